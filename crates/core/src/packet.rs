@@ -1,0 +1,183 @@
+//! A packet as the network and the schemes see it: headers and sizes, never contents.
+
+use crate::id::{FiveTuple, HostId};
+
+/// The TCP flags, and whether the packet carries data or is a scheme's probe.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// Opens a connection.
+    pub const SYN: Flags = Flags(1);
+    /// Carries an acknowledgment.
+    pub const ACK: Flags = Flags(2);
+    /// The sender's last segment.
+    pub const FIN: Flags = Flags(4);
+    /// Aborts a connection.
+    pub const RST: Flags = Flags(8);
+    /// Congestion was seen (RFC 3168 §6.1).
+    pub const ECE: Flags = Flags(16);
+    /// The window was reduced (RFC 3168 §6.1).
+    pub const CWR: Flags = Flags(32);
+    /// Carries payload.
+    pub const DATA: Flags = Flags(64);
+    /// Made by a switch for a scheme (HULA); no transport will see it.
+    pub const PROBE: Flags = Flags(128);
+
+    /// Whether all of `other`'s flags are set.
+    #[inline]
+    #[must_use]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether any of `other`'s flags is set.
+    #[inline]
+    #[must_use]
+    pub const fn any(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Both sets of flags.
+    #[inline]
+    #[must_use]
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// These flags except `other`'s.
+    #[inline]
+    #[must_use]
+    pub const fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
+}
+
+/// The ECN field of the IP header (RFC 3168 §5).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    /// Not ECN-capable: dropped where another would be marked.
+    #[default]
+    NotCapable = 0,
+    /// ECN-capable transport.
+    Capable = 2,
+    /// Congestion experienced.
+    Congested = 3,
+}
+
+/// Segments `start..end` that the receiver holds beyond the cumulative acknowledgment (RFC 2018).
+/// An empty block (`start == end`) is no block.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct SackBlock {
+    /// First segment held.
+    pub start: u32,
+    /// One past the last segment held.
+    pub end: u32,
+}
+
+/// Eight bytes that the run's scheme may use in each packet, as it likes.
+///
+/// They cost no wire bytes: a scheme that pays for its header adds to `PacketMeta::size`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct SchemeHeader(pub [u32; 2]);
+
+/// One packet. At most 64 bytes, one cache line.
+///
+/// Sequence numbers count segments, not bytes: a flow's segments are all `mss` long but the last,
+/// so segment `n` is byte `n * mss`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct PacketMeta {
+    /// Source, destination and port numbers.
+    pub tuple: FiveTuple,
+    /// The engine's slot of the flow. Not a flow's identity (slots are reused): schemes key on `tuple`.
+    pub flow: u32,
+    /// Data: the segment. Anything else: the next segment expected (cumulative acknowledgment).
+    pub seq: u32,
+    /// Timestamp (RFC 7323) in units of 4096 ps: data carries the sender's, an ACK echoes it.
+    pub stamp: u32,
+    /// Bytes on the wire, headers included.
+    pub size: u16,
+    /// Bytes of payload.
+    pub payload: u16,
+    /// TCP flags.
+    pub flags: Flags,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// DSCP: the stage or class that a host edge wrote; 0 if none did.
+    pub class: u8,
+    /// Entropy added by a host edge (FlowBender, Flex); switches hash it with the five-tuple.
+    pub tag: u8,
+    /// The scheme's own header.
+    pub header: SchemeHeader,
+    /// The uplink that `pinned` obeys, by index at the source's leaf; `NO_PATH` if none was given.
+    pub path: u16,
+    /// The engine's own notes (retransmission, lost on the wire). Schemes leave it alone.
+    pub notes: u16,
+    /// ACKs: what the receiver holds, most recent block first (RFC 2018 §4).
+    pub sack: [SackBlock; 3],
+}
+
+impl PacketMeta {
+    /// `path` of a packet that no trace has pinned.
+    pub const NO_PATH: u16 = u16::MAX;
+
+    /// The source host.
+    #[inline]
+    #[must_use]
+    pub fn src(&self) -> HostId {
+        self.tuple.src()
+    }
+
+    /// The destination host.
+    #[inline]
+    #[must_use]
+    pub fn dst(&self) -> HostId {
+        self.tuple.dst()
+    }
+
+    /// Whether the packet carries payload.
+    #[inline]
+    #[must_use]
+    pub fn is_data(&self) -> bool {
+        self.flags.has(Flags::DATA)
+    }
+
+    /// A pure ACK: no payload, ACK flag, no SYN, FIN or RST (`schemes.md`, ABQ).
+    #[inline]
+    #[must_use]
+    pub fn is_pure_ack(&self) -> bool {
+        const REST: Flags = Flags::SYN.with(Flags::FIN).with(Flags::RST).with(Flags::DATA);
+        self.flags.has(Flags::ACK) && !self.flags.any(REST)
+    }
+
+    /// What switches hash: the five-tuple with the entropy tag folded in.
+    #[inline]
+    #[must_use]
+    pub fn entropy(&self) -> u64 {
+        self.tuple.0 ^ (u64::from(self.tag) << 56).rotate_left(20)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Breaks if a field is added that pushes a packet over one cache line.
+    #[test]
+    fn a_packet_fits_a_cache_line() {
+        assert_eq!(std::mem::size_of::<PacketMeta>(), 64);
+    }
+
+    /// Breaks if a SYN-ACK or a FIN counts as a pure ACK.
+    #[test]
+    fn pure_acks_have_nothing_else() {
+        let with = |flags| PacketMeta { flags, ..PacketMeta::default() }.is_pure_ack();
+        assert!(with(Flags::ACK) && with(Flags::ACK.with(Flags::ECE)));
+        for other in [Flags::SYN, Flags::FIN, Flags::RST, Flags::DATA] {
+            assert!(!with(Flags::ACK.with(other)), "{other:?}");
+        }
+        assert!(!with(Flags::PROBE));
+    }
+}
