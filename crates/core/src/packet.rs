@@ -122,6 +122,10 @@ pub struct PacketMeta {
 impl PacketMeta {
     /// `path` of a packet that no trace has pinned.
     pub const NO_PATH: u16 = u16::MAX;
+    /// In `notes`: this segment has been sent before.
+    pub const RETRANSMIT: u16 = 1;
+    /// In `notes`: the packet was on a link when it went down, and will not arrive.
+    pub const LOST: u16 = 2;
 
     /// The source host.
     #[inline]

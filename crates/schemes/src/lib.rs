@@ -1,1 +1,18 @@
+//! The schemes: one file each, pure decisions.
+//!
+//! A scheme acts in up to four places: a switch choosing a next hop ([`lb`]), a switch's queue
+//! ([`aqm`]), a switch's ingress ([`hold`]) and the host edge ([`edge`]); congestion control
+//! ([`cc`]) is the fifth kind of file here. A scheme gets the time, a random stream and a view of
+//! what it may see as arguments. It has no clock, does no I/O, allocates nothing per packet, and
+//! never imports the engine.
 
+pub mod aqm;
+pub mod cc;
+pub mod edge;
+pub mod hold;
+pub mod lb;
+mod param;
+mod view;
+
+pub use param::{Amount, Kind, Param, ParamError, Params, Provenance, SchemeInfo, Value};
+pub use view::{Backlog, Context, Level, Neighbour, Paths, PortInfo, Ports, QueueView, SwitchEnv};

@@ -1,1 +1,6 @@
+//! The packet-level engine.
 
+pub mod spec;
+pub mod topology;
+pub mod transport;
+pub mod workload;

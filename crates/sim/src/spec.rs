@@ -1,0 +1,450 @@
+//! A run's full description, typed: what the scenario crate makes from a file and the engine runs.
+//!
+//! Every default is already filled in. The scenario crate has checked what can be checked from the
+//! file alone; what needs the graph (a link that does not exist, a fabric split in two) is refused
+//! by [`crate::Simulation::new`].
+
+use leafspine_core::{Bytes, HostId, Rate, Span, Time};
+use leafspine_schemes::{Amount, Params};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The graph.
+    pub topology: TopologySpec,
+    /// What happens to links, in the file's order.
+    pub changes: Vec<LinkChange>,
+    /// Buffers, queues, scheduler.
+    pub switch: SwitchSpec,
+    /// Queue manager of every switch port (and host port, see [`SwitchSpec::host_ports`]).
+    /// The name `balancer` takes the balancer's own.
+    pub aqm: SchemeSpec,
+    /// Load balancer of every switch.
+    pub balancer: SchemeSpec,
+    /// Ingress hold of every switch. The name `balancer` takes the balancer's own.
+    pub hold: Option<SchemeSpec>,
+    /// Host edge of every host.
+    pub edge: Option<SchemeSpec>,
+    /// Transport of every flow.
+    pub transport: TransportSpec,
+    /// Flows. At least one workload.
+    pub workloads: Vec<WorkloadSpec>,
+    /// Seed, end, engine choices.
+    pub run: RunSpec,
+    /// What is measured of ports, and when.
+    pub measure: MeasureSpec,
+    /// Time series.
+    pub probes: Vec<ProbeSpec>,
+}
+
+/// A registered scheme and all its parameters.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SchemeSpec {
+    /// Its name in the registry.
+    pub name: String,
+    /// Its parameters, defaults included.
+    pub params: Params,
+}
+
+/// Rate, propagation delay and random loss of a link, the same in both directions.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LinkSpec {
+    /// Rate, above zero.
+    pub rate: Rate,
+    /// One-way propagation delay.
+    pub delay: Span,
+    /// Probability that a packet is lost on the wire, in `0..1`.
+    pub loss: f64,
+}
+
+/// The graph, before any change.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TopologySpec {
+    /// Its shape.
+    pub kind: TopologyKind,
+    /// Links between a host and its switch.
+    pub host_link: LinkSpec,
+    /// Links between switches. A star has none.
+    pub fabric_link: LinkSpec,
+    /// Added at each host, each way.
+    pub host_delay: Span,
+}
+
+/// The shapes. Link names are `host3-leaf0`, `leaf0-spine1`, `leaf0-spine1#1` (second of several
+/// parallel links; `#0` is the first and may be left out), `edge0-agg1`, `agg0-core3`,
+/// `host0-switch0` (star), `tor0-core0` (tree). Hosts, switches of a kind and parallel links are
+/// counted from 0, in order, through the whole fabric.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TopologyKind {
+    /// One switch, `hosts` hosts.
+    Star {
+        /// Hosts.
+        hosts: u32,
+    },
+    /// Every leaf is linked to every spine.
+    LeafSpine {
+        /// Leaf switches.
+        leaves: u32,
+        /// Spine switches.
+        spines: u32,
+        /// Hosts under a leaf.
+        hosts_per_leaf: u32,
+        /// Parallel links between a leaf and a spine.
+        links_per_pair: u32,
+    },
+    /// Three tiers from `k`-port switches (Al-Fares et al., SIGCOMM 2008): `k` pods of `k/2` edge
+    /// and `k/2` aggregation switches, `(k/2)^2` cores, `k^3/4` hosts.
+    FatTree {
+        /// Ports of a switch; even.
+        k: u32,
+    },
+    /// Two tiers, one core (ABQ §IV).
+    Tree {
+        /// Switches with hosts.
+        tors: u32,
+        /// Hosts under each.
+        hosts_per_tor: u32,
+        /// Parallel links to the core.
+        links_per_pair: u32,
+    },
+}
+
+/// Something that happens to a link at a time, both directions alike.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LinkChange {
+    /// The link's name.
+    pub link: String,
+    /// When.
+    pub at: Time,
+    /// A new rate.
+    pub rate: Option<Rate>,
+    /// A new propagation delay. Packets on a link never overtake each other.
+    pub delay: Option<Span>,
+    /// A new loss probability.
+    pub loss: Option<f64>,
+    /// Up or down.
+    pub up: Option<bool>,
+    /// Repeats `down` for `down_for`, then up for the rest of `every`, `times` times, from `at`.
+    pub flap: Option<Flap>,
+}
+
+/// A flapping link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Flap {
+    /// Length of a cycle.
+    pub every: Span,
+    /// Of which the link is down, at the start of the cycle.
+    pub down_for: Span,
+    /// Cycles.
+    pub times: u32,
+}
+
+/// Switch ports.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SwitchSpec {
+    /// Buffer of each port, unless shared.
+    pub buffer: Amount,
+    /// Shared buffer of each switch with the dynamic threshold's alpha (Choudhury and Hahne, 1998):
+    /// a port may use `alpha` times what is free.
+    pub shared: Option<SharedBuffer>,
+    /// Service queues a port, at least 1.
+    pub queues: u8,
+    /// How they share the line.
+    pub scheduler: SchedulerKind,
+    /// One weight a queue (packets a round for WRR, MTUs a round for DWRR). As many as `queues`.
+    pub weights: Vec<u32>,
+    /// How packets find their queue.
+    pub classifier: Classifier,
+    /// Buffer and queue manager of the hosts' own ports.
+    pub host_ports: HostPorts,
+}
+
+/// A buffer shared by a switch's ports.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SharedBuffer {
+    /// Its size in bytes.
+    pub size: Bytes,
+    /// The dynamic threshold's alpha.
+    pub alpha: f64,
+}
+
+/// How service queues share a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SchedulerKind {
+    /// One queue, in order.
+    Fifo,
+    /// Weighted round robin by packets.
+    Wrr,
+    /// Deficit weighted round robin by bytes (Shreedhar and Varghese, 1995).
+    Dwrr,
+    /// Queue 0 first, then 1, and so on.
+    Strict,
+}
+
+/// How packets find their service queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Classifier {
+    /// By a hash of the five-tuple, the same at every switch.
+    Hash,
+    /// By the stage or class that a host edge wrote: `class`, and the last queue for all beyond.
+    Stage,
+    /// By DSCP: the same field, taken modulo the number of queues.
+    Dscp,
+}
+
+/// The hosts' own ports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostPorts {
+    /// Same buffer and same queue manager as switch ports, one FIFO queue (ns-2's links are so).
+    LikeSwitch,
+    /// No limit, no marks.
+    Unlimited,
+}
+
+/// The transport.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TransportSpec {
+    /// Congestion control and its parameters.
+    pub scheme: SchemeSpec,
+    /// Whether data is ECN-capable. `None`: as the congestion control has it.
+    pub ecn: Option<bool>,
+    /// Payload of a full segment.
+    pub mss: u32,
+    /// Header bytes of every packet; a pure ACK, SYN or SYN-ACK is these alone.
+    pub header: u32,
+    /// Initial window.
+    pub init_cwnd: Amount,
+    /// Upper bound of the window (the peer's receive window), if any.
+    pub max_cwnd: Option<Amount>,
+    /// Lower bound of the retransmission timeout.
+    pub min_rto: Span,
+    /// Timeout before there is a round-trip sample (SYN included). `None`: `min_rto`.
+    pub initial_rto: Option<Span>,
+    /// Upper bound of the backed-off timeout.
+    pub max_rto: Span,
+    /// Duplicate ACKs that trigger fast retransmit.
+    pub dupack_threshold: u32,
+    /// Selective acknowledgments (RFC 2018, 6675); without them NewReno (RFC 6582).
+    pub sack: bool,
+    /// Limited transmit (RFC 3042).
+    pub limited_transmit: bool,
+    /// Delayed ACKs: every second segment, or after this long. `None`: every segment.
+    pub delayed_ack: Option<Span>,
+    /// Open with a three-way handshake. Without, data starts at once.
+    pub handshake: bool,
+}
+
+/// A source of flows.
+#[derive(Clone, Debug)]
+pub struct WorkloadSpec {
+    /// What it does.
+    pub kind: WorkloadKind,
+    /// Sizes; unused by traces.
+    pub sizes: SizeSpec,
+    /// Who sends.
+    pub senders: HostSet,
+    /// Who receives.
+    pub receivers: HostSet,
+    /// Which pairs are drawn.
+    pub pattern: Pattern,
+    /// When the first flow may start.
+    pub start: Time,
+}
+
+/// The kinds of workload.
+#[derive(Clone, PartialEq, Debug)]
+pub enum WorkloadKind {
+    /// `flows` flows, exponential times between starts.
+    Poisson {
+        /// How often.
+        arrivals: Arrivals,
+        /// How many.
+        flows: u64,
+    },
+    /// `rounds` times, all senders start one flow to one receiver at once.
+    Incast {
+        /// How many senders take part, drawn from the sender set in order; `None`: all.
+        fan_in: Option<u32>,
+        /// Rounds.
+        rounds: u32,
+        /// Time between rounds.
+        every: Span,
+        /// Each flow starts this much later, uniform in `0..=jitter`.
+        jitter: Span,
+    },
+    /// `count` flows from senders to receivers (i-th to i-th, wrapping round), each `stagger`
+    /// after the one before.
+    LongFlows {
+        /// How many.
+        count: u32,
+        /// Time between starts.
+        stagger: Span,
+    },
+    /// Each sender starts one flow to the receiver that a random permutation without fixed points
+    /// gives it.
+    Permutation {
+        /// Time between starts.
+        stagger: Span,
+    },
+    /// Every sender starts one flow to every receiver but itself.
+    AllToAll {
+        /// Time between starts.
+        stagger: Span,
+    },
+    /// A CSV file: `start_ps,src,dst,bytes[,path[,ack_path]]`, sorted by `start_ps`.
+    Trace {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// How often flows start.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Arrivals {
+    /// Such that the mean traffic is this fraction of a capacity.
+    Load {
+        /// The fraction, above zero. More than 1 is overload.
+        load: f64,
+        /// Of what.
+        basis: LoadBasis,
+    },
+    /// Mean time between starts.
+    Interarrival(Span),
+    /// Mean traffic in all.
+    Rate(Rate),
+}
+
+/// What a load is a fraction of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LoadBasis {
+    /// The capacity of all leaves towards the spines.
+    Fabric,
+    /// The capacity of the senders' host links.
+    Host,
+}
+
+/// Where sizes come from.
+#[derive(Clone, Debug)]
+pub enum SizeSpec {
+    /// All the same.
+    Fixed(Bytes),
+    /// Uniform between the two, inclusive.
+    Uniform(Bytes, Bytes),
+    /// Pareto with this mean and shape (> 1), cut at `max` if given.
+    Pareto {
+        /// Mean before the cut.
+        mean: Bytes,
+        /// Shape.
+        shape: f64,
+        /// Largest size.
+        max: Option<Bytes>,
+    },
+    /// Points `(bytes, cumulative probability)`, linear between them. Shared: sweeps clone specs.
+    Table {
+        /// What to call it.
+        name: String,
+        /// The points: bytes and probabilities both rise, the last probability is 1.
+        points: Arc<[(f64, f64)]>,
+    },
+    /// A mix by flows: weight and sizes.
+    Mix(Vec<(f64, SizeSpec)>),
+}
+
+/// A set of hosts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum HostSet {
+    /// All.
+    All,
+    /// These.
+    List(Vec<HostId>),
+    /// All under this switch: `leaf0`, `edge3`, `tor1`.
+    Under(String),
+    /// So many, drawn at random (by the run's seed).
+    Random(u32),
+    /// The complement of the other set (receivers: those that do not send).
+    Rest,
+    /// A random half.
+    RandomHalf,
+    /// The first so many.
+    First(u32),
+}
+
+/// Which pairs of sender and receiver are drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pattern {
+    /// Any two different hosts.
+    Any,
+    /// Hosts under different leaves.
+    InterLeaf,
+    /// Hosts under the same leaf.
+    IntraLeaf,
+}
+
+/// Seed, end, engine choices.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunSpec {
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// When the run ends even if flows have not.
+    pub until: Option<Time>,
+    /// Which ports.
+    pub ports: PortModel,
+}
+
+/// Which port implementation is used. Results are the same; `Auto` is faster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortModel {
+    /// The one-event port wherever it can serve.
+    Auto,
+    /// The general port everywhere.
+    General,
+}
+
+/// What is measured of ports, and when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MeasureSpec {
+    /// The window.
+    pub window: Window,
+}
+
+/// A measurement window for ports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Window {
+    /// From the first flow's start to the last flow's start.
+    Arrivals,
+    /// Between two times.
+    Between(Time, Time),
+    /// The whole run.
+    All,
+}
+
+/// A time series to record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProbeSpec {
+    /// Of what.
+    pub kind: ProbeKind,
+    /// Which ports: `leaf0-*` is every port of `leaf0`, `leaf0-spine1` one; a port is named
+    /// `<its switch or host>-<the other end>`. Which flows, for [`ProbeKind::Window`]: unused.
+    pub ports: String,
+    /// Which flows, by number, for [`ProbeKind::Window`]; empty: the first 16.
+    pub flows: Vec<u32>,
+    /// How often.
+    pub every: Span,
+    /// Its file's name without `.parquet`.
+    pub name: String,
+}
+
+/// What a probe records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProbeKind {
+    /// Packets and bytes waiting at ports.
+    Queue,
+    /// Share of the line's time used since the last sample.
+    Utilisation,
+    /// Congestion windows of flows in bytes.
+    Window,
+    /// Every packet-hop on the ports (not sampled; `every` is ignored): time, port, flow, segment.
+    Packets,
+}
