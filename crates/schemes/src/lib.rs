@@ -12,6 +12,7 @@ pub mod edge;
 pub mod hold;
 pub mod lb;
 mod param;
+pub mod units;
 mod view;
 
 pub use param::{Amount, Kind, Param, ParamError, Params, Provenance, SchemeInfo, Value};

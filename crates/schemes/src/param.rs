@@ -1,5 +1,9 @@
 //! Parameters of schemes: declared once, read by the scenario file, the catalogue and the scheme.
 
+use crate::units::{
+    AMOUNT_FORM, BYTES_FORM, RATE_FORM, SPAN_FORM, parse_amount, parse_bytes, parse_rate,
+    parse_span,
+};
 use leafspine_core::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -101,6 +105,89 @@ pub enum Kind {
     Word(&'static [&'static str]),
 }
 
+impl Kind {
+    /// What is allowed, in words, for messages and the catalogue.
+    #[must_use]
+    pub fn allowed(&self) -> String {
+        match *self {
+            Kind::Span(low, high) => {
+                SPAN_FORM.to_owned() + &between(low, high, |v| Span(v).to_string())
+            }
+            Kind::Bytes(low, high) => {
+                BYTES_FORM.to_owned() + &between(low, high, |v| Bytes(v).to_string())
+            }
+            Kind::Amount => format!("{AMOUNT_FORM}, above zero"),
+            Kind::Rate => format!("{RATE_FORM}, above zero"),
+            Kind::Int(low, high) => {
+                "a whole number".to_owned() + &between(low, high, |v| v.to_string())
+            }
+            Kind::Float(low, high) => match (low.is_finite(), high.is_finite()) {
+                (true, true) => format!("a number from {low} to {high}"),
+                (true, false) => format!("a number, at least {low}"),
+                (false, true) => format!("a number, at most {high}"),
+                (false, false) => "a number".to_owned(),
+            },
+            Kind::Bool => "true or false".to_owned(),
+            Kind::Word(words) => {
+                words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+
+    /// Whether `value` is of this kind and within its bounds.
+    ///
+    /// # Errors
+    /// With what was found and what is allowed.
+    pub fn check(&self, value: &Value) -> Result<(), String> {
+        let fits = match (*self, value) {
+            (Kind::Span(low, high), Value::Span(v)) => (low..=high).contains(&v.0),
+            (Kind::Bytes(low, high), Value::Bytes(v)) => (low..=high).contains(&v.0),
+            (Kind::Amount, Value::Amount(v)) => !matches!(v, Amount::Packets(0) | Amount::Bytes(0)),
+            (Kind::Rate, Value::Rate(v)) => v.0 > 0,
+            (Kind::Int(low, high), Value::Int(v)) => (low..=high).contains(v),
+            (Kind::Float(low, high), Value::Float(v)) => v.is_finite() && (low..=high).contains(v),
+            (Kind::Bool, Value::Bool(_)) => true,
+            (Kind::Word(words), Value::Word(v)) => words.contains(&v.as_str()),
+            _ => false,
+        };
+        if fits { Ok(()) } else { Err(format!("found {value}; allowed: {}", self.allowed())) }
+    }
+}
+
+/// The bounds in words; those of the type itself go without saying.
+fn between(low: u64, high: u64, show: impl Fn(u64) -> String) -> String {
+    match (low, high) {
+        (0, u64::MAX) => String::new(),
+        (low, u64::MAX) => format!(", at least {}", show(low)),
+        (0, high) => format!(", at most {}", show(high)),
+        (low, high) => format!(", from {} to {}", show(low), show(high)),
+    }
+}
+
+impl Value {
+    /// The value of kind `kind` that `text` is: a default, or what stands after `--set key=`, without
+    /// quotes.
+    ///
+    /// # Errors
+    /// With what was found and what is allowed, if the text is of another kind, lacks its unit or is
+    /// out of range.
+    pub fn parse(kind: &Kind, text: &str) -> Result<Value, String> {
+        let other = |_| format!("found \"{text}\"; allowed: {}", kind.allowed());
+        let value = match kind {
+            Kind::Span(..) => Value::Span(parse_span(text).map_err(|e| e.to_string())?),
+            Kind::Bytes(..) => Value::Bytes(parse_bytes(text).map_err(|e| e.to_string())?),
+            Kind::Amount => Value::Amount(parse_amount(text).map_err(|e| e.to_string())?),
+            Kind::Rate => Value::Rate(parse_rate(text).map_err(|e| e.to_string())?),
+            Kind::Int(..) => Value::Int(text.parse().map_err(|_| other(()))?),
+            Kind::Float(..) => Value::Float(text.parse().map_err(|_| other(()))?),
+            Kind::Bool => Value::Bool(text.parse().map_err(|_| other(()))?),
+            Kind::Word(_) => Value::Word(text.to_owned()),
+        };
+        kind.check(&value)?;
+        Ok(value)
+    }
+}
+
 /// A declared parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
@@ -173,6 +260,37 @@ macro_rules! getter {
 }
 
 impl Params {
+    /// The defaults of `declared`, for tests and examples.
+    ///
+    /// # Panics
+    /// If a parameter has no default, or one that is not of its kind.
+    #[must_use]
+    pub fn defaults(declared: &[Param]) -> Params {
+        match Params::try_defaults(declared) {
+            Ok(params) => params,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// The defaults of `declared`.
+    ///
+    /// # Errors
+    /// Names the first parameter that has no default, or one that is not of its kind.
+    pub fn try_defaults(declared: &[Param]) -> Result<Params, ParamError> {
+        let value = |param: &Param| match param.default {
+            Some(text) => Value::parse(&param.kind, text),
+            None => Err(format!("must be given; allowed: {}", param.kind.allowed())),
+        };
+        declared
+            .iter()
+            .map(|param| match value(param) {
+                Ok(value) => Ok((param.name.to_owned(), value)),
+                Err(message) => Err(ParamError { key: param.name.to_owned(), message }),
+            })
+            .collect::<Result<_, _>>()
+            .map(Params)
+    }
+
     getter!(span, Span, Span);
     getter!(bytes, Bytes, Bytes);
     getter!(amount, Amount, Amount);
@@ -187,5 +305,82 @@ impl Params {
     pub fn with(mut self, key: &str, value: Value) -> Params {
         self.0.insert(key.to_owned(), value);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const GAP: Param = Param {
+        name: "gap",
+        kind: Kind::Span(1, 1_000_000_000_000),
+        default: Some("500us"),
+        doc: "The gap.",
+    };
+
+    /// Breaks if a bound is exclusive, or if a value of another kind passes.
+    #[test]
+    fn bounds_are_inclusive() {
+        let int = Kind::Int(1, 8);
+        for (text, fits) in [("0", false), ("1", true), ("8", true), ("9", false), ("x", false)] {
+            assert_eq!(Value::parse(&int, text).is_ok(), fits, "{text}");
+        }
+        assert!(int.check(&Value::Bool(true)).is_err());
+        assert!(Value::parse(&Kind::Rate, "0Gbps").is_err());
+        assert!(Value::parse(&Kind::Amount, "0pkt").is_err());
+        assert!(Value::parse(&Kind::Float(0.0, f64::INFINITY), "inf").is_err());
+        assert!(Value::parse(&Kind::Float(0.0, 1.0), "nan").is_err());
+    }
+
+    /// Breaks if a message does not say what was found and what is allowed.
+    #[test]
+    fn messages_name_the_range() {
+        assert_eq!(
+            Value::parse(&Kind::Span(1, 1_000_000_000_000), "2s").unwrap_err(),
+            "found \"2s\"; allowed: a time such as \"12.5us\" (ps, ns, us, ms, s), from 1ps to 1s"
+        );
+        assert_eq!(
+            Value::parse(&Kind::Word(&["delay", "bytes"]), "size").unwrap_err(),
+            "found \"size\"; allowed: \"delay\", \"bytes\""
+        );
+        assert_eq!(
+            Value::parse(&Kind::Int(1, u64::MAX), "0.5").unwrap_err(),
+            "found \"0.5\"; allowed: a whole number, at least 1"
+        );
+    }
+
+    /// Breaks if a default is not parsed as its kind, or a missing one is made up.
+    #[test]
+    fn defaults_are_parsed_as_declared() {
+        assert_eq!(Params::defaults(&[GAP]).span("gap"), Span::from_micros(500));
+        let error = Params::try_defaults(&[Param { default: None, ..GAP }]).unwrap_err();
+        assert_eq!((error.key.as_str(), &error.message[..13]), ("gap", "must be given"));
+    }
+
+    fn any_value() -> impl Strategy<Value = (Kind, Value)> {
+        const WORDS: &[&str] = &["delay", "bytes"];
+        prop_oneof![
+            any::<u64>().prop_map(|n| (Kind::Span(0, u64::MAX), Value::Span(Span(n)))),
+            any::<u64>().prop_map(|n| (Kind::Bytes(0, u64::MAX), Value::Bytes(Bytes(n)))),
+            (1..u64::MAX).prop_map(|n| (Kind::Amount, Value::Amount(Amount::Bytes(n)))),
+            (1..u32::MAX).prop_map(|n| (Kind::Amount, Value::Amount(Amount::Packets(n)))),
+            (1..u64::MAX).prop_map(|n| (Kind::Rate, Value::Rate(Rate(n)))),
+            any::<u64>().prop_map(|n| (Kind::Int(0, u64::MAX), Value::Int(n))),
+            proptest::num::f64::NORMAL
+                .prop_map(|x| (Kind::Float(f64::NEG_INFINITY, f64::INFINITY), Value::Float(x))),
+            any::<bool>().prop_map(|b| (Kind::Bool, Value::Bool(b))),
+            (0..2usize).prop_map(|i| (Kind::Word(WORDS), Value::Word(WORDS[i].to_owned()))),
+        ]
+    }
+
+    proptest! {
+        /// Breaks if a printed value, its quotes taken off, is not read back as itself.
+        #[test]
+        fn what_is_printed_parses_back((kind, value) in any_value()) {
+            let text = value.to_string();
+            prop_assert_eq!(Value::parse(&kind, text.trim_matches('"')), Ok(value));
+        }
     }
 }
