@@ -1,1 +1,17 @@
-//! Graphs.
+//! Fabrics: graphs of hosts, switches and links, the ways through them, and what changes them.
+//!
+//! [`Graph`] is the fabric as the scenario describes it and never changes. [`Routes`] holds the
+//! equal-cost next hops of the fabric as it is now and is recomputed when a link changes.
+//! [`check_changes`] turns the scenario's link changes into single events on link numbers.
+
+mod build;
+mod changes;
+mod error;
+mod graph;
+mod names;
+mod routes;
+
+pub use changes::{ResolvedChange, check_changes};
+pub use error::{ChangeProblem, TopologyError};
+pub use graph::{Graph, Link, Node, Port, Switch};
+pub use routes::{LinkState, Routes};

@@ -1,0 +1,294 @@
+//! From a description to a graph: sizes are checked, links are listed, ports follow from links.
+
+use crate::spec::{LinkSpec, TopologyKind, TopologySpec};
+use crate::topology::{Graph, Link, Node, Port, Switch, TopologyError};
+use leafspine_core::{HostId, PortId, Rate, Span, SwitchId, TorId};
+use leafspine_schemes::Level;
+
+/// Longer than any link; keeps sums of delays far from the end of time.
+pub(super) const MAX_DELAY: Span = Span(1_000_000_000_000_000);
+const MAX_HOSTS: u64 = 65_536;
+const MAX_SWITCHES: u64 = 65_535;
+const MAX_PORTS: u64 = 65_535;
+const MAX_LINKS: u64 = 1 << 20;
+const MAX_ROUTES: u64 = 1 << 28;
+
+/// Switches of one kind.
+pub(super) struct Tier {
+    /// What they are called, before the number.
+    pub(super) name: &'static str,
+    /// How many there are.
+    pub(super) count: u64,
+}
+
+/// The tiers of a shape, those with hosts first.
+pub(super) fn tiers(kind: TopologyKind) -> Vec<Tier> {
+    let tier = |name, count| Tier { name, count };
+    match kind {
+        TopologyKind::Star { .. } => vec![tier("switch", 1)],
+        TopologyKind::LeafSpine { leaves, spines, .. } => {
+            vec![tier("leaf", u64::from(leaves)), tier("spine", u64::from(spines))]
+        }
+        TopologyKind::FatTree { k } => {
+            let k = u64::from(k);
+            vec![tier("edge", k * k / 2), tier("agg", k * k / 2), tier("core", k * k / 4)]
+        }
+        TopologyKind::Tree { tors, .. } => vec![tier("tor", u64::from(tors)), tier("core", 1)],
+    }
+}
+
+/// Parallel links between two switches.
+pub(super) fn parallel_links(kind: TopologyKind) -> u32 {
+    match kind {
+        TopologyKind::LeafSpine { links_per_pair, .. }
+        | TopologyKind::Tree { links_per_pair, .. } => links_per_pair,
+        TopologyKind::Star { .. } | TopologyKind::FatTree { .. } => 1,
+    }
+}
+
+/// Hosts under each switch that has hosts.
+fn hosts_per_tor(kind: TopologyKind) -> u32 {
+    match kind {
+        TopologyKind::Star { hosts } => hosts,
+        TopologyKind::LeafSpine { hosts_per_leaf, .. } => hosts_per_leaf,
+        TopologyKind::FatTree { k } => k / 2,
+        TopologyKind::Tree { hosts_per_tor, .. } => hosts_per_tor,
+    }
+}
+
+pub(super) fn build(spec: &TopologySpec) -> Result<Graph, TopologyError> {
+    check_counts(spec.kind)?;
+    check_size(spec.kind)?;
+    check_link("host_link", &spec.host_link)?;
+    check_delay("host_link.delay", spec.host_link.delay)?;
+    check_delay("host_delay", spec.host_delay)?;
+    if !matches!(spec.kind, TopologyKind::Star { .. }) {
+        check_link("fabric_link", &spec.fabric_link)?;
+        check_delay("fabric_link.delay", spec.fabric_link.delay)?;
+    }
+    Ok(wire(spec))
+}
+
+fn check_counts(kind: TopologyKind) -> Result<(), TopologyError> {
+    let counts: &[(&'static str, u32)] = match kind {
+        TopologyKind::Star { hosts } => &[("hosts", hosts)],
+        TopologyKind::LeafSpine { leaves, spines, hosts_per_leaf, links_per_pair } => &[
+            ("leaves", leaves),
+            ("spines", spines),
+            ("hosts_per_leaf", hosts_per_leaf),
+            ("links_per_pair", links_per_pair),
+        ],
+        TopologyKind::FatTree { k } if k == 0 || k % 2 == 1 => {
+            return Err(TopologyError::OddFatTree { k });
+        }
+        TopologyKind::FatTree { .. } => &[],
+        TopologyKind::Tree { tors, hosts_per_tor, links_per_pair } => {
+            &[("tors", tors), ("hosts_per_tor", hosts_per_tor), ("links_per_pair", links_per_pair)]
+        }
+    };
+    match counts.iter().find(|(_, count)| *count == 0) {
+        Some((key, _)) => Err(TopologyError::ZeroCount { key }),
+        None => Ok(()),
+    }
+}
+
+/// Refuses what would not fit, before anything is allocated for it.
+fn check_size(kind: TopologyKind) -> Result<(), TopologyError> {
+    let tiers = tiers(kind);
+    let tors = tiers[0].count;
+    let per_tor = u64::from(hosts_per_tor(kind));
+    let parallel = u64::from(parallel_links(kind));
+    let hosts = tors.saturating_mul(per_tor);
+    let switches = tiers.iter().fold(0, |sum: u64, tier| sum.saturating_add(tier.count));
+    let (most_ports, fabric_links) = match kind {
+        TopologyKind::Star { .. } => (per_tor, 0),
+        TopologyKind::LeafSpine { .. } | TopologyKind::Tree { .. } => {
+            let up = tiers[1].count.saturating_mul(parallel);
+            let down = tors.saturating_mul(parallel);
+            (down.max(up.saturating_add(per_tor)), tors.saturating_mul(up))
+        }
+        TopologyKind::FatTree { k } => (u64::from(k), hosts.saturating_mul(2)),
+    };
+    for (what, found, most) in [
+        ("hosts", hosts, MAX_HOSTS),
+        ("switches", switches, MAX_SWITCHES),
+        ("ports at one switch", most_ports, MAX_PORTS),
+        ("links", hosts.saturating_add(fabric_links), MAX_LINKS),
+        ("pairs of a switch and a switch with hosts", switches.saturating_mul(tors), MAX_ROUTES),
+    ] {
+        if found > most {
+            return Err(TopologyError::TooMany { what, found, most });
+        }
+    }
+    Ok(())
+}
+
+fn check_link(link: &'static str, spec: &LinkSpec) -> Result<(), TopologyError> {
+    if spec.rate == Rate(0) {
+        return Err(TopologyError::ZeroRate { link });
+    }
+    if !(0.0..1.0).contains(&spec.loss) {
+        return Err(TopologyError::BadLoss { link, found: spec.loss });
+    }
+    Ok(())
+}
+
+fn check_delay(key: &'static str, found: Span) -> Result<(), TopologyError> {
+    if found > MAX_DELAY {
+        return Err(TopologyError::LongDelay { key, found, most: MAX_DELAY });
+    }
+    Ok(())
+}
+
+/// A link to be: lower end, upper end, number among parallel links.
+struct Cable {
+    lower: Node,
+    upper: SwitchId,
+    parallel: u16,
+}
+
+/// All links in the contract's order (see [`Graph`]).
+fn cables(kind: TopologyKind) -> Vec<Cable> {
+    let tiers = tiers(kind);
+    let (tors, per_tor) = (tiers[0].count as u32, hosts_per_tor(kind));
+    let mut cables: Vec<Cable> = (0..tors * per_tor)
+        .map(|host| Cable {
+            lower: Node::Host(HostId(host as u16)),
+            upper: SwitchId((host / per_tor) as u16),
+            parallel: 0,
+        })
+        .collect();
+    let mut connect = |lower: u32, upper: u32| {
+        for parallel in 0..parallel_links(kind) as u16 {
+            let lower = Node::Switch(SwitchId(lower as u16));
+            cables.push(Cable { lower, upper: SwitchId(upper as u16), parallel });
+        }
+    };
+    match kind {
+        TopologyKind::Star { .. } => {}
+        TopologyKind::LeafSpine { .. } | TopologyKind::Tree { .. } => {
+            for leaf in 0..tors {
+                (0..tiers[1].count as u32).for_each(|spine| connect(leaf, tors + spine));
+            }
+        }
+        TopologyKind::FatTree { k } => {
+            let half = k / 2;
+            for edge in 0..tors {
+                let pod = edge / half;
+                (0..half).for_each(|j| connect(edge, tors + pod * half + j));
+            }
+            for agg in 0..tors {
+                let first_core = 2 * tors + agg % half * half;
+                (0..half).for_each(|c| connect(tors + agg, first_core + c));
+            }
+        }
+    }
+    cables
+}
+
+/// The switches, without ports yet.
+fn switches(kind: TopologyKind) -> Vec<Switch> {
+    let mut switches = Vec::new();
+    for (level, tier) in tiers(kind).iter().enumerate() {
+        for number in 0..tier.count {
+            switches.push(Switch {
+                first_port: 0,
+                ports: 0,
+                host_ports: 0,
+                level: Level(level as u8),
+                tor: (level == 0).then_some(TorId(number as u16)),
+                name: format!("{}{number}", tier.name),
+            });
+        }
+    }
+    switches
+}
+
+/// Numbers the ports and joins them. Local ports are numbered in the order of the links.
+fn wire(spec: &TopologySpec) -> Graph {
+    let cables = cables(spec.kind);
+    let mut switches = switches(spec.kind);
+    for cable in &cables {
+        let upper = &mut switches[usize::from(cable.upper.0)];
+        upper.ports += 1;
+        match cable.lower {
+            Node::Host(_) => upper.host_ports += 1,
+            Node::Switch(lower) => switches[usize::from(lower.0)].ports += 1,
+        }
+    }
+    let mut next_port = 0;
+    for switch in &mut switches {
+        switch.first_port = next_port;
+        next_port += u32::from(switch.ports);
+    }
+    let hosts = cables.iter().filter(|cable| matches!(cable.lower, Node::Host(_))).count();
+    let tors = switches.iter().filter(|switch| switch.tor.is_some()).count();
+    let mut graph = Graph {
+        kind: spec.kind,
+        ports: vec![UNWIRED; next_port as usize + hosts],
+        links: Vec::with_capacity(cables.len()),
+        host_port: (next_port..next_port + hosts as u32).collect(),
+        host_tor: Vec::with_capacity(hosts),
+        host_port_at_tor: Vec::with_capacity(hosts),
+        tor_switch: (0..tors).map(|tor| SwitchId(tor as u16)).collect(),
+        hosts_per_tor: hosts_per_tor(spec.kind),
+        host_delay: spec.host_delay,
+        switches,
+    };
+    let mut wired = vec![0u16; graph.switches.len()];
+    for cable in &cables {
+        join(&mut graph, spec, &mut wired, cable);
+    }
+    graph
+}
+
+/// Stands in the array until the port's link is joined; every port has one.
+const UNWIRED: Port = Port {
+    owner: Node::Host(HostId(0)),
+    local: PortId(0),
+    peer: u32::MAX,
+    link: u32::MAX,
+    rate: Rate(0),
+    delay: Span::ZERO,
+    loss: 0.0,
+};
+
+/// Adds one link and its two ports. `wired`: ports used so far at each switch.
+fn join(graph: &mut Graph, spec: &TopologySpec, wired: &mut [u16], cable: &Cable) {
+    let mut next_of = |graph: &Graph, switch: SwitchId| {
+        let local = PortId(wired[usize::from(switch.0)]);
+        wired[usize::from(switch.0)] += 1;
+        (local, graph.global(switch, local))
+    };
+    let upper_name = graph.switch(cable.upper).name.clone();
+    let (upper_local, b) = next_of(graph, cable.upper);
+    let (lower_name, lower_local, a, link_spec, extra) = match cable.lower {
+        Node::Host(host) => {
+            // A host's switch is a switch with hosts, and those have the same number twice.
+            graph.host_tor.push(TorId(cable.upper.0));
+            graph.host_port_at_tor.push(upper_local);
+            let port = graph.host_port[usize::from(host.0)];
+            (format!("host{}", host.0), PortId(0), port, &spec.host_link, spec.host_delay)
+        }
+        Node::Switch(lower) => {
+            let (local, port) = next_of(graph, lower);
+            (graph.switch(lower).name.clone(), local, port, &spec.fabric_link, Span::ZERO)
+        }
+    };
+    let port = Port {
+        link: graph.links.len() as u32,
+        rate: link_spec.rate,
+        delay: link_spec.delay + extra,
+        loss: link_spec.loss,
+        ..UNWIRED
+    };
+    graph.ports[a as usize] = Port { owner: cable.lower, local: lower_local, peer: b, ..port };
+    graph.ports[b as usize] =
+        Port { owner: Node::Switch(cable.upper), local: upper_local, peer: a, ..port };
+    let suffix = match cable.parallel {
+        0 => String::new(),
+        number => format!("#{number}"),
+    };
+    let name = format!("{lower_name}-{upper_name}{suffix}");
+    graph.links.push(Link { name, a, b, parallel: cable.parallel });
+}

@@ -1,0 +1,211 @@
+//! Names of links, ports and switches, as scenarios write them.
+
+use crate::spec::TopologyKind;
+use crate::topology::build::{parallel_links, tiers};
+use crate::topology::{Graph, Node, TopologyError};
+use leafspine_core::{HostId, SwitchId, TorId};
+
+impl Graph {
+    /// A node's name: `host5`, `leaf0`.
+    #[must_use]
+    pub fn node_name(&self, node: Node) -> String {
+        match node {
+            Node::Host(host) => format!("host{}", host.0),
+            Node::Switch(switch) => self.switch(switch).name.clone(),
+        }
+    }
+
+    /// A port's name, its own end first: `leaf0-spine3`, `leaf0-spine3#1`, `host5-leaf0`.
+    #[must_use]
+    pub fn port_name(&self, port: u32) -> String {
+        let (this, link) = self.port_and_link(port);
+        let suffix = match link.parallel {
+            0 => String::new(),
+            number => format!("#{number}"),
+        };
+        let other = self.ports[this.peer as usize].owner;
+        format!("{}-{}{suffix}", self.node_name(this.owner), self.node_name(other))
+    }
+
+    fn port_and_link(&self, port: u32) -> (&crate::topology::Port, &crate::topology::Link) {
+        let port = &self.ports[port as usize];
+        (port, &self.links[port.link as usize])
+    }
+
+    /// The link with this name, either end first; `#0` may be left out.
+    ///
+    /// # Errors
+    /// No such link: the nearest name and what links there are.
+    pub fn link_by_name(&self, name: &str) -> Result<u32, TopologyError> {
+        self.find_link(name).ok_or_else(|| TopologyError::UnknownLink {
+            name: name.to_owned(),
+            nearest: nearest(name, self.links.iter().map(|link| link.name.clone())),
+            allowed: self.allowed_links(),
+        })
+    }
+
+    fn find_link(&self, name: &str) -> Option<u32> {
+        let (ends, parallel) = match name.split_once('#') {
+            Some((ends, number)) => (ends, canonical_number(number)?),
+            None => (name, 0),
+        };
+        let (one, other) = ends.split_once('-')?;
+        let (one, other) = (self.node_by_name(one)?, self.node_by_name(other)?);
+        self.ports_of_node(one)
+            .map(|port| self.port_and_link(port))
+            .find(|(port, link)| {
+                self.ports[port.peer as usize].owner == other
+                    && u32::from(link.parallel) == parallel
+            })
+            .map(|(port, _)| port.link)
+    }
+
+    fn ports_of_node(&self, node: Node) -> std::ops::Range<u32> {
+        match node {
+            Node::Switch(switch) => self.ports_of(switch),
+            Node::Host(host) => {
+                let port = self.host_port[usize::from(host.0)];
+                port..port + 1
+            }
+        }
+    }
+
+    fn node_by_name(&self, name: &str) -> Option<Node> {
+        if let Some(number) = name.strip_prefix("host") {
+            let host = canonical_number(number).filter(|host| *host < self.hosts())?;
+            return Some(Node::Host(HostId(host as u16)));
+        }
+        let switch = self.switches.iter().position(|switch| switch.name == name)?;
+        Some(Node::Switch(SwitchId(switch as u16)))
+    }
+
+    /// The switch with hosts that has this name.
+    ///
+    /// # Errors
+    /// No such switch, or one without hosts: the nearest name and what there are.
+    pub fn tor_by_name(&self, name: &str) -> Result<TorId, TopologyError> {
+        let tors = || self.switches.iter().filter(|switch| switch.tor.is_some());
+        tors().find(|switch| switch.name == name).and_then(|switch| switch.tor).ok_or_else(|| {
+            TopologyError::UnknownTor {
+                name: name.to_owned(),
+                nearest: nearest(name, tors().map(|switch| switch.name.clone())),
+                allowed: span_of(tiers(self.kind)[0].name, u64::from(self.tors())),
+            }
+        })
+    }
+
+    /// Global indices of the ports whose name matches `pattern`, ascending. `*` stands for any
+    /// text: `leaf0-*` is every port of `leaf0`, `*` every port of the fabric, `leaf0-spine3` the
+    /// one of `leaf0` (its first link to `spine3`), `leaf0-spine3#*` all parallel ones.
+    ///
+    /// # Errors
+    /// None matches: the nearest name and what links there are.
+    pub fn ports_matching(&self, pattern: &str) -> Result<Vec<u32>, TopologyError> {
+        let all = 0..self.ports.len() as u32;
+        let found: Vec<u32> =
+            all.clone().filter(|port| self.port_matches(*port, pattern)).collect();
+        if found.is_empty() {
+            return Err(TopologyError::UnknownPort {
+                pattern: pattern.to_owned(),
+                nearest: nearest(pattern, all.map(|port| self.port_name(port))),
+                allowed: self.allowed_links(),
+            });
+        }
+        Ok(found)
+    }
+
+    fn port_matches(&self, port: u32, pattern: &str) -> bool {
+        let name = self.port_name(port);
+        let first = self.port_and_link(port).1.parallel == 0;
+        matches_glob(pattern, &name) || first && matches_glob(pattern, &format!("{name}#0"))
+    }
+
+    /// "host0..host255 to leaf0..leaf7, leaf0..leaf7 to spine0..spine7".
+    fn allowed_links(&self) -> String {
+        let tiers = tiers(self.kind);
+        let spans: Vec<String> = std::iter::once(span_of("host", u64::from(self.hosts())))
+            .chain(tiers.iter().map(|tier| span_of(tier.name, tier.count)))
+            .collect();
+        let pairs: Vec<String> =
+            spans.windows(2).map(|pair| format!("{} to {}", pair[0], pair[1])).collect();
+        let mut text = pairs.join(", ");
+        if parallel_links(self.kind) > 1 {
+            text += &format!(" (#0..#{})", parallel_links(self.kind) - 1);
+        }
+        if matches!(self.kind, TopologyKind::FatTree { .. }) {
+            text += ", edge to agg within a pod";
+        }
+        text
+    }
+}
+
+/// "leaf0..leaf7", or "core0" if there is one.
+fn span_of(name: &str, count: u64) -> String {
+    match count {
+        1 => format!("{name}0"),
+        _ => format!("{name}0..{name}{}", count - 1),
+    }
+}
+
+/// A number without sign or leading zeros, so that every thing has one name.
+fn canonical_number(text: &str) -> Option<u32> {
+    let plain =
+        text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    if plain { text.parse().ok() } else { None }
+}
+
+/// The most similar name (fewest edits, transpositions count one), the first among equals.
+fn nearest(name: &str, names: impl Iterator<Item = String>) -> String {
+    names.min_by_key(|other| strsim::osa_distance(name, other)).unwrap_or_default()
+}
+
+/// Whether `text` is `pattern` with each `*` replaced by some text.
+fn matches_glob(pattern: &str, text: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut text) = text.strip_prefix(head) else {
+        return false;
+    };
+    let mut pieces: Vec<&str> = rest.split('*').collect();
+    let tail = pieces.pop().unwrap_or_default();
+    // The leftmost place for each piece leaves most text for the others.
+    for piece in pieces {
+        let Some(at) = text.find(piece) else {
+            return false;
+        };
+        text = &text[at + piece.len()..];
+    }
+    text.ends_with(tail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Breaks if a piece may overlap another, or if an end is not anchored.
+    #[test]
+    fn globs() {
+        for (pattern, text) in
+            [("*", ""), ("*", "a-b"), ("leaf0-*", "leaf0-spine1"), ("*-spine1", "leaf0-spine1")]
+        {
+            assert!(matches_glob(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in
+            [("leaf0-*", "leaf01-x"), ("aba*aba", "aba"), ("*b*b", "ab"), ("a*", "ba"), ("a", "ab")]
+        {
+            assert!(!matches_glob(pattern, text), "{pattern} {text}");
+        }
+        assert!(matches_glob("l*-s*#*", "leaf0-spine1#1"));
+    }
+
+    /// Breaks if one link can be written in two ways that are not meant.
+    #[test]
+    fn numbers_have_one_form() {
+        assert_eq!(canonical_number("0"), Some(0));
+        assert_eq!(canonical_number("10"), Some(10));
+        for text in ["", "00", "01", "+1", "-1", "1 ", "99999999999"] {
+            assert_eq!(canonical_number(text), None, "{text:?}");
+        }
+    }
+}
