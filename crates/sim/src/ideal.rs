@@ -1,0 +1,295 @@
+//! How long a flow would take if it had the whole fabric to itself.
+//!
+//! The ideal flow completion time is that of a lone flow on the best path of the unchanged fabric,
+//! without a window: what the network allows, whatever the transport makes of it. Slowdown is the
+//! measured time over this one.
+
+use crate::topology::{Graph, Node, Routes};
+use leafspine_core::{Bytes, HostId, Pace, Rate, Span, SwitchId, TorId};
+use leafspine_schemes::Paths;
+use std::collections::HashMap;
+
+/// Ideal completion times between any two hosts, to the picosecond.
+///
+/// The time runs from the first packet sent until the receiver has the last byte. With a handshake
+/// it is: the SYN to the receiver, the SYN-ACK back (both are `header` bytes), then the data, full
+/// segments and a last one with the rest, sent back to back. Every hop stores a packet whole before
+/// it forwards it; switches take no time of their own.
+///
+/// The best path takes at each switch the equal-cost port with the highest capacity, then the
+/// lowest delay, then the lowest number. The SYN-ACK takes the best path of its own direction.
+///
+/// Rates whose time per byte is whole picoseconds (1, 10, 25, 40, 100, 400 Gb/s) have one answer.
+/// At another (900 Mb/s) a packet's time depends on the fraction that [`Pace`] has carried over
+/// from the packets before; the answer is that of ports that have never sent before. A later
+/// lone flow may differ by less than a picosecond a hop. For such rates the packets are replayed
+/// one by one, up to 2^20 of them; a longer flow's answer (up to 1 TB) is within two picoseconds a
+/// hop.
+#[derive(Clone, Debug)]
+pub struct Ideal {
+    /// Every different sequence of hops, stored once.
+    ways: Vec<Box<[Hop]>>,
+    /// The way from each host to its switch.
+    host_up: Vec<u32>,
+    /// The way to each host from its switch.
+    host_down: Vec<u32>,
+    host_tor: Vec<TorId>,
+    /// The way between two switches with hosts, at `source * tors + destination`.
+    between: Vec<u32>,
+    tors: usize,
+    mss: u32,
+    header: u32,
+    handshake: bool,
+    base_rtt: Span,
+}
+
+/// Rate and delay of one transmission.
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    /// Never used itself, only copied: what the packets before have left over is zero.
+    pace: Pace,
+    /// Time of a byte in units of 2^-40 ps, rounded down.
+    byte_time: u128,
+    /// Whether a byte takes whole picoseconds.
+    whole: bool,
+    delay: Span,
+}
+
+const FRACTION_BITS: u32 = 40;
+const PS_BITS_PER_BYTE: u64 = 8_000_000_000_000;
+/// Packets that are replayed at most: some milliseconds' work.
+const MOST_REPLAYED: u64 = 1 << 20;
+
+impl Hop {
+    fn new(rate: Rate, delay: Span) -> Hop {
+        Hop {
+            pace: Pace::new(rate),
+            byte_time: (u128::from(PS_BITS_PER_BYTE) << FRACTION_BITS) / u128::from(rate.0),
+            whole: PS_BITS_PER_BYTE.is_multiple_of(rate.0),
+            delay,
+        }
+    }
+
+    /// From the first bit sent until the last has arrived.
+    fn time(&self, bytes: u32) -> Span {
+        let mut pace = self.pace;
+        pace.take(bytes) + self.delay
+    }
+}
+
+impl Ideal {
+    /// The ideal of the fabric `graph`, whose `routes` are those before any change. Full segments
+    /// carry `mss` bytes, and every packet has `header` bytes beside its payload.
+    ///
+    /// # Panics
+    /// If `mss` is zero or `routes` has no way between two switches with hosts.
+    #[must_use]
+    pub fn new(graph: &Graph, routes: &Routes, mss: u32, header: u32, handshake: bool) -> Ideal {
+        assert!(mss > 0, "a segment carries at least a byte");
+        let mut ways = Ways::default();
+        let mut port_way = |port: u32| {
+            let port = &graph.ports[port as usize];
+            ways.number(&[(port.rate, port.delay)])
+        };
+        let peer = |port: u32| graph.ports[port as usize].peer;
+        let host_up = graph.host_port.iter().map(|port| port_way(*port)).collect();
+        let host_down = graph.host_port.iter().map(|port| port_way(peer(*port))).collect();
+        let mut between = Vec::with_capacity(graph.tor_switch.len() * graph.tor_switch.len());
+        let mut hops = Vec::new();
+        for from in &graph.tor_switch {
+            for to in 0..graph.tors() {
+                best_path(graph, routes, *from, TorId(to), &mut hops);
+                between.push(ways.number(&hops));
+            }
+        }
+        let mut ideal = Ideal {
+            ways: ways.list,
+            host_up,
+            host_down,
+            host_tor: graph.host_tor.clone(),
+            between,
+            tors: graph.tor_switch.len(),
+            mss,
+            header,
+            handshake,
+            base_rtt: Span::ZERO,
+        };
+        ideal.base_rtt = ideal.farthest_rtt();
+        ideal
+    }
+
+    /// The ideal completion time of a flow of `size` bytes; the longest span if it exceeds that.
+    /// An empty flow counts as one packet without payload.
+    #[must_use]
+    pub fn fct(&self, src: HostId, dst: HostId, size: Bytes) -> Span {
+        let there = || self.hops(src, dst);
+        let segments = size.0.div_ceil(u64::from(self.mss)).max(1);
+        let train = Train {
+            before: if self.handshake { self.header } else { 0 },
+            full: self.mss + self.header,
+            fulls: segments - 1,
+            last: (size.0 - (segments - 1) * u64::from(self.mss)) as u32 + self.header,
+        };
+        let replayed = segments <= MOST_REPLAYED && !there().all(|hop| hop.whole);
+        let data = if replayed { train.replay(there()) } else { train.closed_form(there()) };
+        let shake = if self.handshake { self.handshake_time(src, dst) } else { Span::ZERO };
+        Span(u64::try_from(data.saturating_add(u128::from(shake.0))).unwrap_or(u64::MAX))
+    }
+
+    /// The round-trip time of a full-sized packet and its ACK, which is a header alone, between
+    /// the two hosts that are farthest apart, in an empty fabric.
+    #[must_use]
+    pub fn base_rtt(&self) -> Span {
+        self.base_rtt
+    }
+
+    /// The hops from `src` to `dst` on the best path.
+    fn hops(&self, src: HostId, dst: HostId) -> impl Iterator<Item = &Hop> {
+        let (src, dst) = (usize::from(src.0), usize::from(dst.0));
+        let (from, to) = (usize::from(self.host_tor[src].0), usize::from(self.host_tor[dst].0));
+        let between = self.between[from * self.tors + to];
+        [self.host_up[src], between, self.host_down[dst]]
+            .into_iter()
+            .flat_map(|way| self.ways[way as usize].iter())
+    }
+
+    /// From the SYN's first bit to the SYN-ACK's last.
+    fn handshake_time(&self, src: HostId, dst: HostId) -> Span {
+        let way =
+            |from, to| self.hops(from, to).fold(Span::ZERO, |sum, hop| sum + hop.time(self.header));
+        way(src, dst) + way(dst, src)
+    }
+
+    /// The largest round-trip time over all pairs of switches with hosts, each with its slowest
+    /// hosts.
+    fn farthest_rtt(&self) -> Span {
+        let time = |bytes: u32| -> Vec<Span> {
+            let sum = |way: &[Hop]| way.iter().fold(Span::ZERO, |sum, hop| sum + hop.time(bytes));
+            self.ways.iter().map(|way| sum(way)).collect()
+        };
+        let (full, ack) = (time(self.mss + self.header), time(self.header));
+        let mut senders = vec![Span::ZERO; self.tors];
+        let mut receivers = vec![Span::ZERO; self.tors];
+        for (host, tor) in self.host_tor.iter().enumerate() {
+            let tor = usize::from(tor.0);
+            let (up, down) = (self.host_up[host] as usize, self.host_down[host] as usize);
+            senders[tor] = senders[tor].max(full[up] + ack[down]);
+            receivers[tor] = receivers[tor].max(full[down] + ack[up]);
+        }
+        let mut farthest = Span::ZERO;
+        for (from, sender) in senders.iter().enumerate() {
+            for (to, receiver) in receivers.iter().enumerate() {
+                let there = full[self.between[from * self.tors + to] as usize];
+                let back = ack[self.between[to * self.tors + from] as usize];
+                farthest = farthest.max(*sender + there + *receiver + back);
+            }
+        }
+        farthest
+    }
+}
+
+/// Numbers sequences of hops; equal ones get the same number.
+#[derive(Default)]
+struct Ways {
+    list: Vec<Box<[Hop]>>,
+    known: HashMap<Vec<(Rate, Span)>, u32>,
+}
+
+impl Ways {
+    fn number(&mut self, hops: &[(Rate, Span)]) -> u32 {
+        if let Some(number) = self.known.get(hops) {
+            return *number;
+        }
+        let number = self.list.len() as u32;
+        self.list.push(hops.iter().map(|(rate, delay)| Hop::new(*rate, *delay)).collect());
+        self.known.insert(hops.to_vec(), number);
+        number
+    }
+}
+
+/// The hops between two switches on the best path, into `hops`.
+fn best_path(
+    graph: &Graph,
+    routes: &Routes,
+    from: SwitchId,
+    to: TorId,
+    hops: &mut Vec<(Rate, Span)>,
+) {
+    hops.clear();
+    let (mut here, end) = (from, graph.tor_switch[usize::from(to.0)]);
+    while here != end {
+        let port = &graph.ports[best_port(graph, here, routes.paths(here, to)) as usize];
+        hops.push((port.rate, port.delay));
+        here = match graph.ports[port.peer as usize].owner {
+            Node::Switch(next) => next,
+            Node::Host(_) => unreachable!("routes lead through switches"),
+        };
+    }
+}
+
+/// Global index of the port with the highest capacity, then the lowest delay, then number.
+fn best_port(graph: &Graph, here: SwitchId, paths: Paths<'_>) -> u32 {
+    let ports = paths.ports.iter().map(|port| graph.global(here, *port));
+    let cost =
+        |(port, capacity): &(u32, &u32)| (u32::MAX - **capacity, graph.ports[*port as usize].delay);
+    // The first of equal ones is the one with the lowest number.
+    ports.zip(paths.capacity).min_by_key(cost).expect("an unchanged fabric is connected").0
+}
+
+/// Packets sent back to back over a line of store-and-forward hops.
+struct Train {
+    /// Bytes that every hop has sent before (the SYN).
+    before: u32,
+    /// Bytes of a full packet.
+    full: u32,
+    /// How many of those.
+    fulls: u64,
+    /// Bytes of the packet that comes last.
+    last: u32,
+}
+
+impl Train {
+    /// When the last packet has arrived, in ps, from the times per byte alone.
+    ///
+    /// A packet starts at a hop when it is there and the one before has left. So the end is the
+    /// longest chain of transmissions in which each step goes to the next hop or to the next
+    /// packet. Equal packets make the steps to the next packet all at the slowest hop so far; the
+    /// last packet takes over at some hop, and every one is tried.
+    fn closed_form<'a>(&self, hops: impl Iterator<Item = &'a Hop>) -> u128 {
+        let (full, last) = (u128::from(self.full), u128::from(self.last));
+        let waits = u128::from(self.fulls.saturating_sub(1));
+        let (mut delay, mut to_here, mut slowest, mut longest) = (0u128, 0u128, 0u128, 0u128);
+        for hop in hops {
+            delay += u128::from(hop.delay.0);
+            // `longest` ends with the last packet at this hop.
+            if self.fulls > 0 {
+                to_here += full * hop.byte_time;
+                slowest = slowest.max(full * hop.byte_time);
+                longest = longest.max(to_here.saturating_add(waits.saturating_mul(slowest)));
+            }
+            longest = longest.saturating_add(last * hop.byte_time);
+        }
+        (longest >> FRACTION_BITS).saturating_add(delay)
+    }
+
+    /// The same from every packet's own time, for rates that carry a fraction.
+    fn replay<'a>(&self, hops: impl Iterator<Item = &'a Hop>) -> u128 {
+        let mut line: Vec<(Pace, u128, u128)> = hops
+            .map(|hop| {
+                let mut pace = hop.pace;
+                pace.take(self.before);
+                (pace, u128::from(hop.delay.0), 0)
+            })
+            .collect();
+        let mut arrival = 0;
+        for packet in 0..=self.fulls {
+            let bytes = if packet < self.fulls { self.full } else { self.last };
+            arrival = 0;
+            for (pace, delay, free) in &mut line {
+                *free = arrival.max(*free) + u128::from(pace.take(bytes).0);
+                arrival = *free + *delay;
+            }
+        }
+        arrival
+    }
+}
