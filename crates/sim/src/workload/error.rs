@@ -1,0 +1,64 @@
+//! What is wrong with a workload, and where.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Input that no flow can be made of.
+///
+/// Printed as `traces/a.csv:7: dst: found "400"; allowed: a host, 0 to 127`, without the file and
+/// the line where there is none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorkloadError {
+    /// The trace or table it stands in; `None` for the scenario itself.
+    pub file: Option<PathBuf>,
+    /// Line of `file`, from 1.
+    pub line: Option<u64>,
+    /// The scenario's key (`workload.0.load`), or the column of `file`.
+    pub key: String,
+    /// What was found.
+    pub found: String,
+    /// What is allowed there.
+    pub allowed: String,
+}
+
+impl WorkloadError {
+    /// An error at a key of the workload. [`WorkloadError::within`] completes the key.
+    pub(super) fn at(key: &str, found: impl Into<String>, allowed: impl Into<String>) -> Self {
+        WorkloadError {
+            file: None,
+            line: None,
+            key: key.to_owned(),
+            found: found.into(),
+            allowed: allowed.into(),
+        }
+    }
+
+    /// The same error, found in a line of a file.
+    pub(super) fn in_file(self, file: impl Into<PathBuf>, line: u64) -> Self {
+        WorkloadError { file: Some(file.into()), line: Some(line), ..self }
+    }
+
+    /// The same error with its key counted from the scenario's root, unless it is in a file of its
+    /// own.
+    pub(super) fn within(mut self, workload: usize) -> Self {
+        if self.line.is_none() {
+            self.key = format!("workload.{workload}.{}", self.key);
+        }
+        self
+    }
+}
+
+impl fmt::Display for WorkloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{}:", file.display())?;
+            if let Some(line) = self.line {
+                write!(f, "{line}:")?;
+            }
+            f.write_str(" ")?;
+        }
+        write!(f, "{}: found {}; allowed: {}", self.key, self.found, self.allowed)
+    }
+}
+
+impl std::error::Error for WorkloadError {}

@@ -1,0 +1,233 @@
+//! All workloads of a run as one stream of flows.
+
+use super::WorkloadError;
+use super::all_to_all::AllToAll;
+use super::hosts::{Fabric, HostSets};
+use super::incast::{Incast, Rounds};
+use super::load::mean_interarrival;
+use super::long_flows::LongFlows;
+use super::pairs::Pairs;
+use super::permutation::Permutation;
+use super::poisson::Poisson;
+use super::sizes::Sizes;
+use super::trace::Trace;
+use crate::spec::{WorkloadKind, WorkloadSpec};
+use leafspine_core::{HostId, PacketMeta, Span, Time};
+
+/// A flow that is to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Flow {
+    /// When its sender opens it.
+    pub start: Time,
+    /// Application bytes, at least 1.
+    pub bytes: u64,
+    /// Its sender.
+    pub src: HostId,
+    /// Its receiver, another host.
+    pub dst: HostId,
+    /// Uplink that its data takes at the sender's leaf; [`PacketMeta::NO_PATH`] if not given.
+    pub path: u16,
+    /// Uplink that its ACKs take at the receiver's leaf; [`PacketMeta::NO_PATH`] if not given.
+    pub ack_path: u16,
+    /// Number of the workload that it belongs to.
+    pub workload: u16,
+}
+
+impl Flow {
+    /// A flow of no particular path.
+    pub(super) fn new(start: Time, src: HostId, dst: HostId, bytes: u64) -> Flow {
+        let path = PacketMeta::NO_PATH;
+        Flow { start, bytes, src, dst, path, ack_path: path, workload: 0 }
+    }
+}
+
+/// Starts at a fixed distance.
+#[derive(Clone, Copy)]
+pub(super) struct Staggered {
+    next: Time,
+    stagger: Span,
+}
+
+impl Staggered {
+    pub(super) fn next(&mut self) -> Time {
+        let now = self.next;
+        self.next = Time(now.0.saturating_add(self.stagger.0));
+        now
+    }
+}
+
+/// Makes one workload's flows, in order of their starts.
+enum Generator {
+    Poisson(Poisson),
+    Incast(Incast),
+    LongFlows(LongFlows),
+    Permutation(Permutation),
+    AllToAll(AllToAll),
+    Trace(Trace),
+}
+
+impl Generator {
+    fn new(
+        spec: &WorkloadSpec,
+        fabric: &Fabric,
+        seed: u64,
+        workload: usize,
+    ) -> Result<Generator, WorkloadError> {
+        if let WorkloadKind::Trace { path } = &spec.kind {
+            return Ok(Generator::Trace(Trace::open(path, fabric.hosts(), spec.start)?));
+        }
+        let sets = HostSets::resolve(spec, fabric, seed, workload)?;
+        let pairs = Pairs::new(&sets, fabric, spec.pattern);
+        let (to, sizes, key) = (sets.receivers, Sizes::new(&spec.sizes)?, (seed, workload));
+        let every = |stagger: Span| Staggered { next: spec.start, stagger };
+        Ok(match spec.kind {
+            WorkloadKind::Poisson { flows: 0, .. } => {
+                return Err(WorkloadError::at("flows", "0", "at least 1"));
+            }
+            WorkloadKind::Poisson { arrivals, flows } => {
+                pairs.require_a_receiver_for_each()?;
+                let apart = mean_interarrival(arrivals, sizes.mean(), &pairs, fabric)?;
+                let when = (spec.start, apart, flows);
+                Generator::Poisson(Poisson::new((pairs, sizes), when, key))
+            }
+            WorkloadKind::Incast { fan_in, rounds, every, jitter } => {
+                let rounds = Rounds { origin: spec.start, rounds, every, jitter, fan_in };
+                Generator::Incast(Incast::new((pairs, to), sizes, rounds, key)?)
+            }
+            WorkloadKind::LongFlows { count, stagger } => {
+                let flows = LongFlows::new((pairs, to), sizes, (count, every(stagger)), key)?;
+                Generator::LongFlows(flows)
+            }
+            WorkloadKind::Permutation { stagger } => {
+                let how = (sizes, every(stagger));
+                Generator::Permutation(Permutation::new((&pairs, &to), spec.pattern, how, key)?)
+            }
+            WorkloadKind::AllToAll { stagger } => {
+                Generator::AllToAll(AllToAll::new((pairs, to), sizes, every(stagger), key)?)
+            }
+            WorkloadKind::Trace { .. } => unreachable!("opened above"),
+        })
+    }
+
+    /// Flows in all, asked before the first; a trace does not know.
+    fn total(&self) -> Option<u64> {
+        match self {
+            Generator::Poisson(flows) => Some(flows.left()),
+            Generator::Incast(flows) => Some(flows.total()),
+            Generator::LongFlows(flows) => Some(flows.total()),
+            Generator::Permutation(flows) => Some(flows.total()),
+            Generator::AllToAll(flows) => Some(flows.total()),
+            Generator::Trace(_) => None,
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<Flow>, WorkloadError> {
+        Ok(match self {
+            Generator::Poisson(flows) => flows.next(),
+            Generator::Incast(flows) => flows.next(),
+            Generator::LongFlows(flows) => flows.next(),
+            Generator::Permutation(flows) => flows.next(),
+            Generator::AllToAll(flows) => flows.next(),
+            Generator::Trace(flows) => return flows.next(),
+        })
+    }
+}
+
+/// A workload and its next flow.
+struct Lane {
+    generator: Generator,
+    head: Result<Option<Flow>, WorkloadError>,
+}
+
+/// The flows of all workloads by (start, workload), made when asked for.
+///
+/// One flow of each workload is made ahead, so that a source knows that it is exhausted when it
+/// hands out its last flow.
+pub struct FlowSource {
+    lanes: Vec<Lane>,
+    total: Option<u64>,
+    handed_out: u64,
+    last_start: Option<Time>,
+}
+
+impl FlowSource {
+    /// The flows of `workloads` on `fabric` under the run's `seed`. Opens traces and reads their
+    /// headers and first rows.
+    ///
+    /// # Errors
+    /// If no flow can be made of a workload: what [`HostSets::resolve`], [`Sizes::new`] and
+    /// [`Trace::open`] refuse, senders and receivers that the pattern cannot pair, a count of zero,
+    /// a load, interarrival time or rate that is not above zero, a load of a fabric that is not
+    /// there. Keys are counted from the scenario's root: `workload.0.load`.
+    pub fn new(
+        workloads: &[WorkloadSpec],
+        fabric: &Fabric,
+        seed: u64,
+    ) -> Result<FlowSource, WorkloadError> {
+        let mut lanes = Vec::with_capacity(workloads.len());
+        let mut total = Some(0);
+        for (workload, spec) in workloads.iter().enumerate() {
+            let mut generator =
+                Generator::new(spec, fabric, seed, workload).map_err(|e| e.within(workload))?;
+            total = total.zip(generator.total()).map(|(sum, flows): (u64, u64)| sum + flows);
+            let head = generator.next();
+            if let Err(error) = head {
+                return Err(error);
+            }
+            lanes.push(Lane { generator, head });
+        }
+        Ok(FlowSource { lanes, total, handed_out: 0, last_start: None })
+    }
+
+    /// The next flow, or `None` after the last.
+    ///
+    /// # Errors
+    /// A trace's row that no flow can be made of, as soon as it is read: up to one flow before its
+    /// turn. The same error again if asked again.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "fallible: an iterator would go on after errors"
+    )]
+    pub fn next(&mut self) -> Result<Option<Flow>, WorkloadError> {
+        let mut first: Option<(Time, usize)> = None;
+        for (workload, lane) in self.lanes.iter().enumerate() {
+            match &lane.head {
+                Err(error) => return Err(error.clone()),
+                Ok(Some(flow)) if first.is_none_or(|(start, _)| flow.start < start) => {
+                    first = Some((flow.start, workload));
+                }
+                Ok(_) => {}
+            }
+        }
+        let Some((start, workload)) = first else { return Ok(None) };
+        let lane = &mut self.lanes[workload];
+        let flow = std::mem::replace(&mut lane.head, lane.generator.next())?;
+        self.handed_out += 1;
+        self.last_start = Some(start);
+        Ok(flow.map(|flow| Flow { workload: workload as u16, ..flow }))
+    }
+
+    /// Flows in all, handed out or not; `None` while a trace has rows left.
+    #[must_use]
+    pub fn total(&self) -> Option<u64> {
+        self.total.or_else(|| self.is_exhausted().then_some(self.handed_out))
+    }
+
+    /// Flows handed out so far.
+    #[must_use]
+    pub fn handed_out(&self) -> u64 {
+        self.handed_out
+    }
+
+    /// Start of the flow handed out last: of the run's last flow once the source is exhausted.
+    #[must_use]
+    pub fn last_start(&self) -> Option<Time> {
+        self.last_start
+    }
+
+    /// Whether no flow and no error is to come.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        self.lanes.iter().all(|lane| matches!(lane.head, Ok(None)))
+    }
+}
