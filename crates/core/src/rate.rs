@@ -103,7 +103,7 @@ impl fmt::Display for Rate {
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB")];
-        match UNITS.into_iter().find(|(unit, _)| self.0 > 0 && self.0 % unit == 0) {
+        match UNITS.into_iter().find(|(unit, _)| self.0 > 0 && self.0.is_multiple_of(*unit)) {
             Some((unit, name)) => write!(f, "{}{name}", self.0 / unit),
             None => write!(f, "{}B", self.0),
         }
