@@ -12,6 +12,8 @@ pub mod edge;
 pub mod hold;
 pub mod lb;
 mod param;
+#[doc(hidden)]
+pub mod testing;
 pub mod units;
 mod view;
 

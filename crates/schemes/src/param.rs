@@ -212,6 +212,8 @@ pub enum Provenance {
     Artefact,
     /// Only an abstract or a mention was available.
     Reconstructed,
+    /// leafspine's own: there is no outside source.
+    Own,
 }
 
 /// What the catalogue says of a scheme.

@@ -1,5 +1,9 @@
 //! Queue managers: take, mark or drop. A decision, never a container.
 
+mod droptail;
+mod ecn_threshold;
+mod red;
+
 use crate::{ParamError, Params, QueueView, SchemeInfo, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId, Rng, Span, Time};
 
@@ -67,3 +71,6 @@ pub struct Entry {
     /// How it is made.
     pub build: Build,
 }
+
+/// Every queue manager, in the catalogue's order.
+pub const ALL: &[Entry] = &[droptail::ENTRY, ecn_threshold::ENTRY, red::ENTRY];

@@ -1,5 +1,8 @@
 //! Host edges: what a hypervisor or NIC does to packets between the transport and the wire.
 
+pub(crate) mod presto;
+mod stage;
+
 use crate::{ParamError, Params, SchemeInfo};
 use leafspine_core::{HostId, PacketMeta, Rng, Span, Time};
 
@@ -121,3 +124,6 @@ pub struct Entry {
     /// How it is made.
     pub build: Build,
 }
+
+/// Every host edge, in the catalogue's order.
+pub const ALL: &[Entry] = &[presto::ENTRY, stage::ENTRY];

@@ -1,5 +1,15 @@
 //! Load balancers: which of several equal-cost ports a packet takes.
 
+mod drb;
+mod ecmp;
+mod hash;
+mod letflow;
+mod pinned;
+mod presto;
+mod rps;
+mod slots;
+mod wcmp;
+
 use crate::aqm::Aqm;
 use crate::hold::IngressHold;
 use crate::{Context, ParamError, Params, Paths, SchemeInfo, SwitchEnv};
@@ -90,3 +100,14 @@ pub struct Entry {
     /// How it is made.
     pub build: Build,
 }
+
+/// Every balancer, in the catalogue's order.
+pub const ALL: &[Entry] = &[
+    ecmp::ENTRY,
+    wcmp::ENTRY,
+    rps::ENTRY,
+    drb::ENTRY,
+    letflow::ENTRY,
+    presto::ENTRY,
+    pinned::ENTRY,
+];

@@ -1,0 +1,220 @@
+//! ECN threshold: marks ECN-capable packets while at least K wait.
+//!
+//! Source: Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, §3.1: an arriving packet is
+//! marked if the queue occupancy is greater than K upon its arrival (RFC 8257 §3.1 the same). Marking
+//! at dequeue: Wu et al., "Tuning ECN for Data Center Networks", CoNEXT 2012.
+//!
+//! Exactly: the backlog is what waits, neither the packet in question nor the one in transmission
+//! counted, and a packet is marked if that backlog has reached K. In packets this is the paper's
+//! rule with the arriving packet counted (n + 1 > K is n >= K), and what ns-2's RED queue does when
+//! both its thresholds are K and its average is the instantaneous queue, the set-up of nearly all
+//! published DCTCP simulations. The unit of K chooses packets or bytes. `at = "dequeue"` looks at
+//! what a departing packet leaves behind.
+//!
+//! State per port: none beyond the parameters. Cost per packet: one comparison; at dequeue, a port
+//! with a real queue.
+//!
+//! Where the source is silent: what becomes of packets that are not ECN-capable. They pass (pure
+//! ACKs would otherwise die where data is marked); `drop_not_capable = true` drops them, as RFC
+//! 3168 §5 has a router do where it would mark.
+//!
+//! Provenance: paper.
+
+use super::{Admit, Aqm, Entry, Release};
+use crate::{
+    Amount, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo, SwitchEnv,
+};
+use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
+
+struct EcnThreshold {
+    threshold: Amount,
+    per_port: bool,
+    at_dequeue: bool,
+    drop_not_capable: bool,
+}
+
+/// What becomes of a packet.
+enum Verdict {
+    Pass,
+    Mark,
+    Drop,
+}
+
+impl EcnThreshold {
+    fn judge(&self, packet: &PacketMeta, queue: &QueueView) -> Verdict {
+        let backlog = if self.per_port { queue.port_total } else { queue.this };
+        let reached = self.threshold.reached_by(backlog.packets, backlog.bytes);
+        match (reached, packet.ecn) {
+            (false, _) => Verdict::Pass,
+            (true, Ecn::NotCapable) if self.drop_not_capable => Verdict::Drop,
+            (true, Ecn::NotCapable) => Verdict::Pass,
+            (true, Ecn::Capable | Ecn::Congested) => Verdict::Mark,
+        }
+    }
+}
+
+impl Aqm for EcnThreshold {
+    fn admit(&mut self, packet: &PacketMeta, queue: &QueueView, _: Time, _: &mut Rng) -> Admit {
+        if self.at_dequeue {
+            return Admit::Take;
+        }
+        match self.judge(packet, queue) {
+            Verdict::Pass => Admit::Take,
+            Verdict::Mark => Admit::Mark,
+            Verdict::Drop => Admit::Drop,
+        }
+    }
+
+    fn release(
+        &mut self,
+        packet: &mut PacketMeta,
+        queue: &QueueView,
+        _: Span,
+        _: Time,
+        _: &mut Rng,
+    ) -> Release {
+        if !self.at_dequeue {
+            return Release::Send;
+        }
+        match self.judge(packet, queue) {
+            Verdict::Pass => Release::Send,
+            Verdict::Mark => Release::Mark,
+            Verdict::Drop => Release::Drop,
+        }
+    }
+
+    fn needs_release(&self) -> bool {
+        self.at_dequeue
+    }
+}
+
+fn build(params: &Params, _: &SwitchEnv, _: PortId) -> Result<Box<dyn Aqm>, ParamError> {
+    Ok(Box::new(EcnThreshold {
+        threshold: params.amount("threshold"),
+        per_port: params.word("scope") == "port",
+        at_dequeue: params.word("at") == "dequeue",
+        drop_not_capable: params.flag("drop_not_capable"),
+    }))
+}
+
+pub(crate) const ENTRY: Entry = Entry {
+    info: SchemeInfo {
+        name: "ecn-threshold",
+        summary: "Marks ECN-capable packets while the backlog has reached a threshold.",
+        source: "Alizadeh et al., DCTCP, SIGCOMM 2010, §3.1; RFC 8257 §3.1; dequeue: Wu et al., \
+                 CoNEXT 2012",
+        provenance: Provenance::Paper,
+        silent: &[
+            "The backlog is what waits, without the packet in question and the one in transmission; \
+             a packet is marked if it has reached the threshold (n + 1 > K).",
+            "Packets that are not ECN-capable pass, unless drop_not_capable.",
+        ],
+        params: &[
+            Param {
+                name: "threshold",
+                kind: Kind::Amount,
+                default: Some("65pkt"),
+                doc: "The threshold K, in packets of any size or in bytes.",
+            },
+            Param {
+                name: "scope",
+                kind: Kind::Word(&["queue", "port"]),
+                default: Some("queue"),
+                doc: "Whose backlog counts: the packet's service queue or the whole port.",
+            },
+            Param {
+                name: "at",
+                kind: Kind::Word(&["enqueue", "dequeue"]),
+                default: Some("enqueue"),
+                doc: "When packets are marked: as they arrive, or as their transmission begins.",
+            },
+            Param {
+                name: "drop_not_capable",
+                kind: Kind::Bool,
+                default: Some("false"),
+                doc: "Whether packets that are not ECN-capable are dropped where others are marked.",
+            },
+        ],
+    },
+    build,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{FakeLeaf, control, data, queue_view};
+    use crate::{Backlog, Value};
+    use leafspine_core::{Flags, Role};
+
+    fn made(key: &str, value: Value) -> Box<dyn Aqm> {
+        let params = Params::defaults(ENTRY.info.params).with(key, value);
+        build(&params, &FakeLeaf::new(1, 1, 1).env, PortId(0)).unwrap()
+    }
+
+    fn word(text: &str) -> Value {
+        Value::Word(text.to_owned())
+    }
+
+    fn admit(aqm: &mut dyn Aqm, packet: &PacketMeta, queue: &QueueView) -> Admit {
+        aqm.admit(packet, queue, Time::ZERO, &mut Rng::new(1, Role::Aqm, 0))
+    }
+
+    fn release(aqm: &mut dyn Aqm, packet: &PacketMeta, queue: &QueueView) -> Release {
+        let mut rng = Rng::new(1, Role::Aqm, 0);
+        aqm.release(&mut packet.clone(), queue, Span::ZERO, Time::ZERO, &mut rng)
+    }
+
+    /// Breaks if the comparison is off by one (DCTCP §3.1: the 66th waiting packet, itself
+    /// included, is the first to exceed K = 65), or if the packet in transmission is counted.
+    #[test]
+    fn the_packet_that_exceeds_k_is_marked() {
+        let mut aqm = made("threshold", Value::Amount(Amount::Packets(65)));
+        assert_eq!(admit(&mut *aqm, &data(0, 1, 1, 0), &queue_view(64, true)), Admit::Take);
+        assert_eq!(admit(&mut *aqm, &data(0, 1, 1, 0), &queue_view(65, false)), Admit::Mark);
+    }
+
+    /// Breaks if the unit of the threshold does not choose the accounting: 30 KB are 20 packets of
+    /// 1500 bytes, or a thousand small ones.
+    #[test]
+    fn bytes_count_bytes() {
+        let mut aqm = made("threshold", Value::Amount(Amount::Bytes(30_000)));
+        assert_eq!(admit(&mut *aqm, &data(0, 1, 1, 0), &queue_view(19, true)), Admit::Take);
+        assert_eq!(admit(&mut *aqm, &data(0, 1, 1, 0), &queue_view(20, true)), Admit::Mark);
+        let small = Backlog { packets: 700, bytes: 28_000, in_service: 40 };
+        let queue = QueueView { this: small, port_total: small, ..queue_view(0, true) };
+        assert_eq!(admit(&mut *aqm, &data(0, 1, 1, 0), &queue), Admit::Take);
+    }
+
+    /// Breaks if a queue is judged by its port or the port by one queue.
+    #[test]
+    fn the_scope_chooses_the_backlog() {
+        let port_total = Backlog { packets: 100, bytes: 150_000, in_service: 1500 };
+        let queue = QueueView { port_total, ..queue_view(10, true) };
+        let packet = data(0, 1, 1, 0);
+        assert_eq!(admit(&mut *made("scope", word("queue")), &packet, &queue), Admit::Take);
+        assert_eq!(admit(&mut *made("scope", word("port")), &packet, &queue), Admit::Mark);
+    }
+
+    /// Breaks if marking at dequeue also marks at enqueue, or asks for no real queue.
+    #[test]
+    fn dequeue_marks_by_what_is_left_behind() {
+        let mut aqm = made("at", word("dequeue"));
+        assert!(aqm.needs_release() && !made("at", word("enqueue")).needs_release());
+        let packet = data(0, 1, 1, 0);
+        assert_eq!(admit(&mut *aqm, &packet, &queue_view(200, true)), Admit::Take);
+        assert_eq!(release(&mut *aqm, &packet, &queue_view(64, true)), Release::Send);
+        assert_eq!(release(&mut *aqm, &packet, &queue_view(65, true)), Release::Mark);
+    }
+
+    /// Breaks if a pure ACK is marked, or dropped without being told to (RFC 3168 §5).
+    #[test]
+    fn what_is_not_capable_passes_or_is_dropped() {
+        let ack = control(0, 1, 1, Flags::ACK);
+        let full = queue_view(200, true);
+        let mut aqm = made("drop_not_capable", Value::Bool(false));
+        assert_eq!(admit(&mut *aqm, &ack, &full), Admit::Take);
+        let mut aqm = made("drop_not_capable", Value::Bool(true));
+        assert_eq!(admit(&mut *aqm, &ack, &full), Admit::Drop);
+        assert_eq!(admit(&mut *aqm, &ack, &queue_view(64, true)), Admit::Take);
+    }
+}

@@ -1,0 +1,245 @@
+//! RED: random early detection, marking or dropping by an average of the queue.
+//!
+//! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
+//! IEEE/ACM Transactions on Networking 1(4), 1993, Fig. 2 (the algorithm), §4 (idle time, byte
+//! mode) and §7 (spacing of marks). `gentle`: Floyd, "Recommendation on using the gentle variant of
+//! RED", 2000: between max_threshold and twice that, the probability rises from max_probability to
+//! 1 instead of jumping there.
+//!
+//! On every arrival, q being what waits in the packet's service queue:
+//! * the line is busy or packets wait: `avg = (1 - w) avg + w q`;
+//! * the line has been idle for m small packets' time: `avg = (1 - w)^m avg`;
+//! * `min <= avg < max`: `count += 1`, `pb = max_p (avg - min) / (max - min)`,
+//!   `pa = pb / (1 - count pb)`; with probability `pa` the packet is marked and `count = 0`;
+//! * `max <= avg`: marked, `count = 0`; below min: `count = -1`.
+//!
+//! Marking sets CE on ECN-capable packets and drops others (RFC 3168 §5). Thresholds in bytes make
+//! the average one of bytes, and scale `pb` by packet size over MTU (§4).
+//!
+//! State per port: 16 bytes a service queue (average and count) and the line's clock. Cost per
+//! packet: a multiplication or two, in f64 with `+ - * /` only; one `libm::pow` after an idle time;
+//! one random number between the thresholds.
+//!
+//! Where the source is silent: what "the queue is empty" means beside a packet in transmission
+//! (here: the line is idle; a busy line with nothing waiting is q = 0). m is not rounded. The size
+//! of a small packet is a parameter (500 bytes, as in ns-2). Fig. 2 counts a packet before it uses
+//! the count, so that spacing is uniform on 1 to 1/pb - 1 after a mark, not 1 to 1/pb as §7 has it:
+//! the figure is followed. Several service queues each have an average; idle is the line's time.
+//!
+//! Provenance: paper. Defaults are its §5 simulation's (w 0.002, 5 and 15 packets, max_p 1/50).
+
+use super::{Admit, Aqm, Entry};
+use crate::{
+    Amount, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo, SwitchEnv,
+};
+use leafspine_core::{Ecn, Pace, PacketMeta, PortId, Rate, Rng, Span, Time};
+
+/// One service queue's average.
+#[derive(Clone, Copy)]
+struct Average {
+    queue: f64,
+    /// Packets since the last mark; -1 while the average is below the lower threshold.
+    count: i32,
+}
+
+struct Red {
+    low: f64,
+    high: f64,
+    max_probability: f64,
+    weight: f64,
+    gentle: bool,
+    /// Largest packet, if the thresholds are in bytes.
+    byte_mode: Option<f64>,
+    idle_packet: u64,
+    averages: Vec<Average>,
+    line: Line,
+}
+
+/// The port's line: when it will have sent all that was queued. A manager sees every packet of its
+/// port, so the line's idle times follow from the arrivals; no dequeue hook is needed.
+struct Line {
+    rate: Rate,
+    pace: Pace,
+    free_at: Time,
+}
+
+impl Line {
+    fn take(&mut self, size: u16, rate: Rate, now: Time) {
+        if rate != self.rate {
+            self.rate = rate;
+            self.pace = Pace::new(rate);
+        }
+        self.free_at = self.free_at.max(now) + self.pace.take(u32::from(size));
+    }
+}
+
+impl Red {
+    /// The average on arrival at a queue (Fig. 2).
+    fn average(&self, before: f64, queue: &QueueView, now: Time) -> f64 {
+        let port = queue.port_total;
+        let idle = now.since(self.line.free_at);
+        if port.packets == 0 && port.in_service == 0 && idle > Span::ZERO {
+            let small = queue.rate.time_for(self.idle_packet);
+            return before * libm::pow(1.0 - self.weight, idle.0 as f64 / small.0.max(1) as f64);
+        }
+        let waits = match self.byte_mode {
+            Some(_) => queue.this.bytes,
+            None => queue.this.packets,
+        };
+        (1.0 - self.weight) * before + self.weight * f64::from(waits)
+    }
+
+    /// The probability `pb` that this average asks for.
+    fn probability(&self, average: f64) -> f64 {
+        if average < self.low {
+            0.0
+        } else if average < self.high {
+            self.max_probability * (average - self.low) / (self.high - self.low)
+        } else if self.gentle && average < 2.0 * self.high {
+            let beyond = (average - self.high) / self.high;
+            self.max_probability + (1.0 - self.max_probability) * beyond
+        } else {
+            1.0
+        }
+    }
+
+    /// Whether the packet is marked, given its queue's average.
+    fn marks(&self, state: &mut Average, packet: &PacketMeta, rng: &mut Rng) -> bool {
+        if state.queue < self.low {
+            state.count = -1;
+            return false;
+        }
+        let sure = self.high * if self.gentle { 2.0 } else { 1.0 };
+        if state.queue >= sure {
+            state.count = 0;
+            return true;
+        }
+        state.count = state.count.saturating_add(1);
+        let share = self.byte_mode.map_or(1.0, |largest| f64::from(packet.size) / largest);
+        let pb = self.probability(state.queue) * share;
+        let rest = 1.0 - f64::from(state.count) * pb;
+        // pb / rest >= 1, without dividing by zero.
+        let marked = rest <= pb || rng.chance(pb / rest);
+        if marked {
+            state.count = 0;
+        }
+        marked
+    }
+}
+
+impl Aqm for Red {
+    fn admit(&mut self, packet: &PacketMeta, queue: &QueueView, now: Time, rng: &mut Rng) -> Admit {
+        let index = usize::from(queue.queue).min(self.averages.len() - 1);
+        let mut state = self.averages[index];
+        state.queue = self.average(state.queue, queue, now);
+        let marked = self.marks(&mut state, packet, rng);
+        self.averages[index] = state;
+        let verdict = match (marked, packet.ecn) {
+            (false, _) => Admit::Take,
+            (true, Ecn::NotCapable) => Admit::Drop,
+            (true, Ecn::Capable | Ecn::Congested) => Admit::Mark,
+        };
+        if verdict != Admit::Drop {
+            self.line.take(packet.size, queue.rate, now);
+        }
+        verdict
+    }
+}
+
+/// The thresholds, both in packets or both in bytes.
+fn thresholds(params: &Params) -> Result<(f64, f64, bool), ParamError> {
+    let refuse = |message: String| ParamError { key: "max_threshold".to_owned(), message };
+    let (low, high) = (params.amount("min_threshold"), params.amount("max_threshold"));
+    let (low_value, high_value, bytes) = match (low, high) {
+        (Amount::Packets(low), Amount::Packets(high)) => (u64::from(low), u64::from(high), false),
+        (Amount::Bytes(low), Amount::Bytes(high)) => (low, high, true),
+        _ => {
+            let text = format!("found {high}; allowed: the unit of min_threshold, which is {low}");
+            return Err(refuse(text));
+        }
+    };
+    if high_value < low_value {
+        return Err(refuse(format!("found {high}; allowed: at least min_threshold, {low}")));
+    }
+    Ok((low_value as f64, high_value as f64, bytes))
+}
+
+fn make(params: &Params, env: &SwitchEnv, port: PortId) -> Result<Red, ParamError> {
+    let (low, high, bytes) = thresholds(params)?;
+    let rate = env.ports[usize::from(port.0)].rate;
+    Ok(Red {
+        low,
+        high,
+        max_probability: params.float("max_probability"),
+        weight: params.float("weight"),
+        gentle: params.flag("gentle"),
+        byte_mode: bytes.then(|| f64::from(env.mtu)),
+        idle_packet: params.bytes("idle_packet").0,
+        averages: vec![Average { queue: 0.0, count: -1 }; usize::from(env.queues.max(1))],
+        line: Line { rate, pace: Pace::new(rate), free_at: Time::ZERO },
+    })
+}
+
+fn build(params: &Params, env: &SwitchEnv, port: PortId) -> Result<Box<dyn Aqm>, ParamError> {
+    Ok(Box::new(make(params, env, port)?))
+}
+
+pub(crate) const ENTRY: Entry = Entry {
+    info: SchemeInfo {
+        name: "red",
+        summary: "Marks or drops at random, more often the longer the average queue.",
+        source: "Floyd and Jacobson, RED, IEEE/ACM ToN 1(4), 1993; gentle: Floyd, 2000",
+        provenance: Provenance::Paper,
+        silent: &[
+            "The queue counts as empty when the line is idle; a busy line with nothing waiting is \
+             a queue of 0.",
+            "The idle correction's exponent is not rounded; its small packet has 500 bytes.",
+            "Above the upper threshold (gentle: twice that) ECN-capable packets are marked, not \
+             dropped.",
+            "Each service queue has its own average; idle time is the line's.",
+        ],
+        params: &[
+            Param {
+                name: "min_threshold",
+                kind: Kind::Amount,
+                default: Some("5pkt"),
+                doc: "Average below which nothing is marked.",
+            },
+            Param {
+                name: "max_threshold",
+                kind: Kind::Amount,
+                default: Some("15pkt"),
+                doc: "Average at which all is marked (gentle: at twice this).",
+            },
+            Param {
+                name: "max_probability",
+                kind: Kind::Float(0.0, 1.0),
+                default: Some("0.02"),
+                doc: "Marking probability as the average reaches max_threshold.",
+            },
+            Param {
+                name: "weight",
+                kind: Kind::Float(0.000_000_1, 1.0),
+                default: Some("0.002"),
+                doc: "Weight of the present queue in the average; 1 follows the queue itself.",
+            },
+            Param {
+                name: "gentle",
+                kind: Kind::Bool,
+                default: Some("false"),
+                doc: "Whether the probability rises to 1 at twice max_threshold instead of jumping.",
+            },
+            Param {
+                name: "idle_packet",
+                kind: Kind::Bytes(1, 65_535),
+                default: Some("500B"),
+                doc: "Packet size whose transmission time is one step of decay on an idle line.",
+            },
+        ],
+    },
+    build,
+};
+
+#[cfg(test)]
+#[path = "red_tests.rs"]
+mod tests;
