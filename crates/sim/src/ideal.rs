@@ -119,7 +119,7 @@ impl Ideal {
     }
 
     /// The ideal completion time of a flow of `size` bytes; the longest span if it exceeds that.
-    /// An empty flow counts as one packet without payload.
+    /// An empty flow counts as one packet without payload. The hosts are two different ones.
     #[must_use]
     pub fn fct(&self, src: HostId, dst: HostId, size: Bytes) -> Span {
         let there = || self.hops(src, dst);
@@ -160,31 +160,51 @@ impl Ideal {
         way(src, dst) + way(dst, src)
     }
 
-    /// The largest round-trip time over all pairs of switches with hosts, each with its slowest
-    /// hosts.
+    /// The largest round-trip time over all pairs of different hosts.
     fn farthest_rtt(&self) -> Span {
         let time = |bytes: u32| -> Vec<Span> {
             let sum = |way: &[Hop]| way.iter().fold(Span::ZERO, |sum, hop| sum + hop.time(bytes));
             self.ways.iter().map(|way| sum(way)).collect()
         };
         let (full, ack) = (time(self.mss + self.header), time(self.header));
-        let mut senders = vec![Span::ZERO; self.tors];
-        let mut receivers = vec![Span::ZERO; self.tors];
-        for (host, tor) in self.host_tor.iter().enumerate() {
-            let tor = usize::from(tor.0);
-            let (up, down) = (self.host_up[host] as usize, self.host_down[host] as usize);
-            senders[tor] = senders[tor].max(full[up] + ack[down]);
-            receivers[tor] = receivers[tor].max(full[down] + ack[up]);
-        }
+        let ends = self.host_up.iter().zip(&self.host_down);
+        let (sender, receiver): (Vec<Span>, Vec<Span>) = ends
+            .map(|(up, down)| (*up as usize, *down as usize))
+            .map(|(up, down)| (full[up] + ack[down], full[down] + ack[up]))
+            .unzip();
+        let hosts_per_tor = self.host_tor.len() / self.tors;
+        let largest = |spans: &[Span]| spans.iter().copied().max().unwrap_or_default();
         let mut farthest = Span::ZERO;
-        for (from, sender) in senders.iter().enumerate() {
-            for (to, receiver) in receivers.iter().enumerate() {
-                let there = full[self.between[from * self.tors + to] as usize];
-                let back = ack[self.between[to * self.tors + from] as usize];
-                farthest = farthest.max(*sender + there + *receiver + back);
+        for (from, senders) in sender.chunks(hosts_per_tor).enumerate() {
+            farthest = farthest.max(farthest_pair(senders, &receiver[from * hosts_per_tor..]));
+            for (to, receivers) in receiver.chunks(hosts_per_tor).enumerate() {
+                if to != from {
+                    let there = full[self.between[from * self.tors + to] as usize];
+                    let back = ack[self.between[to * self.tors + from] as usize];
+                    farthest = farthest.max(largest(senders) + there + largest(receivers) + back);
+                }
             }
         }
-        farthest
+        // A host alone has nobody to talk to but itself.
+        if self.host_tor.len() == 1 { sender[0] + receiver[0] } else { farthest }
+    }
+}
+
+/// The largest `senders[a] + receivers[b]` with `a != b`; zero for a single sender.
+fn farthest_pair(senders: &[Span], receivers: &[Span]) -> Span {
+    let (mut first, mut second) = ((Span::ZERO, usize::MAX), Span::ZERO);
+    for (index, span) in senders.iter().enumerate() {
+        if first.1 == usize::MAX || *span > first.0 {
+            (second, first) = (first.0, (*span, index));
+        } else {
+            second = second.max(*span);
+        }
+    }
+    let other = |index| if index == first.1 { second } else { first.0 };
+    let pairs = receivers.iter().take(senders.len()).enumerate();
+    match senders.len() {
+        1 => Span::ZERO,
+        _ => pairs.map(|(index, span)| *span + other(index)).max().unwrap_or_default(),
     }
 }
 
