@@ -1,0 +1,105 @@
+# make demo   builds everything and leaves a comparison's tables, plots and report in demo-results/
+# make test   runs every test
+# make bench  measures packet-hops per second
+# make lint   format, clippy, rustdoc, ruff, mypy
+# make docs   the Rust documentation, into target/doc
+# make clean  removes what the others made
+#
+# Everything goes into .venv and target/; nothing needs root.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# The first Python that starts and is new enough; python3 if there is none, for the message.
+PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
+	if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+	then echo $$name; exit; fi; done; echo python3)
+MINIMUM_PYTHON := 3.11
+MINIMUM_RUST := 1.95
+
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := demo-results
+DEMO_SCENARIO := examples/demo.toml
+
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.csv' 2>/dev/null)
+
+.PHONY: help demo test bench lint format docs clean check build
+
+help:
+	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
+
+# The tools, and what to do about those that are missing or too old.
+check:
+	@missing=0; \
+	say() { echo "leafspine: $$1" >&2; missing=1; }; \
+	command -v git >/dev/null || say "git not found: install it (Debian, Ubuntu: apt install git)"; \
+	command -v cc >/dev/null || say "no C linker (cc), which Rust needs: install one (Debian, Ubuntu: apt install gcc)"; \
+	if ! $(PYTHON) --version >/dev/null 2>&1; then \
+		say "$(PYTHON) not found, $(MINIMUM_PYTHON) or newer needed (Debian, Ubuntu: apt install python3 python3-venv)"; \
+	elif ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
+		say "$$($(PYTHON) --version) found, $(MINIMUM_PYTHON) or newer needed: install one and say make PYTHON=python3.12 (Debian, Ubuntu: apt install python3.12 python3.12-venv)"; \
+	elif ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
+		say "$$($(PYTHON) --version) has no venv: install it (Debian, Ubuntu: apt install python3-venv)"; \
+	fi; \
+	if ! command -v cargo >/dev/null || ! command -v rustc >/dev/null; then \
+		say "Rust (cargo, rustc) not found, $(MINIMUM_RUST) or newer needed: install rustup (https://rustup.rs), it takes the version in rust-toolchain.toml"; \
+	elif ! version=$$(rustc --version 2>&1); then \
+		say "rustc does not start: try rustup toolchain install (the version is in rust-toolchain.toml)"; \
+	elif ! echo "$$version" | awk '{ split($$2, v, "."); exit !(v[1] > 1 || v[2] >= 95) }'; then \
+		say "$$version found, $(MINIMUM_RUST) or newer needed: rustup update"; \
+	fi; \
+	exit $$missing
+
+$(VENV)/.made: requirements.lock | check
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@touch $@
+
+$(VENV)/.made-dev: requirements-dev.lock $(VENV)/.made
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@touch $@
+
+# The package, with its engine compiled for speed; the Python files are used where they are.
+$(VENV)/.built: $(VENV)/.made pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCES)
+	@echo "building the engine (a few minutes the first time)"
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH \
+		$(BIN)/maturin develop --release --locked --quiet
+	@touch $@
+
+build: check $(VENV)/.built
+
+demo: build
+	@$(BIN)/leafspine compare $(DEMO_SCENARIO) --out $(DEMO)
+	@echo "demo: open $(CURDIR)/$(DEMO)/report.html"
+
+test: build $(VENV)/.made-dev
+	@cargo test --locked --workspace
+	@$(BIN)/python -m pytest
+
+bench: build
+	@$(BIN)/leafspine bench
+	@cargo bench --locked --workspace
+
+lint: build $(VENV)/.made-dev
+	@cargo fmt --all --check
+	@cargo clippy --locked --workspace --all-targets -- -D warnings
+	@RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+	@$(BIN)/ruff format --check python tests/python
+	@$(BIN)/ruff check python tests/python
+	@$(BIN)/mypy
+
+format: $(VENV)/.made-dev
+	@cargo fmt --all
+	@$(BIN)/ruff format python tests/python
+	@$(BIN)/ruff check --fix python tests/python
+
+docs: check
+	@RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+	@echo "docs: open $(CURDIR)/target/doc/leafspine_sim/index.html; guides are in docs/"
+
+clean:
+	@rm -rf $(VENV) target $(DEMO) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -f python/leafspine/_engine*.so
+	@find python tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,38 @@
+"""A laboratory for load balancing and queue management in datacentre networks.
+
+>>> import leafspine
+>>> result = leafspine.run("fabric.toml", load_balancer__scheme="letflow")
+>>> result.flows["fct_ps"]          # an Arrow column, picoseconds, null where unfinished
+>>> comparison = leafspine.compare("fabric.toml", lb=["ecmp", "letflow"], load=[0.4, 0.8], seeds=5)
+>>> comparison.table()              # every metric with its 95 % interval, an Arrow table
+>>> comparison.write("results")     # tables, plots, one HTML report
+"""
+
+from leafspine import engine
+from leafspine.api import compare, run, schemes, sweep, workloads
+from leafspine.comparison import Comparison, Row
+from leafspine.engine import Case, FlowClass
+from leafspine.errors import InputError, Interrupted, LeafspineError, RunError, ScenarioError
+from leafspine.results import Result
+from leafspine.stats import Estimate
+
+__version__ = engine.version()
+
+__all__ = [
+    "Case",
+    "Comparison",
+    "Estimate",
+    "FlowClass",
+    "InputError",
+    "Interrupted",
+    "LeafspineError",
+    "Result",
+    "Row",
+    "RunError",
+    "ScenarioError",
+    "compare",
+    "run",
+    "schemes",
+    "sweep",
+    "workloads",
+]

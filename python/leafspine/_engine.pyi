@@ -1,0 +1,59 @@
+"""Types of the compiled engine (crates/py)."""
+
+from typing import Any, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+class _Class(TypedDict):
+    name: str
+    low: int | None
+    high: int | None
+    low_inclusive: bool
+    high_inclusive: bool
+
+class _Case(TypedDict):
+    variant: str
+    point: dict[str, Any]
+    seed: int
+    toml: str
+    classes: list[_Class]
+
+class ScenarioError(ValueError):
+    """Bad input; ``str()`` is the one-line message."""
+
+    file: str | None
+    line: int | None
+    key: str | None
+    found: str | None
+    allowed: str | None
+    nearest: str | None
+
+class Cancelled(Exception):
+    """The run was cancelled through its :class:`Progress`."""
+
+class Progress:
+    """Read by one thread while another simulates."""
+
+    def __init__(self) -> None: ...
+    def read(self) -> tuple[int, int | None, int, int]:
+        """Flows finished, flows in all (if known), simulated time in ps, packet-hops."""
+    def cancel(self) -> None: ...
+
+class Output:
+    """What a finished run measured."""
+
+    def flows(self) -> dict[str, npt.NDArray[np.generic]]: ...
+    def ports(self) -> dict[str, Any]: ...
+    def probes(self) -> list[tuple[str, str, dict[str, Any]]]: ...
+    def summary(self) -> str: ...
+
+def version() -> str: ...
+def expand(
+    text: str, file_name: str, base_dir: str, sets: list[tuple[str, str]]
+) -> list[_Case]: ...
+def simulate(toml: str, base_dir: str, progress: Progress | None) -> Output: ...
+def schemes() -> str: ...
+def workloads() -> str: ...
+def bench(case: str) -> str: ...
+def bench_cases() -> list[str]: ...

@@ -1,0 +1,140 @@
+"""The Python API: the command line's verbs, with Arrow tables for answers."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from leafspine import comparison as comparing
+from leafspine import engine, progress, results, scenario
+from leafspine.comparison import Comparison
+from leafspine.errors import RunError
+from leafspine.results import Result
+from leafspine.scenario import LOAD, Scenario, Source
+
+
+def run(
+    scenario_: Scenario,
+    /,
+    *,
+    out: str | Path | None = None,
+    csv: bool = False,
+    progress_bar: bool = False,
+    **settings: object,
+) -> Result:
+    """Simulate one scenario.
+
+    ``scenario_`` is a path, TOML text or a mapping of the same shape. ``settings`` override keys:
+    ``load_balancer__scheme="letflow"`` or ``**{"workload.0.load": 0.6}``; strings carry units
+    (``"40pkt"``). With ``out`` the result is written there, and read from there if it is finished
+    already. Times in the result are picoseconds, sizes bytes.
+
+    Raises :class:`leafspine.ScenarioError` for a bad scenario, :class:`leafspine.InputError` for a
+    directory that holds something else, :class:`leafspine.RunError` if the run fails.
+    """
+    case = scenario.single(scenario.read(scenario_), scenario.to_settings(settings))
+    directory = None if out is None else Path(out)
+    if directory is not None and results.is_finished(directory, case):
+        result = Result.load(directory)
+    else:
+        with progress.of_run(case.label(), show=progress_bar) as watch:
+            result = _guarded(case, watch)
+        if directory is not None:
+            result = results.write(result, directory, csv=csv)
+    if csv:
+        results.add_csv(result)
+    return result
+
+
+def _guarded(case: engine.Case, watch: engine.Watch | None) -> Result:
+    try:
+        return results.run_case(case, watch)
+    except RuntimeError as error:
+        raise RunError(str(error)) from error
+
+
+def compare(
+    scenario_: Scenario,
+    /,
+    *,
+    lb: Sequence[str] = (),
+    load: Sequence[float] = (),
+    seeds: int | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    csv: bool = False,
+    progress_bar: bool = False,
+    command: str = "",
+    **settings: object,
+) -> Comparison:
+    """Run a scenario's variants and sweep side by side.
+
+    ``lb`` (load balancers by name) replaces the file's variants, ``load`` (fractions) its sweep
+    over the first workload's load, ``seeds`` (how many) its sweep over the seed. ``jobs``:
+    processes, default all cores; the results do not depend on it. Runs that are finished in ``out``
+    are not run again; without ``out`` results live in a temporary directory for as long as the
+    answer does.
+
+    A run that fails does not stop the others: see :attr:`Comparison.failures`. Raises as
+    :func:`run` does.
+    """
+    over = {LOAD: tuple(load)} if load else {}
+    source = scenario.with_comparison(scenario.read(scenario_), lb=lb, over=over, seeds=seeds)
+    return _compare(source, settings, jobs, out, csv, progress_bar, command)
+
+
+def sweep(
+    scenario_: Scenario,
+    over: Mapping[str, Sequence[Any]],
+    /,
+    *,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    csv: bool = False,
+    progress_bar: bool = False,
+    **settings: object,
+) -> Comparison:
+    """Run a scenario at every combination of the values that ``over`` gives by key.
+
+    ``leafspine.sweep("fabric.toml", {"aqm.threshold": ["20pkt", "65pkt"]}, seeds=5)``. The file's
+    own variants are kept. The rest is as for :func:`compare`.
+    """
+    source = scenario.with_comparison(scenario.read(scenario_), over=over, seeds=seeds)
+    return _compare(source, settings, jobs, out, csv, progress_bar, "")
+
+
+def _compare(
+    source: Source,
+    settings: Mapping[str, object],
+    jobs: int | None,
+    out: str | Path | None,
+    csv: bool,
+    progress_bar: bool,
+    command: str,
+) -> Comparison:
+    pairs = scenario.to_settings(settings)
+    cases = scenario.expand(source, pairs)
+    keep = tempfile.TemporaryDirectory(prefix="leafspine-") if out is None else None
+    directory = Path(keep.name) if keep is not None else Path(str(out))
+    return comparing.compare(
+        source,
+        pairs,
+        directory,
+        cases=cases,
+        jobs=jobs,
+        csv=csv,
+        progress_bar=progress_bar,
+        command=command,
+        keep=keep,
+    )
+
+
+def schemes() -> list[dict[str, Any]]:
+    """The schemes that there are: name, role, paper, parameters with defaults."""
+    return engine.schemes()
+
+
+def workloads() -> list[dict[str, Any]]:
+    """The named flow-size distributions: mean and quantiles in bytes."""
+    return engine.workloads()

@@ -1,0 +1,269 @@
+"""The command line. Results go to standard output, progress and errors to standard error.
+
+Exit codes: 0 done, 1 failed, 2 bad input.
+"""
+
+import json
+import os
+import shlex
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+from rich.console import Console
+
+from leafspine import api, benchmark, catalogue, engine, results, scenario, tables
+from leafspine.comparison import Comparison
+from leafspine.errors import InputError, LeafspineError
+from leafspine.results import Result
+
+DEBUG = "LEAFSPINE_DEBUG"
+
+
+def main() -> NoReturn:
+    """Run the command line and exit."""
+    sys.exit(invoke(sys.argv[1:]))
+
+
+def invoke(arguments: list[str]) -> int:
+    """Run the command line; every error becomes one line on standard error and an exit code."""
+    try:
+        cli.main(args=arguments, prog_name="leafspine", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "")
+        return 0
+    except click.ClickException as error:
+        return _complain(error.format_message(), 2)
+    except InputError as error:
+        return _complain(str(error), 2)
+    except LeafspineError as error:
+        return _complain(str(error), 1)
+    except (KeyboardInterrupt, click.Abort):
+        return _complain("interrupted", 1)
+    except BrokenPipeError:
+        # The reader (head, less) has gone: not an error, and nothing more can be said to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        text = " ".join(str(error).split()) or "no message"
+        return _complain(f"{type(error).__name__}: {text}", 1)
+    return 0
+
+
+def _complain(message: str, code: int) -> int:
+    if os.environ.get(DEBUG):
+        traceback.print_exc()
+    click.echo(f"leafspine: {' '.join(message.split())}", err=True)
+    return code
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(engine.version(), prog_name="leafspine", message="%(prog)s %(version)s")
+def cli() -> None:
+    """A laboratory for load balancing and queue management in datacentre networks."""
+
+
+set_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Override a key of the scenario, such as aqm.threshold=40pkt. May be repeated.",
+)
+csv_option = click.option("--csv", is_flag=True, help="Write CSV files beside the Parquet ones.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
+
+
+def out_option(default: str) -> Callable[[Any], Any]:
+    """``--out`` with what happens without it."""
+    return click.option(
+        "--out", type=click.Path(path_type=Path), help=f"Directory of the results. [{default}]"
+    )
+
+
+@cli.command()
+@click.argument("scenario_file", metavar="SCENARIO")
+@out_option("out/<scenario>-<key of the result>")
+@set_option
+@click.option("--seed", type=int, help="Seed of all random streams; the same as --set run.seed=N.")
+@csv_option
+@json_option
+def run(
+    scenario_file: str,
+    out: Path | None,
+    settings: tuple[str, ...],
+    seed: int | None,
+    csv: bool,
+    as_json: bool,
+) -> None:
+    """Simulate one scenario and write what was measured."""
+    chosen = dict(scenario.parse_setting(text) for text in settings)
+    if seed is not None:
+        chosen[scenario.SEED] = str(seed)
+    if out is None:
+        source = scenario.read(Path(scenario_file))
+        case = scenario.single(source, scenario.to_settings(chosen))
+        out = Path("out") / f"{source.stem}-{case.key[:8]}"
+    result = api.run(Path(scenario_file), out=out, csv=csv, progress_bar=True, **chosen)
+    if as_json:
+        click.echo(results.to_json(result.summary), nl=False)
+    else:
+        _show_run(result)
+
+
+def _show_run(result: Result) -> None:
+    console = Console()
+    for table in tables.of_result(result):
+        tables.show_table(table, console)
+    for warning in result.summary.get("warnings", []):
+        click.echo(f"warning: {warning}", err=True)
+    click.echo(f"results: {result.directory}")
+
+
+@cli.command()
+@click.argument("scenario_file", metavar="SCENARIO")
+@click.option("--lb", metavar="NAME,...", help="Load balancers, instead of the file's variants.")
+@click.option("--load", metavar="LOAD,...", help="Loads, instead of those of the file's sweep.")
+@click.option("--seeds", type=int, metavar="N", help="N seeds, counted from run.seed.")
+@click.option("--jobs", type=int, metavar="N", help="Processes. [all cores]")
+@out_option("out/<scenario>")
+@set_option
+@csv_option
+@json_option
+def compare(
+    scenario_file: str,
+    lb: str | None,
+    load: str | None,
+    seeds: int | None,
+    jobs: int | None,
+    out: Path | None,
+    settings: tuple[str, ...],
+    csv: bool,
+    as_json: bool,
+) -> None:
+    """Run variants side by side, over the sweep's points and seeds.
+
+    Leaves tables, plots and one HTML report. Finished runs are kept: the same command after an
+    interruption goes on from there, and more seeds or loads run only what is new.
+    """
+    path = Path(scenario_file)
+    comparison = api.compare(
+        path,
+        lb=_names(lb),
+        load=_numbers("--load", load),
+        seeds=seeds,
+        jobs=jobs,
+        out=out or Path("out") / path.stem,
+        csv=csv,
+        progress_bar=True,
+        command=shlex.join(["leafspine", *sys.argv[1:]]),
+        **dict(scenario.parse_setting(text) for text in settings),
+    )
+    report = comparison.write()
+    if as_json:
+        click.echo(results.to_json(to_plain(comparison)), nl=False)
+    else:
+        _show_comparison(comparison, report)
+    if comparison.failures:
+        count = len(comparison.failures)
+        raise LeafspineError(
+            f"{count} of {len(comparison.cases)} runs failed, the first because "
+            f"{comparison.failures[0].message}; the same command tries them again"
+        )
+
+
+def _show_comparison(comparison: Comparison, report: Path) -> None:
+    tables.show(comparison, Console())
+    for warning in comparison.warnings():
+        click.echo(f"warning: {warning}", err=True)
+    click.echo(f"tables: {comparison.directory / 'tables.md'}, tables.csv")
+    click.echo(f"plots:  {comparison.directory / 'plots'}")
+    click.echo(f"report: {report}")
+
+
+def to_plain(comparison: Comparison) -> dict[str, Any]:
+    """What ``compare --json`` prints."""
+    return {
+        "leafspine": engine.version(),
+        "directory": str(comparison.directory),
+        "report": str(comparison.directory / "report.html"),
+        "variants": list(comparison.variants),
+        "seeds": list(comparison.seeds),
+        "warnings": comparison.warnings(),
+        "failures": [
+            {"run": failure.case.label(), "message": failure.message}
+            for failure in comparison.failures
+        ],
+        "rows": comparison.table().to_pylist(),
+    }
+
+
+def _names(text: str | None) -> list[str]:
+    if text is None:
+        return []
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise InputError(f"--lb {text!r}: expected names with commas between, such as ecmp,letflow")
+    if len(set(names)) < len(names):
+        raise InputError(f"--lb {text!r}: a name is there twice")
+    return names
+
+
+def _numbers(option: str, text: str | None) -> list[float]:
+    if text is None:
+        return []
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"{option} {text!r}: expected numbers with commas between, such as 0.2,0.4"
+        ) from None
+    if len(set(numbers)) < len(numbers):
+        raise InputError(f"{option} {text!r}: a number is there twice")
+    return numbers
+
+
+@cli.command()
+@click.argument("name", required=False)
+@json_option
+def schemes(name: str | None, as_json: bool) -> None:
+    """List the schemes, or show one: its paper, its parameters and defaults."""
+    _catalogue("scheme", api.schemes(), name, as_json)
+
+
+@cli.command()
+@click.argument("name", required=False)
+@json_option
+def workloads(name: str | None, as_json: bool) -> None:
+    """List the named flow-size distributions, or show one: mean and quantiles."""
+    _catalogue("workload", api.workloads(), name, as_json)
+
+
+def _catalogue(what: str, entries: list[dict[str, Any]], name: str | None, as_json: bool) -> None:
+    if name is not None:
+        found: Any = catalogue.find(what, entries, name)
+        entries = [found]
+    else:
+        found = entries
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    console = Console()
+    show = catalogue.show_list if name is None else catalogue.show_entries
+    show(what, entries, console)
+
+
+@cli.command()
+@click.option("--case", "name", metavar="NAME", help="One case. [all]")
+@click.option("--smoke", is_flag=True, help="The smallest case only: does the bench work?")
+@json_option
+def bench(name: str | None, smoke: bool, as_json: bool) -> None:
+    """Measure packet-hops per second and peak memory on this machine."""
+    found = benchmark.run(name, smoke=smoke)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        benchmark.show(found, Console())

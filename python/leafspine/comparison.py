@@ -1,0 +1,330 @@
+"""Many runs side by side: what is missing is run, what there is becomes one comparison.
+
+A comparison's directory holds ``runs/<key>/`` with a result each (see :mod:`leafspine.results`),
+``comparison.json`` with what was asked for, and tables, plots and the report, which are made anew
+from the runs each time.
+"""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from leafspine import engine, progress, results
+from leafspine.engine import Case, FlowClass, Point
+from leafspine.errors import InputError, Interrupted, RunError, ScenarioError
+from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS, Measured, measure
+from leafspine.results import Result
+from leafspine.scenario import Source
+from leafspine.stats import Estimate, estimate, paired_percent
+from leafspine.workers import Failure, Pool, Task, cores
+
+MANIFEST = "comparison.json"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric of one group (a flow class or the network) for a variant at a point.
+
+    ``values`` has a value per seed, ``None`` where undefined; ``estimate`` their mean with its
+    95 % interval; ``difference`` the paired difference to the first variant in percent.
+    """
+
+    variant: str
+    point: Point
+    group: str
+    metric: str
+    seeds: tuple[int, ...]
+    values: tuple[float | None, ...]
+    estimate: Estimate | None
+    difference: Estimate | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Finished runs of one scenario, side by side.
+
+    Every case has its result in ``directory/runs/<key>``; ``failures`` are the cases that have
+    none.
+    """
+
+    source: Source
+    cases: tuple[Case, ...]
+    directory: Path
+    failures: tuple[Failure, ...] = ()
+    command: str = ""
+    keep: Any = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the variants; the first is what the others are compared with."""
+        return tuple(dict.fromkeys(case.variant for case in self.cases))
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """Points of the sweep (the seed is none), in the scenario's order."""
+        return tuple(dict.fromkeys(case.point for case in self.cases))
+
+    @cached_property
+    def seeds(self) -> tuple[int, ...]:
+        """Seeds, each once."""
+        return tuple(dict.fromkeys(case.seed for case in self.cases))
+
+    @cached_property
+    def classes(self) -> tuple[FlowClass, ...]:
+        """``all`` and the scenario's flow classes."""
+        named = dict.fromkeys(flow_class for case in self.cases for flow_class in case.classes)
+        return (engine.ALL_FLOWS, *(entry for entry in named if entry.name != "all"))
+
+    @cached_property
+    def finished(self) -> tuple[Case, ...]:
+        """The cases that have a result."""
+        failed = {failure.case.key for failure in self.failures}
+        return tuple(case for case in self.cases if case.key not in failed)
+
+    def result(self, case: Case) -> Result:
+        """A case's result, read from its files."""
+        return Result.load(self.directory / "runs" / case.key)
+
+    def summary(self, case: Case) -> dict[str, Any]:
+        """A case's summary alone, without reading its tables."""
+        path = self.directory / "runs" / case.key / results.SUMMARY
+        summary: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return summary
+
+    @cached_property
+    def measured(self) -> dict[tuple[str, Point, int], Measured]:
+        """Every metric of every finished case, by variant, point and seed."""
+        found = {}
+        for case in self.finished:
+            result = self.result(case)
+            numbers = measure(result.flows, result.ports, result.summary, case.classes)
+            found[case.variant, case.point, case.seed] = numbers
+        return found
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """All metrics: by point, then group, then metric, then variant."""
+        groups = [(entry.name, FLOW_METRICS) for entry in self.classes]
+        groups.append((NETWORK, NETWORK_METRICS))
+        return tuple(
+            self._row(variant, point, group, metric.name)
+            for point in self.points
+            for group, metrics in groups
+            for metric in metrics
+            for variant in self.variants
+        )
+
+    def _values(
+        self, variant: str, point: Point, group: str, metric: str
+    ) -> tuple[float | None, ...]:
+        none: Measured = {}
+        return tuple(
+            self.measured.get((variant, point, seed), none).get((group, metric))
+            for seed in self.seeds
+        )
+
+    def _row(self, variant: str, point: Point, group: str, metric: str) -> Row:
+        values = self._values(variant, point, group, metric)
+        difference = None
+        if variant != self.variants[0]:
+            base = self._values(self.variants[0], point, group, metric)
+            difference = paired_percent(values, base)
+        return Row(
+            variant=variant,
+            point=point,
+            group=group,
+            metric=metric,
+            seeds=self.seeds,
+            values=values,
+            estimate=estimate([value for value in values if value is not None]),
+            difference=difference,
+        )
+
+    @cached_property
+    def by_name(self) -> dict[tuple[str, Point, str, str], Row]:
+        """The rows by variant, point, group and metric."""
+        return {(row.variant, row.point, row.group, row.metric): row for row in self.rows}
+
+    def table(self) -> pa.Table:
+        """All rows as an Arrow table, one row a (point, group, metric, variant).
+
+        Columns: ``variant``, one a swept key, ``group``, ``metric``, ``unit``, ``seeds`` (with a
+        value), ``mean``, ``ci_low``, ``ci_high`` (in ``unit``), ``difference_percent``,
+        ``difference_low``, ``difference_high`` (to the first variant, paired by seed).
+        """
+        columns: dict[str, list[Any]] = {}
+        for row in self.rows:
+            for name, value in _columns(row).items():
+                columns.setdefault(name, []).append(value)
+        return pa.table(columns)
+
+    def write(self, directory: str | Path | None = None) -> Path:
+        """Write ``tables.md``, ``tables.csv``, ``plots/`` and ``report.html``.
+
+        Into the comparison's own directory unless told otherwise. Says where the report is.
+        """
+        # Drawing needs Matplotlib, which worker processes do without.
+        from leafspine import plots, report, tables
+
+        where = self.directory if directory is None else Path(directory)
+        tables.write(self, where)
+        return report.write(self, where, plots.write(self, where))
+
+    def warnings(self) -> list[str]:
+        """What a reader has to know before he believes the numbers."""
+        return [*self._failed(), *self._unfinished(), *self._few_seeds(), *self._from_engine()]
+
+    def _failed(self) -> list[str]:
+        return [
+            f"no result for {failure.case.label()}: {failure.message}" for failure in self.failures
+        ]
+
+    def _unfinished(self) -> list[str]:
+        found = []
+        for row in self.rows:
+            count = sum(int(value or 0) for value in row.values)
+            if row.metric == "unfinished" and row.group == "all" and count:
+                started = sum(
+                    int(value or 0)
+                    for value in self._values(row.variant, row.point, "all", "flows")
+                )
+                where = " ".join(f"{name}={value}" for name, value in row.point)
+                label = f"{row.variant} {where}".strip()
+                found.append(
+                    f"{label}: {count} of {started} flows unfinished; means and percentiles are "
+                    "of the finished ones, so they are too low"
+                )
+        return found
+
+    def _few_seeds(self) -> list[str]:
+        count = len(self.seeds)
+        if count == 1:
+            return ["one seed: no confidence intervals; use --seeds 5 or more"]
+        if count < 5:
+            return [f"{count} seeds: the intervals are wide; 5 or more are better"]
+        return []
+
+    def _from_engine(self) -> list[str]:
+        said: dict[str, int] = {}
+        for case in self.finished:
+            for warning in self.summary(case).get("warnings", []):
+                said[warning] = said.get(warning, 0) + 1
+        return [f"{warning} ({count} runs)" for warning, count in said.items()]
+
+
+def _columns(row: Row) -> dict[str, Any]:
+    mean, difference = row.estimate, row.difference
+    return {
+        "variant": row.variant,
+        **dict(row.point),
+        "group": row.group,
+        "metric": row.metric,
+        "unit": METRICS[row.metric].unit,
+        "seeds": mean.n if mean else 0,
+        "mean": mean.mean if mean else None,
+        "ci_low": mean.low if mean else None,
+        "ci_high": mean.high if mean else None,
+        "difference_percent": difference.mean if difference else None,
+        "difference_low": difference.low if difference else None,
+        "difference_high": difference.high if difference else None,
+    }
+
+
+def compare(
+    source: Source,
+    settings: Sequence[tuple[str, str]],
+    directory: Path,
+    *,
+    cases: Sequence[Case],
+    jobs: int | None = None,
+    csv: bool = False,
+    progress_bar: bool = False,
+    command: str = "",
+    keep: Any = None,
+) -> Comparison:
+    """Run the cases that have no result yet, over ``jobs`` processes (default: all cores).
+
+    Raises :class:`Interrupted` on Ctrl-C, with what is finished kept.
+    """
+    if jobs is not None and jobs < 1:
+        raise InputError(f"--jobs {jobs}: at least 1 is needed")
+    claim(directory)
+    unique = {case.key: case for case in cases}
+    results.sweep_leftovers(directory / "runs")
+    tasks = [
+        Task(case, directory / "runs" / key)
+        for key, case in unique.items()
+        if not results.is_finished(directory / "runs" / key, case)
+    ]
+    _write_manifest(source, settings, directory, cases, command)
+    try:
+        with progress.of_comparison(
+            len(unique), len(unique) - len(tasks), show=progress_bar
+        ) as watcher:
+            failures = Pool(jobs or cores(), csv=csv, watcher=watcher).run(tasks)
+    except KeyboardInterrupt:
+        raise _interrupted(directory, unique) from None
+    except ScenarioError as error:
+        raise ScenarioError(f"{source.name}: {error}", **error.parts()) from None
+    comparison = Comparison(source, tuple(cases), directory, tuple(failures), command, keep)
+    if not comparison.finished:
+        raise RunError(f"no run finished: {comparison.failures[0].message}")
+    if csv:
+        for case in unique.values():
+            if case in comparison.finished:
+                results.add_csv(comparison.result(case))
+    return comparison
+
+
+def claim(directory: Path) -> None:
+    """Refuse a directory that holds anything but a comparison; make it if there is none."""
+    if directory.exists() and not directory.is_dir():
+        raise InputError(f"{directory} is a file: choose another directory with --out")
+    names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
+    if MANIFEST not in names and not names <= {"runs"}:
+        raise InputError(
+            f"{directory} is not empty and holds no comparison of leafspine: "
+            "choose another directory with --out"
+        )
+    (directory / "runs").mkdir(parents=True, exist_ok=True)
+
+
+def _write_manifest(
+    source: Source,
+    settings: Sequence[tuple[str, str]],
+    directory: Path,
+    cases: Sequence[Case],
+    command: str,
+) -> None:
+    manifest = {
+        "leafspine": engine.version(),
+        "scenario": source.text,
+        "settings": [list(setting) for setting in settings],
+        "command": command,
+        "runs": [
+            {
+                "key": case.key,
+                "variant": case.variant,
+                "point": dict(case.point),
+                "seed": case.seed,
+            }
+            for case in cases
+        ],
+    }
+    with results.replacing_file(directory / MANIFEST) as path:
+        path.write_text(results.to_json(manifest), encoding="utf-8")
+
+
+def _interrupted(directory: Path, unique: Mapping[str, Case]) -> Interrupted:
+    results.sweep_leftovers(directory / "runs")
+    finished = sum((directory / "runs" / key).is_dir() for key in unique)
+    return Interrupted(
+        f"interrupted: {finished} of {len(unique)} runs are finished and kept in "
+        f"{shlex.quote(str(directory / 'runs'))}; the same command goes on from there"
+    )

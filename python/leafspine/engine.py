@@ -1,0 +1,189 @@
+"""The compiled engine behind Python types: cases in, measurements out, typed errors."""
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+from leafspine import _engine as native
+from leafspine.errors import ScenarioError
+
+Point = tuple[tuple[str, Any], ...]
+
+POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class FlowClass:
+    """Flows whose size lies in a range. Bounds in bytes; ``None`` is unbounded."""
+
+    name: str
+    low: int | None = None
+    high: int | None = None
+    low_inclusive: bool = True
+    high_inclusive: bool = True
+
+    def describe(self) -> str:
+        """The range in words, for captions: ``at least 1 MB``."""
+        low = None if self.low in (None, 0) else _size(self.low or 0)
+        high = None if self.high is None else _size(self.high)
+        above = f"{'at least' if self.low_inclusive else 'above'} {low}"
+        below = f"{'at most' if self.high_inclusive else 'below'} {high}"
+        if low and high:
+            return f"{above}, {below}"
+        return above if low else below if high else "every size"
+
+
+def _size(count: int) -> str:
+    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
+        if count >= scale:
+            return f"{count / scale:g} {unit}"
+    return f"{count} B"
+
+
+ALL_FLOWS = FlowClass("all")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: a variant at a point of the sweep with a seed, every default written out."""
+
+    variant: str
+    point: Point
+    seed: int
+    toml: str
+    classes: tuple[FlowClass, ...]
+    base_dir: str
+
+    @property
+    def text(self) -> str:
+        """Contents of the result's ``scenario.toml``: version and resolved scenario."""
+        return f"# leafspine {native.version()}, seed {self.seed}: every default written out\n" + (
+            self.toml
+        )
+
+    @cached_property
+    def key(self) -> str:
+        """Name of the result: the first 16 hex digits of SHA-256 over :attr:`text`."""
+        return sha256(self.text.encode()).hexdigest()[:16]
+
+    def label(self) -> str:
+        """One line for progress and messages."""
+        point = " ".join(f"{name}={value}" for name, value in self.point)
+        return " ".join(part for part in (self.variant, point, f"seed={self.seed}") if part)
+
+
+def version() -> str:
+    """Version of the engine, and so of the package."""
+    return native.version()
+
+
+def expand(
+    text: str, file_name: str, base_dir: str, settings: Sequence[tuple[str, str]]
+) -> list[Case]:
+    """All runs that a scenario describes: its variants times its sweep, in the file's order.
+
+    Raises :class:`ScenarioError`.
+    """
+    try:
+        found = native.expand(text, file_name, base_dir, list(settings))
+    except native.ScenarioError as error:
+        raise from_native(error) from None
+    return [
+        Case(
+            variant=case["variant"],
+            point=tuple(case["point"].items()),
+            seed=case["seed"],
+            toml=case["toml"],
+            classes=tuple(_flow_class(entry) for entry in case["classes"]),
+            base_dir=base_dir,
+        )
+        for case in found
+    ]
+
+
+def _flow_class(entry: Mapping[str, Any]) -> FlowClass:
+    return FlowClass(
+        name=entry["name"],
+        low=entry.get("low"),
+        high=entry.get("high"),
+        low_inclusive=entry.get("low_inclusive", True),
+        high_inclusive=entry.get("high_inclusive", True),
+    )
+
+
+def from_native(error: native.ScenarioError) -> ScenarioError:
+    """The engine's error as the package's: picklable, with the same parts."""
+    names = ("file", "line", "key", "found", "allowed", "nearest")
+    parts = {name: getattr(error, name, None) for name in names}
+    return ScenarioError(str(error), **parts)
+
+
+Watch = Callable[[int, int | None, int, int], None]
+
+
+def simulate(toml: str, base_dir: str, watch: Watch | None = None) -> native.Output:
+    """Simulate one resolved scenario.
+
+    The engine works in a thread of its own, so that Ctrl-C is heard while it does; ``watch`` gets
+    ``(flows finished, flows in all or None, simulated ps, packet-hops)`` ten times a second.
+    Raises :class:`ScenarioError` for what only the graph can tell.
+    """
+    progress = native.Progress()
+    outcome: list[native.Output | BaseException] = []
+
+    def work() -> None:
+        try:
+            outcome.append(native.simulate(toml, base_dir, progress))
+        except BaseException as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=work, name="leafspine-engine", daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(POLL_SECONDS)
+            if watch is not None:
+                watch(*progress.read())
+    except BaseException:
+        progress.cancel()
+        thread.join()
+        raise
+    result = outcome[0]
+    if isinstance(result, native.ScenarioError):
+        raise from_native(result)
+    if isinstance(result, BaseException):
+        raise result
+    return result
+
+
+def schemes() -> list[dict[str, Any]]:
+    """The registered schemes, as the engine describes them."""
+    return _entries(native.schemes())
+
+
+def workloads() -> list[dict[str, Any]]:
+    """The named flow-size distributions, as the engine describes them."""
+    return _entries(native.workloads())
+
+
+def _entries(text: str) -> list[dict[str, Any]]:
+    """A JSON list of objects with a ``name``."""
+    entries: list[dict[str, Any]] = json.loads(text)
+    return entries
+
+
+SMOKE = "smoke"
+
+
+def bench_cases() -> list[str]:
+    """Names of the fixed scenarios that measure speed; ``smoke`` is a short one."""
+    return native.bench_cases()
+
+
+def bench(case: str) -> str:
+    """Run one of them; the answer is a JSON object."""
+    return native.bench(case)

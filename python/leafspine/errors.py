@@ -1,0 +1,61 @@
+"""What can go wrong, typed.
+
+The command line exits with 2 for an :class:`InputError` (the user can mend it), with 1 for
+everything else.
+"""
+
+from typing import Any
+
+
+class LeafspineError(Exception):
+    """Base of all errors that leafspine raises on purpose."""
+
+
+class InputError(LeafspineError, ValueError):
+    """Bad input other than the scenario itself: an option, a missing file, a wrong directory."""
+
+
+class ScenarioError(InputError):
+    """A scenario that cannot be run.
+
+    ``str(error)`` is one line: file, line, key, what was found, what is allowed, nearest name.
+    The parts that are known are attributes; the others are ``None``.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        key: str | None = None,
+        found: str | None = None,
+        allowed: str | None = None,
+        nearest: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.file = file
+        self.line = line
+        self.key = key
+        self.found = found
+        self.allowed = allowed
+        self.nearest = nearest
+
+    def parts(self) -> dict[str, Any]:
+        """The attributes by name, as the constructor takes them."""
+        return {
+            "file": self.file,
+            "line": self.line,
+            "key": self.key,
+            "found": self.found,
+            "allowed": self.allowed,
+            "nearest": self.nearest,
+        }
+
+
+class RunError(LeafspineError, RuntimeError):
+    """A run that failed although its scenario is good."""
+
+
+class Interrupted(LeafspineError):
+    """Ctrl-C. What had finished is kept; the message says how to go on."""

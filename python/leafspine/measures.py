@@ -1,0 +1,180 @@
+"""What is read off one finished run: a number per metric, for each flow class and the network.
+
+Every metric that appears in a table, a figure or a file is defined here, with its unit.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from leafspine.engine import ALL_FLOWS, FlowClass
+from leafspine.stats import nearest_rank
+
+NETWORK = "network"
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A measured quantity: its name in files, its unit and what it means."""
+
+    name: str
+    unit: str
+    label: str
+    meaning: str
+
+
+FLOW_METRICS: tuple[Metric, ...] = (
+    Metric("flows", "", "flows", "flows of the class that started"),
+    Metric("unfinished", "", "unfinished", "flows that had not ended when the run did"),
+    Metric("fct_mean", "us", "mean FCT", "mean flow completion time of the finished flows"),
+    Metric("fct_p50", "us", "median FCT", "50th percentile of the flow completion times"),
+    Metric("fct_p95", "us", "p95 FCT", "95th percentile of the flow completion times"),
+    Metric("fct_p99", "us", "p99 FCT", "99th percentile of the flow completion times"),
+    Metric(
+        "slowdown_mean",
+        "",
+        "mean slowdown",
+        "mean of completion time over the ideal time of the same flow alone in the fabric",
+    ),
+    Metric("slowdown_p99", "", "p99 slowdown", "99th percentile of the slowdowns"),
+    Metric("goodput_mean", "Mb/s", "mean goodput", "mean over flows of size over completion time"),
+)
+
+NETWORK_METRICS: tuple[Metric, ...] = (
+    Metric(
+        "reordered_share",
+        "%",
+        "reordered",
+        "data packets that arrived after a later one of their flow",
+    ),
+    Metric("drops", "", "drops", "packets that a full buffer or a queue manager refused"),
+    Metric("lost", "", "lost on links", "packets lost on a dead or a lossy link"),
+    Metric("marked_share", "%", "marked", "ECN marks per 100 data packets that arrived"),
+    Metric("retransmits", "", "retransmits", "data packets sent again"),
+    Metric("timeouts", "", "timeouts", "retransmission timeouts"),
+    Metric("utilisation_min", "%", "uplink use, min", "use of the least used uplink"),
+    Metric("utilisation_mean", "%", "uplink use, mean", "mean use of the uplinks"),
+    Metric("utilisation_max", "%", "uplink use, max", "use of the most used uplink"),
+    Metric(
+        "queue_mean", "pkt", "queue, mean", "mean over the uplinks of their time-averaged queue"
+    ),
+    Metric(
+        "queue_p99",
+        "pkt",
+        "queue, p99",
+        "mean over the uplinks of their 99th percentile queue",
+    ),
+    Metric("queue_max", "pkt", "queue, max", "longest queue of any uplink"),
+)
+
+METRICS: Mapping[str, Metric] = {metric.name: metric for metric in FLOW_METRICS + NETWORK_METRICS}
+
+PS_PER_US = 1_000_000
+
+# Ports of a switch towards the next tier up, where a balancer chooses.
+UPLINK = re.compile(r"(leaf\d+-spine\d+|edge\d+-agg\d+|agg\d+-core\d+|tor\d+-core\d+)(#\d+)?")
+
+Measured = dict[tuple[str, str], float | None]
+
+
+def measure(
+    flows: pa.Table, ports: pa.Table, summary: Mapping[str, Any], classes: Sequence[FlowClass]
+) -> Measured:
+    """All metrics of one run by ``(class or "network", metric)``; ``None`` where undefined."""
+    found: Measured = {}
+    sizes = flows["bytes"].to_numpy()
+    finished = ~flows["fct_ps"].is_null().to_numpy()
+    fct = flows["fct_ps"].fill_null(0).to_numpy()
+    ideal = flows["ideal_fct_ps"].to_numpy()
+    for flow_class in (ALL_FLOWS, *classes):
+        member = in_class(sizes, flow_class)
+        done = member & finished
+        found[flow_class.name, "flows"] = int(member.sum())
+        found[flow_class.name, "unfinished"] = int(member.sum() - done.sum())
+        for name, value in _of_flows(sizes[done], fct[done], ideal[done]).items():
+            found[flow_class.name, name] = value
+    for name, value in _of_network(flows, ports, summary).items():
+        found[NETWORK, name] = value
+    return found
+
+
+def in_class(sizes: Array, flow_class: FlowClass) -> Array:
+    """Which flows, by size in bytes, belong to a class."""
+    member = np.ones(len(sizes), dtype=bool)
+    if flow_class.low is not None:
+        low = sizes >= flow_class.low if flow_class.low_inclusive else sizes > flow_class.low
+        member &= low
+    if flow_class.high is not None:
+        high = sizes <= flow_class.high if flow_class.high_inclusive else sizes < flow_class.high
+        member &= high
+    return member
+
+
+def _of_flows(sizes: Array, fct: Array, ideal: Array) -> dict[str, float | None]:
+    """Of finished flows: bytes, completion times and ideal completion times in ps."""
+    names = [metric.name for metric in FLOW_METRICS[2:]]
+    if len(sizes) == 0:
+        return dict.fromkeys(names)
+    ordered = np.sort(fct)
+    slowdown = fct / ideal
+    goodput = sizes * 8 / fct * 1e6  # bits per ps are 1e6 Mb/s
+    values = (
+        float(ordered.mean()) / PS_PER_US,
+        float(nearest_rank(ordered, 50)) / PS_PER_US,
+        float(nearest_rank(ordered, 95)) / PS_PER_US,
+        float(nearest_rank(ordered, 99)) / PS_PER_US,
+        float(slowdown.mean()),
+        float(nearest_rank(np.sort(slowdown), 99)),
+        float(goodput.mean()),
+    )
+    return dict(zip(names, values, strict=True))
+
+
+def _of_network(
+    flows: pa.Table, ports: pa.Table, summary: Mapping[str, Any]
+) -> dict[str, float | None]:
+    uplinks = ports.filter(pa.array(_is_uplink(ports["name"].to_pylist())))
+    received = summary["data_packets"]
+    return {
+        "reordered_share": _share(summary["reordered_packets"], received),
+        "drops": summary["dropped"],
+        "lost": summary["lost"],
+        "marked_share": _share(summary["marks"], received),
+        "retransmits": int(flows["retransmits"].to_numpy().sum()),
+        "timeouts": int(flows["timeouts"].to_numpy().sum()),
+        "utilisation_min": _percent(uplinks, np.min),
+        "utilisation_mean": _percent(uplinks, np.mean),
+        "utilisation_max": _percent(uplinks, np.max),
+        "queue_mean": _over(uplinks, "queue_mean_packets", np.mean),
+        "queue_p99": _over(uplinks, "queue_p99_packets", np.mean),
+        "queue_max": _over(uplinks, "queue_max_packets", np.max),
+    }
+
+
+def _is_uplink(names: Sequence[str]) -> list[bool]:
+    """The ports towards the next tier; where there is none (a star), the switch's ports."""
+    found = [UPLINK.fullmatch(name) is not None for name in names]
+    if not any(found):
+        found = [not name.startswith("host") for name in names]
+    return found
+
+
+def _share(part: float, whole: float) -> float | None:
+    return 100.0 * part / whole if whole else None
+
+
+def _over(table: pa.Table, column: str, function: Any) -> float | None:
+    values = table[column].to_numpy()
+    return float(function(values)) if len(values) else None
+
+
+def _percent(table: pa.Table, function: Any) -> float | None:
+    value = _over(table, "utilisation", function)
+    return None if value is None else 100.0 * value

@@ -1,0 +1,416 @@
+"""Figures of a comparison, as PDF and PNG.
+
+``fct-<class>``: completion time against the swept key, mean and 99th percentile, with 95 %
+intervals as bands; ``fct-<class>-relative``: the same as a paired difference to the first variant;
+``cdf-<point>``: all flows' completion times; ``queue``, ``reordering``, ``utilisation``: the
+network. Without a swept number, variants stand side by side with error bars.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
+
+from leafspine import results
+from leafspine.comparison import Comparison, Row
+from leafspine.engine import Case, FlowClass, Point
+from leafspine.measures import METRICS, NETWORK, PS_PER_US, in_class
+from leafspine.scenario import LOAD
+from leafspine.stats import Estimate
+from leafspine.style import Style, matplotlib_settings, of_variants
+from leafspine.tables import key_label, point_label, time_unit
+
+PANEL = (3.1, 2.5)
+CDF_POINTS = 400
+MOST_TICKS = 10
+
+Getter = Callable[[Row], Estimate | None]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure's name (that of its files), a title and a sentence for the report."""
+
+    name: str
+    title: str
+    caption: str
+    figure: Figure
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A figure's files and what the report says about it."""
+
+    name: str
+    title: str
+    caption: str
+    pdf: Path
+    png: Path
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The swept key that the figures have on their horizontal axis, at one setting of the others.
+
+    ``points`` in rising order of ``values``; no key: variants stand side by side.
+    """
+
+    key: str | None
+    values: tuple[float, ...]
+    points: tuple[Point, ...]
+    rest: Point
+    unit: str = ""
+
+    @property
+    def suffix(self) -> str:
+        """Ending of the names of the files, empty when only one key is swept."""
+        return f"-{slug(point_label(self.rest))}" if self.rest else ""
+
+    @property
+    def where(self) -> str:
+        """The others' setting, for titles."""
+        return f" ({point_label(self.rest)})" if self.rest else ""
+
+
+def figures(comparison: Comparison) -> Iterator[Plot]:
+    """All figures of a comparison, one after the other (each is freed by its user)."""
+    with _settings():
+        for axis in axes_of(comparison):
+            for flow_class in comparison.classes:
+                yield _fct(comparison, axis, flow_class)
+                if len(comparison.variants) > 1:
+                    yield _relative(comparison, axis, flow_class)
+            yield from _network(comparison, axis)
+        for point in comparison.points:
+            yield _cdf(comparison, point)
+
+
+def write(comparison: Comparison, directory: Path) -> list[Saved]:
+    """Write every figure as ``plots/<name>.pdf`` and ``.png`` under ``directory``."""
+    return [save(plot, directory / "plots") for plot in figures(comparison)]
+
+
+def save(plot: Plot, directory: Path) -> Saved:
+    """Write one figure as PDF and PNG; without dates, so that the same one has the same bytes."""
+    paths = []
+    with _settings():
+        for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
+            path = directory / f"{plot.name}.{kind}"
+            with results.replacing_file(path) as temporary:
+                plot.figure.savefig(temporary, format=kind, metadata=metadata)
+            paths.append(path)
+    return Saved(plot.name, plot.title, plot.caption, *paths)
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(matplotlib_settings())
+        yield
+
+
+def slug(text: str) -> str:
+    """A name for a file."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") or "all"
+
+
+def styles(comparison: Comparison) -> dict[str, Style]:
+    """Each variant's style, by the balancer that its scenario names."""
+    pairs = []
+    for variant in comparison.variants:
+        case = next(case for case in comparison.cases if case.variant == variant)
+        pairs.append((variant, scheme_of(case)))
+    return of_variants(pairs)
+
+
+def scheme_of(case: Case) -> str:
+    """The name of a case's load balancer, or the variant's own if the scenario names none."""
+    balancer = tomllib.loads(case.toml).get("load_balancer", {})
+    return str(balancer.get("scheme", case.variant.lower()))
+
+
+def axes_of(comparison: Comparison) -> list[Axis]:
+    """The horizontal axes: the load if it is swept, else the first swept number."""
+    key = _axis_key(comparison.points)
+    if key is None:
+        return [Axis(None, (), (point,), point) for point in comparison.points]
+    groups: dict[Point, list[Point]] = {}
+    for point in comparison.points:
+        rest = tuple(entry for entry in point if entry[0] != key)
+        groups.setdefault(rest, []).append(point)
+    found = []
+    for rest, points in groups.items():
+        ordered = sorted(points, key=lambda point: number(dict(point)[key])[0])
+        values = tuple(number(dict(point)[key])[0] for point in ordered)
+        found.append(Axis(key, values, tuple(ordered), rest, number(dict(ordered[0])[key])[1]))
+    return found
+
+
+def number(value: object) -> tuple[float, str]:
+    """A swept value as number and unit: ``"40pkt"`` is (40, pkt). Not a number: NaN."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value), ""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/%]+)\s*", str(value))
+    return (float(match[1]), match[2]) if match else (np.nan, "")
+
+
+def _axis_key(points: Sequence[Point]) -> str | None:
+    values: dict[str, set[Any]] = {}
+    for point in points:
+        for key, value in point:
+            values.setdefault(key, set()).add(value)
+    numbers = [key for key, found in values.items() if len(found) > 1 and _alike(found)]
+    if LOAD in numbers:
+        return LOAD
+    return numbers[0] if numbers else None
+
+
+def _alike(values: set[Any]) -> bool:
+    """Whether all are numbers of one unit."""
+    found = [number(value) for value in values]
+    return all(np.isfinite(size) for size, _ in found) and len({unit for _, unit in found}) == 1
+
+
+def _panels(count: int) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(PANEL[0] * count, PANEL[1]), layout="constrained")
+    return figure, list(np.atleast_1d(figure.subplots(1, count)))
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    if len(labels) > 1:
+        figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 5))
+
+
+def _draw(
+    comparison: Comparison,
+    axis: Axis,
+    axes: Axes,
+    group: str,
+    metric: str,
+    get: Getter,
+    skip_first: bool = False,
+) -> None:
+    """One panel: a metric over the axis, a line and a band per variant."""
+    chosen = styles(comparison)
+    variants = comparison.variants[1:] if skip_first else comparison.variants
+    for place, variant in enumerate(variants):
+        found = [get(comparison.by_name[variant, point, group, metric]) for point in axis.points]
+        if axis.key is None:
+            _bar(axes, place, found[0], _label(variant), chosen[variant])
+        else:
+            _line(axes, axis.values, found, _label(variant), chosen[variant])
+    if axis.key is None:
+        axes.set_xticks(range(len(variants)), [""] * len(variants))
+        axes.set_xlim(-0.5, len(variants) - 0.5)
+        axes.grid(False, axis="x")
+    else:
+        axes.set_xlabel(key_label(axis.key) + (f" ({axis.unit})" if axis.unit else ""))
+        if len(axis.values) <= MOST_TICKS:
+            axes.set_xticks(axis.values, [f"{value:g}" for value in axis.values])
+
+
+def _marker(style: Style) -> dict[str, Any]:
+    return {
+        "color": style.colour,
+        "marker": style.marker,
+        "markerfacecolor": "white" if style.hollow else style.colour,
+        "markeredgecolor": style.colour,
+    }
+
+
+def _label(variant: str) -> str:
+    """A name as Matplotlib takes it: no mathematics, and shown even if it starts with ``_``."""
+    text = variant.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
+def _line(
+    axes: Axes,
+    values: Sequence[float],
+    found: Sequence[Estimate | None],
+    label: str,
+    style: Style,
+) -> None:
+    means = [entry.mean if entry else np.nan for entry in found]
+    axes.plot(values, means, label=label, linestyle=style.line, **_marker(style))
+    halves = [entry.half if entry and entry.half is not None else 0.0 for entry in found]
+    if any(halves):
+        low = np.subtract(means, halves)
+        axes.fill_between(values, low, np.add(means, halves), color=style.colour, alpha=0.15, lw=0)
+
+
+def _bar(axes: Axes, place: int, found: Estimate | None, label: str, style: Style) -> None:
+    mean = found.mean if found else np.nan
+    half = found.half if found and found.half is not None else 0.0
+    axes.errorbar(
+        [place], [mean], yerr=[half], label=label, capsize=3, linestyle="none", **_marker(style)
+    )
+
+
+def _scaled(scale: float) -> Getter:
+    def get(row: Row) -> Estimate | None:
+        if row.estimate is None:
+            return None
+        half = None if row.estimate.half is None else row.estimate.half * scale
+        return Estimate(row.estimate.mean * scale, half, row.estimate.n)
+
+    return get
+
+
+def _fct(comparison: Comparison, axis: Axis, flow_class: FlowClass) -> Plot:
+    scale, unit = time_unit(comparison, flow_class.name)
+    figure, panels = _panels(2)
+    for axes, metric in zip(panels, ("fct_mean", "fct_p99"), strict=True):
+        _draw(comparison, axis, axes, flow_class.name, metric, _scaled(scale))
+        axes.set_ylabel(f"{METRICS[metric].label} ({unit})")
+        _from_zero_or_log(axes)
+    _legend(figure, panels[0])
+    return Plot(
+        f"fct-{slug(flow_class.name)}{axis.suffix}",
+        f"Flow completion time, {_class_label(flow_class)}{axis.where}",
+        f"Mean (left) and 99th percentile (right) of the finished flows; {_band(comparison)}.",
+        figure,
+    )
+
+
+def _relative(comparison: Comparison, axis: Axis, flow_class: FlowClass) -> Plot:
+    first = comparison.variants[0]
+    figure, panels = _panels(2)
+    for axes, metric in zip(panels, ("fct_mean", "fct_p99"), strict=True):
+        axes.axhline(0, color="#333333", linewidth=0.8)
+        _draw(
+            comparison,
+            axis,
+            axes,
+            flow_class.name,
+            metric,
+            lambda row: row.difference,
+            skip_first=True,
+        )
+        axes.set_ylabel(f"{METRICS[metric].label} vs {_label(first)} (%)")
+    _legend(figure, panels[0])
+    return Plot(
+        f"fct-{slug(flow_class.name)}-relative{axis.suffix}",
+        f"Flow completion time relative to {first}, {_class_label(flow_class)}{axis.where}",
+        f"Paired by seed; below zero is faster than {first}; {_band(comparison)}.",
+        figure,
+    )
+
+
+def _network(comparison: Comparison, axis: Axis) -> Iterator[Plot]:
+    specs = (
+        ("queue", "Queues of the uplinks", ("queue_mean", "queue_p99")),
+        ("reordering", "Reordering and retransmissions", ("reordered_share", "retransmits")),
+        (
+            "utilisation",
+            "Use of the uplinks",
+            ("utilisation_min", "utilisation_mean", "utilisation_max"),
+        ),
+    )
+    for name, title, metrics in specs:
+        figure, panels = _panels(len(metrics))
+        for axes, metric in zip(panels, metrics, strict=True):
+            _draw(comparison, axis, axes, NETWORK, metric, _scaled(1.0))
+            unit = METRICS[metric].unit
+            axes.set_ylabel(METRICS[metric].label + (f" ({unit})" if unit else ""))
+            axes.set_ylim(bottom=0)
+        if name == "utilisation":
+            top = max(axes.get_ylim()[1] for axes in panels)
+            for axes in panels:
+                axes.set_ylim(0, top)
+        _legend(figure, panels[0])
+        caption = "; ".join(f"{METRICS[m].label}: {METRICS[m].meaning}" for m in metrics)
+        yield Plot(
+            f"{name}{axis.suffix}", title + axis.where, f"{caption}; {_band(comparison)}.", figure
+        )
+
+
+def _cdf(comparison: Comparison, point: Point) -> Plot:
+    figure, panels = _panels(len(comparison.classes))
+    chosen = styles(comparison)
+    units = [time_unit(comparison, entry.name) for entry in comparison.classes]
+    for variant in comparison.variants:
+        sizes, fct = _pooled(comparison, variant, point)
+        for axes, flow_class, (scale, _) in zip(panels, comparison.classes, units, strict=True):
+            ordered = np.sort(fct[in_class(sizes, flow_class)]) / PS_PER_US * scale
+            _cdf_line(axes, ordered, _label(variant), chosen[variant])
+    for axes, flow_class, (_, unit) in zip(panels, comparison.classes, units, strict=True):
+        axes.set_title(_class_label(flow_class))
+        axes.set_xlabel(f"FCT ({unit})")
+        axes.set_ylim(0, 1.02)
+    panels[0].set_ylabel("share of finished flows")
+    _legend(figure, panels[0])
+    where = point_label(point)
+    return Plot(
+        f"cdf-{slug(where)}" if where else "cdf",
+        f"Distribution of flow completion times{f' at {where}' if where else ''}",
+        "Finished flows of all seeds together; logarithmic time.",
+        figure,
+    )
+
+
+def _pooled(comparison: Comparison, variant: str, point: Point) -> tuple[Any, Any]:
+    """Sizes and completion times (ps) of the finished flows of all seeds."""
+    sizes, fct = [np.array([], dtype=np.uint64)], [np.array([], dtype=np.uint64)]
+    for case in comparison.finished:
+        if case.variant == variant and case.point == point:
+            flows = comparison.result(case).flows
+            flows = flows.filter(flows["fct_ps"].is_valid())
+            sizes.append(flows["bytes"].to_numpy())
+            fct.append(flows["fct_ps"].to_numpy())
+    return np.concatenate(sizes), np.concatenate(fct)
+
+
+def _cdf_line(axes: Axes, ordered: Any, label: str, style: Style) -> None:
+    count = len(ordered)
+    if count == 0:
+        axes.plot([], [], label=label, linestyle=style.line, **_marker(style))
+        return
+    # Evenly spaced ranks, and more in the last percent: steps too small to see are left out.
+    shares = np.concatenate([np.linspace(0, 0.99, CDF_POINTS), np.linspace(0.99, 1, CDF_POINTS)])
+    ranks = np.unique(np.minimum((shares * count).astype(int), count - 1))
+    axes.step(
+        ordered[ranks],
+        (ranks + 1) / count,
+        where="post",
+        label=label,
+        linestyle=style.line,
+        markevery=0.13,
+        markersize=4,
+        **_marker(style),
+    )
+    axes.set_xscale("log")
+
+
+def _class_label(flow_class: FlowClass) -> str:
+    if flow_class.name == "all":
+        return "all flows"
+    return f"{flow_class.name} flows ({flow_class.describe()})"
+
+
+def _band(comparison: Comparison) -> str:
+    if len(comparison.seeds) == 1:
+        return "one seed, no intervals"
+    return f"95 % intervals over {len(comparison.seeds)} seeds"
+
+
+def _from_zero_or_log(axes: Axes) -> None:
+    """A linear axis from zero; a logarithmic one where values span more than a factor of 30."""
+    values = [y for line in axes.get_lines() for y in np.asarray(line.get_ydata(), dtype=float)]
+    positive = [value for value in values if np.isfinite(value) and value > 0]
+    if positive and max(positive) > 30 * min(positive):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(ScalarFormatter())
+    else:
+        axes.set_ylim(bottom=0)

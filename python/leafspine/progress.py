@@ -1,0 +1,132 @@
+"""Progress on standard error: a bar with an estimate in a terminal, plain lines elsewhere."""
+
+import contextlib
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from leafspine.engine import Case, Watch
+from leafspine.workers import Event, Watcher
+
+
+def _silent(_event: Event) -> None:
+    pass
+
+
+@contextlib.contextmanager
+def of_comparison(total: int, finished: int, *, show: bool = True) -> Iterator[Watcher]:
+    """A watcher for ``total`` runs of which ``finished`` were there already."""
+    console = Console(stderr=True)
+    if not show or total == finished:
+        yield _silent
+    elif console.is_terminal:
+        with _bar(console, total - finished) as (progress, task):
+            yield _Bar(progress, task).watch
+    else:
+        yield _Lines(console, total, finished).watch
+
+
+@contextlib.contextmanager
+def of_run(label: str, *, show: bool = True) -> Iterator[Watch | None]:
+    """A watcher for one run's flows."""
+    console = Console(stderr=True)
+    if not show or not console.is_terminal:
+        yield None
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("flows, {task.fields[hops]:.1f} M packet-hops"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(label, total=None, hops=0.0)
+
+        def watch(finished: int, total: int | None, _time_ps: int, hops: int) -> None:
+            progress.update(task, completed=finished, total=total, hops=hops / 1e6)
+
+        yield watch
+
+
+@contextlib.contextmanager
+def _bar(console: Console, total: int) -> Iterator[tuple[Progress, int]]:
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.fields[done]}/{task.fields[runs]} runs"),
+        BarColumn(),
+        TextColumn("{task.percentage:.0f} %"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=True),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        yield progress, progress.add_task("", total=float(total), done=0, runs=total)
+
+
+class _Bar:
+    """Moves the bar by the share of flows that have ended in the runs that are under way."""
+
+    def __init__(self, progress: Progress, task: int) -> None:
+        self.progress = progress
+        self.task = progress.tasks[task].id
+        self.done = 0
+        self.shares: dict[str, float] = {}
+
+    def watch(self, event: Event) -> None:
+        key = event.case.key
+        if event.kind in ("done", "failed"):
+            self.done += 1
+            self.shares.pop(key, None)
+        else:
+            self.shares[key] = event.share
+        if event.kind in ("retry", "failed"):
+            self.progress.console.print(_sentence(event), markup=False, highlight=False)
+        self.progress.update(
+            self.task,
+            completed=self.done + sum(self.shares.values()),
+            done=self.done,
+            description=event.case.label(),
+        )
+
+
+class _Lines:
+    """A line for every run that has ended."""
+
+    def __init__(self, console: Console, total: int, finished: int) -> None:
+        self.console = console
+        self.total = total
+        self.done = finished
+
+    def watch(self, event: Event) -> None:
+        if event.kind == "done":
+            self.done += 1
+            text = f"[{self.done}/{self.total}] {event.case.label()}"
+        elif event.kind in ("retry", "failed"):
+            self.done += event.kind == "failed"
+            text = _sentence(event)
+        else:
+            return
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _sentence(event: Event) -> str:
+    outcome = "trying once more" if event.kind == "retry" else "failed"
+    return f"{_label(event.case)}: {event.message}: {outcome}"
+
+
+def _label(case: Case) -> str:
+    return case.label()

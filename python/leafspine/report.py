@@ -1,0 +1,97 @@
+"""One HTML file with a comparison's tables and figures; it needs nothing but a browser."""
+
+import base64
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from leafspine import engine, results, tables
+from leafspine.comparison import Comparison
+from leafspine.plots import Saved
+
+
+def write(comparison: Comparison, directory: Path, figures: Sequence[Saved]) -> Path:
+    """Write ``report.html`` with these figures to ``directory`` and say where it is."""
+    path = directory / "report.html"
+    with results.replacing_file(path) as temporary:
+        temporary.write_text(render(comparison, figures), encoding="utf-8")
+    return path
+
+
+def render(comparison: Comparison, figures: Sequence[Saved]) -> str:
+    """The report's HTML. All text from the scenario is escaped."""
+    environment = Environment(
+        loader=PackageLoader("leafspine"), autoescape=True, undefined=StrictUndefined
+    )
+    return environment.get_template("report.html").render(
+        title=_title(comparison),
+        lead=_lead(comparison),
+        warnings=comparison.warnings(),
+        first=comparison.variants[0],
+        tables=tables.tables(comparison),
+        meanings=tables.metric_meanings(),
+        plots=[_picture(figure) for figure in figures],
+        facts=_facts(comparison),
+        scenario_name=Path(comparison.source.name).name,
+        scenario=comparison.source.text,
+        resolved=comparison.cases[0].text,
+        runs=_runs(comparison),
+        version=engine.version(),
+        command=comparison.command or _command(comparison),
+    )
+
+
+def _title(comparison: Comparison) -> str:
+    return comparison.source.stem.replace("-", " ").replace("_", " ")
+
+
+def _lead(comparison: Comparison) -> str:
+    variants = ", ".join(name for name in comparison.variants if name)
+    parts = [f"{len(comparison.finished)} runs", f"{len(comparison.seeds)} seeds"]
+    swept = dict.fromkeys(key for point in comparison.points for key, _ in point)
+    for key in swept:
+        values = dict.fromkeys(str(dict(point).get(key)) for point in comparison.points)
+        parts.append(f"{tables.key_label(key)} {', '.join(values)}")
+    return "; ".join(([variants] if variants else []) + parts) + "."
+
+
+def _facts(comparison: Comparison) -> list[tuple[str, str]]:
+    return [
+        ("Scenario", comparison.source.name),
+        ("Variants", ", ".join(name or "(only)" for name in comparison.variants)),
+        ("Points", "; ".join(tables.point_label(point) for point in comparison.points) or "one"),
+        ("Seeds", ", ".join(str(seed) for seed in comparison.seeds)),
+        ("Runs", f"{len(comparison.finished)} finished, {len(comparison.failures)} failed"),
+        ("Version", f"leafspine {engine.version()}"),
+        ("Command", comparison.command or _command(comparison)),
+    ]
+
+
+def _command(comparison: Comparison) -> str:
+    return f"leafspine compare {shlex.quote(comparison.source.name)}"
+
+
+def _runs(comparison: Comparison) -> list[dict[str, object]]:
+    found = []
+    for case in comparison.finished:
+        summary = comparison.summary(case)
+        found.append(
+            {
+                "label": case.label(),
+                "key": case.key,
+                "hash": summary["trace_hash"],
+                "hops": f"{summary['packet_hops']:,}",
+            }
+        )
+    return found
+
+
+def _picture(figure: Saved) -> dict[str, str]:
+    return {
+        "title": figure.title,
+        "caption": figure.caption,
+        "file": f"{figure.pdf.parent.name}/{figure.pdf.name}",
+        "data": base64.b64encode(figure.png.read_bytes()).decode(),
+    }

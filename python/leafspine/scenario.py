@@ -1,0 +1,209 @@
+"""From what the user gives (a path, TOML text, a mapping) to the cases that are run."""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from leafspine import engine
+from leafspine.engine import Case
+from leafspine.errors import InputError, ScenarioError
+
+Scenario = str | Path | Mapping[str, Any]
+
+LOAD = "workload.0.load"
+SEED = "run.seed"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A scenario's text, what to call it in errors, and the directory that its paths start from."""
+
+    text: str
+    name: str
+    base_dir: str
+
+    @property
+    def stem(self) -> str:
+        """A short name for directories and titles."""
+        return Path(self.name).stem or "scenario"
+
+
+def read(scenario: Scenario) -> Source:
+    """Read a scenario: a path, a mapping, or TOML text (a string with a line break)."""
+    if isinstance(scenario, Mapping):
+        return Source(to_toml(scenario), "scenario", str(Path.cwd()))
+    if isinstance(scenario, str) and "\n" in scenario:
+        return Source(scenario, "scenario", str(Path.cwd()))
+    path = Path(scenario)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a directory, not a scenario file") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    return Source(text, str(path), str(path.resolve().parent))
+
+
+def to_settings(settings: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Keyword settings as the engine takes them: ``a__b`` is ``a.b``, values as TOML.
+
+    A string stays as it is, so that ``"40pkt"`` needs no second pair of quotes.
+    """
+    return [
+        (key.replace("__", "."), value if isinstance(value, str) else to_value(value))
+        for key, value in settings.items()
+    ]
+
+
+def parse_setting(text: str) -> tuple[str, str]:
+    """``key=value`` of ``--set``."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise InputError(f"--set {text!r}: expected key=value, such as --set aqm.threshold=40pkt")
+    return key.strip(), value.strip()
+
+
+def expand(source: Source, settings: Sequence[tuple[str, str]] = ()) -> list[Case]:
+    """All cases of a scenario. Raises :class:`ScenarioError`."""
+    return engine.expand(source.text, source.name, source.base_dir, settings)
+
+
+def single(source: Source, settings: Sequence[tuple[str, str]] = ()) -> Case:
+    """The one case of a scenario without variants and sweeps."""
+    cases = expand(source, settings)
+    if len(cases) != 1:
+        raise InputError(
+            f"{source.name}: describes {len(cases)} runs (its variants and sweep); `leafspine run` "
+            f"does one: use `leafspine compare {source.name}`"
+        )
+    return cases[0]
+
+
+def with_comparison(
+    source: Source,
+    *,
+    lb: Sequence[str] = (),
+    over: Mapping[str, Sequence[Any]] | None = None,
+    seeds: int | None = None,
+) -> Source:
+    """A source whose variants and sweep are replaced by what was asked for.
+
+    ``lb``: load balancers, which replace the file's variants. ``over``: values by key, each of
+    which replaces the file's sweep over that key. ``seeds``: so many, counted from ``run.seed``.
+    """
+    if seeds is not None and seeds < 1:
+        raise InputError(f"--seeds {seeds}: at least 1 is needed")
+    if not lb and not over and seeds is None:
+        return source
+    try:
+        parsed = tomllib.loads(source.text)
+    except tomllib.TOMLDecodeError:
+        return source  # expanding it gives the better message
+    sweep = dict(parsed.get("sweep", {}))
+    for key, values in (over or {}).items():
+        if not values:
+            raise InputError(f"{key}: no values to sweep over")
+        sweep[key] = list(values)
+    if seeds is not None:
+        first = _base_seed(parsed)
+        sweep[SEED] = list(range(first, first + seeds))
+    text = _without(source, parsed, {"sweep"} | ({"variant"} if lb else set()))
+    added = ["", "[sweep]", *(f"{_key(name)} = {to_value(value)}" for name, value in sweep.items())]
+    for name in lb:
+        added += ["[[variant]]", f"name = {to_value(name)}"]
+        added += [f"set = {{ {_key('load_balancer.scheme')} = {to_value(name)} }}"]
+    return replace(source, text=text.rstrip("\n") + "\n" + "\n".join(added) + "\n")
+
+
+def _base_seed(parsed: Mapping[str, Any]) -> int:
+    seed = parsed.get("run", {}).get("seed", 1)
+    return seed if isinstance(seed, int) else 1
+
+
+HEADER = re.compile(r"\s*\[{1,2}\s*(?P<name>[A-Za-z0-9_-]+)\s*[\].]")
+
+
+def _without(source: Source, parsed: Mapping[str, Any], names: set[str]) -> str:
+    """The text with some tables blanked, so that the other lines keep their numbers."""
+    kept: list[str] = []
+    blank = False
+    for line in source.text.splitlines():
+        header = HEADER.match(line)
+        if header:
+            blank = header["name"] in names
+        kept.append("" if blank else line)
+    text = "\n".join(kept) + "\n"
+    expected = {key: value for key, value in parsed.items() if key not in names}
+    try:
+        unchanged = tomllib.loads(text) == expected
+    except tomllib.TOMLDecodeError:
+        unchanged = False
+    if not unchanged:
+        wanted = " and ".join("[[variant]]" if name == "variant" else "[sweep]" for name in names)
+        raise ScenarioError(
+            f"{source.name}: options cannot replace its {wanted}: write them as tables of their "
+            "own, with a line for each header and key",
+            file=source.name,
+        )
+    return text
+
+
+def to_toml(mapping: Mapping[str, Any]) -> str:
+    """A mapping of tables, lists of tables and values as TOML."""
+    lines = [
+        f"{_key(name)} = {to_value(value)}"
+        for name, value in mapping.items()
+        if not isinstance(value, Mapping) and not _is_tables(value)
+    ]
+    for name, value in mapping.items():
+        if isinstance(value, Mapping):
+            lines += ["", f"[{_key(name)}]", *_pairs(value)]
+        elif _is_tables(value):
+            for entry in value:
+                lines += ["", f"[[{_key(name)}]]", *_pairs(entry)]
+    return "\n".join(lines) + "\n"
+
+
+def _pairs(table: Mapping[str, Any]) -> list[str]:
+    return [f"{_key(name)} = {to_value(value)}" for name, value in table.items()]
+
+
+def _is_tables(value: object) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and isinstance(value[0], Mapping)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else to_value(name)
+
+
+def to_value(value: object) -> str:
+    """One TOML value; tables become inline ones."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, str):
+        return '"' + "".join(_escape(letter) for letter in value) + '"'
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{_key(name)} = {to_value(entry)}" for name, entry in value.items())
+        return "{ " + inside + " }" if inside else "{}"
+    if isinstance(value, list | tuple | range):
+        return "[" + ", ".join(to_value(entry) for entry in value) + "]"
+    if hasattr(value, "item"):  # a NumPy scalar
+        return to_value(value.item())
+    raise InputError(f"a scenario cannot hold {value!r} ({type(value).__name__})")
+
+
+def _escape(letter: str) -> str:
+    if letter in '"\\':
+        return "\\" + letter
+    if ord(letter) < 0x20 or ord(letter) == 0x7F:
+        return f"\\u{ord(letter):04x}"
+    return letter

@@ -1,0 +1,326 @@
+"""A comparison's numbers for people: in the terminal, as Markdown, as CSV, in the report.
+
+One table per flow class, one for the network; a row per point of the sweep and variant. Every
+table of flows has the column of unfinished ones.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.csv as pa_csv
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from leafspine import results
+from leafspine.engine import FlowClass, Point
+from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS
+from leafspine.results import Result
+from leafspine.stats import Estimate
+
+if TYPE_CHECKING:
+    from leafspine.comparison import Comparison, Row
+
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as text: a title, a note, column heads and rows; ``first`` starts a new point."""
+
+    title: str
+    note: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    starts: tuple[bool, ...]
+    texts: int
+    """The first so many columns are words, the others numbers."""
+    optional: tuple[int, ...] = ()
+    """Columns that a narrow terminal can do without; files have them all."""
+
+
+@dataclass(frozen=True)
+class _Column:
+    head: str
+    cell: Callable[["Comparison", str, Point, str], str]
+    optional: bool = False
+
+
+def tables(comparison: "Comparison") -> list[Table]:
+    """All tables of a comparison: one per flow class, then the network's."""
+    found = [_class_table(comparison, entry) for entry in comparison.classes]
+    found.append(_network_table(comparison))
+    return found
+
+
+def of_result(result: Result) -> list[Table]:
+    """The tables of a single run: its flow classes and the network."""
+    classes = result.summary["classes"]
+    unit_scale, unit = _unit([entry["fct_mean"] for entry in classes.values()])
+    heads = ["class"]
+    for metric in FLOW_METRICS:
+        shown = unit if metric.unit == "us" else metric.unit
+        heads.append(f"{metric.label} ({shown})" if shown else metric.label)
+    rows = []
+    for name, entry in classes.items():
+        cells = [name]
+        for metric in FLOW_METRICS:
+            cells.append(_number(entry[metric.name], unit_scale if metric.unit == "us" else 1.0))
+        rows.append(tuple(cells))
+    note = f"seed {result.summary['seed']}; times are of finished flows"
+    flows = Table("Flows", note, tuple(heads), tuple(rows), (True,) * len(rows), 1)
+    network = result.summary["network"]
+    pairs = tuple(
+        (metric.label, _number(network[metric.name], 1.0), metric.unit, metric.meaning)
+        for metric in NETWORK_METRICS
+    )
+    titles = ("network", "value", "unit", "meaning")
+    return [flows, Table("Network", "over the window", titles, pairs, (False,) * len(pairs), 1)]
+
+
+def _number(value: float | None, scale: float) -> str:
+    if value is None:
+        return MISSING
+    return str(value) if isinstance(value, int) else _digits(value * scale, 4)
+
+
+def key_label(key: str) -> str:
+    """A swept key for people: ``workload.0.load`` is ``load``."""
+    parts = [part for part in key.split(".") if not part.isdigit()]
+    if parts[-1] == "scheme" and len(parts) > 1:
+        return parts[-2].replace("_", " ")
+    return parts[-1].replace("_", " ")
+
+
+def point_label(point: Point) -> str:
+    """A point of the sweep for people."""
+    return ", ".join(f"{key_label(key)} {_plain(value)}" for key, value in point)
+
+
+def _plain(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _class_table(comparison: "Comparison", flow_class: FlowClass) -> Table:
+    scale, unit = time_unit(comparison, flow_class.name)
+    versus = f"vs {comparison.variants[0]}"
+    columns = (
+        _Column("flows", _total("flows")),
+        _Column("unfinished", _total("unfinished")),
+        _Column(f"mean FCT ({unit})", _mean("fct_mean", scale)),
+        _Column(versus, _difference("fct_mean")),
+        _Column(f"p50 ({unit})", _mean("fct_p50", scale), optional=True),
+        _Column(f"p95 ({unit})", _mean("fct_p95", scale), optional=True),
+        _Column(f"p99 FCT ({unit})", _mean("fct_p99", scale)),
+        _Column(versus, _difference("fct_p99")),
+        _Column("slowdown", _mean("slowdown_mean"), optional=True),
+        _Column("goodput (Mb/s)", _mean("goodput_mean"), optional=True),
+    )
+    title = "All flows" if flow_class.name == "all" else f"{flow_class.name} flows"
+    note = f"{flow_class.describe()}; {_how(comparison)}"
+    return _table(comparison, title[0].upper() + title[1:], note, flow_class.name, columns)
+
+
+def _network_table(comparison: "Comparison") -> Table:
+    columns = (
+        _Column("reordered (%)", _mean("reordered_share")),
+        _Column("drops", _mean("drops")),
+        _Column("lost", _mean("lost"), optional=True),
+        _Column("marked (%)", _mean("marked_share")),
+        _Column("retransmits", _mean("retransmits")),
+        _Column("timeouts", _mean("timeouts")),
+        _Column("uplink use (%): min", _mean("utilisation_min")),
+        _Column("mean", _mean("utilisation_mean")),
+        _Column("max", _mean("utilisation_max")),
+        _Column("queue (pkt): mean", _mean("queue_mean")),
+        _Column("p99", _mean("queue_p99")),
+        _Column("max", _mean("queue_max"), optional=True),
+    )
+    note = (
+        "shares of data packets received; uplinks lead to the next tier of switches, in a star the "
+        f"switch's ports; {_how(comparison)}"
+    )
+    return _table(comparison, "Network", note, NETWORK, columns)
+
+
+def _how(comparison: "Comparison") -> str:
+    count = len(comparison.seeds)
+    if count == 1:
+        return "one seed, so no intervals"
+    return f"mean over {count} seeds ± 95 % interval"
+
+
+def _table(
+    comparison: "Comparison", title: str, note: str, group: str, columns: Sequence[_Column]
+) -> Table:
+    keys = tuple(dict.fromkeys(key for point in comparison.points for key, _ in point))
+    heads = (*(key_label(key) for key in keys), "variant", *(column.head for column in columns))
+    rows, starts = [], []
+    for point in comparison.points:
+        values = dict(point)
+        for index, variant in enumerate(comparison.variants):
+            where = [_plain(values[key]) if key in values else MISSING for key in keys]
+            cells = [column.cell(comparison, variant, point, group) for column in columns]
+            rows.append((*where, variant or "(only)", *cells))
+            starts.append(index == 0)
+    texts = len(keys) + 1
+    optional = tuple(texts + index for index, column in enumerate(columns) if column.optional)
+    return Table(title, note, heads, tuple(rows), tuple(starts), texts, optional)
+
+
+def time_unit(comparison: "Comparison", group: str) -> tuple[float, str]:
+    """What a completion time in us is multiplied by, and the unit it then has."""
+    means = [
+        row.estimate.mean
+        for row in comparison.rows
+        if row.group == group and row.metric == "fct_mean" and row.estimate
+    ]
+    return _unit(means)
+
+
+def _unit(means: Sequence[float | None]) -> tuple[float, str]:
+    largest = max((mean for mean in means if mean is not None), default=0.0)
+    if largest >= 1e6:
+        return 1e-6, "s"
+    return (1e-3, "ms") if largest >= 1e3 else (1.0, "µs")
+
+
+def _row(comparison: "Comparison", variant: str, point: Point, group: str, metric: str) -> "Row":
+    return comparison.by_name[variant, point, group, metric]
+
+
+def _total(metric: str) -> Callable[["Comparison", str, Point, str], str]:
+    def cell(comparison: "Comparison", variant: str, point: Point, group: str) -> str:
+        values = _row(comparison, variant, point, group, metric).values
+        known = [int(value) for value in values if value is not None]
+        return f"{sum(known)}" if known else MISSING
+
+    return cell
+
+
+def _mean(metric: str, scale: float = 1.0) -> Callable[["Comparison", str, Point, str], str]:
+    def cell(comparison: "Comparison", variant: str, point: Point, group: str) -> str:
+        return in_words(_row(comparison, variant, point, group, metric).estimate, scale)
+
+    return cell
+
+
+def _difference(metric: str) -> Callable[["Comparison", str, Point, str], str]:
+    def cell(comparison: "Comparison", variant: str, point: Point, group: str) -> str:
+        if variant == comparison.variants[0]:
+            return ""
+        return percent(_row(comparison, variant, point, group, metric).difference)
+
+    return cell
+
+
+def in_words(value: Estimate | None, scale: float = 1.0) -> str:
+    """``12.34 ± 0.40``: the interval to two digits, the mean to the same place."""
+    if value is None:
+        return MISSING
+    mean = value.mean * scale
+    if value.half is None:
+        return _digits(mean, 4)
+    half = value.half * scale
+    if half == 0:
+        return f"{_digits(mean, 4)} ± 0"
+    # Never past the sixth digit of the mean: below it there is only rounding.
+    finest = 5 - math.floor(math.log10(abs(mean))) if mean else 6
+    places = max(0, min(1 - math.floor(math.log10(half)), finest))
+    return f"{mean:.{places}f} ± {half:.{places}f}"
+
+
+def percent(value: Estimate | None) -> str:
+    """``−31.2 % [−35.0, −27.4]``."""
+    if value is None:
+        return MISSING
+    text = f"{_signed(value.mean)} %"
+    if value.low is None or value.high is None:
+        return text
+    return f"{text} [{_signed(value.low)}, {_signed(value.high)}]"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.1f}".replace("-", "−")
+
+
+def _digits(value: float, digits: int) -> str:
+    if value == 0:
+        return "0"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def show(comparison: "Comparison", console: Console) -> None:
+    """Print all tables. Off a terminal they get the width they need."""
+    for table in tables(comparison):
+        show_table(table, console)
+
+
+def show_table(table: Table, console: Console) -> None:
+    """Print one table, without its optional columns if the terminal is narrow."""
+    rich = to_rich(table)
+    width = Console(width=10_000).measure(rich).maximum
+    if not console.is_terminal:
+        console.width = max(console.width, width)
+    elif width > console.width:
+        rich = to_rich(_narrow(table))
+    console.print(rich)
+    console.print()
+
+
+def _narrow(table: Table) -> Table:
+    """The table without its optional columns."""
+    kept = [index for index in range(len(table.heads)) if index not in table.optional]
+
+    def pick(cells: Sequence[str]) -> tuple[str, ...]:
+        return tuple(cells[index] for index in kept)
+
+    rows = tuple(pick(row) for row in table.rows)
+    return Table(table.title, table.note, pick(table.heads), rows, table.starts, table.texts)
+
+
+def to_rich(table: Table) -> RichTable:
+    """A table for the terminal."""
+    rich = RichTable(title=table.title, caption=table.note, title_justify="left")
+    rich.caption_justify = "left"
+    for index, head in enumerate(table.heads):
+        text = index < table.texts
+        rich.add_column(head, justify="left" if text else "right", no_wrap=not text)
+    for index, (row, first) in enumerate(zip(table.rows, table.starts, strict=True)):
+        if first and index:
+            rich.add_section()
+        rich.add_row(*(cell.replace("[", r"\[") for cell in row))
+    return rich
+
+
+def to_markdown(table: Table) -> str:
+    """A table in Markdown, with its title and note."""
+
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+    rules = ["---" if index < table.texts else "---:" for index in range(len(table.heads))]
+    lines = [f"## {table.title}", "", table.note[0].upper() + table.note[1:] + ".", ""]
+    lines += [line(table.heads), line(rules), *(line(row) for row in table.rows), ""]
+    return "\n".join(lines)
+
+
+def write(comparison: "Comparison", directory: Path) -> list[Path]:
+    """Write ``tables.md`` (as printed) and ``tables.csv`` (every metric, long format)."""
+    markdown, csv = directory / "tables.md", directory / "tables.csv"
+    notes = "".join(f"> {warning}\n" for warning in comparison.warnings())
+    text = "\n".join(to_markdown(table) for table in tables(comparison))
+    with results.replacing_file(markdown) as path:
+        path.write_text(f"# {comparison.source.stem}\n\n{notes}\n{text}", encoding="utf-8")
+    with results.replacing_file(csv) as path:
+        pa_csv.write_csv(comparison.table(), path, pa_csv.WriteOptions(quoting_style="needed"))
+    return [markdown, csv]
+
+
+def metric_meanings() -> list[tuple[str, str]]:
+    """What each column of the tables means."""
+    return [(metric.label, metric.meaning) for metric in METRICS.values()]

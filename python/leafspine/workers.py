@@ -1,0 +1,217 @@
+"""Cases over worker processes: one that dies takes no other with it.
+
+Workers are plain child processes (``python -m leafspine.worker``) that write results to the disk
+themselves, so nothing that is finished is ever lost, and a script that calls
+:func:`leafspine.compare` needs no ``if __name__ == "__main__"``.
+"""
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from leafspine.engine import Case
+from leafspine.errors import ScenarioError
+from leafspine.worker import to_message
+
+ATTEMPTS = 2
+POLL_SECONDS = 0.2
+
+
+@dataclass
+class Task:
+    """A case and where its result goes."""
+
+    case: Case
+    directory: Path
+    attempts: int = 0
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A case that has no result, and why, in one line."""
+
+    case: Case
+    message: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """Told to the watcher: ``kind`` is ``started``, ``progress``, ``done``, ``retry``, ``failed``.
+
+    ``share`` is the part of the run's flows that have ended, in 0..1, where it is known.
+    """
+
+    kind: str
+    case: Case
+    share: float = 0.0
+    message: str = ""
+
+
+Watcher = Callable[[Event], None]
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Worker:
+    """A worker process and the task it has."""
+
+    def __init__(self) -> None:
+        self.complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by stop)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "leafspine.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.complaints,
+            # Its own process group: Ctrl-C in the terminal reaches the parent alone.
+            start_new_session=True,
+        )
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.stdin: IO[bytes] = self.process.stdin
+        self.stdout: IO[bytes] = self.process.stdout
+        os.set_blocking(self.stdout.fileno(), False)
+        self.pending = b""
+        self.task: Task | None = None
+
+    def give(self, task: Task, csv: bool) -> None:
+        self.task = task
+        task.attempts += 1
+        try:
+            self.stdin.write(to_message(task.case, task.directory, csv).encode())
+            self.stdin.flush()
+        except BrokenPipeError:
+            pass  # it is dead: the end of its output will tell
+
+    def read(self) -> tuple[list[dict[str, Any]], bool]:
+        """Complete answers so far, and whether the process has ended."""
+        chunk = self.stdout.read()
+        if chunk is None:
+            return [], False
+        *lines, self.pending = (self.pending + chunk).split(b"\n")
+        return [json.loads(line) for line in lines], chunk == b""
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.stdin.close()
+        self.stdout.close()
+        self.complaints.close()
+
+    def epitaph(self) -> str:
+        """Why the process ended, in a few words."""
+        code = self.process.wait()
+        self.complaints.seek(0)
+        said = self.complaints.read().decode(errors="replace").strip().splitlines()
+        last = f": {said[-1].strip()}" if said else ""
+        if code >= 0:
+            return f"its worker process ended with code {code}{last}"
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = f"signal {-code}"
+        hint = " (out of memory? try fewer --jobs)" if name == "SIGKILL" else ""
+        return f"its worker process was killed by {name}{hint}{last}"
+
+
+@dataclass
+class Pool:
+    """Runs tasks over ``jobs`` workers."""
+
+    jobs: int
+    csv: bool = False
+    watcher: Watcher = lambda _event: None
+    waiting: deque[Task] = field(default_factory=deque)
+    workers: list[_Worker] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
+
+    def run(self, tasks: Sequence[Task]) -> list[Failure]:
+        """Run all tasks; those that failed come back with a reason.
+
+        A task whose worker dies is tried once more in a new one. Raises :class:`ScenarioError` as
+        soon as the engine refuses a case, since that is bad input. Whatever ends this call, no
+        worker outlives it.
+        """
+        self.waiting.extend(tasks)
+        try:
+            for _ in range(min(self.jobs, len(self.waiting))):
+                self._hire()
+            while self.workers:
+                for key, _ in self.selector.select(POLL_SECONDS):
+                    self._hear(key.data)
+        finally:
+            for worker in list(self.workers):
+                self._dismiss(worker)
+            self.selector.close()
+        return self.failures
+
+    def _hire(self) -> None:
+        worker = _Worker()
+        self.workers.append(worker)
+        self.selector.register(worker.stdout, selectors.EVENT_READ, worker)
+        self._next(worker)
+
+    def _next(self, worker: _Worker) -> None:
+        if not self.waiting:
+            self._dismiss(worker)
+            return
+        task = self.waiting.popleft()
+        self.watcher(Event("started", task.case))
+        worker.give(task, self.csv)
+
+    def _dismiss(self, worker: _Worker) -> None:
+        self.selector.unregister(worker.stdout)
+        self.workers.remove(worker)
+        worker.stop()
+
+    def _hear(self, worker: _Worker) -> None:
+        answers, ended = worker.read()
+        for answer in answers:
+            self._answer(worker, answer)
+        if ended and worker in self.workers:
+            self._bury(worker)
+
+    def _answer(self, worker: _Worker, answer: dict[str, Any]) -> None:
+        task = worker.task
+        assert task is not None
+        if answer["kind"] == "progress":
+            share = answer["finished"] / answer["total"] if answer["total"] else 0.0
+            self.watcher(Event("progress", task.case, min(share, 1.0)))
+            return
+        if answer["kind"] == "refused":
+            raise ScenarioError(answer["message"], **answer["parts"])
+        worker.task = None
+        if answer["kind"] == "done":
+            self.watcher(Event("done", task.case, 1.0))
+        else:
+            self._fail(task, answer["message"])
+        self._next(worker)
+
+    def _bury(self, worker: _Worker) -> None:
+        reason = worker.epitaph()
+        task = worker.task
+        self._dismiss(worker)
+        if task is not None and task.attempts < ATTEMPTS:
+            self.watcher(Event("retry", task.case, message=reason))
+            self.waiting.append(task)
+        elif task is not None:
+            self._fail(task, f"{reason}, {ATTEMPTS} times")
+        if self.waiting:
+            self._hire()
+
+    def _fail(self, task: Task, message: str) -> None:
+        self.failures.append(Failure(task.case, message))
+        self.watcher(Event("failed", task.case, message=message))

@@ -1,0 +1,94 @@
+"""Tests of the Python layer run on a fake engine; those of the real one start processes.
+
+See ``fake_engine.py`` for what it does, ``test_engine.py`` for the real one.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fake_engine
+
+sys.modules["leafspine._engine"] = fake_engine
+
+FAKE_SITE = Path(__file__).parent / "fake_site"
+
+SCENARIO = """\
+[topology]
+kind = "leaf-spine"
+
+[load_balancer]
+scheme = "ecmp"
+
+[[workload]]
+kind = "poisson"
+load = 0.6
+flows = 200
+
+[classes]
+short = "0..100KB"
+long = "1MB.."
+
+[run]
+seed = 1
+"""
+
+VARIANTS = """
+[[variant]]
+name = "ECMP"
+set = { "load_balancer.scheme" = "ecmp" }
+
+[[variant]]
+name = "LetFlow"
+set = { "load_balancer.scheme" = "letflow" }
+
+[sweep]
+"workload.0.load" = [0.2, 0.8]
+"run.seed" = [1, 2, 3]
+"""
+
+
+@pytest.fixture(autouse=True)
+def children_use_the_fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that a test starts see the fake engine, too."""
+    paths = [str(FAKE_SITE), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in paths if path))
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    """A file with one run."""
+    path = tmp_path / "single.toml"
+    path.write_text(SCENARIO)
+    return path
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """A file with two variants, two loads, three seeds."""
+    path = tmp_path / "many.toml"
+    path.write_text(SCENARIO + VARIANTS)
+    return path
+
+
+@pytest.fixture
+def cli(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """The command line in an empty directory: exit code, standard output, standard error."""
+    from leafspine.cli import invoke
+
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: Any) -> tuple[int, str, str]:
+        words = [str(argument) for argument in arguments]
+        monkeypatch.setattr(sys, "argv", ["leafspine", *words])
+        code = invoke(words)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call

@@ -1,0 +1,276 @@
+"""A stand-in for ``leafspine._engine`` with its contract: plausible flows, instantly.
+
+What the tests steer is in the scenario's ``[run]`` table: ``fake_seconds`` (how long a run takes),
+``fake_die`` (a file: the process kills itself unless it exists, and makes it first if
+``fake_die_once``), ``fake_fail`` (raise), ``fake_refuse`` (bad input that only the graph can tell),
+``fake_unfinished`` (so many flows never end).
+"""
+
+import itertools
+import json
+import os
+import signal
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SPEED = {"ecmp": 1.6, "letflow": 1.2, "rps": 1.35, "drb": 1.1, "presto": 1.05, "qdaps": 1.0}
+
+
+class ScenarioError(ValueError):
+    """Bad input."""
+
+
+class Cancelled(Exception):
+    """Cancelled."""
+
+
+class Progress:
+    """Flows finished, flows in all, simulated time, packet-hops."""
+
+    def __init__(self) -> None:
+        self.state: tuple[int, int | None, int, int] = (0, None, 0, 0)
+        self.cancelled = False
+
+    def read(self) -> tuple[int, int | None, int, int]:
+        return self.state
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+def version() -> str:
+    return "0.0.1"
+
+
+def _refuse(message: str, **parts: Any) -> ScenarioError:
+    error = ScenarioError(message)
+    for name in ("file", "line", "key", "found", "allowed", "nearest"):
+        setattr(error, name, parts.get(name))
+    return error
+
+
+def _set(tree: Any, key: str, value: Any) -> None:
+    *path, last = key.split(".")
+    for part in path:
+        tree = tree[int(part)] if part.isdigit() else tree.setdefault(part, {})
+    tree[last] = value
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"v = {text}")["v"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def expand(
+    text: str, file_name: str, base_dir: str, sets: list[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    try:
+        parsed = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _refuse(f"{file_name}: {error}", file=file_name) from None
+    known = {
+        "topology", "switch", "aqm", "load_balancer", "transport", "workload", "run",
+        "variant", "sweep", "classes", "measure", "probe",
+    }  # fmt: skip
+    for number, line in enumerate(text.splitlines(), 1):
+        name = line.strip("[] \t")
+        if line.startswith("[") and name.split(".")[0] not in known:
+            raise _refuse(
+                f"{file_name}:{number}: unknown table {name!r}",
+                file=file_name,
+                line=number,
+                key=name,
+            )
+    variants = parsed.pop("variant", [{"name": "", "set": {}}])
+    sweep = parsed.pop("sweep", {})
+    classes = [_class(name, rule) for name, rule in parsed.get("classes", {}).items()]
+    found = []
+    for variant in variants:
+        for values in itertools.product(*sweep.values()):
+            tree = json.loads(json.dumps(parsed))
+            point = dict(zip(sweep, values, strict=True))
+            for key, value in [*((k, _value(v)) for k, v in sets), *variant["set"].items()]:
+                _set(tree, key, value)
+            for key, value in point.items():
+                _set(tree, key, value)
+            seed = tree.setdefault("run", {}).setdefault("seed", 1)
+            point.pop("run.seed", None)
+            found.append(
+                {
+                    "variant": variant["name"],
+                    "point": point,
+                    "seed": seed,
+                    "toml": _dump(tree),
+                    "classes": classes,
+                }
+            )
+    return found
+
+
+def _class(name: str, rule: str) -> dict[str, Any]:
+    low, high = rule.split("..")
+    unit = {"KB": 1000, "MB": 1_000_000}
+
+    def size(text: str) -> int | None:
+        if not text:
+            return None
+        return int(text) if text.isdigit() else int(text[:-2]) * unit[text[-2:]]
+
+    return {
+        "name": name,
+        "low": size(low),
+        "high": size(high),
+        "low_inclusive": True,
+        "high_inclusive": True,
+    }
+
+
+def _dump(tree: dict[str, Any]) -> str:
+    from leafspine.scenario import to_toml
+
+    return to_toml({name: tree[name] for name in sorted(tree)})
+
+
+class Output:
+    """What a run measured."""
+
+    def __init__(self, tree: dict[str, Any]) -> None:
+        run = tree["run"]
+        scheme = tree.get("load_balancer", {}).get("scheme", "ecmp")
+        workload = tree.get("workload", [{}])[0]
+        load = float(workload.get("load", 0.5))
+        count = int(workload.get("flows", 200))
+        draw = np.random.default_rng(run["seed"])
+        size = np.where(
+            draw.random(count) < 0.6,
+            draw.integers(1_000, 100_000, count),
+            draw.integers(1_000_000, 8_000_000, count),
+        ).astype(np.uint64)
+        start = np.cumsum(draw.integers(1, 10**8, count)).astype(np.uint64)
+        ideal = (size * 8_000 + 100_000_000).astype(np.uint64)
+        slow = SPEED.get(scheme, 1.3) * (1 + load / (1.1 - load) * draw.exponential(1, count))
+        fct = (ideal * np.maximum(slow, 1.0)).astype(np.uint64)
+        fct[: int(run.get("fake_unfinished", 0))] = 2**64 - 1
+        self.scheme, self.load, self.count = scheme, load, count
+        zero = np.zeros(count, dtype=np.uint32)
+        self._flows = {
+            "flow": np.arange(count, dtype=np.uint32),
+            "src": draw.integers(0, 16, count).astype(np.uint32),
+            "dst": draw.integers(16, 32, count).astype(np.uint32),
+            "bytes": size,
+            "start_ps": start,
+            "fct_ps": fct,
+            "ideal_fct_ps": ideal,
+            "retransmits": draw.poisson(load, count).astype(np.uint32),
+            "timeouts": zero,
+            "reordered": zero,
+            "dup_acks": zero,
+            "path_changes": zero,
+            "mean_window": draw.uniform(1e3, 1e5, count),
+            "packets": (size // np.uint64(1460) + np.uint64(1)).astype(np.uint64),
+            "workload": zero,
+        }
+
+    def flows(self) -> dict[str, Any]:
+        return self._flows
+
+    def ports(self) -> dict[str, Any]:
+        names = [f"leaf{leaf}-spine{spine}" for leaf in range(2) for spine in range(2)]
+        names += ["leaf0-host0", "spine0-leaf0", "host0-leaf0"]
+        many = np.arange(len(names), dtype=np.float64)
+        return {
+            "name": names,
+            "rate_bps": np.full(len(names), 10**9, dtype=np.uint64),
+            "packets": np.full(len(names), 1000, dtype=np.uint64),
+            "bytes": np.full(len(names), 1_500_000, dtype=np.uint64),
+            "marks": np.full(len(names), 5, dtype=np.uint64),
+            "drops": np.zeros(len(names), dtype=np.uint64),
+            "lost": np.zeros(len(names), dtype=np.uint64),
+            "utilisation": self.load * (0.8 + 0.05 * many),
+            "queue_mean_packets": 10 * self.load + many,
+            "queue_mean_bytes": 1500 * (10 * self.load + many),
+            "queue_p99_packets": np.full(len(names), round(60 * self.load), dtype=np.uint32),
+            "queue_max_packets": np.full(len(names), 90, dtype=np.uint32),
+            "delay_mean_ps": np.full(len(names), 12_000_000, dtype=np.uint64),
+            "delay_p99_ps": np.full(len(names), 99_000_000, dtype=np.uint64),
+        }
+
+    def probes(self) -> list[tuple[str, str, dict[str, Any]]]:
+        columns = {"time_ps": np.arange(3, dtype=np.uint64), "port": ["a", "b", "a"]}
+        return [("queue-0", "queue", columns)]
+
+    def summary(self) -> str:
+        share = {"rps": 20, "presto": 2, "drb": 8}.get(self.scheme, 0)
+        return json.dumps(
+            {
+                "trace_hash": f"{self.scheme}-{self.load}",
+                "packet_hops": 12345,
+                "events": 23456,
+                "end_ps": 10**12,
+                "window_start_ps": 0,
+                "window_end_ps": 10**11,
+                "packets_sent": 20_000,
+                "delivered": 19_990,
+                "dropped": 10,
+                "lost": 0,
+                "data_packets": 10_000,
+                "reordered_packets": round(share * 100 * self.load),
+                "marks": 100,
+                "wall_seconds": time.perf_counter(),
+                "warnings": [],
+            }
+        )
+
+
+def simulate(toml: str, base_dir: str, progress: Progress | None) -> Output:
+    tree = tomllib.loads(toml)
+    run = tree["run"]
+    if run.get("fake_refuse"):
+        raise _refuse("no link is called 'leaf9-spine9'", key="topology.change.0.link")
+    if run.get("fake_fail"):
+        raise RuntimeError("the engine broke")
+    if run.get("fake_die"):
+        _die(Path(run["fake_die"]), once=bool(run.get("fake_die_once")))
+    end = time.monotonic() + float(run.get("fake_seconds", 0))
+    while time.monotonic() < end:
+        time.sleep(0.02)
+        if progress is not None:
+            progress.state = (1, 10, 5, 5)
+            if progress.cancelled:
+                raise Cancelled
+    return Output(tree)
+
+
+def _die(mark: Path, once: bool) -> None:
+    """Die as an out-of-memory kill does; the first time only if the file tells of one."""
+    if not once or not mark.exists():
+        mark.write_text(str(os.getpid()))
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def schemes() -> str:
+    parameter = {"name": "gap", "default": "500us", "allowed": "a span", "doc": "Flowlet gap."}
+    return json.dumps(
+        [
+            {"name": "ecmp", "place": "load_balancer", "summary": "Hash.", "params": []},
+            {"name": "letflow", "place": "load_balancer", "summary": "Cut.", "params": [parameter]},
+        ]
+    )
+
+
+def workloads() -> str:
+    return json.dumps([{"name": "web-search", "mean": 1.7e6, "p50": 53_000, "source": "DCTCP"}])
+
+
+def bench_cases() -> list[str]:
+    return ["smoke", "web-search"]
+
+
+def bench(case: str) -> str:
+    return json.dumps({"packet_hops": 100, "hops_per_second": 1e7, "trace_hash": "0a"})

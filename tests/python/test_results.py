@@ -1,0 +1,138 @@
+"""Files of a run: complete or absent, the same bytes each time, never overwritten."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+import pytest
+
+import leafspine
+from leafspine import results
+
+NAMES = {
+    "scenario.toml", "summary.json", "timing.json", "flows.parquet", "ports.parquet",
+    "queue-0.parquet",
+}  # fmt: skip
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    """Bytes of all files but the wall time's."""
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file() and path.name != "timing.json"
+    }
+
+
+def test_a_run_leaves_the_files_of_the_contract(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if a file is missing, or something temporary stays."""
+    result = leafspine.run(scenario, out=tmp_path / "out")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == NAMES
+    assert {path.name for path in tmp_path.iterdir()} == {"out", scenario.name}
+    flows = pa_parquet.read_table(tmp_path / "out" / "flows.parquet")
+    assert flows.equals(result.flows)
+    assert {"flow", "src", "dst", "bytes", "start_ps", "fct_ps"} <= set(flows.column_names)
+    assert result.scenario.startswith("# leafspine 0.0.1, seed 1")
+
+
+def test_the_same_run_has_the_same_bytes(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if a time of day or of the wall gets into a compared file."""
+    leafspine.run(scenario, out=tmp_path / "a")
+    leafspine.run(scenario, out=tmp_path / "b")
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+    assert "wall_seconds" not in (tmp_path / "a" / "summary.json").read_text()
+    assert json.loads((tmp_path / "a" / "timing.json").read_text())["wall_seconds"] > 0
+
+
+def test_a_finished_run_is_read_and_not_run(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if a result is made twice: its files would be newer."""
+    first = leafspine.run(scenario, out=tmp_path / "out")
+    before = (tmp_path / "out" / "timing.json").read_bytes()
+    again = leafspine.run(scenario, out=tmp_path / "out")
+    assert (tmp_path / "out" / "timing.json").read_bytes() == before
+    assert again.summary == first.summary
+    assert again.flows.equals(first.flows)
+
+
+def test_unfinished_flows_are_null(scenario: Path) -> None:
+    """Breaks if the engine's marker reaches the user."""
+    result = leafspine.run(scenario, **{"run.fake_unfinished": 3})
+    assert result.flows["fct_ps"].null_count == 3
+    assert result.summary["classes"]["all"]["unfinished"] == 3
+
+
+@pytest.mark.parametrize("change", [{"run.seed": 2}, {"load_balancer__scheme": "rps"}])
+def test_another_scenarios_directory_is_refused(
+    scenario: Path, tmp_path: Path, change: dict[str, object]
+) -> None:
+    """Breaks if a result is overwritten, or taken for that of another seed or scheme."""
+    leafspine.run(scenario, out=tmp_path / "out")
+    before = contents(tmp_path / "out")
+    with pytest.raises(leafspine.InputError, match="out holds the result of another scenario"):
+        leafspine.run(scenario, out=tmp_path / "out", **change)
+    assert contents(tmp_path / "out") == before
+
+
+def test_a_strangers_directory_is_refused(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if files that are not leafspine's are mixed with results."""
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter1.tex").write_text("x")
+    with pytest.raises(leafspine.InputError, match="thesis is not empty"):
+        leafspine.run(scenario, out=tmp_path / "thesis")
+    (tmp_path / "note").write_text("x")
+    with pytest.raises(leafspine.InputError, match="note is a file"):
+        leafspine.run(scenario, out=tmp_path / "note")
+
+
+def test_an_empty_directory_is_used(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if the renaming cannot replace a directory that the user made."""
+    (tmp_path / "out").mkdir()
+    leafspine.run(scenario, out=tmp_path / "out")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == NAMES
+
+
+def test_a_write_that_fails_leaves_nothing(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Breaks if files are made in place, where a full disk would leave half a result."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(results, "_write_parquet", full)
+    with pytest.raises(OSError, match="No space"):
+        leafspine.run(scenario, out=tmp_path / "out")
+    assert {path.name for path in tmp_path.iterdir()} == {scenario.name}
+
+
+def test_what_a_killed_process_left_is_swept(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if half results pile up, or if those of a living process are taken from it."""
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    dead, alive = tmp_path / f".out.tmp-{child.pid}", tmp_path / f".other.tmp-{os.getpid()}"
+    dead.mkdir()
+    alive.mkdir()
+    leafspine.run(scenario, out=tmp_path / "out")
+    assert not dead.exists()
+    assert alive.exists()
+
+
+def test_csv_has_the_same_rows_also_afterwards(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if --csv on a finished result does nothing."""
+    result = leafspine.run(scenario, out=tmp_path / "out", **{"run.fake_unfinished": 1})
+    assert not (tmp_path / "out" / "flows.csv").exists()
+    leafspine.run(scenario, out=tmp_path / "out", csv=True, **{"run.fake_unfinished": 1})
+    table = pa_csv.read_csv(tmp_path / "out" / "flows.csv")
+    assert table["bytes"].to_pylist() == result.flows["bytes"].to_pylist()
+    assert table["fct_ps"].null_count == 1
+    assert (tmp_path / "out" / "queue-0.csv").exists()
+
+
+def test_load_names_what_is_no_result(tmp_path: Path) -> None:
+    """Breaks if a missing result is a traceback about some file."""
+    with pytest.raises(leafspine.InputError, match="holds no finished result"):
+        leafspine.Result.load(tmp_path)
