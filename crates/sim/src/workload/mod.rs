@@ -7,7 +7,6 @@
 //! nothing but the starts.
 
 mod all_to_all;
-mod columns;
 mod error;
 mod hosts;
 mod incast;
@@ -18,6 +17,7 @@ mod named;
 mod pairs;
 mod permutation;
 mod poisson;
+mod rows;
 mod sizes;
 mod source;
 mod stream;

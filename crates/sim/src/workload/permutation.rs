@@ -72,12 +72,18 @@ fn leaf_by_leaf(
     Ok(matched)
 }
 
-/// Shuffles the receivers and mends each pair that the pattern forbids by a swap with a random other.
+/// Shuffles to try for one that the pattern allows as it is. Without a pattern one in e is, so none in
+/// a hundred is as good as never.
+const SHUFFLES: usize = 100;
+
+/// Random moves that mix a mended permutation, per sender.
+const MOVES: usize = 16;
+
+/// An assignment of receivers to the senders.
 ///
-/// Close to uniform over the allowed permutations, not exactly so: mending favours some. If there is
-/// any allowed permutation, a swap is always found: a pair inside leaf T finds none only if every
-/// sender outside T has a receiver inside T already and no receiver outside T is free, and then
-/// fewer receivers are outside T than T has senders.
+/// The first of a number of shuffles that is allowed, which is uniform over all that are allowed. If
+/// chance finds none, as with many leaves and flows between them alone, a shuffle is mended and then
+/// mixed by random moves: forth and back equally likely, so they lead towards the uniform law too.
 fn assign(
     pairs: &Pairs,
     senders: &[HostId],
@@ -89,21 +95,83 @@ fn assign(
         let found = format!("{many} for {wanted} senders");
         return Err(WorkloadError::at("receivers", found, "as many receivers as senders, or more"));
     }
-    shuffle_front(&mut receivers, wanted, rng);
-    for i in 0..wanted {
+    let allowed = |receivers: &[HostId]| {
+        senders.iter().zip(receivers).all(|(src, dst)| pairs.allows(*src, *dst))
+    };
+    let by_chance = (0..SHUFFLES).any(|_| {
+        shuffle_front(&mut receivers, wanted, rng);
+        allowed(&receivers)
+    });
+    if !by_chance {
+        mend(pairs, senders, &mut receivers, rng)?;
+        for _ in 0..MOVES * wanted {
+            let [i, j, k] = [(); 3].map(|()| rng.below(many as u64) as usize);
+            swap_if_allowed(pairs, senders, &mut receivers, (i, j));
+            rotate_if_allowed(pairs, senders, &mut receivers, [i, j, k]);
+        }
+    }
+    Ok(senders.iter().copied().zip(receivers).collect())
+}
+
+/// Mends each pair that the pattern forbids by a swap with a random other.
+///
+/// If there is any allowed permutation, a swap is always found: a pair inside leaf T finds none only
+/// if every sender outside T has a receiver inside T already and no receiver outside T is free, and
+/// then fewer receivers are outside T than T has senders.
+fn mend(
+    pairs: &Pairs,
+    senders: &[HostId],
+    receivers: &mut [HostId],
+    rng: &mut Rng,
+) -> Result<(), WorkloadError> {
+    let many = receivers.len();
+    for i in 0..senders.len() {
         if pairs.allows(senders[i], receivers[i]) {
             continue;
         }
         let from = rng.below(many as u64) as usize;
-        // Receivers beyond the senders are free, so they may go anywhere.
-        let fits = |j: &usize| {
-            pairs.allows(senders[i], receivers[*j])
-                && (*j >= wanted || pairs.allows(senders[*j], receivers[i]))
-        };
-        let Some(j) = (0..many).map(|step| (from + step) % many).find(fits) else {
+        let mut others = (0..many).map(|step| (from + step) % many);
+        if !others.any(|j| swap_if_allowed(pairs, senders, receivers, (i, j))) {
             return Err(pairs.no_pair(&format!("host {}, which sends", senders[i].0)));
-        };
+        }
+    }
+    Ok(())
+}
+
+/// Whether the sender at `at` may send to `to`. Receivers beyond the senders are free.
+fn fits(pairs: &Pairs, senders: &[HostId], at: usize, to: HostId) -> bool {
+    senders.get(at).is_none_or(|from| pairs.allows(*from, to))
+}
+
+/// Swaps two receivers if their senders may then send.
+fn swap_if_allowed(
+    pairs: &Pairs,
+    senders: &[HostId],
+    receivers: &mut [HostId],
+    (i, j): (usize, usize),
+) -> bool {
+    let allowed = fits(pairs, senders, i, receivers[j]) && fits(pairs, senders, j, receivers[i]);
+    if allowed {
         receivers.swap(i, j);
     }
-    Ok(senders.iter().copied().zip(receivers).collect())
+    allowed
+}
+
+/// Passes three receivers on in a ring if their senders may then send. Swaps alone never change how
+/// many flows go from leaf to leaf where there are three leaves.
+fn rotate_if_allowed(
+    pairs: &Pairs,
+    senders: &[HostId],
+    receivers: &mut [HostId],
+    [i, j, k]: [usize; 3],
+) {
+    let apart = i != j && j != k && k != i;
+    if apart
+        && fits(pairs, senders, i, receivers[j])
+        && fits(pairs, senders, j, receivers[k])
+        && fits(pairs, senders, k, receivers[i])
+    {
+        receivers.swap(i, j);
+        receivers.swap(j, k);
+    }
 }

@@ -1,8 +1,7 @@
 //! Tables of flow sizes: points of a cumulative distribution.
 
 use super::WorkloadError;
-use super::columns::{field, locate, row_error};
-use csv::{ByteRecord, ReaderBuilder};
+use super::rows::Rows;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,24 +19,20 @@ const RISING: &str = "rising from row to row";
 /// # Errors
 /// With file, line and column, for whatever is not so.
 pub fn read_points(input: impl Read, file: &Path) -> Result<Arc<[(f64, f64)]>, WorkloadError> {
-    let mut reader = ReaderBuilder::new().quoting(false).trim(csv::Trim::All).from_reader(input);
-    let header = reader.byte_headers().map_err(|e| row_error(&e, file))?;
-    let [bytes, probability] = locate(header, COLUMNS, 2, file)?.map(|at| at.unwrap_or(0));
-    let (mut points, mut row, mut line) = (Vec::new(), ByteRecord::new(), 1);
-    while reader.read_byte_record(&mut row).map_err(|e| row_error(&e, file))? {
-        line = row.position().map_or(line, csv::Position::line);
-        let number = |at: usize| {
-            let found = field(&row, at);
+    let mut rows = Rows::new(input, file, COLUMNS, 2)?;
+    let mut points = Vec::new();
+    while rows.next()? {
+        let number = |column: usize| {
+            let found = rows.field(column).unwrap_or_default();
             found.parse::<f64>().map_err(|_| {
-                WorkloadError::at(COLUMNS[usize::from(at == probability)], found, "a number")
-                    .in_file(file, line)
+                rows.here(WorkloadError::at(COLUMNS[column], format!("\"{found}\""), "a number"))
             })
         };
-        let point = (number(bytes)?, number(probability)?);
-        follows(points.last().copied(), point).map_err(|e| e.in_file(file, line))?;
+        let point = (number(0)?, number(1)?);
+        follows(points.last().copied(), point).map_err(|error| rows.here(error))?;
         points.push(point);
     }
-    complete(&points).map_err(|e| e.in_file(file, line))?;
+    complete(&points).map_err(|error| rows.here(error))?;
     Ok(points.into())
 }
 

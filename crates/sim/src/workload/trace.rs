@@ -1,13 +1,12 @@
 //! Flows from a CSV file.
 
 use super::WorkloadError;
-use super::columns::{field, locate, row_error};
+use super::rows::Rows;
 use super::source::Flow;
-use csv::{ByteRecord, Reader, ReaderBuilder};
 use leafspine_core::{HostId, PacketMeta, Time};
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The columns, and of these the number that must be there.
 const COLUMNS: [&str; 6] = ["start_ps", "src", "dst", "bytes", "path", "ack_path"];
@@ -23,14 +22,12 @@ const ACK_PATH: usize = 5;
 ///
 /// Columns `start_ps,src,dst,bytes` and optionally `path` and `ack_path`, in any order; rows sorted
 /// by `start_ps`, which counts from the workload's start. An empty `path` pins nothing; an
-/// empty or missing `ack_path` is the row's `path`. There are no quotes, no comments.
+/// empty or missing `ack_path` is the row's `path`. Empty lines are skipped; there are no quotes and
+/// no comments.
 pub struct Trace {
-    reader: Reader<Box<dyn Read + Send>>,
-    file: PathBuf,
-    columns: [Option<usize>; 6],
+    rows: Rows<Box<dyn Read + Send>, 6>,
     hosts: usize,
     origin: Time,
-    row: ByteRecord,
     last_start: Option<u64>,
 }
 
@@ -57,13 +54,8 @@ impl Trace {
         hosts: usize,
         origin: Time,
     ) -> Result<Trace, WorkloadError> {
-        // Without quoting, a stray quote cannot make one field of the rest of the file.
-        let mut reader =
-            ReaderBuilder::new().quoting(false).trim(csv::Trim::All).from_reader(input);
-        let header = reader.byte_headers().map_err(|error| row_error(&error, file))?;
-        let columns = locate(header, COLUMNS, REQUIRED, file)?;
-        let (file, row) = (file.to_owned(), ByteRecord::new());
-        Ok(Trace { reader, file, columns, hosts, origin, row, last_start: None })
+        let rows = Rows::new(input, file, COLUMNS, REQUIRED)?;
+        Ok(Trace { rows, hosts, origin, last_start: None })
     }
 
     /// The next row's flow, or `None` after the last.
@@ -77,19 +69,12 @@ impl Trace {
         reason = "fallible: an iterator would go on after errors"
     )]
     pub fn next(&mut self) -> Result<Option<Flow>, WorkloadError> {
-        match self.reader.read_byte_record(&mut self.row) {
-            Err(error) => Err(row_error(&error, &self.file)),
-            Ok(false) if self.last_start.is_none() => {
-                Err(WorkloadError::at("row", "none", "at least one").in_file(&self.file, 1))
-            }
-            Ok(false) => Ok(None),
-            Ok(true) => {
-                let flow = self.flow().map_err(|error| {
-                    let line = self.row.position().map_or(1, csv::Position::line);
-                    error.in_file(&self.file, line)
-                })?;
-                Ok(Some(flow))
-            }
+        if self.rows.next()? {
+            return self.flow().map(Some).map_err(|error| self.rows.here(error));
+        }
+        match self.last_start {
+            Some(_) => Ok(None),
+            None => Err(self.rows.here(WorkloadError::at("row", "none", "at least one"))),
         }
     }
 
@@ -132,15 +117,13 @@ impl Trace {
     }
 
     fn path(&self, column: usize) -> Result<Option<u16>, WorkloadError> {
-        match self.columns[column] {
-            Some(at) if !self.row.get(at).unwrap_or_default().is_empty() => {
-                let most = PacketMeta::NO_PATH - 1;
-                let fits = |path| path <= u64::from(most);
-                let allowed = || format!("an uplink's index, 0 to {most}, or nothing");
-                Ok(Some(self.number_or(column, fits, allowed)? as u16))
-            }
-            _ => Ok(None),
+        if self.rows.field(column).is_none_or(|text| text.is_empty()) {
+            return Ok(None);
         }
+        let most = PacketMeta::NO_PATH - 1;
+        let fits = |path| path <= u64::from(most);
+        let allowed = || format!("an uplink's index, 0 to {most}, or nothing");
+        Ok(Some(self.number_or(column, fits, allowed)? as u16))
     }
 
     fn number(
@@ -159,7 +142,7 @@ impl Trace {
         fits: impl Fn(u64) -> bool,
         allowed: impl Fn() -> String,
     ) -> Result<u64, WorkloadError> {
-        let text = field(&self.row, self.columns[column].unwrap_or(usize::MAX));
+        let text = self.rows.field(column).unwrap_or_default();
         match text.parse() {
             Ok(number) if fits(number) => Ok(number),
             _ => Err(WorkloadError::at(COLUMNS[column], format!("\"{text}\""), allowed())),

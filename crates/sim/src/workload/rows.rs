@@ -1,0 +1,122 @@
+//! The CSV files that a workload reads: one row at a time, columns by name.
+
+use super::WorkloadError;
+use csv::{ByteRecord, Reader, ReaderBuilder, Terminator, Trim};
+use std::borrow::Cow;
+use std::io::{Chain, Read};
+use std::path::{Path, PathBuf};
+
+/// A CSV file with some of `N` known columns. Empty lines are skipped; there are no quotes (a stray
+/// one could make a single field of the rest of the file) and no comments.
+pub(super) struct Rows<R, const N: usize> {
+    reader: Reader<Chain<R, &'static [u8]>>,
+    file: PathBuf,
+    columns: [Option<usize>; N],
+    fields: usize,
+    row: ByteRecord,
+    /// Line of `row`.
+    line: u64,
+}
+
+impl<R: Read, const N: usize> Rows<R, N> {
+    /// Reads the header. The first `required` of the `known` columns must be in it.
+    pub(super) fn new(
+        input: R,
+        file: &Path,
+        known: [&str; N],
+        required: usize,
+    ) -> Result<Self, WorkloadError> {
+        // A line feed behind the last row makes every row end in one: see `read`.
+        let reader = ReaderBuilder::new()
+            .quoting(false)
+            .trim(Trim::All)
+            .terminator(Terminator::Any(b'\n'))
+            .flexible(true)
+            .has_headers(false)
+            .from_reader(input.chain(b"\n".as_slice()));
+        let (file, row) = (file.to_owned(), ByteRecord::new());
+        let mut rows = Rows { reader, file, columns: [None; N], fields: 0, row, line: 1 };
+        rows.read()?;
+        rows.columns = locate(&rows.row, known, required).map_err(|error| rows.here(error))?;
+        rows.fields = rows.row.len();
+        Ok(rows)
+    }
+
+    /// Goes to the next row; `false` after the last.
+    pub(super) fn next(&mut self) -> Result<bool, WorkloadError> {
+        if !self.read()? {
+            return Ok(false);
+        }
+        if self.row.len() != self.fields {
+            let found = format!("{} fields", self.row.len());
+            let allowed = format!("{} fields, as in the header", self.fields);
+            return Err(self.here(WorkloadError::at("row", found, allowed)));
+        }
+        Ok(true)
+    }
+
+    /// The row's field in one of the known columns, `None` if the file has no such column.
+    #[inline]
+    pub(super) fn field(&self, column: usize) -> Option<Cow<'_, str>> {
+        Some(text(&self.row, self.columns[column]?))
+    }
+
+    /// The error, found in the current row; behind the last row, in that.
+    pub(super) fn here(&self, error: WorkloadError) -> WorkloadError {
+        error.in_file(&self.file, self.line)
+    }
+
+    /// Reads a row that is not blank.
+    fn read(&mut self) -> Result<bool, WorkloadError> {
+        loop {
+            let more = self.reader.read_byte_record(&mut self.row).map_err(|error| {
+                self.here(WorkloadError::at("row", error.to_string(), "a readable CSV file"))
+            })?;
+            // A carriage return alone is a blank line too.
+            let blank = self.row.len() == 1 && self.row[0].is_empty();
+            if more && !blank {
+                // A record's own position is that of empty lines before it, but the reader's is
+                // just behind the row.
+                self.line = self.reader.position().line() - 1;
+            }
+            if !more || !blank {
+                return Ok(more);
+            }
+        }
+    }
+}
+
+/// Where each of `known` stands in the header.
+fn locate<const N: usize>(
+    header: &ByteRecord,
+    known: [&str; N],
+    required: usize,
+) -> Result<[Option<usize>; N], WorkloadError> {
+    let refuse = |key: &str, found: &str| {
+        let needed = known[..required].join(", ");
+        let more = known[required..].join(", ");
+        let allowed = match more.as_str() {
+            "" => format!("the columns {needed}"),
+            _ => format!("the columns {needed} and optionally {more}"),
+        };
+        Err(WorkloadError::at(key, found, allowed))
+    };
+    let mut places = [None; N];
+    for at in 0..header.len() {
+        let name = text(header, at);
+        match known.iter().position(|column| *column == name) {
+            None => return refuse(&name, "an unknown column"),
+            Some(column) if places[column].is_some() => return refuse(&name, "the column twice"),
+            Some(column) => places[column] = Some(at),
+        }
+    }
+    match (0..required).find(|column| places[*column].is_none()) {
+        Some(missing) => refuse(known[missing], "no such column"),
+        None => Ok(places),
+    }
+}
+
+#[inline]
+fn text(row: &ByteRecord, at: usize) -> Cow<'_, str> {
+    String::from_utf8_lossy(row.get(at).unwrap_or_default())
+}
