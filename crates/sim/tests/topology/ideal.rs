@@ -118,6 +118,10 @@ proptest! {
         let found = ideal(&graph, handshake).fct(HostId(src as u16), HostId(dst as u16), Bytes(bytes));
         prop_assert_eq!(found, brute_force(&graph, handshake, src, dst, bytes));
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Breaks if the form for very long flows strays from the replay by two picoseconds a hop. The
     /// bound is 2^20 packets, so segments of one byte make such a flow cheap.
