@@ -1,1 +1,44 @@
+//! Scenario files: TOML with units in, typed runs out.
+//!
+//! [`expand`] takes a file's text and gives its [`Case`]s: each variant at each point of the sweep,
+//! typed for the engine, and written out with every default. Whatever is wrong is one
+//! [`ScenarioError`] with file, line, key, what was found, what is allowed and the nearest valid
+//! name.
+//!
+//! # Rules
+//!
+//! - Later settings replace earlier ones: the bundle that the file's `scheme` names, the file, a
+//!   variant's bundle, its `set`, the point of the sweep, `--set`. An override of a swept key takes
+//!   the place of that key's sweep.
+//! - Tables in `set` are merged key by key; arrays, `sizes`, `senders`, `receivers`, `flap` and
+//!   `classes` are replaced whole.
+//! - A setting that gives `load_balancer`, `aqm`, `hold`, `host_edge` or `transport` another
+//!   `scheme` drops the parameters of the scheme before, except those set in the same place.
+//! - Setting `switch.shared_buffer` drops `switch.buffer` and the other way round; so do a
+//!   workload's `load`, `interarrival` and `rate`.
+//! - `aqm.scheme` is `ecn-threshold` by default if the transport is DCTCP, and `droptail` if not.
+//! - `pattern` is `inter-leaf` by default for Poisson workloads on more than one leaf, and `any`
+//!   for all others.
+//! - Classes are `(low, high]`; a low of 0 and that of an open-ended class are inside.
 
+mod classes;
+mod error;
+mod expand;
+mod hosts;
+mod layer;
+mod path;
+mod resolve;
+mod run;
+mod schemes;
+mod section;
+mod sizes;
+mod switch;
+mod topology;
+mod trace;
+mod transport;
+mod tree;
+mod workload;
+
+pub use classes::Class;
+pub use error::{OVERRIDE, Problem, ScenarioError};
+pub use expand::{Case, PointValue, Source, expand};

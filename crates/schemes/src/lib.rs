@@ -7,11 +7,13 @@
 //! never imports the engine.
 
 pub mod aqm;
+pub mod bundle;
 pub mod cc;
 pub mod edge;
 pub mod hold;
 pub mod lb;
 mod param;
+pub mod registry;
 #[doc(hidden)]
 pub mod testing;
 pub mod units;

@@ -121,6 +121,11 @@ impl Kind {
             Kind::Int(low, high) => {
                 "a whole number".to_owned() + &between(low, high, |v| v.to_string())
             }
+            // The smallest positive number as a bound means: above zero.
+            Kind::Float(f64::MIN_POSITIVE, high) if high < f64::MAX => {
+                format!("a number above 0, at most {high}")
+            }
+            Kind::Float(f64::MIN_POSITIVE, _) => "a number above 0".to_owned(),
             Kind::Float(low, high) => match (low.is_finite(), high.is_finite()) {
                 (true, true) => format!("a number from {low} to {high}"),
                 (true, false) => format!("a number, at least {low}"),

@@ -1,0 +1,298 @@
+//! Variants times sweep: one file to many cases.
+
+use crate::classes::Class;
+use crate::error::ScenarioError;
+use crate::layer::{self, Setting};
+use crate::path;
+use crate::resolve::{Resolved, resolve};
+use crate::section::{Place, tables};
+use crate::tree::{self, Data, Node, Origin, Table};
+use leafspine_sim::spec::Spec;
+use std::fmt;
+use std::path::Path;
+
+/// A file's text and what it is read with.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// The file's contents.
+    pub text: &'a str,
+    /// The file's name, for messages.
+    pub file: &'a str,
+    /// The folder that paths in the file start from.
+    pub base: &'a Path,
+    /// Overrides, `(key, value)` as `--set key=value` has them, in their order.
+    pub sets: &'a [(String, String)],
+}
+
+/// A value of the sweep.
+#[derive(Clone, PartialEq, Debug)]
+pub enum PointValue {
+    /// A string.
+    Text(String),
+    /// A whole number.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// `true` or `false`.
+    Bool(bool),
+}
+
+impl fmt::Display for PointValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PointValue::Text(text) => f.write_str(text),
+            PointValue::Int(number) => write!(f, "{number}"),
+            PointValue::Float(number) => write!(f, "{number:?}"),
+            PointValue::Bool(flag) => write!(f, "{flag}"),
+        }
+    }
+}
+
+/// One run: a variant at a point of the sweep.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The file's `name`, empty if it has none.
+    pub name: String,
+    /// The file's `title`, empty if it has none.
+    pub title: String,
+    /// The variant's name; empty if the file has no variants.
+    pub variant: String,
+    /// The sweep's keys and their values here, in the file's order.
+    pub point: Vec<(String, PointValue)>,
+    /// Seed of the run.
+    pub seed: u64,
+    /// What the engine runs.
+    pub spec: Spec,
+    /// The resolved scenario: every default written out, in an order of its own. Parsed again it
+    /// gives itself, so that it can be the key of a result.
+    pub toml: String,
+    /// Flow classes for the tables, in the file's order.
+    pub classes: Vec<Class>,
+    tree: Table,
+    file: String,
+}
+
+impl Case {
+    /// The line of the file where `key` (`topology.change.0.link`) was written; if it was not, that
+    /// of the nearest table above it. `None` if it came from the command line or a default.
+    #[must_use]
+    pub fn locate(&self, key: &str) -> Option<usize> {
+        let place = Place { file: &self.file, base: Path::new("") };
+        let parts = path::split(place, key, Origin::Override).ok()?;
+        path::locate(&self.tree, &parts)
+    }
+}
+
+/// The most cases that a file may describe.
+const CASES: usize = 100_000;
+
+/// A file's cases: its variants in their order, and for each the points of the sweep, the last key
+/// changing fastest.
+///
+/// Later settings replace earlier ones: the file's own bundle (`scheme`), the file, the variant's
+/// bundle, the variant's `set`, the point of the sweep, the overrides. An override of a key that is
+/// swept takes the place of the sweep over it.
+///
+/// # Errors
+/// The first thing that is wrong. Nothing is run, nothing is written.
+pub fn expand(source: &Source<'_>) -> Result<Vec<Case>, ScenarioError> {
+    let place = Place { file: source.file, base: source.base };
+    let mut root = tree::parse(source.text, source.file)?;
+    let overrides = overrides(place, &mut root, source.sets)?;
+    let (name, title) = (label(place, &mut root, "name")?, label(place, &mut root, "title")?);
+    let variants = variants(place, root.remove("variant").as_ref())?;
+    let sweep = root.remove("sweep");
+    let axes = axes(place, sweep.as_ref(), &overrides)?;
+    let points = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()));
+    let count = points.and_then(|points| points.checked_mul(variants.len()));
+    if count.is_none_or(|count| count > CASES) {
+        let origin = axes.first().map(|axis| axis.origin);
+        let found =
+            count.map_or("more cases than can be counted".to_owned(), |n| format!("{n} cases"));
+        return Err(place.error(origin, "sweep", found, format!("at most {CASES} cases")));
+    }
+    layer::apply_under(place, &mut root)?;
+    let mut cases = Vec::new();
+    for variant in &variants {
+        let mut tree = root.clone();
+        layer::apply(place, &mut tree, &variant.set)?;
+        for number in 0..points.unwrap_or(0) {
+            let chosen = choose(&axes, number);
+            let mut tree = tree.clone();
+            layer::apply(place, &mut tree, &settings_of(&chosen))?;
+            layer::apply(place, &mut tree, &overrides)?;
+            let Resolved { spec, classes, toml } = resolve(place, &tree)?;
+            let point = chosen.iter().map(|(axis, node)| (axis.key.clone(), value(node))).collect();
+            let (name, title, variant) = (name.clone(), title.clone(), variant.name.clone());
+            let (seed, file) = (spec.run.seed, source.file.to_owned());
+            cases.push(Case { name, title, variant, point, seed, spec, toml, classes, tree, file });
+        }
+    }
+    Ok(cases)
+}
+
+/// The overrides that are laid over each case. Those of what a file says once (variants, sweep,
+/// name, title) change the file itself.
+fn overrides(
+    place: Place<'_>,
+    root: &mut Table,
+    sets: &[(String, String)],
+) -> Result<Vec<Setting>, ScenarioError> {
+    let mut out = Vec::new();
+    for (key, value) in sets {
+        let mut path = path::split(place, key, Origin::Override)?;
+        let node = tree::parse_value(value);
+        match path.first().map(String::as_str) {
+            Some("sweep") if path.len() > 2 => {
+                // The sweep's keys are paths themselves.
+                path = vec!["sweep".to_owned(), path::text(&path[1..])];
+                path::set(place, root, &path, node)?;
+            }
+            Some("variant" | "sweep" | "name" | "title") => path::set(place, root, &path, node)?,
+            _ => out.push(Setting { path, node }),
+        }
+    }
+    Ok(out)
+}
+
+fn label(place: Place<'_>, root: &mut Table, key: &str) -> Result<String, ScenarioError> {
+    match root.remove(key).map(|node| (node.text().map(str::to_owned), node)) {
+        None => Ok(String::new()),
+        Some((Some(text), _)) => Ok(text),
+        Some((None, node)) => {
+            Err(place.error(Some(node.origin), key, node.shown(), "a text in quotes"))
+        }
+    }
+}
+
+struct Variant {
+    name: String,
+    set: Vec<Setting>,
+}
+
+/// The file's variants; one without a name and without settings if it has none.
+fn variants(place: Place<'_>, node: Option<&Node>) -> Result<Vec<Variant>, ScenarioError> {
+    let mut variants: Vec<Variant> = Vec::new();
+    for section in tables(place, "variant", node)? {
+        section.allow(&["name", "set"], "an unknown key")?;
+        let Some(node) = section.node("name") else {
+            return Err(section.wrong("name", "nothing", "a name"));
+        };
+        let Some(name) = node.text().filter(|name| !name.is_empty()) else {
+            return Err(section.wrong("name", node.shown(), "a name"));
+        };
+        if variants.iter().any(|variant| variant.name == name) {
+            let found = format!("{} a second time", node.shown());
+            return Err(section.wrong("name", found, "a name of its own for each variant"));
+        }
+        let set = match section.node("set").map(|node| (node.table(), node)) {
+            None => Vec::new(),
+            Some((Some(table), _)) => layer::settings(place, table)?,
+            Some((None, node)) => {
+                let allowed = "a table such as { \"load_balancer.scheme\" = \"ecmp\" }";
+                return Err(section.wrong("set", node.shown(), allowed));
+            }
+        };
+        set.iter().try_for_each(|setting| may_vary(place, &setting.path, setting.node.origin))?;
+        variants.push(Variant { name: name.to_owned(), set });
+    }
+    if variants.is_empty() {
+        variants.push(Variant { name: String::new(), set: Vec::new() });
+    }
+    Ok(variants)
+}
+
+/// Refuses to vary what a file says once.
+fn may_vary(place: Place<'_>, path: &[String], origin: Origin) -> Result<(), ScenarioError> {
+    match path.first().map(String::as_str) {
+        Some("variant" | "sweep" | "name" | "title" | "version") => {
+            let found = "a key that does not vary";
+            let allowed = "a key of the scenario such as load_balancer.scheme";
+            Err(place.error(Some(origin), &path::text(path), found, allowed))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A key of the sweep and its values.
+struct Axis<'a> {
+    key: String,
+    path: Vec<String>,
+    values: &'a [Node],
+    origin: Origin,
+}
+
+/// The keys of the sweep in the file's order, without those that are overridden.
+fn axes<'a>(
+    place: Place<'_>,
+    node: Option<&'a Node>,
+    overrides: &[Setting],
+) -> Result<Vec<Axis<'a>>, ScenarioError> {
+    let Some(node) = node else { return Ok(Vec::new()) };
+    let Some(table) = node.table() else {
+        let allowed = "a table of keys and their values";
+        return Err(place.error(Some(node.origin), "sweep", node.shown(), allowed));
+    };
+    let mut found = Vec::new();
+    collect_axes(place, &[], table, &mut found)?;
+    found.retain(|axis| !overrides.iter().any(|set| set.path == axis.path));
+    Ok(found)
+}
+
+/// Keys may be quoted whole (`"run.seed" = [1, 2]`) or be tables (`run.seed = [1, 2]`).
+fn collect_axes<'a>(
+    place: Place<'_>,
+    above: &[String],
+    table: &'a Table,
+    found: &mut Vec<Axis<'a>>,
+) -> Result<(), ScenarioError> {
+    for (key, node) in &table.0 {
+        let mut path = above.to_vec();
+        path.extend(path::split(place, key, node.origin)?);
+        let key = path::text(&path);
+        match &node.data {
+            Data::Table(inner) => collect_axes(place, &path, inner, found)?,
+            Data::Array(values) if !values.is_empty() => {
+                may_vary(place, &path, node.origin)?;
+                found.push(Axis { key, path, values, origin: node.origin });
+            }
+            _ => {
+                let allowed = "a list of values, at least one";
+                return Err(place.error(Some(node.origin), &key, node.shown(), allowed));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Point `number` of the sweep: the last axis changes fastest.
+fn choose<'a, 'b>(axes: &'b [Axis<'a>], mut number: usize) -> Vec<(&'b Axis<'a>, &'a Node)> {
+    let mut chosen: Vec<_> = axes
+        .iter()
+        .rev()
+        .map(|axis| {
+            let node = &axis.values[number % axis.values.len()];
+            number /= axis.values.len();
+            (axis, node)
+        })
+        .collect();
+    chosen.reverse();
+    chosen
+}
+
+fn settings_of(chosen: &[(&Axis<'_>, &Node)]) -> Vec<Setting> {
+    chosen
+        .iter()
+        .map(|(axis, node)| Setting { path: axis.path.clone(), node: (*node).clone() })
+        .collect()
+}
+
+fn value(node: &Node) -> PointValue {
+    match &node.data {
+        Data::Text(text) => PointValue::Text(text.clone()),
+        Data::Int(number) => PointValue::Int(*number),
+        Data::Float(number) => PointValue::Float(*number),
+        Data::Bool(flag) => PointValue::Bool(*flag),
+        Data::Date(_) | Data::Array(_) | Data::Table(_) => PointValue::Text(node.shown()),
+    }
+}

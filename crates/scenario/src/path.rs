@@ -1,0 +1,141 @@
+//! Key paths: `workload.0.load`, as `--set`, `[[variant]].set` and `[sweep]` write them.
+
+use crate::error::ScenarioError;
+use crate::section::Place;
+use crate::tree::{Data, Node, Origin, Table, quote_key};
+
+/// The parts of a path.
+///
+/// # Errors
+/// If it is no dotted TOML key.
+pub(crate) fn split(
+    place: Place<'_>,
+    text: &str,
+    origin: Origin,
+) -> Result<Vec<String>, ScenarioError> {
+    let keys = toml_edit::Key::parse(text).map_err(|_| {
+        let found = format!("{text:?}, which is no key");
+        place.error(Some(origin), text, found, "a dotted key such as workload.0.load")
+    })?;
+    Ok(keys.iter().map(|key| key.get().to_owned()).collect())
+}
+
+/// A path in text.
+pub(crate) fn text(parts: &[String]) -> String {
+    parts.iter().map(|part| quote_key(part)).collect::<Vec<_>>().join(".")
+}
+
+/// `key` under `path`; the root's path is empty.
+pub(crate) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { quote_key(key) } else { format!("{path}.{}", quote_key(key)) }
+}
+
+/// What stands at a path.
+pub(crate) fn get<'a>(root: &'a Table, parts: &[String]) -> Option<&'a Node> {
+    let (first, rest) = parts.split_first()?;
+    rest.iter().try_fold(root.get(first)?, |node, part| match &node.data {
+        Data::Table(table) => table.get(part),
+        Data::Array(nodes) => nodes.get(part.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
+/// The line of what stands at a path, or of the nearest thing above it.
+pub(crate) fn locate(root: &Table, parts: &[String]) -> Option<usize> {
+    let node = (1..=parts.len()).rev().find_map(|end| get(root, &parts[..end]))?;
+    match node.origin {
+        Origin::Line(line) => Some(line),
+        Origin::Override => None,
+    }
+}
+
+/// Puts `node` at a path; tables on the way are made, elements of arrays must be there.
+///
+/// # Errors
+/// If the way leads through a value, or beyond an array.
+pub(crate) fn set(
+    place: Place<'_>,
+    root: &mut Table,
+    parts: &[String],
+    node: Node,
+) -> Result<(), ScenarioError> {
+    let origin = node.origin;
+    put(root, parts, 0, node)
+        .map_err(|(found, allowed)| place.error(Some(origin), &text(parts), found, allowed))
+}
+
+/// What was found and what is allowed.
+type Refused = Result<(), (String, String)>;
+
+fn put(table: &mut Table, parts: &[String], at: usize, node: Node) -> Refused {
+    let part = &parts[at];
+    if at + 1 == parts.len() {
+        table.insert(part, node);
+        return Ok(());
+    }
+    if table.get(part).is_none() {
+        let origin = node.origin;
+        table.insert(part, Node { data: Data::Table(Table::default()), origin });
+    }
+    table.get_mut(part).map_or(Ok(()), |next| put_into(next, parts, at + 1, node))
+}
+
+fn put_into(next: &mut Node, parts: &[String], at: usize, node: Node) -> Refused {
+    let shown = next.shown();
+    match &mut next.data {
+        Data::Table(table) => put(table, parts, at, node),
+        Data::Array(nodes) => {
+            let count = nodes.len();
+            match parts[at].parse::<usize>().ok().and_then(|index| nodes.get_mut(index)) {
+                Some(slot) if at + 1 == parts.len() => {
+                    *slot = node;
+                    Ok(())
+                }
+                Some(slot) => put_into(slot, parts, at + 1, node),
+                None => Err((
+                    format!("number {} of {count}", quote_key(&parts[at])),
+                    format!("0 to {} after {}", count.max(1) - 1, text(&parts[..at])),
+                )),
+            }
+        }
+        _ => Err((format!("a key under a value ({shown})"), "a table there".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::parse;
+    use std::path::Path;
+
+    fn changed(text: &str, key: &str) -> Result<String, String> {
+        let place = Place { file: "t.toml", base: Path::new("") };
+        let mut root = parse(text, "t.toml").map_err(|e| e.to_string())?;
+        let parts = split(place, key, Origin::Override).map_err(|e| e.to_string())?;
+        let node = Node { data: Data::Int(7), origin: Origin::Override };
+        set(place, &mut root, &parts, node).map_err(|e| e.to_string())?;
+        let mut out = String::new();
+        Data::Table(root).write(&mut out);
+        Ok(out)
+    }
+
+    /// Breaks if a path lands elsewhere, or if elements of arrays are made up.
+    #[test]
+    fn paths_reach_into_tables_and_arrays() {
+        assert_eq!(changed("a = 1", "a").unwrap(), "{ a = 7 }");
+        assert_eq!(changed("", "a.b").unwrap(), "{ a = { b = 7 } }");
+        assert_eq!(changed("", "a.\"b.c\"").unwrap(), "{ a = { \"b.c\" = 7 } }");
+        assert_eq!(changed("a = [1, 2]", "a.1").unwrap(), "{ a = [1, 7] }");
+        assert_eq!(changed("[[w]]\n[[w]]\nl = 1", "w.1.l").unwrap(), "{ w = [{}, { l = 7 }] }");
+        assert_eq!(
+            changed("a = [1, 2]", "a.2").unwrap_err(),
+            "--set a.2: found number 2 of 2; allowed: 0 to 1 after a"
+        );
+        assert_eq!(
+            changed("a = 1", "a.b").unwrap_err(),
+            "--set a.b: found a key under a value (1); allowed: a table there"
+        );
+        assert!(changed("", "a b").is_err());
+        assert!(changed("", "").is_err());
+    }
+}

@@ -1,0 +1,100 @@
+//! One case's tree to its typed description and its text with every default.
+
+use crate::classes::{Class, classes};
+use crate::error::ScenarioError;
+use crate::section::Place;
+use crate::tree::{Node, Table, quote};
+use crate::{run, schemes, switch, topology, transport, workload};
+use leafspine_sim::spec::Spec;
+
+/// The version that results are made by: part of every resolved scenario.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What may stand at the top of a file.
+const KEYS: &[&str] = &[
+    "version",
+    "name",
+    "title",
+    "scheme",
+    "topology",
+    "switch",
+    "aqm",
+    "load_balancer",
+    "hold",
+    "host_edge",
+    "transport",
+    "workload",
+    "run",
+    "classes",
+    "measure",
+    "probe",
+    "variant",
+    "sweep",
+];
+
+/// A run's description, its classes, and the text.
+pub(crate) struct Resolved {
+    pub(crate) spec: Spec,
+    pub(crate) classes: Vec<Class>,
+    pub(crate) toml: String,
+}
+
+/// Reads every section, in the order in which they are written.
+pub(crate) fn resolve(place: Place<'_>, root: &Table) -> Result<Resolved, ScenarioError> {
+    check_top(place, root)?;
+    let at = |key: &str| -> Option<&Node> { root.get(key) };
+    let (topology, changes, topology_text) = topology::topology(place, at("topology"))?;
+    let (switch, switch_text) = switch::switch(place, at("switch"))?;
+    let (transport, transport_text) = transport::transport(place, at("transport"))?;
+    let (aqm, aqm_text) = schemes::aqm(place, at("aqm"), &transport.scheme.name)?;
+    let (balancer, balancer_text) = schemes::load_balancer(place, at("load_balancer"))?;
+    let (hold, hold_text) = schemes::hold(place, at("hold"))?;
+    let (edge, edge_text) = schemes::host_edge(place, at("host_edge"))?;
+    let (workloads, workload_text) = workload::workloads(place, at("workload"), topology.kind)?;
+    let (run, run_text) = run::run(place, at("run"))?;
+    let (classes, classes_text) = classes(place, at("classes"))?;
+    let (measure, measure_text) = run::measure(place, at("measure"))?;
+    let (probes, probe_text) = run::probes(place, at("probe"))?;
+    // Workloads and probes begin with the empty line that parts them.
+    let toml = [
+        format!("version = {}\n", quote(VERSION)),
+        format!("\n{topology_text}\n{switch_text}\n{aqm_text}\n{balancer_text}"),
+        format!("\n{hold_text}\n{edge_text}\n{transport_text}{workload_text}"),
+        format!("\n{run_text}\n{classes_text}\n{measure_text}{probe_text}"),
+    ]
+    .concat();
+    let spec = Spec {
+        topology,
+        changes,
+        switch,
+        aqm,
+        balancer,
+        hold,
+        edge,
+        transport,
+        workloads,
+        run,
+        measure,
+        probes,
+    };
+    Ok(Resolved { spec, classes, toml })
+}
+
+/// Refuses unknown sections, and a version that is no text. Any version is read: the text that is
+/// made has this one's.
+fn check_top(place: Place<'_>, root: &Table) -> Result<(), ScenarioError> {
+    if let Some((name, node)) = root.0.iter().find(|(name, _)| !KEYS.contains(&name.as_str())) {
+        let what = if node.table().is_some() || node.array().is_some() { "section" } else { "key" };
+        let mut error =
+            place.error(Some(node.origin), name, format!("an unknown {what}"), KEYS.join(", "));
+        error.nearest = crate::error::nearest(name, KEYS.iter().copied());
+        return Err(error);
+    }
+    match root.get("version") {
+        Some(node) if node.text().is_none() => {
+            let allowed = format!("a version such as {}", quote(VERSION));
+            Err(place.error(Some(node.origin), "version", node.shown(), allowed))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,168 @@
+//! `[run]`, `[measure]` and `[[probe]]`.
+
+use crate::error::ScenarioError;
+use crate::section::{Place, Section, content, decode, tables};
+use crate::tree::{Data, Node, quote};
+use leafspine_core::{Span, Time};
+use leafspine_schemes::Kind;
+use leafspine_sim::spec::{MeasureSpec, PortModel, ProbeKind, ProbeSpec, RunSpec, Window};
+
+/// Seeds are TOML integers.
+const SEED: Kind = Kind::Int(0, i64::MAX as u64);
+const WINDOW: &str = "\"arrivals\", \"all\", or from and until, such as [\"10ms\", \"2s\"]";
+const EVERY: Kind = Kind::Span(1, u64::MAX);
+/// Files that every result has.
+const TAKEN: &[&str] = &["flows", "ports", "summary", "scenario"];
+
+/// `[run]`, and the table written out.
+pub(crate) fn run(
+    place: Place<'_>,
+    node: Option<&Node>,
+) -> Result<(RunSpec, String), ScenarioError> {
+    let mut section = Section::open(place, "run".to_owned(), node)?;
+    section.allow(&["seed", "until", "ports"], "an unknown key")?;
+    let seed = content!(section.value("seed", SEED, Some("1"))?, Int);
+    let until = section.unless("until", EVERY, "none")?;
+    let until = until.map(|value| Time(content!(value, Span).0));
+    let ports = match section.word("ports", &["auto", "general"], Some("auto"))?.as_str() {
+        "auto" => PortModel::Auto,
+        _ => PortModel::General,
+    };
+    Ok((RunSpec { seed, until, ports }, section.block("[run]")))
+}
+
+/// `[measure]`, and the table written out.
+pub(crate) fn measure(
+    place: Place<'_>,
+    node: Option<&Node>,
+) -> Result<(MeasureSpec, String), ScenarioError> {
+    let mut section = Section::open(place, "measure".to_owned(), node)?;
+    section.allow(&["window"], "an unknown key")?;
+    let window = match section.node("window").map(|node| (&node.data, node)) {
+        None => Window::Arrivals,
+        Some((Data::Text(text), _)) if text == "arrivals" => Window::Arrivals,
+        Some((Data::Text(text), _)) if text == "all" => Window::All,
+        Some((Data::Array(nodes), node)) if nodes.len() == 2 => {
+            let key = section.key("window");
+            let time = |node: &Node| {
+                let value = decode(place, &key, node, Kind::Span(0, u64::MAX))?;
+                Ok::<Time, ScenarioError>(Time(content!(value, Span).0))
+            };
+            let (from, until) = (time(&nodes[0])?, time(&nodes[1])?);
+            if until <= from {
+                return Err(section.wrong("window", node.shown(), "an end after the start"));
+            }
+            Window::Between(from, until)
+        }
+        Some((_, node)) => return Err(section.wrong("window", node.shown(), WINDOW)),
+    };
+    let written = match window {
+        Window::Arrivals => quote("arrivals"),
+        Window::All => quote("all"),
+        Window::Between(from, until) => format!("[\"{from}\", \"{until}\"]"),
+    };
+    section.write("window", written);
+    Ok((MeasureSpec { window }, section.block("[measure]")))
+}
+
+/// Every `[[probe]]`, and all of them written out.
+pub(crate) fn probes(
+    place: Place<'_>,
+    node: Option<&Node>,
+) -> Result<(Vec<ProbeSpec>, String), ScenarioError> {
+    let (mut probes, mut text): (Vec<ProbeSpec>, _) = (Vec::new(), String::new());
+    for section in tables(place, "probe", node)? {
+        let (probe, block) = probe(section, &probes)?;
+        probes.push(probe);
+        text += &format!("\n{block}");
+    }
+    Ok((probes, text))
+}
+
+fn probe(
+    mut section: Section<'_>,
+    before: &[ProbeSpec],
+) -> Result<(ProbeSpec, String), ScenarioError> {
+    const KINDS: &[&str] = &["queue", "utilisation", "window", "packets"];
+    let word = section.word("kind", KINDS, None)?;
+    let (kind, keys): (_, &[&str]) = match word.as_str() {
+        "queue" => (ProbeKind::Queue, &["kind", "name", "ports", "every"]),
+        "utilisation" => (ProbeKind::Utilisation, &["kind", "name", "ports", "every"]),
+        "window" => (ProbeKind::Window, &["kind", "name", "flows", "every"]),
+        _ => (ProbeKind::Packets, &["kind", "name", "ports"]),
+    };
+    section.allow(keys, &format!("a key that a {word} probe does not have"))?;
+    let name = name(&mut section, &word, before)?;
+    let mut probe =
+        ProbeSpec { kind, ports: String::new(), flows: Vec::new(), every: Span::ZERO, name };
+    if keys.contains(&"ports") {
+        probe.ports = ports(&mut section)?;
+    }
+    if keys.contains(&"flows") {
+        probe.flows = flows(&mut section)?;
+    }
+    if keys.contains(&"every") {
+        probe.every = content!(section.value("every", EVERY, None)?, Span);
+    }
+    Ok((probe, section.block("[[probe]]")))
+}
+
+/// The name of the probe's file: its kind, numbered from the second of a kind on.
+fn name(
+    section: &mut Section<'_>,
+    kind: &str,
+    before: &[ProbeSpec],
+) -> Result<String, ScenarioError> {
+    let taken = |name: &str| before.iter().any(|probe| probe.name == name);
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let name = match section.node("name").map(|node| (node.text(), node)) {
+        None => std::iter::once(kind.to_owned())
+            .chain((2..).map(|number| format!("{kind}-{number}")))
+            .find(|name| !taken(name))
+            .unwrap_or_default(),
+        Some((Some(name), node)) if !name.is_empty() && name.chars().all(plain) => {
+            if taken(name) || TAKEN.contains(&name) {
+                let found = format!("{}, which is taken", node.shown());
+                return Err(section.wrong("name", found, "a name of its own"));
+            }
+            name.to_owned()
+        }
+        Some((_, node)) => {
+            let allowed = "a name for a file: letters, digits, - and _";
+            return Err(section.wrong("name", node.shown(), allowed));
+        }
+    };
+    section.write("name", quote(&name));
+    Ok(name)
+}
+
+fn ports(section: &mut Section<'_>) -> Result<String, ScenarioError> {
+    let allowed = "ports such as \"leaf0-*\" (all of leaf0) or \"leaf0-spine1\"";
+    let Some(node) = section.node("ports") else {
+        return Err(section.wrong("ports", "nothing", allowed));
+    };
+    let Some(text) = node.text().filter(|text| !text.is_empty()) else {
+        return Err(section.wrong("ports", node.shown(), allowed));
+    };
+    section.write("ports", quote(text));
+    Ok(text.to_owned())
+}
+
+/// Flow numbers; none stands for the first 16.
+fn flows(section: &mut Section<'_>) -> Result<Vec<u32>, ScenarioError> {
+    let flows = match section.node("flows") {
+        None => Vec::new(),
+        Some(node) => {
+            let number = |node: &Node| match node.data {
+                Data::Int(flow) => u32::try_from(flow).ok(),
+                _ => None,
+            };
+            let flows = node.array().and_then(|nodes| nodes.iter().map(number).collect());
+            flows.ok_or_else(|| {
+                section.wrong("flows", node.shown(), "a list of flows' numbers, from 0")
+            })?
+        }
+    };
+    section.write("flows", format!("{flows:?}"));
+    Ok(flows)
+}

@@ -1,0 +1,113 @@
+//! `[load_balancer]`, `[aqm]`, `[hold]`, `[host_edge]`: a scheme by name, its parameters beside it.
+
+use crate::error::{ScenarioError, nearest, quoted};
+use crate::section::{Place, Section};
+use crate::tree::{Node, quote};
+use leafspine_schemes::registry;
+use leafspine_schemes::{Param, Params};
+use leafspine_sim::spec::SchemeSpec;
+
+/// `hold` and `host_edge` without a scheme.
+const NONE: &str = "none";
+/// `aqm` and `hold` that the load balancer brings along.
+const BALANCER: &str = "balancer";
+
+/// A scheme's table: the scheme (`None` for `none`) and the table written out.
+///
+/// `words` are names beside the registry's, without parameters.
+fn table(
+    place: Place<'_>,
+    role: registry::Place,
+    node: Option<&Node>,
+    default: &str,
+    words: &[&'static str],
+) -> Result<(Option<SchemeSpec>, String), ScenarioError> {
+    let mut section = Section::open(place, role.table().to_owned(), node)?;
+    let name = name(&mut section, role, default, words)?;
+    let declared = role.find(&name).map_or(&[][..], |info| info.params);
+    let keys: Vec<&str> = ["scheme"].into_iter().chain(declared.iter().map(|p| p.name)).collect();
+    section.allow(&keys, &format!("a key that \"{name}\" does not have"))?;
+    let params = parameters(&mut section, declared)?;
+    let text = section.block(&format!("[{}]", role.table()));
+    let spec = (name != NONE).then_some(SchemeSpec { name, params });
+    Ok((spec, text))
+}
+
+/// The name of a scheme that there is.
+pub(crate) fn name(
+    section: &mut Section<'_>,
+    role: registry::Place,
+    default: &str,
+    words: &[&'static str],
+) -> Result<String, ScenarioError> {
+    let names = || role.names().into_iter().chain(words.iter().copied());
+    let name = match section.node("scheme") {
+        None => default.to_owned(),
+        Some(node) => match node.text() {
+            Some(text) if names().any(|name| name == text) => text.to_owned(),
+            text => {
+                let mut error = section.wrong("scheme", node.shown(), quoted(names()));
+                error.nearest = text.and_then(|text| nearest(text, names()));
+                return Err(error);
+            }
+        },
+    };
+    section.write("scheme", quote(&name));
+    Ok(name)
+}
+
+/// A scheme's parameters in the order of their declaration.
+pub(crate) fn parameters(
+    section: &mut Section<'_>,
+    declared: &[Param],
+) -> Result<Params, ScenarioError> {
+    let mut params = Params::default();
+    for param in declared {
+        let value = section.value(param.name, param.kind, param.default)?;
+        params.0.insert(param.name.to_owned(), value);
+    }
+    Ok(params)
+}
+
+/// `[load_balancer]`; `ecmp` by default.
+pub(crate) fn load_balancer(
+    place: Place<'_>,
+    node: Option<&Node>,
+) -> Result<(SchemeSpec, String), ScenarioError> {
+    required(table(place, registry::Place::LoadBalancer, node, "ecmp", &[])?)
+}
+
+/// `[aqm]`; by default `ecn-threshold` under DCTCP, which cannot do without marks, and `droptail`
+/// under every other transport.
+pub(crate) fn aqm(
+    place: Place<'_>,
+    node: Option<&Node>,
+    transport: &str,
+) -> Result<(SchemeSpec, String), ScenarioError> {
+    let default = if transport == "dctcp" { "ecn-threshold" } else { "droptail" };
+    required(table(place, registry::Place::Aqm, node, default, &[BALANCER])?)
+}
+
+/// `[hold]`; `none` by default.
+pub(crate) fn hold(
+    place: Place<'_>,
+    node: Option<&Node>,
+) -> Result<(Option<SchemeSpec>, String), ScenarioError> {
+    table(place, registry::Place::Hold, node, NONE, &[BALANCER, NONE])
+}
+
+/// `[host_edge]`; `none` by default.
+pub(crate) fn host_edge(
+    place: Place<'_>,
+    node: Option<&Node>,
+) -> Result<(Option<SchemeSpec>, String), ScenarioError> {
+    table(place, registry::Place::HostEdge, node, NONE, &[NONE])
+}
+
+/// A table that always has a scheme.
+fn required(
+    (spec, text): (Option<SchemeSpec>, String),
+) -> Result<(SchemeSpec, String), ScenarioError> {
+    let none = || SchemeSpec { name: NONE.to_owned(), params: Params::default() };
+    Ok((spec.unwrap_or_else(none), text))
+}

@@ -1,0 +1,294 @@
+//! Reads one table of the tree and writes it down again with every default.
+//!
+//! A key is read, checked, defaulted and written in one call, so that the resolved scenario cannot
+//! differ from what is run.
+
+use crate::error::{OVERRIDE, Problem, ScenarioError, nearest};
+use crate::path;
+use crate::tree::{Data, Node, Origin, Table};
+use leafspine_schemes::units::{UnitError, parse_amount, parse_bytes, parse_rate, parse_span};
+use leafspine_schemes::{Kind, Value};
+use std::path::Path;
+
+/// What stands around a scenario: its name for messages, and the folder that paths start from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) base: &'a Path,
+}
+
+impl Place<'_> {
+    /// An error at a value that was written at `origin`, or nowhere.
+    pub(crate) fn error(
+        &self,
+        origin: Option<Origin>,
+        key: &str,
+        found: impl Into<String>,
+        allowed: impl Into<String>,
+    ) -> ScenarioError {
+        let (file, line) = match origin {
+            Some(Origin::Line(line)) => (self.file, Some(line)),
+            Some(Origin::Override) => (OVERRIDE, None),
+            None => (self.file, None),
+        };
+        Problem {
+            file: file.to_owned(),
+            line,
+            key: key.to_owned(),
+            found: found.into(),
+            allowed: allowed.into(),
+            nearest: None,
+        }
+        .into()
+    }
+}
+
+/// One table: read key by key, written in the order of reading.
+pub(crate) struct Section<'a> {
+    pub(crate) place: Place<'a>,
+    pub(crate) path: String,
+    table: Option<&'a Table>,
+    origin: Option<Origin>,
+    written: Vec<(String, String)>,
+}
+
+impl<'a> Section<'a> {
+    /// The table at `path`; one that is not in the file has only defaults.
+    pub(crate) fn open(
+        place: Place<'a>,
+        path: String,
+        node: Option<&'a Node>,
+    ) -> Result<Section<'a>, ScenarioError> {
+        let origin = node.map(|node| node.origin);
+        let table = match node.map(|node| (&node.data, node)) {
+            None => None,
+            Some((Data::Table(table), _)) => Some(table),
+            Some((_, node)) => {
+                return Err(place.error(origin, &path, node.shown(), "a table"));
+            }
+        };
+        Ok(Section { place, path, table, origin, written: Vec::new() })
+    }
+
+    /// Refuses keys that are not among `keys`. `what` says what such a key is.
+    pub(crate) fn allow(&self, keys: &[&str], what: &str) -> Result<(), ScenarioError> {
+        let entries = self.table.map_or(&[][..], |table| &table.0);
+        let Some((name, node)) = entries.iter().find(|(name, _)| !keys.contains(&name.as_str()))
+        else {
+            return Ok(());
+        };
+        let mut error = self.place.error(Some(node.origin), &self.key(name), what, keys.join(", "));
+        error.nearest = nearest(name, keys.iter().copied());
+        Err(error)
+    }
+
+    /// `key` from the scenario's root.
+    pub(crate) fn key(&self, key: &str) -> String {
+        path::join(&self.path, key)
+    }
+
+    /// Whether the file has this key.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.node(key).is_some()
+    }
+
+    /// What the file has at `key`.
+    pub(crate) fn node(&self, key: &str) -> Option<&'a Node> {
+        self.table.and_then(|table| table.get(key))
+    }
+
+    /// An error at `key`, or at the table if `key` is not there.
+    pub(crate) fn wrong(
+        &self,
+        key: &str,
+        found: impl Into<String>,
+        allowed: impl Into<String>,
+    ) -> ScenarioError {
+        let origin = self.node(key).map(|node| node.origin).or(self.origin);
+        self.place.error(origin, &self.key(key), found, allowed)
+    }
+
+    /// Notes `key = toml` for the resolved scenario.
+    pub(crate) fn write(&mut self, key: &str, toml: impl Into<String>) {
+        self.written.push((key.to_owned(), toml.into()));
+    }
+
+    /// The value of `key`, or its default; `None` as a default makes it a required key.
+    pub(crate) fn value(
+        &mut self,
+        key: &str,
+        kind: Kind,
+        default: Option<&str>,
+    ) -> Result<Value, ScenarioError> {
+        let value = match (self.given(key, kind)?, default) {
+            (Some(value), _) => return Ok(value),
+            (None, None) => return Err(self.wrong(key, "nothing", kind.allowed())),
+            (None, Some(text)) => Value::parse(&kind, text)
+                .map_err(|message| self.wrong(key, message, kind.allowed()))?,
+        };
+        self.write(key, value.to_string());
+        Ok(value)
+    }
+
+    /// The value of `key`, if the file has it.
+    pub(crate) fn given(&mut self, key: &str, kind: Kind) -> Result<Option<Value>, ScenarioError> {
+        let Some(node) = self.node(key) else {
+            return Ok(None);
+        };
+        let value = decode(self.place, &self.key(key), node, kind)?;
+        self.write(key, value.to_string());
+        Ok(Some(value))
+    }
+
+    /// The value of `key`, or `None` if it is the word `off` (which is also the default).
+    pub(crate) fn unless(
+        &mut self,
+        key: &str,
+        kind: Kind,
+        off: &str,
+    ) -> Result<Option<Value>, ScenarioError> {
+        if self.node(key).is_none_or(|node| node.text() == Some(off)) {
+            self.write(key, format!("\"{off}\""));
+            return Ok(None);
+        }
+        let or_off = |mut error: ScenarioError| {
+            error.allowed += &format!(", or \"{off}\"");
+            error
+        };
+        self.given(key, kind).map_err(or_off)
+    }
+
+    /// The lines of this table under `[path]` or `[[path]]`.
+    pub(crate) fn block(&self, header: &str) -> String {
+        let mut text = format!("{header}\n");
+        for (key, value) in &self.written {
+            text += &format!("{} = {value}\n", crate::tree::quote_key(key));
+        }
+        text
+    }
+
+    /// This table on one line.
+    pub(crate) fn inline(&self) -> String {
+        let pairs: Vec<String> =
+            self.written.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        format!("{{ {} }}", pairs.join(", "))
+    }
+}
+
+/// The value of kind `kind` that stands at a node.
+pub(crate) fn decode(
+    place: Place<'_>,
+    key: &str,
+    node: &Node,
+    kind: Kind,
+) -> Result<Value, ScenarioError> {
+    decoded(node, kind).map_err(|found| {
+        let mut error = place.error(Some(node.origin), key, found, kind.allowed());
+        if let (Kind::Word(words), Some(text)) = (kind, node.text()) {
+            error.nearest = nearest(text, words.iter().copied());
+        }
+        error
+    })
+}
+
+/// The value, or what was found instead.
+fn decoded(node: &Node, kind: Kind) -> Result<Value, String> {
+    let unit = |error: UnitError| format!("{} ({})", node.shown(), error.why);
+    let value = match (kind, &node.data) {
+        (Kind::Span(..), Data::Text(text)) => parse_span(text).map(Value::Span).map_err(unit)?,
+        (Kind::Bytes(..), Data::Text(text)) => parse_bytes(text).map(Value::Bytes).map_err(unit)?,
+        (Kind::Amount, Data::Text(text)) => parse_amount(text).map(Value::Amount).map_err(unit)?,
+        (Kind::Rate, Data::Text(text)) => parse_rate(text).map(Value::Rate).map_err(unit)?,
+        (
+            Kind::Span(..) | Kind::Bytes(..) | Kind::Amount | Kind::Rate,
+            Data::Int(_) | Data::Float(_),
+        ) => return Err(format!("{} (the unit is missing)", node.shown())),
+        (Kind::Int(..), Data::Int(number)) => {
+            Value::Int(u64::try_from(*number).map_err(|_| node.shown())?)
+        }
+        (Kind::Float(..), Data::Float(number)) => Value::Float(*number),
+        (Kind::Float(..), Data::Int(number)) => Value::Float(*number as f64),
+        (Kind::Bool, Data::Bool(flag)) => Value::Bool(*flag),
+        (Kind::Word(_), Data::Text(text)) => Value::Word(text.clone()),
+        (_, data) => return Err(format!("{} ({})", node.shown(), type_name(data))),
+    };
+    kind.check(&value).map(|()| value).map_err(|_| node.shown())
+}
+
+fn type_name(data: &Data) -> &'static str {
+    match data {
+        Data::Text(_) => "a string",
+        Data::Int(_) => "an integer",
+        Data::Float(_) => "a float",
+        Data::Bool(_) => "a boolean",
+        Data::Date(_) => "a date",
+        Data::Array(_) => "an array",
+        Data::Table(_) => "a table",
+    }
+}
+
+/// The tables of an array of tables, each with its path; none if the file has none.
+pub(crate) fn tables<'a>(
+    place: Place<'a>,
+    path: &str,
+    node: Option<&'a Node>,
+) -> Result<Vec<Section<'a>>, ScenarioError> {
+    let Some(node) = node else {
+        return Ok(Vec::new());
+    };
+    let Some(nodes) = node.array() else {
+        let allowed = format!("an array of tables, [[{path}]]");
+        return Err(place.error(Some(node.origin), path, node.shown(), allowed));
+    };
+    let open = |(i, node)| Section::open(place, format!("{path}.{i}"), Some(node));
+    nodes.iter().enumerate().map(open).collect()
+}
+
+/// Takes a value's content out; the section has checked that it is of this kind.
+macro_rules! content {
+    ($value:expr, $variant:ident) => {
+        match $value {
+            leafspine_schemes::Value::$variant(content) => content,
+            other => unreachable!("a checked value changed its kind: {other:?}"),
+        }
+    };
+}
+pub(crate) use content;
+
+impl Section<'_> {
+    /// A whole number that fits 32 bits.
+    pub(crate) fn count(
+        &mut self,
+        key: &str,
+        (low, high): (u32, u32),
+        default: Option<&str>,
+    ) -> Result<u32, ScenarioError> {
+        let kind = Kind::Int(u64::from(low), u64::from(high));
+        // `high` bounds it to 32 bits.
+        Ok(content!(self.value(key, kind, default)?, Int) as u32)
+    }
+
+    /// A length of time.
+    pub(crate) fn span(
+        &mut self,
+        key: &str,
+        default: Option<&str>,
+    ) -> Result<leafspine_core::Span, ScenarioError> {
+        Ok(content!(self.value(key, Kind::Span(0, u64::MAX), default)?, Span))
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn flag(&mut self, key: &str, default: &str) -> Result<bool, ScenarioError> {
+        Ok(content!(self.value(key, Kind::Bool, Some(default))?, Bool))
+    }
+
+    /// One of `words`.
+    pub(crate) fn word(
+        &mut self,
+        key: &str,
+        words: &'static [&'static str],
+        default: Option<&str>,
+    ) -> Result<String, ScenarioError> {
+        Ok(content!(self.value(key, Kind::Word(words), default)?, Word))
+    }
+}

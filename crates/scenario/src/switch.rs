@@ -1,0 +1,108 @@
+//! `[switch]`.
+
+use crate::error::ScenarioError;
+use crate::section::{Place, Section, content};
+use crate::tree::{Data, Node};
+use leafspine_schemes::{Amount, Kind};
+use leafspine_sim::spec::{Classifier, HostPorts, SchedulerKind, SharedBuffer, SwitchSpec};
+
+const KEYS: &[&str] = &[
+    "buffer",
+    "shared_buffer",
+    "dt_alpha",
+    "queues",
+    "scheduler",
+    "weights",
+    "classifier",
+    "host_ports",
+];
+/// The most service queues a port.
+const QUEUES: u32 = 64;
+
+/// Switch ports, and the table written out.
+pub(crate) fn switch(
+    place: Place<'_>,
+    node: Option<&Node>,
+) -> Result<(SwitchSpec, String), ScenarioError> {
+    let mut section = Section::open(place, "switch".to_owned(), node)?;
+    let keys: Vec<&str> = match section.has("shared_buffer") {
+        true => KEYS.to_vec(),
+        false => KEYS.iter().copied().filter(|key| *key != "dt_alpha").collect(),
+    };
+    section.allow(&keys, "an unknown key")?;
+    let (buffer, shared) = buffer(&mut section)?;
+    let queues = section.count("queues", (1, QUEUES), Some("1"))?;
+    let scheduler = scheduler(&mut section, queues)?;
+    let weights = weights(&mut section, queues)?;
+    let classifier = match section.word("classifier", &["hash", "stage", "dscp"], Some("hash"))? {
+        word if word == "hash" => Classifier::Hash,
+        word if word == "stage" => Classifier::Stage,
+        _ => Classifier::Dscp,
+    };
+    let ports = section.word("host_ports", &["like-switch", "unlimited"], Some("like-switch"))?;
+    let host_ports =
+        if ports == "unlimited" { HostPorts::Unlimited } else { HostPorts::LikeSwitch };
+    let queues = queues as u8; // At most `QUEUES`.
+    let spec = SwitchSpec { buffer, shared, queues, scheduler, weights, classifier, host_ports };
+    Ok((spec, section.block("[switch]")))
+}
+
+/// The port's own buffer, or the switch's shared one.
+fn buffer(section: &mut Section<'_>) -> Result<(Amount, Option<SharedBuffer>), ScenarioError> {
+    if !section.has("shared_buffer") {
+        let buffer = section.value("buffer", Kind::Amount, Some("256pkt"))?;
+        return Ok((content!(buffer, Amount), None));
+    }
+    if section.has("buffer") {
+        let found = "both buffer and shared_buffer";
+        return Err(section.wrong("shared_buffer", found, "one of buffer, shared_buffer"));
+    }
+    let size = section.value("shared_buffer", Kind::Bytes(1, u64::MAX), None)?;
+    let size = content!(size, Bytes);
+    let alpha = section.value("dt_alpha", Kind::Float(1e-3, 1e3), Some("1"))?;
+    let shared = SharedBuffer { size, alpha: content!(alpha, Float) };
+    Ok((Amount::Bytes(size.0), Some(shared)))
+}
+
+fn scheduler(section: &mut Section<'_>, queues: u32) -> Result<SchedulerKind, ScenarioError> {
+    let word = section.word("scheduler", &["fifo", "wrr", "dwrr", "strict"], Some("fifo"))?;
+    if word == "fifo" && queues > 1 {
+        let found = format!("\"fifo\" for {queues} queues");
+        return Err(section.wrong("scheduler", found, "\"wrr\", \"dwrr\", \"strict\""));
+    }
+    Ok(match word.as_str() {
+        "fifo" => SchedulerKind::Fifo,
+        "wrr" => SchedulerKind::Wrr,
+        "dwrr" => SchedulerKind::Dwrr,
+        _ => SchedulerKind::Strict,
+    })
+}
+
+/// One weight a queue, all 1 by default.
+fn weights(section: &mut Section<'_>, queues: u32) -> Result<Vec<u32>, ScenarioError> {
+    let allowed = match queues {
+        1 => "one whole number, from 1 to 1000000, for the one queue".to_owned(),
+        _ => format!("{queues} whole numbers, from 1 to 1000000, one for each queue"),
+    };
+    let weights = match section.node("weights") {
+        None => vec![1; queues as usize],
+        Some(node) => {
+            let weight = |node: &Node| match node.data {
+                Data::Int(weight @ 1..=1_000_000) => Some(weight as u32),
+                _ => None,
+            };
+            let found: Option<Vec<u32>> =
+                node.array().and_then(|nodes| nodes.iter().map(weight).collect());
+            let Some(found) = found else {
+                return Err(section.wrong("weights", node.shown(), allowed));
+            };
+            if found.len() != queues as usize {
+                let found = format!("{} weights for {queues} queues", found.len());
+                return Err(section.wrong("weights", found, allowed));
+            }
+            found
+        }
+    };
+    section.write("weights", format!("{weights:?}"));
+    Ok(weights)
+}

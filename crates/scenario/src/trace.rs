@@ -1,0 +1,56 @@
+//! The file of a trace workload, named by its path and held to its contents.
+//!
+//! The resolved scenario names the file by its absolute path and carries a checksum of what is in
+//! it: a result belongs to the flows that made it, not to a name that something else may bear by now.
+
+use crate::error::ScenarioError;
+use crate::section::Section;
+use crate::tree::quote;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The trace's absolute path; it and the checksum are written out.
+///
+/// # Errors
+/// If the file cannot be read, or is not the one that a given checksum was taken of.
+pub(crate) fn path(section: &mut Section<'_>) -> Result<PathBuf, ScenarioError> {
+    let allowed = "the path of a CSV file, from the scenario's folder";
+    let Some(node) = section.node("path") else {
+        return Err(section.wrong("path", "nothing", allowed));
+    };
+    let Some(name) = node.text() else {
+        return Err(section.wrong("path", node.shown(), allowed));
+    };
+    let path = section.place.base.join(name);
+    let readable = |error: &io::Error| {
+        let found = format!("{} ({})", node.shown(), error.kind());
+        section.wrong("path", found, "a CSV file that can be read")
+    };
+    let path = std::path::absolute(path).map_err(|error| readable(&error))?;
+    let sum = checksum(&path).map_err(|error| readable(&error))?;
+    if let Some(node) = section.node("checksum")
+        && node.text() != Some(&sum)
+    {
+        let allowed = format!("{} (the file has changed since), or no checksum", quote(&sum));
+        return Err(section.wrong("checksum", node.shown(), allowed));
+    }
+    section.write("path", quote(&path.display().to_string()));
+    section.write("checksum", quote(&sum));
+    Ok(path)
+}
+
+/// 64-bit FNV-1a over the contents: against mistakes, not against malice.
+fn checksum(path: &Path) -> io::Result<String> {
+    let (mut file, mut buffer) = (File::open(path)?, vec![0; 1 << 16]);
+    let mut sum: u64 = 0xcbf2_9ce4_8422_2325;
+    loop {
+        let read = file.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(format!("{sum:016x}"));
+        }
+        for byte in &buffer[..read] {
+            sum = (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! `[[workload]]`.
+
+use crate::error::ScenarioError;
+use crate::hosts::host_set;
+use crate::section::{Place, Section, content, tables};
+use crate::sizes::sizes;
+use crate::topology::tors;
+use crate::trace;
+use crate::tree::Node;
+use leafspine_core::{Bytes, Time};
+use leafspine_schemes::Kind;
+use leafspine_sim::spec::{
+    Arrivals, HostSet, LoadBasis, Pattern, SizeSpec, TopologyKind, WorkloadKind, WorkloadSpec,
+};
+
+const KINDS: &[&str] = &["poisson", "incast", "long-flows", "permutation", "all-to-all", "trace"];
+const ANY: (u32, u32) = (1, u32::MAX);
+/// A load may be an overload, but one of a thousand is a mistake.
+const LOAD: Kind = Kind::Float(f64::MIN_POSITIVE, 1000.0);
+
+/// Every `[[workload]]`, and all of them written out.
+pub(crate) fn workloads(
+    place: Place<'_>,
+    node: Option<&Node>,
+    graph: TopologyKind,
+) -> Result<(Vec<WorkloadSpec>, String), ScenarioError> {
+    let sections = tables(place, "workload", node)?;
+    if sections.is_empty() {
+        let origin = node.map(|node| node.origin);
+        return Err(place.error(origin, "workload", "nothing", "at least one [[workload]]"));
+    }
+    let (mut specs, mut text) = (Vec::new(), String::new());
+    for section in sections {
+        let (spec, block) = workload(section, graph)?;
+        specs.push(spec);
+        text += &format!("\n{block}");
+    }
+    Ok((specs, text))
+}
+
+fn workload(
+    mut section: Section<'_>,
+    graph: TopologyKind,
+) -> Result<(WorkloadSpec, String), ScenarioError> {
+    let kind = section.word("kind", KINDS, Some("poisson"))?;
+    let own: &[&str] = match kind.as_str() {
+        "poisson" if section.has("load") => &["load", "load_basis", "flows"],
+        "poisson" => &["load", "interarrival", "rate", "flows"],
+        "incast" => &["fan_in", "rounds", "every", "jitter"],
+        "long-flows" => &["count", "stagger"],
+        "trace" => &["path", "checksum"],
+        _ => &["stagger"],
+    };
+    let mut keys = vec!["kind"];
+    keys.extend(own);
+    if kind != "trace" {
+        keys.extend(["sizes", "senders", "receivers", "pattern"]);
+    }
+    keys.push("start");
+    check_alternatives(&section)?;
+    section.allow(&keys, &format!("a key that a {kind} workload does not have"))?;
+    let spec = match kind.as_str() {
+        "trace" => trace_workload(&mut section)?,
+        _ => generated(&mut section, &kind, graph)?,
+    };
+    let start = Time(section.span("start", Some("0us"))?.0);
+    Ok((WorkloadSpec { start, ..spec }, section.block("[[workload]]")))
+}
+
+/// A workload that is drawn.
+fn generated(
+    section: &mut Section<'_>,
+    word: &str,
+    graph: TopologyKind,
+) -> Result<WorkloadSpec, ScenarioError> {
+    let kind = match word {
+        "poisson" => poisson(section, graph)?,
+        "incast" => incast(section)?,
+        "long-flows" => WorkloadKind::LongFlows {
+            count: section.count("count", ANY, None)?,
+            stagger: section.span("stagger", Some("0us"))?,
+        },
+        "permutation" => {
+            WorkloadKind::Permutation { stagger: section.span("stagger", Some("0us"))? }
+        }
+        _ => WorkloadKind::AllToAll { stagger: section.span("stagger", Some("0us"))? },
+    };
+    let sizes = sizes(section, "sizes")?;
+    let senders = host_set(section, "senders", graph)?;
+    let receivers = host_set(section, "receivers", graph)?;
+    if senders == HostSet::Rest && receivers == HostSet::Rest {
+        let found = "\"the rest\" on both sides";
+        return Err(section.wrong("receivers", found, "\"the rest\" for one of the two"));
+    }
+    let pattern = pattern(section, word, graph)?;
+    Ok(WorkloadSpec { kind, sizes, senders, receivers, pattern, start: Time::ZERO })
+}
+
+/// Refuses `load`, `interarrival` and `rate` beside each other.
+fn check_alternatives(section: &Section<'_>) -> Result<(), ScenarioError> {
+    let given: Vec<&str> =
+        ["load", "interarrival", "rate"].into_iter().filter(|key| section.has(key)).collect();
+    match given.as_slice() {
+        [first, second, ..] => {
+            let found = format!("both {first} and {second}");
+            Err(section.wrong(second, found, "one of load, interarrival, rate"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn poisson(section: &mut Section<'_>, graph: TopologyKind) -> Result<WorkloadKind, ScenarioError> {
+    let arrivals = if section.has("interarrival") {
+        let mean = section.value("interarrival", Kind::Span(1, u64::MAX), None)?;
+        Arrivals::Interarrival(content!(mean, Span))
+    } else if section.has("rate") {
+        Arrivals::Rate(content!(section.value("rate", Kind::Rate, None)?, Rate))
+    } else if section.has("load") {
+        let load = content!(section.value("load", LOAD, None)?, Float);
+        Arrivals::Load { load, basis: basis(section, graph)? }
+    } else {
+        let allowed = "a load such as 0.6, or an interarrival time, or a rate";
+        return Err(section.wrong("load", "nothing", allowed));
+    };
+    let flows = section.value("flows", Kind::Int(1, i64::MAX as u64), None)?;
+    Ok(WorkloadKind::Poisson { arrivals, flows: content!(flows, Int) })
+}
+
+fn basis(section: &mut Section<'_>, graph: TopologyKind) -> Result<LoadBasis, ScenarioError> {
+    let word = section.word("load_basis", &["fabric", "host"], Some("fabric"))?;
+    if word == "host" {
+        return Ok(LoadBasis::Host);
+    }
+    if matches!(graph, TopologyKind::Star { .. }) {
+        let key = if section.has("load_basis") { "load_basis" } else { "load" };
+        let found = "a load of the fabric on a star, which has none";
+        return Err(section.wrong(key, found, "load_basis = \"host\", an interarrival or a rate"));
+    }
+    Ok(LoadBasis::Fabric)
+}
+
+fn incast(section: &mut Section<'_>) -> Result<WorkloadKind, ScenarioError> {
+    let fan_in = section.unless("fan_in", Kind::Int(1, u64::from(u32::MAX)), "all")?;
+    let rounds = section.count("rounds", ANY, Some("1"))?;
+    // One round has nothing to wait for.
+    let every = section.span("every", (rounds == 1).then_some("0us"))?;
+    let jitter = section.span("jitter", Some("0us"))?;
+    let fan_in = fan_in.map(|value| content!(value, Int) as u32);
+    Ok(WorkloadKind::Incast { fan_in, rounds, every, jitter })
+}
+
+/// Between leaves for Poisson traffic on a fabric, else any pair.
+fn pattern(
+    section: &mut Section<'_>,
+    word: &str,
+    graph: TopologyKind,
+) -> Result<Pattern, ScenarioError> {
+    let leaves = tors(graph) > 1;
+    let default = if word == "poisson" && leaves { "inter-leaf" } else { "any" };
+    let pattern = section.word("pattern", &["any", "inter-leaf", "intra-leaf"], Some(default))?;
+    match pattern.as_str() {
+        "any" => Ok(Pattern::Any),
+        "intra-leaf" => Ok(Pattern::IntraLeaf),
+        _ if leaves => Ok(Pattern::InterLeaf),
+        _ => {
+            let found = "\"inter-leaf\" where all hosts are under one switch";
+            Err(section.wrong("pattern", found, "\"any\", \"intra-leaf\""))
+        }
+    }
+}
+
+/// A workload that is read from a file. Sizes, pairs and times are the file's.
+fn trace_workload(section: &mut Section<'_>) -> Result<WorkloadSpec, ScenarioError> {
+    let path = trace::path(section)?;
+    Ok(WorkloadSpec {
+        kind: WorkloadKind::Trace { path },
+        sizes: SizeSpec::Fixed(Bytes(1)),
+        senders: HostSet::All,
+        receivers: HostSet::All,
+        pattern: Pattern::Any,
+        start: Time::ZERO,
+    })
+}

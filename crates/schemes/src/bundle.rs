@@ -1,0 +1,63 @@
+//! Bundles: systems that act in several places, named with one word.
+//!
+//! `scheme = "presto"` at the top of a scenario, or in a variant's `set`, stands for the keys of the
+//! bundle `presto`, as if they were written there. A key that is written out in the same place (the
+//! file; the same `set`) wins over the bundle's; a variant's bundle wins over the file's keys, as
+//! everything in a variant does. Where a written-out `scheme` names another scheme than the bundle
+//! does, the bundle's parameters for that table are left out with it.
+
+/// A system that acts in several places.
+#[derive(Clone, Copy, Debug)]
+pub struct Bundle {
+    /// Its name in the scenario file.
+    pub name: &'static str,
+    /// One sentence: what it is.
+    pub doc: &'static str,
+    /// Keys of the scenario file (`load_balancer.scheme`) and their values in TOML.
+    pub keys: &'static [(&'static str, &'static str)],
+}
+
+/// Every bundle, in the catalogue's order.
+pub const ALL: &[Bundle] = &[
+    Bundle {
+        name: "tcp",
+        doc: "NewReno over drop-tail queues.",
+        keys: &[("transport.scheme", "\"newreno\""), ("aqm.scheme", "\"droptail\"")],
+    },
+    Bundle {
+        name: "dctcp",
+        doc: "DCTCP over queues that mark at a threshold (RFC 8257).",
+        keys: &[("transport.scheme", "\"dctcp\""), ("aqm.scheme", "\"ecn-threshold\"")],
+    },
+    Bundle {
+        name: "presto",
+        doc: "Flowcells sprayed round robin, cut and put back in order by the hosts (He et al., SIGCOMM 2015).",
+        keys: &[("load_balancer.scheme", "\"presto\""), ("host_edge.scheme", "\"presto\"")],
+    },
+];
+
+/// The bundle of this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Bundle> {
+    ALL.iter().find(|bundle| bundle.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::Place;
+
+    /// Breaks if a bundle names a scheme that the registry does not have.
+    #[test]
+    fn bundles_name_registered_schemes() {
+        for bundle in ALL {
+            for (key, value) in bundle.keys {
+                let Some(table) = key.strip_suffix(".scheme") else { continue };
+                let place = Place::ALL.into_iter().find(|place| place.table() == table);
+                let name = value.trim_matches('"');
+                let found = place.and_then(|place| place.find(name));
+                assert!(found.is_some(), "{}: {key} = {value}", bundle.name);
+            }
+        }
+    }
+}
