@@ -1,29 +1,48 @@
 //! Congestion control: how large the window is. Loss recovery is the transport's.
 
+mod cubic;
+mod dctcp;
+mod newreno;
+
 use crate::{ParamError, Params, SchemeInfo};
 use leafspine_core::{Span, Time};
+
+pub use cubic::Cubic;
+pub use dctcp::Dctcp;
+pub use newreno::NewReno;
 
 /// What an acknowledgment tells the congestion control.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
-    /// Bytes newly acknowledged, cumulatively or by SACK.
+    /// Bytes newly acknowledged, cumulatively. SACK blocks do not count (RFC 8257 §3.3, step 1).
     pub acked: u32,
-    /// Of which bytes whose acknowledgment carried ECE.
+    /// Of which bytes whose acknowledgment carried ECE: all or none.
     pub marked: u32,
     /// Bytes in flight before this ACK.
     pub in_flight: u32,
-    /// Whether the window, not the application, limited the sender: only then it may grow
-    /// (RFC 7661 has the reasons).
+    /// Whether the window, not the application or the peer's receive window, limited the sender.
     pub window_limited: bool,
-    /// Whether fast recovery is under way: the window does not grow by ACKs then.
+    /// Whether fast recovery is under way.
     pub in_recovery: bool,
     /// The round-trip sample, if the ACK gave one.
     pub rtt: Option<Span>,
-    /// The next segment that the receiver expects, and the next that the sender will send: what a
+    /// The smoothed round-trip time (RFC 6298), this sample included.
+    pub srtt: Span,
+    /// The next segment that the receiver expects, and the next that was never sent: what a
     /// control needs to know when a window of data has passed.
     pub una: u32,
     /// See `una`.
     pub nxt: u32,
+}
+
+impl AckSample {
+    /// Whether a window may grow by this ACK: it was used up (RFC 7661 has the reasons), no fast
+    /// recovery is under way (RFC 5681 §3.2), and the ACK has no ECE (RFC 3168 §6.1.2).
+    #[inline]
+    #[must_use]
+    pub fn may_grow(&self) -> bool {
+        self.window_limited && !self.in_recovery && self.marked == 0
+    }
 }
 
 /// Why the window shrinks.
@@ -31,33 +50,45 @@ pub struct AckSample {
 pub enum Loss {
     /// Fast retransmit: duplicate ACKs or SACKs say that a segment is gone. Once per recovery.
     Fast,
-    /// The retransmission timer fired. `first` of a series of back-offs.
+    /// The retransmission timer fired.
     Timeout {
-        /// Whether this is the first timeout for this segment (RFC 5681 §3.1, eq. 4's last case).
+        /// Whether nothing has been acknowledged since an earlier timeout: the threshold is then
+        /// held (RFC 5681 §3.1, below eq. 4).
         first: bool,
     },
     /// ECE, at most once per window of data (RFC 3168 §6.1.2).
     Ecn,
+    /// The SYN or the SYN-ACK was lost: the initial window is one segment (RFC 5681 §3.1).
+    Handshake,
 }
 
 /// A flow's congestion control, all sizes in bytes.
 pub trait CongestionControl: Send {
-    /// An ACK has come that acknowledges new data.
+    /// An ACK has come that acknowledges new data. Called in recovery, too.
     fn on_ack(&mut self, ack: &AckSample, now: Time);
-    /// A loss or a mark; `in_flight` bytes were outstanding.
+    /// A loss or a mark. `in_flight` is `FlightSize` (RFC 5681 §2): what is outstanding, at most
+    /// the window.
     fn on_loss(&mut self, loss: Loss, in_flight: u32, now: Time);
     /// The congestion window.
     fn window(&self) -> u32;
     /// The slow-start threshold.
     fn ssthresh(&self) -> u32;
-    /// Fast recovery has ended: all that was outstanding at its start is acknowledged.
-    fn on_recovered(&mut self, now: Time) {
-        let _ = now;
+    /// Fast recovery has ended: all that was outstanding at its start is acknowledged. A window
+    /// above `limit` would send a burst (RFC 6582 §3.2, step 3).
+    fn on_recovered(&mut self, limit: u32, now: Time) {
+        let _ = (limit, now);
     }
-    /// Whether receivers echo each mark as it is (RFC 8257 §3.2), rather than until CWR (RFC 3168).
+    /// Whether receivers echo each mark as it is (RFC 8257 §3.2), rather than until CWR
+    /// (RFC 3168). Asked once per run.
     fn precise_echo(&self) -> bool {
         false
     }
+}
+
+/// A congestion control from outside this crate.
+pub trait CustomControl: CongestionControl + std::fmt::Debug {
+    /// The control as a new flow has it. Called on the prototype, once per flow.
+    fn fresh(&self) -> Box<dyn CustomControl>;
 }
 
 /// What a control is made from.
@@ -83,6 +114,71 @@ pub struct Entry {
     pub ecn: bool,
 }
 
+/// Every congestion control here.
+pub const ALL: &[Entry] = &[newreno::ENTRY, dctcp::ENTRY, cubic::ENTRY];
+
 /// A flow's congestion control. The named ones are held in place; others are boxed.
-#[derive(Clone, Debug)]
-pub enum Control {}
+#[derive(Debug)]
+pub enum Control {
+    /// RFC 5681 and 6582.
+    NewReno(NewReno),
+    /// RFC 8257.
+    Dctcp(Dctcp),
+    /// RFC 9438.
+    Cubic(Cubic),
+    /// Any other.
+    Custom(Box<dyn CustomControl>),
+}
+
+impl Clone for Control {
+    fn clone(&self) -> Control {
+        match self {
+            Control::NewReno(control) => Control::NewReno(control.clone()),
+            Control::Dctcp(control) => Control::Dctcp(control.clone()),
+            Control::Cubic(control) => Control::Cubic(control.clone()),
+            Control::Custom(control) => Control::Custom(control.fresh()),
+        }
+    }
+}
+
+macro_rules! dispatch {
+    ($self:expr, $control:ident => $call:expr) => {
+        match $self {
+            Control::NewReno($control) => $call,
+            Control::Dctcp($control) => $call,
+            Control::Cubic($control) => $call,
+            Control::Custom($control) => $call,
+        }
+    };
+}
+
+impl CongestionControl for Control {
+    #[inline]
+    fn on_ack(&mut self, ack: &AckSample, now: Time) {
+        dispatch!(self, control => control.on_ack(ack, now));
+    }
+
+    fn on_loss(&mut self, loss: Loss, in_flight: u32, now: Time) {
+        dispatch!(self, control => control.on_loss(loss, in_flight, now));
+    }
+
+    #[inline]
+    fn window(&self) -> u32 {
+        dispatch!(self, control => control.window())
+    }
+
+    fn ssthresh(&self) -> u32 {
+        dispatch!(self, control => control.ssthresh())
+    }
+
+    fn on_recovered(&mut self, limit: u32, now: Time) {
+        dispatch!(self, control => control.on_recovered(limit, now));
+    }
+
+    fn precise_echo(&self) -> bool {
+        dispatch!(self, control => control.precise_echo())
+    }
+}
+
+#[cfg(test)]
+mod tests;

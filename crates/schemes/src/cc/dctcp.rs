@@ -1,0 +1,123 @@
+//! DCTCP: cuts the window in proportion to the share of marked bytes.
+
+use super::newreno::{NewReno, SLOW_START_LIMIT};
+use super::{AckSample, CongestionControl, Control, Entry, FlowEnv, Loss};
+use crate::{Kind, Param, ParamError, Params, Provenance, SchemeInfo};
+use leafspine_core::Time;
+
+pub(super) const ENTRY: Entry = Entry {
+    info: SchemeInfo {
+        name: "dctcp",
+        summary: "Reduces the window by half the estimated share of marked bytes, once a window.",
+        source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
+        provenance: Provenance::Rfc,
+        silent: &[
+            "RFC 8257 §3.3 starts alpha at 1; the ns-2 code of several papers starts it at 0: \
+             `initial_alpha`.",
+            "The threshold after a cut is the cut window, at least one segment.",
+            "ACKs with ECE do not grow the window (RFC 3168 §6.1.2), in slow start neither.",
+            "RFC 8257 §3.5 asks losses to be treated as in RFC 5681 and cuts once per window. A \
+             cut by alpha/2 may be tiny, so a loss halves the window although marks have cut it in \
+             the same window; marks after a loss in the same window cut nothing.",
+        ],
+        params: &[
+            Param {
+                name: "g",
+                kind: Kind::Float(0.0, 1.0),
+                default: Some("0.0625"),
+                doc: "Weight of the newest window in alpha (RFC 8257 §4.2 recommends 1/16).",
+            },
+            Param {
+                name: "initial_alpha",
+                kind: Kind::Float(0.0, 1.0),
+                default: Some("1.0"),
+                doc: "Estimated share of marked bytes before the first ACK.",
+            },
+            SLOW_START_LIMIT,
+        ],
+    },
+    build,
+    ecn: true,
+};
+
+fn build(params: &Params, env: &FlowEnv) -> Result<Control, ParamError> {
+    let reno = NewReno::new(env, params.int("slow_start_limit"));
+    Ok(Control::Dctcp(Dctcp::new(reno, params.float("g"), params.float("initial_alpha"))))
+}
+
+/// RFC 8257's sender.
+#[derive(Clone, Debug)]
+pub struct Dctcp {
+    reno: NewReno,
+    /// `DCTCP.WindowEnd`, in segments.
+    window_end: u32,
+    /// `DCTCP.BytesAcked` in the observation window.
+    acked: u32,
+    /// `DCTCP.BytesMarked` in the observation window.
+    marked: u32,
+    alpha: f64,
+    g: f64,
+}
+
+impl Dctcp {
+    /// A flow's start.
+    #[must_use]
+    pub fn new(reno: NewReno, g: f64, initial_alpha: f64) -> Dctcp {
+        Dctcp { reno, window_end: 0, acked: 0, marked: 0, alpha: initial_alpha, g }
+    }
+
+    /// The estimated share of marked bytes, `DCTCP.Alpha`.
+    #[must_use]
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
+    /// RFC 8257 §3.3, steps 5 to 8. The only division, once a window.
+    fn end_window(&mut self, nxt: u32) {
+        let share = f64::from(self.marked) / f64::from(self.acked);
+        self.alpha = self.alpha * (1.0 - self.g) + self.g * share;
+        self.window_end = nxt;
+        self.acked = 0;
+        self.marked = 0;
+    }
+}
+
+impl CongestionControl for Dctcp {
+    #[inline]
+    fn on_ack(&mut self, ack: &AckSample, now: Time) {
+        // RFC 8257 §3.3, steps 1 to 4.
+        self.acked += ack.acked;
+        self.marked += ack.marked;
+        if ack.una > self.window_end {
+            self.end_window(ack.nxt);
+        }
+        self.reno.on_ack(ack, now);
+    }
+
+    fn on_loss(&mut self, loss: Loss, in_flight: u32, now: Time) {
+        if loss == Loss::Ecn {
+            // RFC 8257 §3.4: cwnd = cwnd * (1 - alpha / 2).
+            let cut = (f64::from(self.reno.cwnd) * (1.0 - self.alpha / 2.0)) as u32;
+            self.reno.shrink(cut, cut);
+        } else {
+            self.reno.on_loss(loss, in_flight, now);
+        }
+    }
+
+    #[inline]
+    fn window(&self) -> u32 {
+        self.reno.window()
+    }
+
+    fn ssthresh(&self) -> u32 {
+        self.reno.ssthresh()
+    }
+
+    fn on_recovered(&mut self, limit: u32, now: Time) {
+        self.reno.on_recovered(limit, now);
+    }
+
+    fn precise_echo(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,139 @@
+//! Slow start and additive increase, halving on loss.
+
+use super::{AckSample, CongestionControl, Control, Entry, FlowEnv, Loss};
+use crate::{Kind, Param, ParamError, Params, Provenance, SchemeInfo};
+use leafspine_core::Time;
+
+/// `slow_start_limit`, which all controls here share.
+pub(super) const SLOW_START_LIMIT: Param = Param {
+    name: "slow_start_limit",
+    kind: Kind::Int(1, 1_000_000),
+    default: Some("1"),
+    doc: "Segments that one ACK may add to the window in slow start (L of RFC 3465 §2.2).",
+};
+
+pub(super) const ENTRY: Entry = Entry {
+    info: SchemeInfo {
+        name: "newreno",
+        summary: "Slow start, additive increase by one segment a round trip, halving on loss.",
+        source: "RFC 5681, RFC 6582, RFC 3465; RFC 3168 for ECN",
+        provenance: Provenance::Rfc,
+        silent: &[
+            "RFC 5681 §3.1 asks for an arbitrarily high initial threshold: the largest number.",
+            "The window grows in congestion avoidance by counting acknowledged bytes (RFC 5681 \
+             §3.1, second way), a whole segment at a time.",
+            "On ECE the threshold is the halved window, at least one segment (RFC 3168 §6.1.2 \
+             bounds the window by one segment and gives no bound for the threshold).",
+            "With ECE and a window of one segment, the window stays at one segment; the slower \
+             sending by timer that RFC 3168 §6.1.2 allows is left out.",
+        ],
+        params: &[SLOW_START_LIMIT],
+    },
+    build,
+    ecn: false,
+};
+
+fn build(params: &Params, env: &FlowEnv) -> Result<Control, ParamError> {
+    Ok(Control::NewReno(NewReno::new(env, params.int("slow_start_limit"))))
+}
+
+/// The window of RFC 5681, in bytes. The other controls grow from it.
+#[derive(Clone, Debug)]
+pub struct NewReno {
+    pub(super) cwnd: u32,
+    pub(super) ssthresh: u32,
+    pub(super) mss: u32,
+    /// Bytes acknowledged since congestion avoidance last added a segment.
+    counted: u32,
+    /// Most bytes that one ACK adds in slow start.
+    per_ack: u32,
+}
+
+impl NewReno {
+    /// A flow's start. `slow_start_limit` is in segments an ACK.
+    #[must_use]
+    pub fn new(env: &FlowEnv, slow_start_limit: u64) -> NewReno {
+        let per_ack = u64::from(env.mss).saturating_mul(slow_start_limit);
+        NewReno {
+            cwnd: env.init_cwnd.max(env.mss),
+            ssthresh: u32::MAX,
+            mss: env.mss,
+            counted: 0,
+            per_ack: u32::try_from(per_ack).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Whether the window is below the threshold.
+    #[inline]
+    pub(super) fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// RFC 5681 §3.1 eq. 2: `cwnd += min(N, SMSS)`, with L segments for one by RFC 3465 §2.2.
+    #[inline]
+    pub(super) fn slow_start(&mut self, acked: u32) {
+        self.cwnd += acked.min(self.per_ack);
+    }
+
+    /// RFC 5681 §3.1: a segment more each time a whole window has been acknowledged.
+    #[inline]
+    pub(super) fn grow(&mut self, acked: u32) {
+        if self.in_slow_start() {
+            self.slow_start(acked);
+            return;
+        }
+        self.counted += acked;
+        if self.counted >= self.cwnd {
+            self.counted -= self.cwnd;
+            self.cwnd += self.mss;
+        }
+    }
+
+    /// Sets window and threshold after a congestion event, at least one segment each.
+    pub(super) fn shrink(&mut self, cwnd: u32, ssthresh: u32) {
+        self.cwnd = cwnd.max(self.mss);
+        self.ssthresh = ssthresh.max(self.mss);
+        self.counted = 0;
+    }
+
+    /// RFC 5681 §3.1 eq. 4: half of what is in flight, at least two segments.
+    fn half_of(&self, in_flight: u32) -> u32 {
+        (in_flight / 2).max(2 * self.mss)
+    }
+}
+
+impl CongestionControl for NewReno {
+    #[inline]
+    fn on_ack(&mut self, ack: &AckSample, _now: Time) {
+        if ack.may_grow() {
+            self.grow(ack.acked);
+        }
+    }
+
+    fn on_loss(&mut self, loss: Loss, in_flight: u32, _now: Time) {
+        match loss {
+            // RFC 5681 §3.2 step 2; the inflation by duplicate ACKs is the transport's.
+            Loss::Fast => self.shrink(self.half_of(in_flight), self.half_of(in_flight)),
+            // RFC 5681 §3.1: one segment, the "loss window".
+            Loss::Timeout { first: true } => self.shrink(self.mss, self.half_of(in_flight)),
+            Loss::Timeout { first: false } => self.shrink(self.mss, self.ssthresh),
+            // RFC 3168 §6.1.2.
+            Loss::Ecn => self.shrink(self.cwnd / 2, self.cwnd / 2),
+            Loss::Handshake => self.cwnd = self.mss,
+        }
+    }
+
+    #[inline]
+    fn window(&self) -> u32 {
+        self.cwnd
+    }
+
+    fn ssthresh(&self) -> u32 {
+        self.ssthresh
+    }
+
+    /// RFC 6582 §3.2 step 3, full acknowledgment, option 1.
+    fn on_recovered(&mut self, limit: u32, _now: Time) {
+        self.cwnd = self.cwnd.min(limit).max(self.mss);
+    }
+}

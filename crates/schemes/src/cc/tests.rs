@@ -1,0 +1,318 @@
+//! Each control against numbers worked out by hand. Segments are 1000 bytes.
+
+use super::*;
+use crate::Value;
+
+const MSS: u32 = 1000;
+
+fn entry(name: &str) -> &'static Entry {
+    ALL.iter().find(|entry| entry.info.name == name).expect("registered")
+}
+
+fn control(name: &str, segments: u32, changes: &[(&str, Value)]) -> Control {
+    let entry = entry(name);
+    let params =
+        changes.iter().fold(Params::defaults(entry.info.params), |params, (key, value)| {
+            params.with(key, value.clone())
+        });
+    (entry.build)(&params, &FlowEnv { mss: MSS, init_cwnd: segments * MSS }).expect("valid")
+}
+
+/// An ACK of one segment in a window that is used up, after a round trip of 100 us.
+fn ack(una: u32, nxt: u32) -> AckSample {
+    AckSample {
+        acked: MSS,
+        marked: 0,
+        in_flight: 0,
+        window_limited: true,
+        in_recovery: false,
+        rtt: Some(Span::from_micros(100)),
+        srtt: Span::from_micros(100),
+        una,
+        nxt,
+    }
+}
+
+fn halved(name: &str, from: u32) -> Control {
+    let mut control = control(name, from, &[]);
+    control.on_loss(Loss::Fast, from * MSS, Time::ZERO);
+    control
+}
+
+/// Breaks if slow start adds anything but `min(N, SMSS)` an ACK (RFC 5681 §3.1 eq. 2).
+#[test]
+fn slow_start_adds_at_most_a_segment_an_ack() {
+    for name in ["newreno", "dctcp", "cubic"] {
+        let mut control = control(name, 10, &[]);
+        control.on_ack(&ack(1, 10), Time::ZERO);
+        assert_eq!(control.window(), 11_000, "{name}");
+        control.on_ack(&AckSample { acked: 300, ..ack(2, 12) }, Time::ZERO);
+        assert_eq!(control.window(), 11_300, "{name}: a short segment counts by its bytes");
+        control.on_ack(&AckSample { acked: 5_000, ..ack(7, 12) }, Time::ZERO);
+        assert_eq!(control.window(), 12_300, "{name}: a stretch ACK counts as one segment");
+    }
+}
+
+/// Breaks if RFC 3465's L is ignored.
+#[test]
+fn slow_start_limit_counts_bytes() {
+    let mut control = control("newreno", 10, &[("slow_start_limit", Value::Int(4))]);
+    control.on_ack(&AckSample { acked: 5_000, ..ack(7, 12) }, Time::ZERO);
+    assert_eq!(control.window(), 14_000);
+}
+
+/// Breaks if congestion avoidance adds more or less than a segment a window (RFC 5681 §3.1).
+#[test]
+fn congestion_avoidance_adds_a_segment_a_window() {
+    let mut control = halved("newreno", 20);
+    for una in 1..10 {
+        control.on_ack(&ack(una, 20), Time::ZERO);
+    }
+    assert_eq!(control.window(), 10_000, "nine of ten segments acknowledged");
+    control.on_ack(&ack(10, 20), Time::ZERO);
+    assert_eq!(control.window(), 11_000);
+}
+
+/// Breaks if a window grows that was not used up, in recovery, or by an ACK with ECE.
+#[test]
+fn windows_grow_only_when_they_may() {
+    for name in ["newreno", "dctcp", "cubic"] {
+        let mut control = control(name, 10, &[]);
+        for not in [
+            AckSample { window_limited: false, ..ack(1, 10) },
+            AckSample { in_recovery: true, ..ack(2, 10) },
+            AckSample { marked: MSS, ..ack(3, 10) },
+        ] {
+            control.on_ack(&not, Time::ZERO);
+            assert_eq!(control.window(), 10_000, "{name}: {not:?}");
+        }
+    }
+}
+
+/// Breaks if eq. 4 of RFC 5681 or its exception for repeated timeouts is wrong.
+#[test]
+fn losses_shrink_windows_as_reno_does() {
+    for name in ["newreno", "dctcp"] {
+        let mut control = control(name, 20, &[]);
+        control.on_loss(Loss::Fast, 16_000, Time::ZERO);
+        assert_eq!((control.window(), control.ssthresh()), (8_000, 8_000), "{name}");
+        control.on_loss(Loss::Timeout { first: true }, 8_000, Time::ZERO);
+        assert_eq!((control.window(), control.ssthresh()), (1_000, 4_000), "{name}");
+        control.on_loss(Loss::Timeout { first: false }, 1_000, Time::ZERO);
+        assert_eq!((control.window(), control.ssthresh()), (1_000, 4_000), "{name}: held");
+        control.on_loss(Loss::Timeout { first: true }, 1_000, Time::ZERO);
+        assert_eq!((control.window(), control.ssthresh()), (1_000, 2_000), "{name}: at least 2");
+    }
+}
+
+/// Breaks if a classic ECE does anything but halve, or goes below a segment (RFC 3168 §6.1.2).
+#[test]
+fn ece_halves_newreno_down_to_a_segment() {
+    let mut control = control("newreno", 5, &[]);
+    control.on_loss(Loss::Ecn, 5_000, Time::ZERO);
+    assert_eq!((control.window(), control.ssthresh()), (2_500, 2_500));
+    control.on_loss(Loss::Ecn, 2_500, Time::ZERO);
+    control.on_loss(Loss::Ecn, 1_250, Time::ZERO);
+    assert_eq!((control.window(), control.ssthresh()), (1_000, 1_000));
+}
+
+/// Breaks if a lost SYN leaves more than a segment, or touches the threshold (RFC 5681 §3.1).
+#[test]
+fn a_lost_syn_leaves_one_segment() {
+    for name in ["newreno", "dctcp", "cubic"] {
+        let mut control = control(name, 10, &[]);
+        control.on_loss(Loss::Handshake, 0, Time::ZERO);
+        assert_eq!((control.window(), control.ssthresh()), (1_000, u32::MAX), "{name}");
+    }
+}
+
+/// Breaks if a burst after recovery is allowed (RFC 6582 §3.2 step 3).
+#[test]
+fn recovery_ends_without_a_burst() {
+    let mut control = halved("newreno", 20);
+    control.on_recovered(3_000, Time::ZERO);
+    assert_eq!((control.window(), control.ssthresh()), (3_000, 10_000));
+}
+
+/// Breaks if alpha is not `alpha (1 - g) + g M` per window (RFC 8257 §3.3).
+///
+/// By hand, g = 1/4, alpha starts at 0, segments of 1000 bytes:
+/// the first ACK (una 1 > `WindowEnd` 0) ends a window of 1 segment without marks: alpha = 0,
+/// `WindowEnd` = 10. ACKs of 2..=11, three of them marked; the one of 11 > 10 ends the window:
+/// M = 3/10, alpha = 0.25 x 0.3 = 0.075, `WindowEnd` = 20. ACKs of 12..=21, all ten marked: alpha =
+/// 0.075 x 0.75 + 0.25 x 1 = 0.30625. A cut is then by the factor 1 - 0.153125 = 0.846875.
+#[test]
+fn alpha_follows_the_marks() {
+    let changes = [("g", Value::Float(0.25)), ("initial_alpha", Value::Float(0.0))];
+    let mut control = control("dctcp", 10, &changes);
+    let alpha = |control: &Control| match control {
+        Control::Dctcp(dctcp) => dctcp.alpha(),
+        other => panic!("{other:?}"),
+    };
+    control.on_ack(&ack(1, 10), Time::ZERO);
+    assert_eq!(alpha(&control), 0.0);
+    for una in 2..=11 {
+        let marked = if una <= 4 { MSS } else { 0 };
+        control.on_ack(&AckSample { marked, ..ack(una, 20) }, Time::ZERO);
+        assert_eq!(alpha(&control), if una == 11 { 0.25 * 0.3 } else { 0.0 }, "ACK {una}");
+    }
+    for una in 12..=21 {
+        control.on_ack(&AckSample { marked: MSS, ..ack(una, 30) }, Time::ZERO);
+    }
+    assert_eq!(alpha(&control), 0.306_25);
+    let before = control.window();
+    control.on_loss(Loss::Ecn, before, Time::ZERO);
+    assert_eq!(control.window(), (f64::from(before) * 0.846_875) as u32);
+    assert_eq!(control.ssthresh(), control.window());
+}
+
+/// Breaks if the default alpha is not 1: the first mark halves the window (RFC 8257 §3.3).
+#[test]
+fn alpha_starts_at_one() {
+    let mut control = control("dctcp", 10, &[]);
+    control.on_loss(Loss::Ecn, 10_000, Time::ZERO);
+    assert_eq!(control.window(), 5_000);
+}
+
+fn cubic(control: &Control) -> &Cubic {
+    match control {
+        Control::Cubic(cubic) => cubic,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Breaks if K, W_max or the shape of the cubic is wrong (RFC 9438 §4.2).
+///
+/// By hand: 1000 segments, loss, beta 0.7: cwnd 700, W_max 1000, K = cbrt(300 / 0.4) = 9.0856 s.
+/// At t = K the window has come back to W_max; at 2K it has gained as much again: 1300.
+#[test]
+fn cubic_is_concave_then_convex() {
+    let off = [("tcp_friendliness", Value::Bool(false))];
+    let mut control = control("cubic", 1000, &off);
+    control.on_loss(Loss::Fast, 1_000_000, Time::ZERO);
+    assert_eq!((control.window(), control.ssthresh()), (700_000, 700_000));
+
+    // A round trip of 1 ms; each gives a window's worth of ACKs in one.
+    let mut windows = vec![];
+    let mut now = Time::ZERO;
+    for i in 0..=18_172u32 {
+        let sample =
+            AckSample { acked: control.window(), srtt: Span::from_millis(1), ..ack(i + 1, i + 2) };
+        control.on_ack(&sample, now);
+        now += Span::from_millis(1);
+        if i % 4543 == 0 {
+            windows.push(control.window() / MSS);
+        }
+    }
+    assert!((cubic(&control).k() - 9.085_603).abs() < 1e-6, "K {}", cubic(&control).k());
+    // 0.4 (t - K)^3 + 1000 at t = 0, K/2, K, 3K/2, 2K: 700, 962.5, 1000, 1037.5, 1300. The
+    // window moves by whole segments, so it may be one behind.
+    for (window, expected) in windows.iter().zip([700u32, 962, 1000, 1037, 1300]) {
+        assert!(expected.abs_diff(*window) <= 1, "{windows:?}");
+    }
+}
+
+/// Breaks if fast convergence keeps the old maximum (RFC 9438 §4.7).
+///
+/// By hand: 100 segments, loss: cwnd 70, W_max 100. Loss again at 70 < 100: W_max = 70 x 0.85 =
+/// 59.5 segments, cwnd 49.
+#[test]
+fn fast_convergence_gives_up_bandwidth() {
+    let mut control = control("cubic", 100, &[]);
+    control.on_loss(Loss::Fast, 100_000, Time::ZERO);
+    control.on_loss(Loss::Fast, 70_000, Time::ZERO);
+    assert_eq!((cubic(&control).w_max(), control.window()), (59_500.0, 49_000));
+}
+
+/// Breaks if CUBIC is slower than Reno where windows are small (RFC 9438 §4.3).
+///
+/// By hand: 10 segments, loss: cwnd 7, alpha = 3 x 0.3 / 1.7 = 9/17. At RTT 100 us the cubic needs
+/// seconds, so W_est leads: 7 segments grow by one after 7 x 17/9 = 13.2 acknowledged segments,
+/// i.e. with the 14th.
+#[test]
+fn cubic_is_reno_friendly() {
+    let mut control = halved("cubic", 10);
+    let mut now = Time::ZERO;
+    let mut first_growth = None;
+    for una in 1..=14 {
+        now += Span::from_micros(10);
+        control.on_ack(&ack(una, 20), now);
+        if control.window() > 7_000 && first_growth.is_none() {
+            first_growth = Some(una);
+        }
+    }
+    assert_eq!((first_growth, control.window()), (Some(14), 8_000));
+}
+
+/// Breaks if the stage after a timeout is not flat at its start (RFC 9438 §4.8).
+#[test]
+fn cubic_after_a_timeout_starts_at_its_own_plateau() {
+    let mut control = control("cubic", 100, &[]);
+    control.on_loss(Loss::Timeout { first: true }, 100_000, Time::ZERO);
+    assert_eq!((control.window(), control.ssthresh()), (1_000, 70_000));
+    for una in 1..=70 {
+        control.on_ack(&ack(una, una + 1), Time::ZERO);
+    }
+    assert_eq!((cubic(&control).k(), cubic(&control).w_max()), (0.0, 70_000.0));
+}
+
+/// Breaks if idle time counts as elapsed: the window would jump (RFC 9438 §5.8).
+#[test]
+fn cubic_does_not_grow_while_idle() {
+    let off = [("tcp_friendliness", Value::Bool(false))];
+    let mut control = control("cubic", 100, &off);
+    control.on_loss(Loss::Fast, 100_000, Time::ZERO);
+    control.on_ack(&ack(1, 2), Time(1));
+    let idle = AckSample { window_limited: false, ..ack(2, 3) };
+    control.on_ack(&idle, Time(60_000_000_000_000));
+    for una in 3..=80 {
+        control.on_ack(&ack(una, una + 1), Time(60_000_000_000_000));
+    }
+    // t = 0 still; the target is 100 us away on a curve with K = 4.2 s: less than a segment.
+    assert_eq!(control.window(), 70_000);
+}
+
+/// Breaks if the floor of RFC 9438 §4.6 for ECE (one segment, threshold two) is not kept.
+#[test]
+fn cubic_ece_floor() {
+    let mut control = control("cubic", 1, &[]);
+    control.on_loss(Loss::Ecn, 1_000, Time::ZERO);
+    assert_eq!((control.window(), control.ssthresh()), (1_000, 2_000));
+}
+
+#[derive(Debug)]
+struct Fixed(u32);
+
+impl CongestionControl for Fixed {
+    fn on_ack(&mut self, _ack: &AckSample, _now: Time) {
+        self.0 += 1;
+    }
+    fn on_loss(&mut self, _loss: Loss, _in_flight: u32, _now: Time) {}
+    fn window(&self) -> u32 {
+        self.0
+    }
+    fn ssthresh(&self) -> u32 {
+        self.0
+    }
+}
+
+impl CustomControl for Fixed {
+    fn fresh(&self) -> Box<dyn CustomControl> {
+        Box::new(Fixed(7))
+    }
+}
+
+/// Breaks if a custom control's clone shares or inherits a flow's state.
+#[test]
+fn a_custom_control_starts_fresh() {
+    let mut prototype = Control::Custom(Box::new(Fixed(7)));
+    prototype.on_ack(&ack(1, 2), Time::ZERO);
+    assert_eq!((prototype.window(), prototype.clone().window()), (8, 7));
+}
+
+/// Breaks if a control's place in each flow grows unnoticed.
+#[test]
+fn controls_are_small() {
+    assert!(size_of::<Dctcp>() <= 56, "{}", size_of::<Dctcp>());
+    assert!(size_of::<Control>() <= 104, "{}", size_of::<Control>());
+}
