@@ -1,6 +1,8 @@
 """The Python API: the command line's verbs, with Arrow tables for answers."""
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -115,8 +117,8 @@ def _compare(
 ) -> Comparison:
     pairs = scenario.to_settings(settings)
     cases = scenario.expand(source, pairs)
-    keep = tempfile.TemporaryDirectory(prefix="leafspine-") if out is None else None
-    directory = Path(keep.name) if keep is not None else Path(str(out))
+    keep = _Temporary() if out is None else None
+    directory = Path(str(out)) if keep is None else keep.path
     return comparing.compare(
         source,
         pairs,
@@ -128,6 +130,14 @@ def _compare(
         command=command,
         keep=keep,
     )
+
+
+class _Temporary:
+    """A directory that is removed with the last reference to it."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="leafspine-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 def schemes() -> list[dict[str, Any]]:

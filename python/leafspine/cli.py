@@ -244,12 +244,9 @@ def workloads(name: str | None, as_json: bool) -> None:
 
 def _catalogue(what: str, entries: list[dict[str, Any]], name: str | None, as_json: bool) -> None:
     if name is not None:
-        found: Any = catalogue.find(what, entries, name)
-        entries = [found]
-    else:
-        found = entries
+        entries = catalogue.find(what, entries, name)
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        click.echo(json.dumps(entries, indent=2))
         return
     console = Console()
     show = catalogue.show_list if name is None else catalogue.show_entries

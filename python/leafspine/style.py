@@ -109,8 +109,6 @@ def matplotlib_settings() -> dict[Any, Any]:
     return {
         "figure.dpi": 100,
         "savefig.dpi": 200,
-        "savefig.bbox": "tight",
-        "savefig.pad_inches": 0.05,
         "font.family": "sans-serif",
         "font.sans-serif": ["DejaVu Sans"],
         "font.size": 9,

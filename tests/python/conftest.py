@@ -55,8 +55,13 @@ set = { "load_balancer.scheme" = "letflow" }
 @pytest.fixture(autouse=True)
 def children_use_the_fake(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes that a test starts see the fake engine, too."""
+    monkeypatch.setenv("PYTHONPATH", child_path())
+
+
+def child_path() -> str:
+    """``PYTHONPATH`` for processes that see the fake engine."""
     paths = [str(FAKE_SITE), os.environ.get("PYTHONPATH", "")]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in paths if path))
+    return os.pathsep.join(path for path in paths if path)
 
 
 @pytest.fixture

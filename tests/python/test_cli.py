@@ -1,0 +1,158 @@
+"""The command line: exit codes, one line for an error, JSON for scripts."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import SCENARIO
+
+Cli = Callable[..., tuple[int, str, str]]
+
+
+def test_run_prints_tables_and_where_the_files_are(cli: Cli, scenario: Path) -> None:
+    """Breaks if a run without --out leaves nothing, or does not say where."""
+    code, out, err = cli("run", scenario)
+    assert (code, err) == (0, "")
+    directory = out.strip().splitlines()[-1].removeprefix("results: ")
+    assert directory.startswith("out/single-")
+    assert (Path(directory) / "summary.json").is_file()
+    assert "unfinished" in out
+
+
+def test_run_gives_json(cli: Cli, scenario: Path, tmp_path: Path) -> None:
+    """Breaks if a script cannot parse standard output."""
+    code, out, _ = cli("run", scenario, "--json", "--seed", 7, "--out", tmp_path / "r", "--csv")
+    assert code == 0
+    summary = json.loads(out)
+    assert summary["seed"] == 7
+    assert summary == json.loads((tmp_path / "r" / "summary.json").read_text())
+    assert (tmp_path / "r" / "flows.csv").is_file()
+
+
+def test_compare_leaves_tables_plots_and_report(cli: Cli, many: Path) -> None:
+    """Breaks if a comparison's output is incomplete, or without --out nowhere."""
+    code, out, err = cli("compare", many)
+    assert code == 0
+    assert "[12/12]" in err
+    assert "report: out/many/report.html" in out
+    for name in ("tables.md", "tables.csv", "report.html", "comparison.json"):
+        assert (Path("out/many") / name).is_file()
+
+
+def test_a_quick_comparison_from_the_command_line(cli: Cli, scenario: Path) -> None:
+    """Breaks if --lb, --load or --seeds does not reach the cases."""
+    options = ("--lb", "ecmp,rps", "--load", "0.3,0.6", "--seeds", 2, "--jobs", 1, "--json")
+    code, out, _ = cli("compare", scenario, *options)
+    assert code == 0
+    found = json.loads(out)
+    assert found["variants"] == ["ecmp", "rps"]
+    assert found["seeds"] == [1, 2]
+    assert {row["workload.0.load"] for row in found["rows"]} == {0.3, 0.6}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["run", "missing.toml"], "missing.toml: no such file"),
+        (["run", "."], "is a directory"),
+        (["run", "SCENARIO", "--set", "nonsense"], "expected key=value"),
+        (["run", "SCENARIO", "--seed", "x"], "'x' is not a valid integer"),
+        (["run", "SCENARIO", "--out", "SCENARIO"], "is a file"),
+        (["run", "SCENARIO", "--nonsense"], "No such option"),
+        (["run"], "Missing argument"),
+        (["nonsense"], "No such command"),
+        (["compare", "SCENARIO", "--load", "0.2,much"], "expected numbers"),
+        (["compare", "SCENARIO", "--load", "0.2,0.2"], "twice"),
+        (["compare", "SCENARIO", "--lb", "ecmp,,rps"], "expected names"),
+        (["compare", "SCENARIO", "--seeds", "0"], "at least 1"),
+        (["compare", "SCENARIO", "--jobs", "0"], "at least 1"),
+        (["schemes", "letflw"], "did you mean 'letflow'?"),
+        (["workloads", "x"], "no workload is called 'x'"),
+        (["bench", "--case", "x"], "no bench case is called 'x'"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    cli: Cli, scenario: Path, arguments: list[str], part: str
+) -> None:
+    """Breaks if a mistake of the user ends in a traceback, in silence or in another code."""
+    code, out, err = cli(*(str(scenario) if word == "SCENARIO" else word for word in arguments))
+    assert code == 2
+    assert out == ""
+    assert part in err
+    assert err.startswith("leafspine: ")
+    assert err.count("\n") == 1
+
+
+def test_an_error_in_the_scenario_names_file_and_line(cli: Cli, scenario: Path) -> None:
+    """Breaks if the engine's message is wrapped, cut or has another exit code."""
+    scenario.write_text(SCENARIO + "\n[switsh]\n")
+    line = len(scenario.read_text().splitlines())
+    code, _, err = cli("run", scenario)
+    assert code == 2
+    assert err == f"leafspine: {scenario}:{line}: unknown table 'switsh'\n"
+
+
+def test_several_runs_in_one_file_name_compare(cli: Cli, many: Path) -> None:
+    """Breaks if the user is not told which command does it."""
+    code, _, err = cli("run", many)
+    assert code == 2
+    assert f"use `leafspine compare {many}`" in err
+
+
+@pytest.mark.parametrize("verb", ["run", "compare"])
+def test_a_failed_run_is_exit_code_1(cli: Cli, scenario: Path, verb: str) -> None:
+    """Breaks if an engine error is a traceback, or a success."""
+    code, out, err = cli(verb, scenario, "--set", "run.fake_fail=true")
+    assert (code, out) == (1, "")
+    assert "the engine broke" in err
+    assert "Traceback" not in err
+
+
+def test_a_comparison_with_a_failed_case_shows_the_rest_and_ends_with_1(
+    cli: Cli, scenario: Path, tmp_path: Path
+) -> None:
+    """Breaks if one bad case hides the good ones, or goes unnoticed by a script."""
+    variants = '\n[[variant]]\nname = "good"\nset = {}\n[[variant]]\nname = "bad"\n'
+    scenario.write_text(SCENARIO + variants + 'set = { "run.fake_fail" = true }\n')
+    code, out, err = cli("compare", scenario)
+    assert code == 1
+    assert "report: " in out
+    assert "1 of 2 runs failed" in err.splitlines()[-1]
+
+
+def test_a_traceback_comes_on_demand(
+    cli: Cli, scenario: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Breaks if LEAFSPINE_DEBUG does nothing."""
+    monkeypatch.setenv("LEAFSPINE_DEBUG", "1")
+    code, _, err = cli("run", scenario, "--set", "run.fake_fail=true")
+    assert code == 1
+    assert "Traceback" in err
+
+
+def test_version_and_help(cli: Cli) -> None:
+    """Breaks if the version is not the engine's, or help needs an argument."""
+    assert cli("--version") == (0, "leafspine 0.0.1\n", "")
+    code, out, _ = cli()
+    assert code == 0
+    assert "compare" in out
+    assert cli("run", "--help")[0] == 0
+
+
+def test_catalogues(cli: Cli) -> None:
+    """Breaks if a scheme's parameters or a workload's mean are not shown."""
+    assert "letflow" in cli("schemes")[1]
+    page = cli("schemes", "letflow")[1]
+    assert "gap" in page
+    assert "500us" in page
+    assert "1.7 MB" in cli("workloads")[1]
+    assert json.loads(cli("workloads", "--json")[1])[0]["name"] == "web-search"
+
+
+def test_bench(cli: Cli) -> None:
+    """Breaks if the bench prints no trace hash, or the smoke run runs everything."""
+    assert "0a" in cli("bench")[1]
+    [entry] = json.loads(cli("bench", "--smoke", "--json")[1])
+    assert entry["case"] == "smoke"

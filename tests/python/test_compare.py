@@ -1,0 +1,213 @@
+"""Comparisons: resumed, paired, indifferent to the number of processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import leafspine
+from conftest import SCENARIO
+from leafspine.workers import Pool, Task
+from test_results import contents
+
+
+def test_one_and_two_jobs_give_the_same_bytes(many: Path, tmp_path: Path) -> None:
+    """Breaks if anything depends on which process ran a case, or on who finished first."""
+    one = leafspine.compare(many, jobs=1, out=tmp_path / "one")
+    two = leafspine.compare(many, jobs=2, out=tmp_path / "two")
+    one.write()
+    two.write()
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert len(list((tmp_path / "one" / "runs").iterdir())) == 12
+
+
+def test_a_second_comparison_runs_only_what_is_new(many: Path, tmp_path: Path) -> None:
+    """Breaks if a finished run is run again, or more seeds start from nothing."""
+    out = tmp_path / "out"
+    leafspine.compare(many, seeds=1, out=out)
+    before = {path: path.stat().st_mtime_ns for path in out.glob("runs/[!.]*/summary.json")}
+    assert len(before) == 4
+    leafspine.compare(many, seeds=2, out=out)
+    after = {path: path.stat().st_mtime_ns for path in out.glob("runs/[!.]*/summary.json")}
+    assert len(after) == 8
+    assert {path: after[path] for path in before} == before
+
+
+def test_a_killed_worker_loses_no_other_case(many: Path, tmp_path: Path) -> None:
+    """Breaks if a worker's death ends the comparison, or its case is not tried again."""
+    mark = tmp_path / "died"
+    comparison = leafspine.compare(
+        many,
+        jobs=2,
+        out=tmp_path / "out",
+        **{"run.fake_die": str(mark), "run.fake_die_once": True},
+    )
+    assert mark.exists()
+    assert comparison.failures == ()
+    assert len(comparison.finished) == 12
+
+
+def test_a_case_that_always_kills_its_worker_fails_alone(tmp_path: Path) -> None:
+    """Breaks if it is tried for ever, takes others with it, or says nothing of the reason."""
+    variants = """
+[[variant]]
+name = "good"
+set = { "load_balancer.scheme" = "ecmp" }
+[[variant]]
+name = "deadly"
+set = { "run.fake_die" = "MARK" }
+"""
+    path = tmp_path / "deadly.toml"
+    path.write_text(SCENARIO + variants.replace("MARK", str(tmp_path / "mark")))
+    comparison = leafspine.compare(path, jobs=1, out=tmp_path / "out")
+    assert [case.variant for case in comparison.finished] == ["good"]
+    [failure] = comparison.failures
+    assert failure.case.variant == "deadly"
+    assert "killed by SIGKILL (out of memory?" in failure.message
+    assert "2 times" in failure.message
+    assert any("no result for deadly" in warning for warning in comparison.warnings())
+    comparison.write()
+    assert "no result for deadly" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_an_engine_error_fails_its_case(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if an exception in a worker is lost, or all runs failing is a success."""
+    with pytest.raises(leafspine.RunError, match="RuntimeError: the engine broke"):
+        leafspine.compare(scenario, out=tmp_path / "out", **{"run.fake_fail": True})
+
+
+def test_what_only_the_graph_can_tell_is_bad_input(many: Path, tmp_path: Path) -> None:
+    """Breaks if a refusal comes back as a failed run without its parts."""
+    with pytest.raises(leafspine.ScenarioError, match="no link is called") as caught:
+        leafspine.compare(many, out=tmp_path / "out", **{"run.fake_refuse": True})
+    assert caught.value.key == "topology.change.0.link"
+
+
+def test_an_interrupted_comparison_keeps_what_is_finished(many: Path, tmp_path: Path) -> None:
+    """Breaks if Ctrl-C loses finished runs, leaves workers, or does not say how to go on."""
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "leafspine", "compare", str(many), "--out", str(out)]
+    slow = [*command, "--jobs", "2", "--set", "run.fake_seconds=0.4"]
+    child = subprocess.Popen(slow, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while len(list(out.glob("runs/[!.]*/summary.json"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(child.pid, signal.SIGINT)
+    said = child.communicate(timeout=30)[1].splitlines()[-1]
+    finished = len(list(out.glob("runs/[!.]*/summary.json")))
+    assert child.returncode == 1
+    assert 2 <= finished < 12
+    assert f"interrupted: {finished} of 12 runs are finished and kept" in said
+    assert "the same command goes on" in said
+    assert not list(out.glob("runs/.*")), "half results stayed"
+    done = subprocess.run(slow, capture_output=True, text=True, check=True)
+    assert len(list(out.glob("runs/[!.]*/summary.json"))) == 12
+    assert f"[{finished + 1}/12]" in done.stderr
+
+
+def test_workers_end_with_their_parent(many: Path, tmp_path: Path) -> None:
+    """Breaks if a parent that is killed leaves processes that go on computing."""
+    out = tmp_path / "out"
+    options = ["--out", str(out), "--jobs", "1", "--set", "run.fake_seconds=60"]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "leafspine", "compare", str(many), *options],
+        stderr=subprocess.DEVNULL,
+    )
+    children = Path(f"/proc/{child.pid}/task/{child.pid}/children")
+    deadline = time.monotonic() + 30
+    while not children.read_text().split() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    [worker] = children.read_text().split()
+    child.kill()
+    child.wait()
+    while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
+        if "Z" in Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[0]:
+            break
+        time.sleep(0.02)
+    else:
+        assert not Path(f"/proc/{worker}").exists()
+
+
+def test_a_strangers_directory_is_refused(many: Path, tmp_path: Path) -> None:
+    """Breaks if a comparison is written among other files."""
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "a.tex").write_text("x")
+    with pytest.raises(leafspine.InputError, match="thesis is not empty"):
+        leafspine.compare(many, out=tmp_path / "thesis")
+    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["a.tex"]
+
+
+def test_a_changed_result_is_not_taken_for_another(many: Path, tmp_path: Path) -> None:
+    """Breaks if a run's directory is believed by its name alone."""
+    comparison = leafspine.compare(many, seeds=1, out=tmp_path / "out")
+    case = comparison.cases[0]
+    (tmp_path / "out" / "runs" / case.key / "scenario.toml").write_text("other = true\n")
+    with pytest.raises(leafspine.InputError, match="result of another scenario"):
+        leafspine.compare(many, seeds=1, out=tmp_path / "out")
+
+
+def test_differences_are_to_the_first_variant_and_paired(many: Path) -> None:
+    """Breaks if pairing or the choice of the base is lost: the fake's ratio is 1.2 to 1.6."""
+    comparison = leafspine.compare(many)
+    for load in (0.2, 0.8):
+        point = (("workload.0.load", load),)
+        row = comparison.by_name["LetFlow", point, "all", "fct_mean"]
+        assert row.difference is not None
+        assert row.difference.mean == pytest.approx(-25, abs=0.1)
+        assert row.difference.half == pytest.approx(0, abs=0.1)
+        assert row.estimate is not None
+        assert row.estimate.half is not None
+        assert row.estimate.half > 0
+        assert comparison.by_name["ECMP", point, "all", "fct_mean"].difference is None
+
+
+def test_the_table_has_a_row_for_everything(many: Path) -> None:
+    """Breaks if a class, a metric or a variant is dropped from the Arrow table."""
+    comparison = leafspine.compare(many)
+    table = comparison.table()
+    rows = 2 * 2 * (3 * 9 + 12)  # variants, loads, (classes x flow metrics + network metrics)
+    assert table.num_rows == rows
+    assert table["workload.0.load"].to_pylist().count(0.2) == rows // 2
+    assert set(table["group"].to_pylist()) == {"all", "short", "long", "network"}
+
+
+def test_a_sweep_over_any_key(scenario: Path) -> None:
+    """Breaks if sweep() knows loads only."""
+    comparison = leafspine.sweep(scenario, {"aqm.threshold": ["20pkt", "65pkt"]}, seeds=2)
+    assert len(comparison.finished) == 4
+    points = [dict(point) for point in comparison.points]
+    assert points == [{"aqm.threshold": "20pkt"}, {"aqm.threshold": "65pkt"}]
+
+
+def test_warnings_tell_of_unfinished_flows_and_few_seeds(many: Path) -> None:
+    """Breaks if a mean over a part of the flows looks like one over all."""
+    comparison = leafspine.compare(many, seeds=1, **{"run.fake_unfinished": 2})
+    said = "\n".join(comparison.warnings())
+    assert "ECMP workload.0.load=0.2: 2 of 200 flows unfinished" in said
+    assert "one seed: no confidence intervals" in said
+
+
+def test_workers_die_when_the_caller_fails(many: Path, tmp_path: Path) -> None:
+    """Breaks if an error in the caller's own code leaves processes behind."""
+    from leafspine import scenario as scenarios
+
+    cases = scenarios.expand(scenarios.read(many))
+
+    def broken(_event: object) -> None:
+        raise RuntimeError("watcher")
+
+    pool = Pool(2, watcher=broken)
+    with pytest.raises(RuntimeError, match="watcher"):
+        pool.run([Task(case, tmp_path / case.key) for case in cases])
+    assert pool.workers == []
+
+
+@pytest.mark.parametrize("jobs", [0, -1])
+def test_jobs_are_at_least_one(many: Path, tmp_path: Path, jobs: int) -> None:
+    """Breaks if no worker is started and the call never ends."""
+    with pytest.raises(leafspine.InputError, match="at least 1"):
+        leafspine.compare(many, jobs=jobs, out=tmp_path / "out")

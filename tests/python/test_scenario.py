@@ -1,0 +1,115 @@
+"""From files, text, mappings and options to cases."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import leafspine
+from conftest import SCENARIO, VARIANTS
+from leafspine import scenario as scenarios
+
+text = st.text(st.characters(codec="utf-8"), max_size=20)
+scalars = st.booleans() | st.integers(-(2**62), 2**62) | st.floats(allow_nan=False) | text
+values = scalars | st.lists(scalars, max_size=4) | st.dictionaries(text, scalars, max_size=3)
+
+
+@given(st.dictionaries(text, values | st.lists(st.dictionaries(text, values), max_size=3)))
+def test_a_mapping_written_as_toml_reads_as_itself(mapping: dict[str, object]) -> None:
+    """Breaks if a string, a key or a nested table is not quoted as TOML wants it."""
+    assert tomllib.loads(scenarios.to_toml(mapping)) == mapping
+
+
+def test_what_toml_cannot_hold_is_refused() -> None:
+    """Breaks if None or an object gets into a scenario as its Python name."""
+    with pytest.raises(leafspine.InputError, match="cannot hold None"):
+        scenarios.to_value(None)
+
+
+def test_file_text_and_mapping_are_the_same_case(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if the way in changes the key of the result."""
+    cases = [
+        scenarios.single(scenarios.read(given))
+        for given in (scenario, str(scenario), SCENARIO, tomllib.loads(SCENARIO))
+    ]
+    assert len({case.key for case in cases}) == 1
+
+
+def test_settings_are_dotted_or_underscored() -> None:
+    """Breaks if a string is quoted twice or a number becomes text."""
+    given = {"a__b": 1, "c.d": "40pkt", "e": True, "f": [1, 2]}
+    expected = [("a.b", "1"), ("c.d", "40pkt"), ("e", "true"), ("f", "[1, 2]")]
+    assert scenarios.to_settings(given) == expected
+
+
+def test_the_key_depends_on_scenario_and_seed(scenario: Path) -> None:
+    """Breaks if two different runs would share a directory."""
+    source = scenarios.read(scenario)
+    keys = {
+        scenarios.single(source, settings).key
+        for settings in ([], [("run.seed", "2")], [("workload.0.load", "0.7")])
+    }
+    assert len(keys) == 3
+    assert all(len(key) == 16 for key in keys)
+
+
+def test_several_cases_name_compare(many: Path) -> None:
+    """Breaks if `run` takes the first of many runs in silence."""
+    with pytest.raises(leafspine.InputError, match=r"12 runs .* use `leafspine compare"):
+        leafspine.run(many)
+
+
+def test_options_replace_variants_and_sweep(many: Path) -> None:
+    """Breaks if an option adds to what it should replace, or drops the rest of the file."""
+    source = scenarios.with_comparison(
+        scenarios.read(many), lb=["rps", "drb"], over={scenarios.LOAD: [0.5]}, seeds=2
+    )
+    cases = scenarios.expand(source)
+    assert [(case.variant, dict(case.point), case.seed) for case in cases] == [
+        ("rps", {scenarios.LOAD: 0.5}, 1),
+        ("rps", {scenarios.LOAD: 0.5}, 2),
+        ("drb", {scenarios.LOAD: 0.5}, 1),
+        ("drb", {scenarios.LOAD: 0.5}, 2),
+    ]
+    assert [entry.name for entry in cases[0].classes] == ["short", "long"]
+
+
+def test_options_keep_what_they_do_not_name(many: Path) -> None:
+    """Breaks if --seeds loses the loads, or the variants."""
+    cases = scenarios.expand(scenarios.with_comparison(scenarios.read(many), seeds=1))
+    assert len(cases) == 4
+    assert {case.seed for case in cases} == {1}
+
+
+def test_seeds_count_from_the_scenarios_own(scenario: Path) -> None:
+    """Breaks if run.seed = 40 is ignored."""
+    scenario.write_text(SCENARIO.replace("seed = 1", "seed = 40"))
+    cases = scenarios.expand(scenarios.with_comparison(scenarios.read(scenario), seeds=3))
+    assert [case.seed for case in cases] == [40, 41, 42]
+
+
+def test_lines_keep_their_numbers_under_options(tmp_path: Path) -> None:
+    """Breaks if an error after replaced tables names another line than the file's."""
+    wrong = VARIANTS + "\n[oops]\n"
+    line = (SCENARIO + wrong).splitlines().index("[oops]") + 1
+    (tmp_path / "x.toml").write_text(SCENARIO + wrong)
+    source = scenarios.with_comparison(scenarios.read(tmp_path / "x.toml"), lb=["rps"], seeds=2)
+    with pytest.raises(leafspine.ScenarioError) as caught:
+        scenarios.expand(source)
+    assert caught.value.line == line
+
+
+def test_a_sweep_that_cannot_be_replaced_is_an_error(scenario: Path) -> None:
+    """Breaks if an inline sweep is half removed."""
+    scenario.write_text('sweep = { "run.seed" = [1, 2] }\n' + SCENARIO)
+    with pytest.raises(leafspine.ScenarioError, match=r"cannot replace its \[sweep\]"):
+        scenarios.with_comparison(scenarios.read(scenario), seeds=2)
+
+
+@pytest.mark.parametrize("bad", ["", "=1", "keyonly"])
+def test_a_setting_needs_key_and_value(bad: str) -> None:
+    """Breaks if a mistyped --set is dropped."""
+    with pytest.raises(leafspine.InputError, match="expected key=value"):
+        scenarios.parse_setting(bad)

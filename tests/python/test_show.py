@@ -1,0 +1,201 @@
+"""Tables, figures, the report."""
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import leafspine
+from conftest import SCENARIO, VARIANTS, child_path
+from leafspine import plots, style, tables
+from leafspine.stats import Estimate
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Iterator[leafspine.Comparison]:
+    """Two variants, two loads, three seeds, with everything written."""
+    folder = tmp_path_factory.mktemp("show")
+    (folder / "many.toml").write_text(SCENARIO + VARIANTS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", child_path())
+        found = leafspine.compare(folder / "many.toml", out=folder / "out")
+    found.write()
+    yield found
+
+
+@pytest.fixture
+def report(comparison: leafspine.Comparison) -> str:
+    """The report's HTML."""
+    return (comparison.directory / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Estimate(12.3456, 0.4012, 5), "12.35 ± 0.40"),
+        (Estimate(1234.5, 56.7, 5), "1234 ± 57"),
+        (Estimate(0.00123, 0.0002, 5), "0.00123 ± 0.00020"),
+        (Estimate(3.2, 1e-16, 3), "3.20000 ± 0.00000"),
+        (Estimate(12.3456, None, 1), "12.35"),
+        (Estimate(5.0, 0.0, 3), "5 ± 0"),
+        (Estimate(0.0, 0.0, 3), "0 ± 0"),
+        (None, "–"),
+    ],
+)
+def test_numbers_show_as_many_digits_as_they_have(value: Estimate | None, text: str) -> None:
+    """Breaks if a table shows digits that the interval makes meaningless."""
+    assert tables.in_words(value) == text
+
+
+def test_percent_has_a_sign_and_an_interval() -> None:
+    """Breaks if faster and slower look alike."""
+    assert tables.percent(Estimate(-31.24, 3.8, 5)) == "−31.2 % [−35.0, −27.4]"
+    assert tables.percent(Estimate(2.0, None, 1)) == "+2.0 %"
+    assert tables.percent(None) == "–"
+
+
+def test_tables_have_every_class_and_the_unfinished(comparison: leafspine.Comparison) -> None:
+    """Breaks if a class is left out or a table hides the flows that did not end."""
+    found = {table.title: table for table in tables.tables(comparison)}
+    assert list(found) == ["All flows", "Short flows", "Long flows", "Network"]
+    for title in ("All flows", "Short flows", "Long flows"):
+        assert "unfinished" in found[title].heads
+        assert [row[:2] for row in found[title].rows] == [
+            ("0.2", "ECMP"), ("0.2", "LetFlow"), ("0.8", "ECMP"), ("0.8", "LetFlow"),
+        ]  # fmt: skip
+    assert found["Short flows"].note.startswith("at most 100 KB")
+
+
+def test_written_tables_hold_the_same_numbers(
+    comparison: leafspine.Comparison,
+) -> None:
+    """Breaks if the Markdown and the terminal differ, or CSV lacks a metric."""
+    markdown = (comparison.directory / "tables.md").read_text()
+    for table in tables.tables(comparison):
+        for row in table.rows:
+            assert "| " + " | ".join(row) + " |" in markdown
+    csv = (comparison.directory / "tables.csv").read_text().splitlines()
+    assert len(csv) == 1 + comparison.table().num_rows
+
+
+def test_every_figure_is_written_twice(comparison: leafspine.Comparison) -> None:
+    """Breaks if a figure has no file, or an empty one."""
+    written = list((comparison.directory / "plots").iterdir())
+    names = {path.name for path in written}
+    stems = [f"fct-{name}" for name in ("all", "short", "long")]
+    stems += [f"{stem}-relative" for stem in stems]
+    stems += ["queue", "reordering", "utilisation", "cdf-load-0.2", "cdf-load-0.8"]
+    assert names == {f"{stem}.{kind}" for stem in stems for kind in ("pdf", "png")}
+    for path in written:
+        assert path.stat().st_size > 2000, path.name
+
+
+def test_axes_have_units(comparison: leafspine.Comparison) -> None:
+    """Breaks if a figure leaves the reader to guess what its axis counts."""
+    for plot in plots.figures(comparison):
+        for axes in plot.figure.axes:
+            assert axes.get_xlabel()
+            if "fct" in plot.name or "cdf" in plot.name:
+                assert re.search(r"\((ms|µs|s|%)\)", axes.get_ylabel() + axes.get_xlabel())
+
+
+def test_a_comparison_without_numbers_swept_stands_side_by_side(scenario: Path) -> None:
+    """Breaks if only sweeps over numbers can be drawn."""
+    comparison = leafspine.compare(scenario, lb=["ecmp", "rps"], seeds=2)
+    names = [plot.name for plot in plots.figures(comparison)]
+    assert "fct-all" in names
+    assert "cdf" in names
+
+
+def test_a_swept_string_with_a_unit_is_an_axis() -> None:
+    """Breaks if thresholds are drawn as words, or 100 before 20."""
+    points = [(("aqm.threshold", text),) for text in ("100pkt", "20pkt")]
+    assert plots._axis_key(points) == "aqm.threshold"
+    assert plots.number("20pkt") == (20.0, "pkt")
+    assert plots._axis_key([(("a", "20pkt"),), (("a", "30KB"),)]) is None
+
+
+def test_two_swept_keys_make_a_figure_for_each_of_the_others(scenario: Path) -> None:
+    """Breaks if points of two sweeps are joined by one line."""
+    comparison = leafspine.sweep(
+        scenario, {"workload.0.load": [0.2, 0.6], "aqm.threshold": ["20pkt", "65pkt"]}
+    )
+    axes = plots.axes_of(comparison)
+    assert [axis.suffix for axis in axes] == ["-threshold-20pkt", "-threshold-65pkt"]
+    assert all(axis.values == (0.2, 0.6) for axis in axes)
+
+
+def test_styles_do_not_depend_on_the_company() -> None:
+    """Breaks if a scheme changes its colour when another joins the figure."""
+    alone = style.of_variants([("LetFlow", "letflow")])
+    together = style.of_variants([("ECMP", "ecmp"), ("x", "unheard-of"), ("LetFlow", "letflow")])
+    assert alone["LetFlow"] == together["LetFlow"]
+    assert style.of_scheme("unheard-of") == style.of_scheme("unheard-of")
+
+
+def test_registered_styles_are_pinned_and_distinct() -> None:
+    """Breaks if a figure of last year no longer matches: new schemes go to the end."""
+    found = [style.of_scheme(name) for name in style.REGISTRY]
+    assert len(set(found)) == len(found)
+    assert style.of_scheme("ecmp") == style.Style("#333333", "o", "solid")
+    assert style.of_scheme("letflow") == style.Style("#0072B2", "s", "solid")
+    assert style.of_scheme("qdaps") == style.Style("#D55E00", "D", "solid")
+    assert style.of_scheme("wcmp") == style.Style("#56B4E9", "X", "solid")
+
+
+def test_variants_of_one_scheme_share_its_colour_only() -> None:
+    """Breaks if two gaps of LetFlow cannot be told apart, or look like two schemes."""
+    pairs = [(f"gap {gap}", "letflow") for gap in range(6)]
+    found = list(style.of_variants(pairs).values())
+    assert len({entry.colour for entry in found}) == 1
+    assert len({(entry.marker, entry.line) for entry in found}) == 6
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.links += [value or "" for name, value in attrs if name in ("src", "href", "srcset")]
+
+
+def test_the_report_opens_offline(report: str) -> None:
+    """Breaks if the report needs a network, a script or another file."""
+    parser = _Links()
+    parser.feed(report)
+    assert parser.links
+    assert all(link.startswith(("data:image/png;base64,", "#")) for link in parser.links)
+    assert not parser.tags & {"script", "link", "iframe", "object"}
+    assert not re.search(r"https?:|@import|url\(", report)
+
+
+def test_the_report_has_all_numbers_and_figures(
+    comparison: leafspine.Comparison, report: str
+) -> None:
+    """Breaks if a cell of a table, a figure, a seed or the scenario is missing."""
+    for table in tables.tables(comparison):
+        for row in table.rows:
+            assert all(f">{cell}</td>" in report for cell in row)
+    for plot in plots.figures(comparison):
+        assert f'alt="{plot.title}"' in report
+    for case in comparison.finished:
+        assert case.key in report
+        assert comparison.summary(case)["trace_hash"] in report
+    assert "[[variant]]" in report
+
+
+def test_text_from_the_scenario_is_escaped(tmp_path: Path) -> None:
+    """Breaks if a variant's name can carry markup or mathematics into report and figures."""
+    name = "<script>alert('$x$')</script>"
+    path = tmp_path / "evil.toml"
+    variant = f'\n[[variant]]\nname = "{name}"\nset = {{ "load_balancer.scheme" = "rps" }}\n'
+    path.write_text(SCENARIO + variant + variant.replace(name, "_hidden"))
+    comparison = leafspine.compare(path, out=tmp_path / "out")
+    html = comparison.write().read_text()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
