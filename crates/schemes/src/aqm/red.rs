@@ -89,11 +89,9 @@ impl Red {
         (1.0 - self.weight) * before + self.weight * f64::from(waits)
     }
 
-    /// The probability `pb` that this average asks for.
+    /// The probability `pb` that this average asks for, from the lower threshold on.
     fn probability(&self, average: f64) -> f64 {
-        if average < self.low {
-            0.0
-        } else if average < self.high {
+        if average < self.high {
             self.max_probability * (average - self.low) / (self.high - self.low)
         } else if self.gentle && average < 2.0 * self.high {
             let beyond = (average - self.high) / self.high;

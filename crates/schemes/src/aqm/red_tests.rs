@@ -33,15 +33,16 @@ fn the_average_is_exponentially_weighted() {
 }
 
 /// Breaks if an idle time does not count as that many small packets finding an empty queue (§4):
-/// at 10 Gb/s a 1500-byte packet sent at 0 keeps the line until 1.2 us and 500 bytes are 0.4 us,
-/// so at 2.0 us m = 2, and 8 packets decay to 8 / 4 with w = 1/2.
+/// at 10 Gb/s two 1500-byte packets sent at 0 keep the line until 2.4 us and 500 bytes are 0.4 us,
+/// so at 3.2 us m = 2, and 8 packets decay to 8 / 4 with w = 1/2.
 #[test]
 fn an_idle_line_decays_the_average() {
     let mut red = red(&[("weight", Value::Float(0.5))]);
     let mut rng = Rng::new(1, Role::Aqm, 0);
     red.admit(&data(0, 1, 1, 0), &queue_view(0, false), Time::ZERO, &mut rng);
+    red.admit(&data(0, 1, 1, 1), &queue_view(0, true), Time::ZERO, &mut rng);
     red.averages[0].queue = 8.0;
-    red.admit(&data(0, 1, 1, 1), &queue_view(0, false), Time(2_000_000), &mut rng);
+    red.admit(&data(0, 1, 1, 2), &queue_view(0, false), Time(3_200_000), &mut rng);
     assert_eq!(red.averages[0].queue, 2.0);
 }
 
@@ -52,7 +53,7 @@ fn probabilities_are_the_figures() {
     let near = |a: f64, b: f64| (a - b) * (a - b) < 1e-24;
     let (steep, gentle) = (red(&[]), red(&[("gentle", Value::Bool(true))]));
     for (average, plain, soft) in [
-        (4.9, 0.0, 0.0),
+        (5.0, 0.0, 0.0),
         (10.0, 0.01, 0.01),
         (15.0, 1.0, 0.02),
         (22.5, 1.0, 0.51),
@@ -61,6 +62,23 @@ fn probabilities_are_the_figures() {
         assert!(near(steep.probability(average), plain), "{average}");
         assert!(near(gentle.probability(average), soft), "gentle {average}");
     }
+}
+
+/// Breaks if gentle marks every packet beyond the upper threshold, or not every one beyond twice
+/// that. At 22 packets pb is 0.48: of 100 fresh decisions some go either way, but for 2^-90.
+#[test]
+fn gentle_is_sure_only_at_twice_the_threshold() {
+    let mut red = red(&[("gentle", Value::Bool(true)), ("weight", Value::Float(1.0))]);
+    let mut rng = Rng::new(1, Role::Aqm, 0);
+    let mut marks = |waiting| {
+        let mut admit = |waiting| {
+            red.admit(&data(0, 1, 1, 0), &queue_view(waiting, true), Time::ZERO, &mut rng)
+        };
+        let fresh = (0..100).map(|_| (admit(0), admit(waiting)).1);
+        fresh.filter(|verdict| *verdict == Admit::Mark).count()
+    };
+    assert!((1..100).contains(&marks(22)));
+    assert_eq!(marks(30), 100);
 }
 
 /// Breaks if marks are not spread by the count (Fig. 2): with pb = 0.1 the distance between marks

@@ -2,7 +2,7 @@
 //!
 //! Source: Cao, Xia, Yang, Zheng, Gao, Guo, Xiong, Moran, Maltz, "Per-packet Load-balanced,
 //! Low-Latency Routing for Clos-based Data Center Networks" (digit-reversal bouncing), CoNEXT
-//! 2013, §3. A counter chooses the switch that a packet bounces off; its digits, lowest first,
+//! 2013. A counter chooses the switch that a packet bounces off; its digits, lowest first,
 //! choose the uplink at each level, so that successive packets take successive first hops. A round
 //! robin at every switch on the way up visits the paths in the same order: at the second switch
 //! arrives every n-th packet, which is the counter's next digit.
@@ -80,7 +80,7 @@ pub(crate) const ENTRY: Entry = Entry {
     info: SchemeInfo {
         name: "drb",
         summary: "Sends the packets to each destination round robin over the ports.",
-        source: "Cao et al., CoNEXT 2013, §3",
+        source: "Cao et al., Digit-reversal bouncing, CoNEXT 2013",
         provenance: Provenance::Paper,
         silent: &[
             "The paper counts at the sending host; here each switch counts, per destination host.",
@@ -109,7 +109,7 @@ mod tests {
     }
 
     /// Breaks if a destination's packets do not take the ports strictly in turn, whatever goes to
-    /// other destinations between them (CoNEXT 2013 §3).
+    /// other destinations between them (CoNEXT 2013).
     #[test]
     fn ports_take_strict_turns_per_destination() {
         for per in ["host", "leaf", "pair"] {

@@ -1,8 +1,8 @@
 //! ECMP: every packet of a flow takes the port that a hash of its headers gives.
 //!
-//! Source: RFC 2992 (C. Hopps, 2000), §2: a hash of the header fields that identify a flow selects
-//! one of N equal regions of the hash space (hash-threshold). Removing a port moves at least 1/4
-//! and at most 1/2 of the flows (§3), a little fewer than modulo-N would (RFC 2991).
+//! Source: RFC 2992 (C. Hopps, 2000), hash-threshold: a hash of the header fields that identify a flow selects
+//! one of N equal regions of the hash space. Removing a port moves between
+//! 1/4 and 1/2 of the flows, where modulo-N (RFC 2991) would move nearly all.
 //!
 //! State per switch: the hash seed, 8 bytes. Cost per packet: one hash of 8 bytes (five-tuple and
 //! entropy tag), one multiplication.
@@ -36,7 +36,7 @@ pub(crate) const ENTRY: Entry = Entry {
     info: SchemeInfo {
         name: "ecmp",
         summary: "Hashes each flow to one of the equal-cost ports and keeps it there.",
-        source: "RFC 2992 §2 (hash-threshold)",
+        source: "RFC 2992 (hash-threshold)",
         provenance: Provenance::Rfc,
         silent: &[
             "The hash function is left open: a 64-bit multiply-and-fold over five-tuple and entropy \
@@ -109,7 +109,7 @@ mod tests {
     }
 
     /// Breaks if the regions are not those of RFC 2992: with the last of four ports gone, 1/12 +
-    /// 1/6 of the flows move between the others and 1/4 lose their port, half in all (§3).
+    /// 1/6 of the flows move between the others and 1/4 lose their port, half in all.
     /// Binomial(n, 1/2): standard deviation 100; five of them.
     #[test]
     fn a_lost_port_disrupts_as_the_rfc_computes() {

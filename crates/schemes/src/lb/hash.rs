@@ -10,7 +10,7 @@ pub(crate) fn flow_hash(packet: &PacketMeta, seed: u64) -> u64 {
     mix(packet.entropy() ^ seed)
 }
 
-/// Maps a hash evenly to `0..n`: the hash space is cut into `n` equal regions (RFC 2992 §2,
+/// Maps a hash evenly to `0..n`: the hash space is cut into `n` equal regions (RFC 2992,
 /// hash-threshold), by a multiplication instead of a division.
 #[inline]
 pub(crate) fn region(hash: u64, n: usize) -> usize {

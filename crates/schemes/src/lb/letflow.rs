@@ -1,7 +1,7 @@
 //! LetFlow: every flowlet takes a port of its own, uniformly at random.
 //!
 //! Source: Vanini, Pan, Alizadeh, Taheri, Edsall, "Let It Flow: Resilient Asymmetric Load
-//! Balancing with Flowlet Switching", NSDI 2017, §3 and §3.1 (hardware). A flow whose last packet
+//! Balancing with Flowlet Switching", NSDI 2017, §3. A flow whose last packet
 //! is more than the flowlet timeout ago draws a new port; otherwise it keeps the last one. Flowlets
 //! on congested paths end sooner, so their sizes balance the load without any measurement.
 //!

@@ -1,7 +1,7 @@
 //! RPS: random packet spraying. Every packet takes a port of its own, uniformly at random.
 //!
 //! Source: Dixit, Prakash, Hu, Kompella, "On the Impact of Packet Spraying in Data Center
-//! Networks", INFOCOM 2013, §III.
+//! Networks", INFOCOM 2013.
 //!
 //! State per switch: none. Cost per packet: one random number, one multiplication.
 //!
@@ -30,7 +30,7 @@ pub(crate) const ENTRY: Entry = Entry {
     info: SchemeInfo {
         name: "rps",
         summary: "Sends every packet by a port drawn uniformly at random.",
-        source: "Dixit et al., INFOCOM 2013, §III",
+        source: "Dixit et al., Packet spraying, INFOCOM 2013",
         provenance: Provenance::Paper,
         silent: &["ACKs and connection packets are sprayed like data."],
         params: &[],

@@ -1,6 +1,6 @@
 //! A multipath table: ports replicated by weight, as switches store a weighted group.
 //!
-//! Weights are reduced as WCMP does it (Zhou et al., EuroSys 2014, §4, the greedy reduction of one
+//! Weights are reduced as WCMP does it (Zhou et al., EuroSys 2014, the greedy reduction of one
 //! group under a bound on oversubscription), and the entries stand interleaved as Presto sends
 //! flowcells (He et al., SIGCOMM 2015, §3.3: weights 1, 2, 1 give p1, p2, p3, p2).
 
@@ -16,7 +16,6 @@ pub(crate) struct Slots {
     oversubscription: f64,
 }
 
-#[derive(Clone)]
 struct Group {
     ports: Vec<PortId>,
     capacity: Vec<u32>,
@@ -59,7 +58,7 @@ impl Slots {
     }
 }
 
-/// Whole weights for `capacity`, the smallest that the greedy reduction of WCMP §4 finds: starting
+/// Whole weights for `capacity`, the smallest that the greedy reduction of WCMP finds: starting
 /// from one entry a port, the port that is oversubscribed least by one more entry gets it, until
 /// no port has more than `bound` times its share, the weights are exact, or `limit` is reached.
 /// Ports without capacity get no entry, unless none has any: then all get one.
@@ -148,6 +147,8 @@ mod tests {
         assert_eq!(reduced(&[10, 9], 64, 1.06), [1, 1]);
         assert_eq!(reduced(&[10, 9], 64, 1.05), [6, 5]);
         assert_eq!(reduced(&[10, 9], 4, 1.05), [2, 2]);
+        // 10:5:1 in six entries: 2/10, 3/10 and 4/10 (no dearer than 2/5, and first) go to port 1.
+        assert_eq!(reduced(&[10, 5, 1], 6, 1.0), [4, 1, 1]);
     }
 
     /// Breaks if the order is not the interleaved one: Presto §3.3's example.
@@ -169,6 +170,7 @@ mod tests {
         };
         assert_eq!(towards(&ports, &[10, 10, 10]), ports);
         assert_eq!(towards(&ports[..2], &[10, 10]), ports[..2]);
+        assert_eq!(towards(&ports[1..], &[10, 10]), ports[1..]);
         assert_eq!(towards(&ports[..2], &[10, 20]), [PortId(2), PortId(3), PortId(3)]);
     }
 }

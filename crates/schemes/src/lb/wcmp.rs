@@ -1,8 +1,8 @@
 //! WCMP: ECMP with the hash space shared out by the capacity of the paths.
 //!
 //! Source: Zhou, Tewari, Zhu, Kabbani, Poutievski, Singh, Vahdat, "WCMP: Weighted Cost Multipathing
-//! for Improved Fairness in Data Centers", EuroSys 2014. §2 and §3: a flow takes a next hop with
-//! probability proportional to the capacity through it. §4: switches store a group by replicating
+//! for Improved Fairness in Data Centers", EuroSys 2014. A flow takes a next hop with
+//! probability proportional to the capacity through it. Switches store a group by replicating
 //! each member by its weight; to fit their tables, weights are reduced greedily, the load on every
 //! member staying within a bound (maximum oversubscription) of its share.
 //!
@@ -70,11 +70,11 @@ pub(crate) const ENTRY: Entry = Entry {
     info: SchemeInfo {
         name: "wcmp",
         summary: "Hashes each flow to a port with probability proportional to path capacity.",
-        source: "Zhou et al., WCMP, EuroSys 2014, §2 to §4",
+        source: "Zhou et al., WCMP, EuroSys 2014",
         provenance: Provenance::Paper,
         silent: &[
             "The hash function is left open: that of ecmp.",
-            "Exact weighting is the default; entries > 0 gives the replicated table of §4.",
+            "Exact weighting is the default; entries > 0 gives the paper's replicated table.",
             "When a link changes, the table is made anew at once, and flows may move.",
         ],
         params: &[
@@ -129,7 +129,7 @@ mod tests {
     }
 
     /// Breaks if the table's size is not obeyed: with four entries the greedy reduction gives
-    /// 2:1:1 (§4; 1/10 < 1/5 < 1), so the shares are 1/2, 1/4, 1/4. Standard deviations 126, 110.
+    /// 2:1:1 (1/10 < 1/5 < 1), so the shares are 1/2, 1/4, 1/4. Standard deviations 126, 110.
     #[test]
     fn a_small_table_rounds_the_weights() {
         let params = Params::defaults(ENTRY.info.params).with("entries", Value::Int(4));
