@@ -1,0 +1,316 @@
+//! The receiving side of a flow.
+
+use super::TcpConfig;
+use super::segments::SegmentSet;
+use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Time};
+
+/// What a packet did at the receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Received {
+    /// Whether `reply` is to be sent.
+    pub reply: bool,
+    /// Whether the last byte that was missing has come: true once in a flow.
+    pub complete_now: bool,
+    /// Bytes that this packet let the application have, in order.
+    pub delivered: u32,
+    /// Whether the segment had come before.
+    pub duplicate: bool,
+    /// Whether the packet is reordered: overtaken by one that was sent later (RFC 4737 §3). A
+    /// retransmission is not.
+    pub reordered: bool,
+}
+
+/// A flow's receiving side. It learns the flow's length from the last segment's FIN.
+#[derive(Debug)]
+pub struct Receiver {
+    /// RCV.NXT: the next segment expected.
+    expected: u32,
+    /// RFC 4737's `NextExp`: one past the highest segment seen.
+    next_exp: u32,
+    /// `Last.ACK.sent` (RFC 7323 §4.3).
+    last_ack: u32,
+    /// `TS.Recent` (RFC 7323 §4.3).
+    recent_stamp: u32,
+    /// One past the last segment; `u32::MAX` until it has been seen.
+    end: u32,
+    /// Payload of the last segment, once seen.
+    last_payload: u16,
+    /// RFC 3168: ECE until CWR. Precise echo: `DCTCP.CE` (RFC 8257 §3.2).
+    echo: bool,
+    /// A segment waits for its ACK.
+    ack_pending: bool,
+    deadline: Time,
+    /// Bytes given to the application.
+    delivered: u64,
+    held: SegmentSet,
+    /// Runs of held segments, the most recently reported first (RFC 2018 §4).
+    blocks: [SackBlock; 3],
+    reordered: u32,
+    duplicates: u32,
+    marks: u32,
+}
+
+impl Default for Receiver {
+    fn default() -> Receiver {
+        Receiver::new()
+    }
+}
+
+impl Receiver {
+    /// A receiver of a new flow.
+    #[must_use]
+    pub fn new() -> Receiver {
+        Receiver {
+            expected: 0,
+            next_exp: 0,
+            last_ack: 0,
+            recent_stamp: 0,
+            end: u32::MAX,
+            last_payload: 0,
+            echo: false,
+            ack_pending: false,
+            deadline: Time::MAX,
+            delivered: 0,
+            held: SegmentSet::default(),
+            blocks: [SackBlock::default(); 3],
+            reordered: 0,
+            duplicates: 0,
+            marks: 0,
+        }
+    }
+
+    /// Makes this the receiver of another flow, and keeps the heap memory.
+    pub fn reset(&mut self) {
+        let mut held = std::mem::take(&mut self.held);
+        held.clear();
+        *self = Receiver { held, ..Receiver::new() };
+    }
+
+    /// A SYN or a data packet has come. `reply` is written only if it is to be sent.
+    #[inline]
+    pub fn on_packet(
+        &mut self,
+        cfg: &TcpConfig,
+        p: &PacketMeta,
+        now: Time,
+        reply: &mut PacketMeta,
+    ) -> Received {
+        if p.flags.has(Flags::SYN) {
+            return self.on_syn(cfg, p, reply);
+        }
+        if !p.is_data() {
+            return Received::default();
+        }
+        let flushed = self.note_ecn(cfg, p, reply);
+        let mut seen = Received::default();
+        let at_once = self.take(cfg, p, &mut seen);
+        seen.reply = self.acknowledge(cfg, now, at_once, flushed, reply);
+        seen
+    }
+
+    /// RFC 9293 §3.10.7.2. There is no timer for the SYN-ACK: if it is lost, the sender's SYN comes
+    /// again.
+    fn on_syn(&mut self, cfg: &TcpConfig, p: &PacketMeta, reply: &mut PacketMeta) -> Received {
+        self.note_stamp(p);
+        self.write_ack(cfg, reply);
+        reply.flags = Flags::SYN.with(Flags::ACK);
+        Received { reply: true, ..Received::default() }
+    }
+
+    /// Marks and CWR. Returns whether `reply` now is an ACK of what came before this packet.
+    #[inline]
+    fn note_ecn(&mut self, cfg: &TcpConfig, p: &PacketMeta, reply: &mut PacketMeta) -> bool {
+        let marked = p.ecn == Ecn::Congested;
+        self.marks += u32::from(marked);
+        if !cfg.precise_echo {
+            // RFC 3168 §6.1.3: ECE from the first mark until CWR; a mark on the packet that
+            // carries CWR begins anew.
+            self.echo = marked || (self.echo && !p.flags.has(Flags::CWR));
+            return false;
+        }
+        if marked == self.echo {
+            return false;
+        }
+        // RFC 8257 §3.2: the mark changes, so an ACK that was put off leaves with the old one.
+        let flush = self.ack_pending;
+        if flush {
+            self.write_ack(cfg, reply);
+        }
+        self.echo = marked;
+        flush
+    }
+
+    /// Takes the segment. Returns whether it is to be acknowledged at once.
+    #[inline]
+    fn take(&mut self, cfg: &TcpConfig, p: &PacketMeta, seen: &mut Received) -> bool {
+        let segment = p.seq;
+        self.note_stamp(p);
+        if p.flags.has(Flags::FIN) {
+            self.end = segment + 1;
+            self.last_payload = p.payload;
+        }
+        if segment < self.next_exp {
+            seen.reordered = p.notes & PacketMeta::RETRANSMIT == 0;
+            self.reordered += u32::from(seen.reordered);
+        } else {
+            self.next_exp = segment + 1;
+        }
+        if segment != self.expected {
+            seen.duplicate = !self.hold(segment);
+            self.duplicates += u32::from(seen.duplicate);
+            return true;
+        }
+        let fills_gap = !self.held.is_empty();
+        self.expected = if fills_gap { self.join(segment) } else { segment + 1 };
+        seen.complete_now = self.expected == self.end;
+        seen.delivered = (self.expected - segment) * cfg.mss;
+        if seen.complete_now {
+            seen.delivered -= cfg.mss - u32::from(self.last_payload);
+        }
+        self.delivered += u64::from(seen.delivered);
+        // RFC 5681 §4.2: a segment that fills a gap is acknowledged at once. So is the last one:
+        // the application closes, and its FIN would carry the ACK.
+        fills_gap || seen.complete_now
+    }
+
+    /// The first segment from `segment` on that is missing, once `segment` has come.
+    fn join(&mut self, segment: u32) -> u32 {
+        let next = self.held.first_absent(segment + 1);
+        self.held.remove_below(segment, next);
+        for i in (0..3).rev() {
+            if self.blocks[i].end <= next {
+                self.blocks[i..].rotate_left(1);
+                self.blocks[2] = SackBlock::default();
+            }
+        }
+        next
+    }
+
+    /// Holds a segment that is not the one expected. Returns whether it is new.
+    fn hold(&mut self, segment: u32) -> bool {
+        if segment < self.expected {
+            return false;
+        }
+        let new = self.held.insert(self.expected, segment, segment + 1) == 1;
+        // RFC 2018 §4: the first block is the one with the segment that triggered the ACK; then
+        // those most recently reported that are not part of it.
+        let newest = self.blocks[0];
+        let start = if newest.start < segment && newest.end == segment {
+            newest.start
+        } else {
+            self.held.run_start(self.expected, segment)
+        };
+        let block = SackBlock { start, end: self.held.first_absent(segment) };
+        let old = self.blocks;
+        self.blocks = [block, SackBlock::default(), SackBlock::default()];
+        let mut place = 1;
+        for kept in old {
+            let part = kept.start >= block.start && kept.end <= block.end;
+            if place < 3 && kept.end > kept.start && !part {
+                self.blocks[place] = kept;
+                place += 1;
+            }
+        }
+        new
+    }
+
+    /// RFC 7323 §4.3 step 2: the stamp to echo is that of the last segment that does not lie
+    /// beyond what has been acknowledged: of two that share a delayed ACK, the first.
+    #[inline]
+    fn note_stamp(&mut self, p: &PacketMeta) {
+        let newer = p.stamp.wrapping_sub(self.recent_stamp) as i32 >= 0;
+        if p.seq <= self.last_ack && (newer || self.next_exp == 0) {
+            self.recent_stamp = p.stamp;
+        }
+    }
+
+    /// RFC 5681 §4.2: at once, or with every second segment, or when the timer fires. If `flushed`,
+    /// `reply` is taken, and an ACK for this packet that may not wait goes by a timer due now.
+    #[inline]
+    fn acknowledge(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        at_once: bool,
+        flushed: bool,
+        reply: &mut PacketMeta,
+    ) -> bool {
+        if let Some(delay) = cfg.delayed_ack
+            && (flushed || (!at_once && !self.ack_pending))
+        {
+            self.ack_pending = true;
+            self.deadline = if at_once { now } else { now + delay };
+            return flushed;
+        }
+        self.ack_pending = false;
+        self.deadline = Time::MAX;
+        self.write_ack(cfg, reply);
+        true
+    }
+
+    /// A pure ACK of all that has come. Not ECN-capable (RFC 3168 §6.1.4).
+    #[inline]
+    fn write_ack(&mut self, cfg: &TcpConfig, reply: &mut PacketMeta) {
+        reply.seq = self.expected;
+        reply.stamp = self.recent_stamp;
+        reply.size = cfg.header as u16;
+        reply.payload = 0;
+        reply.flags = if self.echo && cfg.ecn { Flags::ACK.with(Flags::ECE) } else { Flags::ACK };
+        reply.ecn = Ecn::NotCapable;
+        reply.notes = 0;
+        reply.sack = if cfg.sack { self.blocks } else { [SackBlock::default(); 3] };
+        self.last_ack = self.expected;
+    }
+
+    /// When [`Receiver::on_timer`] is to be called; `Time::MAX`: not at all.
+    #[inline]
+    #[must_use]
+    pub fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    /// The delayed ACK's time has come, or not: an early call does nothing. Returns whether `reply`
+    /// is to be sent.
+    pub fn on_timer(&mut self, cfg: &TcpConfig, now: Time, reply: &mut PacketMeta) -> bool {
+        if now < self.deadline {
+            return false;
+        }
+        self.acknowledge(cfg, now, true, false, reply)
+    }
+
+    /// The next segment expected.
+    #[must_use]
+    pub fn expected(&self) -> u32 {
+        self.expected
+    }
+
+    /// Whether every byte has come.
+    #[must_use]
+    pub fn complete(&self) -> bool {
+        self.expected == self.end
+    }
+
+    /// Bytes given to the application, each once and in order.
+    #[must_use]
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Reordered packets (RFC 4737 §3), retransmissions not counted.
+    #[must_use]
+    pub fn reordered(&self) -> u32 {
+        self.reordered
+    }
+
+    /// Segments that came more than once, each further time counted.
+    #[must_use]
+    pub fn duplicates(&self) -> u32 {
+        self.duplicates
+    }
+
+    /// Data packets that came with CE.
+    #[must_use]
+    pub fn marks(&self) -> u32 {
+        self.marks
+    }
+}
