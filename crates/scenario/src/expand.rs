@@ -6,6 +6,7 @@ use crate::layer::{self, Setting};
 use crate::path;
 use crate::resolve::{Resolved, resolve};
 use crate::section::{Place, tables};
+use crate::trace::Checksums;
 use crate::tree::{self, Data, Node, Origin, Table};
 use leafspine_sim::spec::Spec;
 use std::fmt;
@@ -73,13 +74,17 @@ pub struct Case {
 }
 
 impl Case {
+    /// The file's name, for messages.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
     /// The line of the file where `key` (`topology.change.0.link`) was written; if it was not, that
     /// of the nearest table above it. `None` if it came from the command line or a default.
     #[must_use]
     pub fn locate(&self, key: &str) -> Option<usize> {
-        let place = Place { file: &self.file, base: Path::new("") };
-        let parts = path::split(place, key, Origin::Override).ok()?;
-        path::locate(&self.tree, &parts)
+        path::locate(&self.tree, &path::parts(key)?)
     }
 }
 
@@ -96,7 +101,8 @@ const CASES: usize = 100_000;
 /// # Errors
 /// The first thing that is wrong. Nothing is run, nothing is written.
 pub fn expand(source: &Source<'_>) -> Result<Vec<Case>, ScenarioError> {
-    let place = Place { file: source.file, base: source.base };
+    let checksums = Checksums::default();
+    let place = Place { file: source.file, base: source.base, checksums: &checksums };
     let mut root = tree::parse(source.text, source.file)?;
     let overrides = overrides(place, &mut root, source.sets)?;
     let (name, title) = (label(place, &mut root, "name")?, label(place, &mut root, "title")?);
@@ -129,6 +135,22 @@ pub fn expand(source: &Source<'_>) -> Result<Vec<Case>, ScenarioError> {
         }
     }
     Ok(cases)
+}
+
+/// The one case of a resolved scenario.
+///
+/// # Errors
+/// As [`expand`], and if the text describes more than one case.
+pub fn single(text: &str, file: &str, base: &Path) -> Result<Case, ScenarioError> {
+    let mut cases = expand(&Source { text, file, base, sets: &[] })?;
+    match (cases.pop(), cases.len()) {
+        (Some(case), 0) => Ok(case),
+        (_, others) => {
+            let found = format!("{} cases", others + 1);
+            let checksums = Checksums::default();
+            Err(Place { file, base, checksums: &checksums }.error(None, "sweep", found, "one case"))
+        }
+    }
 }
 
 /// The overrides that are laid over each case. Those of what a file says once (variants, sweep,

@@ -27,6 +27,7 @@ mod expand;
 mod hosts;
 mod layer;
 mod path;
+mod refuse;
 mod resolve;
 mod run;
 mod schemes;
@@ -41,4 +42,5 @@ mod workload;
 
 pub use classes::Class;
 pub use error::{OVERRIDE, Problem, ScenarioError};
-pub use expand::{Case, PointValue, Source, expand};
+pub use expand::{Case, PointValue, Source, expand, single};
+pub use refuse::refusal;

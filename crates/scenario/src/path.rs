@@ -4,20 +4,28 @@ use crate::error::ScenarioError;
 use crate::section::Place;
 use crate::tree::{Data, Node, Origin, Table, quote_key};
 
+/// The most parts of a path: a mix of sizes in a mix of sizes has ten.
+const DEEPEST: usize = 32;
+
 /// The parts of a path.
 ///
 /// # Errors
-/// If it is no dotted TOML key.
+/// If it is no dotted TOML key, or deeper than any key is.
 pub(crate) fn split(
     place: Place<'_>,
     text: &str,
     origin: Origin,
 ) -> Result<Vec<String>, ScenarioError> {
-    let keys = toml_edit::Key::parse(text).map_err(|_| {
+    parts(text).ok_or_else(|| {
         let found = format!("{text:?}, which is no key");
         place.error(Some(origin), text, found, "a dotted key such as workload.0.load")
-    })?;
-    Ok(keys.iter().map(|key| key.get().to_owned()).collect())
+    })
+}
+
+/// The parts of a path, if the text is one.
+pub(crate) fn parts(text: &str) -> Option<Vec<String>> {
+    let keys = toml_edit::Key::parse(text).ok().filter(|keys| keys.len() <= DEEPEST)?;
+    Some(keys.iter().map(|key| key.get().to_owned()).collect())
 }
 
 /// A path in text.
@@ -105,11 +113,12 @@ fn put_into(next: &mut Node, parts: &[String], at: usize, node: Node) -> Refused
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::Checksums;
     use crate::tree::parse;
     use std::path::Path;
 
     fn changed(text: &str, key: &str) -> Result<String, String> {
-        let place = Place { file: "t.toml", base: Path::new("") };
+        let place = Place { file: "t.toml", base: Path::new(""), checksums: &Checksums::default() };
         let mut root = parse(text, "t.toml").map_err(|e| e.to_string())?;
         let parts = split(place, key, Origin::Override).map_err(|e| e.to_string())?;
         let node = Node { data: Data::Int(7), origin: Origin::Override };

@@ -5,6 +5,7 @@
 
 use crate::error::{OVERRIDE, Problem, ScenarioError, nearest};
 use crate::path;
+use crate::trace::Checksums;
 use crate::tree::{Data, Node, Origin, Table};
 use leafspine_schemes::units::{UnitError, parse_amount, parse_bytes, parse_rate, parse_span};
 use leafspine_schemes::{Kind, Value};
@@ -15,6 +16,8 @@ use std::path::Path;
 pub(crate) struct Place<'a> {
     pub(crate) file: &'a str,
     pub(crate) base: &'a Path,
+    /// Checksums of the traces read so far.
+    pub(crate) checksums: &'a Checksums,
 }
 
 impl Place<'_> {

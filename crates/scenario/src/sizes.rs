@@ -42,6 +42,9 @@ fn read(place: Place<'_>, path: &str, node: &Node) -> Result<(SizeSpec, String),
         Data::Array(parts) if parts.first().is_some_and(|part| part.table().is_some()) => {
             mix(place, path, parts)
         }
+        Data::Array(rows) if rows.is_empty() => {
+            Err(place.error(Some(node.origin), path, "[]", INLINE))
+        }
         Data::Array(rows) => Ok(written_table("inline", points(place, path, rows)?)),
         _ => Err(place.error(Some(node.origin), path, node.shown(), ALLOWED)),
     }

@@ -25,11 +25,11 @@ pub(crate) fn switch(
     node: Option<&Node>,
 ) -> Result<(SwitchSpec, String), ScenarioError> {
     let mut section = Section::open(place, "switch".to_owned(), node)?;
-    let keys: Vec<&str> = match section.has("shared_buffer") {
-        true => KEYS.to_vec(),
-        false => KEYS.iter().copied().filter(|key| *key != "dt_alpha").collect(),
-    };
-    section.allow(&keys, "an unknown key")?;
+    section.allow(KEYS, "an unknown key")?;
+    if section.has("dt_alpha") && !section.has("shared_buffer") {
+        let found = "dt_alpha without shared_buffer";
+        return Err(section.wrong("dt_alpha", found, "dt_alpha beside shared_buffer"));
+    }
     let (buffer, shared) = buffer(&mut section)?;
     let queues = section.count("queues", (1, QUEUES), Some("1"))?;
     let scheduler = scheduler(&mut section, queues)?;

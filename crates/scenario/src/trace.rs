@@ -6,6 +6,8 @@
 use crate::error::ScenarioError;
 use crate::section::Section;
 use crate::tree::quote;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -28,7 +30,7 @@ pub(crate) fn path(section: &mut Section<'_>) -> Result<PathBuf, ScenarioError> 
         section.wrong("path", found, "a CSV file that can be read")
     };
     let path = std::path::absolute(path).map_err(|error| readable(&error))?;
-    let sum = checksum(&path).map_err(|error| readable(&error))?;
+    let sum = section.place.checksums.of(&path).map_err(|error| readable(&error))?;
     if let Some(node) = section.node("checksum")
         && node.text() != Some(&sum)
     {
@@ -38,6 +40,21 @@ pub(crate) fn path(section: &mut Section<'_>) -> Result<PathBuf, ScenarioError> 
     section.write("path", quote(&path.display().to_string()));
     section.write("checksum", quote(&sum));
     Ok(path)
+}
+
+/// Each file is read for its checksum once, however many cases name it.
+#[derive(Debug, Default)]
+pub(crate) struct Checksums(RefCell<BTreeMap<PathBuf, String>>);
+
+impl Checksums {
+    fn of(&self, path: &Path) -> io::Result<String> {
+        if let Some(sum) = self.0.borrow().get(path) {
+            return Ok(sum.clone());
+        }
+        let sum = checksum(path)?;
+        self.0.borrow_mut().insert(path.to_owned(), sum.clone());
+        Ok(sum)
+    }
 }
 
 /// 64-bit FNV-1a over the contents: against mistakes, not against malice.

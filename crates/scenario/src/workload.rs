@@ -45,6 +45,8 @@ fn workload(
     let kind = section.word("kind", KINDS, Some("poisson"))?;
     let own: &[&str] = match kind.as_str() {
         "poisson" if section.has("load") => &["load", "load_basis", "flows"],
+        "poisson" if section.has("interarrival") => &["interarrival", "flows"],
+        "poisson" if section.has("rate") => &["rate", "flows"],
         "poisson" => &["load", "interarrival", "rate", "flows"],
         "incast" => &["fan_in", "rounds", "every", "jitter"],
         "long-flows" => &["count", "stagger"],

@@ -118,6 +118,7 @@ impl Kind {
             }
             Kind::Amount => format!("{AMOUNT_FORM}, above zero"),
             Kind::Rate => format!("{RATE_FORM}, above zero"),
+            Kind::Int(0, MOST..) => "a whole number, at least 0".to_owned(),
             Kind::Int(low, high) => {
                 "a whole number".to_owned() + &between(low, high, |v| v.to_string())
             }
@@ -159,9 +160,12 @@ impl Kind {
     }
 }
 
+/// The largest whole number of TOML: as an upper bound it is none.
+const MOST: u64 = i64::MAX as u64;
+
 /// The bounds in words; those of the type itself go without saying.
 fn between(low: u64, high: u64, show: impl Fn(u64) -> String) -> String {
-    match (low, high) {
+    match (low, if high < MOST { high } else { u64::MAX }) {
         (0, u64::MAX) => String::new(),
         (low, u64::MAX) => format!(", at least {}", show(low)),
         (0, high) => format!(", at most {}", show(high)),

@@ -6,7 +6,7 @@ use leafspine_scenario::{Case, ScenarioError, Source, expand};
 use std::path::Path;
 
 /// The smallest leaf-spine scenario that says nothing twice.
-pub const BASE: &str = r#"[topology]
+pub(crate) const BASE: &str = r#"[topology]
 kind = "leaf-spine"
 leaves = 2
 spines = 2
@@ -21,7 +21,7 @@ flows = 100
 "#;
 
 /// The cases of a text with overrides.
-pub fn cases(text: &str, sets: &[(&str, &str)]) -> Result<Vec<Case>, ScenarioError> {
+pub(crate) fn cases(text: &str, sets: &[(&str, &str)]) -> Result<Vec<Case>, ScenarioError> {
     let sets: Vec<(String, String)> =
         sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let base = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data"));
@@ -29,7 +29,7 @@ pub fn cases(text: &str, sets: &[(&str, &str)]) -> Result<Vec<Case>, ScenarioErr
 }
 
 /// The only case of [`BASE`] with more text behind it.
-pub fn one(more: &str) -> Case {
+pub(crate) fn one(more: &str) -> Case {
     let mut cases = cases(&format!("{BASE}{more}"), &[]).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(cases.len(), 1);
     cases.remove(0)

@@ -1,0 +1,93 @@
+//! What there is, as JSON.
+
+use leafspine_schemes::registry::Place;
+use leafspine_schemes::{Kind, Param, Provenance, SchemeInfo, bundle};
+use leafspine_sim::workload;
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+/// Every scheme and bundle: name, place (the scenario's table), summary, source, provenance, where
+/// the source is silent, and the parameters.
+#[pyfunction]
+pub(crate) fn schemes() -> String {
+    let scheme = |(place, info)| scheme(place, info);
+    let schemes = Place::ALL
+        .into_iter()
+        .flat_map(|place| place.schemes().into_iter().map(move |info| (place, info)));
+    let all: Vec<Value> = schemes.map(scheme).chain(bundle::ALL.iter().map(bundle)).collect();
+    Value::Array(all).to_string()
+}
+
+fn scheme(place: Place, info: &SchemeInfo) -> Value {
+    json!({
+        "name": info.name,
+        "place": place.table(),
+        "summary": info.summary,
+        "source": info.source,
+        "provenance": provenance(info.provenance),
+        "silent": info.silent,
+        "params": info.params.iter().map(param).collect::<Vec<_>>(),
+    })
+}
+
+fn provenance(provenance: Provenance) -> &'static str {
+    match provenance {
+        Provenance::Paper => "paper",
+        Provenance::Rfc => "RFC",
+        Provenance::Artefact => "artefact",
+        Provenance::Reconstructed => "reconstructed",
+        Provenance::Own => "leafspine",
+    }
+}
+
+fn param(param: &Param) -> Value {
+    json!({
+        "name": param.name,
+        "kind": kind(&param.kind),
+        "default": param.default,
+        "allowed": param.kind.allowed(),
+        "doc": param.doc,
+    })
+}
+
+fn kind(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Span(..) => "time",
+        Kind::Bytes(..) => "bytes",
+        Kind::Amount => "packets or bytes",
+        Kind::Rate => "rate",
+        Kind::Int(..) => "integer",
+        Kind::Float(..) => "number",
+        Kind::Bool => "boolean",
+        Kind::Word(_) => "word",
+    }
+}
+
+fn bundle(bundle: &bundle::Bundle) -> Value {
+    let key = |(key, value): &(&str, &str)| json!({ "key": key, "value": value });
+    json!({
+        "name": bundle.name,
+        "place": "scheme",
+        "summary": bundle.doc,
+        "keys": bundle.keys.iter().map(key).collect::<Vec<_>>(),
+    })
+}
+
+/// Every named distribution of flow sizes: name, mean, quantiles (bytes) and source.
+#[pyfunction]
+pub(crate) fn workloads() -> String {
+    let entry = |d: workload::Description| {
+        json!({
+            "name": d.name,
+            "mean": d.mean,
+            "p10": d.p10,
+            "p50": d.p50,
+            "p90": d.p90,
+            "p99": d.p99,
+            "max": d.max,
+            "source": d.source,
+        })
+    };
+    let all: Vec<Value> = workload::names().filter_map(workload::describe).map(entry).collect();
+    Value::Array(all).to_string()
+}

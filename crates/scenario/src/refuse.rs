@@ -1,0 +1,165 @@
+//! What only the graph can tell, as an error at the line that asked for it.
+
+use crate::error::{Problem, ScenarioError};
+use crate::expand::Case;
+use leafspine_schemes::ParamError;
+use leafspine_sim::topology::{ChangeProblem, TopologyError};
+use leafspine_sim::{SetupError, Simulation};
+
+/// A key, what was found there, what is allowed, and the nearest name.
+struct Refusal {
+    key: String,
+    found: String,
+    allowed: String,
+    nearest: Option<String>,
+}
+
+impl Refusal {
+    fn new(
+        key: impl Into<String>,
+        found: impl Into<String>,
+        allowed: impl Into<String>,
+    ) -> Refusal {
+        Refusal { key: key.into(), found: found.into(), allowed: allowed.into(), nearest: None }
+    }
+
+    /// From a message of the form `found X; allowed: Y`, or any other.
+    fn from_message(key: String, message: &str) -> Refusal {
+        let message = message.strip_prefix("found ").unwrap_or(message);
+        match message.split_once("allowed: ") {
+            Some((found, allowed)) => Refusal::new(key, found.trim_end_matches("; "), allowed),
+            None => Refusal::new(key, message, "a value that fits the rest of the scenario"),
+        }
+    }
+}
+
+impl Case {
+    /// Makes the simulation, only to see whether it can be made.
+    ///
+    /// # Errors
+    /// What only the graph can tell: a link, a switch or a port that is not there, a fabric that
+    /// stays split, hosts that a pattern cannot pair, parameters that do not fit a place.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        Simulation::new(&self.spec).map(drop).map_err(|error| self.refused(&error))
+    }
+
+    /// The engine's refusal of this case, with the file and the line where the key was written.
+    #[must_use]
+    pub fn refused(&self, error: &SetupError) -> ScenarioError {
+        let mut refused = refusal(error, self.file());
+        if let SetupError::Topology(TopologyError::UnknownPort { pattern, .. }) = error {
+            let at = self.spec.probes.iter().position(|probe| probe.ports == *pattern);
+            refused.key = format!("probe.{}.ports", at.unwrap_or(0));
+        }
+        if refused.file == self.file() {
+            refused.line = self.locate(&refused.key);
+        }
+        refused
+    }
+}
+
+/// The engine's refusal of a scenario called `file`, without its line; see [`Case::refused`].
+#[must_use]
+pub fn refusal(error: &SetupError, file: &str) -> ScenarioError {
+    let (mut file, mut line) = (file.to_owned(), None);
+    let Refusal { key, found, allowed, nearest } = match error {
+        SetupError::Topology(error) => topology(error),
+        SetupError::Workload(error) => {
+            if let (Some(inner), Some(at)) = (&error.file, error.line) {
+                (file, line) = (inner.display().to_string(), usize::try_from(at).ok());
+            }
+            Refusal::new(&error.key, &error.found, &error.allowed)
+        }
+        SetupError::Scheme { section, error: ParamError { key, message } } => {
+            Refusal::from_message(format!("{section}.{key}"), message)
+        }
+        SetupError::NoScheme { section, found, message } => {
+            let key = format!("{section}.scheme");
+            match message.strip_prefix("allowed: ") {
+                Some(allowed) => Refusal::new(key, format!("{found:?}"), allowed),
+                None => Refusal::new(key, format!("{found:?} ({message})"), "a scheme by name"),
+            }
+        }
+    };
+    Problem { file, line, key, found, allowed, nearest }.into()
+}
+
+fn topology(error: &TopologyError) -> Refusal {
+    use TopologyError as E;
+    match error {
+        E::ZeroCount { key } => Refusal::new(format!("topology.{key}"), "0", "1 or more"),
+        E::OddFatTree { k } => {
+            Refusal::new("topology.k", k.to_string(), "an even number, 2 or more")
+        }
+        E::TooMany { what, found, most } => {
+            Refusal::new("topology", format!("{found} {what}"), format!("at most {most}"))
+        }
+        E::ZeroRate { link } => {
+            Refusal::new(format!("topology.{link}.rate"), "0bps", "a rate above zero")
+        }
+        E::BadLoss { link, found } => {
+            Refusal::new(format!("topology.{link}.loss"), found.to_string(), LOSS)
+        }
+        E::LongDelay { key, found, most } => {
+            let allowed = format!("at most {most}");
+            Refusal::new(format!("topology.{key}"), found.to_string(), allowed)
+        }
+        E::UnknownLink { name, nearest, allowed } | E::UnknownTor { name, nearest, allowed } => {
+            unknown("topology".to_owned(), name, allowed, nearest)
+        }
+        E::UnknownPort { pattern, nearest, allowed } => {
+            unknown("probe".to_owned(), pattern, allowed, nearest)
+        }
+        E::Change { index, problem } => change(*index, problem),
+        E::Split { a, b } => Refusal::new(
+            "topology.change",
+            format!("a fabric split in two after the last change: no way from {a} to {b}"),
+            "a split that a later change heals",
+        ),
+        E::CutOff { index, link, at } => Refusal::new(
+            format!("topology.change.{index}"),
+            format!("{link} down from {at} for good, which cuts off a host"),
+            "an outage that a later change ends",
+        ),
+    }
+}
+
+const LOSS: &str = "a probability from 0 to below 1";
+
+fn unknown(key: String, name: &str, allowed: &str, nearest: &str) -> Refusal {
+    let nearest = Some(nearest.to_owned()).filter(|nearest| !nearest.is_empty());
+    Refusal { key, found: format!("{name:?}"), allowed: allowed.to_owned(), nearest }
+}
+
+fn change(index: usize, problem: &ChangeProblem) -> Refusal {
+    use ChangeProblem as P;
+    let key = |key: &str| format!("topology.change.{index}.{key}");
+    match problem {
+        P::Link(error) => match &**error {
+            TopologyError::UnknownLink { name, nearest, allowed } => {
+                unknown(key("link"), name, allowed, nearest)
+            }
+            other => Refusal::from_message(key("link"), &other.to_string()),
+        },
+        P::Nothing => {
+            Refusal::new(key("link"), "a change of nothing", "rate, delay, loss, state, flap")
+        }
+        P::ZeroRate => Refusal::new(key("rate"), "0bps", "a rate above zero"),
+        P::BadLoss(found) => Refusal::new(key("loss"), found.to_string(), LOSS),
+        P::LongDelay { found, most } => {
+            Refusal::new(key("delay"), found.to_string(), format!("at most {most}"))
+        }
+        P::StateAndFlap => Refusal::new(key("flap"), "both state and flap", "one of state, flap"),
+        P::FlapDown { down_for, every } => Refusal::new(
+            key("flap.down_for"),
+            down_for.to_string(),
+            format!("above 0 and below every = \"{every}\""),
+        ),
+        P::FlapNever => Refusal::new(key("flap.times"), "0", "1 or more"),
+        P::FlapTooOften { times, most } => Refusal::new(
+            key("flap.times"),
+            times.to_string(),
+            format!("at most {most} cycles, within 213 days"),
+        ),
+    }
+}

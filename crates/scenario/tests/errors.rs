@@ -1,0 +1,216 @@
+//! The exact text of every refusal.
+
+mod common;
+
+use common::{BASE, cases};
+
+/// What the scenario says that `BASE` becomes when `from` is replaced by `to`.
+fn said(from: &str, to: &str) -> String {
+    assert!(from.is_empty() || BASE.contains(from), "{from} is not in BASE");
+    let text = if from.is_empty() { format!("{BASE}{to}") } else { BASE.replacen(from, to, 1) };
+    match cases(&text, &[]) {
+        Ok(_) => "nothing wrong".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// One line for each change: the change and what is said about it.
+fn table(changes: &[(&str, &str)]) -> String {
+    let line = |(from, to): &(&str, &str)| format!("{}\n    {}\n", to.trim(), said(from, to));
+    changes.iter().map(line).collect()
+}
+
+/// Breaks if an unknown name is taken, or if the message does not say where, what and what instead.
+#[test]
+fn unknown_names() {
+    insta::assert_snapshot!(table(&[
+        ("leaves = 2", "leafs = 2"),
+        ("spines = 2", "spines = 2\nhosts = 3"),
+        ("\"leaf-spine\"", "\"leafspine\""),
+        ("", "[swich]\nqueues = 1"),
+        ("", "sede = 1"),
+        ("", "[load_balancer]\nscheme = \"letflo\""),
+        ("", "[load_balancer]\nscheme = \"letflow\"\ngapp = \"1ms\""),
+        ("", "[load_balancer]\ngap = \"1ms\""),
+        ("", "[transport]\nscheme = \"newreno\"\ninitial_alpha = 1"),
+        ("\"web-search\"", "\"web-serch\""),
+        ("", "[measure]\nwindows = \"all\""),
+    ]));
+}
+
+/// Breaks if a quantity with a wrong, missing or too fine unit is taken, or one out of range.
+#[test]
+fn quantities() {
+    insta::assert_snapshot!(table(&[
+        ("delay = \"5us\"", "delay = \"5usec\""),
+        ("delay = \"5us\"", "delay = 5"),
+        ("delay = \"5us\"", "delay = \"5\""),
+        ("delay = \"5us\"", "delay = \"-5us\""),
+        ("delay = \"5us\"", "delay = \"0.0001ns\""),
+        ("rate = \"10Gbps\"", "rate = \"0Gbps\""),
+        ("rate = \"10Gbps\"", "rate = \"10GB\""),
+        ("", "[aqm]\nthreshold = 65"),
+        ("", "[aqm]\nthreshold = \"0pkt\""),
+        ("", "[aqm]\nthreshold = true"),
+        ("", "[switch]\nbuffer = \"99999999999pkt\""),
+        ("", "[transport]\ng = 7.0"),
+        ("", "[transport]\nmax_cwnd = \"64\""),
+        ("", "[transport]\nmin_rto = \"2s\"\nmax_rto = \"1s\""),
+        ("", "[classes]\nshort = \"100KB..10KB\""),
+        ("", "[classes]\nshort = \"100\""),
+        ("", "[classes]\nall = \"0..1KB\""),
+        ("", "[measure]\nwindow = [\"2ms\", \"1ms\"]"),
+        ("", "[run]\nseed = -1"),
+    ]));
+}
+
+/// Breaks if a load that nothing can carry, or that nothing is a fraction of, is taken.
+#[test]
+fn loads() {
+    insta::assert_snapshot!(table(&[
+        ("load = 0.6", "load = -0.6"),
+        ("load = 0.6", "load = 0"),
+        ("load = 0.6", "load = \"60%\""),
+        ("load = 0.6", "load = nan"),
+        ("load = 0.6", "load = 0.6\nrate = \"1Gbps\""),
+        ("load = 0.6", ""),
+        ("load = 0.6", "interarrival = \"0us\""),
+        ("load = 0.6", "interarrival = \"1us\"\nload_basis = \"host\""),
+        ("flows = 100", ""),
+        ("flows = 100", "flows = 0"),
+    ]));
+    let star = "[topology]\nkind = \"star\"\nhosts = 4\nhost_link = { rate = \"1Gbps\", delay = \"1us\" }\n\
+                [[workload]]\nsizes = \"web-search\"\nflows = 1\n";
+    let said = |more: &str| cases(&format!("{star}{more}"), &[]).map(|_| ()).unwrap_err();
+    insta::assert_snapshot!(said("load = 0.5"), @r#"f.toml:8: workload.0.load: found a load of the fabric on a star, which has none; allowed: load_basis = "host", an interarrival or a rate"#);
+    insta::assert_snapshot!(said("load = 0.5\nload_basis = \"host\"\npattern = \"inter-leaf\""), @r#"f.toml:10: workload.0.pattern: found "inter-leaf" where all hosts are under one switch; allowed: "any", "intra-leaf""#);
+}
+
+/// Breaks if things that contradict each other are taken.
+#[test]
+fn contradictions() {
+    insta::assert_snapshot!(table(&[
+        ("", "[switch]\nqueues = 2\nscheduler = \"wrr\"\nweights = [4, 2, 1]"),
+        ("", "[switch]\nqueues = 3\nscheduler = \"wrr\"\nweights = [4, 0, 1]"),
+        ("", "[switch]\nqueues = 2"),
+        ("", "[switch]\nbuffer = \"9KB\"\nshared_buffer = \"9MB\""),
+        ("", "[switch]\ndt_alpha = 2.0"),
+        ("", "[[topology.change]]\nlink = \"leaf0-spine0\""),
+        ("", "[[topology.change]]\nrate = \"1Gbps\""),
+        (
+            "",
+            "[[topology.change]]\nlink = \"l\"\nflap = { every = \"1ms\", down_for = \"1ms\", times = 2 }"
+        ),
+        ("", "[[probe]]\nkind = \"queue\"\nports = \"leaf0-*\""),
+        ("", "[[probe]]\nkind = \"packets\"\nports = \"leaf0-*\"\nevery = \"1us\""),
+        ("", "[[probe]]\nkind = \"window\"\nname = \"flows\"\nevery = \"1us\""),
+        ("leaves = 2", "leaves = 0"),
+        ("leaves = 2", ""),
+        ("hosts_per_leaf = 4", "hosts_per_leaf = 40000"),
+        ("hosts_per_leaf = 4", "hosts_per_leaf = 2.5"),
+        (
+            "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4",
+            "kind = \"fat-tree\"\nk = 5"
+        ),
+        ("host_link = { rate = \"10Gbps\", delay = \"5us\" }\n", ""),
+        ("host_link = { rate = \"10Gbps\", delay = \"5us\" }", "host_link = \"10Gbps\""),
+        ("", "senders = \"leaf2\""),
+        ("", "senders = \"spine0\""),
+        ("", "senders = [7, 8]"),
+        ("", "senders = 9"),
+        ("", "senders = \"the rest\"\nreceivers = \"the rest\""),
+    ]));
+}
+
+/// Breaks if sizes that are no distribution are taken, or their place is not named.
+#[test]
+fn sizes() {
+    let sizes = |to: &str| format!("{to}\n    {}\n", said("\"web-search\"", to).replace('\\', "/"));
+    let all: String = [
+        "[[1000, 0.5], [500, 1.0]]",
+        "[[1000, 0.5]]",
+        "[]",
+        "[[1000, 0.5, 3]]",
+        "[{ weight = 0, sizes = \"web-search\" }]",
+        "[{ weight = 1, sizes = \"hadop\" }]",
+        "{ kind = \"pareto\", mean = \"10KB\", shape = 1.0 }",
+        "{ kind = \"pareto\", mean = \"10KB\" }",
+        "{ kind = \"uniform\", low = \"9KB\", high = \"1KB\" }",
+        "{ kind = \"fixed\", size = \"9KB\" }",
+        "\"missing.csv\"",
+        "\"falling.csv\"",
+        "7",
+    ]
+    .into_iter()
+    .map(sizes)
+    .collect();
+    insta::assert_snapshot!(all);
+}
+
+/// Breaks if a file that is no TOML is reported without its line, or wrong types pass.
+#[test]
+fn toml() {
+    insta::assert_snapshot!(table(&[
+        ("leaves = 2", "leaves = "),
+        ("leaves = 2", "leaves = 2\nleaves = 3"),
+        ("\"leaf-spine\"", "leaf-spine"),
+        ("leaves = 2", "leaves = \"2\""),
+        ("leaves = 2", "leaves = 1979-05-27"),
+        ("", "[workload.x]"),
+        ("[[workload]]", "[workload]"),
+        ("[[workload]]\nsizes = \"web-search\"\nload = 0.6\nflows = 100", "workload = []"),
+        ("[topology]", "version = 1\n[topology]"),
+        ("[topology]", "title = 1\n[topology]"),
+        ("[topology]", "switch = 3\n[topology]"),
+    ]));
+}
+
+/// Breaks if variants or sweeps that make no sense are taken.
+#[test]
+fn variants_and_sweeps() {
+    insta::assert_snapshot!(table(&[
+        ("", "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"a\""),
+        ("", "[[variant]]\nset = {}"),
+        ("", "[[variant]]\nname = \"a\"\nsets = {}"),
+        ("", "[[variant]]\nname = \"a\"\nset = { \"load_balancer.scheem\" = \"ecmp\" }"),
+        ("", "[[variant]]\nname = \"a\"\nset = { scheme = \"prest\" }"),
+        ("", "[[variant]]\nname = \"a\"\nset = { \"sweep.run.seed\" = [1] }"),
+        ("", "[sweep]\n\"workload.0.laod\" = [0.2]"),
+        ("", "[sweep]\n\"workload.1.load\" = [0.2]"),
+        ("", "[sweep]\n\"aqms.threshold\" = [\"1pkt\"]"),
+        ("", "[sweep]\n\"run.seed\" = []"),
+        ("", "[sweep]\n\"run.seed\" = 3"),
+        ("", "[sweep]\n\"run seed\" = [3]"),
+        ("[topology]", "scheme = \"dctpc\"\n[topology]"),
+    ]));
+}
+
+/// Breaks if an override is blamed on the file.
+#[test]
+fn overrides() {
+    let said = |key: &str, value: &str| {
+        let error = cases(BASE, &[(key, value)]).map(|_| ()).unwrap_err();
+        format!("--set {key}={value}\n    {error}\n")
+    };
+    let all = [
+        said("aqm.treshold", "40pkt"),
+        said("aqm.threshold", "40"),
+        said("workload.3.load", "0.4"),
+        said("workload.0.load", "-1"),
+        said("run.seed.x", "1"),
+        said("load_balancer", "ecmp"),
+        said("no key", "1"),
+    ];
+    insta::assert_snapshot!(all.concat());
+}
+
+/// Breaks if the parts of an error are not those of its message.
+#[test]
+fn parts() {
+    let text = BASE.replace("leaves", "leafs");
+    let error = cases(&text, &[]).map(|_| ()).unwrap_err();
+    assert_eq!(error.file, "f.toml");
+    assert_eq!(error.line, Some(3));
+    assert_eq!(error.key, "topology.leafs");
+    assert_eq!(error.nearest.as_deref(), Some("leaves"));
+}

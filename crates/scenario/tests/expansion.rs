@@ -1,0 +1,177 @@
+//! Variants, sweeps, bundles and overrides: what replaces what.
+
+mod common;
+
+use common::{BASE, cases};
+use leafspine_scenario::Case;
+
+fn all(more: &str, sets: &[(&str, &str)]) -> Vec<Case> {
+    cases(&format!("{BASE}{more}"), sets).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn params(case: &Case) -> Vec<&str> {
+    case.spec.balancer.params.0.keys().map(String::as_str).collect()
+}
+
+/// The value of a key in the resolved text: `aqm.threshold`.
+fn get(case: &Case, key: &str) -> String {
+    let (section, key) = key.split_once('.').unwrap();
+    let body = case.toml.split(&format!("[{section}]")).nth(1).unwrap();
+    let line = body.lines().find(|line| line.starts_with(&format!("{key} = "))).unwrap();
+    line.split_once(" = ").unwrap().1.to_owned()
+}
+
+/// Breaks if points are missing, twice, or in another order than the file's keys say.
+#[test]
+fn a_sweep_is_a_product_with_the_last_key_fastest() {
+    let cases = all(
+        "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n\
+         [sweep]\n\"workload.0.load\" = [0.2, 0.4]\nrun.seed = [1, 2, 3]\n",
+        &[],
+    );
+    let points: Vec<String> = cases
+        .iter()
+        .map(|case| {
+            let point: Vec<String> =
+                case.point.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            format!("{} {} {}", case.variant, point.join(" "), case.seed)
+        })
+        .collect();
+    insta::assert_snapshot!(points.join("\n"), @r"
+    a workload.0.load=0.2 run.seed=1 1
+    a workload.0.load=0.2 run.seed=2 2
+    a workload.0.load=0.2 run.seed=3 3
+    a workload.0.load=0.4 run.seed=1 1
+    a workload.0.load=0.4 run.seed=2 2
+    a workload.0.load=0.4 run.seed=3 3
+    b workload.0.load=0.2 run.seed=1 1
+    b workload.0.load=0.2 run.seed=2 2
+    b workload.0.load=0.2 run.seed=3 3
+    b workload.0.load=0.4 run.seed=1 1
+    b workload.0.load=0.4 run.seed=2 2
+    b workload.0.load=0.4 run.seed=3 3
+    ");
+}
+
+/// Breaks if a scheme keeps the parameters of the one it replaces, or loses those it is given.
+#[test]
+fn another_scheme_drops_the_parameters_of_the_one_before() {
+    let cases = all(
+        "[load_balancer]\nscheme = \"letflow\"\ngap = \"1ms\"\n\
+         [transport]\ng = 0.25\nmss = 1000\n\
+         [[variant]]\nname = \"as in the file\"\n\
+         [[variant]]\nname = \"the same scheme\"\nset = { \"load_balancer.scheme\" = \"letflow\" }\n\
+         [[variant]]\nname = \"another\"\nset = { \"load_balancer.scheme\" = \"ecmp\", \"transport.scheme\" = \"newreno\" }\n\
+         [[variant]]\nname = \"dotted\"\nset = { load_balancer.scheme = \"ecmp\" }\n\
+         [[variant]]\nname = \"named default\"\nset = { transport.scheme = \"dctcp\" }\n",
+        &[],
+    );
+    assert_eq!(get(&cases[0], "load_balancer.gap"), "\"1ms\"");
+    assert_eq!(get(&cases[1], "load_balancer.gap"), "\"1ms\"");
+    assert!(params(&cases[2]).is_empty());
+    assert_eq!(get(&cases[2], "transport.mss"), "1000", "mss is no parameter of the scheme");
+    assert!(params(&cases[3]).is_empty());
+    assert_eq!(get(&cases[4], "transport.g"), "0.25", "dctcp is the default");
+}
+
+/// Breaks if a sweep over schemes fails for parameters, or an override does not reach every case.
+#[test]
+fn schemes_can_be_swept() {
+    let cases = all(
+        "[load_balancer]\nscheme = \"letflow\"\ngap = \"1ms\"\n\
+         [sweep]\n\"load_balancer.scheme\" = [\"ecmp\", \"letflow\"]\n",
+        &[("run.seed", "9")],
+    );
+    assert_eq!(cases[0].spec.balancer.name, "ecmp");
+    assert_eq!(get(&cases[1], "load_balancer.gap"), "\"1ms\"");
+    assert!(cases.iter().all(|case| case.seed == 9));
+}
+
+/// Breaks if the file's keys do not win over its own bundle, or a variant's bundle not over them.
+#[test]
+fn bundles_yield_to_keys_written_in_the_same_place() {
+    let of = |text: &str| cases(text, &[]).unwrap_or_else(|e| panic!("{e}")).remove(0);
+    let names = |case: &Case| {
+        let edge = case.spec.edge.as_ref().map_or("none", |edge| edge.name.as_str());
+        format!("{} {edge}", case.spec.balancer.name)
+    };
+    let file = format!("scheme = \"presto\"\n{BASE}");
+    assert_eq!(names(&of(&file)), "presto presto");
+    let explicit = format!("{file}[load_balancer]\nscheme = \"letflow\"\ngap = \"1ms\"\n");
+    assert_eq!(names(&of(&explicit)), "letflow presto");
+    let variant = "[[variant]]\nname = \"p\"\nset = { scheme = \"presto\" }\n";
+    assert_eq!(
+        names(&of(&format!("{BASE}[load_balancer]\nscheme = \"letflow\"\n{variant}"))),
+        "presto presto"
+    );
+    let both = "[[variant]]\nname = \"p\"\nset = { \"load_balancer.scheme\" = \"rps\", scheme = \"presto\" }\n";
+    assert_eq!(names(&of(&format!("{BASE}{both}"))), "rps presto");
+    let edge = format!("{file}[host_edge]\nscheme = \"none\"\n");
+    assert_eq!(names(&of(&edge)), "presto none");
+    assert!(
+        !of(&file).toml.contains("\nscheme = \"presto\"\n\n[topology]"),
+        "a bundle is written as its keys"
+    );
+}
+
+/// Breaks if one of two alternatives stays behind when a later place sets the other.
+#[test]
+fn alternatives_replace_each_other() {
+    let cases = all(
+        "[switch]\nbuffer = \"100pkt\"\n\
+         [[variant]]\nname = \"shared\"\nset = { switch.shared_buffer = \"9MB\" }\n\
+         [[variant]]\nname = \"rate\"\nset = { workload.0.rate = \"1Gbps\" }\n",
+        &[],
+    );
+    assert!(cases[0].spec.switch.shared.is_some());
+    assert_eq!(get(&cases[1], "switch.buffer"), "\"100pkt\"");
+    assert!(cases[1].toml.contains("rate = \"1Gbps\"\nflows"));
+}
+
+/// Breaks if sizes of one law keep the keys of another.
+#[test]
+fn sizes_are_replaced_whole() {
+    let text = BASE.replace("\"web-search\"", "{ kind = \"fixed\", bytes = \"1KB\" }");
+    let uniform = "{ kind = \"uniform\", low = \"1KB\", high = \"2KB\" }";
+    let cases = cases(&text, &[("workload.0.sizes", uniform)]).unwrap();
+    assert!(cases[0].toml.contains(uniform));
+}
+
+/// Breaks if an override does not win, or if it leaves a sweep of equal points.
+#[test]
+fn overrides_win_over_everything() {
+    let file = "[[variant]]\nname = \"a\"\nset = { aqm.threshold = \"10pkt\" }\n\
+                [sweep]\n\"run.seed\" = [1, 2, 3]\n\"workload.0.load\" = [0.2, 0.4]\n";
+    let cases = all(file, &[("run.seed", "8"), ("aqm.threshold", "40pkt")]);
+    assert_eq!(cases.len(), 2);
+    assert!(cases.iter().all(|case| case.seed == 8 && case.point.len() == 1));
+    assert_eq!(get(&cases[0], "aqm.threshold"), "\"40pkt\"");
+    let swept = all(file, &[("sweep.run.seed", "[4, 5]"), ("variant.0.name", "b")]);
+    assert_eq!(swept.len(), 4);
+    assert_eq!((swept[0].variant.as_str(), swept[0].seed), ("b", 4));
+    let other = all("", &[("variant", "[{ name = \"x\", set = { scheme = \"tcp\" } }]")]);
+    assert_eq!(other[0].spec.transport.scheme.name, "newreno");
+}
+
+/// Breaks if the same sweep point of two variants differs in more than the variant.
+#[test]
+fn variants_differ_in_what_they_set_only() {
+    let cases = all(
+        "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\nset = { aqm.threshold = \"9pkt\" }\n",
+        &[],
+    );
+    let differ: Vec<_> =
+        cases[0].toml.lines().zip(cases[1].toml.lines()).filter(|(a, b)| a != b).collect();
+    assert_eq!(differ, [("threshold = \"65pkt\"", "threshold = \"9pkt\"")]);
+}
+
+/// Breaks if a key is located on another line than it was written on.
+#[test]
+fn keys_are_located() {
+    let case = &all("[aqm]\nthreshold = \"9pkt\"\n", &[("run.seed", "3")])[0];
+    assert_eq!(case.locate("aqm.threshold"), Some(14));
+    assert_eq!(case.locate("workload.0.load"), Some(11));
+    assert_eq!(case.locate("workload.0.pattern"), Some(9), "not written: the table's line");
+    assert_eq!(case.locate("run.seed"), None, "from the command line");
+    assert_eq!(case.locate("switch.buffer"), None, "a default");
+}
