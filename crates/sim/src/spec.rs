@@ -319,7 +319,8 @@ pub enum Arrivals {
 /// What a load is a fraction of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoadBasis {
-    /// The capacity of all leaves towards the spines.
+    /// The capacity that the leaves with senders have towards the spines; the traffic that counts is
+    /// that between leaves.
     Fabric,
     /// The capacity of the senders' host links.
     Host,
@@ -332,7 +333,7 @@ pub enum SizeSpec {
     Fixed(Bytes),
     /// Uniform between the two, inclusive.
     Uniform(Bytes, Bytes),
-    /// Pareto with this mean and shape (> 1), cut at `max` if given.
+    /// Pareto with this mean and shape (> 1), given that it is at most `max` if there is one.
     Pareto {
         /// Mean before the cut.
         mean: Bytes,

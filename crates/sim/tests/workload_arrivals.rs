@@ -11,16 +11,16 @@ use workload_common::*;
 
 const N: u64 = 200_000;
 
-/// Mean square over squared mean of a size law: 1 + its squared coefficient of variation.
+/// Mean square over squared mean of the sizes: 1 + their squared coefficient of variation.
 fn spread(sizes: &[Flow]) -> f64 {
     let n = sizes.len() as f64;
     let mean = sizes.iter().map(|flow| flow.bytes as f64).sum::<f64>() / n;
     sizes.iter().map(|flow| (flow.bytes as f64).powi(2)).sum::<f64>() / n / (mean * mean)
 }
 
-/// Checks that bits offered by the flows that `counts` per second of arrivals are `expected`, within
-/// 3.29 standard errors: a sum of n sizes over n exponential times has the relative variance
-/// `spread / n`, to which n sizes with a fixed time add 1 - 1 = nothing.
+/// Checks that the flows that `counts` offer `expected` bits per second within 3.29 standard errors.
+/// A sum of n sizes over a sum of n exponential times has a relative variance of
+/// `(spread - 1) / n` from the sizes and `1 / n` from the times.
 fn assert_offered(flows: &[Flow], counts: impl Fn(&Flow) -> bool, expected: f64, what: &str) {
     let span = flows.last().expect("flows").start.as_secs_f64();
     let counted: Vec<Flow> = flows.iter().copied().filter(|flow| counts(flow)).collect();

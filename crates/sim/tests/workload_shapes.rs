@@ -63,6 +63,10 @@ fn incast_jitter_is_uniform_and_rounds_may_overlap() {
     let off = |(i, late): (usize, &u64)| (*late as f64 / jitter as f64 - i as f64 / n).abs();
     let d = late.iter().enumerate().map(off).fold(0.0, f64::max) * n.sqrt();
     assert!(d < 1.95, "Kolmogorov-Smirnov {d}");
+    // The bound itself can be drawn: one picosecond of jitter is a coin.
+    let coin = WorkloadSpec { kind: incast(None, 1, every, 1), ..spec.clone() };
+    let late: u64 = starts(&flows(&[coin], &star(101), 1)).iter().sum();
+    assert!((30..=70).contains(&late), "{late} heads of 100");
     // Without jitter the very same senders take part.
     let plain = WorkloadSpec { kind: incast(None, 1, every, 0), ..spec };
     assert_eq!(starts(&flows(&[plain], &star(101), 1)), [0; 100]);
