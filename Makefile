@@ -25,7 +25,7 @@ DEMO_SCENARIO := examples/demo.toml
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.csv' 2>/dev/null)
 
-.PHONY: help demo test bench lint format docs clean check build
+.PHONY: help demo test bench bench-smoke lint format docs clean check build
 
 help:
 	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
@@ -80,9 +80,20 @@ test: build $(VENV)/.made-dev
 
 bench: build
 	@$(BIN)/leafspine bench
-	@cargo bench --locked --workspace
+	@$(call each_bench,)
 
-lint: build $(VENV)/.made-dev
+# Do the benches still run? Not optimised, once each.
+bench-smoke: build
+	@$(BIN)/leafspine bench --smoke
+	@$(call each_bench,--profile test -- --test)
+
+# Names every bench target, so that Cargo does not build the libraries' tests once more.
+each_bench = cargo metadata --locked --no-deps --format-version 1 | $(BIN)/python -c \
+	'import json, sys; [print(p["name"], t["name"]) for p in json.load(sys.stdin)["packages"] \
+	for t in p["targets"] if t["kind"] == ["bench"]]' | while read -r package bench; do \
+	cargo bench --locked --package "$$package" --bench "$$bench" $(1) </dev/null; done
+
+lint: check $(VENV)/.made-dev
 	@cargo fmt --all --check
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
 	@RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet

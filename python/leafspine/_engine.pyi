@@ -18,6 +18,8 @@ class _Case(TypedDict):
     seed: int
     toml: str
     classes: list[_Class]
+    name: str
+    title: str
 
 class ScenarioError(ValueError):
     """Bad input; ``str()`` is the one-line message."""

@@ -81,8 +81,10 @@ def compare(
     :func:`run` does.
     """
     over = {LOAD: tuple(load)} if load else {}
-    source = scenario.with_comparison(scenario.read(scenario_), lb=lb, over=over, seeds=seeds)
-    return _compare(source, settings, jobs, out, csv, progress_bar, command)
+    source = scenario.read(scenario_)
+    pairs = scenario.to_settings(settings)
+    pairs = scenario.comparing(source, pairs, lb=lb, over=over, seeds=seeds)
+    return _compare(source, pairs, jobs, out, csv, progress_bar, command)
 
 
 def sweep(
@@ -102,26 +104,27 @@ def sweep(
     ``leafspine.sweep("fabric.toml", {"aqm.threshold": ["20pkt", "65pkt"]}, seeds=5)``. The file's
     own variants are kept. The rest is as for :func:`compare`.
     """
-    source = scenario.with_comparison(scenario.read(scenario_), over=over, seeds=seeds)
-    return _compare(source, settings, jobs, out, csv, progress_bar, "")
+    source = scenario.read(scenario_)
+    pairs = scenario.to_settings(settings)
+    pairs = scenario.comparing(source, pairs, over=over, seeds=seeds)
+    return _compare(source, pairs, jobs, out, csv, progress_bar, "")
 
 
 def _compare(
     source: Source,
-    settings: Mapping[str, object],
+    settings: Sequence[tuple[str, str]],
     jobs: int | None,
     out: str | Path | None,
     csv: bool,
     progress_bar: bool,
     command: str,
 ) -> Comparison:
-    pairs = scenario.to_settings(settings)
-    cases = scenario.expand(source, pairs)
+    cases = scenario.expand(source, settings)
     keep = _Temporary() if out is None else None
     directory = Path(str(out)) if keep is None else keep.path
     return comparing.compare(
         source,
-        pairs,
+        settings,
         directory,
         cases=cases,
         jobs=jobs,

@@ -10,9 +10,11 @@ from rich.text import Text
 
 from leafspine.errors import InputError
 
-Entry = Mapping[str, Any]
+Entry = dict[str, Any]
 
 # Fields that a list has columns for; a page shows all.
+PAGE = ("summary", "source", "provenance", "silent", "keys", "params")
+PARAMETER = ("name", "default", "allowed", "doc", "key", "value")
 LISTED = ("name", "place", "provenance", "mean", "p10", "p50", "p90", "p99", "max", "summary")
 
 
@@ -61,29 +63,37 @@ def show_entries(what: str, entries: Iterable[Entry], console: Console) -> None:
     for entry in entries:
         title = f"{entry['name']} ({entry['place']})" if "place" in entry else entry["name"]
         console.print(Text(str(title), style="bold"))
-        for name, value in entry.items():
+        for name in _ordered(entry, PAGE):
             if name not in ("name", "place"):
-                _show_field(name, value, console)
+                _show_field(name, entry[name], console)
         console.print()
+
+
+def _ordered(entry: Mapping[str, Any], first: Sequence[str]) -> list[str]:
+    """An entry's fields: those that are named in their order, then the others."""
+    return sorted(entry, key=lambda name: first.index(name) if name in first else len(first))
 
 
 def _show_field(name: str, value: Any, console: Console) -> None:
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
         console.print(f"\n{name}:")
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for column in value[0]:
+        columns = _ordered(value[0], PARAMETER)
+        for column in columns:
             table.add_column(column)
         for row in value:
-            table.add_row(*(Text("" if v is None else str(v)) for v in row.values()))
+            cells = (row.get(column) for column in columns)
+            table.add_row(*(Text("" if cell is None else str(cell)) for cell in cells))
         _widen(console, table)
         console.print(table)
     elif isinstance(value, list):
         if value:
             console.print(f"{name}:")
         for item in value:
-            console.print(Text(f"  - {item}"))
+            console.print(Text(f"  - {item}"), soft_wrap=not console.is_terminal)
     else:
-        console.print(Text(f"{name}: ") + _cell(name, value))
+        text = Text(f"{name}: ") + _cell(name, value)
+        console.print(text, soft_wrap=not console.is_terminal)
 
 
 def _widen(console: Console, table: Table) -> None:

@@ -102,7 +102,7 @@ def run(
     """Simulate one scenario and write what was measured."""
     chosen = dict(scenario.parse_setting(text) for text in settings)
     if seed is not None:
-        chosen[scenario.SEED] = str(seed)
+        chosen[engine.SEED] = str(seed)
     if out is None:
         source = scenario.read(Path(scenario_file))
         case = scenario.single(source, scenario.to_settings(chosen))

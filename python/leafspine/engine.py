@@ -11,6 +11,8 @@ from typing import Any
 from leafspine import _engine as native
 from leafspine.errors import ScenarioError
 
+SEED = "run.seed"
+
 Point = tuple[tuple[str, Any], ...]
 
 POLL_SECONDS = 0.1
@@ -57,6 +59,7 @@ class Case:
     toml: str
     classes: tuple[FlowClass, ...]
     base_dir: str
+    title: str = ""
 
     @property
     def text(self) -> str:
@@ -95,11 +98,12 @@ def expand(
     return [
         Case(
             variant=case["variant"],
-            point=tuple(case["point"].items()),
+            point=tuple((key, v) for key, v in case["point"].items() if key != SEED),
             seed=case["seed"],
             toml=case["toml"],
             classes=tuple(_flow_class(entry) for entry in case["classes"]),
             base_dir=base_dir,
+            title=case["title"],
         )
         for case in found
     ]

@@ -44,7 +44,7 @@ def render(comparison: Comparison, figures: Sequence[Saved]) -> str:
 
 
 def _title(comparison: Comparison) -> str:
-    return comparison.source.stem.replace("-", " ").replace("_", " ")
+    return comparison.cases[0].title or comparison.source.stem.replace("-", " ")
 
 
 def _lead(comparison: Comparison) -> str:

@@ -3,18 +3,17 @@
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from leafspine import engine
-from leafspine.engine import Case
-from leafspine.errors import InputError, ScenarioError
+from leafspine.engine import SEED, Case
+from leafspine.errors import InputError
 
 Scenario = str | Path | Mapping[str, Any]
 
 LOAD = "workload.0.load"
-SEED = "run.seed"
 
 
 @dataclass(frozen=True)
@@ -86,73 +85,51 @@ def single(source: Source, settings: Sequence[tuple[str, str]] = ()) -> Case:
     return cases[0]
 
 
-def with_comparison(
+def comparing(
     source: Source,
+    settings: Sequence[tuple[str, str]],
     *,
     lb: Sequence[str] = (),
     over: Mapping[str, Sequence[Any]] | None = None,
     seeds: int | None = None,
-) -> Source:
-    """A source whose variants and sweep are replaced by what was asked for.
+) -> list[tuple[str, str]]:
+    """Settings that make a comparison of a scenario.
 
-    ``lb``: load balancers, which replace the file's variants. ``over``: values by key, each of
-    which replaces the file's sweep over that key. ``seeds``: so many, counted from ``run.seed``.
+    ``lb``: load balancers or bundles, which replace the file's variants. ``over``: values by key,
+    each of which replaces the file's sweep over that key. ``seeds``: so many, counted from
+    ``run.seed``.
     """
     if seeds is not None and seeds < 1:
         raise InputError(f"--seeds {seeds}: at least 1 is needed")
-    if not lb and not over and seeds is None:
-        return source
-    try:
-        parsed = tomllib.loads(source.text)
-    except tomllib.TOMLDecodeError:
-        return source  # expanding it gives the better message
-    sweep = dict(parsed.get("sweep", {}))
+    chosen = list(settings)
+    if lb:
+        variants = [{"name": name, "set": {_balancing(name): name}} for name in lb]
+        chosen.append(("variant", to_value(variants)))
     for key, values in (over or {}).items():
         if not values:
             raise InputError(f"{key}: no values to sweep over")
-        sweep[key] = list(values)
+        chosen.append((f"sweep.{key}", to_value(list(values))))
     if seeds is not None:
-        first = _base_seed(parsed)
-        sweep[SEED] = list(range(first, first + seeds))
-    text = _without(source, parsed, {"sweep"} | ({"variant"} if lb else set()))
-    added = ["", "[sweep]", *(f"{_key(name)} = {to_value(value)}" for name, value in sweep.items())]
-    for name in lb:
-        added += ["[[variant]]", f"name = {to_value(name)}"]
-        added += [f"set = {{ {_key('load_balancer.scheme')} = {to_value(name)} }}"]
-    return replace(source, text=text.rstrip("\n") + "\n" + "\n".join(added) + "\n")
+        first = _first_seed(source, chosen)
+        chosen = [setting for setting in chosen if setting[0] != SEED]
+        chosen.append((f"sweep.{SEED}", to_value(range(first, first + seeds))))
+    return chosen
 
 
-def _base_seed(parsed: Mapping[str, Any]) -> int:
-    seed = parsed.get("run", {}).get("seed", 1)
-    return seed if isinstance(seed, int) else 1
+def _balancing(name: str) -> str:
+    """The key that a balancer's name belongs to: a system of several parts is a bundle."""
+    places = {entry["place"] for entry in engine.schemes() if entry["name"] == name}
+    return "scheme" if "scheme" in places else "load_balancer.scheme"
 
 
-HEADER = re.compile(r"\s*\[{1,2}\s*(?P<name>[A-Za-z0-9_-]+)\s*[\].]")
-
-
-def _without(source: Source, parsed: Mapping[str, Any], names: set[str]) -> str:
-    """The text with some tables blanked, so that the other lines keep their numbers."""
-    kept: list[str] = []
-    blank = False
-    for line in source.text.splitlines():
-        header = HEADER.match(line)
-        if header:
-            blank = header["name"] in names
-        kept.append("" if blank else line)
-    text = "\n".join(kept) + "\n"
-    expected = {key: value for key, value in parsed.items() if key not in names}
+def _first_seed(source: Source, settings: Sequence[tuple[str, str]]) -> int:
+    """The seed of the settings or of the file; 1 where the engine will say what is wrong."""
     try:
-        unchanged = tomllib.loads(text) == expected
-    except tomllib.TOMLDecodeError:
-        unchanged = False
-    if not unchanged:
-        wanted = " and ".join("[[variant]]" if name == "variant" else "[sweep]" for name in names)
-        raise ScenarioError(
-            f"{source.name}: options cannot replace its {wanted}: write them as tables of their "
-            "own, with a line for each header and key",
-            file=source.name,
-        )
-    return text
+        found = tomllib.loads(source.text).get("run", {}).get("seed", 1)
+        found = dict(settings).get(SEED, found)
+        return int(found)
+    except (tomllib.TOMLDecodeError, TypeError, ValueError, AttributeError):
+        return 1
 
 
 def to_toml(mapping: Mapping[str, Any]) -> str:

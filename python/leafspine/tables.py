@@ -73,11 +73,12 @@ def of_result(result: Result) -> list[Table]:
     flows = Table("Flows", note, tuple(heads), tuple(rows), (True,) * len(rows), 1)
     network = result.summary["network"]
     pairs = tuple(
-        (metric.label, _number(network[metric.name], 1.0), metric.unit, metric.meaning)
+        (metric.label, metric.meaning, metric.unit, _number(network[metric.name], 1.0))
         for metric in NETWORK_METRICS
     )
-    titles = ("network", "value", "unit", "meaning")
-    return [flows, Table("Network", "over the window", titles, pairs, (False,) * len(pairs), 1)]
+    titles = ("metric", "meaning", "unit", "value")
+    note = "ports are measured over the scenario's window, the rest over the whole run"
+    return [flows, Table("Network", note, titles, pairs, (False,) * len(pairs), 3)]
 
 
 def _number(value: float | None, scale: float) -> str:
@@ -224,7 +225,7 @@ def in_words(value: Estimate | None, scale: float = 1.0) -> str:
     if value.half is None:
         return _digits(mean, 4)
     half = value.half * scale
-    if half == 0:
+    if half <= 1e-12 * abs(mean):  # rounding alone
         return f"{_digits(mean, 4)} ± 0"
     # Never past the sixth digit of the mean: below it there is only rounding.
     finest = 5 - math.floor(math.log10(abs(mean))) if mean else 6

@@ -87,20 +87,25 @@ def expand(
                 line=number,
                 key=name,
             )
+    title = parsed.pop("title", "")
+    own = [(key, value) for key, value in sets if key.split(".")[0] not in ("sweep", "variant")]
+    for key, value in sets:
+        if key == "variant":
+            parsed["variant"] = _value(value)
+        elif key.startswith("sweep."):
+            parsed.setdefault("sweep", {})[key.removeprefix("sweep.")] = _value(value)
     variants = parsed.pop("variant", [{"name": "", "set": {}}])
-    sweep = parsed.pop("sweep", {})
+    sweep = {key: v for key, v in parsed.pop("sweep", {}).items() if key not in dict(own)}
     classes = [_class(name, rule) for name, rule in parsed.get("classes", {}).items()]
     found = []
     for variant in variants:
         for values in itertools.product(*sweep.values()):
             tree = json.loads(json.dumps(parsed))
             point = dict(zip(sweep, values, strict=True))
-            for key, value in [*((k, _value(v)) for k, v in sets), *variant["set"].items()]:
-                _set(tree, key, value)
-            for key, value in point.items():
+            chosen = [*variant["set"].items(), *point.items()]
+            for key, value in [*chosen, *((key, _value(text)) for key, text in own)]:
                 _set(tree, key, value)
             seed = tree.setdefault("run", {}).setdefault("seed", 1)
-            point.pop("run.seed", None)
             found.append(
                 {
                     "variant": variant["name"],
@@ -108,6 +113,8 @@ def expand(
                     "seed": seed,
                     "toml": _dump(tree),
                     "classes": classes,
+                    "name": "",
+                    "title": title,
                 }
             )
     return found

@@ -2,13 +2,14 @@
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import leafspine
-from conftest import SCENARIO, VARIANTS
+from conftest import SCENARIO
 from leafspine import scenario as scenarios
 
 text = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -61,12 +62,14 @@ def test_several_cases_name_compare(many: Path) -> None:
         leafspine.run(many)
 
 
+def cases_of(path: Path, settings: object = (), **options: Any) -> list[leafspine.Case]:
+    source = scenarios.read(path)
+    return scenarios.expand(source, scenarios.comparing(source, settings, **options))
+
+
 def test_options_replace_variants_and_sweep(many: Path) -> None:
     """Breaks if an option adds to what it should replace, or drops the rest of the file."""
-    source = scenarios.with_comparison(
-        scenarios.read(many), lb=["rps", "drb"], over={scenarios.LOAD: [0.5]}, seeds=2
-    )
-    cases = scenarios.expand(source)
+    cases = cases_of(many, lb=["rps", "drb"], over={scenarios.LOAD: [0.5]}, seeds=2)
     assert [(case.variant, dict(case.point), case.seed) for case in cases] == [
         ("rps", {scenarios.LOAD: 0.5}, 1),
         ("rps", {scenarios.LOAD: 0.5}, 2),
@@ -78,34 +81,16 @@ def test_options_replace_variants_and_sweep(many: Path) -> None:
 
 def test_options_keep_what_they_do_not_name(many: Path) -> None:
     """Breaks if --seeds loses the loads, or the variants."""
-    cases = scenarios.expand(scenarios.with_comparison(scenarios.read(many), seeds=1))
+    cases = cases_of(many, seeds=1)
     assert len(cases) == 4
     assert {case.seed for case in cases} == {1}
 
 
 def test_seeds_count_from_the_scenarios_own(scenario: Path) -> None:
-    """Breaks if run.seed = 40 is ignored."""
+    """Breaks if run.seed = 40 is ignored, or a --set of it makes all seeds the same."""
     scenario.write_text(SCENARIO.replace("seed = 1", "seed = 40"))
-    cases = scenarios.expand(scenarios.with_comparison(scenarios.read(scenario), seeds=3))
-    assert [case.seed for case in cases] == [40, 41, 42]
-
-
-def test_lines_keep_their_numbers_under_options(tmp_path: Path) -> None:
-    """Breaks if an error after replaced tables names another line than the file's."""
-    wrong = VARIANTS + "\n[oops]\n"
-    line = (SCENARIO + wrong).splitlines().index("[oops]") + 1
-    (tmp_path / "x.toml").write_text(SCENARIO + wrong)
-    source = scenarios.with_comparison(scenarios.read(tmp_path / "x.toml"), lb=["rps"], seeds=2)
-    with pytest.raises(leafspine.ScenarioError) as caught:
-        scenarios.expand(source)
-    assert caught.value.line == line
-
-
-def test_a_sweep_that_cannot_be_replaced_is_an_error(scenario: Path) -> None:
-    """Breaks if an inline sweep is half removed."""
-    scenario.write_text('sweep = { "run.seed" = [1, 2] }\n' + SCENARIO)
-    with pytest.raises(leafspine.ScenarioError, match=r"cannot replace its \[sweep\]"):
-        scenarios.with_comparison(scenarios.read(scenario), seeds=2)
+    assert [case.seed for case in cases_of(scenario, seeds=3)] == [40, 41, 42]
+    assert [case.seed for case in cases_of(scenario, [("run.seed", "7")], seeds=2)] == [7, 8]
 
 
 @pytest.mark.parametrize("bad", ["", "=1", "keyonly"])

@@ -37,7 +37,7 @@ def report(comparison: leafspine.Comparison) -> str:
         (Estimate(12.3456, 0.4012, 5), "12.35 ± 0.40"),
         (Estimate(1234.5, 56.7, 5), "1234 ± 57"),
         (Estimate(0.00123, 0.0002, 5), "0.00123 ± 0.00020"),
-        (Estimate(3.2, 1e-16, 3), "3.20000 ± 0.00000"),
+        (Estimate(3.2, 1e-16, 3), "3.2 ± 0"),
         (Estimate(12.3456, None, 1), "12.35"),
         (Estimate(5.0, 0.0, 3), "5 ± 0"),
         (Estimate(0.0, 0.0, 3), "0 ± 0"),

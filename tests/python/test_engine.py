@@ -1,0 +1,189 @@
+"""The real engine behind the command line and the Python API, each in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pyarrow.compute as pa_compute
+import pyarrow.parquet as pa_parquet
+import pytest
+
+from test_results import contents
+
+ROOT = Path(__file__).parent.parent.parent
+SCENARIOS = sorted([*ROOT.glob("examples/*.toml"), *ROOT.glob("papers/*/*.toml")])
+
+SMALL = """\
+[topology]
+kind = "leaf-spine"
+leaves = 2
+spines = 2
+hosts_per_leaf = 4
+host_link = { rate = "1Gbps", delay = "5us" }
+fabric_link = { rate = "1Gbps", delay = "5us" }
+
+[[workload]]
+kind = "poisson"
+sizes = { kind = "uniform", low = "2KB", high = "200KB" }
+load = 0.5
+flows = 60
+
+[classes]
+short = "0..100KB"
+"""
+
+Done = subprocess.CompletedProcess[str]
+
+
+def leafspine(*arguments: object, code: int = 0) -> Done:
+    """The command line on the real engine."""
+    done = python("-m", "leafspine", *arguments)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def python(*arguments: object) -> Done:
+    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    words = [sys.executable, *(str(argument) for argument in arguments)]
+    return subprocess.run(words, capture_output=True, text=True, env=clean, check=False)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+def test_a_run_leaves_what_the_contract_says(small: Path, tmp_path: Path) -> None:
+    """Breaks if the engine's columns or counters are not those that the package expects."""
+    summary = json.loads(leafspine("run", small, "--out", tmp_path / "out", "--json").stdout)
+    flows = pa_parquet.read_table(tmp_path / "out" / "flows.parquet")
+    wanted = "flow src dst bytes start_ps fct_ps ideal_fct_ps retransmits timeouts reordered"
+    wanted += " dup_acks path_changes mean_window packets"
+    assert set(wanted.split()) <= set(flows.column_names)
+    assert flows.num_rows == 60
+    assert flows["fct_ps"].null_count == 0
+    assert pa_compute.all(pa_compute.greater_equal(flows["fct_ps"], flows["ideal_fct_ps"])).as_py()
+    assert summary["classes"]["all"]["flows"] == 60
+    assert summary["classes"]["all"]["slowdown_mean"] >= 1
+    # 2 leaves x 2 spines and 8 hosts, two ports a link.
+    assert pa_parquet.read_table(tmp_path / "out" / "ports.parquet").num_rows == 2 * (4 + 8)
+    assert 0 < summary["network"]["utilisation_mean"] < 100
+
+
+def test_a_resolved_scenario_gives_the_same_run(small: Path, tmp_path: Path) -> None:
+    """Breaks if scenario.toml lacks a default, or does not read as itself."""
+    leafspine("run", small, "--out", tmp_path / "a")
+    leafspine("run", tmp_path / "a" / "scenario.toml", "--out", tmp_path / "b")
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+    resolved = tomllib.loads((tmp_path / "a" / "scenario.toml").read_text())
+    assert resolved["transport"]["dupack_threshold"] == 3
+
+
+def test_one_and_two_jobs_give_the_same_bytes(small: Path, tmp_path: Path) -> None:
+    """Breaks if a result depends on the process that made it."""
+    options = ("--lb", "ecmp,rps,presto", "--load", "0.3,0.6", "--seeds", 2)
+    for jobs in (1, 2):
+        leafspine("compare", small, *options, "--jobs", jobs, "--out", tmp_path / str(jobs))
+    one, two = contents(tmp_path / "1" / "runs"), contents(tmp_path / "2" / "runs")
+    assert one == two
+    assert len(list((tmp_path / "1" / "runs").iterdir())) == 12
+    assert contents(tmp_path / "1")["tables.csv"] == contents(tmp_path / "2")["tables.csv"]
+
+
+def test_the_same_seed_gives_the_same_flows_to_every_variant(small: Path, tmp_path: Path) -> None:
+    """Breaks if differences are not paired: other flows, or other starts."""
+    leafspine("compare", small, "--lb", "ecmp,rps", "--seeds", 1, "--out", tmp_path / "out")
+    tables = [
+        pa_parquet.read_table(path, columns=["src", "dst", "bytes", "start_ps"])
+        for path in (tmp_path / "out").glob("runs/*/flows.parquet")
+    ]
+    assert len(tables) == 2
+    assert tables[0].equals(tables[1])
+
+
+def test_flows_that_do_not_end_are_null_and_warned_of(small: Path, tmp_path: Path) -> None:
+    """Breaks if a run that is cut short looks like a fast one."""
+    cut = ("--set", "run.until=2ms", "--out", tmp_path / "out")
+    summary = json.loads(leafspine("run", small, *cut, "--json").stdout)
+    flows = pa_parquet.read_table(tmp_path / "out" / "flows.parquet")
+    assert flows["fct_ps"].null_count == summary["classes"]["all"]["unfinished"] > 0
+    done = leafspine("compare", small, "--set", "run.until=2ms", "--out", tmp_path / "c")
+    assert "flows unfinished" in done.stderr
+
+
+def test_the_python_api(small: Path) -> None:
+    """Breaks if the API and the engine disagree on a type."""
+    done = python(
+        "-c",
+        "import sys, leafspine\n"
+        "result = leafspine.run(sys.argv[1], load_balancer__scheme='rps')\n"
+        "table = leafspine.compare(sys.argv[1], lb=['ecmp', 'rps'], jobs=1).table()\n"
+        "names = {entry['name'] for entry in leafspine.schemes()}\n"
+        "print(result.flows.num_rows, table.num_rows > 0, 'letflow' in names)\n"
+        "print(leafspine.workloads()[0]['mean'] > 0, leafspine.__version__)\n",
+        small,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[:4] == ["60", "True", "True", "True"]
+
+
+def test_probes_have_files(small: Path, tmp_path: Path) -> None:
+    """Breaks if a probe's columns cannot be written, or get lost."""
+    small.write_text(
+        SMALL + '[[probe]]\nkind = "queue"\nname = "up"\nports = "leaf0-*"\nevery = "100us"\n'
+    )
+    leafspine("run", small, "--out", tmp_path / "out")
+    assert pa_parquet.read_table(tmp_path / "out" / "up.parquet").num_rows > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        (("load = 0.5", "laod = 0.5"), ["small.toml:12", "laod", "load"]),
+        (("load = 0.5", "load = -1"), ["small.toml:12", "load"]),
+        (('rate = "1Gbps"', 'rate = "0Gbps"'), ["small.toml:6", "rate"]),
+        (('delay = "5us"', 'delay = "5KB"'), ["small.toml:6", "delay"]),
+        (('"leaf-spine"', '"leaf-spin"'), ["small.toml:2", "leaf-spine"]),
+    ],
+)
+def test_errors_name_file_line_and_key(
+    small: Path, change: tuple[str, str], parts: list[str]
+) -> None:
+    """Breaks if what the engine knows of a mistake does not reach the user, or takes two lines."""
+    small.write_text(SMALL.replace(*change))
+    said = leafspine("run", small, code=2).stderr
+    assert said.count("\n") == 1
+    for part in parts:
+        assert part in said
+
+
+def test_a_link_that_does_not_exist_is_bad_input(small: Path) -> None:
+    """Breaks if what only the graph can tell is a failure instead of an error of the file."""
+    small.write_text(
+        SMALL + '[[topology.change]]\nlink = "leaf9-spine9"\nat = "1ms"\nstate = "down"\n'
+    )
+    assert "leaf9-spine9" in leafspine("run", small, code=2).stderr
+    assert "leaf9-spine9" in leafspine("compare", small, code=2).stderr
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_scenario_in_the_repository_is_good(path: Path) -> None:
+    """Breaks if an example or a paper's scenario no longer reads."""
+    code = "import sys; from leafspine import scenario as s; s.expand(s.read(sys.argv[1]))"
+    done = python("-c", code, path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_catalogues_are_complete() -> None:
+    """Breaks if a scheme of the comparison has no page, or a workload no mean."""
+    for name in ("ecmp", "letflow", "rps", "drb", "presto", "dctcp", "ecn-threshold"):
+        page = leafspine("schemes", name).stdout
+        assert "source: " in page
+    workloads = json.loads(leafspine("workloads", "--json").stdout)
+    assert {"web-search", "web-search-qdaps"} <= {entry["name"] for entry in workloads}
+    assert all(entry["mean"] > 0 for entry in workloads)
