@@ -1,7 +1,22 @@
-//! The packet-level engine.
+//! The packet-level engine: fabrics, ports, switches, hosts, transport, workloads, measurements.
+//!
+//! [`Simulation::new`] takes a [`spec::Spec`]; [`Simulation::run`] gives an [`Output`]. Nothing is
+//! global, nothing depends on the machine: the same spec gives the same output, to the bit.
 
+mod calendar;
+mod engine;
 pub mod ideal;
+mod measure;
+mod output;
+mod pool;
+mod port;
+mod progress;
 pub mod spec;
 pub mod topology;
 pub mod transport;
 pub mod workload;
+
+pub use engine::{Factories, RunError, SetupError, Simulation};
+pub use measure::{FlowTable, UNFINISHED};
+pub use output::{Cause, Column, Counters, Output, PortRow, Series};
+pub use progress::Progress;

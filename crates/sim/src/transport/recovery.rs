@@ -200,7 +200,6 @@ impl Sender {
         self.phase = Phase::Loss;
         self.recover = self.high;
         self.nxt = self.una;
-        self.dup_streak = 0;
         self.inflation = 0;
         self.resend_due = false;
         self.pipe = 0;

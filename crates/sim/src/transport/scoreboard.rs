@@ -10,8 +10,9 @@ pub(super) struct Scoreboard {
     sacked: SegmentSet,
     /// `HighRxt` + 1: below it, all that is not SACKed has been retransmitted in this recovery.
     high_rxt: u32,
-    /// Whether the rescue retransmission of this recovery is spent (`RescueRxt` is set).
-    rescued: bool,
+    /// A rescue retransmission only once `una` is beyond this (`RescueRxt` + 2: `HighACK` >
+    /// `RescueRxt`).
+    rescue_after: u32,
 }
 
 /// What to send next in recovery (RFC 6675 §4, `NextSeg`), by its rules.
@@ -29,7 +30,7 @@ impl Scoreboard {
     pub(super) fn reset(&mut self) {
         self.sacked.clear();
         self.high_rxt = 0;
-        self.rescued = false;
+        self.rescue_after = 0;
     }
 
     #[inline]
@@ -53,10 +54,12 @@ impl Scoreboard {
         self.sacked.remove_below(from, una);
     }
 
-    /// A recovery begins: nothing has been retransmitted in it.
+    /// A recovery begins: nothing has been retransmitted in it. No rescue before the first
+    /// retransmission, which is `una`, and one more segment are acknowledged (RFC 6675 §5 step 4.3
+    /// sets `RescueRxt` so).
     pub(super) fn begin_recovery(&mut self, una: u32) {
         self.high_rxt = una;
-        self.rescued = false;
+        self.rescue_after = una + 1;
     }
 
     /// Every segment below this that is not SACKed counts as lost: RFC 6675 §4 `IsLost`, where
@@ -120,7 +123,7 @@ impl Scoreboard {
         if candidate < self.sacked.top() {
             return Some(NextSeg::Resend(candidate));
         }
-        if self.rescued {
+        if una <= self.rescue_after {
             return None;
         }
         self.sacked.last_absent(una, high).map(NextSeg::Rescue)
@@ -131,9 +134,9 @@ impl Scoreboard {
         self.high_rxt = segment + 1;
     }
 
-    /// RFC 6675 §4 `NextSeg` rule 4: the rescue is spent; `HighRxt` stays.
+    /// RFC 6675 §4 `NextSeg` rule 4: the rescue of this recovery is spent; `HighRxt` stays.
     pub(super) fn rescue_sent(&mut self) {
-        self.rescued = true;
+        self.rescue_after = u32::MAX;
     }
 }
 
@@ -198,9 +201,15 @@ mod tests {
         }
         assert_eq!(sent, [0, 1, 2, 3, 4, 7, 8], "rule 1: what is lost");
         assert_eq!(board.next_seg(0, 20, THRESHOLD, true), Some(NextSeg::New), "rule 2");
-        assert_eq!(board.next_seg(0, 20, THRESHOLD, false), Some(NextSeg::Rescue(19)), "rule 4");
+        assert_eq!(board.next_seg(0, 20, THRESHOLD, false), None, "no premature rescue");
+        board.advance(0, 2);
+        assert_eq!(board.next_seg(2, 20, THRESHOLD, false), Some(NextSeg::Rescue(19)), "rule 4");
         board.rescue_sent();
-        assert_eq!(board.next_seg(0, 20, THRESHOLD, false), None, "once per recovery");
+        assert_eq!(board.next_seg(2, 20, THRESHOLD, false), None, "once per recovery");
+        board.begin_recovery(2);
+        assert_eq!(board.next_seg(2, 20, 9, false), Some(NextSeg::Resend(2)), "rule 3 again");
+        board.resent(15);
+        assert_eq!(board.next_seg(4, 20, 9, false), Some(NextSeg::Rescue(19)), "and a new rescue");
     }
 
     /// Breaks if rule 3 is left out: 7 and 8 are below SACKed data, though not lost at a threshold

@@ -271,6 +271,93 @@ fn later_partial_acks_leave_the_timer() {
     assert_eq!(sender.deadline(), us(10_200), "not restarted");
     sender.on_packet(&cfg, &ack(10, us(0)), us(400));
     assert_eq!(sender.deadline(), Time::MAX, "all that was sent is acknowledged");
+
+    // The next recovery's first partial ACK restarts it again.
+    assert_eq!(sent_now(&mut sender, &cfg, us(500)), [10, 11]);
+    sender.on_packet(&cfg, &ack(11, us(500)), us(600));
+    assert_eq!(sent_now(&mut sender, &cfg, us(600)), [12, 13, 14]);
+    (0..3).for_each(|_| drop(sender.on_packet(&cfg, &ack(11, us(500)), us(601))));
+    sender.on_packet(&cfg, &ack(13, us(500)), us(700));
+    assert_eq!(sender.deadline(), us(10_700));
+}
+
+/// An ACK of `seq` with one SACK block.
+fn sack(seq: u32, start: u32, end: u32) -> PacketMeta {
+    let mut packet = ack(seq, us(0));
+    packet.sack[0] = SackBlock { start, end };
+    packet
+}
+
+/// Breaks if, with SACK, an ACK that reports nothing new counts as a duplicate (RFC 6675 §2): it
+/// stems from a segment that came twice.
+#[test]
+fn duplicates_without_news_are_no_loss() {
+    let cfg = config(&spec("newreno"));
+    let mut sender = opened(&cfg, 100_000);
+    sender.on_packet(&cfg, &sack(1, 3, 5), us(100));
+    for _ in 0..5 {
+        assert!(!sender.on_packet(&cfg, &sack(1, 3, 5), us(100)).fast_retransmit);
+    }
+    assert_eq!(sender.dup_acks(), 5);
+    // The fourth segment above una is news, and the third SACKed one: it is lost.
+    assert!(sender.on_packet(&cfg, &sack(1, 3, 6), us(100)).fast_retransmit);
+}
+
+/// Breaks if a partial ACK does not deflate the window by what it acknowledges, less the segment
+/// that it lets go (RFC 6582 §3.2 step 3).
+///
+/// By hand: 10 in flight, nine duplicates: ssthresh 5, inflated to 14, so 4 new segments. A partial
+/// ACK of 5: 14 - 5 + 1 = 10, and 14 - 5 = 9 are outstanding: the hole and one new segment.
+#[test]
+fn partial_acks_deflate_the_window() {
+    let cfg = config(&TransportSpec { sack: false, limited_transmit: false, ..spec("newreno") });
+    let mut sender = opened(&cfg, 100_000);
+    let mut step = |seq| {
+        sender.on_packet(&cfg, &ack(seq, us(0)), us(100));
+        sent_now(&mut sender, &cfg, us(100))
+    };
+    let sent: Vec<_> = (0..9).flat_map(|_| step(0)).collect();
+    assert_eq!(sent, [0, 10, 11, 12, 13]);
+    assert_eq!(step(5), [5, 14]);
+}
+
+/// What the sender sends now.
+fn sent_now(sender: &mut Sender, cfg: &TcpConfig, now: Time) -> Vec<u32> {
+    let mut packet = PacketMeta::default();
+    std::iter::from_fn(|| sender.poll_send(cfg, now, &mut packet).then_some(packet.seq)).collect()
+}
+
+/// Breaks if, after a timeout, segments that the SACKs report count as in flight, or are sent.
+#[test]
+fn after_a_timeout_sacked_segments_are_not_in_flight() {
+    let cfg = config(&spec("newreno"));
+    let mut sender = opened(&cfg, 100_000);
+    sender.on_packet(&cfg, &sack(0, 1, 3), us(100));
+    sender.on_packet(&cfg, &sack(0, 4, 6), us(100));
+    assert!(sender.on_timer(&cfg, us(10_000)));
+    assert_eq!(sent_now(&mut sender, &cfg, us(10_000)), [0]);
+    sender.on_packet(&cfg, &sack(3, 4, 6), us(10_100));
+    assert_eq!(sent_now(&mut sender, &cfg, us(10_100)), [3, 6], "4 and 5 have arrived");
+    sender.on_packet(&cfg, &sack(3, 7, 8), us(10_101));
+    assert_eq!(sender.in_flight(), 2);
+}
+
+/// Breaks if the threshold is not held while one timeout follows another (RFC 5681 §3.1), or is
+/// held once something was acknowledged between them.
+#[test]
+fn only_the_first_timeout_of_a_series_moves_the_threshold() {
+    let cfg = config(&TransportSpec { init_cwnd: Amount::Packets(16), ..spec("newreno") });
+    let mut sender = opened(&cfg, 100_000);
+    let mut thresholds = vec![];
+    for at in [10_000, 30_000] {
+        assert!(sender.on_timer(&cfg, us(at)));
+        thresholds.push(sender.control().ssthresh());
+        assert_eq!(sent_now(&mut sender, &cfg, us(at)), [0]);
+    }
+    sender.on_packet(&cfg, &ack(1, us(30_000)), us(30_100));
+    assert!(sender.on_timer(&cfg, sender.deadline()));
+    thresholds.push(sender.control().ssthresh());
+    assert_eq!(thresholds, [8_000, 8_000, 2_000]);
 }
 
 /// Breaks if duplicates of exactly `recover` start a fast retransmit without SACK (RFC 6582 §3.2
@@ -359,5 +446,30 @@ fn flows_are_cut_into_segments() {
         }
         assert_eq!((sent, sender.bytes_sent(&cfg)), (bytes, bytes));
         assert_eq!((sender.segments(), packet.payload, packet.size), (segments, last, last + 40));
+    }
+}
+
+/// Keeps the last thing it was told.
+#[derive(Debug)]
+struct Listener(Option<AckSample>);
+
+impl CongestionControl for Listener {
+    fn on_ack(&mut self, ack: &AckSample, _now: Time) {
+        assert!(ack.acked > 0);
+        self.0 = Some(*ack);
+    }
+    fn on_loss(&mut self, _loss: Loss, _in_flight: u32, _now: Time) {}
+    fn window(&self) -> u32 {
+        3_000
+    }
+    fn ssthresh(&self) -> u32 {
+        // The test reads the sample through the only number that nothing here depends on.
+        self.0.map_or(0, |ack| ack.acked + 10_000 * ack.marked + 100 * u32::from(ack.window_limited))
+    }
+}
+
+impl CustomControl for Listener {
+    fn fresh(&self) -> Box<dyn CustomControl> {
+        Box::new(Listener(None))
     }
 }

@@ -167,7 +167,7 @@ fn delayed_acks() {
 #[test]
 fn delayed_acks_do_not_delay_recovery() {
     let spec = TransportSpec { delayed_ack: Some(Span::from_micros(500)), ..small("newreno", 6) };
-    let pipe = run(&spec, 9_000, losing(&[(1, 1)]));
+    let pipe = run(&spec, 14_000, losing(&[(1, 1)]));
     assert_eq!((pipe.sender.timeouts(), pipe.fast_retransmits), (0, 1));
     insta::assert_snapshot!(pipe.trace);
 }

@@ -1,0 +1,339 @@
+//! The calendar: what happens next.
+//!
+//! A ring of buckets, each a slice of time, holds the near future; a binary heap holds the rest.
+//! The bucket that time stands in is kept sorted; the others are unsorted lists. A bitmap finds
+//! the next bucket that has anything. Storage is reused, so a run allocates only while it warms up.
+//!
+//! Order is a contract: events come out by `(time, key)`, and the key says what the event is
+//! (its [`Class`] and whose it is), never when it was put in.
+
+use leafspine_core::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What an event is. At one instant, lower classes come first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub(crate) enum Class {
+    /// A link changes.
+    Link = 0,
+    /// A general port has sent a packet and may take the next: before arrivals, because a packet
+    /// that has begun transmission no longer waits when another arrives at the same instant.
+    Departure = 1,
+    /// A packet arrives at the end of a link.
+    Arrival = 2,
+    /// A held packet has waited long enough.
+    HoldExpiry = 3,
+    /// A balancer asked to be called.
+    Tick = 4,
+    /// A flow starts.
+    FlowStart = 5,
+    /// A sender's retransmission timer.
+    Retransmit = 6,
+    /// A receiver's delayed ACK.
+    DelayedAck = 7,
+    /// A host edge's reassembly timer.
+    Reassembly = 8,
+    /// The measurement window opens or closes.
+    Window = 14,
+    /// A probe samples: after all else, since it only looks.
+    Probe = 15,
+}
+
+/// The class and the identity of an event: what decides between events at one instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Key(u32);
+
+impl Key {
+    const ID_BITS: u32 = 28;
+    /// Ids reach this far: ports, flows and switches are counted below it.
+    pub(crate) const MAX_ID: u32 = (1 << Self::ID_BITS) - 1;
+
+    #[inline]
+    pub(crate) fn new(class: Class, id: u32) -> Key {
+        debug_assert!(id <= Self::MAX_ID);
+        Key((class as u32) << Self::ID_BITS | id)
+    }
+
+    #[inline]
+    pub(crate) fn id(self) -> u32 {
+        self.0 & Self::MAX_ID
+    }
+
+    #[inline]
+    pub(crate) fn class_bits(self) -> u32 {
+        self.0 >> Self::ID_BITS
+    }
+
+    #[inline]
+    pub(crate) fn is(self, class: Class) -> bool {
+        self.class_bits() == class as u32
+    }
+}
+
+/// Something that happens: two words, which are also its rank.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Event {
+    pub(crate) time: Time,
+    /// The key above the item.
+    tag: u64,
+}
+
+impl Event {
+    #[inline]
+    pub(crate) fn key(self) -> Key {
+        Key((self.tag >> 32) as u32)
+    }
+
+    /// The packet, flow slot or whatever the class says.
+    #[inline]
+    pub(crate) fn item(self) -> u32 {
+        self.tag as u32
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// An event in a bucket's list. Written word by word: a copy of a struct that has just been put
+/// together from words stalls until they have reached the cache.
+#[derive(Clone, Copy)]
+struct Node {
+    time: u64,
+    tag: u64,
+    next: u32,
+}
+
+/// The pending events. See the module's text.
+pub(crate) struct Calendar {
+    /// Events of the bucket that time stands in, latest first.
+    current: Vec<Event>,
+    /// Number of that bucket since the start of time.
+    cursor: u64,
+    /// A bucket is `2^shift` ps wide.
+    shift: u32,
+    /// Heads of the buckets' lists; a power of two of them, a multiple of 64.
+    heads: Vec<u32>,
+    /// One bit a bucket: whether its list has anything.
+    occupied: Vec<u64>,
+    /// Events in the ring, `current` not counted.
+    in_ring: usize,
+    nodes: Vec<Node>,
+    free: u32,
+    far: BinaryHeap<Reverse<Event>>,
+}
+
+impl Calendar {
+    /// A calendar with buckets of about `width_ps`, `buckets` of them (rounded up to powers of two).
+    pub(crate) fn new(width_ps: u64, buckets: usize) -> Calendar {
+        let buckets = buckets.next_power_of_two().max(64);
+        Calendar {
+            current: Vec::with_capacity(64),
+            cursor: 0,
+            shift: width_ps.max(1).next_power_of_two().trailing_zeros(),
+            heads: vec![NONE; buckets],
+            occupied: vec![0; buckets / 64],
+            in_ring: 0,
+            nodes: Vec::with_capacity(1024),
+            free: NONE,
+            far: BinaryHeap::new(),
+        }
+    }
+
+    /// Adds an event. It may be at the present instant, not before.
+    #[inline]
+    pub(crate) fn push(&mut self, time: Time, key: Key, item: u32) {
+        let tag = u64::from(key.0) << 32 | u64::from(item);
+        let bucket = time.0 >> self.shift;
+        let ahead = bucket.wrapping_sub(self.cursor);
+        if ahead.wrapping_sub(1) < self.heads.len() as u64 - 1 {
+            self.put(bucket, time.0, tag);
+        } else if bucket <= self.cursor {
+            self.insert_current(Event { time, tag });
+        } else {
+            self.far.push(Reverse(Event { time, tag }));
+        }
+    }
+
+    /// Takes the earliest event.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Event> {
+        if self.current.is_empty() && !self.advance() {
+            return None;
+        }
+        self.current.pop()
+    }
+
+    #[inline]
+    fn put(&mut self, bucket: u64, time: u64, tag: u64) {
+        let slot = (bucket as usize) & (self.heads.len() - 1);
+        let next = self.heads[slot];
+        let index = if self.free == NONE {
+            self.nodes.push(Node { time, tag, next });
+            (self.nodes.len() - 1) as u32
+        } else {
+            let index = self.free;
+            let node = &mut self.nodes[index as usize];
+            self.free = node.next;
+            node.time = time;
+            node.tag = tag;
+            node.next = next;
+            index
+        };
+        self.heads[slot] = index;
+        self.occupied[slot / 64] |= 1 << (slot % 64);
+        self.in_ring += 1;
+    }
+
+    /// Puts an event into its place in the sorted bucket.
+    #[inline]
+    fn insert_current(&mut self, event: Event) {
+        let mut at = self.current.len();
+        while at > 0 && self.current[at - 1] < event {
+            at -= 1;
+        }
+        self.current.insert(at, event);
+    }
+
+    /// Moves on to the next bucket that has events. False if there is none at all.
+    fn advance(&mut self) -> bool {
+        let near = (self.in_ring > 0).then(|| self.cursor + self.distance());
+        let far = self.far.peek().map(|Reverse(event)| event.time.0 >> self.shift);
+        self.cursor = match (near, far) {
+            (None, None) => return false,
+            (Some(bucket), None) | (None, Some(bucket)) => bucket,
+            (Some(near), Some(far)) => near.min(far),
+        };
+        if near == Some(self.cursor) {
+            self.drain_bucket();
+        }
+        self.bring_near();
+        true
+    }
+
+    /// How many buckets lie between the cursor and the next occupied one. There is one.
+    #[inline]
+    fn distance(&self) -> u64 {
+        let mask = self.heads.len() - 1;
+        let start = (self.cursor as usize + 1) & mask;
+        let (mut word, bit) = (start / 64, start % 64);
+        let mut bits = self.occupied[word] & (u64::MAX << bit);
+        while bits == 0 {
+            word = (word + 1) & (self.occupied.len() - 1);
+            bits = self.occupied[word];
+        }
+        let slot = word * 64 + bits.trailing_zeros() as usize;
+        (slot.wrapping_sub(start) & mask) as u64 + 1
+    }
+
+    /// Sorts the cursor's list into `current`.
+    #[inline]
+    fn drain_bucket(&mut self) {
+        let slot = (self.cursor as usize) & (self.heads.len() - 1);
+        let mut index = self.heads[slot];
+        self.heads[slot] = NONE;
+        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        let mut taken = 0;
+        while index != NONE {
+            let node = &mut self.nodes[index as usize];
+            let (event, next) = (Event { time: Time(node.time), tag: node.tag }, node.next);
+            node.next = self.free;
+            self.free = index;
+            index = next;
+            taken += 1;
+            self.current.push(event);
+        }
+        self.in_ring -= taken;
+        if taken > 1 {
+            self.sort_current();
+        }
+    }
+
+    #[inline]
+    fn sort_current(&mut self) {
+        let events = &mut self.current[..];
+        if events.len() > 20 {
+            events.sort_unstable_by(|a, b| b.cmp(a));
+            return;
+        }
+        for i in 1..events.len() {
+            let event = events[i];
+            let mut at = i;
+            while at > 0 && events[at - 1] < event {
+                events[at] = events[at - 1];
+                at -= 1;
+            }
+            events[at] = event;
+        }
+    }
+
+    /// Moves far events that the ring now reaches into it.
+    #[inline]
+    fn bring_near(&mut self) {
+        let horizon = self.cursor + self.heads.len() as u64;
+        while let Some(Reverse(event)) = self.far.peek() {
+            let bucket = event.time.0 >> self.shift;
+            if bucket >= horizon {
+                return;
+            }
+            let event = *event;
+            self.far.pop();
+            if bucket <= self.cursor {
+                self.insert_current(event);
+            } else {
+                self.put(bucket, event.time.0, event.tag);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn drain(calendar: &mut Calendar) -> Vec<Event> {
+        std::iter::from_fn(|| calendar.pop()).collect()
+    }
+
+    /// Breaks if equal times come out in order of insertion instead of by key.
+    #[test]
+    fn equal_times_are_ordered_by_key() {
+        let mut calendar = Calendar::new(1000, 64);
+        calendar.push(Time(5), Key::new(Class::FlowStart, 1), 0);
+        calendar.push(Time(5), Key::new(Class::Arrival, 9), 1);
+        calendar.push(Time(5), Key::new(Class::Arrival, 3), 2);
+        calendar.push(Time(5), Key::new(Class::Departure, 7), 3);
+        let items: Vec<u32> = drain(&mut calendar).iter().map(|e| e.item()).collect();
+        assert_eq!(items, [3, 2, 1, 0]);
+    }
+
+    proptest! {
+        /// Breaks if any event is lost, doubled or out of order, near, far, or pushed while time
+        /// stands in its bucket. The heap is the judge.
+        #[test]
+        fn agrees_with_a_heap(
+            width in 1u64..5000,
+            steps in proptest::collection::vec((0u64..400_000, 0u32..8, 0usize..4), 1..400),
+        ) {
+            let mut calendar = Calendar::new(width, 64);
+            let mut heap = BinaryHeap::new();
+            let mut now = 0;
+            for (item, (delay, id, pops)) in steps.into_iter().enumerate() {
+                let key = Key::new(Class::Arrival, id);
+                let event =
+                    Event { time: Time(now + delay), tag: u64::from(key.0) << 32 | item as u64 };
+                calendar.push(event.time, key, item as u32);
+                heap.push(Reverse(event));
+                for _ in 0..pops {
+                    let expected = heap.pop().map(|Reverse(e)| e);
+                    prop_assert_eq!(calendar.pop(), expected);
+                    now = expected.map_or(now, |e| e.time.0);
+                }
+            }
+            while let Some(Reverse(expected)) = heap.pop() {
+                prop_assert_eq!(calendar.pop(), Some(expected));
+            }
+            prop_assert_eq!(calendar.pop(), None);
+        }
+    }
+}

@@ -1,0 +1,557 @@
+//! Putting a run together from its spec.
+
+use super::endpoint::{EdgeHost, Endpoints};
+use super::forward::{HoldState, Holder, NO_TOR, Shared, SwitchState};
+use super::observe::Probe;
+use super::{Simulation, Wire};
+use crate::calendar::Calendar;
+use crate::ideal::Ideal;
+use crate::measure::{FlowTable, PortStats};
+use crate::output::Counters;
+use crate::pool::Pool;
+use crate::port::{
+    FifoPort, GeneralPort, Limit, Lossy, Manager, NO_SWITCH, Port, Scheduler, Store,
+};
+use crate::spec::{
+    HostPorts, PortModel, ProbeKind, ProbeSpec, SchedulerKind, SchemeSpec, Spec, WorkloadKind,
+    WorkloadSpec,
+};
+use crate::topology::{
+    Graph, LinkState, Node, ResolvedChange, Routes, TopologyError, check_changes,
+};
+use crate::transport::TcpConfig;
+use crate::workload::{Fabric, FlowSource, Sizes, WorkloadError};
+use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, Time};
+use leafspine_schemes::aqm::Aqm;
+use leafspine_schemes::edge::{HostEdge, HostEnv};
+use leafspine_schemes::hold::IngressHold;
+use leafspine_schemes::lb::LoadBalancer;
+use leafspine_schemes::{Amount, Level, ParamError, PortInfo, SwitchEnv};
+use std::collections::VecDeque;
+
+/// Why a spec cannot be run.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The graph, a name in it, or a change to it.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// A workload.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// A scheme's parameter does not fit where it is placed.
+    #[error("{section}.{error}")]
+    Scheme {
+        /// The scenario's section.
+        section: &'static str,
+        /// What is wrong.
+        error: ParamError,
+    },
+    /// A scheme that is not there, or not in this place.
+    #[error("{section}.scheme: found \"{found}\"; {message}")]
+    NoScheme {
+        /// The scenario's section.
+        section: &'static str,
+        /// The name found.
+        found: String,
+        /// What is allowed.
+        message: String,
+    },
+}
+
+type MakeBalancer<'a> = Box<dyn Fn(&SwitchEnv) -> Box<dyn LoadBalancer> + 'a>;
+type MakeAqm<'a> = Box<dyn Fn(&SwitchEnv, PortId) -> Box<dyn Aqm> + 'a>;
+type MakeHold<'a> = Box<dyn Fn(&SwitchEnv) -> Box<dyn IngressHold> + 'a>;
+type MakeEdge<'a> = Box<dyn Fn(&HostEnv) -> Box<dyn HostEdge> + 'a>;
+
+/// Schemes from outside the registry, each in place of what the spec names.
+#[derive(Default)]
+pub struct Factories<'a> {
+    /// Makes each switch's balancer.
+    pub balancer: Option<MakeBalancer<'a>>,
+    /// Makes each port's queue manager.
+    pub aqm: Option<MakeAqm<'a>>,
+    /// Makes each switch's ingress hold.
+    pub hold: Option<MakeHold<'a>>,
+    /// Makes each host's edge.
+    pub edge: Option<MakeEdge<'a>>,
+}
+
+/// The name that takes a role from the balancer's own object.
+const FROM_BALANCER: &str = "balancer";
+
+impl Simulation {
+    /// A run of `spec`, with schemes from the registry.
+    ///
+    /// # Errors
+    /// What only the graph can tell: see [`SetupError`].
+    pub fn new(spec: &Spec) -> Result<Simulation, SetupError> {
+        Simulation::with(spec, &Factories::default())
+    }
+
+    /// A run of `spec` in which `factories` take the place of schemes that the spec names.
+    ///
+    /// # Errors
+    /// As [`Simulation::new`].
+    pub fn with(spec: &Spec, factories: &Factories<'_>) -> Result<Simulation, SetupError> {
+        let graph = Graph::build(&spec.topology)?;
+        let changes = check_changes(&graph, &spec.changes)?;
+        let routes = Routes::new(&graph);
+        let tcp = tcp_config(spec)?;
+        let ideal = Ideal::new(
+            &graph,
+            &routes,
+            spec.transport.mss,
+            spec.transport.header,
+            spec.transport.handshake,
+        );
+        let fabric = fabric(&graph);
+        let source = FlowSource::new(&spec.workloads, &fabric, spec.run.seed)?;
+        let builder = Builder {
+            spec,
+            factories,
+            graph: &graph,
+            changes: &changes,
+            base_rtt: ideal.base_rtt(),
+            mean_flow: mean_flow(spec)?,
+        };
+        let switches = builder.switches()?;
+        let ports = builder.ports(&switches)?;
+        let wires = builder.wires(&ports);
+        let endpoints = Endpoints::new(builder.edges()?);
+        let mut simulation = Simulation {
+            now: Time::ZERO,
+            calendar: builder.calendar(),
+            pool: Pool::default(),
+            ports,
+            wires,
+            switches,
+            routes,
+            places: places(&graph),
+            endpoints,
+            tcp,
+            outbox: Vec::new(),
+            released: Vec::new(),
+            measuring: false,
+            trace_hash: 0,
+            counters: Counters::default(),
+            table: FlowTable::default(),
+            source,
+            next_flow: None,
+            ideal,
+            link_state: LinkState::initial(&graph),
+            probes: Vec::new(),
+            window: spec.measure.window,
+            window_open: Time::ZERO,
+            window_close: None,
+            until: spec.run.until,
+            classifier: spec.switch.classifier,
+            seed: spec.run.seed,
+            finished: false,
+            changes,
+            graph,
+        };
+        simulation.add_probes(&spec.probes)?;
+        Ok(simulation)
+    }
+
+    fn add_probes(&mut self, probes: &[ProbeSpec]) -> Result<(), SetupError> {
+        for (index, spec) in probes.iter().enumerate() {
+            let targets = match spec.kind {
+                ProbeKind::Window if spec.flows.is_empty() => (0..16).collect(),
+                ProbeKind::Window => spec.flows.clone(),
+                _ => self.graph.ports_matching(&spec.ports)?,
+            };
+            if spec.kind == ProbeKind::Packets {
+                for at in &targets {
+                    self.ports[*at as usize].watched = Some(index as u16);
+                    self.ports[*at as usize].special = true;
+                }
+            }
+            self.probes.push(Probe {
+                kind: spec.kind,
+                name: spec.name.clone(),
+                every: spec.every,
+                busy: vec![0; if spec.kind == ProbeKind::Utilisation { targets.len() } else { 0 }],
+                targets,
+                times: Vec::new(),
+                which: Vec::new(),
+                first: Vec::new(),
+                second: Vec::new(),
+                shares: Vec::new(),
+                live: Vec::new(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Changes a port's random loss.
+    pub(super) fn set_loss(&mut self, at: u32, probability: f64) {
+        let port = &mut self.ports[at as usize];
+        if let Some(lossy) = &mut port.loss {
+            lossy.probability = probability;
+        } else if probability > 0.0 {
+            port.loss = Some(lossy(self.seed, at, probability));
+            port.special = true;
+        }
+    }
+}
+
+fn lossy(seed: u64, at: u32, probability: f64) -> Box<Lossy> {
+    Box::new(Lossy { probability, rng: Rng::new(seed, Role::Link, u64::from(at)) })
+}
+
+fn places(graph: &Graph) -> Vec<(u16, PortId)> {
+    graph.host_tor.iter().map(|tor| tor.0).zip(graph.host_port_at_tor.iter().copied()).collect()
+}
+
+/// What the workloads must know of the graph.
+fn fabric(graph: &Graph) -> Fabric {
+    let uplinks = |tor: &SwitchId| {
+        Rate(graph.fabric_ports_of(*tor).map(|at| graph.ports[at as usize].rate.0).sum())
+    };
+    Fabric {
+        tor_of: graph.host_tor.clone(),
+        tor_names: graph.tor_switch.iter().map(|id| graph.switch(*id).name.clone()).collect(),
+        uplinks: graph.tor_switch.iter().map(uplinks).collect(),
+        host_links: graph.host_port.iter().map(|at| graph.ports[*at as usize].rate).collect(),
+    }
+}
+
+/// Mean flow size of the first workload that draws sizes.
+fn mean_flow(spec: &Spec) -> Result<Option<Bytes>, WorkloadError> {
+    let draws = |w: &&WorkloadSpec| !matches!(w.kind, WorkloadKind::Trace { .. });
+    let Some(workload) = spec.workloads.iter().find(draws) else { return Ok(None) };
+    Ok(Some(Bytes(Sizes::new(&workload.sizes)?.mean() as u64)))
+}
+
+fn no_scheme(section: &'static str, found: &str, names: &[&str]) -> SetupError {
+    SetupError::NoScheme {
+        section,
+        found: found.to_owned(),
+        message: format!("allowed: {}", names.join(", ")),
+    }
+}
+
+fn tcp_config(spec: &Spec) -> Result<TcpConfig, SetupError> {
+    let section = "transport";
+    let scheme = &spec.transport.scheme;
+    let entry = leafspine_schemes::cc::ALL.iter().find(|e| e.info.name == scheme.name).ok_or_else(
+        || {
+            let names: Vec<_> =
+                leafspine_schemes::cc::ALL.iter().map(|entry| entry.info.name).collect();
+            no_scheme(section, &scheme.name, &names)
+        },
+    )?;
+    let control = (entry.build)(&scheme.params, &TcpConfig::flow_env(&spec.transport))
+        .map_err(|error| SetupError::Scheme { section, error })?;
+    Ok(TcpConfig::new(&spec.transport, control, entry.ecn))
+}
+
+/// Everything that making the parts needs to look at.
+struct Builder<'a> {
+    spec: &'a Spec,
+    factories: &'a Factories<'a>,
+    graph: &'a Graph,
+    changes: &'a [ResolvedChange],
+    base_rtt: Span,
+    mean_flow: Option<Bytes>,
+}
+
+/// Finds a scheme by name in a registry and makes it.
+macro_rules! make {
+    ($section:literal, $all:path, $spec:expr, |$entry:ident| $build:expr) => {{
+        let spec: &SchemeSpec = $spec;
+        let Some($entry) = $all.iter().find(|entry| entry.info.name == spec.name) else {
+            let names: Vec<_> = $all.iter().map(|entry| entry.info.name).collect();
+            return Err(no_scheme($section, &spec.name, &names));
+        };
+        $build.map_err(|error| SetupError::Scheme { section: $section, error })
+    }};
+}
+
+impl Builder<'_> {
+    fn mtu(&self) -> u32 {
+        self.spec.transport.mss + self.spec.transport.header
+    }
+
+    fn buffer(&self) -> Amount {
+        match self.spec.switch.shared {
+            Some(shared) => Amount::Bytes(shared.size.0),
+            None => self.spec.switch.buffer,
+        }
+    }
+
+    /// What the schemes of switch `id` are told of their place.
+    fn switch_env(&self, id: usize) -> SwitchEnv {
+        let switch = &self.graph.switches[id];
+        let globals = self.graph.ports_of(SwitchId(id as u16));
+        SwitchEnv {
+            switch: SwitchId(id as u16),
+            level: switch.level,
+            tor: switch.tor,
+            ports: globals.map(|at| self.port_info(at)).collect(),
+            queues: self.spec.switch.queues,
+            ..self.common_env(id as u64)
+        }
+    }
+
+    fn common_env(&self, hash_id: u64) -> SwitchEnv {
+        SwitchEnv {
+            switch: SwitchId(u16::MAX),
+            level: Level(0),
+            tor: None,
+            tors: self.graph.tors(),
+            hosts: self.graph.hosts(),
+            ports: Vec::new(),
+            hash_seed: Rng::new(self.spec.run.seed, Role::Hash, hash_id).next_u64(),
+            base_rtt: self.base_rtt,
+            mtu: self.mtu(),
+            queues: 1,
+            buffer: self.buffer(),
+            mean_flow: self.mean_flow,
+        }
+    }
+
+    fn port_info(&self, at: u32) -> PortInfo {
+        let port = &self.graph.ports[at as usize];
+        PortInfo { neighbour: self.graph.neighbour(at), rate: port.rate, delay: port.delay }
+    }
+
+    fn switches(&self) -> Result<Vec<SwitchState>, SetupError> {
+        (0..self.graph.switches.len()).map(|id| self.switch(id)).collect()
+    }
+
+    fn switch(&self, id: usize) -> Result<SwitchState, SetupError> {
+        let env = self.switch_env(id);
+        let mut balancer = self.balancer(&env)?;
+        let hold = self.hold(&env, balancer.as_mut())?;
+        if self.spec.aqm.name == FROM_BALANCER
+            && self.factories.aqm.is_none()
+            && balancer.aqm().is_none()
+        {
+            return Err(self.no_role("aqm", "manages no queues"));
+        }
+        let switch = &self.graph.switches[id];
+        let ports = u32::from(switch.ports);
+        Ok(SwitchState {
+            first_port: switch.first_port,
+            ports,
+            tor: switch.tor.map_or(NO_TOR, |tor| tor.0),
+            needs: balancer.needs(),
+            always_asked: balancer.always_asked(),
+            balancer,
+            rng: Rng::new(self.spec.run.seed, Role::Balancer, id as u64),
+            hold: hold.map(|holder| {
+                Box::new(HoldState {
+                    holder,
+                    held: (0..ports).map(|_| VecDeque::new()).collect(),
+                    expiry_pending: vec![false; ports as usize],
+                })
+            }),
+            shared: self.spec.switch.shared.map(|shared| Shared {
+                size: shared.size.0,
+                used: 0,
+                alpha: shared.alpha,
+            }),
+        })
+    }
+
+    fn balancer(&self, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, SetupError> {
+        if let Some(make) = &self.factories.balancer {
+            return Ok(make(env));
+        }
+        make!("load_balancer", leafspine_schemes::lb::ALL, &self.spec.balancer, |entry| {
+            (entry.build)(&self.spec.balancer.params, env)
+        })
+    }
+
+    fn hold(
+        &self,
+        env: &SwitchEnv,
+        balancer: &mut dyn LoadBalancer,
+    ) -> Result<Option<Holder>, SetupError> {
+        if let Some(make) = &self.factories.hold {
+            return Ok(Some(Holder::Own(make(env))));
+        }
+        let Some(spec) = &self.spec.hold else { return Ok(None) };
+        if spec.name == FROM_BALANCER {
+            return match balancer.hold() {
+                Some(_) => Ok(Some(Holder::Balancer)),
+                None => Err(self.no_role("hold", "holds nothing back")),
+            };
+        }
+        let made = make!("hold", leafspine_schemes::hold::ALL, spec, |entry| {
+            (entry.build)(&spec.params, env)
+        })?;
+        Ok(Some(Holder::Own(made)))
+    }
+
+    fn no_role(&self, section: &'static str, does: &str) -> SetupError {
+        SetupError::NoScheme {
+            section,
+            found: FROM_BALANCER.to_owned(),
+            message: format!("the balancer \"{}\" {does}", self.spec.balancer.name),
+        }
+    }
+
+    fn ports(&self, switches: &[SwitchState]) -> Result<Vec<Port>, SetupError> {
+        (0..self.graph.ports.len() as u32).map(|at| self.port(at, switches)).collect()
+    }
+
+    fn port(&self, at: u32, switches: &[SwitchState]) -> Result<Port, SetupError> {
+        let graph_port = &self.graph.ports[at as usize];
+        let seed = self.spec.run.seed;
+        let (switch, env) = match graph_port.owner {
+            Node::Switch(id) => (id.0, self.switch_env(usize::from(id.0))),
+            Node::Host(host) => (NO_SWITCH, self.host_port_env(host, at)),
+        };
+        let state = switches.get(usize::from(switch));
+        let manager = self.manager(&env, graph_port.local, state)?;
+        let told = state.is_some_and(|s| s.needs.leaving);
+        let store = self.store(at, state, &manager);
+        Ok(Port {
+            store,
+            limit: self.limit(state),
+            manager,
+            delay: graph_port.delay,
+            rate: graph_port.rate,
+            loss: (graph_port.loss > 0.0).then(|| lossy(seed, at, graph_port.loss)),
+            up: true,
+            special: graph_port.loss > 0.0 || told,
+            line_time: 0,
+            switch,
+            local: graph_port.local,
+            rng: Rng::new(seed, Role::Aqm, u64::from(at)),
+            stats: PortStats::default(),
+            watched: None,
+        })
+    }
+
+    fn host_port_env(&self, host: HostId, at: u32) -> SwitchEnv {
+        const HOSTS_FROM: u64 = 1 << 20;
+        SwitchEnv {
+            ports: vec![self.port_info(at)],
+            ..self.common_env(HOSTS_FROM + u64::from(host.0))
+        }
+    }
+
+    fn limit(&self, state: Option<&SwitchState>) -> Limit {
+        match (state, self.spec.switch.host_ports) {
+            (None, HostPorts::Unlimited) => Limit::None,
+            (Some(_), _) if self.spec.switch.shared.is_some() => Limit::Shared,
+            _ => Limit::of(self.spec.switch.buffer),
+        }
+    }
+
+    fn manager(
+        &self,
+        env: &SwitchEnv,
+        port: PortId,
+        state: Option<&SwitchState>,
+    ) -> Result<Manager, SetupError> {
+        let host = state.is_none();
+        if host && self.spec.switch.host_ports == HostPorts::Unlimited {
+            return Ok(Manager::DropTail);
+        }
+        if let Some(make) = &self.factories.aqm {
+            return Ok(Manager::Own(make(env, port)));
+        }
+        let spec = &self.spec.aqm;
+        match spec.name.as_str() {
+            "droptail" => Ok(Manager::DropTail),
+            FROM_BALANCER if host => Ok(Manager::DropTail),
+            FROM_BALANCER => Ok(Manager::Balancer),
+            _ => make!("aqm", leafspine_schemes::aqm::ALL, spec, |entry| {
+                (entry.build)(&spec.params, env, port)
+            })
+            .map(Manager::Own),
+        }
+    }
+
+    /// The one-event port where it can serve, the general one elsewhere.
+    fn store(&self, at: u32, state: Option<&SwitchState>, manager: &Manager) -> Store {
+        let port = &self.graph.ports[at as usize];
+        let pace = Pace::new(port.rate);
+        let switch = &self.spec.switch;
+        let changes = self.changes.iter().filter(|change| change.link == port.link);
+        let goes_down = changes.clone().any(|change| change.up.is_some());
+        let at_release = matches!(manager, Manager::Own(aqm) if aqm.needs_release());
+        let at_switch = state.is_some_and(|s| {
+            switch.queues > 1
+                || switch.shared.is_some()
+                || s.hold.is_some()
+                || s.needs.exact_dequeue
+                || matches!(manager, Manager::Balancer)
+        });
+        let general = self.spec.run.ports == PortModel::General
+            || changes.count() > 0
+            || at_release
+            || at_switch;
+        if !general {
+            return Store::Fifo(FifoPort::new(pace));
+        }
+        let (queues, scheduler) = match state {
+            Some(_) => {
+                let scheduler = Scheduler::new(switch.scheduler, &switch.weights, self.mtu());
+                (switch.queues, scheduler)
+            }
+            None => (1, Scheduler::new(SchedulerKind::Fifo, &[1], self.mtu())),
+        };
+        let mut general = GeneralPort::new(pace, queues, scheduler);
+        general.on_wire = goes_down.then(VecDeque::new);
+        Store::General(Box::new(general))
+    }
+
+    fn wires(&self, ports: &[Port]) -> Vec<Wire> {
+        let wire = |(at, port): (usize, &Port)| {
+            let peer = &self.graph.ports[self.graph.ports[at].peer as usize];
+            let node = match peer.owner {
+                Node::Host(host) => u32::from(host.0),
+                Node::Switch(switch) => Wire::SWITCH | u32::from(switch.0),
+            };
+            let tracked = matches!(&port.store, Store::General(g) if g.on_wire.is_some());
+            Wire { node, into: peer.local, tracked }
+        };
+        ports.iter().enumerate().map(wire).collect()
+    }
+
+    fn edges(&self) -> Result<Vec<EdgeHost>, SetupError> {
+        if self.spec.edge.is_none() && self.factories.edge.is_none() {
+            return Ok(Vec::new());
+        }
+        (0..self.graph.hosts()).map(|host| self.edge(HostId(host as u16))).collect()
+    }
+
+    fn edge(&self, host: HostId) -> Result<EdgeHost, SetupError> {
+        let env = HostEnv {
+            host,
+            hosts: self.graph.hosts(),
+            seed: self.spec.run.seed,
+            mss: self.spec.transport.mss,
+            base_rtt: self.base_rtt,
+        };
+        let edge = match (&self.factories.edge, &self.spec.edge) {
+            (Some(make), _) => make(&env),
+            (None, Some(spec)) => {
+                make!("host_edge", leafspine_schemes::edge::ALL, spec, |entry| {
+                    (entry.build)(&spec.params, &env)
+                })?
+            }
+            (None, None) => unreachable!("the caller has looked"),
+        };
+        let rng = Rng::new(self.spec.run.seed, Role::Edge, u64::from(host.0));
+        Ok(EdgeHost { reassembles: edge.reassembles(), edge, rng })
+    }
+
+    /// A calendar whose buckets hold about eight events each when all host links are busy, and
+    /// whose ring reaches past a full queue of a typical fabric; what is further goes through the
+    /// heap. Both were found by trying (`docs/performance.md`); they change no result.
+    fn calendar(&self) -> Calendar {
+        let rates = self.graph.host_port.iter().map(|at| self.graph.ports[*at as usize].rate.0);
+        let total: u64 = rates.sum();
+        let width = Rate(total.max(1)).time_for(u64::from(self.mtu()));
+        Calendar::new(width.0.max(1), CALENDAR_BUCKETS)
+    }
+}
+
+const CALENDAR_BUCKETS: usize = 1 << 13;

@@ -1,0 +1,170 @@
+//! A switch takes a packet in and chooses where it goes.
+
+use super::Simulation;
+use crate::calendar::{Class, Key};
+use crate::output::Cause;
+use crate::pool::Handle;
+use crate::port::SwitchPorts;
+use leafspine_core::{PortId, Rng, SwitchId, Time, TorId};
+use leafspine_schemes::Context;
+use leafspine_schemes::hold::IngressHold;
+use leafspine_schemes::lb::{Arrival, LoadBalancer, Needs};
+use std::collections::VecDeque;
+
+/// A buffer that all ports of a switch share.
+pub(super) struct Shared {
+    pub(super) size: u64,
+    pub(super) used: u64,
+    pub(super) alpha: f64,
+}
+
+/// Who holds packets back at a switch.
+pub(super) enum Holder {
+    Own(Box<dyn IngressHold>),
+    Balancer,
+}
+
+/// Packets held back, per port, and who decides.
+pub(super) struct HoldState {
+    pub(super) holder: Holder,
+    pub(super) held: Vec<VecDeque<(Handle, Time)>>,
+    /// Per port: whether an expiry event is pending.
+    pub(super) expiry_pending: Vec<bool>,
+}
+
+/// A switch.
+pub(super) struct SwitchState {
+    pub(super) first_port: u32,
+    pub(super) ports: u32,
+    /// Its number among the switches with hosts; `NO_TOR` if it has none.
+    pub(super) tor: u16,
+    pub(super) needs: Needs,
+    pub(super) always_asked: bool,
+    pub(super) balancer: Box<dyn LoadBalancer>,
+    pub(super) rng: Rng,
+    pub(super) hold: Option<Box<HoldState>>,
+    pub(super) shared: Option<Shared>,
+}
+
+/// `SwitchState::tor` of switches without hosts.
+pub(super) const NO_TOR: u16 = u16::MAX;
+
+/// Calls a balancer with its context. What it puts into the outbox is for the caller to send.
+macro_rules! ask {
+    ($self:ident, $switch:expr, |$balancer:ident, $cx:ident| $call:expr) => {{
+        let state = &mut $self.switches[$switch as usize];
+        let first = state.first_port as usize;
+        let mut ports = SwitchPorts {
+            ports: &mut $self.ports[first..first + state.ports as usize],
+            now: $self.now,
+        };
+        let mut $cx = Context {
+            now: $self.now,
+            rng: &mut state.rng,
+            ports: &mut ports,
+            outbox: &mut $self.outbox,
+        };
+        let $balancer = &mut state.balancer;
+        $call
+    }};
+}
+
+impl Simulation {
+    /// A packet has come in by a switch's port.
+    #[inline]
+    pub(super) fn enter_switch(&mut self, switch: u32, from: PortId, handle: Handle) {
+        let state = &self.switches[switch as usize];
+        if state.hold.is_some() && self.held_back(switch, from, handle) {
+            return;
+        }
+        self.pass(switch, from, handle);
+    }
+
+    /// A packet that is not (or no longer) held goes on to the output.
+    #[inline]
+    pub(super) fn pass(&mut self, switch: u32, from: PortId, handle: Handle) {
+        if self.switches[switch as usize].needs.arrived {
+            let arrival = ask!(self, switch, |balancer, cx| {
+                balancer.arrived(&mut self.pool[handle], from, &mut cx)
+            });
+            self.send_outbox(switch);
+            if arrival == Arrival::Consume {
+                self.counters.consumed += 1;
+                return self.pool.free(handle);
+            }
+        }
+        let (tor, local) = self.places[usize::from(self.pool[handle].dst().0)];
+        let state = &self.switches[switch as usize];
+        if tor == state.tor {
+            let port = state.first_port + u32::from(local.0);
+            return self.enqueue(port, handle);
+        }
+        let paths = self.routes.paths(SwitchId(switch as u16), TorId(tor));
+        let port = match paths.ports {
+            [] => {
+                let port = state.first_port + u32::from(from.0);
+                return self.drop_packet(port, handle, Cause::NoRoute);
+            }
+            [only] if !state.always_asked => *only,
+            _ => {
+                let picked = ask!(self, switch, |balancer, cx| {
+                    balancer.pick(&mut self.pool[handle], &paths, &mut cx)
+                });
+                debug_assert!(paths.ports.contains(&picked), "a balancer picks a live path");
+                self.note_path(switch, handle, picked);
+                self.send_outbox(switch);
+                picked
+            }
+        };
+        let port = self.switches[switch as usize].first_port + u32::from(port.0);
+        self.enqueue(port, handle);
+    }
+
+    /// Counts a flow's change of uplink at its source's switch.
+    #[inline]
+    fn note_path(&mut self, switch: u32, handle: Handle, picked: PortId) {
+        let packet = &self.pool[handle];
+        let source = self.places[usize::from(packet.src().0)].0;
+        if packet.is_data() && source == self.switches[switch as usize].tor {
+            self.endpoints.note_uplink(packet.flow, picked);
+        }
+    }
+
+    pub(super) fn tell_leaving(&mut self, switch: u16, to: PortId, handle: Handle, at: Time) {
+        ask!(self, switch, |balancer, cx| {
+            balancer.leaving(&mut self.pool[handle], to, at, &mut cx);
+        });
+        self.send_outbox(u32::from(switch));
+    }
+
+    /// Time-driven work of a balancer.
+    pub(super) fn tick(&mut self, switch: u32) {
+        let again = ask!(self, switch, |balancer, cx| balancer.tick(&mut cx));
+        self.send_outbox(switch);
+        if let Some(time) = again {
+            debug_assert!(time > self.now, "a tick moves on");
+            self.calendar.push(time, Key::new(Class::Tick, switch), 0);
+        }
+    }
+
+    /// Sends what a balancer has made. Queueing a packet may make the balancer send more: that goes
+    /// into a box of its own.
+    #[inline]
+    fn send_outbox(&mut self, switch: u32) {
+        if !self.outbox.is_empty() {
+            self.empty_outbox(switch);
+        }
+    }
+
+    #[cold]
+    fn empty_outbox(&mut self, switch: u32) {
+        let mut outbox = std::mem::take(&mut self.outbox);
+        for (port, packet) in outbox.drain(..) {
+            self.counters.injected += 1;
+            let at = self.switches[switch as usize].first_port + u32::from(port.0);
+            let handle = self.pool.put(packet);
+            self.enqueue(at, handle);
+        }
+        self.outbox = outbox;
+    }
+}

@@ -1,0 +1,231 @@
+//! The engine: one run, from its first flow to its last.
+//!
+//! [`Simulation`] owns everything; there is no global state, so two runs may live in one process.
+//! The files beside this one are what happens to a packet, in order: [`endpoint`](self) (a host
+//! sends and receives), `transmit` (a port queues and sends), `forward` (a switch chooses), `hold`
+//! (a switch keeps a packet back), `links` (a link changes), `observe` (probes and windows).
+
+mod build;
+mod endpoint;
+mod forward;
+mod hold;
+mod links;
+mod observe;
+mod transmit;
+
+pub use build::{Factories, SetupError};
+
+use crate::calendar::{Calendar, Class, Event, Key};
+use crate::ideal::Ideal;
+use crate::measure::FlowTable;
+use crate::output::{Counters, Output};
+use crate::pool::Pool;
+use crate::port::Port;
+use crate::progress::Progress;
+use crate::spec::{Classifier, Window};
+use crate::topology::{Graph, LinkState, ResolvedChange, Routes};
+use crate::transport::TcpConfig;
+use crate::workload::{Flow, FlowSource, WorkloadError};
+use endpoint::Endpoints;
+use forward::SwitchState;
+use hold::Released;
+use leafspine_core::{PacketMeta, PortId, Time};
+use observe::Probe;
+
+/// Where a link ends: what an arriving packet needs to know, in eight bytes.
+#[derive(Clone, Copy)]
+struct Wire {
+    /// The host, or the switch with this bit set.
+    node: u32,
+    /// The port it comes in by (a switch's own numbering).
+    into: PortId,
+    /// Whether the sending port keeps a list of what is on the wire.
+    tracked: bool,
+}
+
+impl Wire {
+    const SWITCH: u32 = 1 << 31;
+}
+
+/// Why a run ended without an output.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The flow source met something it cannot use (a trace's bad line).
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// [`Progress::cancel`] was called.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// One run.
+pub struct Simulation {
+    now: Time,
+    calendar: Calendar,
+    pool: Pool,
+    ports: Vec<Port>,
+    wires: Vec<Wire>,
+    switches: Vec<SwitchState>,
+    routes: Routes,
+    /// Per host: its switch's number among those with hosts, and its port there.
+    places: Vec<(u16, PortId)>,
+    endpoints: Endpoints,
+    tcp: TcpConfig,
+    outbox: Vec<(PortId, PacketMeta)>,
+    released: Vec<Released>,
+    measuring: bool,
+    trace_hash: u64,
+    counters: Counters,
+    table: FlowTable,
+    source: FlowSource,
+    next_flow: Option<Flow>,
+    ideal: Ideal,
+    graph: Graph,
+    changes: Vec<ResolvedChange>,
+    link_state: Vec<LinkState>,
+    probes: Vec<Probe>,
+    window: Window,
+    window_open: Time,
+    window_close: Option<Time>,
+    until: Option<Time>,
+    classifier: Classifier,
+    seed: u64,
+    finished: bool,
+}
+
+/// Events between two looks at the progress and its cancel flag.
+const PROGRESS_EVERY: u64 = 1 << 14;
+
+impl Simulation {
+    /// Runs to the end: until every flow has ended, or until the spec's `until`.
+    ///
+    /// # Errors
+    /// If the flow source fails, or if `progress` was cancelled.
+    pub fn run(mut self, progress: &Progress) -> Result<Output, RunError> {
+        self.start()?;
+        let mut events: u64 = 0;
+        while let Some(event) = self.calendar.pop() {
+            if self.until.is_some_and(|until| event.time > until) {
+                self.now = self.until.unwrap_or(event.time);
+                break;
+            }
+            self.now = event.time;
+            events += 1;
+            self.handle(event)?;
+            if events.is_multiple_of(PROGRESS_EVERY) {
+                self.report(progress)?;
+            }
+            if self.finished {
+                break;
+            }
+        }
+        self.counters.events = events;
+        self.report(progress)?;
+        Ok(self.into_output())
+    }
+
+    #[inline]
+    fn handle(&mut self, event: Event) -> Result<(), RunError> {
+        let key = event.key();
+        if key.is(Class::Arrival) {
+            self.arrival(key.id(), event.item());
+        } else if key.is(Class::Departure) {
+            self.line_free(key.id());
+        } else {
+            self.handle_rare(event)?;
+        }
+        if !self.released.is_empty() {
+            self.forward_released();
+        }
+        Ok(())
+    }
+
+    fn handle_rare(&mut self, event: Event) -> Result<(), RunError> {
+        let (key, item) = (event.key(), event.item());
+        match key.class_bits() {
+            c if c == Class::Link as u32 => self.change_link(item),
+            c if c == Class::HoldExpiry as u32 => self.hold_expired(key.id(), item),
+            c if c == Class::Tick as u32 => self.tick(key.id()),
+            c if c == Class::FlowStart as u32 => return self.start_flow(),
+            c if c == Class::Retransmit as u32 => self.retransmit_timer(key.id(), item),
+            c if c == Class::DelayedAck as u32 => self.delayed_ack_timer(key.id(), item),
+            c if c == Class::Reassembly as u32 => self.reassembly_timer(key.id(), item),
+            c if c == Class::Window as u32 => self.move_window(item),
+            c if c == Class::Probe as u32 => self.sample(item),
+            class => unreachable!("no event has class {class}"),
+        }
+        Ok(())
+    }
+
+    /// Puts the first events into the calendar.
+    fn start(&mut self) -> Result<(), RunError> {
+        for (index, change) in self.changes.iter().enumerate() {
+            self.calendar.push(change.at, Key::new(Class::Link, index as u32), index as u32);
+        }
+        for (index, switch) in self.switches.iter().enumerate() {
+            if switch.needs.tick {
+                self.calendar.push(Time::ZERO, Key::new(Class::Tick, index as u32), 0);
+            }
+        }
+        self.start_observing();
+        self.next_flow = self.source.next()?;
+        self.schedule_flow();
+        Ok(())
+    }
+
+    fn schedule_flow(&mut self) {
+        match &self.next_flow {
+            Some(flow) => {
+                self.calendar.push(flow.start, Key::new(Class::FlowStart, 0), 0);
+            }
+            None => {
+                self.source_exhausted();
+                self.finished |= self.endpoints.active() == 0;
+            }
+        }
+    }
+
+    /// A packet has come to the end of the link of `port`.
+    #[inline]
+    fn arrival(&mut self, port: u32, handle: u32) {
+        let wire = self.wires[port as usize];
+        self.counters.packet_hops += 1;
+        self.hash_hop(port, handle);
+        if wire.tracked {
+            self.leave_wire(port);
+        }
+        if self.pool[handle].notes & PacketMeta::LOST != 0 {
+            self.lose(port, handle);
+        } else if wire.node & Wire::SWITCH != 0 {
+            self.enter_switch(wire.node & !Wire::SWITCH, wire.into, handle);
+        } else {
+            self.receive(handle);
+        }
+    }
+
+    /// Folds a packet-hop into the trace hash: when, where, what. In the order of processing,
+    /// which is a contract, so two runs agree in their hash if and only if they agree in all hops.
+    #[inline]
+    fn hash_hop(&mut self, port: u32, handle: u32) {
+        const A: u64 = 0x9e37_79b9_7f4a_7c15;
+        const B: u64 = 0xd6e8_feb8_6659_fd93;
+        let packet = &self.pool[handle];
+        let what = u64::from(packet.seq) << 32
+            | u64::from(packet.size) << 16
+            | u64::from(packet.flags.0) << 8
+            | u64::from(packet.ecn as u8);
+        let hop = (self.now.0 ^ u64::from(port) << 44).wrapping_mul(A)
+            ^ (packet.tuple.0 ^ what.rotate_left(17)).wrapping_mul(B);
+        self.trace_hash = (self.trace_hash.rotate_left(5) ^ hop).wrapping_mul(A);
+    }
+
+    fn report(&self, progress: &Progress) -> Result<(), RunError> {
+        progress.set(
+            self.table.finished(),
+            self.source.total(),
+            self.now,
+            self.counters.packet_hops,
+        );
+        if progress.cancelled() { Err(RunError::Cancelled) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,262 @@
+//! Looking on: the measurement window, probes, and what a run leaves behind. Nothing here changes
+//! what packets do.
+
+use super::Simulation;
+use crate::calendar::{Class, Key};
+use crate::output::{Column, Output, PortRow, Series};
+use crate::pool::Handle;
+use crate::port::Store;
+use crate::spec::{ProbeKind, Window};
+use leafspine_core::{Span, Time};
+
+/// A probe and what it has seen.
+pub(super) struct Probe {
+    pub(super) kind: ProbeKind,
+    pub(super) name: String,
+    pub(super) every: Span,
+    /// Ports watched, by global number; for windows, flows.
+    pub(super) targets: Vec<u32>,
+    pub(super) times: Vec<u64>,
+    pub(super) which: Vec<u32>,
+    pub(super) first: Vec<u64>,
+    pub(super) second: Vec<u64>,
+    pub(super) shares: Vec<f64>,
+    /// Busy time of each target at the last sample, for utilisation.
+    pub(super) busy: Vec<u64>,
+    /// The flows watched that are under way: number and slot.
+    pub(super) live: Vec<(u32, u32)>,
+}
+
+/// `item` of a window event.
+const OPEN: u32 = 0;
+const CLOSE: u32 = 1;
+
+impl Simulation {
+    pub(super) fn start_observing(&mut self) {
+        match self.window {
+            Window::All | Window::Between(Time::ZERO, _) => self.move_window(OPEN),
+            Window::Between(from, _) => self.schedule_window(from, OPEN),
+            Window::Arrivals => {}
+        }
+        if let Window::Between(_, to) = self.window {
+            self.schedule_window(to, CLOSE);
+        }
+        for (index, probe) in self.probes.iter().enumerate() {
+            if probe.kind != ProbeKind::Packets {
+                let key = Key::new(Class::Probe, index as u32);
+                self.calendar.push(Time::ZERO, key, index as u32);
+            }
+        }
+    }
+
+    fn schedule_window(&mut self, at: Time, what: u32) {
+        self.calendar.push(at, Key::new(Class::Window, what), what);
+    }
+
+    /// The first flow starts: the window of arrivals opens.
+    pub(super) fn first_flow(&mut self) {
+        if self.window == Window::Arrivals {
+            self.move_window(OPEN);
+        }
+    }
+
+    /// The last flow has started: the window of arrivals closes. If all flows started at one
+    /// instant it stays open to the end of the run.
+    pub(super) fn source_exhausted(&mut self) {
+        if self.window == Window::Arrivals && self.measuring && self.now > self.window_open {
+            self.move_window(CLOSE);
+        }
+    }
+
+    pub(super) fn move_window(&mut self, what: u32) {
+        let open = what == OPEN;
+        if open == self.measuring {
+            return;
+        }
+        self.measuring = open;
+        for port in &mut self.ports {
+            port.cut_window(self.now, if open { 1 } else { -1 });
+        }
+        if open {
+            self.window_open = self.now;
+        } else {
+            self.window_close = Some(self.now);
+        }
+    }
+
+    /// A probe looks.
+    pub(super) fn sample(&mut self, index: u32) {
+        let now = self.now;
+        let probe = &mut self.probes[index as usize];
+        match probe.kind {
+            ProbeKind::Queue => {
+                for at in &probe.targets {
+                    let backlog = self.ports[*at as usize].backlog(now);
+                    probe.times.push(now.0);
+                    probe.which.push(*at);
+                    probe.first.push(u64::from(backlog.packets));
+                    probe.second.push(u64::from(backlog.bytes));
+                }
+            }
+            ProbeKind::Utilisation => {
+                for (at, before) in probe.targets.iter().zip(&mut probe.busy) {
+                    let busy = self.ports[*at as usize].sent_until(now);
+                    probe.times.push(now.0);
+                    probe.which.push(*at);
+                    let share = (busy - *before) as f64 / probe.every.0 as f64;
+                    probe.shares.push(share);
+                    *before = busy;
+                }
+            }
+            ProbeKind::Window => {
+                for (flow, slot) in &probe.live {
+                    probe.times.push(now.0);
+                    probe.which.push(*flow);
+                    probe.first.push(u64::from(self.endpoints.window(*slot, &self.tcp)));
+                }
+            }
+            ProbeKind::Packets => {}
+        }
+        let next = now + probe.every;
+        self.calendar.push(next, Key::new(Class::Probe, index), index);
+    }
+
+    /// The `packets` probe sees a packet begin its transmission.
+    pub(super) fn record_packet(
+        &mut self,
+        probe: u16,
+        at: u32,
+        handle: Handle,
+        start: Time,
+        wait: Span,
+    ) {
+        let packet = &self.pool[handle];
+        let flow = self.endpoints.number(packet.flow);
+        let probe = &mut self.probes[usize::from(probe)];
+        probe.times.push(start.0);
+        probe.which.push(at);
+        probe.first.push(u64::from(flow) << 32 | u64::from(packet.seq));
+        probe.second.push(
+            u64::from(packet.size) << 32
+                | u64::from(packet.flags.0) << 8
+                | u64::from(packet.ecn as u8),
+        );
+        probe.busy.push(wait.0);
+    }
+
+    /// Tells the window probes that a flow has started or ended.
+    pub(super) fn watch_flow(&mut self, flow: u32, slot: u32, starts: bool) {
+        for probe in self.probes.iter_mut().filter(|p| p.kind == ProbeKind::Window) {
+            if !starts {
+                probe.live.retain(|(live, _)| *live != flow);
+            } else if probe.targets.contains(&flow) {
+                probe.live.push((flow, slot));
+            }
+        }
+    }
+
+    /// Closes everything and hands it over.
+    pub(super) fn into_output(mut self) -> Output {
+        if self.measuring {
+            self.move_window(1);
+        }
+        let window = (self.window_open, self.window_close.unwrap_or(self.now));
+        self.endpoints.close_all(&self.tcp, &mut self.table, &mut self.counters, self.now);
+        self.counters.in_flight = self.pool.in_use() as u64;
+        self.counters.peak_packets = self.pool.high_water() as u64;
+        self.counters.peak_flows = self.endpoints.peak() as u64;
+        let length = window.1.since(window.0).0 as f64;
+        let ports = (0..self.ports.len()).map(|at| self.port_row(at as u32, length)).collect();
+        let probes = std::mem::take(&mut self.probes);
+        let probes = probes.into_iter().map(|probe| self.series(probe)).collect();
+        Output {
+            flows: self.table,
+            ports,
+            probes,
+            counters: self.counters,
+            trace_hash: self.trace_hash,
+            end: self.now,
+            window,
+        }
+    }
+
+    fn port_row(&self, at: u32, window: f64) -> PortRow {
+        let port = &self.ports[at as usize];
+        let stats = &port.stats;
+        let over_window = |x: i128| if window > 0.0 { x as f64 / window } else { 0.0 };
+        let left = stats.left.max(1) as f64;
+        PortRow {
+            name: self.graph.port_name(at),
+            rate_bps: port.rate.0,
+            packets: stats.packets,
+            bytes: stats.bytes,
+            marks: stats.marks,
+            drops: stats.drops,
+            lost: stats.lost,
+            utilisation: over_window(stats.busy),
+            queue_mean_packets: over_window(stats.waited),
+            queue_mean_bytes: over_window(stats.byte_waited),
+            queue_p99_packets: stats.length_quantile(0.99).unwrap_or(0.0),
+            queue_max_packets: stats.max_packets,
+            delay_mean_ps: stats.total_wait as f64 / left,
+            delay_p99_ps: stats.delay_quantile_ps(0.99).unwrap_or(0.0),
+        }
+    }
+
+    fn series(&self, probe: Probe) -> Series {
+        let Probe { kind, name, targets, times, which, first, second, shares, busy, .. } = probe;
+        let time = ("time_ps", Column::U64(times));
+        let mut ports = Vec::new();
+        let mut port_column = |which: Vec<u32>| {
+            ports = targets.iter().map(|at| self.graph.port_name(*at)).collect();
+            let place = |at| targets.iter().position(|t| *t == at).unwrap_or(0) as u32;
+            ("port", Column::Index(which.into_iter().map(place).collect()))
+        };
+        let high = |v: &[u64]| v.iter().map(|x| (x >> 32) as u32).collect();
+        let low = |v: &[u64]| v.iter().map(|x| *x as u32).collect();
+        let (kind, columns) = match kind {
+            ProbeKind::Queue => (
+                "queue",
+                vec![
+                    time,
+                    port_column(which),
+                    ("packets", Column::U64(first)),
+                    ("bytes", Column::U64(second)),
+                ],
+            ),
+            ProbeKind::Utilisation => (
+                "utilisation",
+                vec![time, port_column(which), ("utilisation", Column::F64(shares))],
+            ),
+            ProbeKind::Window => (
+                "window",
+                vec![time, ("flow", Column::U32(which)), ("window_bytes", Column::U64(first))],
+            ),
+            ProbeKind::Packets => (
+                "packets",
+                vec![
+                    time,
+                    port_column(which),
+                    ("flow", Column::U32(high(&first))),
+                    ("segment", Column::U32(low(&first))),
+                    ("size", Column::U32(high(&second))),
+                    ("flags", Column::U32(second.iter().map(|x| (x >> 8) as u8 as u32).collect())),
+                    ("ecn", Column::U32(second.iter().map(|x| *x as u8 as u32).collect())),
+                    ("waited_ps", Column::U64(busy)),
+                ],
+            ),
+        };
+        Series { name, kind, ports, columns }
+    }
+}
+
+impl crate::port::Port {
+    /// Time for which the line has been sending since the start of the run, up to `now`.
+    fn sent_until(&mut self, now: Time) -> u64 {
+        let ahead = match &self.store {
+            Store::Fifo(fifo) => fifo.residual_work(now),
+            Store::General(general) => general.busy_until.since(now),
+        };
+        self.line_time - ahead.0
+    }
+}

@@ -1,0 +1,330 @@
+//! A port queues a packet and sends it.
+
+use super::Simulation;
+use crate::calendar::{Class, Key};
+use crate::output::Cause;
+use crate::pool::Handle;
+use crate::port::{Limit, Manager, NO_SWITCH, Port, Queued, Store};
+use crate::spec::Classifier;
+use leafspine_core::{Ecn, PacketMeta, Rng, Span, Time, mix};
+use leafspine_schemes::aqm::{Admit, Aqm, Release};
+use leafspine_schemes::lb::LoadBalancer;
+use leafspine_schemes::{Backlog, QueueView};
+
+/// The queue manager of a port, wherever it lives.
+#[inline]
+fn manager<'a>(
+    own: &'a mut Manager,
+    balancer: Option<&'a mut Box<dyn LoadBalancer>>,
+) -> Option<&'a mut dyn Aqm> {
+    match own {
+        Manager::DropTail => None,
+        Manager::Own(aqm) => Some(aqm.as_mut()),
+        Manager::Balancer => balancer.and_then(|b| b.aqm()),
+    }
+}
+
+/// What the manager says, and the mark put into the packet.
+#[inline]
+fn admit(
+    aqm: &mut dyn Aqm,
+    packet: &mut PacketMeta,
+    view: &QueueView,
+    now: Time,
+    rng: &mut Rng,
+) -> Admit {
+    let verdict = aqm.admit(packet, view, now, rng);
+    if verdict == Admit::Mark {
+        debug_assert!(packet.ecn != Ecn::NotCapable, "only ECN-capable packets are marked");
+        packet.ecn = Ecn::Congested;
+    }
+    verdict
+}
+
+fn view(port: &Port, queue: u8, this: Backlog, port_total: Backlog) -> QueueView {
+    QueueView { port: port.local, queue, this, port_total, rate: port.rate }
+}
+
+impl Simulation {
+    /// Queues a packet at a port, or drops it.
+    #[inline]
+    pub(super) fn enqueue(&mut self, at: u32, handle: Handle) {
+        let now = self.now;
+        let port = &mut self.ports[at as usize];
+        let Store::Fifo(fifo) = &mut port.store else {
+            return self.enqueue_general(at, handle);
+        };
+        let packet = &mut self.pool[handle];
+        let size = u32::from(packet.size);
+        let backlog = fifo.backlog(now);
+        if !port.limit.admits(backlog, size) {
+            return self.drop_packet(at, handle, Cause::Buffer);
+        }
+        if !matches!(port.manager, Manager::DropTail) {
+            let balancer = match port.switch {
+                NO_SWITCH => None,
+                switch => Some(&mut self.switches[usize::from(switch)].balancer),
+            };
+            let view = QueueView {
+                port: port.local,
+                queue: 0,
+                this: backlog,
+                port_total: backlog,
+                rate: port.rate,
+            };
+            if let Some(aqm) = manager(&mut port.manager, balancer) {
+                match admit(aqm, packet, &view, now, &mut port.rng) {
+                    Admit::Take => {}
+                    Admit::Mark => {
+                        self.counters.marks += 1;
+                        port.stats.marks += u64::from(self.measuring);
+                    }
+                    Admit::Drop => return self.drop_packet(at, handle, Cause::Manager),
+                }
+            }
+        }
+        let placed = fifo.accept(now, size);
+        port.line_time += (placed.end - placed.start).0;
+        if self.measuring {
+            let (wait, sending) = (placed.start - now, placed.end - placed.start);
+            port.stats.accepted(size, backlog.packets, wait, sending);
+        }
+        let arrives = placed.end + port.delay;
+        if port.special {
+            self.special_departure(at, handle, placed.start, placed.start - now);
+        }
+        self.calendar.push(arrives, Key::new(Class::Arrival, at), handle);
+    }
+
+    /// What only some runs have: random loss, a balancer that is told of departures, a probe.
+    #[cold]
+    fn special_departure(&mut self, at: u32, handle: Handle, start: Time, wait: Span) {
+        let port = &mut self.ports[at as usize];
+        if let Some(lossy) = &mut port.loss
+            && lossy.rng.chance(lossy.probability)
+        {
+            self.pool[handle].notes |= PacketMeta::LOST;
+        }
+        let (watched, switch, local) = (port.watched, port.switch, port.local);
+        if switch != NO_SWITCH && self.switches[usize::from(switch)].needs.leaving {
+            self.tell_leaving(switch, local, handle, start);
+        }
+        if let Some(probe) = watched {
+            self.record_packet(probe, at, handle, start, wait);
+        }
+    }
+
+    /// The service queue that `packet` belongs to.
+    fn classify(&self, packet: &PacketMeta, queues: usize) -> usize {
+        if queues == 1 {
+            return 0;
+        }
+        match self.classifier {
+            Classifier::Hash => ((mix(packet.tuple.0) >> 32) as usize * queues) >> 32,
+            Classifier::Stage => usize::from(packet.class).min(queues - 1),
+            Classifier::Dscp => usize::from(packet.class) % queues,
+        }
+    }
+
+    fn enqueue_general(&mut self, at: u32, handle: Handle) {
+        let now = self.now;
+        let queues = match &self.ports[at as usize].store {
+            Store::General(general) => general.queues(),
+            Store::Fifo(_) => unreachable!("the caller has looked"),
+        };
+        let queue = self.classify(&self.pool[handle], queues);
+        let size = u32::from(self.pool[handle].size);
+        let port = &mut self.ports[at as usize];
+        if !port.up {
+            return self.drop_packet(at, handle, Cause::LinkDown);
+        }
+        let Store::General(general) = &mut port.store else { unreachable!("looked above") };
+        let total = general.backlog(now);
+        let own = general.queue(queue, now);
+        if !port.limit.admits(total, size) || !self.shared_admits(at, total, size) {
+            return self.drop_packet(at, handle, Cause::Buffer);
+        }
+        if !self.ask_manager(at, handle, queue as u8, own, total) {
+            return;
+        }
+        let port = &mut self.ports[at as usize];
+        let Store::General(general) = &mut port.store else { unreachable!("looked above") };
+        general.push(queue, Queued { handle, size, since: now });
+        if self.measuring {
+            port.stats.placed(size, total.packets);
+        }
+        let (idle, busy_until) = (now >= general.busy_until, general.busy_until);
+        let wake = !general.wake_pending;
+        self.shared_use(at, i64::from(size));
+        if wake && idle {
+            self.serve(at);
+        } else if wake {
+            self.wake_at(at, busy_until);
+        }
+        self.tell_hold(at);
+    }
+
+    /// Whether the port's manager takes the packet; if not, it is gone.
+    fn ask_manager(
+        &mut self,
+        at: u32,
+        handle: Handle,
+        queue: u8,
+        own: Backlog,
+        total: Backlog,
+    ) -> bool {
+        let port = &mut self.ports[at as usize];
+        let view = view(port, queue, own, total);
+        let balancer = match port.switch {
+            NO_SWITCH => None,
+            switch => Some(&mut self.switches[usize::from(switch)].balancer),
+        };
+        let Some(aqm) = manager(&mut port.manager, balancer) else { return true };
+        match admit(aqm, &mut self.pool[handle], &view, self.now, &mut port.rng) {
+            Admit::Take => {}
+            Admit::Mark => {
+                self.counters.marks += 1;
+                port.stats.marks += u64::from(self.measuring);
+            }
+            Admit::Drop => {
+                self.drop_packet(at, handle, Cause::Manager);
+                return false;
+            }
+        }
+        true
+    }
+
+    fn wake_at(&mut self, at: u32, time: Time) {
+        let Store::General(general) = &mut self.ports[at as usize].store else { return };
+        general.wake_pending = true;
+        self.calendar.push(time, Key::new(Class::Departure, at), 0);
+    }
+
+    /// The line of a general port has fallen free.
+    pub(super) fn line_free(&mut self, at: u32) {
+        let port = &mut self.ports[at as usize];
+        let Store::General(general) = &mut port.store else { unreachable!("only these wake") };
+        general.wake_pending = false;
+        if port.up && self.now >= general.busy_until {
+            self.serve(at);
+        }
+    }
+
+    /// Sends the next packet of a general port whose line is free.
+    pub(super) fn serve(&mut self, at: u32) {
+        loop {
+            let now = self.now;
+            let port = &mut self.ports[at as usize];
+            let Store::General(general) = &mut port.store else { unreachable!("caller looked") };
+            let (taken, turn) = general.pop(now);
+            let (total, own) = match &taken {
+                Some((queue, _)) => (general.backlog(now), general.queue(*queue, now)),
+                None => Default::default(),
+            };
+            let balancer = match port.switch {
+                NO_SWITCH => None,
+                switch => Some(&mut self.switches[usize::from(switch)].balancer),
+            };
+            let view = view(port, taken.map_or(0, |(queue, _)| queue as u8), own, total);
+            let mut verdict = Release::Send;
+            if let Some(aqm) = manager(&mut port.manager, balancer) {
+                if let Some(turn) = turn {
+                    aqm.turn_ended(turn.queue, turn.since, now);
+                }
+                if let (Some((_, queued)), true) = (&taken, aqm.needs_release()) {
+                    let packet = &mut self.pool[queued.handle];
+                    verdict = aqm.release(packet, &view, now - queued.since, now, &mut port.rng);
+                }
+            }
+            let Some((_, queued)) = taken else { return };
+            self.shared_use(at, -i64::from(queued.size));
+            if verdict == Release::Drop {
+                self.abandon(at, queued, Cause::Manager);
+                self.tell_hold(at);
+                continue;
+            }
+            if verdict == Release::Mark {
+                self.pool[queued.handle].ecn = Ecn::Congested;
+                self.counters.marks += 1;
+                self.ports[at as usize].stats.marks += u64::from(self.measuring);
+            }
+            self.put_on_wire(at, queued);
+            return self.tell_hold(at);
+        }
+    }
+
+    fn put_on_wire(&mut self, at: u32, queued: Queued) {
+        let (now, handle) = (self.now, queued.handle);
+        let wait = now - queued.since;
+        if self.ports[at as usize].special {
+            self.special_departure(at, handle, now, wait);
+        }
+        let port = &mut self.ports[at as usize];
+        let Store::General(general) = &mut port.store else { unreachable!("caller looked") };
+        let sending = general.transmit(now, queued.size);
+        port.line_time += sending.0;
+        if self.measuring {
+            port.stats.began(queued.size, wait, sending);
+        }
+        // A delay that has just become shorter must not let packets overtake on the same link.
+        let arrives = (now + sending + port.delay).max(general.last_arrival + Span(1));
+        general.last_arrival = arrives;
+        if let Some(on_wire) = &mut general.on_wire {
+            on_wire.push_back(handle);
+        }
+        let more = general.backlog(now).packets > 0;
+        let free = general.busy_until;
+        self.calendar.push(arrives, Key::new(Class::Arrival, at), handle);
+        if more {
+            self.wake_at(at, free);
+        }
+    }
+
+    /// A queued packet will not be sent after all.
+    pub(super) fn abandon(&mut self, at: u32, queued: Queued, cause: Cause) {
+        if self.measuring {
+            let waited = i128::from((self.now - queued.since).0);
+            self.ports[at as usize].stats.correct(queued.size, -waited);
+        }
+        self.drop_packet(at, queued.handle, cause);
+    }
+
+    /// Whether the switch's shared buffer has room (Choudhury and Hahne 1998, eq. 1: a port may
+    /// hold `alpha` times what is free).
+    fn shared_admits(&self, at: u32, total: Backlog, size: u32) -> bool {
+        let port = &self.ports[at as usize];
+        if !matches!(port.limit, Limit::Shared) {
+            return true;
+        }
+        let Some(shared) = &self.switches[usize::from(port.switch)].shared else { return true };
+        let free = shared.size.saturating_sub(shared.used);
+        let threshold = (shared.alpha * free as f64) as u64;
+        u64::from(size) <= free && u64::from(total.bytes) + u64::from(size) <= threshold
+    }
+
+    pub(super) fn shared_use(&mut self, at: u32, bytes: i64) {
+        let port = &self.ports[at as usize];
+        if !matches!(port.limit, Limit::Shared) {
+            return;
+        }
+        if let Some(shared) = &mut self.switches[usize::from(port.switch)].shared {
+            shared.used = shared.used.saturating_add_signed(bytes);
+        }
+    }
+
+    /// A packet ends at a port that did not take it.
+    #[cold]
+    pub(super) fn drop_packet(&mut self, at: u32, handle: Handle, cause: Cause) {
+        self.counters.dropped[cause as usize] += 1;
+        self.ports[at as usize].stats.drops += u64::from(self.measuring);
+        self.end_packet(handle);
+    }
+
+    /// A packet was lost on the wire.
+    #[cold]
+    pub(super) fn lose(&mut self, port: u32, handle: Handle) {
+        self.counters.lost += 1;
+        self.ports[port as usize].stats.lost += u64::from(self.measuring);
+        self.end_packet(handle);
+    }
+}

@@ -1,0 +1,111 @@
+//! The row of every flow: written when it starts, completed when it ends.
+
+use crate::workload::Flow;
+use leafspine_core::{Span, Time};
+
+/// `fct_ps` of a flow that has not finished.
+pub const UNFINISHED: u64 = u64::MAX;
+
+/// What a flow leaves behind besides when it came and went.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FlowStats {
+    pub(crate) retransmits: u32,
+    pub(crate) timeouts: u32,
+    pub(crate) reordered: u32,
+    pub(crate) dup_acks: u32,
+    pub(crate) path_changes: u32,
+    pub(crate) packets: u32,
+    pub(crate) mean_window: f64,
+}
+
+/// All flows, a column each, in the order of their start.
+#[derive(Clone, Debug, Default)]
+pub struct FlowTable {
+    /// Source host.
+    pub src: Vec<u16>,
+    /// Destination host.
+    pub dst: Vec<u16>,
+    /// Bytes of payload.
+    pub bytes: Vec<u64>,
+    /// Start, ps.
+    pub start_ps: Vec<u64>,
+    /// Completion time, ps; [`UNFINISHED`] if the run ended before.
+    pub fct_ps: Vec<u64>,
+    /// Completion time alone in the unchanged fabric, ps.
+    pub ideal_fct_ps: Vec<u64>,
+    /// Segments sent again.
+    pub retransmits: Vec<u32>,
+    /// Retransmission timeouts.
+    pub timeouts: Vec<u32>,
+    /// Data packets that arrived after a later one, retransmissions not counted (RFC 4737).
+    pub reordered: Vec<u32>,
+    /// Duplicate ACKs that the sender saw.
+    pub dup_acks: Vec<u32>,
+    /// How often a data packet left the source's switch by another uplink than the one before.
+    pub path_changes: Vec<u32>,
+    /// Data packets that arrived.
+    pub packets: Vec<u32>,
+    /// Mean congestion window over the sender's life, weighted by time, in bytes.
+    pub mean_window: Vec<f64>,
+    /// Which workload of the scenario it came from.
+    pub workload: Vec<u16>,
+    finished: u64,
+}
+
+impl FlowTable {
+    /// Adds a flow that starts. Returns its number.
+    pub(crate) fn start(&mut self, flow: &Flow, ideal: Span) -> u32 {
+        self.src.push(flow.src.0);
+        self.dst.push(flow.dst.0);
+        self.bytes.push(flow.bytes);
+        self.start_ps.push(flow.start.0);
+        self.fct_ps.push(UNFINISHED);
+        self.ideal_fct_ps.push(ideal.0);
+        self.retransmits.push(0);
+        self.timeouts.push(0);
+        self.reordered.push(0);
+        self.dup_acks.push(0);
+        self.path_changes.push(0);
+        self.packets.push(0);
+        self.mean_window.push(0.0);
+        self.workload.push(flow.workload);
+        (self.src.len() - 1) as u32
+    }
+
+    /// The receiver has the last byte.
+    pub(crate) fn finish(&mut self, flow: u32, now: Time) {
+        let flow = flow as usize;
+        self.fct_ps[flow] = now.0 - self.start_ps[flow];
+        self.finished += 1;
+    }
+
+    /// The sender has no more to do, or the run has ended.
+    pub(crate) fn close(&mut self, flow: u32, stats: FlowStats) {
+        let flow = flow as usize;
+        self.retransmits[flow] = stats.retransmits;
+        self.timeouts[flow] = stats.timeouts;
+        self.reordered[flow] = stats.reordered;
+        self.dup_acks[flow] = stats.dup_acks;
+        self.path_changes[flow] = stats.path_changes;
+        self.packets[flow] = stats.packets;
+        self.mean_window[flow] = stats.mean_window;
+    }
+
+    /// Flows in the table.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.src.len()
+    }
+
+    /// Whether no flow has started.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.src.is_empty()
+    }
+
+    /// Flows whose last byte has arrived.
+    #[must_use]
+    pub fn finished(&self) -> u64 {
+        self.finished
+    }
+}

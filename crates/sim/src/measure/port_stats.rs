@@ -1,0 +1,84 @@
+//! What is counted at a port while the measurement window is open.
+
+use super::histogram::Histogram;
+use leafspine_core::Span;
+
+/// Delays are kept in this many picoseconds (about a nanosecond).
+const DELAY_UNIT_SHIFT: u32 = 10;
+
+/// Counts and queue statistics of one port, over the measurement window.
+///
+/// The queue's mean length is the integral of packets waiting over time, divided by the window.
+/// The integral is summed packet by packet (each adds its own wait), and put right at the window's
+/// edges for packets that wait across them, so the mean is exact.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PortStats {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    pub(crate) marks: u64,
+    pub(crate) drops: u64,
+    pub(crate) lost: u64,
+    /// Time the line was sending.
+    pub(crate) busy: i128,
+    /// Packet-picoseconds waited.
+    pub(crate) waited: i128,
+    /// Byte-picoseconds waited.
+    pub(crate) byte_waited: i128,
+    pub(crate) max_packets: u32,
+    /// Packets that have begun transmission, and the sum of their waits, uncut by the window.
+    pub(crate) left: u64,
+    pub(crate) total_wait: u128,
+    delays: Histogram,
+    lengths: Histogram,
+}
+
+impl PortStats {
+    /// A packet of `size` bytes found `found` packets waiting and will have waited `wait` when its
+    /// transmission of `sending` begins.
+    #[inline]
+    pub(crate) fn accepted(&mut self, size: u32, found: u32, wait: Span, sending: Span) {
+        self.placed(size, found);
+        self.began(size, wait, sending);
+    }
+
+    /// A packet has been queued behind `found` others; its wait is not known yet.
+    #[inline]
+    pub(crate) fn placed(&mut self, size: u32, found: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+        if found > 0 {
+            self.max_packets = self.max_packets.max(found);
+            self.lengths.add(u64::from(found));
+        }
+    }
+
+    /// A packet that has waited `wait` begins its transmission.
+    #[inline]
+    pub(crate) fn began(&mut self, size: u32, wait: Span, sending: Span) {
+        self.busy += i128::from(sending.0);
+        self.left += 1;
+        // Most packets find an idle line: they are in `left` and in no bucket.
+        if wait == Span::ZERO {
+            return;
+        }
+        self.waited += i128::from(wait.0);
+        self.byte_waited += i128::from(u64::from(size)) * i128::from(wait.0);
+        self.total_wait += u128::from(wait.0);
+        self.delays.add(wait.0 >> DELAY_UNIT_SHIFT);
+    }
+
+    /// Takes `wait` of a packet out of (or, negative, into) the queue's integral: the part that
+    /// lies on the other side of the window's edge.
+    pub(crate) fn correct(&mut self, size: u32, wait: i128) {
+        self.waited -= wait;
+        self.byte_waited -= wait * i128::from(size);
+    }
+
+    pub(crate) fn delay_quantile_ps(&self, q: f64) -> Option<f64> {
+        self.delays.quantile_of(q, self.left).map(|v| v * f64::from(1u32 << DELAY_UNIT_SHIFT))
+    }
+
+    pub(crate) fn length_quantile(&self, q: f64) -> Option<f64> {
+        self.lengths.quantile_of(q, self.packets)
+    }
+}

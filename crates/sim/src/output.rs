@@ -1,0 +1,146 @@
+//! What a run leaves behind: columns, counts and the trace hash.
+
+use crate::measure::FlowTable;
+use leafspine_core::Time;
+
+/// Why a packet was dropped at a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Cause {
+    /// The buffer was full.
+    Buffer = 0,
+    /// The queue manager said so.
+    Manager = 1,
+    /// The link was down, or went down while it waited.
+    LinkDown = 2,
+    /// No way to the destination.
+    NoRoute = 3,
+}
+
+/// Counts over the whole run (not only the measurement window).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Transmissions of one packet over one link that have come to their end.
+    pub packet_hops: u64,
+    /// Events processed.
+    pub events: u64,
+    /// Packets that transports gave to the network.
+    pub sent: u64,
+    /// Packets that hosts received.
+    pub delivered: u64,
+    /// Packets dropped at ports, by [`Cause`].
+    pub dropped: [u64; 4],
+    /// Packets lost on the wire (random loss, or the link went down under them).
+    pub lost: u64,
+    /// Packets that schemes made at switches.
+    pub injected: u64,
+    /// Packets that schemes took out at switches.
+    pub consumed: u64,
+    /// CE marks set.
+    pub marks: u64,
+    /// Data packets that arrived.
+    pub data_packets: u64,
+    /// Of which after a later one, retransmissions not counted.
+    pub reordered_packets: u64,
+    /// Held packets let go because a hold queue was full.
+    pub hold_overflows: u64,
+    /// Held packets let go because they had waited their longest.
+    pub hold_expiries: u64,
+    /// Packets still in the network when the run ended.
+    pub in_flight: u64,
+    /// The most packets in the network at once.
+    pub peak_packets: u64,
+    /// The most flows at once.
+    pub peak_flows: u64,
+    /// Payload bytes that reached an application, each once and in order.
+    pub bytes_delivered: u64,
+}
+
+impl Counters {
+    /// Whether every packet is accounted for: sent and injected ones were delivered, dropped, lost,
+    /// consumed, or are still in flight.
+    #[must_use]
+    pub fn conserved(&self) -> bool {
+        let dropped: u64 = self.dropped.iter().sum();
+        self.sent + self.injected
+            == self.delivered + dropped + self.lost + self.consumed + self.in_flight
+    }
+}
+
+/// A port's statistics over the measurement window. See [`Output::ports`].
+#[derive(Clone, Debug)]
+pub struct PortRow {
+    /// `leaf0-spine3`: this end first.
+    pub name: String,
+    /// Rate at the end of the run, b/s.
+    pub rate_bps: u64,
+    /// Packets accepted.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// CE marks set here.
+    pub marks: u64,
+    /// Packets dropped here.
+    pub drops: u64,
+    /// Packets lost on this link.
+    pub lost: u64,
+    /// Share of the window in which the line was sending.
+    pub utilisation: f64,
+    /// Packets waiting, mean over time.
+    pub queue_mean_packets: f64,
+    /// Bytes waiting, mean over time.
+    pub queue_mean_bytes: f64,
+    /// Packets waiting, 99th percentile of what accepted packets found (within 0.8 %).
+    pub queue_p99_packets: f64,
+    /// The most packets that an accepted packet found waiting.
+    pub queue_max_packets: u32,
+    /// Mean wait of a packet, ps.
+    pub delay_mean_ps: f64,
+    /// 99th percentile of packets' waits, ps (within 0.8 %).
+    pub delay_p99_ps: f64,
+}
+
+/// A probe's series: equally long columns.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Its file's name.
+    pub name: String,
+    /// `queue`, `utilisation`, `window` or `packets`.
+    pub kind: &'static str,
+    /// Names of the ports that [`Column::Index`] columns refer to.
+    pub ports: Vec<String>,
+    /// Column names and values.
+    pub columns: Vec<(&'static str, Column)>,
+}
+
+/// A column of a series.
+#[derive(Clone, Debug)]
+pub enum Column {
+    /// Whole numbers.
+    U64(Vec<u64>),
+    /// Whole numbers.
+    U32(Vec<u32>),
+    /// Numbers.
+    F64(Vec<f64>),
+    /// Index into [`Series::ports`].
+    Index(Vec<u32>),
+}
+
+/// What a run leaves behind.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Every flow that has started.
+    pub flows: FlowTable,
+    /// Every port, switch ports first.
+    pub ports: Vec<PortRow>,
+    /// The probes, in the scenario's order.
+    pub probes: Vec<Series>,
+    /// Counts.
+    pub counters: Counters,
+    /// Hash over all packet-hops, in order: equal if and only if the runs are.
+    pub trace_hash: u64,
+    /// When the run ended.
+    pub end: Time,
+    /// The window over which ports were measured.
+    pub window: (Time, Time),
+}

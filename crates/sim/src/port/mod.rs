@@ -1,0 +1,174 @@
+//! Ports: a queue, a line, and the packets between.
+
+mod fifo;
+mod general;
+mod scheduler;
+
+pub(crate) use fifo::FifoPort;
+pub(crate) use general::{GeneralPort, Queued};
+pub(crate) use scheduler::Scheduler;
+
+use crate::measure::PortStats;
+use leafspine_core::{PortId, Rate, Rng, Span, Time};
+use leafspine_schemes::aqm::Aqm;
+use leafspine_schemes::{Amount, Backlog, Ports};
+
+/// How a port keeps what waits.
+pub(crate) enum Store {
+    /// One event a packet.
+    Fifo(FifoPort),
+    /// Real queues.
+    General(Box<GeneralPort>),
+}
+
+/// Who decides about packets that ask to be queued.
+pub(crate) enum Manager {
+    /// Nobody: the buffer's limit alone.
+    DropTail,
+    /// The port's own.
+    Own(Box<dyn Aqm>),
+    /// The switch's balancer.
+    Balancer,
+}
+
+/// How much a port may hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limit {
+    /// No limit.
+    None,
+    /// So many packets waiting.
+    Packets(u32),
+    /// So many bytes waiting.
+    Bytes(u64),
+    /// A share of the switch's free buffer.
+    Shared,
+}
+
+impl Limit {
+    pub(crate) fn of(buffer: Amount) -> Limit {
+        match buffer {
+            Amount::Packets(n) => Limit::Packets(n),
+            Amount::Bytes(n) => Limit::Bytes(n),
+        }
+    }
+
+    /// Whether a packet of `size` bytes still fits behind `backlog`.
+    #[inline]
+    pub(crate) fn admits(self, backlog: Backlog, size: u32) -> bool {
+        match self {
+            Limit::None | Limit::Shared => true,
+            Limit::Packets(n) => backlog.packets < n,
+            Limit::Bytes(n) => u64::from(backlog.bytes) + u64::from(size) <= n,
+        }
+    }
+}
+
+/// One end of a link: what sends into it.
+pub(crate) struct Port {
+    pub(crate) store: Store,
+    pub(crate) limit: Limit,
+    pub(crate) manager: Manager,
+    pub(crate) delay: Span,
+    pub(crate) rate: Rate,
+    pub(crate) loss: Option<Box<Lossy>>,
+    pub(crate) up: bool,
+    /// Whether departures need more than scheduling: loss, a balancer that is told, a probe.
+    pub(crate) special: bool,
+    /// Time the line has been given work for since the start of the run.
+    pub(crate) line_time: u64,
+    /// The switch that owns the port; `NO_SWITCH` for hosts' ports.
+    pub(crate) switch: u16,
+    /// The port's number there.
+    pub(crate) local: PortId,
+    pub(crate) rng: Rng,
+    pub(crate) stats: PortStats,
+    /// The `packets` probe that watches this port.
+    pub(crate) watched: Option<u16>,
+}
+
+/// Random loss on a link, drawn from the link's own stream.
+pub(crate) struct Lossy {
+    pub(crate) probability: f64,
+    pub(crate) rng: Rng,
+}
+
+/// `Port::switch` of a host's port.
+pub(crate) const NO_SWITCH: u16 = u16::MAX;
+
+impl Port {
+    #[inline]
+    pub(crate) fn backlog(&mut self, now: Time) -> Backlog {
+        match &mut self.store {
+            Store::Fifo(fifo) => fifo.backlog(now),
+            Store::General(general) => general.backlog(now),
+        }
+    }
+
+    /// Puts the part of each waiting packet's wait that lies after `now` into (`sign` 1: the window
+    /// opens) or out of (`sign` -1: it closes) the statistics; likewise the line's work.
+    pub(crate) fn cut_window(&mut self, now: Time, sign: i128) {
+        let (stats, work) = (&mut self.stats, &mut self.store);
+        match work {
+            Store::Fifo(fifo) => {
+                stats.busy += sign * i128::from(fifo.residual_work(now).0);
+                for (size, wait) in fifo.residual_waits(now) {
+                    stats.correct(size, -sign * i128::from(wait.0));
+                }
+            }
+            // Its packets are counted when they leave: those that wait have added nothing yet, so
+            // what lies before the edge is taken out when it opens, and put in when it closes.
+            Store::General(general) => {
+                stats.busy += sign * i128::from(general.busy_until.since(now).0);
+                for packet in general.waiting() {
+                    stats.correct(packet.size, sign * i128::from((now - packet.since).0));
+                }
+            }
+        }
+    }
+}
+
+/// A switch's ports as its schemes see them.
+pub(crate) struct SwitchPorts<'a> {
+    pub(crate) ports: &'a mut [Port],
+    pub(crate) now: Time,
+}
+
+impl SwitchPorts<'_> {
+    #[inline]
+    fn at(&self, port: PortId) -> &Port {
+        &self.ports[usize::from(port.0)]
+    }
+}
+
+impl Ports for SwitchPorts<'_> {
+    #[inline]
+    fn backlog(&mut self, port: PortId) -> Backlog {
+        self.ports[usize::from(port.0)].backlog(self.now)
+    }
+
+    fn queue(&mut self, port: PortId, queue: u8) -> Backlog {
+        match &mut self.ports[usize::from(port.0)].store {
+            Store::Fifo(fifo) => fifo.backlog(self.now),
+            Store::General(general) => general.queue(usize::from(queue), self.now),
+        }
+    }
+
+    fn free_at(&mut self, port: PortId) -> Time {
+        match &self.ports[usize::from(port.0)].store {
+            Store::Fifo(fifo) => fifo.free_at(self.now),
+            Store::General(general) => general.free_at(self.now),
+        }
+    }
+
+    fn rate(&self, port: PortId) -> Rate {
+        self.at(port).rate
+    }
+
+    fn delay(&self, port: PortId) -> Span {
+        self.at(port).delay
+    }
+
+    fn is_up(&self, port: PortId) -> bool {
+        self.at(port).up
+    }
+}

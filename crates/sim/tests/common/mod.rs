@@ -1,0 +1,125 @@
+//! Specs for tests: a base that each test changes where it matters.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
+
+use leafspine_core::{Bytes, Rate, Span, Time};
+use leafspine_schemes::{Amount, Params, Value};
+use leafspine_sim::spec::*;
+use leafspine_sim::{Factories, Output, Progress, Simulation};
+
+pub fn link(rate: Rate, delay: Span) -> LinkSpec {
+    LinkSpec { rate, delay, loss: 0.0 }
+}
+
+/// A registered scheme with its default parameters.
+pub fn scheme(name: &str) -> SchemeSpec {
+    use leafspine_schemes::{aqm, cc, edge, lb};
+    let infos = lb::ALL
+        .iter()
+        .map(|e| e.info)
+        .chain(aqm::ALL.iter().map(|e| e.info))
+        .chain(cc::ALL.iter().map(|e| e.info))
+        .chain(edge::ALL.iter().map(|e| e.info));
+    let mut found = infos.filter(|info| info.name == name);
+    let info = found.next().unwrap_or_else(|| panic!("no scheme is called {name}"));
+    SchemeSpec { name: name.to_owned(), params: Params::defaults(info.params) }
+}
+
+/// The same with one parameter changed.
+pub fn scheme_with(name: &str, key: &str, value: Value) -> SchemeSpec {
+    let SchemeSpec { name, params } = scheme(name);
+    SchemeSpec { name, params: params.with(key, value) }
+}
+
+pub fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> TopologyKind {
+    TopologyKind::LeafSpine { leaves, spines, hosts_per_leaf, links_per_pair: 1 }
+}
+
+pub fn fixed_flows(flows: u64, bytes: u64, load: f64) -> WorkloadSpec {
+    WorkloadSpec {
+        kind: WorkloadKind::Poisson {
+            arrivals: Arrivals::Load { load, basis: LoadBasis::Fabric },
+            flows,
+        },
+        sizes: SizeSpec::Fixed(Bytes(bytes)),
+        senders: HostSet::All,
+        receivers: HostSet::All,
+        pattern: Pattern::InterLeaf,
+        start: Time::ZERO,
+    }
+}
+
+/// 10 Gb/s leaf-spine, DCTCP, ECMP, web-search flows at load 0.6.
+pub fn base() -> Spec {
+    let ten = link(Rate::from_gbps(10), Span::from_micros(1));
+    Spec {
+        topology: TopologySpec {
+            kind: leaf_spine(4, 4, 4),
+            host_link: ten,
+            fabric_link: ten,
+            host_delay: Span::ZERO,
+        },
+        changes: Vec::new(),
+        switch: SwitchSpec {
+            buffer: Amount::Packets(256),
+            shared: None,
+            queues: 1,
+            scheduler: SchedulerKind::Fifo,
+            weights: vec![1],
+            classifier: Classifier::Hash,
+            host_ports: HostPorts::LikeSwitch,
+        },
+        aqm: scheme("ecn-threshold"),
+        balancer: scheme("ecmp"),
+        hold: None,
+        edge: None,
+        transport: TransportSpec {
+            scheme: scheme("dctcp"),
+            ecn: None,
+            mss: 1460,
+            header: 40,
+            init_cwnd: Amount::Packets(10),
+            max_cwnd: None,
+            min_rto: Span::from_millis(10),
+            initial_rto: None,
+            max_rto: Span::from_millis(60_000),
+            dupack_threshold: 3,
+            sack: true,
+            limited_transmit: true,
+            delayed_ack: None,
+            handshake: true,
+        },
+        workloads: vec![WorkloadSpec {
+            sizes: leafspine_sim::workload::named("web-search").expect("ships"),
+            ..fixed_flows(200, 1, 0.6)
+        }],
+        run: RunSpec { seed: 1, until: None, ports: PortModel::Auto },
+        measure: MeasureSpec { window: Window::Arrivals },
+        probes: Vec::new(),
+    }
+}
+
+/// Runs and checks what holds in every run: packets are conserved, every flow of a run without an
+/// end has its bytes exactly once, no port is busier than its line.
+pub fn run(spec: &Spec) -> Output {
+    run_with(spec, &Factories::default())
+}
+
+pub fn run_with(spec: &Spec, factories: &Factories<'_>) -> Output {
+    let simulation = Simulation::with(spec, factories).expect("a valid spec");
+    let output = simulation.run(&Progress::default()).expect("a run that ends");
+    assert!(output.counters.conserved(), "packets are conserved: {:?}", output.counters);
+    if spec.run.until.is_none() {
+        let flows = &output.flows;
+        assert_eq!(flows.finished(), flows.len() as u64, "every flow ends");
+        let asked: u64 = flows.bytes.iter().sum();
+        assert_eq!(output.counters.bytes_delivered, asked, "every byte exactly once");
+    }
+    for port in &output.ports {
+        assert!(port.utilisation <= 1.0 + 1e-9, "{} is busier than its line", port.name);
+    }
+    output
+}
+
+pub fn port<'a>(output: &'a Output, name: &str) -> &'a leafspine_sim::PortRow {
+    output.ports.iter().find(|p| p.name == name).unwrap_or_else(|| panic!("no port {name}"))
+}

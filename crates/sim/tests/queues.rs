@@ -1,0 +1,119 @@
+//! Service queues, schedulers and shared buffers in a running fabric.
+
+mod common;
+
+use common::*;
+use leafspine_core::{Bytes, PacketMeta, Rate, Span, Time};
+use leafspine_schemes::Amount;
+use leafspine_schemes::edge::{EdgeContext, FlowView, HostEdge};
+use leafspine_sim::Factories;
+use leafspine_sim::spec::*;
+
+/// Gives every packet of a host the host's number as its class.
+struct ByHost(u8);
+
+impl HostEdge for ByHost {
+    fn sending(&mut self, packet: &mut PacketMeta, _: &mut FlowView<'_>, _: &mut EdgeContext<'_>) {
+        packet.class = self.0;
+    }
+}
+
+/// Three hosts send to a fourth, each in its own queue at the switch. Bytes that each got through
+/// while all three were backlogged.
+fn shares(scheduler: SchedulerKind, weights: &[u32]) -> Vec<f64> {
+    let mut spec = base();
+    spec.topology.kind = TopologyKind::Star { hosts: 4 };
+    spec.topology.host_link = link(Rate::from_gbps(1), Span::from_micros(5));
+    spec.switch.queues = 3;
+    spec.switch.scheduler = scheduler;
+    spec.switch.weights = weights.to_vec();
+    spec.switch.classifier = Classifier::Stage;
+    let list =
+        |hosts: &[u16]| HostSet::List(hosts.iter().map(|h| leafspine_core::HostId(*h)).collect());
+    spec.workloads = vec![WorkloadSpec {
+        kind: WorkloadKind::LongFlows { count: 3, stagger: Span::ZERO },
+        sizes: SizeSpec::Fixed(Bytes(200_000_000)),
+        senders: list(&[0, 1, 2]),
+        receivers: list(&[3]),
+        pattern: Pattern::Any,
+        start: Time::ZERO,
+    }];
+    spec.run.until = Some(Time(Span::from_millis(200).0));
+    let factories = Factories {
+        edge: Some(Box::new(|env| Box::new(ByHost(env.host.0 as u8)))),
+        ..Factories::default()
+    };
+    let output = run_with(&spec, &factories);
+    output.flows.packets.iter().map(|p| f64::from(*p)).collect()
+}
+
+/// Breaks if weights do not decide shares: within 1 %.
+#[test]
+fn weights_decide_shares() {
+    for scheduler in [SchedulerKind::Wrr, SchedulerKind::Dwrr] {
+        let got = shares(scheduler, &[4, 2, 1]);
+        let total: f64 = got.iter().sum();
+        for (packets, weight) in got.iter().zip([4.0, 2.0, 1.0]) {
+            let share = packets / total;
+            assert!((share - weight / 7.0).abs() < 0.01 * weight / 7.0, "{scheduler:?} {got:?}");
+        }
+    }
+}
+
+/// Breaks if a lower queue gets more than scraps while queue 0 is backlogged.
+#[test]
+fn strict_priority_starves() {
+    let got = shares(SchedulerKind::Strict, &[1, 1, 1]);
+    assert!(got[0] > 20.0 * (got[1] + got[2]), "{got:?}");
+}
+
+fn incast(shared: Option<SharedBuffer>) -> leafspine_sim::Output {
+    let mut spec = base();
+    spec.topology.kind = TopologyKind::Star { hosts: 33 };
+    spec.aqm = scheme("droptail");
+    spec.transport.scheme = scheme("newreno");
+    spec.transport.handshake = false;
+    spec.switch.buffer = Amount::Bytes(30_000);
+    spec.switch.shared = shared;
+    spec.workloads = vec![WorkloadSpec {
+        kind: WorkloadKind::Incast {
+            fan_in: None,
+            rounds: 1,
+            every: Span::from_millis(1),
+            jitter: Span::ZERO,
+        },
+        sizes: SizeSpec::Fixed(Bytes(14 * 1460)),
+        senders: HostSet::Rest,
+        receivers: HostSet::First(1),
+        pattern: Pattern::Any,
+        start: Time::ZERO,
+    }];
+    run(&spec)
+}
+
+/// Breaks if the dynamic threshold is not `alpha` times the free buffer: a single congested port
+/// with alpha 1 settles at half of the shared buffer (Choudhury and Hahne 1998, eq. 3: alpha/(1+alpha)).
+#[test]
+fn a_lone_congested_port_gets_its_share_of_a_shared_buffer() {
+    let size = 200_000.0;
+    for alpha in [0.5, 1.0, 2.0] {
+        let shared = SharedBuffer { size: Bytes(size as u64), alpha };
+        let output = incast(Some(shared));
+        let bottleneck = port(&output, "switch0-host0");
+        assert!(bottleneck.drops > 0, "the port must reach its threshold");
+        let most = f64::from(bottleneck.queue_max_packets) * 1500.0;
+        let expected = size * alpha / (1.0 + alpha);
+        assert!((most - expected).abs() < 3.0 * 1500.0, "alpha {alpha}: {most} for {expected}");
+    }
+}
+
+/// Breaks if a buffer in bytes is counted in packets, or is exceeded.
+#[test]
+fn a_port_keeps_within_its_buffer() {
+    let output = incast(None);
+    let bottleneck = port(&output, "switch0-host0");
+    assert!(bottleneck.drops > 0);
+    // 30 KB are 20 full packets: the last one found 19.
+    assert_eq!(bottleneck.queue_max_packets, 19);
+    assert!(bottleneck.queue_mean_bytes <= 30_000.0);
+}
