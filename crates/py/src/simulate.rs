@@ -1,0 +1,199 @@
+//! Running a scenario, and handing over what it leaves behind as columns.
+
+use crate::errors::{cancelled, scenario_error, setup_error};
+use leafspine_sim::{Column, FlowTable, PortRow, RunError, Series, Simulation};
+use numpy::{Element, PyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How far a run is. Read it from one thread while another simulates.
+#[pyclass(module = "leafspine._engine", frozen)]
+pub(crate) struct Progress(Arc<leafspine_sim::Progress>);
+
+#[pymethods]
+impl Progress {
+    #[new]
+    fn new() -> Progress {
+        Progress(Arc::default())
+    }
+
+    /// Flows finished, flows in all (if known), simulated time in ps, packet-hops.
+    fn read(&self) -> (u64, Option<u64>, u64, u64) {
+        let (finished, total, time, hops) = self.0.read();
+        (finished, total, time.0, hops)
+    }
+
+    /// Asks the run to stop soon.
+    fn cancel(&self) {
+        self.0.cancel();
+    }
+}
+
+/// What a finished run measured.
+#[pyclass(module = "leafspine._engine", frozen)]
+pub(crate) struct Output {
+    output: leafspine_sim::Output,
+    wall_seconds: f64,
+}
+
+/// Runs one resolved scenario to its end.
+///
+/// # Errors
+/// `ScenarioError` for what only the graph or a trace can tell; `Cancelled`.
+#[pyfunction]
+#[pyo3(signature = (toml, base_dir, progress = None))]
+pub(crate) fn simulate(
+    py: Python<'_>,
+    toml: &str,
+    base_dir: &str,
+    progress: Option<&Bound<'_, Progress>>,
+) -> PyResult<Output> {
+    let file = "scenario.toml";
+    let case = leafspine_scenario::single(toml, file, base_dir.as_ref())
+        .map_err(|error| scenario_error(py, &error))?;
+    let progress = progress.map_or_else(Arc::default, |p| Arc::clone(&p.get().0));
+    let simulation = Simulation::new(&case.spec).map_err(|error| setup_error(py, &error, file))?;
+    let start = Instant::now();
+    let output = py.detach(|| simulation.run(&progress));
+    let wall_seconds = start.elapsed().as_secs_f64();
+    match output {
+        Ok(output) => Ok(Output { output, wall_seconds }),
+        Err(RunError::Cancelled) => Err(cancelled()),
+        Err(RunError::Workload(error)) => Err(setup_error(py, &error.into(), file)),
+    }
+}
+
+fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyAny> {
+    PyArray1::from_vec(py, values).into_any().unbind()
+}
+
+#[pymethods]
+impl Output {
+    /// A numpy array a column, a row a flow in the order of their starts. An unfinished flow has
+    /// 2^64 - 1 as its `fct_ps`.
+    fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        let t: &FlowTable = &self.output.flows;
+        let wide = |v: &[u16]| array(py, v.iter().map(|x| u32::from(*x)).collect::<Vec<u32>>());
+        dict.set_item("flow", array(py, (0..t.len() as u64).collect::<Vec<u64>>()))?;
+        dict.set_item("src", wide(&t.src))?;
+        dict.set_item("dst", wide(&t.dst))?;
+        for (name, column) in [
+            ("bytes", &t.bytes),
+            ("start_ps", &t.start_ps),
+            ("fct_ps", &t.fct_ps),
+            ("ideal_fct_ps", &t.ideal_fct_ps),
+        ] {
+            dict.set_item(name, array(py, column.clone()))?;
+        }
+        for (name, column) in [
+            ("retransmits", &t.retransmits),
+            ("timeouts", &t.timeouts),
+            ("reordered", &t.reordered),
+            ("dup_acks", &t.dup_acks),
+            ("path_changes", &t.path_changes),
+            ("packets", &t.packets),
+        ] {
+            dict.set_item(name, array(py, column.clone()))?;
+        }
+        dict.set_item("mean_window", array(py, t.mean_window.clone()))?;
+        dict.set_item("workload", wide(&t.workload))?;
+        Ok(dict)
+    }
+
+    /// A column each of the ports' statistics over the measurement window; `name` is a list.
+    fn ports<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        let rows = &self.output.ports;
+        let names: Vec<&str> = rows.iter().map(|p| p.name.as_str()).collect();
+        dict.set_item("name", PyList::new(py, names)?)?;
+        let whole: [(&str, fn(&PortRow) -> u64); 7] = [
+            ("rate_bps", |p| p.rate_bps),
+            ("packets", |p| p.packets),
+            ("bytes", |p| p.bytes),
+            ("marks", |p| p.marks),
+            ("drops", |p| p.drops),
+            ("lost", |p| p.lost),
+            ("queue_max_packets", |p| u64::from(p.queue_max_packets)),
+        ];
+        for (name, value) in whole {
+            dict.set_item(name, array(py, rows.iter().map(value).collect::<Vec<u64>>()))?;
+        }
+        let real: [(&str, fn(&PortRow) -> f64); 6] = [
+            ("utilisation", |p| p.utilisation),
+            ("queue_mean_packets", |p| p.queue_mean_packets),
+            ("queue_mean_bytes", |p| p.queue_mean_bytes),
+            ("queue_p99_packets", |p| p.queue_p99_packets),
+            ("delay_mean_ps", |p| p.delay_mean_ps),
+            ("delay_p99_ps", |p| p.delay_p99_ps),
+        ];
+        for (name, value) in real {
+            dict.set_item(name, array(py, rows.iter().map(value).collect::<Vec<f64>>()))?;
+        }
+        Ok(dict)
+    }
+
+    /// `(name, kind, columns)` of each probe. A column of ports is a list of names.
+    fn probes<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Vec<(String, &'static str, Bound<'py, PyDict>)>> {
+        self.output.probes.iter().map(|s| Ok((s.name.clone(), s.kind, series(py, s)?))).collect()
+    }
+
+    /// Counts, the trace hash and the window, as JSON.
+    fn summary(&self) -> String {
+        let (o, c) = (&self.output, &self.output.counters);
+        json!({
+            "trace_hash": format!("{:016x}", o.trace_hash),
+            "packet_hops": c.packet_hops,
+            "events": c.events,
+            "end_ps": o.end.0,
+            "window_start_ps": o.window.0.0,
+            "window_end_ps": o.window.1.0,
+            "flows": o.flows.len(),
+            "flows_finished": o.flows.finished(),
+            "packets_sent": c.sent,
+            "packets_injected": c.injected,
+            "delivered": c.delivered,
+            "dropped": c.dropped.iter().sum::<u64>(),
+            "dropped_buffer": c.dropped[0],
+            "dropped_manager": c.dropped[1],
+            "dropped_link_down": c.dropped[2],
+            "dropped_no_route": c.dropped[3],
+            "lost": c.lost,
+            "consumed": c.consumed,
+            "in_flight": c.in_flight,
+            "data_packets": c.data_packets,
+            "reordered_packets": c.reordered_packets,
+            "marks": c.marks,
+            "hold_overflows": c.hold_overflows,
+            "hold_expiries": c.hold_expiries,
+            "peak_packets": c.peak_packets,
+            "peak_flows": c.peak_flows,
+            "bytes_delivered": c.bytes_delivered,
+            "conserved": c.conserved(),
+            "wall_seconds": self.wall_seconds,
+        })
+        .to_string()
+    }
+}
+
+fn series<'py>(py: Python<'py>, series: &Series) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, column) in &series.columns {
+        match column {
+            Column::U64(values) => dict.set_item(name, array(py, values.clone()))?,
+            Column::U32(values) => dict.set_item(name, array(py, values.clone()))?,
+            Column::F64(values) => dict.set_item(name, array(py, values.clone()))?,
+            Column::Index(values) => {
+                let names = values.iter().map(|at| series.ports[*at as usize].as_str());
+                dict.set_item(name, PyList::new(py, names.collect::<Vec<_>>())?)?;
+            }
+        }
+    }
+    Ok(dict)
+}
