@@ -1,7 +1,8 @@
 //! A sender and a receiver joined by a scripted pipe: traces to read, and properties.
 
-mod endpoints;
 mod pipe;
 mod properties;
+mod receiver;
 mod recovery_traces;
+mod sender;
 mod window_traces;
