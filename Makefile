@@ -23,7 +23,7 @@ BIN := $(VENV)/bin
 DEMO := demo-results
 DEMO_SCENARIO := examples/demo.toml
 
-RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.csv' 2>/dev/null)
+RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
 .PHONY: help demo test bench bench-smoke lint format docs clean check build
 
@@ -65,7 +65,8 @@ $(VENV)/.made-dev: requirements-dev.lock $(VENV)/.made
 $(VENV)/.built: $(VENV)/.made pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCES)
 	@echo "building the engine (a few minutes the first time)"
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH \
-		$(BIN)/maturin develop --release --locked --quiet
+		$(BIN)/maturin develop --release --locked >$(VENV)/build.log 2>&1 \
+		|| { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
 build: check $(VENV)/.built

@@ -58,6 +58,7 @@ class Comparison:
     directory: Path
     failures: tuple[Failure, ...] = ()
     command: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
     keep: Any = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -80,6 +81,16 @@ class Comparison:
         """``all`` and the scenario's flow classes."""
         named = dict.fromkeys(flow_class for case in self.cases for flow_class in case.classes)
         return (engine.ALL_FLOWS, *(entry for entry in named if entry.name != "all"))
+
+    @cached_property
+    def populated(self) -> tuple[FlowClass, ...]:
+        """The classes that any flow of any run belongs to; the others have nothing to show."""
+        return tuple(
+            entry
+            for entry in self.classes
+            if entry.name == "all"
+            or any(found.get((entry.name, "flows")) for found in self.measured.values())
+        )
 
     @cached_property
     def finished(self) -> tuple[Case, ...]:
@@ -272,7 +283,9 @@ def compare(
         raise _interrupted(directory, unique) from None
     except ScenarioError as error:
         raise ScenarioError(f"{source.name}: {error}", **error.parts()) from None
-    comparison = Comparison(source, tuple(cases), directory, tuple(failures), command, keep)
+    comparison = Comparison(
+        source, tuple(cases), directory, tuple(failures), command, tuple(settings), keep
+    )
     if not comparison.finished:
         raise RunError(f"no run finished: {comparison.failures[0].message}")
     if csv:

@@ -55,6 +55,7 @@ class Saved:
     caption: str
     pdf: Path
     png: Path
+    wide: bool
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def figures(comparison: Comparison) -> Iterator[Plot]:
     """All figures of a comparison, one after the other (each is freed by its user)."""
     with _settings():
         for axis in axes_of(comparison):
-            for flow_class in comparison.classes:
+            for flow_class in comparison.populated:
                 yield _fct(comparison, axis, flow_class)
                 if len(comparison.variants) > 1:
                     yield _relative(comparison, axis, flow_class)
@@ -108,7 +109,8 @@ def save(plot: Plot, directory: Path) -> Saved:
             with results.replacing_file(path) as temporary:
                 plot.figure.savefig(temporary, format=kind, metadata=metadata)
             paths.append(path)
-    return Saved(plot.name, plot.title, plot.caption, *paths)
+    wide = len(plot.figure.axes) > 2
+    return Saved(plot.name, plot.title, plot.caption, paths[0], paths[1], wide)
 
 
 @contextmanager
@@ -310,7 +312,7 @@ def _relative(comparison: Comparison, axis: Axis, flow_class: FlowClass) -> Plot
 
 def _network(comparison: Comparison, axis: Axis) -> Iterator[Plot]:
     specs = (
-        ("queue", "Queues of the uplinks", ("queue_mean", "queue_p99")),
+        ("queue", "Queues of the uplinks", ("queue_mean", "queue_p99", "queue_max")),
         ("reordering", "Reordering and retransmissions", ("reordered_share", "retransmits")),
         (
             "utilisation",
@@ -324,7 +326,7 @@ def _network(comparison: Comparison, axis: Axis) -> Iterator[Plot]:
             _draw(comparison, axis, axes, NETWORK, metric, _scaled(1.0))
             unit = METRICS[metric].unit
             axes.set_ylabel(METRICS[metric].label + (f" ({unit})" if unit else ""))
-            axes.set_ylim(bottom=0)
+            _from_zero(axes)
         if name == "utilisation":
             top = max(axes.get_ylim()[1] for axes in panels)
             for axes in panels:
@@ -337,15 +339,16 @@ def _network(comparison: Comparison, axis: Axis) -> Iterator[Plot]:
 
 
 def _cdf(comparison: Comparison, point: Point) -> Plot:
-    figure, panels = _panels(len(comparison.classes))
+    classes = comparison.populated
+    figure, panels = _panels(len(classes))
     chosen = styles(comparison)
-    units = [time_unit(comparison, entry.name) for entry in comparison.classes]
+    units = [time_unit(comparison, entry.name) for entry in classes]
     for variant in comparison.variants:
         sizes, fct = _pooled(comparison, variant, point)
-        for axes, flow_class, (scale, _) in zip(panels, comparison.classes, units, strict=True):
+        for axes, flow_class, (scale, _) in zip(panels, classes, units, strict=True):
             ordered = np.sort(fct[in_class(sizes, flow_class)]) / PS_PER_US * scale
             _cdf_line(axes, ordered, _label(variant), chosen[variant])
-    for axes, flow_class, (_, unit) in zip(panels, comparison.classes, units, strict=True):
+    for axes, flow_class, (_, unit) in zip(panels, classes, units, strict=True):
         axes.set_title(_class_label(flow_class))
         axes.set_xlabel(f"FCT ({unit})")
         axes.set_ylim(0, 1.02)
@@ -413,4 +416,10 @@ def _from_zero_or_log(axes: Axes) -> None:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(ScalarFormatter())
     else:
-        axes.set_ylim(bottom=0)
+        _from_zero(axes)
+
+
+def _from_zero(axes: Axes) -> None:
+    """From zero to a little above the highest band, so that no marker is cut."""
+    highest = axes.dataLim.ymax
+    axes.set_ylim(0, 1.06 * highest if np.isfinite(highest) and highest > 0 else 1.0)

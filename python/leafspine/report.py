@@ -34,7 +34,7 @@ def render(comparison: Comparison, figures: Sequence[Saved]) -> str:
         meanings=tables.metric_meanings(),
         plots=[_picture(figure) for figure in figures],
         facts=_facts(comparison),
-        scenario_name=Path(comparison.source.name).name,
+        scenario_name=comparison.source.name,
         scenario=comparison.source.text,
         resolved=comparison.cases[0].text,
         runs=_runs(comparison),
@@ -60,7 +60,7 @@ def _lead(comparison: Comparison) -> str:
 def _facts(comparison: Comparison) -> list[tuple[str, str]]:
     return [
         ("Scenario", comparison.source.name),
-        ("Variants", ", ".join(name or "(only)" for name in comparison.variants)),
+        ("Variants", ", ".join(name or "one" for name in comparison.variants)),
         ("Points", "; ".join(tables.point_label(point) for point in comparison.points) or "one"),
         ("Seeds", ", ".join(str(seed) for seed in comparison.seeds)),
         ("Runs", f"{len(comparison.finished)} finished, {len(comparison.failures)} failed"),
@@ -70,7 +70,10 @@ def _facts(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def _command(comparison: Comparison) -> str:
-    return f"leafspine compare {shlex.quote(comparison.source.name)}"
+    words = ["leafspine", "compare", comparison.source.name]
+    for key, value in comparison.settings:
+        words += ["--set", f"{key}={value}"]
+    return shlex.join(words)
 
 
 def _runs(comparison: Comparison) -> list[dict[str, object]]:
@@ -88,8 +91,9 @@ def _runs(comparison: Comparison) -> list[dict[str, object]]:
     return found
 
 
-def _picture(figure: Saved) -> dict[str, str]:
+def _picture(figure: Saved) -> dict[str, object]:
     return {
+        "wide": figure.wide,
         "title": figure.title,
         "caption": figure.caption,
         "file": f"{figure.pdf.parent.name}/{figure.pdf.name}",

@@ -46,11 +46,13 @@ class _Column:
     head: str
     cell: Callable[["Comparison", str, Point, str], str]
     optional: bool = False
+    compares: bool = False
+    """Says how variants differ: left out where there is one."""
 
 
 def tables(comparison: "Comparison") -> list[Table]:
     """All tables of a comparison: one per flow class, then the network's."""
-    found = [_class_table(comparison, entry) for entry in comparison.classes]
+    found = [_class_table(comparison, entry) for entry in comparison.populated]
     found.append(_network_table(comparison))
     return found
 
@@ -111,11 +113,11 @@ def _class_table(comparison: "Comparison", flow_class: FlowClass) -> Table:
         _Column("flows", _total("flows")),
         _Column("unfinished", _total("unfinished")),
         _Column(f"mean FCT ({unit})", _mean("fct_mean", scale)),
-        _Column(versus, _difference("fct_mean")),
+        _Column(versus, _difference("fct_mean"), compares=True),
         _Column(f"p50 ({unit})", _mean("fct_p50", scale), optional=True),
         _Column(f"p95 ({unit})", _mean("fct_p95", scale), optional=True),
         _Column(f"p99 FCT ({unit})", _mean("fct_p99", scale)),
-        _Column(versus, _difference("fct_p99")),
+        _Column(versus, _difference("fct_p99"), compares=True),
         _Column("slowdown", _mean("slowdown_mean"), optional=True),
         _Column("goodput (Mb/s)", _mean("goodput_mean"), optional=True),
     )
@@ -157,16 +159,19 @@ def _table(
     comparison: "Comparison", title: str, note: str, group: str, columns: Sequence[_Column]
 ) -> Table:
     keys = tuple(dict.fromkeys(key for point in comparison.points for key, _ in point))
-    heads = (*(key_label(key) for key in keys), "variant", *(column.head for column in columns))
+    several = len(comparison.variants) > 1
+    columns = [column for column in columns if several or not column.compares]
+    words = [key_label(key) for key in keys] + ["variant"] * several
+    heads = (*words, *(column.head for column in columns))
     rows, starts = [], []
     for point in comparison.points:
         values = dict(point)
         for index, variant in enumerate(comparison.variants):
             where = [_plain(values[key]) if key in values else MISSING for key in keys]
             cells = [column.cell(comparison, variant, point, group) for column in columns]
-            rows.append((*where, variant or "(only)", *cells))
+            rows.append((*where, *([variant] * several), *cells))
             starts.append(index == 0)
-    texts = len(keys) + 1
+    texts = len(words)
     optional = tuple(texts + index for index, column in enumerate(columns) if column.optional)
     return Table(title, note, heads, tuple(rows), tuple(starts), texts, optional)
 

@@ -68,6 +68,25 @@ def test_tables_have_every_class_and_the_unfinished(comparison: leafspine.Compar
     assert found["Short flows"].note.startswith("at most 100 KB")
 
 
+def test_a_class_without_flows_is_not_shown(scenario: Path) -> None:
+    """Breaks if tables and panels of nothing but dashes come out."""
+    scenario.write_text(SCENARIO.replace('long = "1MB.."', 'huge = "1000MB.."'))
+    comparison = leafspine.compare(scenario, seeds=2)
+    assert [entry.name for entry in comparison.populated] == ["all", "short"]
+    assert [table.title for table in tables.tables(comparison)][1:] == ["Short flows", "Network"]
+    assert "huge" in comparison.table()["group"].to_pylist()
+
+
+def test_one_variant_is_compared_with_nothing(scenario: Path) -> None:
+    """Breaks if a table has empty columns about differences."""
+    comparison = leafspine.sweep(scenario, {"workload.0.load": [0.2, 0.4]}, seeds=2)
+    for table in tables.tables(comparison):
+        assert table.heads[0] == "load"
+        assert "variant" not in table.heads
+        assert not any(head.startswith("vs") for head in table.heads)
+        assert all(len(row) == len(table.heads) for row in table.rows)
+
+
 def test_written_tables_hold_the_same_numbers(
     comparison: leafspine.Comparison,
 ) -> None:
@@ -187,6 +206,14 @@ def test_the_report_has_all_numbers_and_figures(
         assert case.key in report
         assert comparison.summary(case)["trace_hash"] in report
     assert "[[variant]]" in report
+
+
+def test_the_report_says_how_to_run_it_again(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if what was set from Python or the command line is not in the command."""
+    comparison = leafspine.compare(scenario, lb=["rps"], out=tmp_path / "out", aqm__x="40pkt")
+    html = comparison.write().read_text()
+    assert "--set aqm.x=40pkt" in html
+    assert "load_balancer.scheme" in html
 
 
 def test_text_from_the_scenario_is_escaped(tmp_path: Path) -> None:
