@@ -1,5 +1,6 @@
 //! The Python module `leafspine._engine`: glue between the package and the engine.
 
+mod bench;
 mod catalogue;
 mod errors;
 mod scenario;
@@ -25,5 +26,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<simulate::Progress>()?;
     module.add_class::<simulate::Output>()?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::bench, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::bench_cases, module)?)?;
     Ok(())
 }

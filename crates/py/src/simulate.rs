@@ -9,6 +9,11 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// A column of port statistics.
+type PortColumn<T> = (&'static str, fn(&PortRow) -> T);
+/// A probe's name, kind and columns.
+type ProbeColumns<'py> = (String, &'static str, Bound<'py, PyDict>);
+
 /// How far a run is. Read it from one thread while another simulates.
 #[pyclass(module = "leafspine._engine", frozen)]
 pub(crate) struct Progress(Arc<leafspine_sim::Progress>);
@@ -110,7 +115,7 @@ impl Output {
         let rows = &self.output.ports;
         let names: Vec<&str> = rows.iter().map(|p| p.name.as_str()).collect();
         dict.set_item("name", PyList::new(py, names)?)?;
-        let whole: [(&str, fn(&PortRow) -> u64); 7] = [
+        let whole: [PortColumn<u64>; 7] = [
             ("rate_bps", |p| p.rate_bps),
             ("packets", |p| p.packets),
             ("bytes", |p| p.bytes),
@@ -122,7 +127,7 @@ impl Output {
         for (name, value) in whole {
             dict.set_item(name, array(py, rows.iter().map(value).collect::<Vec<u64>>()))?;
         }
-        let real: [(&str, fn(&PortRow) -> f64); 6] = [
+        let real: [PortColumn<f64>; 6] = [
             ("utilisation", |p| p.utilisation),
             ("queue_mean_packets", |p| p.queue_mean_packets),
             ("queue_mean_bytes", |p| p.queue_mean_bytes),
@@ -137,10 +142,7 @@ impl Output {
     }
 
     /// `(name, kind, columns)` of each probe. A column of ports is a list of names.
-    fn probes<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<Vec<(String, &'static str, Bound<'py, PyDict>)>> {
+    fn probes<'py>(&self, py: Python<'py>) -> PyResult<Vec<ProbeColumns<'py>>> {
         self.output.probes.iter().map(|s| Ok((s.name.clone(), s.kind, series(py, s)?))).collect()
     }
 

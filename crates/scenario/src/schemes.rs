@@ -96,12 +96,26 @@ pub(crate) fn hold(
     table(place, registry::Place::Hold, node, NONE, &[BALANCER, NONE])
 }
 
-/// `[host_edge]`; `none` by default.
+/// `[host_edge]`; by default what the balancer cannot do without, or `none`.
 pub(crate) fn host_edge(
     place: Place<'_>,
     node: Option<&Node>,
+    balancer: &str,
 ) -> Result<(Option<SchemeSpec>, String), ScenarioError> {
-    table(place, registry::Place::HostEdge, node, NONE, &[NONE])
+    let needed = registry::load_balancer(balancer).and_then(|entry| entry.edge);
+    let found = table(place, registry::Place::HostEdge, node, needed.unwrap_or(NONE), &[NONE])?;
+    let name = found.0.as_ref().map_or(NONE, |spec| spec.name.as_str());
+    match needed {
+        Some(needed) if needed != name => {
+            let origin = node.and_then(Node::table).and_then(|table| table.get("scheme"));
+            let allowed = format!(
+                "\"{needed}\", without which the load balancer \"{balancer}\" does nothing"
+            );
+            let origin = origin.map(|node| node.origin);
+            Err(place.error(origin, "host_edge.scheme", quote(name), allowed))
+        }
+        _ => Ok(found),
+    }
 }
 
 /// A table that always has a scheme.

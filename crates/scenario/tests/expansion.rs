@@ -106,12 +106,29 @@ fn bundles_yield_to_keys_written_in_the_same_place() {
     );
     let both = "[[variant]]\nname = \"p\"\nset = { \"load_balancer.scheme\" = \"rps\", scheme = \"presto\" }\n";
     assert_eq!(names(&of(&format!("{BASE}{both}"))), "rps presto");
-    let edge = format!("{file}[host_edge]\nscheme = \"none\"\n");
-    assert_eq!(names(&of(&edge)), "presto none");
+    let queues = format!("scheme = \"tcp\"\n{BASE}[aqm]\nscheme = \"red\"\n");
+    assert_eq!(of(&queues).spec.aqm.name, "red");
     assert!(
         !of(&file).toml.contains("\nscheme = \"presto\"\n\n[topology]"),
         "a bundle is written as its keys"
     );
+}
+
+/// Breaks if a balancer runs without the host edge that it lives on: by itself, or with another.
+#[test]
+fn a_balancer_brings_its_host_edge() {
+    let presto = format!("{BASE}[load_balancer]\nscheme = \"presto\"\n");
+    let of = |text: &str| cases(text, &[]).map(|cases| cases[0].spec.edge.clone());
+    assert_eq!(of(&presto).expect("valid").expect("an edge").name, "presto");
+    assert_eq!(of(BASE).expect("valid"), None);
+    for other in ["none", "stage"] {
+        let error = of(&format!("{presto}[host_edge]\nscheme = \"{other}\"\n")).unwrap_err();
+        let said = format!(
+            "host_edge.scheme: found \"{other}\"; allowed: \"presto\", without which the load \
+             balancer \"presto\" does nothing"
+        );
+        assert!(error.to_string().ends_with(&said), "{error}");
+    }
 }
 
 /// Breaks if one of two alternatives stays behind when a later place sets the other.

@@ -95,6 +95,7 @@ pub(crate) const ENTRY: Entry = Entry {
         }],
     },
     build,
+    edge: None,
 };
 
 #[cfg(test)]

@@ -85,6 +85,7 @@ pub(crate) const ENTRY: Entry = Entry {
         ],
     },
     build,
+    edge: None,
 };
 
 #[cfg(test)]

@@ -99,6 +99,8 @@ pub struct Entry {
     pub info: SchemeInfo,
     /// How it is made.
     pub build: Build,
+    /// The host edge that it cannot do without: on by default beside it, any other is refused.
+    pub edge: Option<&'static str>,
 }
 
 /// Every balancer, in the catalogue's order.

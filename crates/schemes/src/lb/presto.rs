@@ -94,6 +94,7 @@ pub(crate) const ENTRY: Entry = Entry {
         ],
     },
     build,
+    edge: Some("presto"),
 };
 
 #[cfg(test)]

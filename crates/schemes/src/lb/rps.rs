@@ -36,6 +36,7 @@ pub(crate) const ENTRY: Entry = Entry {
         params: &[],
     },
     build,
+    edge: None,
 };
 
 #[cfg(test)]

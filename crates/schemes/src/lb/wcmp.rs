@@ -93,6 +93,7 @@ pub(crate) const ENTRY: Entry = Entry {
         ],
     },
     build,
+    edge: None,
 };
 
 #[cfg(test)]

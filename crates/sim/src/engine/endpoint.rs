@@ -334,14 +334,14 @@ impl Simulation {
         self.endpoints.places[slot as usize].in_flight -= 1;
         let to_receiver = packet.is_data() || !packet.flags.has(Flags::ACK);
         if to_receiver {
-            self.to_receiver(slot, handle);
+            self.receiver_gets(slot, handle);
         } else {
-            self.to_sender(slot, handle);
+            self.sender_gets(slot, handle);
         }
     }
 
     #[inline]
-    fn to_receiver(&mut self, slot: u32, handle: Handle) {
+    fn receiver_gets(&mut self, slot: u32, handle: Handle) {
         let answer = self.pool.take();
         let (packet, reply) = self.pool.pair(handle, answer);
         let receiver = &mut self.endpoints.receivers[slot as usize];
@@ -406,7 +406,7 @@ impl Simulation {
     }
 
     #[inline]
-    fn to_sender(&mut self, slot: u32, handle: Handle) {
+    fn sender_gets(&mut self, slot: u32, handle: Handle) {
         let packet = &self.pool[handle];
         let sender = &mut self.endpoints.senders[slot as usize];
         let outcome = sender.on_packet(&self.tcp, packet, self.now);
