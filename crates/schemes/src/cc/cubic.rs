@@ -89,7 +89,7 @@ pub struct Cubic {
     w_est: u32,
     /// Carried towards the next segment of `w_est`, in bytes.
     est_credit: f64,
-    /// W_max in bytes; 0: none, because no event has been or the last one was a timeout.
+    /// W_max in bytes; 0: none, because the last event was a timeout.
     w_max: f64,
     /// K in seconds.
     k: f64,
@@ -117,11 +117,8 @@ impl Cubic {
     fn start_epoch(&mut self) {
         let cwnd = f64::from(self.reno.cwnd);
         if self.w_max <= cwnd {
-            // §4.8 after a timeout, §4.10 without any loss: K = 0, W_max = cwnd. A window already
-            // at W_max (an ECE or a burst that did not shrink it) has no concave region either.
-            if self.cwnd_prior == 0 {
-                self.cwnd_prior = self.reno.cwnd;
-            }
+            // §4.8 after a timeout: K = 0, W_max = cwnd. A window already at W_max has no concave
+            // region either.
             self.w_max = cwnd;
             self.k = 0.0;
         } else {

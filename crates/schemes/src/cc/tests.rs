@@ -73,6 +73,26 @@ fn congestion_avoidance_adds_a_segment_a_window() {
     assert_eq!(control.window(), 11_000);
 }
 
+/// Breaks if bytes beyond a window are not carried to the next, or if a loss does not begin anew.
+///
+/// By hand: window 10, ACKs of 3: the fourth makes 12, so 11 with 2 carried; three more make 11: 12.
+#[test]
+fn counted_bytes_are_carried_until_a_loss() {
+    let mut control = halved("newreno", 20);
+    let mut windows = vec![];
+    for una in 1..=8 {
+        control.on_ack(&AckSample { acked: 3_000, ..ack(3 * una, 40) }, Time::ZERO);
+        windows.push(control.window() / MSS);
+    }
+    assert_eq!(windows, [10, 10, 10, 11, 11, 11, 12, 12]);
+    control.on_loss(Loss::Fast, 6_000, Time::ZERO);
+    control.on_ack(&ack(30, 40), Time::ZERO);
+    control.on_ack(&ack(31, 40), Time::ZERO);
+    assert_eq!(control.window(), 3_000, "two of three");
+    control.on_ack(&ack(32, 40), Time::ZERO);
+    assert_eq!(control.window(), 4_000);
+}
+
 /// Breaks if a window grows that was not used up, in recovery, or by an ACK with ECE.
 #[test]
 fn windows_grow_only_when_they_may() {
@@ -242,6 +262,41 @@ fn cubic_is_reno_friendly() {
         }
     }
     assert_eq!((first_growth, control.window()), (Some(14), 8_000));
+}
+
+/// Breaks if the estimate of Reno's window does not grow as Reno's once it is back at the window
+/// before the loss (RFC 9438 §4.3).
+///
+/// By hand: from 9 to 10, 9 x 17/9 = 17 acknowledged segments; from 10 on, a window's worth.
+#[test]
+fn cubic_is_as_fast_as_reno_above_the_old_window() {
+    let mut control = halved("cubic", 10);
+    let (mut una, mut reached) = (0, [0; 13]);
+    while control.window() < 12_000 {
+        una += 1;
+        control.on_ack(&ack(una, una + 10), Time(u64::from(una) * 10_000_000));
+        let segments = (control.window() / MSS) as usize;
+        if reached[segments] == 0 {
+            reached[segments] = una;
+        }
+    }
+    let apart = [9, 10, 11].map(|from| reached[from + 1] - reached[from]);
+    assert_eq!(apart, [17, 10, 11], "{reached:?}");
+}
+
+/// Breaks if the window may grow by more than half in a round trip (RFC 9438 §4.2: the target is
+/// at most 1.5 windows), however far the cubic has gone.
+#[test]
+fn cubic_grows_by_half_a_window_at_most() {
+    let off = [("tcp_friendliness", Value::Bool(false))];
+    let mut control = control("cubic", 100, &off);
+    control.on_loss(Loss::Fast, 100_000, Time::ZERO);
+    control.on_ack(&ack(1, 2), Time::ZERO);
+    let window = AckSample { acked: 70_000, ..ack(71, 72) };
+    control.on_ack(&window, Time(60_000_000_000_000));
+    // The credit is spent at growing prices: 35 x 70 = 2450, and
+    // 70 + 71 + .. + 98 = 2436: 29 segments.
+    assert_eq!(control.window(), 99_000);
 }
 
 /// Breaks if the stage after a timeout is not flat at its start (RFC 9438 §4.8).

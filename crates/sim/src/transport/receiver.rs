@@ -20,8 +20,10 @@ pub struct Received {
     pub reordered: bool,
 }
 
-/// A flow's receiving side. It learns the flow's length from the last segment's FIN.
+/// A flow's receiving side, two cache lines. It learns the flow's length from the last segment's
+/// FIN.
 #[derive(Debug)]
+#[repr(align(64))]
 pub struct Receiver {
     /// RCV.NXT: the next segment expected.
     expected: u32,

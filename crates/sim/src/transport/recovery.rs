@@ -65,7 +65,7 @@ impl Sender {
 
     /// RFC 6582 §3.2 step 3: new data as the inflated window allows.
     fn poll_inflated(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) -> bool {
-        let inflated = i64::from(self.window(cfg)) + self.inflation;
+        let inflated = i64::from(self.window(cfg)) + i64::from(self.inflation);
         let outstanding = i64::from((self.high - self.una + 1) * cfg.mss);
         if !self.has_new_data(cfg) || outstanding > inflated {
             return false;
@@ -116,7 +116,7 @@ impl Sender {
             }
             Phase::Recovery if !cfg.sack => {
                 // RFC 5681 §3.2 step 4: a segment has left the network.
-                self.inflation += i64::from(cfg.mss);
+                self.inflation += cfg.mss as i32;
                 false
             }
             _ => {
@@ -151,7 +151,7 @@ impl Sender {
         self.recover = self.high;
         self.resend_due = true;
         self.partial_seen = false;
-        self.inflation = i64::from(cfg.dupack_threshold * cfg.mss);
+        self.inflation = (cfg.dupack_threshold * cfg.mss) as i32;
         self.board.begin_recovery(self.una);
         self.set_pipe(cfg);
     }
@@ -167,7 +167,7 @@ impl Sender {
             // shrinks by what was acknowledged and grows by the segment that left the network.
             self.resend_due = true;
             self.partial_seen = true;
-            self.inflation += i64::from(cfg.mss) - i64::from(acked) * i64::from(cfg.mss);
+            self.inflation += (1 - acked as i32) * cfg.mss as i32;
         }
         self.set_pipe(cfg);
     }

@@ -103,7 +103,7 @@ fn check(pipe: &Pipe, packet: &PacketMeta) {
 /// Segments beyond the window that duplicate ACKs may have released.
 fn stretch(pipe: &Pipe) -> u32 {
     let limited = if pipe.cfg.limited_transmit { pipe.cfg.dupack_threshold - 1 } else { 0 };
-    let inflated = u32::try_from(pipe.sender.inflation / i64::from(MSS)).unwrap_or(0);
+    let inflated = u32::try_from(pipe.sender.inflation / MSS as i32).unwrap_or(0);
     limited.max(inflated)
 }
 

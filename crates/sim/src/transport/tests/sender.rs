@@ -238,7 +238,7 @@ fn a_full_ack_sends_no_burst() {
     assert_eq!(sent, 2);
 }
 
-/// Breaks if a SYN-ACK that comes twice opens the flow twice.
+/// Breaks if a SYN-ACK that comes twice opens the flow twice, or if the SYN's timer goes on.
 #[test]
 fn a_second_syn_ack_is_ignored() {
     let cfg = config(&TransportSpec { handshake: true, ..spec("newreno") });
@@ -246,6 +246,9 @@ fn a_second_syn_ack_is_ignored() {
     let syn_ack = PacketMeta { flags: Flags::SYN.with(Flags::ACK), ..ack(0, us(0)) };
     assert_eq!(sender.on_packet(&cfg, &ack(0, us(0)), us(90)), AckOutcome::default());
     assert!(sender.on_packet(&cfg, &syn_ack, us(100)).rtt.is_some());
+    assert_eq!(sender.deadline(), Time::MAX, "the SYN's timer stops");
+    assert_eq!(sent_now(&mut sender, &cfg, us(100)).len(), 10);
+    assert_eq!(sender.deadline(), us(10_100), "the data's timer starts");
     assert_eq!(sender.on_packet(&cfg, &syn_ack, us(100)), AckOutcome::default());
 }
 
@@ -269,7 +272,7 @@ fn reuse_keeps_memory_and_nothing_else() {
 /// Breaks if a field is added that makes flows larger unnoticed.
 #[test]
 fn endpoints_are_small() {
-    assert!(size_of::<Sender>() <= 264, "sender {}", size_of::<Sender>());
+    assert!(size_of::<Sender>() <= 256, "sender {}", size_of::<Sender>());
     assert!(size_of::<Receiver>() <= 128, "receiver {}", size_of::<Receiver>());
     assert_eq!(size_of::<SackBlock>(), 8);
 }
