@@ -132,6 +132,14 @@ def test_workers_end_with_their_parent(many: Path, tmp_path: Path) -> None:
         assert not Path(f"/proc/{worker}").exists()
 
 
+def test_an_idle_worker_ends_when_its_input_does() -> None:
+    """Breaks if a worker waits for ever for a parent that is gone."""
+    done = subprocess.run(
+        [sys.executable, "-m", "leafspine.worker"], stdin=subprocess.DEVNULL, timeout=60
+    )
+    assert done.returncode == 0
+
+
 def test_a_strangers_directory_is_refused(many: Path, tmp_path: Path) -> None:
     """Breaks if a comparison is written among other files."""
     (tmp_path / "thesis").mkdir()

@@ -218,7 +218,7 @@ def test_the_report_says_how_to_run_it_again(scenario: Path, tmp_path: Path) -> 
 
 def test_text_from_the_scenario_is_escaped(tmp_path: Path) -> None:
     """Breaks if a variant's name can carry markup or mathematics into report and figures."""
-    name = "<script>alert('$x$')</script>"
+    name = "<script>alert('$^$')</script>"
     path = tmp_path / "evil.toml"
     variant = f'\n[[variant]]\nname = "{name}"\nset = {{ "load_balancer.scheme" = "rps" }}\n'
     path.write_text(SCENARIO + variant + variant.replace(name, "_hidden"))
