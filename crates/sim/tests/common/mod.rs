@@ -30,6 +30,12 @@ pub fn scheme_with(name: &str, key: &str, value: Value) -> SchemeSpec {
     SchemeSpec { name, params: params.with(key, value) }
 }
 
+/// A registered host edge with its default parameters; a balancer may have the same name.
+pub fn edge(name: &str) -> SchemeSpec {
+    let entry = leafspine_schemes::registry::host_edge(name).expect("a registered edge");
+    SchemeSpec { name: name.to_owned(), params: Params::defaults(entry.info.params) }
+}
+
 pub fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> TopologyKind {
     TopologyKind::LeafSpine { leaves, spines, hosts_per_leaf, links_per_pair: 1 }
 }
@@ -45,6 +51,35 @@ pub fn fixed_flows(flows: u64, bytes: u64, load: f64) -> WorkloadSpec {
         receivers: HostSet::All,
         pattern: Pattern::InterLeaf,
         start: Time::ZERO,
+    }
+}
+
+pub fn hosts(list: &[u16]) -> HostSet {
+    HostSet::List(list.iter().map(|host| leafspine_core::HostId(*host)).collect())
+}
+
+/// `count` flows of `bytes` at once, from the i-th of `from` to the i-th of `to`, wrapping round.
+pub fn long_flows(count: u32, bytes: u64, from: HostSet, to: HostSet) -> WorkloadSpec {
+    WorkloadSpec {
+        kind: WorkloadKind::LongFlows { count, stagger: Span::ZERO },
+        sizes: SizeSpec::Fixed(Bytes(bytes)),
+        senders: from,
+        receivers: to,
+        pattern: Pattern::Any,
+        start: Time::ZERO,
+    }
+}
+
+/// A change of one link that changes nothing yet.
+pub fn change(link: &str, at: Span) -> LinkChange {
+    LinkChange {
+        link: link.to_owned(),
+        at: Time(at.0),
+        rate: None,
+        delay: None,
+        loss: None,
+        up: None,
+        flap: None,
     }
 }
 
