@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from leafspine import _engine as native
-from leafspine.errors import ScenarioError
+from leafspine.errors import RunError, ScenarioError
 
 SEED = "run.seed"
 
@@ -134,7 +134,8 @@ def simulate(toml: str, base_dir: str, watch: Watch | None = None) -> native.Out
 
     The engine works in a thread of its own, so that Ctrl-C is heard while it does; ``watch`` gets
     ``(flows finished, flows in all or None, simulated ps, packet-hops)`` ten times a second.
-    Raises :class:`ScenarioError` for what only the graph can tell.
+    Raises :class:`ScenarioError` for what only the graph can tell, :class:`RunError` if the engine
+    breaks.
     """
     progress = native.Progress()
     outcome: list[native.Output | BaseException] = []
@@ -159,8 +160,10 @@ def simulate(toml: str, base_dir: str, watch: Watch | None = None) -> native.Out
     result = outcome[0]
     if isinstance(result, native.ScenarioError):
         raise from_native(result)
-    if isinstance(result, BaseException):
+    if isinstance(result, Exception):
         raise result
+    if isinstance(result, BaseException):  # a Rust panic is not an Exception
+        raise RunError(f"the engine failed, which is a bug: {result}") from result
     return result
 
 

@@ -1,9 +1,9 @@
 """A stand-in for ``leafspine._engine`` with its contract: plausible flows, instantly.
 
 What the tests steer is in the scenario's ``[run]`` table: ``fake_seconds`` (how long a run takes),
-``fake_die`` (a file: the process kills itself unless it exists, and makes it first if
-``fake_die_once``), ``fake_fail`` (raise), ``fake_refuse`` (bad input that only the graph can tell),
-``fake_unfinished`` (so many flows never end).
+``fake_die`` (a file: the process makes it and kills itself; with ``fake_die_once`` not if it
+exists), ``fake_fail`` (raise), ``fake_panic`` (as Rust does), ``fake_refuse`` (bad input that only
+the graph can tell), ``fake_unfinished`` (so many flows never end).
 """
 
 import itertools
@@ -26,6 +26,10 @@ class ScenarioError(ValueError):
 
 class Cancelled(Exception):
     """Cancelled."""
+
+
+class Panic(BaseException):
+    """As PyO3 raises a Rust panic: no Exception."""
 
 
 class Progress:
@@ -242,6 +246,8 @@ def simulate(toml: str, base_dir: str, progress: Progress | None) -> Output:
         raise _refuse("no link is called 'leaf9-spine9'", key="topology.change.0.link")
     if run.get("fake_fail"):
         raise RuntimeError("the engine broke")
+    if run.get("fake_panic"):
+        raise Panic("index out of bounds")
     if run.get("fake_die"):
         _die(Path(run["fake_die"]), once=bool(run.get("fake_die_once")))
     end = time.monotonic() + float(run.get("fake_seconds", 0))
@@ -255,7 +261,7 @@ def simulate(toml: str, base_dir: str, progress: Progress | None) -> Output:
 
 
 def _die(mark: Path, once: bool) -> None:
-    """Die as an out-of-memory kill does; the first time only if the file tells of one."""
+    """Die as an out-of-memory kill does."""
     if not once or not mark.exists():
         mark.write_text(str(os.getpid()))
         os.kill(os.getpid(), signal.SIGKILL)

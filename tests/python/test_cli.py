@@ -110,6 +110,14 @@ def test_a_failed_run_is_exit_code_1(cli: Cli, scenario: Path, verb: str) -> Non
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("verb", ["run", "compare"])
+def test_a_panic_of_the_engine_is_one_line(cli: Cli, scenario: Path, verb: str) -> None:
+    """Breaks if a Rust panic, which is no Exception, passes by every handler."""
+    code, _, err = cli(verb, scenario, "--set", "run.fake_panic=true")
+    assert code == 1
+    assert "the engine failed, which is a bug: index out of bounds" in err.splitlines()[-1]
+
+
 def test_a_comparison_with_a_failed_case_shows_the_rest_and_ends_with_1(
     cli: Cli, scenario: Path, tmp_path: Path
 ) -> None:
