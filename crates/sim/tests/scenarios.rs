@@ -1,0 +1,411 @@
+//! Random small runs: whatever is put together, what must hold of every run holds.
+
+mod common;
+
+use common::*;
+use leafspine_core::{Bytes, Rate, Span, Time, mix};
+use leafspine_schemes::registry::Place;
+use leafspine_schemes::{Amount, Params, Value};
+use leafspine_sim::spec::*;
+use leafspine_sim::topology::Graph;
+use leafspine_sim::{Output, PortRow};
+use proptest::prelude::*;
+use std::path::PathBuf;
+
+fn topology() -> impl Strategy<Value = TopologySpec> {
+    let kind = prop_oneof![
+        1 => (3u32..9).prop_map(|hosts| TopologyKind::Star { hosts }),
+        4 => (2u32..4, 1u32..4, 1u32..4, 1u32..3).prop_map(
+            |(leaves, spines, hosts_per_leaf, links_per_pair)| TopologyKind::LeafSpine {
+                leaves,
+                spines,
+                hosts_per_leaf,
+                links_per_pair,
+            }
+        ),
+        1 => Just(TopologyKind::FatTree { k: 4 }),
+        1 => (2u32..4, 1u32..4, 1u32..3).prop_map(|(tors, hosts_per_tor, links_per_pair)| {
+            TopologyKind::Tree { tors, hosts_per_tor, links_per_pair }
+        }),
+    ];
+    // Some are whole picoseconds a byte, some are not.
+    let mbps = || prop_oneof![Just(10_000u64), Just(1_000), Just(300), Just(937), Just(12_345)];
+    let delay = || prop_oneof![Just(0u64), 1u64..20_000].prop_map(Span::from_nanos);
+    let loss = || prop_oneof![6 => Just(0.0), 1 => 0.001f64..0.03];
+    let link = move || {
+        (mbps(), delay(), loss()).prop_map(|(mbps, delay, loss)| LinkSpec {
+            rate: Rate::from_mbps(mbps),
+            delay,
+            loss,
+        })
+    };
+    (kind, link(), link(), delay()).prop_map(|(kind, host_link, fabric_link, host_delay)| {
+        TopologySpec { kind, host_link, fabric_link, host_delay }
+    })
+}
+
+/// A change of the n-th link, that ends well.
+#[derive(Clone, Debug)]
+enum Event {
+    DownAndUp(Span),
+    Flap(u32),
+    Rate(u64),
+    Delay(Span),
+    Loss(f64),
+}
+
+/// Link number, time and what happens; the link's number is taken modulo the links that there are.
+fn events() -> impl Strategy<Value = Vec<(usize, Span, Event)>> {
+    let us = |range| Strategy::prop_map(range, Span::from_micros);
+    let event = prop_oneof![
+        us(1u64..2000).prop_map(Event::DownAndUp),
+        (1u32..5).prop_map(Event::Flap),
+        (50u64..20_000).prop_map(Event::Rate),
+        us(0u64..100).prop_map(Event::Delay),
+        (0.0f64..0.1).prop_map(Event::Loss),
+    ];
+    let some = proptest::collection::vec((0usize..1000, us(0u64..1500), event), 1..5);
+    prop_oneof![1 => Just(Vec::new()), 1 => some]
+}
+
+fn changes(topology: &TopologySpec, events: &[(usize, Span, Event)]) -> Vec<LinkChange> {
+    let graph = Graph::build(topology).expect("a fabric");
+    let one = |(number, at, event): &(usize, Span, Event)| {
+        let link = &graph.links[number % graph.links.len()].name;
+        let plain = change(link, *at);
+        match *event {
+            Event::DownAndUp(length) => vec![
+                LinkChange { up: Some(false), ..plain },
+                LinkChange { up: Some(true), ..change(link, *at + length) },
+            ],
+            Event::Flap(times) => {
+                let (every, down_for) = (Span::from_micros(90), Span::from_micros(30));
+                vec![LinkChange { flap: Some(Flap { every, down_for, times }), ..plain }]
+            }
+            Event::Rate(mbps) => vec![LinkChange { rate: Some(Rate::from_mbps(mbps)), ..plain }],
+            Event::Delay(delay) => vec![LinkChange { delay: Some(delay), ..plain }],
+            Event::Loss(loss) => vec![LinkChange { loss: Some(loss), ..plain }],
+        }
+    };
+    let changes: Vec<_> = events.iter().flat_map(one).collect();
+    // Overlapping changes of one link may leave it down: it is mended when all is over.
+    let mend = |change: &LinkChange| {
+        let at = Span::from_millis(5);
+        LinkChange { up: Some(true), ..common::change(&change.link, at) }
+    };
+    let down = changes.iter().filter(|c| c.up == Some(false)).map(mend).collect::<Vec<_>>();
+    changes.into_iter().chain(down).collect()
+}
+
+/// Buffers are in multiples of the largest packet: a packet that fits nowhere never arrives.
+fn switch(mtu: u32) -> impl Strategy<Value = SwitchSpec> {
+    let mtu = u64::from(mtu);
+    let buffer = prop_oneof![
+        (2u32..200).prop_map(Amount::Packets),
+        (2u64..100).prop_map(move |n| Amount::Bytes(n * mtu)),
+    ];
+    let shared = prop_oneof![
+        4 => Just(None),
+        1 => (20u64..200, 0.3f64..4.0).prop_map(move |(n, alpha)| {
+            Some(SharedBuffer { size: Bytes(n * mtu), alpha })
+        }),
+    ];
+    let queues = prop_oneof![
+        2 => Just((1u8, SchedulerKind::Fifo, vec![1])),
+        1 => (
+            2u8..5,
+            prop_oneof![
+                Just(SchedulerKind::Wrr),
+                Just(SchedulerKind::Dwrr),
+                Just(SchedulerKind::Strict)
+            ],
+            proptest::collection::vec(1u32..6, 4),
+        )
+            .prop_map(|(n, kind, weights)| (n, kind, weights[..usize::from(n)].to_vec())),
+    ];
+    let classifier =
+        prop_oneof![Just(Classifier::Hash), Just(Classifier::Stage), Just(Classifier::Dscp)];
+    let host_ports = prop_oneof![Just(HostPorts::LikeSwitch), Just(HostPorts::Unlimited)];
+    (buffer, shared, queues, classifier, host_ports).prop_map(
+        |(buffer, shared, (queues, scheduler, weights), classifier, host_ports)| SwitchSpec {
+            buffer,
+            shared,
+            queues,
+            scheduler,
+            weights,
+            classifier,
+            host_ports,
+        },
+    )
+}
+
+/// Any registered scheme of a place, with its defaults.
+fn any_of(place: Place) -> impl Strategy<Value = SchemeSpec> {
+    let schemes = place.schemes();
+    let made = |info: &leafspine_schemes::SchemeInfo| SchemeSpec {
+        name: info.name.to_owned(),
+        params: Params::defaults(info.params),
+    };
+    proptest::sample::select(schemes.into_iter().map(made).collect::<Vec<_>>())
+}
+
+/// As above, and ECN thresholds low enough to act, at both ends of the queue.
+fn aqm() -> impl Strategy<Value = SchemeSpec> {
+    let word = |words: &'static [&'static str]| proptest::sample::select(words);
+    let ecn = (1u32..40, word(&["enqueue", "dequeue"]), word(&["queue", "port"]), any::<bool>())
+        .prop_map(|(k, at, scope, drop)| {
+            let SchemeSpec { name, params } = scheme("ecn-threshold");
+            let params = params
+                .with("threshold", Value::Amount(Amount::Packets(k)))
+                .with("at", Value::Word(at.to_owned()))
+                .with("scope", Value::Word(scope.to_owned()))
+                .with("drop_not_capable", Value::Bool(drop));
+            SchemeSpec { name, params }
+        });
+    prop_oneof![any_of(Place::Aqm), ecn]
+}
+
+fn edges() -> impl Strategy<Value = Option<SchemeSpec>> {
+    let reassembling = {
+        let SchemeSpec { name, params } = edge("presto");
+        SchemeSpec { name, params: params.with("reassemble", Value::Bool(true)) }
+    };
+    prop_oneof![
+        2 => Just(None),
+        1 => any_of(Place::HostEdge).prop_map(Some),
+        1 => Just(Some(reassembling)),
+    ]
+}
+
+fn transport() -> impl Strategy<Value = TransportSpec> {
+    let windows = (
+        1u32..20,
+        proptest::option::of((4u32..40).prop_map(Amount::Packets)),
+        1u32..6,
+        proptest::sample::select(&[100u32, 536, 1460, 8960][..]),
+    );
+    let times = (
+        500u64..5_000,
+        proptest::option::of(Just(Span::from_millis(10))),
+        proptest::option::of((1u64..2_000).prop_map(Span::from_micros)),
+    );
+    let switches =
+        (any::<bool>(), any::<bool>(), any::<bool>(), proptest::option::of(any::<bool>()));
+    (any_of(Place::Transport), windows, times, switches).prop_map(
+        |(scheme, (window, max, dupacks, mss), (min_rto, initial_rto, delayed_ack), s)| {
+            let (sack, limited_transmit, handshake, ecn) = s;
+            TransportSpec {
+                scheme,
+                ecn,
+                mss,
+                header: 40,
+                init_cwnd: Amount::Packets(window),
+                max_cwnd: max,
+                min_rto: Span::from_micros(min_rto),
+                initial_rto,
+                max_rto: Span::from_millis(50),
+                dupack_threshold: dupacks,
+                sack,
+                limited_transmit,
+                delayed_ack,
+                handshake,
+            }
+        },
+    )
+}
+
+fn sizes() -> impl Strategy<Value = SizeSpec> {
+    prop_oneof![
+        (1u64..40_000).prop_map(|n| SizeSpec::Fixed(Bytes(n))),
+        (1u64..100, 100u64..30_000).prop_map(|(a, b)| SizeSpec::Uniform(Bytes(a), Bytes(b))),
+        Just(SizeSpec::Pareto { mean: Bytes(8_000), shape: 1.5, max: Some(Bytes(100_000)) }),
+        Just(SizeSpec::Mix(vec![
+            (0.9, SizeSpec::Fixed(Bytes(1_000))),
+            (0.1, SizeSpec::Fixed(Bytes(60_000)))
+        ])),
+    ]
+}
+
+/// A trace between hosts 0 and 1, which every fabric has; some rows are pinned to a path.
+fn trace() -> impl Strategy<Value = WorkloadKind> {
+    let path = || proptest::option::of(0u16..6);
+    let row = (0u64..100_000_000, any::<bool>(), 1u64..30_000, path(), path());
+    proptest::collection::vec(row, 1..20).prop_map(|mut rows| {
+        rows.sort_unstable();
+        let show = |path: Option<u16>| path.map_or(String::new(), |path| path.to_string());
+        let mut text = "start_ps,src,dst,bytes,path,ack_path\n".to_owned();
+        for (start, turned, bytes, path, ack_path) in rows {
+            let (src, dst) = if turned { (1, 0) } else { (0, 1) };
+            text += &format!("{start},{src},{dst},{bytes},{},{}\n", show(path), show(ack_path));
+        }
+        let name = text.bytes().fold(0u64, |sum, b| mix(sum ^ u64::from(b))) % 64;
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("scenario-{name}.csv"));
+        std::fs::write(&path, text).expect("a writable directory for tests");
+        WorkloadKind::Trace { path }
+    })
+}
+
+fn workload() -> impl Strategy<Value = WorkloadSpec> {
+    let us = |range| Strategy::prop_map(range, Span::from_micros);
+    let arrivals = prop_oneof![
+        (0.1f64..1.5).prop_map(|load| Arrivals::Load { load, basis: LoadBasis::Host }),
+        us(1u64..100).prop_map(Arrivals::Interarrival),
+        (100u64..20_000).prop_map(|mbps| Arrivals::Rate(Rate::from_mbps(mbps))),
+    ];
+    let all = (HostSet::All, HostSet::All);
+    let kind = prop_oneof![
+        3 => (arrivals, 1u64..60).prop_map({
+            let all = all.clone();
+            move |(arrivals, flows)| (WorkloadKind::Poisson { arrivals, flows }, all.clone())
+        }),
+        1 => (1u32..4, us(0u64..500), us(0u64..20)).prop_map(|(rounds, every, jitter)| {
+            let kind = WorkloadKind::Incast { fan_in: None, rounds, every, jitter };
+            (kind, (HostSet::Rest, HostSet::First(1)))
+        }),
+        1 => (1u32..10, us(0u64..20)).prop_map({
+            let all = all.clone();
+            move |(count, stagger)| (WorkloadKind::LongFlows { count, stagger }, all.clone())
+        }),
+        1 => us(0u64..20).prop_map({
+            let all = all.clone();
+            move |stagger| (WorkloadKind::Permutation { stagger }, all.clone())
+        }),
+        1 => us(0u64..20).prop_map({
+            move |stagger| {
+                (WorkloadKind::AllToAll { stagger }, (HostSet::First(2), HostSet::RandomHalf))
+            }
+        }),
+    ];
+    let kind = prop_oneof![6 => kind, 1 => trace().prop_map(move |kind| (kind, all.clone()))];
+    (kind, sizes(), 0u64..300).prop_map(|((kind, (senders, receivers)), sizes, start)| {
+        let start = Time(Span::from_micros(start).0);
+        WorkloadSpec { kind, sizes, senders, receivers, pattern: Pattern::Any, start }
+    })
+}
+
+fn spec() -> impl Strategy<Value = Spec> {
+    let transport_and_switch = transport().prop_flat_map(|t| (switch(t.mss + t.header), Just(t)));
+    let schemes = (any_of(Place::LoadBalancer), aqm(), edges());
+    let workloads = proptest::collection::vec(workload(), 1..3);
+    (topology(), events(), transport_and_switch, schemes, workloads, 0u64..1000).prop_map(
+        |(topology, events, (switch, transport), (balancer, aqm, edge), mut workloads, seed)| {
+            if !matches!(topology.kind, TopologyKind::Star { .. }) && seed % 2 == 0 {
+                workloads.iter_mut().for_each(load_the_fabric);
+            }
+            Spec {
+                changes: changes(&topology, &events),
+                topology,
+                switch,
+                aqm,
+                balancer,
+                edge,
+                transport,
+                workloads,
+                run: RunSpec { seed, until: None, ports: PortModel::Auto },
+                measure: MeasureSpec { window: Window::All },
+                ..base()
+            }
+        },
+    )
+}
+
+/// Turns a load of the hosts' links into one of the links between switches.
+fn load_the_fabric(workload: &mut WorkloadSpec) {
+    if let WorkloadKind::Poisson { arrivals: Arrivals::Load { basis, .. }, .. } = &mut workload.kind
+    {
+        *basis = LoadBasis::Fabric;
+        workload.pattern = Pattern::InterLeaf;
+    }
+}
+
+/// Whether two runs are one: in every packet-hop, every flow and every count. How many events it
+/// took may differ, and with it how many packets were in the pool for a moment.
+fn assert_same(a: &Output, b: &Output) {
+    assert_eq!(a.trace_hash, b.trace_hash);
+    assert_eq!(a.flows.fct_ps, b.flows.fct_ps);
+    assert_eq!(a.flows.path_changes, b.flows.path_changes);
+    assert_eq!(a.flows.mean_window, b.flows.mean_window);
+    assert_eq!((a.end, a.window), (b.end, b.window));
+    let counts = |o: &Output| leafspine_sim::Counters { events: 0, ..o.counters };
+    assert_eq!(counts(a), counts(b));
+    for (p, q) in a.ports.iter().zip(&b.ports) {
+        let exact = |r: &PortRow| {
+            let counts = (r.packets, r.bytes, r.marks, r.drops, r.lost, r.queue_max_packets);
+            (counts, r.utilisation, r.queue_mean_packets, r.queue_mean_bytes)
+        };
+        assert_eq!(exact(p), exact(q), "{}", p.name);
+        let waits = |r: &PortRow| (r.delay_mean_ps, r.delay_p99_ps, r.queue_p99_packets);
+        assert_eq!(waits(p), waits(q), "{}", p.name);
+    }
+}
+
+/// What one run must fulfil besides what `run` checks.
+fn assert_sound(spec: &Spec, output: &Output) {
+    let (flows, c) = (&output.flows, &output.counters);
+    assert_eq!(c.data_packets, flows.packets.iter().map(|n| u64::from(*n)).sum::<u64>());
+    assert_eq!(c.reordered_packets, flows.reordered.iter().map(|n| u64::from(*n)).sum::<u64>());
+    for (packets, bytes) in flows.packets.iter().zip(&flows.bytes) {
+        let segments = bytes.div_ceil(u64::from(spec.transport.mss));
+        assert!(u64::from(*packets) >= segments, "{packets} packets for {segments} segments");
+    }
+    if let (Amount::Packets(n), None) = (spec.switch.buffer, spec.switch.shared) {
+        let limited = |p: &&PortRow| {
+            spec.switch.host_ports == HostPorts::LikeSwitch || !p.name.starts_with("host")
+        };
+        for port in output.ports.iter().filter(limited) {
+            assert!(port.queue_max_packets < n, "{} over {n}", port.name);
+        }
+    }
+    if spec.changes.is_empty() {
+        // The last packets of a run may still be on their way, and what dequeueing drops has been
+        // accepted before; otherwise what ports accept is what arrives at the other end.
+        let accepted: u64 = output.ports.iter().map(|p| p.packets).sum();
+        let [_, managed, _, _] = c.dropped;
+        assert!(accepted - c.packet_hops <= c.in_flight + managed, "{accepted} accepted, {c:?}");
+        if keeps_order(spec) {
+            // Rates of fractions of a picosecond a byte: one picosecond a hop, 3 x 6 hops at most.
+            for (fct, ideal) in flows.fct_ps.iter().zip(&flows.ideal_fct_ps) {
+                assert!(fct + 18 >= *ideal, "{fct} ps is faster than the ideal {ideal}");
+            }
+        }
+    }
+}
+
+/// Whether a flow's packets take one way and stay in order on it: what the ideal time assumes. Over
+/// several ways a flow may be faster, by their rates if each is narrower than the host's link, and
+/// by the last segment's time where that overtakes the one before.
+fn keeps_order(spec: &Spec) -> bool {
+    ["ecmp", "wcmp", "pinned"].contains(&spec.balancer.name.as_str()) && spec.switch.queues == 1
+}
+
+fn probed(spec: &Spec) -> Spec {
+    let kinds = [ProbeKind::Queue, ProbeKind::Utilisation, ProbeKind::Window, ProbeKind::Packets];
+    let probe = |(i, kind): (usize, ProbeKind)| ProbeSpec {
+        kind,
+        ports: "*".to_owned(),
+        flows: Vec::new(),
+        every: Span::from_micros(170),
+        name: format!("probe{i}"),
+    };
+    Spec { probes: kinds.into_iter().enumerate().map(probe).collect(), ..spec.clone() }
+}
+
+fn general(spec: &Spec) -> Spec {
+    Spec { run: RunSpec { ports: PortModel::General, ..spec.run }, ..spec.clone() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    /// Breaks if any combination of fabric, changes, switches, schemes, transport and workloads does
+    /// not end, loses or repeats a byte, or depends on anything but its spec: run twice, looked at
+    /// by every probe, or over the other kind of port, it must be the same run.
+    #[test]
+    fn every_run_is_sound(spec in spec()) {
+        let first = run(&spec);
+        assert_sound(&spec, &first);
+        assert_same(&first, &run(&spec));
+        assert_same(&first, &run(&probed(&spec)));
+        assert_same(&first, &run(&general(&spec)));
+    }
+}
