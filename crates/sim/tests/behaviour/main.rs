@@ -1,0 +1,42 @@
+//! What schemes and measurements do in a running fabric, each with the reason why it must be so.
+
+mod balancers;
+mod measurements;
+mod pinned;
+mod queues;
+
+#[path = "../common/mod.rs"]
+mod common;
+
+use common::*;
+use leafspine_core::Span;
+use leafspine_sim::spec::*;
+use leafspine_sim::{Column, Output, Series};
+
+/// Two leaves with `hosts` each and so many spines; everything is measured.
+fn two_leaves(hosts: u32, spines: u32) -> Spec {
+    let mut spec = base();
+    spec.topology.kind = leaf_spine(2, spines, hosts);
+    spec.measure.window = Window::All;
+    spec
+}
+
+fn probe(kind: ProbeKind, ports: &str, every: Span) -> ProbeSpec {
+    let name = format!("{kind:?}");
+    ProbeSpec { kind, ports: ports.to_owned(), flows: Vec::new(), every, name }
+}
+
+/// Packets sent on each of `leaf0`'s uplinks to the first so many spines.
+fn uplink_packets(output: &Output, spines: u32) -> Vec<u64> {
+    (0..spines).map(|s| port(output, &format!("leaf0-spine{s}")).packets).collect()
+}
+
+/// A column of whole numbers.
+fn numbers(series: &Series, column: &str) -> Vec<u64> {
+    let (_, values) = series.columns.iter().find(|(name, _)| *name == column).expect("a column");
+    match values {
+        Column::U64(v) => v.clone(),
+        Column::U32(v) | Column::Index(v) => v.iter().map(|x| u64::from(*x)).collect(),
+        Column::F64(_) => panic!("{column} holds no whole numbers"),
+    }
+}
