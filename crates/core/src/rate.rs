@@ -45,10 +45,16 @@ impl Rate {
 ///
 /// 10 Gb/s is 800 ps a byte, exactly; 300 Mb/s is 26,666 2/3 ps. The fraction is kept as
 /// `part / parts` and what is left over after a packet is added to the next one, so that the
-/// long-run rate is exact for every rate and no packet of a common rate costs a division.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// long-run rate is exact for every rate and no packet of a common rate costs a division. It is
+/// boxed, because few rates have one and a pace stands in the busiest cache line of every port.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pace {
     whole: u64,
+    fraction: Option<Box<Fraction>>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Fraction {
     part: u64,
     parts: u64,
     carry: u64,
@@ -64,19 +70,26 @@ impl Pace {
         assert!(rate.0 > 0, "a link needs a rate");
         let (whole, rest) = (PS_BITS_PER_BYTE / rate.0, PS_BITS_PER_BYTE % rate.0);
         let divisor = gcd(rest, rate.0);
-        Pace { whole, part: rest / divisor, parts: rate.0 / divisor, carry: 0 }
+        let fraction = Fraction { part: rest / divisor, parts: rate.0 / divisor, carry: 0 };
+        Pace { whole, fraction: (rest > 0).then(|| Box::new(fraction)) }
     }
 
     /// The time that `bytes` occupy the line, given what earlier packets left over.
     #[inline]
     pub fn take(&mut self, bytes: u32) -> Span {
         let whole = self.whole * u64::from(bytes);
-        if self.part == 0 {
-            return Span(whole);
+        match &mut self.fraction {
+            None => Span(whole),
+            Some(fraction) => Span(whole + fraction.take(bytes)),
         }
-        let fraction = self.part * u64::from(bytes) + self.carry;
-        self.carry = fraction % self.parts;
-        Span(whole + fraction / self.parts)
+    }
+}
+
+impl Fraction {
+    fn take(&mut self, bytes: u32) -> u64 {
+        let sum = self.part * u64::from(bytes) + self.carry;
+        self.carry = sum % self.parts;
+        sum / self.parts
     }
 }
 

@@ -80,6 +80,12 @@ pub(crate) struct Event {
 }
 
 impl Event {
+    /// The order of events. Times are seldom equal, so the tags are seldom looked at.
+    #[inline]
+    fn comes_before(self, other: Event) -> bool {
+        if self.time != other.time { self.time < other.time } else { self.tag < other.tag }
+    }
+
     #[inline]
     pub(crate) fn key(self) -> Key {
         Key((self.tag >> 32) as u32)
@@ -140,7 +146,7 @@ impl Calendar {
     }
 
     /// Adds an event. It may be at the present instant, not before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, time: Time, key: Key, item: u32) {
         let tag = u64::from(key.0) << 32 | u64::from(item);
         let bucket = time.0 >> self.shift;
@@ -167,28 +173,32 @@ impl Calendar {
     fn put(&mut self, bucket: u64, time: u64, tag: u64) {
         let slot = (bucket as usize) & (self.heads.len() - 1);
         let next = self.heads[slot];
-        let index = if self.free == NONE {
-            self.nodes.push(Node { time, tag, next });
-            (self.nodes.len() - 1) as u32
-        } else {
-            let index = self.free;
-            let node = &mut self.nodes[index as usize];
-            self.free = node.next;
-            node.time = time;
-            node.tag = tag;
-            node.next = next;
-            index
-        };
+        if self.free == NONE {
+            self.grow();
+        }
+        let index = self.free;
+        let node = &mut self.nodes[index as usize];
+        self.free = node.next;
+        node.time = time;
+        node.tag = tag;
+        node.next = next;
         self.heads[slot] = index;
         self.occupied[slot / 64] |= 1 << (slot % 64);
         self.in_ring += 1;
     }
 
+    /// Makes a place for one more event.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        self.nodes.push(Node { time: 0, tag: 0, next: NONE });
+        self.free = (self.nodes.len() - 1) as u32;
+    }
+
     /// Puts an event into its place in the sorted bucket.
-    #[inline]
     fn insert_current(&mut self, event: Event) {
         let mut at = self.current.len();
-        while at > 0 && self.current[at - 1] < event {
+        while at > 0 && self.current[at - 1].comes_before(event) {
             at -= 1;
         }
         self.current.insert(at, event);
@@ -232,38 +242,17 @@ impl Calendar {
         let mut index = self.heads[slot];
         self.heads[slot] = NONE;
         self.occupied[slot / 64] &= !(1 << (slot % 64));
-        let mut taken = 0;
+        debug_assert!(self.current.is_empty(), "time moves on when nothing is left");
         while index != NONE {
             let node = &mut self.nodes[index as usize];
             let (event, next) = (Event { time: Time(node.time), tag: node.tag }, node.next);
             node.next = self.free;
             self.free = index;
             index = next;
-            taken += 1;
             self.current.push(event);
         }
-        self.in_ring -= taken;
-        if taken > 1 {
-            self.sort_current();
-        }
-    }
-
-    #[inline]
-    fn sort_current(&mut self) {
-        let events = &mut self.current[..];
-        if events.len() > 20 {
-            events.sort_unstable_by(|a, b| b.cmp(a));
-            return;
-        }
-        for i in 1..events.len() {
-            let event = events[i];
-            let mut at = i;
-            while at > 0 && events[at - 1] < event {
-                events[at] = events[at - 1];
-                at -= 1;
-            }
-            events[at] = event;
-        }
+        self.in_ring -= self.current.len();
+        sort_latest_first(&mut self.current);
     }
 
     /// Moves far events that the ring now reaches into it.
@@ -283,6 +272,25 @@ impl Calendar {
                 self.put(bucket, event.time.0, event.tag);
             }
         }
+    }
+}
+
+/// Sorts a bucket's events. Buckets are small: insertion beats a general sort.
+#[inline]
+fn sort_latest_first(events: &mut [Event]) {
+    const SMALL: usize = 20;
+    if events.len() > SMALL {
+        events.sort_unstable_by(|a, b| b.cmp(a));
+        return;
+    }
+    for i in 1..events.len() {
+        let event = events[i];
+        let mut at = i;
+        while at > 0 && events[at - 1].comes_before(event) {
+            events[at] = events[at - 1];
+            at -= 1;
+        }
+        events[at] = event;
     }
 }
 

@@ -44,7 +44,7 @@ pub struct Ideal {
 }
 
 /// Rate and delay of one transmission.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Hop {
     /// Never used itself, only copied: what the packets before have left over is zero.
     pace: Pace,
@@ -72,7 +72,7 @@ impl Hop {
 
     /// From the first bit sent until the last has arrived.
     fn time(&self, bytes: u32) -> Span {
-        let mut pace = self.pace;
+        let mut pace = self.pace.clone();
         pace.take(bytes) + self.delay
     }
 }
@@ -296,7 +296,7 @@ impl Train {
     fn replay<'a>(&self, hops: impl Iterator<Item = &'a Hop>) -> u128 {
         let mut line: Vec<(Pace, u128, u128)> = hops
             .map(|hop| {
-                let mut pace = hop.pace;
+                let mut pace = hop.pace.clone();
                 pace.take(self.before);
                 (pace, u128::from(hop.delay.0), 0)
             })

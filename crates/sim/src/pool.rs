@@ -17,7 +17,16 @@ impl Pool {
     /// A place for a new packet, which is blank. Filled in place: see `calendar::Node`.
     #[inline]
     pub(crate) fn take(&mut self) -> Handle {
-        self.put(PacketMeta::default())
+        let Some(handle) = self.free.pop() else { return self.grow() };
+        self.packets[handle as usize] = PacketMeta::default();
+        handle
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) -> Handle {
+        self.packets.push(PacketMeta::default());
+        (self.packets.len() - 1) as Handle
     }
 
     /// A packet to read and another to write.
@@ -30,14 +39,11 @@ impl Pool {
         (read, write)
     }
 
-    #[inline]
+    /// Takes a packet in.
     pub(crate) fn put(&mut self, packet: PacketMeta) -> Handle {
-        if let Some(handle) = self.free.pop() {
-            self.packets[handle as usize] = packet;
-            return handle;
-        }
-        self.packets.push(packet);
-        (self.packets.len() - 1) as Handle
+        let handle = self.take();
+        self.packets[handle as usize] = packet;
+        handle
     }
 
     #[inline]

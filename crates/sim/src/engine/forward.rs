@@ -32,7 +32,8 @@ pub(super) struct HoldState {
     pub(super) expiry_pending: Vec<bool>,
 }
 
-/// A switch.
+/// A switch. What every packet needs comes first, in one cache line.
+#[repr(C, align(64))]
 pub(super) struct SwitchState {
     pub(super) first_port: u32,
     pub(super) ports: u32,
@@ -40,9 +41,9 @@ pub(super) struct SwitchState {
     pub(super) tor: u16,
     pub(super) needs: Needs,
     pub(super) always_asked: bool,
+    pub(super) hold: Option<Box<HoldState>>,
     pub(super) balancer: Box<dyn LoadBalancer>,
     pub(super) rng: Rng,
-    pub(super) hold: Option<Box<HoldState>>,
     pub(super) shared: Option<Shared>,
 }
 

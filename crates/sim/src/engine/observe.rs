@@ -193,7 +193,7 @@ impl Simulation {
             marks: stats.marks,
             drops: stats.drops,
             lost: stats.lost,
-            utilisation: over_window(stats.busy),
+            utilisation: over_window(i128::from(stats.busy)),
             queue_mean_packets: over_window(stats.waited),
             queue_mean_bytes: over_window(stats.byte_waited),
             queue_p99_packets: stats.length_quantile(0.99).unwrap_or(0.0),

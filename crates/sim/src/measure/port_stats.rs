@@ -12,24 +12,26 @@ const DELAY_UNIT_SHIFT: u32 = 10;
 /// The integral is summed packet by packet (each adds its own wait), and put right at the window's
 /// edges for packets that wait across them, so the mean is exact.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(crate) struct PortStats {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    pub(crate) marks: u64,
-    pub(crate) drops: u64,
-    pub(crate) lost: u64,
-    /// Time the line was sending.
-    pub(crate) busy: i128,
+    /// Time the line was sending, ps.
+    pub(crate) busy: i64,
+    /// Packets that have begun transmission.
+    pub(crate) left: u64,
+    pub(crate) max_packets: u32,
     /// Packet-picoseconds waited.
     pub(crate) waited: i128,
     /// Byte-picoseconds waited.
     pub(crate) byte_waited: i128,
-    pub(crate) max_packets: u32,
-    /// Packets that have begun transmission, and the sum of their waits, uncut by the window.
-    pub(crate) left: u64,
+    /// Sum of the waits of the packets in `left`, not cut by the window.
     pub(crate) total_wait: u128,
     delays: Histogram,
     lengths: Histogram,
+    pub(crate) marks: u64,
+    pub(crate) drops: u64,
+    pub(crate) lost: u64,
 }
 
 impl PortStats {
@@ -55,7 +57,7 @@ impl PortStats {
     /// A packet that has waited `wait` begins its transmission.
     #[inline]
     pub(crate) fn began(&mut self, size: u32, wait: Span, sending: Span) {
-        self.busy += i128::from(sending.0);
+        self.busy += sending.0 as i64;
         self.left += 1;
         // Most packets find an idle line: they are in `left` and in no bucket.
         if wait == Span::ZERO {

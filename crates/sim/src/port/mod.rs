@@ -63,25 +63,27 @@ impl Limit {
     }
 }
 
-/// One end of a link: what sends into it.
+/// One end of a link: what sends into it. The order of the fields is that of their use: what every
+/// packet touches fills the first two cache lines, what is counted of every packet the third.
+#[repr(C, align(64))]
 pub(crate) struct Port {
     pub(crate) store: Store,
+    pub(crate) delay: Span,
     pub(crate) limit: Limit,
     pub(crate) manager: Manager,
-    pub(crate) delay: Span,
-    pub(crate) rate: Rate,
-    pub(crate) loss: Option<Box<Lossy>>,
-    pub(crate) up: bool,
-    /// Whether departures need more than scheduling: loss, a balancer that is told, a probe.
-    pub(crate) special: bool,
-    /// Time the line has been given work for since the start of the run.
-    pub(crate) line_time: u64,
     /// The switch that owns the port; `NO_SWITCH` for hosts' ports.
     pub(crate) switch: u16,
     /// The port's number there.
     pub(crate) local: PortId,
-    pub(crate) rng: Rng,
+    /// Whether departures need more than scheduling: loss, a balancer that is told, a probe.
+    pub(crate) special: bool,
+    pub(crate) up: bool,
+    pub(crate) rate: Rate,
     pub(crate) stats: PortStats,
+    /// Time the line has been given work for since the start of the run.
+    pub(crate) line_time: u64,
+    pub(crate) rng: Rng,
+    pub(crate) loss: Option<Box<Lossy>>,
     /// The `packets` probe that watches this port.
     pub(crate) watched: Option<u16>,
 }
@@ -110,7 +112,7 @@ impl Port {
         let (stats, work) = (&mut self.stats, &mut self.store);
         match work {
             Store::Fifo(fifo) => {
-                stats.busy += sign * i128::from(fifo.residual_work(now).0);
+                stats.busy += sign as i64 * fifo.residual_work(now).0 as i64;
                 for (size, wait) in fifo.residual_waits(now) {
                     stats.correct(size, -sign * i128::from(wait.0));
                 }
@@ -118,7 +120,7 @@ impl Port {
             // Its packets are counted when they leave: those that wait have added nothing yet, so
             // what lies before the edge is taken out when it opens, and put in when it closes.
             Store::General(general) => {
-                stats.busy += sign * i128::from(general.busy_until.since(now).0);
+                stats.busy += sign as i64 * general.busy_until.since(now).0 as i64;
                 for packet in general.waiting() {
                     stats.correct(packet.size, sign * i128::from((now - packet.since).0));
                 }
@@ -170,5 +172,18 @@ impl Ports for SwitchPorts<'_> {
 
     fn is_up(&self, port: PortId) -> bool {
         self.at(port).up
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Breaks if a field pushes what every packet touches out of the first two cache lines, or what
+    /// is counted of every packet out of the third.
+    #[test]
+    fn the_hot_fields_fill_three_cache_lines() {
+        assert!(std::mem::offset_of!(Port, rate) <= 128);
+        assert!(std::mem::offset_of!(Port, stats) <= 144);
     }
 }
