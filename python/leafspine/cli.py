@@ -120,6 +120,12 @@ def _show_run(result: Result) -> None:
         tables.show_table(table, console)
     for warning in result.summary.get("warnings", []):
         click.echo(f"warning: {warning}", err=True)
+    if not result.is_of_this_build:
+        click.echo(
+            "warning: this result was made by another build of the same version; to make it anew, "
+            f"remove {result.directory}",
+            err=True,
+        )
     click.echo(f"results: {result.directory}")
 
 

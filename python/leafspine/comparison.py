@@ -189,7 +189,13 @@ class Comparison:
 
     def warnings(self) -> list[str]:
         """What a reader has to know before he believes the numbers."""
-        return [*self._failed(), *self._unfinished(), *self._few_seeds(), *self._from_engine()]
+        return [
+            *self._failed(),
+            *self._unfinished(),
+            *self._other_builds(),
+            *self._few_seeds(),
+            *self._from_engine(),
+        ]
 
     def _failed(self) -> list[str]:
         return [
@@ -212,6 +218,20 @@ class Comparison:
                     "of the finished ones, so they are too low"
                 )
         return found
+
+    def _other_builds(self) -> list[str]:
+        """A scheme that was changed and compiled anew has no new version, but other results."""
+        count = 0
+        for case in self.finished:
+            path = self.directory / "runs" / case.key / results.TIMING
+            timing = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+            count += timing.get("build") != engine.build()
+        if not count:
+            return []
+        return [
+            f"{count} of {len(self.finished)} runs were made by another build of leafspine "
+            f"{engine.version()}; to make them anew, remove {self.directory / 'runs'}"
+        ]
 
     def _few_seeds(self) -> list[str]:
         count = len(self.seeds)

@@ -3,7 +3,7 @@
 ``DIR/scenario.toml`` is the resolved scenario, ``summary.json`` the run's totals and the metrics of
 its flow classes, ``flows.parquet`` and ``ports.parquet`` one row a flow and a port, and each probe
 has a file of its name. The same scenario and seed give the same bytes in all of them; wall time,
-which differs, is in ``timing.json``.
+which differs, is in ``timing.json``, and so is which build of the engine made the result.
 """
 
 import contextlib
@@ -72,6 +72,11 @@ class Result:
             directory=folder,
         )
 
+    @property
+    def is_of_this_build(self) -> bool:
+        """Whether the engine that made it is the one that would make it now."""
+        return self.timing.get("build") == engine.build()
+
     def tables(self) -> dict[str, pa.Table]:
         """All tables by the name of their file."""
         return {"flows": self.flows, "ports": self.ports, **self.probes}
@@ -83,7 +88,7 @@ def run_case(case: Case, watch: Watch | None = None) -> Result:
     flows = flow_table(output.flows())
     ports = column_table(output.ports())
     summary: dict[str, Any] = json.loads(output.summary())
-    timing = {"wall_seconds": summary.pop("wall_seconds", None)}
+    timing = {"wall_seconds": summary.pop("wall_seconds", None), "build": engine.build()}
     measured = measure(flows, ports, summary, case.classes)
     return Result(
         scenario=case.text,

@@ -31,6 +31,15 @@ def test_run_gives_json(cli: Cli, scenario: Path, tmp_path: Path) -> None:
     assert (tmp_path / "r" / "flows.csv").is_file()
 
 
+def test_run_points_out_another_builds_result(cli: Cli, scenario: Path, tmp_path: Path) -> None:
+    """Breaks if a result of yesterday's engine is shown as if it were today's."""
+    assert cli("run", scenario, "--out", tmp_path / "r")[2] == ""
+    (tmp_path / "r" / "timing.json").write_text('{"build": "0"}')
+    code, _, err = cli("run", scenario, "--out", tmp_path / "r")
+    assert code == 0
+    assert "another build of the same version" in err
+
+
 def test_compare_leaves_tables_plots_and_report(cli: Cli, many: Path) -> None:
     """Breaks if a comparison's output is incomplete, or without --out nowhere."""
     code, out, err = cli("compare", many)

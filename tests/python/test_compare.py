@@ -1,5 +1,6 @@
 """Comparisons: resumed, paired, indifferent to the number of processes."""
 
+import json
 import os
 import signal
 import subprocess
@@ -147,6 +148,17 @@ def test_a_strangers_directory_is_refused(many: Path, tmp_path: Path) -> None:
     with pytest.raises(leafspine.InputError, match="thesis is not empty"):
         leafspine.compare(many, out=tmp_path / "thesis")
     assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["a.tex"]
+
+
+def test_results_of_another_build_are_pointed_out(many: Path, tmp_path: Path) -> None:
+    """Breaks if old results pass for those of a scheme that was changed and compiled anew."""
+    comparison = leafspine.compare(many, seeds=1, out=tmp_path / "out")
+    assert not any("another build" in warning for warning in comparison.warnings())
+    timing = comparison.directory / "runs" / comparison.cases[0].key / "timing.json"
+    timing.write_text(json.dumps({"wall_seconds": 1.0, "build": "0123456789abcdef"}))
+    again = leafspine.compare(many, seeds=1, out=tmp_path / "out")
+    [warning] = [text for text in again.warnings() if "another build" in text]
+    assert warning.startswith("1 of 4 runs")
 
 
 def test_a_changed_result_is_not_taken_for_another(many: Path, tmp_path: Path) -> None:

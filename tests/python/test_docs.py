@@ -1,0 +1,383 @@
+"""The documentation against the program: what it shows must be so.
+
+Scenarios, commands and keys go to the real engine, all in one process.
+"""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from leafspine.cli import cli
+from leafspine.scenario import to_toml
+from test_engine import ROOT, leafspine, python
+
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+README = ROOT / "README.md"
+
+FABRIC = """\
+[topology]
+kind = "leaf-spine"
+leaves = 4
+spines = 4
+hosts_per_leaf = 8
+host_link = { rate = "10Gbps", delay = "2us" }
+fabric_link = { rate = "10Gbps", delay = "2us" }
+"""
+FLOWS = '[[workload]]\nsizes = "web-search"\nload = 0.5\nflows = 10\n'
+
+EXPAND = """\
+import json, sys
+from leafspine import engine
+from leafspine.errors import ScenarioError
+def answer(text, name, base, sets):
+    try:
+        return {"toml": [case.toml for case in engine.expand(text, name, base, sets)]}
+    except ScenarioError as error:
+        return {"error": str(error), "allowed": error.allowed, "line": error.line}
+print(json.dumps([answer(*each) for each in json.load(sys.stdin)]))
+"""
+
+Answer = dict[str, Any]
+
+
+def expand(*requests: tuple[str, Sequence[tuple[str, str]]]) -> list[Answer]:
+    """What the engine makes of texts with settings: resolved scenarios, or an error."""
+    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    asked = [(text, "docs.toml", str(ROOT), list(sets)) for text, sets in requests]
+    words = [sys.executable, "-c", EXPAND]
+    done = subprocess.run(
+        words, input=json.dumps(asked), capture_output=True, text=True, env=clean, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    answers: list[Answer] = json.loads(done.stdout)
+    return answers
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The code blocks of a language in a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.M | re.S)
+
+
+def test_every_scenario_shown_is_good() -> None:
+    """Breaks if a TOML block in README or docs is no scenario, or no part of one."""
+    shown = [(page.name, text) for page in PAGES for text in blocks(page, "toml")]
+    assert shown
+    answers = expand(*((completed(text), ()) for _, text in shown))
+    for (page, text), answer in zip(shown, answers, strict=True):
+        assert "toml" in answer, f"{page}: {answer['error']}\n{text}"
+
+
+def completed(text: str) -> str:
+    """The text with a fabric and a workload, if it has none of its own."""
+    found = tomllib.loads(text)
+    topology = found.get("topology", {})
+    if "kind" not in topology:
+        found["topology"] = {**tomllib.loads(FABRIC)["topology"], **topology}
+    if "workload" not in found:
+        found["workload"] = tomllib.loads(FLOWS)["workload"]
+    return to_toml(found)
+
+
+def commands() -> list[list[str]]:
+    """The command lines of README's and the docs' shell blocks that call leafspine."""
+    lines = [line for page in PAGES for text in blocks(page, "(?:sh)?") for line in joined(text)]
+    words = [shlex.split(line.removeprefix("$ "), comments=True) for line in lines]
+    return [line[1:] for line in words if line[:1] == ["leafspine"]]
+
+
+def joined(text: str) -> Iterator[str]:
+    """Lines, those that end in a backslash together with the next."""
+    for line in text.replace("\\\n", " ").splitlines():
+        if re.match(r"(\$ )?leafspine [a-z-]+", line):
+            yield line
+
+
+def parsed(words: list[str]) -> click.Context:
+    """A command line as the program understands it."""
+    with cli.make_context("leafspine", list(words)) as context:
+        name, command, rest = cli.resolve_command(context, list(words))
+        assert command is not None
+        return command.make_context(name, rest, parent=context)
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_every_command_shown_parses(words: list[str]) -> None:
+    """Breaks if the documentation shows a command, an option or a file that there is not."""
+    found = parsed(words).params
+    if "scenario_file" in found:
+        assert (ROOT / found["scenario_file"]).is_file()
+
+
+def test_the_readme_shows_commands() -> None:
+    """Breaks if the commands are no longer found, and so no longer tested."""
+    assert {"run", "compare", "schemes"} <= {words[0] for words in commands()}
+
+
+def test_every_setting_shown_is_good() -> None:
+    """Breaks if a command's --set or --lb names what the engine does not know."""
+    code = (
+        "import sys, json\nfrom leafspine import scenario as s\n"
+        "for file, sets, lb in json.load(sys.stdin):\n"
+        "    source = s.read(file)\n"
+        "    pairs = [s.parse_setting(text) for text in sets]\n"
+        "    s.expand(source, s.comparing(source, pairs, lb=lb))\n"
+    )
+    asked = []
+    for words in commands():
+        found = parsed(words).params
+        if "scenario_file" in found and not found["scenario_file"].startswith("bad"):
+            names = (found.get("lb") or "").split(",") if found.get("lb") else []
+            asked.append((str(ROOT / found["scenario_file"]), found["settings"], names))
+    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        env=clean,
+        check=False,
+    )
+    # The README shows one mistake on purpose.
+    assert done.returncode == 0, done.stderr
+
+
+# Keys
+
+
+def keys_shown() -> dict[str, dict[str, str]]:
+    """The keys in the tables of ``scenario.md`` by section, each with its default's cell."""
+    sections: dict[str, dict[str, str]] = {}
+    open_sections: list[str] = []
+    place = 0
+    for line in (DOCS / "scenario.md").read_text().splitlines():
+        if marker := re.fullmatch(r"<!-- keys: (\S+) -->", line):
+            open_sections.append(marker[1])
+            sections[marker[1]] = {}
+        elif not line.startswith("|"):
+            open_sections = []
+        elif line.startswith("| key |"):
+            place = [cell.strip() for cell in line.split("|")].index("default")
+        elif open_sections and line.startswith("| `"):
+            cells = [cell.strip() for cell in line.split("|")]
+            for section in open_sections:
+                sections[section] |= dict.fromkeys(re.findall(r"`(\S+)`", cells[1]), cells[place])
+    return sections
+
+
+# Texts with an unknown key in a section: the engine's answer lists the keys that it knows there.
+UNKNOWN = {
+    "top": [f"zzz = 1\n{FABRIC}{FLOWS}"],
+    "topology": [
+        f'[topology]\nkind = "{kind}"\nzzz = 1\n{FLOWS}'
+        for kind in ("star", "leaf-spine", "fat-tree", "tree")
+    ],
+    "topology.host_link": [FABRIC.replace('"2us" }', '"2us", zzz = 1 }', 1) + FLOWS],
+    "topology.change": [f"{FABRIC}[[topology.change]]\nzzz = 1\n{FLOWS}"],
+    "topology.change.flap": [
+        f'{FABRIC}[[topology.change]]\nlink = "leaf0-spine0"\nflap = {{ zzz = 1 }}\n{FLOWS}'
+    ],
+    **{
+        section: [f"{FABRIC}[{section}]\nzzz = 1\n{FLOWS}"]
+        for section in (
+            "switch",
+            "load_balancer",
+            "aqm",
+            "hold",
+            "host_edge",
+            "transport",
+            "run",
+            "measure",
+        )
+    },
+    "workload": [
+        f"{FABRIC}[[workload]]\nzzz = 1\n{more}"
+        for more in (
+            "load = 1\n",
+            'kind = "poisson"\n',
+            'kind = "incast"\n',
+            'kind = "long-flows"\n',
+            'kind = "permutation"\n',
+            'kind = "all-to-all"\n',
+            'kind = "trace"\n',
+        )
+    ],
+    "workload.sizes": [
+        FABRIC + FLOWS.replace('"web-search"', f'{{ kind = "{kind}", zzz = 1 }}')
+        for kind in ("fixed", "uniform", "pareto", "table")
+    ],
+    "workload.sizes.0": [FABRIC + FLOWS.replace('"web-search"', "[{ zzz = 1 }]")],
+    "probe": [
+        f'{FABRIC}{FLOWS}[[probe]]\nkind = "{kind}"\nzzz = 1\n'
+        for kind in ("queue", "utilisation", "window", "packets")
+    ],
+    "variant": [f"{FABRIC}{FLOWS}[[variant]]\nzzz = 1\n"],
+}
+
+
+def test_every_key_has_its_line_and_every_line_its_key() -> None:
+    """Breaks if the engine knows a key that the reference lacks, or the other way round."""
+    shown = keys_shown()
+    asked = [(section, text) for section, texts in UNKNOWN.items() for text in texts]
+    known: dict[str, set[str]] = {}
+    answers = expand(*((text, ()) for _, text in asked))
+    for (section, text), answer in zip(asked, answers, strict=True):
+        assert "an unknown" in answer["error"] or "a key that" in answer["error"], (text, answer)
+        known.setdefault(section, set()).update(answer["allowed"].split(", "))
+    parameters = {
+        (entry["place"], param["name"])
+        for entry in catalogue()
+        for param in entry.get("params", ())
+    }
+    for section, keys in known.items():
+        own = {key for key in keys if (section, key) not in parameters}
+        assert set(shown[section]) == own, section
+    assert set(shown) == set(known)
+
+
+def catalogue() -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = json.loads(leafspine("schemes", "--json").stdout)
+    return entries
+
+
+# Scenarios in which the keys of a section may be set to their defaults.
+PROBES = '[[probe]]\nkind = "queue"\nports = "*"\nevery = "1us"\n'
+PARETO = '{ kind = "pareto", mean = "1KB", shape = 2 }'
+AT_DEFAULT = {
+    "topology": [FABRIC + FLOWS],
+    "topology.host_link": [FABRIC + FLOWS],
+    "topology.change": [f'{FABRIC}[[topology.change]]\nlink = "leaf0-spine0"\nloss = 0\n{FLOWS}'],
+    "switch": [FABRIC + FLOWS, f'{FABRIC}{FLOWS}[switch]\nshared_buffer = "9MB"\n'],
+    "transport": [FABRIC + FLOWS],
+    "workload": [
+        FABRIC + FLOWS,
+        *(
+            f"{FABRIC}[[workload]]\nkind = {kind}\nsizes = {PARETO}\n"
+            for kind in ('"incast"', '"long-flows"\ncount = 1', '"permutation"')
+        ),
+    ],
+    "workload.sizes": [
+        FABRIC + FLOWS.replace('"web-search"', PARETO),
+        FABRIC + FLOWS.replace('"web-search"', '{ kind = "table", points = [[1, 0], [2, 1]] }'),
+    ],
+    "workload.sizes.0": [FABRIC + FLOWS.replace('"web-search"', '[{ sizes = "hadoop" }]')],
+    "run": [FABRIC + FLOWS],
+    "measure": [FABRIC + FLOWS],
+}
+PATHS = {
+    "topology.change": "topology.change.0",
+    "workload": "workload.0",
+    "workload.sizes": "workload.0.sizes",
+    "workload.sizes.0": "workload.0.sizes.0",
+}
+
+
+def test_defaults_are_those_of_the_engine() -> None:
+    """Breaks if the reference states another default than the engine has: setting a key to it must
+    then change the resolved scenario, wherever the key may stand."""
+    shown = keys_shown()
+    stated = [
+        (section, key, cell[1:-1])
+        for section, keys in shown.items()
+        for key, cell in keys.items()
+        if re.fullmatch(r"`[^`]+`", cell)
+    ]
+    assert {section for section, _, _ in stated} == set(AT_DEFAULT)
+    asked = [
+        (section, key, text, [(f"{PATHS.get(section, section)}.{key}", value)])
+        for section, key, value in stated
+        for text in AT_DEFAULT[section]
+    ]
+    plain = expand(*((text, ()) for _, _, text, _ in asked))
+    at_default = expand(*((text, sets) for _, _, text, sets in asked))
+    fits = set()
+    for (section, key, _, _), before, after in zip(asked, plain, at_default, strict=True):
+        assert "toml" in before, before
+        if "toml" in after:
+            assert after == before, f"{section}.{key}"
+            fits.add((section, key))
+    assert fits == {(section, key) for section, key, _ in stated}
+
+
+# What is generated, and what is quoted
+
+
+def test_generated_parts_are_up_to_date() -> None:
+    """Breaks if a scheme or a distribution has changed: run docs/generate.py."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import generate as g\n"
+        "from pathlib import Path\n"
+        "docs = Path(sys.argv[1])\n"
+        "assert (docs / 'schemes.md').read_text() == g.schemes_page(), 'schemes.md'\n"
+        "text = (docs / 'scenario.md').read_text()\n"
+        "assert text == g.with_table(text), 'scenario.md'\n"
+    )
+    done = python("-B", "-c", code, DOCS)
+    assert done.returncode == 0, f"out of date, run docs/generate.py: {done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_rust_is_quoted_from_the_sources(page: Path) -> None:
+    """Breaks if a Rust block is not in any source file: a signature has changed, or a test."""
+    sources = [normal(path.read_text()) for path in (ROOT / "crates").rglob("*.rs")]
+    for block in blocks(page, "rust"):
+        for piece in re.split(r"^// \.\.\.$", block, flags=re.M):
+            assert any(normal(piece) in source for source in sources), piece
+
+
+def normal(text: str) -> str:
+    """The code without indentation, empty lines and doc comments."""
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("///"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Breaks if a link's file or heading is not there, or a picture is large."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        path = page if not name else page.parent / name
+        assert path.exists(), target
+        if anchor:
+            assert anchor in anchors(path), target
+        if path.suffix == ".png":
+            assert path.stat().st_size < 150_000
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as hosting sites make them."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def test_the_readme_shows_what_a_run_prints(tmp_path: Path) -> None:
+    """Breaks if the run in the README gives other numbers, or prints them otherwise."""
+    done = leafspine("run", ROOT / "examples/quickstart.toml", "--out", tmp_path / "out")
+    shown = [text for text in blocks(README, "text") if "mean FCT" in text]
+    assert len(shown) == 1
+    for line in shown[0].splitlines():
+        assert line in [printed.rstrip() for printed in done.stdout.splitlines()], line
+
+
+def test_the_readme_shows_the_errors_as_they_are() -> None:
+    """Breaks if a message that is quoted has changed."""
+    shown = re.findall(r"^\$ (leafspine .*)\n(leafspine: .*)$", README.read_text(), re.M)
+    assert shown
+    for command, message in shown:
+        words = shlex.split(command)[1:]
+        words[1] = str(ROOT / words[1])
+        assert leafspine(*words, code=2).stderr.strip() == message.replace(
+            "examples", f"{ROOT}/examples"
+        )
