@@ -95,7 +95,7 @@ pub struct PacketMeta {
     pub flow: u32,
     /// Data: the segment. Anything else: the next segment expected (cumulative acknowledgment).
     pub seq: u32,
-    /// Timestamp (RFC 7323) in units of 4096 ps: data carries the sender's, an ACK echoes it.
+    /// Timestamp (RFC 7323) in units of 65,536 ps: data carries the sender's, an ACK echoes it.
     pub stamp: u32,
     /// Bytes on the wire, headers included.
     pub size: u16,

@@ -294,6 +294,29 @@ fn sort_latest_first(events: &mut [Event]) {
     }
 }
 
+/// The calendar as benches see it: arrivals, each known by its item alone.
+pub struct EventQueue(Calendar);
+
+impl EventQueue {
+    /// See [`Calendar::new`].
+    #[must_use]
+    pub fn new(width_ps: u64, buckets: usize) -> EventQueue {
+        EventQueue(Calendar::new(width_ps, buckets))
+    }
+
+    /// Adds an arrival of `item`, below 2^28, at `time`, not before the last one popped.
+    #[inline]
+    pub fn push(&mut self, time: Time, item: u32) {
+        self.0.push(time, Key::new(Class::Arrival, item), item);
+    }
+
+    /// Takes the earliest arrival.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Time, u32)> {
+        self.0.pop().map(|event| (event.time, event.item()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

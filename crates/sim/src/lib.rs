@@ -20,3 +20,9 @@ pub use engine::{Factories, RunError, SetupError, Simulation};
 pub use measure::{FlowTable, UNFINISHED};
 pub use output::{Cause, Column, Counters, Output, PortRow, Series};
 pub use progress::Progress;
+
+/// What benches measure by itself. Not part of the public interface.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::calendar::EventQueue;
+}

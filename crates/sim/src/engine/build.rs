@@ -141,7 +141,7 @@ impl Simulation {
             link_state: LinkState::initial(&graph),
             probes: Vec::new(),
             window: spec.measure.window,
-            window_open: Time::ZERO,
+            window_open: None,
             window_close: None,
             until: spec.run.until,
             classifier: spec.switch.classifier,
@@ -163,7 +163,7 @@ impl Simulation {
             };
             if spec.kind == ProbeKind::Packets {
                 for at in &targets {
-                    self.ports[*at as usize].watched = Some(index as u16);
+                    self.ports[*at as usize].watched.push(index as u16);
                     self.ports[*at as usize].special = true;
                 }
             }
@@ -423,7 +423,7 @@ impl Builder<'_> {
             local: graph_port.local,
             rng: Rng::new(seed, Role::Aqm, u64::from(at)),
             stats: PortStats::default(),
-            watched: None,
+            watched: Vec::new(),
         })
     }
 

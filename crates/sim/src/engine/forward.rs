@@ -106,7 +106,13 @@ impl Simulation {
                 let port = state.first_port + u32::from(from.0);
                 return self.drop_packet(port, handle, Cause::NoRoute);
             }
-            [only] if !state.always_asked => *only,
+            [only] if !state.always_asked => {
+                let only = *only;
+                if state.tor != NO_TOR {
+                    self.note_path(switch, handle, only);
+                }
+                only
+            }
             _ => {
                 let picked = ask!(self, switch, |balancer, cx| {
                     balancer.pick(&mut self.pool[handle], &paths, &mut cx)

@@ -85,7 +85,7 @@ pub struct Simulation {
     link_state: Vec<LinkState>,
     probes: Vec<Probe>,
     window: Window,
-    window_open: Time,
+    window_open: Option<Time>,
     window_close: Option<Time>,
     until: Option<Time>,
     classifier: Classifier,

@@ -63,7 +63,10 @@ impl Simulation {
     /// The last flow has started: the window of arrivals closes. If all flows started at one
     /// instant it stays open to the end of the run.
     pub(super) fn source_exhausted(&mut self) {
-        if self.window == Window::Arrivals && self.measuring && self.now > self.window_open {
+        if self.window == Window::Arrivals
+            && self.measuring
+            && self.window_open.is_some_and(|open| self.now > open)
+        {
             self.move_window(CLOSE);
         }
     }
@@ -78,7 +81,7 @@ impl Simulation {
             port.cut_window(self.now, if open { 1 } else { -1 });
         }
         if open {
-            self.window_open = self.now;
+            self.window_open = Some(self.now);
         } else {
             self.window_close = Some(self.now);
         }
@@ -160,7 +163,9 @@ impl Simulation {
         if self.measuring {
             self.move_window(1);
         }
-        let window = (self.window_open, self.window_close.unwrap_or(self.now));
+        // A window that the run did not reach is empty.
+        let close = self.window_close.unwrap_or(self.now);
+        let window = (self.window_open.unwrap_or(close), close);
         self.endpoints.close_all(&self.tcp, &mut self.table, &mut self.counters, self.now);
         self.counters.in_flight = self.pool.in_use() as u64;
         self.counters.peak_packets = self.pool.high_water() as u64;

@@ -105,11 +105,12 @@ impl Simulation {
         {
             self.pool[handle].notes |= PacketMeta::LOST;
         }
-        let (watched, switch, local) = (port.watched, port.switch, port.local);
+        let (switch, local) = (port.switch, port.local);
         if switch != NO_SWITCH && self.switches[usize::from(switch)].needs.leaving {
             self.tell_leaving(switch, local, handle, start);
         }
-        if let Some(probe) = watched {
+        for watch in 0..self.ports[at as usize].watched.len() {
+            let probe = self.ports[at as usize].watched[watch];
             self.record_packet(probe, at, handle, start, wait);
         }
     }
@@ -149,7 +150,7 @@ impl Simulation {
         }
         let port = &mut self.ports[at as usize];
         let Store::General(general) = &mut port.store else { unreachable!("looked above") };
-        general.push(queue, Queued { handle, size, since: now });
+        general.push(queue, Queued { handle, size, since: now, counted: self.measuring });
         if self.measuring {
             port.stats.placed(size, total.packets);
         }
@@ -256,9 +257,6 @@ impl Simulation {
     fn put_on_wire(&mut self, at: u32, queued: Queued) {
         let (now, handle) = (self.now, queued.handle);
         let wait = now - queued.since;
-        if self.ports[at as usize].special {
-            self.special_departure(at, handle, now, wait);
-        }
         let port = &mut self.ports[at as usize];
         let Store::General(general) = &mut port.store else { unreachable!("caller looked") };
         let sending = general.transmit(now, queued.size);
@@ -266,17 +264,23 @@ impl Simulation {
         if self.measuring {
             port.stats.began(queued.size, wait, sending);
         }
+        if queued.counted {
+            port.stats.delayed(wait);
+        }
         // A delay that has just become shorter must not let packets overtake on the same link.
         let arrives = (now + sending + port.delay).max(general.last_arrival + Span(1));
         general.last_arrival = arrives;
         if let Some(on_wire) = &mut general.on_wire {
             on_wire.push_back(handle);
         }
-        let more = general.backlog(now).packets > 0;
-        let free = general.busy_until;
+        let (more, free) = (general.backlog(now).packets > 0, general.busy_until);
         self.calendar.push(arrives, Key::new(Class::Arrival, at), handle);
         if more {
             self.wake_at(at, free);
+        }
+        // Last, when the line is taken: a balancer that is told may queue a packet of its own here.
+        if self.ports[at as usize].special {
+            self.special_departure(at, handle, now, wait);
         }
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct PortStats {
     pub(crate) bytes: u64,
     /// Time the line was sending, ps.
     pub(crate) busy: i64,
-    /// Packets that have begun transmission.
+    /// Packets accepted in the window that have begun transmission.
     pub(crate) left: u64,
     pub(crate) max_packets: u32,
     /// Packet-picoseconds waited.
@@ -41,6 +41,7 @@ impl PortStats {
     pub(crate) fn accepted(&mut self, size: u32, found: u32, wait: Span, sending: Span) {
         self.placed(size, found);
         self.began(size, wait, sending);
+        self.delayed(wait);
     }
 
     /// A packet has been queued behind `found` others; its wait is not known yet.
@@ -54,19 +55,26 @@ impl PortStats {
         }
     }
 
-    /// A packet that has waited `wait` begins its transmission.
+    /// A packet that has waited `wait` begins its transmission while the window is open: its part
+    /// of the integrals.
     #[inline]
     pub(crate) fn began(&mut self, size: u32, wait: Span, sending: Span) {
         self.busy += sending.0 as i64;
-        self.left += 1;
-        // Most packets find an idle line: they are in `left` and in no bucket.
-        if wait == Span::ZERO {
-            return;
+        if wait > Span::ZERO {
+            self.waited += i128::from(wait.0);
+            self.byte_waited += i128::from(u64::from(size)) * i128::from(wait.0);
         }
-        self.waited += i128::from(wait.0);
-        self.byte_waited += i128::from(u64::from(size)) * i128::from(wait.0);
-        self.total_wait += u128::from(wait.0);
-        self.delays.add(wait.0 >> DELAY_UNIT_SHIFT);
+    }
+
+    /// The wait of a packet that was accepted while the window was open, whenever it ends. Most
+    /// packets find an idle line: they are in `left` and in no bucket.
+    #[inline]
+    pub(crate) fn delayed(&mut self, wait: Span) {
+        self.left += 1;
+        if wait > Span::ZERO {
+            self.total_wait += u128::from(wait.0);
+            self.delays.add(wait.0 >> DELAY_UNIT_SHIFT);
+        }
     }
 
     /// Takes `wait` of a packet out of (or, negative, into) the queue's integral: the part that

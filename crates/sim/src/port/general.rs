@@ -15,6 +15,8 @@ pub(crate) struct Queued {
     pub(crate) handle: Handle,
     pub(crate) size: u32,
     pub(crate) since: Time,
+    /// Whether it was accepted while the measurement window was open.
+    pub(crate) counted: bool,
 }
 
 #[derive(Debug, Default)]

@@ -84,8 +84,8 @@ pub(crate) struct Port {
     pub(crate) line_time: u64,
     pub(crate) rng: Rng,
     pub(crate) loss: Option<Box<Lossy>>,
-    /// The `packets` probe that watches this port.
-    pub(crate) watched: Option<u16>,
+    /// The `packets` probes that watch this port.
+    pub(crate) watched: Vec<u16>,
 }
 
 /// Random loss on a link, drawn from the link's own stream.

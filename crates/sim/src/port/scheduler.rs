@@ -30,9 +30,9 @@ pub(crate) enum Scheduler {
 /// turn leaves over is kept while the queue stays backlogged).
 #[derive(Clone, Debug)]
 pub(crate) struct RoundRobin {
-    quantum: Vec<u32>,
+    quantum: Vec<u64>,
     by_bytes: bool,
-    deficit: Vec<u32>,
+    deficit: Vec<u64>,
     turn: Option<Turn>,
     next: u8,
 }
@@ -47,7 +47,7 @@ impl Scheduler {
         };
         let unit = if by_bytes { mtu } else { 1 };
         Scheduler::RoundRobin(RoundRobin {
-            quantum: weights.iter().map(|w| w * unit).collect(),
+            quantum: weights.iter().map(|w| u64::from(*w) * u64::from(unit)).collect(),
             by_bytes,
             deficit: vec![0; weights.len()],
             turn: None,
@@ -115,7 +115,7 @@ impl RoundRobin {
             self.deficit[queue] = 0;
             return false;
         }
-        let cost = if self.by_bytes { size } else { 1 };
+        let cost = if self.by_bytes { u64::from(size) } else { 1 };
         let enough = self.deficit[queue] >= cost;
         if enough {
             self.deficit[queue] -= cost;
@@ -130,7 +130,17 @@ mod tests {
 
     /// Serves always-backlogged queues and counts what each gets.
     fn shares(kind: SchedulerKind, weights: &[u32], sizes: &[u32], rounds: usize) -> Vec<u64> {
-        let mut scheduler = Scheduler::new(kind, weights, 1500);
+        shares_at(kind, weights, sizes, rounds, 1500)
+    }
+
+    fn shares_at(
+        kind: SchedulerKind,
+        weights: &[u32],
+        sizes: &[u32],
+        rounds: usize,
+        mtu: u32,
+    ) -> Vec<u64> {
+        let mut scheduler = Scheduler::new(kind, weights, mtu);
         let mut bytes = vec![0; sizes.len()];
         for i in 0..rounds {
             let head = |q: usize| Head { size: sizes[q] };
@@ -156,6 +166,13 @@ mod tests {
         let bytes = shares(SchedulerKind::Dwrr, &[1, 1], &[1500, 100], 16_000);
         let ratio = bytes[0] as f64 / bytes[1] as f64;
         assert!((ratio - 1.0).abs() < 0.01, "{bytes:?}");
+    }
+
+    /// Breaks if the largest weight with the largest packets is more than a counter holds.
+    #[test]
+    fn large_quanta_do_not_wrap() {
+        let bytes = shares_at(SchedulerKind::Dwrr, &[1_000_000, 1], &[9000, 9000], 2_000_002, 9000);
+        assert_eq!(bytes[0] / bytes[1], 1_000_000);
     }
 
     /// Breaks if a lower queue is served while a higher one has packets.

@@ -76,14 +76,17 @@ fn window(bytes: u64, mss: u32) -> u32 {
     u32::try_from(bytes.min(LARGEST_WINDOW)).unwrap_or(u32::MAX).max(mss)
 }
 
-/// The timestamp clock: units of 4096 ps, wrapping after 17.6 s. A round trip must be shorter.
+const STAMP_SHIFT: u32 = 16;
+
+/// The timestamp clock: units of 65,536 ps, wrapping after 281 s. Stamps are compared over half of
+/// that, which is longer than the longest timeout (60 s by default).
 #[inline]
 pub(super) fn stamp(now: Time) -> u32 {
-    (now.0 >> 12) as u32
+    (now.0 >> STAMP_SHIFT) as u32
 }
 
 /// The time since `echo` was stamped.
 #[inline]
 pub(super) fn since_stamp(now: Time, echo: u32) -> Span {
-    Span(u64::from(stamp(now).wrapping_sub(echo)) << 12)
+    Span(u64::from(stamp(now).wrapping_sub(echo)) << STAMP_SHIFT)
 }

@@ -91,7 +91,7 @@ fn a_delayed_ack_echoes_the_first_stamp() {
     assert_eq!((ack.seq, ack.stamp), (2, stamp(us(10))));
 }
 
-/// Breaks if a wrapped timestamp looks old: the clock wraps after 17.6 s.
+/// Breaks if a wrapped timestamp looks old: the clock wraps after 281 s.
 #[test]
 fn stamps_wrap() {
     let (mut receiver, cfg) = (Receiver::new(), config(&spec("newreno")));
@@ -99,6 +99,15 @@ fn stamps_wrap() {
     let after = PacketMeta { stamp: 3, ..data(1, us(0)) };
     assert_eq!(give(&mut receiver, &cfg, &before).0.stamp, u32::MAX - 1);
     assert_eq!(give(&mut receiver, &cfg, &after).0.stamp, 3);
+}
+
+/// Breaks if a stamp after a long silence looks old: backed-off timeouts reach 60 s.
+#[test]
+fn stamps_outlast_the_longest_timeout() {
+    let (mut receiver, cfg) = (Receiver::new(), config(&spec("newreno")));
+    let later = us(130_000_000);
+    give(&mut receiver, &cfg, &data(0, us(10)));
+    assert_eq!(give(&mut receiver, &cfg, &data(1, later)).0.stamp, stamp(later));
 }
 
 /// Breaks if retransmissions or packets in order count as reordered, or if a packet overtaken

@@ -71,7 +71,7 @@ fn impossible_and_old_acks_are_ignored() {
     assert_eq!((sender.una(), sender.dup_acks()), (4, 0));
 }
 
-/// Breaks if the sample is not now minus the echo, in units of 4096 ps.
+/// Breaks if the sample is not now minus the echo, in units of 65,536 ps.
 #[test]
 fn round_trips_are_sampled_by_stamps() {
     let cfg = config(&spec("newreno"));
@@ -79,7 +79,7 @@ fn round_trips_are_sampled_by_stamps() {
     let sent = us(0);
     let now = Time(123_456_789);
     let rtt = sender.on_packet(&cfg, &ack(1, sent), now).rtt.expect("new data");
-    assert_eq!(rtt, Span(now.0 / 4096 * 4096));
+    assert_eq!(rtt, Span(now.0 / 65_536 * 65_536));
     assert_eq!(sender.on_packet(&cfg, &ack(1, sent), now).rtt, None, "a duplicate gives none");
 }
 
@@ -311,7 +311,7 @@ impl CongestionControl for Listener {
     fn on_ack(&mut self, ack: &AckSample, now: Time) {
         let told = (ack.acked, ack.marked, ack.in_flight, ack.window_limited, ack.una, ack.nxt);
         assert_eq!(told, TOLD[self.0]);
-        assert_eq!(ack.rtt, Some(Span(now.0 / 4096 * 4096)));
+        assert_eq!(ack.rtt, Some(Span(now.0 / 65_536 * 65_536)));
         self.0 += 1;
     }
     fn on_loss(&mut self, _loss: Loss, _in_flight: u32, _now: Time) {}
