@@ -56,7 +56,7 @@ NETWORK_METRICS: tuple[Metric, ...] = (
     ),
     Metric("drops", "", "drops", "packets that a full buffer or a queue manager refused"),
     Metric("lost", "", "lost on links", "packets lost on a dead or a lossy link"),
-    Metric("marked_share", "%", "marked", "ECN marks per 100 data packets that arrived"),
+    Metric("marked_share", "%", "marked", "packets marked CE per 100 data packets that arrived"),
     Metric("retransmits", "", "retransmits", "data packets sent again"),
     Metric("timeouts", "", "timeouts", "retransmission timeouts"),
     Metric("utilisation_min", "%", "uplink use, min", "use of the least used uplink"),

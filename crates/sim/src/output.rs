@@ -36,7 +36,7 @@ pub struct Counters {
     pub injected: u64,
     /// Packets that schemes took out at switches.
     pub consumed: u64,
-    /// CE marks set.
+    /// Packets marked CE: one that several ports mark counts once.
     pub marks: u64,
     /// Data packets that arrived.
     pub data_packets: u64,
@@ -78,7 +78,7 @@ pub struct PortRow {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// CE marks set here.
+    /// Packets that this port marked, whether or not another had marked them before.
     pub marks: u64,
     /// Packets dropped here.
     pub drops: u64,

@@ -24,7 +24,7 @@ fn manager<'a>(
     }
 }
 
-/// What the manager says, and the mark put into the packet.
+/// What the manager says, and the mark put into the packet. Counts packets that had none yet.
 #[inline]
 fn admit(
     aqm: &mut dyn Aqm,
@@ -32,10 +32,12 @@ fn admit(
     view: &QueueView,
     now: Time,
     rng: &mut Rng,
+    marked: &mut u64,
 ) -> Admit {
     let verdict = aqm.admit(packet, view, now, rng);
     if verdict == Admit::Mark {
         debug_assert!(packet.ecn != Ecn::NotCapable, "only ECN-capable packets are marked");
+        *marked += u64::from(packet.ecn != Ecn::Congested);
         packet.ecn = Ecn::Congested;
     }
     verdict
@@ -73,10 +75,9 @@ impl Simulation {
                 rate: port.rate,
             };
             if let Some(aqm) = manager(&mut port.manager, balancer) {
-                match admit(aqm, packet, &view, now, &mut port.rng) {
+                match admit(aqm, packet, &view, now, &mut port.rng, &mut self.counters.marks) {
                     Admit::Take => {}
                     Admit::Mark => {
-                        self.counters.marks += 1;
                         port.stats.marks += u64::from(self.measuring);
                     }
                     Admit::Drop => return self.drop_packet(at, handle, Cause::Manager),
@@ -181,10 +182,10 @@ impl Simulation {
             switch => Some(&mut self.switches[usize::from(switch)].balancer),
         };
         let Some(aqm) = manager(&mut port.manager, balancer) else { return true };
-        match admit(aqm, &mut self.pool[handle], &view, self.now, &mut port.rng) {
+        let packet = &mut self.pool[handle];
+        match admit(aqm, packet, &view, self.now, &mut port.rng, &mut self.counters.marks) {
             Admit::Take => {}
             Admit::Mark => {
-                self.counters.marks += 1;
                 port.stats.marks += u64::from(self.measuring);
             }
             Admit::Drop => {
@@ -245,8 +246,9 @@ impl Simulation {
                 continue;
             }
             if verdict == Release::Mark {
-                self.pool[queued.handle].ecn = Ecn::Congested;
-                self.counters.marks += 1;
+                let packet = &mut self.pool[queued.handle];
+                self.counters.marks += u64::from(packet.ecn != Ecn::Congested);
+                packet.ecn = Ecn::Congested;
                 self.ports[at as usize].stats.marks += u64::from(self.measuring);
             }
             self.put_on_wire(at, queued);
