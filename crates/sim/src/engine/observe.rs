@@ -27,6 +27,23 @@ pub(super) struct Probe {
     pub(super) live: Vec<(u32, u32)>,
 }
 
+impl Probe {
+    /// Puts a `packets` probe's rows in the order of their transmissions, and drops those that had
+    /// not begun at `end`: the one-event port tells of them when they are queued.
+    fn settle(&mut self, end: Time) {
+        if self.kind != ProbeKind::Packets {
+            return;
+        }
+        let begun = |row: &usize| self.times[*row] <= end.0;
+        let mut rows: Vec<usize> = (0..self.times.len()).filter(begun).collect();
+        rows.sort_by_key(|row| (self.times[*row], self.which[*row]));
+        let of = |column: &[u64]| rows.iter().map(|row| column[*row]).collect();
+        self.which = rows.iter().map(|row| self.which[*row]).collect();
+        (self.first, self.second) = (of(&self.first), of(&self.second));
+        (self.busy, self.times) = (of(&self.busy), of(&self.times));
+    }
+}
+
 /// `item` of a window event.
 const OPEN: u32 = 0;
 const CLOSE: u32 = 1;
@@ -172,7 +189,8 @@ impl Simulation {
         self.counters.peak_flows = self.endpoints.peak() as u64;
         let length = window.1.since(window.0).0 as f64;
         let ports = (0..self.ports.len()).map(|at| self.port_row(at as u32, length)).collect();
-        let probes = std::mem::take(&mut self.probes);
+        let mut probes = std::mem::take(&mut self.probes);
+        probes.iter_mut().for_each(|probe| probe.settle(self.now));
         let probes = probes.into_iter().map(|probe| self.series(probe)).collect();
         Output {
             flows: self.table,
