@@ -16,6 +16,9 @@ impl Time {
     pub const ZERO: Time = Time(0);
     /// Later than anything that happens.
     pub const MAX: Time = Time(u64::MAX);
+    /// A run ends here at the latest: 100 days. Half of what the clock holds, so that what is
+    /// scheduled during a run lies between.
+    pub const END: Time = Time(8_640_000_000_000_000_000);
 
     /// The time since `earlier`, zero if `earlier` is in fact later.
     #[inline]
@@ -69,18 +72,19 @@ impl Span {
     }
 }
 
+/// Stays at [`Time::MAX`] rather than begin anew at zero.
 impl Add<Span> for Time {
     type Output = Time;
     #[inline]
     fn add(self, span: Span) -> Time {
-        Time(self.0 + span.0)
+        Time(self.0.saturating_add(span.0))
     }
 }
 
 impl AddAssign<Span> for Time {
     #[inline]
     fn add_assign(&mut self, span: Span) {
-        self.0 += span.0;
+        *self = *self + span;
     }
 }
 
@@ -168,6 +172,15 @@ mod tests {
         ] {
             assert_eq!(span.to_string(), text);
         }
+    }
+
+    /// Breaks if time begins anew when its end is passed.
+    #[test]
+    fn time_does_not_wrap() {
+        let mut time = Time(u64::MAX - 1);
+        assert_eq!(time + Span(7), Time::MAX);
+        time += Span(7);
+        assert_eq!(time, Time::MAX);
     }
 
     /// Breaks if rounding truncates: 0.1 s is not representable in binary.

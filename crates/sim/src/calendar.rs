@@ -258,7 +258,7 @@ impl Calendar {
     /// Moves far events that the ring now reaches into it.
     #[inline]
     fn bring_near(&mut self) {
-        let horizon = self.cursor + self.heads.len() as u64;
+        let horizon = self.cursor.saturating_add(self.heads.len() as u64);
         while let Some(Reverse(event)) = self.far.peek() {
             let bucket = event.time.0 >> self.shift;
             if bucket >= horizon {

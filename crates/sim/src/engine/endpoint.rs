@@ -238,9 +238,7 @@ impl Simulation {
         self.watch_flow(number, slot, true);
         self.endpoints.senders[slot as usize].open(&self.tcp, self.now);
         self.pump(slot);
-        self.next_flow = self.source.next()?;
-        self.schedule_flow();
-        Ok(())
+        self.schedule_flow()
     }
 
     /// Sends all that the sender may send now, and sees to its timer.

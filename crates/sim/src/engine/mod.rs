@@ -24,12 +24,12 @@ use crate::port::Port;
 use crate::progress::Progress;
 use crate::spec::{Classifier, Window};
 use crate::topology::{Graph, LinkState, ResolvedChange, Routes};
-use crate::transport::TcpConfig;
+use crate::transport::{Sender, TcpConfig};
 use crate::workload::{Flow, FlowSource, WorkloadError};
 use endpoint::Endpoints;
 use forward::SwitchState;
 use hold::Released;
-use leafspine_core::{PacketMeta, PortId, Time};
+use leafspine_core::{Bytes, PacketMeta, PortId, Time};
 use observe::Probe;
 
 /// Where a link ends: what an arriving packet needs to know, in eight bytes.
@@ -97,16 +97,18 @@ pub struct Simulation {
 const PROGRESS_EVERY: u64 = 1 << 14;
 
 impl Simulation {
-    /// Runs to the end: until every flow has ended, or until the spec's `until`.
+    /// Runs to the end: until every flow has ended, or until the spec's `until`, or until
+    /// [`Time::END`].
     ///
     /// # Errors
-    /// If the flow source fails, or if `progress` was cancelled.
+    /// If the flow source fails or makes a flow that cannot be run, or if `progress` was cancelled.
     pub fn run(mut self, progress: &Progress) -> Result<Output, RunError> {
         self.start()?;
+        let end = self.until.unwrap_or(Time::END).min(Time::END);
         let mut events: u64 = 0;
         while let Some(event) = self.calendar.pop() {
-            if self.until.is_some_and(|until| event.time > until) {
-                self.now = self.until.unwrap_or(event.time);
+            if event.time > end {
+                self.now = end;
                 break;
             }
             self.now = event.time;
@@ -168,14 +170,15 @@ impl Simulation {
             }
         }
         self.start_observing();
-        self.next_flow = self.source.next()?;
-        self.schedule_flow();
-        Ok(())
+        self.schedule_flow()
     }
 
-    fn schedule_flow(&mut self) {
+    /// Takes the next flow from the source, and sees that it starts when its time has come.
+    fn schedule_flow(&mut self) -> Result<(), RunError> {
+        self.next_flow = self.source.next()?;
         match &self.next_flow {
             Some(flow) => {
+                self.check_flow(flow)?;
                 self.calendar.push(flow.start, Key::new(Class::FlowStart, 0), 0);
             }
             None => {
@@ -183,6 +186,30 @@ impl Simulation {
                 self.finished |= self.endpoints.active() == 0;
             }
         }
+        Ok(())
+    }
+
+    /// Refuses a flow that the engine's numbers cannot count. One that starts after the spec's
+    /// `until` is none of this run.
+    fn check_flow(&self, flow: &Flow) -> Result<(), WorkloadError> {
+        let refuse = |key, found: String, allowed: String| {
+            Err(WorkloadError::at(key, found, allowed).within(usize::from(flow.workload)))
+        };
+        let (mss, start) = (u64::from(self.tcp.mss), flow.start);
+        if flow.bytes.div_ceil(mss) > Sender::MOST_SEGMENTS {
+            let most = Bytes(mss * Sender::MOST_SEGMENTS);
+            let found = format!("a flow of {}", Bytes(flow.bytes));
+            return refuse("sizes", found, format!("at most {most}, 2^31 segments of {mss}B"));
+        }
+        if start > Time::END && self.until.is_none_or(|until| start <= until) {
+            let found = format!("a flow that starts at {start}");
+            return refuse("start", found, format!("a start within {}", Time::END));
+        }
+        if self.table.len() > Key::MAX_ID as usize {
+            let found = format!("more than {} flows", self.table.len());
+            return refuse("flows", found, "at most 2^28 flows in all".to_owned());
+        }
+        Ok(())
     }
 
     /// A packet has come to the end of the link of `port`.

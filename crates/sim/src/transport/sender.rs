@@ -89,6 +89,9 @@ impl Default for Sender {
 }
 
 impl Sender {
+    /// The most segments of a flow.
+    pub const MOST_SEGMENTS: u64 = 1 << 31;
+
     /// A sender without a flow; [`Sender::reset`] gives it one.
     #[must_use]
     pub fn new() -> Sender {
@@ -128,7 +131,7 @@ impl Sender {
     pub fn reset(&mut self, cfg: &TcpConfig, bytes: u64) {
         assert!(bytes > 0, "a flow has at least one byte");
         let total = bytes.div_ceil(u64::from(cfg.mss));
-        assert!(total <= 1 << 31, "{bytes} bytes are more than 2^31 segments");
+        assert!(total <= Sender::MOST_SEGMENTS, "{bytes} bytes are more than 2^31 segments");
         let last = bytes - (total - 1) * u64::from(cfg.mss);
         let mut board = std::mem::take(&mut self.board);
         board.reset();

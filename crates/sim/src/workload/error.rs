@@ -23,7 +23,7 @@ pub struct WorkloadError {
 
 impl WorkloadError {
     /// An error at a key of the workload. [`WorkloadError::within`] completes the key.
-    pub(super) fn at(key: &str, found: impl Into<String>, allowed: impl Into<String>) -> Self {
+    pub(crate) fn at(key: &str, found: impl Into<String>, allowed: impl Into<String>) -> Self {
         WorkloadError {
             file: None,
             line: None,
@@ -40,7 +40,7 @@ impl WorkloadError {
 
     /// The same error with its key counted from the scenario's root, unless it is in a file of its
     /// own.
-    pub(super) fn within(mut self, workload: usize) -> Self {
+    pub(crate) fn within(mut self, workload: usize) -> Self {
         if self.line.is_none() {
             self.key = format!("workload.{workload}.{}", self.key);
         }
