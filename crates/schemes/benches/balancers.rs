@@ -69,10 +69,10 @@ fn packet(entry: &Entry, flow: u16, rng: &mut Rng) -> (PacketMeta, TorId) {
 /// `pick/<balancer>`: ns for one data packet of one of 1,000 flows to 48 hosts, defaults, all paths
 /// live and idle. `pinned` finds its path in the packet; `presto` finds its host edge's flowcell.
 ///
-/// About 3 ns of each are the packet's copy and the choice of the flow, the same for all. The
-/// engine spends some 80 ns on a packet-hop and asks at half of the switches, so 10 ns more here
-/// are about 4 % of a run. A jump of `letflow` alone points at its table's cache misses, a jump of
-/// all at [`LoadBalancer::pick`]'s arguments.
+/// About 3 ns of each are the packet's copy and the choice of the flow, the same for all. A packet
+/// that crosses a leaf-spine fabric makes four packet-hops, about 50 ns each, and is asked for
+/// once: 10 ns more here are some 5 % of a run. `letflow` alone: its table's cache misses; all:
+/// the arguments of [`LoadBalancer::pick`], or the call.
 pub(crate) fn bench(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("pick");
     for entry in lb::ALL {

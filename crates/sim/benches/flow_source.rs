@@ -10,9 +10,9 @@ use std::hint::black_box;
 /// web-search sizes between the leaves of a fabric of 128 hosts, load 0.6.
 ///
 /// A flow is an exponential, a pair of hosts and a size by interpolation. A mean web-search flow
-/// makes some 10,000 packet-hops, so this is nothing to such a run; in one of flows of a packet or
-/// two it is a part as large as the transport's. A change here means another way to draw; if the
-/// flows themselves have changed, tests say so.
+/// makes some 9,000 packet-hops, so this is nothing to such a run; in one of flows of a packet or two
+/// it is comparable with the transport. A change here means another way to draw; if the flows
+/// themselves have changed, tests say so.
 pub(crate) fn bench(criterion: &mut Criterion) {
     let spec = WorkloadSpec {
         sizes: named("web-search").expect("ships"),

@@ -129,17 +129,18 @@ impl Segments {
 }
 
 /// - `sender/<control>`: ns for one ACK of one new segment and all that it lets the sender send, one
-///   segment on average. Nothing is lost, nothing reordered; the window swings about 100 segments
+///   segment on average. Nothing is lost, nothing reordered; the window swings below 100 segments
 ///   because ACKs carry ECE beyond. Timers are not called.
 /// - `receiver/<control>`: ns for one segment in order, acknowledged at once; one in four is marked.
 ///   Controls differ in how marks are echoed only.
 /// - `receiver/reordered-<n>`: the same for `dctcp`'s receiver if packets are up to `n` segments late,
 ///   as if sprayed over unequal queues: gaps, held segments and SACK blocks in nearly every ACK.
 ///
-/// A data packet that crosses a leaf-spine fabric and its ACK make eight packet-hops, one call of
-/// each: 8 ns more in either are 1 ns a hop, a little over 1 %. One control alone: its `on_ack`; all
-/// senders: the sender's common path, or its layout has grown over another cache line. A reordered
-/// receiver that slows down with `n` walks over what it holds.
+/// A data packet that crosses a leaf-spine fabric and its ACK make eight packet-hops, about 50 ns
+/// each, and one call of each: 8 ns more in either are some 2 % of a run. One control alone: its
+/// `on_ack`; all senders: the sender's common path. One flow is always in the cache: what a larger
+/// layout costs, only whole runs show. A reordered receiver that slows down with `n` walks over
+/// what it holds.
 pub(crate) fn bench(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("sender");
     for entry in cc::ALL {
