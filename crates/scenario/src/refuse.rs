@@ -104,6 +104,11 @@ fn topology(error: &TopologyError) -> Refusal {
             let allowed = format!("at most {most}");
             Refusal::new(format!("topology.{key}"), found.to_string(), allowed)
         }
+        E::LongRoundTrip { found, most } => Refusal::new(
+            "topology",
+            format!("a round trip of {found} in the empty fabric"),
+            format!("at most {most}"),
+        ),
         E::UnknownLink { name, nearest, allowed } | E::UnknownTor { name, nearest, allowed } => {
             unknown("topology".to_owned(), name, allowed, nearest)
         }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::one;
+use common::{BASE, cases, one};
 
 fn said(more: &str) -> String {
     let error = one(more).check().unwrap_err();
@@ -26,6 +26,19 @@ fn refusals_name_their_line() {
         said("[aqm]\nscheme = \"balancer\""),
     ];
     insta::assert_snapshot!(all.concat());
+}
+
+/// Breaks if a round trip is taken that timestamps cannot tell: its samples would be too short.
+#[test]
+fn round_trips_beyond_timestamps_are_refused() {
+    let long = BASE.replace("5us", "18s");
+    let error = cases(&long, &[]).unwrap()[0].check().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "f.toml:1: topology: found a round trip of 144.000004928s in the empty fabric; \
+         allowed: at most 140s"
+    );
+    cases(&BASE.replace("5us", "17s"), &[]).unwrap()[0].check().unwrap();
 }
 
 /// Breaks if a good scenario is refused.

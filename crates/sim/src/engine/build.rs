@@ -19,7 +19,7 @@ use crate::spec::{
 use crate::topology::{
     Graph, LinkState, Node, ResolvedChange, Routes, TopologyError, check_changes,
 };
-use crate::transport::TcpConfig;
+use crate::transport::{LONGEST_ROUND_TRIP, TcpConfig};
 use crate::workload::{Fabric, FlowSource, Sizes, WorkloadError};
 use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, Time};
 use leafspine_schemes::aqm::Aqm;
@@ -104,6 +104,7 @@ impl Simulation {
             spec.transport.header,
             spec.transport.handshake,
         );
+        check_round_trip(ideal.base_rtt())?;
         let fabric = fabric(&graph);
         let source = FlowSource::new(&spec.workloads, &fabric, spec.run.seed)?;
         let builder = Builder {
@@ -198,6 +199,12 @@ impl Simulation {
 
 fn lossy(seed: u64, at: u32, probability: f64) -> Box<Lossy> {
     Box::new(Lossy { probability, rng: Rng::new(seed, Role::Link, u64::from(at)) })
+}
+
+/// Timestamps are compared over half of what they hold.
+fn check_round_trip(found: Span) -> Result<(), TopologyError> {
+    let most = LONGEST_ROUND_TRIP;
+    if found > most { Err(TopologyError::LongRoundTrip { found, most }) } else { Ok(()) }
 }
 
 fn places(graph: &Graph) -> Vec<(u16, PortId)> {

@@ -52,6 +52,14 @@ pub enum TopologyError {
         /// The longest delay allowed.
         most: Span,
     },
+    /// A way there and back that is longer than timestamps can tell.
+    #[error("topology: a round trip of {found} in the empty fabric: allowed is at most {most}")]
+    LongRoundTrip {
+        /// The longest round-trip time of a full packet and its acknowledgment.
+        found: Span,
+        /// The longest allowed.
+        most: Span,
+    },
     /// No link has this name.
     #[error("no link \"{name}\"; nearest is \"{nearest}\"; links are {allowed}")]
     UnknownLink {

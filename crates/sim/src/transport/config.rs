@@ -77,6 +77,9 @@ fn window(bytes: u64, mss: u32) -> u32 {
 }
 
 const STAMP_SHIFT: u32 = 16;
+/// 140 s, less than half of what timestamps hold.
+pub(crate) const LONGEST_ROUND_TRIP: Span = Span::from_millis(140_000);
+const _: () = assert!(LONGEST_ROUND_TRIP.0 < 1 << (31 + STAMP_SHIFT));
 
 /// The timestamp clock: units of 65,536 ps, wrapping after 281 s. Stamps are compared over half of
 /// that, which is longer than the longest timeout (60 s by default).

@@ -31,6 +31,7 @@ mod scoreboard;
 mod segments;
 mod sender;
 
+pub(crate) use config::LONGEST_ROUND_TRIP;
 pub use config::TcpConfig;
 pub use receiver::{Received, Receiver};
 pub use sender::{AckOutcome, Sender};
