@@ -46,6 +46,7 @@ pub(crate) fn resolve(place: Place<'_>, root: &Table) -> Result<Resolved, Scenar
     let (topology, changes, topology_text) = topology::topology(place, at("topology"))?;
     let (switch, switch_text) = switch::switch(place, at("switch"))?;
     let (transport, transport_text) = transport::transport(place, at("transport"))?;
+    switch::check_room(place, at("switch"), &switch, &transport)?;
     let (aqm, aqm_text) = schemes::aqm(place, at("aqm"), &transport.scheme.name)?;
     let (balancer, balancer_text) = schemes::load_balancer(place, at("load_balancer"))?;
     let (hold, hold_text) = schemes::hold(place, at("hold"))?;

@@ -4,7 +4,9 @@ use crate::error::ScenarioError;
 use crate::section::{Place, Section, content};
 use crate::tree::{Data, Node};
 use leafspine_schemes::{Amount, Kind};
-use leafspine_sim::spec::{Classifier, HostPorts, SchedulerKind, SharedBuffer, SwitchSpec};
+use leafspine_sim::spec::{
+    Classifier, HostPorts, SchedulerKind, SharedBuffer, SwitchSpec, TransportSpec,
+};
 
 const KEYS: &[&str] = &[
     "buffer",
@@ -45,6 +47,31 @@ pub(crate) fn switch(
     let queues = queues as u8; // At most `QUEUES`.
     let spec = SwitchSpec { buffer, shared, queues, scheduler, weights, classifier, host_ports };
     Ok((spec, section.block("[switch]")))
+}
+
+/// Refuses buffers that a full packet never fits into: its flow would never end.
+pub(crate) fn check_room(
+    place: Place<'_>,
+    node: Option<&Node>,
+    switch: &SwitchSpec,
+    transport: &TransportSpec,
+) -> Result<(), ScenarioError> {
+    let packet = u64::from(transport.mss) + u64::from(transport.header);
+    let (key, found, room) = match (switch.shared, switch.buffer) {
+        (Some(SharedBuffer { size, alpha }), _) => {
+            // As much as the engine lets a port have of an empty buffer.
+            let room = ((alpha * size.0 as f64) as u64).min(size.0);
+            let share = format!("\"{size}\", of which dt_alpha = {alpha:?} gives a port {room}B");
+            ("shared_buffer", share, room)
+        }
+        (None, Amount::Bytes(bytes)) => ("buffer", format!("\"{}\"", switch.buffer), bytes),
+        (None, Amount::Packets(_)) => return Ok(()),
+    };
+    if room >= packet {
+        return Ok(());
+    }
+    let allowed = format!("room for a full packet of {packet}B at a port, or more");
+    Err(Section::open(place, "switch".to_owned(), node)?.wrong(key, found, allowed))
 }
 
 /// The port's own buffer, or the switch's shared one.

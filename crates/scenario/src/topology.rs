@@ -3,7 +3,7 @@
 use crate::error::ScenarioError;
 use crate::section::{Place, Section, content, tables};
 use crate::tree::{Node, quote};
-use leafspine_core::{Span, Time};
+use leafspine_core::{Rate, Span, Time};
 use leafspine_schemes::Kind;
 use leafspine_sim::spec::{Flap, LinkChange, LinkSpec, TopologyKind, TopologySpec};
 
@@ -12,6 +12,8 @@ const KINDS: &[&str] = &["star", "leaf-spine", "fat-tree", "tree"];
 const HOSTS: u64 = 65_536;
 /// The most switches, and the most ports of one.
 const MOST: u32 = 65_536;
+/// The fastest link: a byte takes a picosecond, so that no two packets of a link arrive at once.
+const FASTEST: Rate = Rate(8_000_000_000_000);
 const LOSS: Kind = Kind::Float(0.0, 0.999_999);
 
 /// The graph, its changes, and both written out.
@@ -139,10 +141,19 @@ fn link(section: &mut Section<'_>, key: &str) -> Result<LinkSpec, ScenarioError>
     let mut inner = Section::open(section.place, section.key(key), Some(node))?;
     inner.allow(&["rate", "delay", "loss"], "an unknown key")?;
     let rate = content!(inner.value("rate", Kind::Rate, None)?, Rate);
+    check_rate(&inner, rate)?;
     let delay = inner.span("delay", None)?;
     let loss = content!(inner.value("loss", LOSS, Some("0"))?, Float);
     section.write(key, inner.inline());
     Ok(LinkSpec { rate, delay, loss })
+}
+
+fn check_rate(section: &Section<'_>, rate: Rate) -> Result<(), ScenarioError> {
+    if rate <= FASTEST {
+        return Ok(());
+    }
+    let allowed = format!("at most {FASTEST}, a picosecond a byte");
+    Err(section.wrong("rate", format!("\"{rate}\""), allowed))
 }
 
 fn change(mut section: Section<'_>) -> Result<(LinkChange, String), ScenarioError> {
@@ -156,7 +167,8 @@ fn change(mut section: Section<'_>) -> Result<(LinkChange, String), ScenarioErro
     if section.has("state") && section.has("flap") {
         return Err(section.wrong("flap", "both state and flap", "one of state, flap"));
     }
-    let rate = section.given("rate", Kind::Rate)?;
+    let rate = section.given("rate", Kind::Rate)?.map(|value| content!(value, Rate));
+    rate.map_or(Ok(()), |rate| check_rate(&section, rate))?;
     let delay = section.given("delay", Kind::Span(0, u64::MAX))?;
     let loss = section.given("loss", LOSS)?;
     let state = section.given("state", Kind::Word(&["down", "up"]))?;
@@ -164,7 +176,7 @@ fn change(mut section: Section<'_>) -> Result<(LinkChange, String), ScenarioErro
     let change = LinkChange {
         link,
         at: Time(at.0),
-        rate: rate.map(|value| content!(value, Rate)),
+        rate,
         delay: delay.map(|value| content!(value, Span)),
         loss: loss.map(|value| content!(value, Float)),
         up: state.map(|value| content!(value, Word) == "up"),

@@ -122,6 +122,23 @@ fn contradictions() {
     ]));
 }
 
+/// Breaks if a buffer is taken that no full packet ever fits into (its flow would never end), or a
+/// link on which two packets could arrive at one instant.
+#[test]
+fn limits() {
+    insta::assert_snapshot!(table(&[
+        ("", "[switch]\nbuffer = \"1499B\""),
+        ("", "[switch]\nbuffer = \"1500B\""),
+        ("", "[switch]\nbuffer = \"8KB\"\n[transport]\nmss = 8960"),
+        ("", "[switch]\nshared_buffer = \"1KB\""),
+        ("", "[switch]\nshared_buffer = \"1MB\"\ndt_alpha = 0.001"),
+        ("", "[switch]\nshared_buffer = \"1500B\"\ndt_alpha = 8"),
+        ("rate = \"10Gbps\"", "rate = \"8.1Tbps\""),
+        ("rate = \"10Gbps\"", "rate = \"8Tbps\""),
+        ("", "[[topology.change]]\nlink = \"leaf0-spine0\"\nrate = \"9Tbps\""),
+    ]));
+}
+
 /// Breaks if sizes that are no distribution are taken, or their place is not named.
 #[test]
 fn sizes() {
