@@ -118,3 +118,18 @@ fn packet_probes_end_with_the_run() {
     spec.run.ports = PortModel::General;
     assert_eq!(rows(&spec), one_event);
 }
+
+/// Breaks if the delays of packets that wait when the run is cut count with one kind of port only.
+#[test]
+fn delays_of_a_cut_run_do_not_depend_on_the_port() {
+    let mut spec = two_to_one();
+    spec.run.until = Some(Time(50_000_000));
+    spec.measure.window = Window::All;
+    let delays = |spec: &Spec| -> Vec<_> {
+        run(spec).ports.iter().map(|p| (p.name.clone(), p.delay_mean_ps, p.delay_p99_ps)).collect()
+    };
+    let one_event = delays(&spec);
+    assert!(one_event.iter().any(|(_, mean, _)| *mean > 0.0), "nothing waited: {one_event:?}");
+    spec.run.ports = PortModel::General;
+    assert_eq!(delays(&spec), one_event);
+}
