@@ -54,7 +54,7 @@ NETWORK_METRICS: tuple[Metric, ...] = (
         "reordered",
         "data packets that arrived after a later one of their flow",
     ),
-    Metric("drops", "", "drops", "packets that a full buffer or a queue manager refused"),
+    Metric("drops", "", "drops", "packets dropped at ports: buffer full, queue manager, link down, no way"),
     Metric("lost", "", "lost on links", "packets lost on a dead or a lossy link"),
     Metric("marked_share", "%", "marked", "packets marked CE per 100 data packets that arrived"),
     Metric("retransmits", "", "retransmits", "data packets sent again"),
@@ -71,7 +71,7 @@ NETWORK_METRICS: tuple[Metric, ...] = (
         "queue, p99",
         "mean over the uplinks of their 99th percentile queue",
     ),
-    Metric("queue_max", "pkt", "queue, max", "longest queue of any uplink"),
+    Metric("queue_max", "pkt", "queue, max", "most packets that one found waiting at an uplink"),
 )
 
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in FLOW_METRICS + NETWORK_METRICS}
@@ -141,6 +141,8 @@ def _of_network(
     flows: pa.Table, ports: pa.Table, summary: Mapping[str, Any]
 ) -> dict[str, float | None]:
     uplinks = ports.filter(pa.array(_is_uplink(ports["name"].to_pylist())))
+    if summary["window_end_ps"] <= summary["window_start_ps"]:
+        uplinks = uplinks.slice(0, 0)  # nothing was measured: that is no use of 0 %
     received = summary["data_packets"]
     return {
         "reordered_share": _share(summary["reordered_packets"], received),

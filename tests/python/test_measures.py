@@ -8,7 +8,15 @@ from leafspine.engine import FlowClass
 from leafspine.measures import NETWORK, in_class, measure
 from leafspine.results import UNFINISHED, flow_table
 
-SUMMARY = {"dropped": 3, "lost": 1, "data_packets": 200, "reordered_packets": 5, "marks": 10}
+SUMMARY = {
+    "dropped": 3,
+    "lost": 1,
+    "data_packets": 200,
+    "reordered_packets": 5,
+    "marks": 10,
+    "window_start_ps": 0,
+    "window_end_ps": 10**9,
+}
 
 
 def flows(sizes: list[int], fct: list[int], ideal: int = 10**9) -> pa.Table:
@@ -91,3 +99,12 @@ def test_a_star_has_its_switch_ports_instead() -> None:
     star = ports(["switch0-host0", "host0-switch0"], [0.5, 0.9])
     found = measure(flows([10], [10**6]), star, SUMMARY, ())
     assert found[NETWORK, "utilisation_max"] == pytest.approx(50)
+
+
+def test_a_window_never_reached_measured_nothing() -> None:
+    """Breaks if uplinks that nobody measured are reported as idle."""
+    empty = {**SUMMARY, "window_start_ps": 10**9, "window_end_ps": 10**9}
+    found = measure(flows([10], [10**6]), UPLINKS, empty, ())
+    for name in ("utilisation_min", "utilisation_max", "queue_mean", "queue_p99", "queue_max"):
+        assert found[NETWORK, name] is None
+    assert found[NETWORK, "drops"] == 3
