@@ -71,7 +71,9 @@ impl Law {
     pub(super) fn draw(&self, u: f64) -> u64 {
         match self {
             // The quantile's steps are closed above; here each byte needs its equal, half-open share.
-            Law::Uniform { low, high } => low.saturating_add((u * ((high - low) as f64 + 1.0)) as u64),
+            Law::Uniform { low, high } => {
+                low.saturating_add((u * ((high - low) as f64 + 1.0)) as u64)
+            }
             law => law.quantile(u),
         }
     }
