@@ -118,8 +118,11 @@ def comparing(
 
 def _balancing(name: str) -> str:
     """The key that a balancer's name belongs to: a system of several parts is a bundle."""
-    places = {entry["place"] for entry in engine.schemes() if entry["name"] == name}
-    return "scheme" if "scheme" in places else "load_balancer.scheme"
+    for entry in engine.schemes():
+        if entry["name"] == name and entry["place"] == "scheme":
+            keys = {setting["key"] for setting in entry["keys"]}
+            return "scheme" if "load_balancer.scheme" in keys else "load_balancer.scheme"
+    return "load_balancer.scheme"
 
 
 def _first_seed(source: Source, settings: Sequence[tuple[str, str]]) -> int:

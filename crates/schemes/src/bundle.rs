@@ -32,7 +32,11 @@ pub const ALL: &[Bundle] = &[
     Bundle {
         name: "presto",
         doc: "Flowcells sprayed round robin, cut and put back in order by the hosts (He et al., SIGCOMM 2015).",
-        keys: &[("load_balancer.scheme", "\"presto\""), ("host_edge.scheme", "\"presto\"")],
+        keys: &[
+            ("load_balancer.scheme", "\"presto\""),
+            ("host_edge.scheme", "\"presto\""),
+            ("host_edge.reassemble", "true"),
+        ],
     },
 ];
 

@@ -95,7 +95,8 @@ fn measure_general_ports(group: &mut BenchmarkGroup<'_, WallTime>) {
     }
 }
 
-/// Prints both ports' speeds, and fails if the general port is too slow beside the other.
+/// Prints both ports' speeds and the general port's share, beside the least that it should have.
+/// Does not fail: a benchmark on a shared machine is no test.
 fn compare_ports(pairs: &[(Duration, Duration)], hops: u64) {
     let speed = |time: f64| hops as f64 / time * 1e-6;
     let one_event = speed(median(pairs.iter().map(|(fast, _)| fast.as_secs_f64())));
@@ -108,7 +109,6 @@ fn compare_ports(pairs: &[(Duration, Duration)], hops: u64) {
         pairs.len(),
         100.0 * LEAST_SHARE,
     );
-    assert!(share >= LEAST_SHARE, "the general port is too slow beside the one-event port");
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

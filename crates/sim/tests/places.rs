@@ -6,6 +6,7 @@ mod common;
 use common::*;
 use leafspine_core::{Flags, PacketMeta, PortId, Rng, Span, Time};
 use leafspine_schemes::aqm::{Admit, Aqm, Release};
+use leafspine_schemes::cc::{AckSample, CongestionControl, Control, CustomControl, Loss};
 use leafspine_schemes::edge::{Deliver, EdgeContext, FlowView, HostEdge, Waiting};
 use leafspine_schemes::hold::{Held, Ingress, IngressHold};
 use leafspine_schemes::lb::{Arrival, LoadBalancer, Needs};
@@ -236,7 +237,43 @@ fn ingress_bounds() {
     assert!(short.counters.hold_expiries > 0);
 }
 
-/// Tags data with class 1, and puts what it receives in order before the transport sees it.
+/// A congestion control of three lines: a window that never moves.
+#[derive(Clone, Debug)]
+struct Fixed {
+    window: u32,
+}
+
+impl CongestionControl for Fixed {
+    fn on_ack(&mut self, _: &AckSample, _: Time) {}
+
+    fn on_loss(&mut self, _: Loss, _: u32, _: Time) {}
+
+    fn window(&self) -> u32 {
+        self.window
+    }
+
+    fn ssthresh(&self) -> u32 {
+        self.window
+    }
+}
+
+impl CustomControl for Fixed {
+    fn fresh(&self) -> Box<dyn CustomControl> {
+        Box::new(self.clone())
+    }
+}
+
+/// Breaks if a control from outside does not govern the window: it is what every flow reports.
+#[test]
+fn congestion_control() {
+    let control = Control::Custom(Box::new(Fixed { window: 5 * 1460 }));
+    let factories = Factories { control: Some(control), ..Factories::default() };
+    let output = run_with(&base(), &factories);
+    assert!(output.flows.mean_window.iter().all(|w| (w - 7300.0).abs() < 1e-6));
+}
+
+/// Tags data with class 1, tells the sender how many packets came, and puts what it receives in
+/// order before the transport sees it.
 struct InOrder {
     acks: Arc<AtomicU64>,
 }
@@ -261,6 +298,10 @@ impl HostEdge for InOrder {
         _: &mut EdgeContext<'_>,
     ) {
         assert!(ack.flags.has(Flags::ACK) && flow.state[0] > 0);
+        let told = u64::from(ack.header.0[0]);
+        assert!(told <= flow.state[0], "no more can have come than were sent");
+        flow.state[1] = flow.state[1].max(told);
+        assert!(ack.flags.has(Flags::SYN) || flow.state[1] > 0, "the other side has told");
         assert!(rtt.is_none_or(|rtt| rtt > Span::ZERO));
         count(&self.acks);
     }
@@ -268,10 +309,20 @@ impl HostEdge for InOrder {
     fn receiving(
         &mut self,
         packet: &mut PacketMeta,
-        _: &mut FlowView<'_>,
+        flow: &mut FlowView<'_>,
         _: &mut EdgeContext<'_>,
     ) {
         assert_eq!(packet.class, 1, "the tag travels");
+        flow.state[0] += 1;
+    }
+
+    fn replying(
+        &mut self,
+        packet: &mut PacketMeta,
+        flow: &mut FlowView<'_>,
+        _: &mut EdgeContext<'_>,
+    ) {
+        packet.header.0[0] = flow.state[0] as u32;
     }
 
     fn reassembles(&self) -> bool {
@@ -298,7 +349,7 @@ impl HostEdge for InOrder {
     }
 }
 
-/// Breaks if tags do not travel, ACKs are not shown, or packets that an edge holds are lost or
+/// Breaks if tags do not travel either way, ACKs are not shown, or packets that an edge holds are lost or
 /// passed up too early: under random spraying the transport must then see no reordering at all.
 #[test]
 fn host_edge() {

@@ -46,7 +46,7 @@ pub struct Deliver {
 
 /// One host's edge. One object per host.
 pub trait HostEdge: Send {
-    /// `packet` leaves the transport: tag it, choose its entropy, note the flowlet.
+    /// `packet` leaves the sending transport: tag it, choose its entropy, note the flowlet.
     fn sending(
         &mut self,
         packet: &mut PacketMeta,
@@ -72,6 +72,17 @@ pub trait HostEdge: Send {
 
     /// A data packet has come for a flow that this host receives, before reassembly.
     fn receiving(
+        &mut self,
+        packet: &mut PacketMeta,
+        flow: &mut FlowView<'_>,
+        cx: &mut EdgeContext<'_>,
+    ) {
+        let _ = (packet, flow, cx);
+    }
+
+    /// An ACK or SYN-ACK of a flow that this host receives leaves its transport: write into it what
+    /// the sender's edge is to know (`flow.state` is the receiving side's).
+    fn replying(
         &mut self,
         packet: &mut PacketMeta,
         flow: &mut FlowView<'_>,

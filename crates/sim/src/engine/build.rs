@@ -23,6 +23,7 @@ use crate::transport::{LONGEST_ROUND_TRIP, TcpConfig};
 use crate::workload::{Fabric, FlowSource, Sizes, WorkloadError};
 use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, Time};
 use leafspine_schemes::aqm::Aqm;
+use leafspine_schemes::cc::Control;
 use leafspine_schemes::edge::{HostEdge, HostEnv};
 use leafspine_schemes::hold::IngressHold;
 use leafspine_schemes::lb::LoadBalancer;
@@ -74,6 +75,9 @@ pub struct Factories<'a> {
     pub hold: Option<MakeHold<'a>>,
     /// Makes each host's edge.
     pub edge: Option<MakeEdge<'a>>,
+    /// The congestion control that every flow starts from. Its data is ECN-capable if the spec's
+    /// transport says so.
+    pub control: Option<Control>,
 }
 
 /// The name that takes a role from the balancer's own object.
@@ -96,7 +100,7 @@ impl Simulation {
         let graph = Graph::build(&spec.topology)?;
         let changes = check_changes(&graph, &spec.changes)?;
         let routes = Routes::new(&graph);
-        let tcp = tcp_config(spec)?;
+        let tcp = tcp_config(spec, factories)?;
         let ideal = Ideal::new(
             &graph,
             &routes,
@@ -239,7 +243,10 @@ fn no_scheme(section: &'static str, found: &str, names: &[&str]) -> SetupError {
     }
 }
 
-fn tcp_config(spec: &Spec) -> Result<TcpConfig, SetupError> {
+fn tcp_config(spec: &Spec, factories: &Factories<'_>) -> Result<TcpConfig, SetupError> {
+    if let Some(control) = &factories.control {
+        return Ok(TcpConfig::new(&spec.transport, control.clone(), false));
+    }
     let section = "transport";
     let scheme = &spec.transport.scheme;
     let entry = leafspine_schemes::cc::ALL.iter().find(|e| e.info.name == scheme.name).ok_or_else(

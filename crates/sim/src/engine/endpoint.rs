@@ -370,8 +370,18 @@ impl Simulation {
         reply.path = place.ack_path;
         place.in_flight += 1;
         let port = place.dst_port;
+        if !self.endpoints.edges.is_empty() {
+            self.edge_replies(slot, handle);
+        }
         self.counters.sent += 1;
         self.enqueue(port, handle);
+    }
+
+    fn edge_replies(&mut self, slot: u32, handle: Handle) {
+        let packet = &mut self.pool[handle];
+        edge_call!(self, packet.src(), slot, receiving, |edge, view, cx| {
+            edge.replying(packet, &mut view, &mut cx);
+        });
     }
 
     #[inline]
