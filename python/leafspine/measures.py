@@ -54,7 +54,12 @@ NETWORK_METRICS: tuple[Metric, ...] = (
         "reordered",
         "data packets that arrived after a later one of their flow",
     ),
-    Metric("drops", "", "drops", "packets dropped at ports: buffer full, queue manager, link down, no way"),
+    Metric(
+        "drops",
+        "",
+        "drops",
+        "packets dropped at ports: buffer full, queue manager, link down, no way",
+    ),
     Metric("lost", "", "lost on links", "packets lost on a dead or a lossy link"),
     Metric("marked_share", "%", "marked", "packets marked CE per 100 data packets that arrived"),
     Metric("retransmits", "", "retransmits", "data packets sent again"),
