@@ -6,18 +6,6 @@ use common::*;
 use leafspine_core::{Rate, Span, Time};
 use leafspine_sim::spec::*;
 
-fn change(link: &str, at: Span) -> LinkChange {
-    LinkChange {
-        link: link.to_owned(),
-        at: Time(at.0),
-        rate: None,
-        delay: None,
-        loss: None,
-        up: None,
-        flap: None,
-    }
-}
-
 /// Breaks if packets are still sent to a dead link, if what was on it is delivered, or if the
 /// fabric does not come back. `run` checks that every byte arrives all the same.
 #[test]

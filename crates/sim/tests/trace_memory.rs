@@ -1,47 +1,15 @@
 //! A trace streams: a million flows cost their result rows and little else.
-#![allow(unsafe_code, reason = "a counting allocator must implement GlobalAlloc; it only forwards")]
 
 mod common;
+#[path = "common/counting.rs"]
+mod counting;
 
 use common::*;
 use leafspine_core::Span;
 use leafspine_sim::spec::*;
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicI64, Ordering};
-
-struct Counting;
-
-static BYTES: AtomicI64 = AtomicI64::new(0);
-static PEAK: AtomicI64 = AtomicI64::new(0);
-
-fn grow(bytes: i64) {
-    let now = BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes;
-    PEAK.fetch_max(now, Ordering::Relaxed);
-}
-
-// SAFETY: every call goes to the system allocator with the arguments it came with.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        grow(layout.size() as i64);
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        grow(-(layout.size() as i64));
-        unsafe { System.dealloc(ptr, layout) }
-    }
-
-    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        grow(new_size as i64 - layout.size() as i64);
-        unsafe { System.realloc(ptr, layout, new_size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const HOSTS: u64 = 16;
 
@@ -67,14 +35,14 @@ fn peak(flows: u64) -> i64 {
     let path = write_trace(flows);
     let kind = WorkloadKind::Trace { path: path.clone() };
     spec.workloads = vec![WorkloadSpec { kind, ..long_flows(1, 1, HostSet::All, HostSet::All) }];
-    let before = BYTES.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
-    let output = run(&spec);
-    let most = PEAK.load(Ordering::Relaxed) - before;
-    assert_eq!(output.flows.finished(), flows);
-    assert!(output.end.0 < flows * 100_000 + Span::from_micros(100).0, "they end as they come");
+    let last = flows * 100_000 + Span::from_micros(100).0;
+    let cost = counting::cost(|| {
+        let output = run(&spec);
+        assert_eq!(output.flows.finished(), flows);
+        assert!(output.end.0 < last, "they end as they come");
+    });
     std::fs::remove_file(path).expect("it was there");
-    most
+    cost.peak
 }
 
 /// Breaks if a trace is read ahead, or if a flow that has ended keeps anything besides its row: a
