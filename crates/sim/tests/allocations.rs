@@ -6,7 +6,6 @@ mod common;
 mod counting;
 
 use common::*;
-use leafspine_sim::spec::*;
 
 /// Breaks if anything on the way of a packet, or of a flow, allocates: ten times the flows may cost
 /// only the few doublings of the result columns and of queues that find a new longest length.
