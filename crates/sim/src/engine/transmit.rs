@@ -62,26 +62,16 @@ impl Simulation {
         if !port.limit.admits(backlog, size) {
             return self.drop_packet(at, handle, Cause::Buffer);
         }
-        if !matches!(port.manager, Manager::DropTail) {
-            let balancer = match port.switch {
-                NO_SWITCH => None,
-                switch => Some(&mut self.switches[usize::from(switch)].balancer),
-            };
-            let view = QueueView {
-                port: port.local,
-                queue: 0,
-                this: backlog,
-                port_total: backlog,
-                rate: port.rate,
-            };
-            if let Some(aqm) = manager(&mut port.manager, balancer) {
-                match admit(aqm, packet, &view, now, &mut port.rng, &mut self.counters.marks) {
-                    Admit::Take => {}
-                    Admit::Mark => {
-                        port.stats.marks += u64::from(self.measuring);
-                    }
-                    Admit::Drop => return self.drop_packet(at, handle, Cause::Manager),
-                }
+        // A balancer that manages queues has general ports, so the manager is the port's own or none.
+        if let Manager::Own(aqm) = &mut port.manager {
+            let (local, rate) = (port.local, port.rate);
+            let view =
+                QueueView { port: local, queue: 0, this: backlog, port_total: backlog, rate };
+            let marks = &mut self.counters.marks;
+            match admit(aqm.as_mut(), packet, &view, now, &mut port.rng, marks) {
+                Admit::Take => {}
+                Admit::Mark => port.stats.marks += u64::from(self.measuring),
+                Admit::Drop => return self.drop_packet(at, handle, Cause::Manager),
             }
         }
         let placed = fifo.accept(now, size);
