@@ -93,7 +93,14 @@ def test_an_interrupted_comparison_keeps_what_is_finished(many: Path, tmp_path: 
     out = tmp_path / "out"
     command = [sys.executable, "-m", "leafspine", "compare", str(many), "--out", str(out)]
     slow = [*command, "--jobs", "2", "--set", "run.fake_seconds=0.4"]
-    child = subprocess.Popen(slow, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    child = subprocess.Popen(
+        slow,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # A shell that starts the tests in the background has them ignore Ctrl-C, children too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     deadline = time.monotonic() + 60
     while len(list(out.glob("runs/[!.]*/summary.json"))) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
