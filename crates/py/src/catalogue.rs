@@ -60,6 +60,8 @@ fn kind(kind: &Kind) -> &'static str {
         Kind::Float(..) => "number",
         Kind::Bool => "boolean",
         Kind::Word(_) => "word",
+        Kind::SpanOr(..) => "time or a word",
+        Kind::Numbers(_) => "numbers",
     }
 }
 

@@ -34,6 +34,7 @@ mod schemes;
 mod section;
 mod sizes;
 mod switch;
+mod together;
 mod topology;
 mod trace;
 mod transport;

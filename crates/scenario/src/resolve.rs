@@ -4,7 +4,7 @@ use crate::classes::{Class, classes};
 use crate::error::ScenarioError;
 use crate::section::Place;
 use crate::tree::{Node, Table, quote};
-use crate::{run, schemes, switch, topology, transport, workload};
+use crate::{run, schemes, switch, together, topology, transport, workload};
 use leafspine_sim::spec::Spec;
 
 /// The version that results are made by: part of every resolved scenario.
@@ -78,6 +78,7 @@ pub(crate) fn resolve(place: Place<'_>, root: &Table) -> Result<Resolved, Scenar
         measure,
         probes,
     };
+    together::check(place, root, &spec)?;
     Ok(Resolved { spec, classes, toml })
 }
 

@@ -203,7 +203,7 @@ fn decoded(node: &Node, kind: Kind) -> Result<Value, String> {
         (Kind::Amount, Data::Text(text)) => parse_amount(text).map(Value::Amount).map_err(unit)?,
         (Kind::Rate, Data::Text(text)) => parse_rate(text).map(Value::Rate).map_err(unit)?,
         (
-            Kind::Span(..) | Kind::Bytes(..) | Kind::Amount | Kind::Rate,
+            Kind::Span(..) | Kind::SpanOr(..) | Kind::Bytes(..) | Kind::Amount | Kind::Rate,
             Data::Int(_) | Data::Float(_),
         ) => return Err(format!("{} (the unit is missing)", node.shown())),
         (Kind::Int(..), Data::Int(number)) => {
@@ -213,6 +213,17 @@ fn decoded(node: &Node, kind: Kind) -> Result<Value, String> {
         (Kind::Float(..), Data::Int(number)) => Value::Float(*number as f64),
         (Kind::Bool, Data::Bool(flag)) => Value::Bool(*flag),
         (Kind::Word(_), Data::Text(text)) => Value::Word(text.clone()),
+        (Kind::SpanOr(_, _, word), Data::Text(text)) if text == word => Value::Word(text.clone()),
+        (Kind::SpanOr(..), Data::Text(text)) => parse_span(text).map(Value::Span).map_err(unit)?,
+        (Kind::Numbers(_), Data::Array(nodes)) => {
+            let number = |node: &Node| match node.data {
+                Data::Int(number) => Some(number as f64),
+                Data::Float(number) => Some(number),
+                _ => None,
+            };
+            let found: Option<Vec<f64>> = nodes.iter().map(number).collect();
+            Value::Numbers(found.ok_or_else(|| node.shown())?)
+        }
         (_, data) => return Err(format!("{} ({})", node.shown(), type_name(data))),
     };
     kind.check(&value).map(|()| value).map_err(|_| node.shown())

@@ -16,10 +16,14 @@ const KEYS: &[&str] = &[
     "scheduler",
     "weights",
     "classifier",
+    "stage_queues",
     "host_ports",
 ];
 /// The most service queues a port.
 const QUEUES: u32 = 64;
+
+/// The most stages that six bits of DSCP tell apart.
+const STAGES: usize = 64;
 
 /// Switch ports, and the table written out.
 pub(crate) fn switch(
@@ -41,11 +45,21 @@ pub(crate) fn switch(
         word if word == "stage" => Classifier::Stage,
         _ => Classifier::Dscp,
     };
+    let stage_queues = stage_queues(&mut section, queues, classifier)?;
     let ports = section.word("host_ports", &["like-switch", "unlimited"], Some("like-switch"))?;
     let host_ports =
         if ports == "unlimited" { HostPorts::Unlimited } else { HostPorts::LikeSwitch };
     let queues = queues as u8; // At most `QUEUES`.
-    let spec = SwitchSpec { buffer, shared, queues, scheduler, weights, classifier, host_ports };
+    let spec = SwitchSpec {
+        buffer,
+        shared,
+        queues,
+        scheduler,
+        weights,
+        classifier,
+        stage_queues,
+        host_ports,
+    };
     Ok((spec, section.block("[switch]")))
 }
 
@@ -132,4 +146,39 @@ fn weights(section: &mut Section<'_>, queues: u32) -> Result<Vec<u32>, ScenarioE
     };
     section.write("weights", format!("{weights:?}"));
     Ok(weights)
+}
+
+/// The service queue of each stage; by default stage 0 in queue 0, 1 in 1, and so on.
+fn stage_queues(
+    section: &mut Section<'_>,
+    queues: u32,
+    classifier: Classifier,
+) -> Result<Vec<u8>, ScenarioError> {
+    let Some(node) = section.node("stage_queues") else {
+        let each: Vec<u8> = (0..queues as u8).collect(); // At most `QUEUES`.
+        if classifier == Classifier::Stage {
+            section.write("stage_queues", format!("{each:?}"));
+        }
+        return Ok(each);
+    };
+    if classifier != Classifier::Stage {
+        let found = "stage_queues without classifier = \"stage\"";
+        let allowed = "stage_queues beside classifier = \"stage\"";
+        return Err(section.wrong("stage_queues", found, allowed));
+    }
+    let queue = |node: &Node| match node.data {
+        Data::Int(queue) if (0..i64::from(queues)).contains(&queue) => Some(queue as u8),
+        _ => None,
+    };
+    let found: Option<Vec<u8>> = node.array().and_then(|nodes| nodes.iter().map(queue).collect());
+    match found.filter(|found| (1..=STAGES).contains(&found.len())) {
+        Some(found) => {
+            section.write("stage_queues", format!("{found:?}"));
+            Ok(found)
+        }
+        None => {
+            let allowed = format!("1 to {STAGES} whole numbers, from 0 to {}", queues - 1);
+            Err(section.wrong("stage_queues", node.shown(), allowed))
+        }
+    }
 }

@@ -231,3 +231,12 @@ fn parts() {
     assert_eq!(error.key, "topology.leafs");
     assert_eq!(error.nearest.as_deref(), Some("leaves"));
 }
+
+/// Breaks if stages can be mapped to queues that are not there, or where nothing reads the map.
+#[test]
+fn stages_go_to_queues_that_there_are() {
+    let three = "[switch]\nqueues = 3\nscheduler = \"wrr\"\n";
+    let stage = format!("{three}classifier = \"stage\"\nstage_queues = [0, 1, 3]");
+    let hash = format!("{three}stage_queues = [0, 1]");
+    insta::assert_snapshot!(table(&[("", &stage), ("", &hash)]));
+}

@@ -10,6 +10,7 @@ pub mod aqm;
 pub mod bundle;
 pub mod cc;
 pub mod edge;
+mod footprint;
 pub mod hold;
 pub mod lb;
 mod param;
@@ -19,5 +20,6 @@ pub mod testing;
 pub mod units;
 mod view;
 
-pub use param::{Amount, Kind, Param, ParamError, Params, Provenance, SchemeInfo, Value};
+pub use footprint::Footprint;
+pub use param::{Amount, Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, Value};
 pub use view::{Backlog, Context, Level, Neighbour, Paths, PortInfo, Ports, QueueView, SwitchEnv};

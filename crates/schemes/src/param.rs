@@ -66,6 +66,8 @@ pub enum Value {
     Bool(bool),
     /// One of a list of words.
     Word(String),
+    /// `[0.5, 1.0]`.
+    Numbers(Vec<f64>),
 }
 
 impl fmt::Display for Value {
@@ -80,6 +82,7 @@ impl fmt::Display for Value {
             Value::Float(v) => write!(f, "{v:?}"),
             Value::Bool(v) => write!(f, "{v}"),
             Value::Word(v) => write!(f, "\"{v}\""),
+            Value::Numbers(v) => write!(f, "{v:?}"),
         }
     }
 }
@@ -89,6 +92,8 @@ impl fmt::Display for Value {
 pub enum Kind {
     /// A span of time between the two, in picoseconds.
     Span(u64, u64),
+    /// A span of time between the two, or this word for none.
+    SpanOr(u64, u64, &'static str),
     /// A number of bytes between the two.
     Bytes(u64, u64),
     /// Packets or bytes, at least one.
@@ -103,6 +108,8 @@ pub enum Kind {
     Bool,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// A list of at most so many numbers.
+    Numbers(usize),
 }
 
 impl Kind {
@@ -112,6 +119,9 @@ impl Kind {
         match *self {
             Kind::Span(low, high) => {
                 SPAN_FORM.to_owned() + &between(low, high, |v| Span(v).to_string())
+            }
+            Kind::SpanOr(low, high, word) => {
+                format!("{}, or \"{word}\"", Kind::Span(low, high).allowed())
             }
             Kind::Bytes(low, high) => {
                 BYTES_FORM.to_owned() + &between(low, high, |v| Bytes(v).to_string())
@@ -134,6 +144,7 @@ impl Kind {
                 (false, false) => "a number".to_owned(),
             },
             Kind::Bool => "true or false".to_owned(),
+            Kind::Numbers(most) => format!("a list of numbers, at most {most}"),
             Kind::Word(words) => {
                 words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
             }
@@ -154,10 +165,26 @@ impl Kind {
             (Kind::Float(low, high), Value::Float(v)) => v.is_finite() && (low..=high).contains(v),
             (Kind::Bool, Value::Bool(_)) => true,
             (Kind::Word(words), Value::Word(v)) => words.contains(&v.as_str()),
+            (Kind::SpanOr(low, high, _), Value::Span(v)) => (low..=high).contains(&v.0),
+            (Kind::SpanOr(_, _, word), Value::Word(v)) => v == word,
+            (Kind::Numbers(most), Value::Numbers(v)) => {
+                v.len() <= most && v.iter().all(|number| number.is_finite())
+            }
             _ => false,
         };
         if fits { Ok(()) } else { Err(format!("found {value}; allowed: {}", self.allowed())) }
     }
+}
+
+/// `[1, 2.5]`, or the same without brackets.
+fn numbers(text: &str) -> Option<Vec<f64>> {
+    let text = text.trim();
+    let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let inner = inner.trim();
+    if inner.is_empty() {
+        return Some(Vec::new());
+    }
+    inner.split(',').map(|number| number.trim().parse().ok()).collect()
 }
 
 /// The largest whole number of TOML: as an upper bound it is none.
@@ -191,6 +218,9 @@ impl Value {
             Kind::Float(..) => Value::Float(text.parse().map_err(|_| other(()))?),
             Kind::Bool => Value::Bool(text.parse().map_err(|_| other(()))?),
             Kind::Word(_) => Value::Word(text.to_owned()),
+            Kind::SpanOr(_, _, word) if text == *word => Value::Word(text.to_owned()),
+            Kind::SpanOr(..) => Value::Span(parse_span(text).map_err(|e| e.to_string())?),
+            Kind::Numbers(_) => Value::Numbers(numbers(text).ok_or_else(|| other(()))?),
         };
         kind.check(&value)?;
         Ok(value)
@@ -240,6 +270,25 @@ pub struct SchemeInfo {
     pub silent: &'static [&'static str],
     /// Its parameters.
     pub params: &'static [Param],
+    /// What it asks of packets and switches.
+    pub demands: Demands,
+}
+
+/// What a scheme adds to packets and asks of switches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Demands {
+    /// Bits that its header would take in a real packet, of the packet kind with the most.
+    pub header_bits: u16,
+    /// The words of [`leafspine_core::SchemeHeader`] that it writes: bit 0 for the first, bit 1 for
+    /// the second. Schemes of one run may not share a word, except a balancer and the edge it needs.
+    pub header_words: u8,
+    /// Service queues a port, at least.
+    pub queues: u8,
+}
+
+impl Demands {
+    /// Of a scheme that works with what every switch and packet has.
+    pub const NONE: Demands = Demands { header_bits: 0, header_words: 0, queues: 1 };
 }
 
 /// Why a scheme cannot be made with these parameters, here.
@@ -310,6 +359,20 @@ impl Params {
     getter!(float, Float, f64);
     getter!(flag, Bool, bool);
     getter!(word, Word, String);
+    getter!(numbers, Numbers, Vec<f64>);
+
+    /// The value of a declared `SpanOr` parameter; `None` if it is its word.
+    ///
+    /// # Panics
+    /// If the scheme did not declare it so.
+    #[must_use]
+    pub fn span_or(&self, key: &str) -> Option<Span> {
+        match self.0.get(key) {
+            Some(Value::Span(span)) => Some(*span),
+            Some(Value::Word(_)) => None,
+            other => panic!("parameter {key} is {other:?}, declared otherwise"),
+        }
+    }
 
     /// These parameters with one changed: for tests and for examples.
     #[must_use]

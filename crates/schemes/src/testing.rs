@@ -11,6 +11,7 @@ use leafspine_core::{
     Bytes, Ecn, FiveTuple, Flags, HostId, PacketMeta, PortId, Rate, Rng, Role, Span, SwitchId,
     Time, TorId,
 };
+use std::sync::Arc;
 
 /// One port: what waits in its queues, and its link.
 #[derive(Clone, Debug)]
@@ -95,6 +96,11 @@ pub struct FakeLeaf {
     pub capacity: Vec<u32>,
 }
 
+/// So many hosts at each of [`LEAVES`] leaves, numbered leaf by leaf.
+fn tor_of(hosts: u16) -> Arc<[TorId]> {
+    (0..hosts * LEAVES).map(|host| TorId(host / hosts)).collect()
+}
+
 /// Leaves in the fabric that a [`FakeLeaf`] stands in.
 pub const LEAVES: u16 = 4;
 
@@ -121,6 +127,10 @@ impl FakeLeaf {
             base_rtt: Span::from_micros(20),
             mtu: 1500,
             queues: 2,
+            weights: vec![1, 1],
+            in_turns: true,
+            stage_queues: vec![0, 1],
+            tor_of: tor_of(hosts),
             buffer: Amount::Packets(256),
             mean_flow: Some(Bytes(1_600_000)),
         };
@@ -185,21 +195,41 @@ pub struct FakeHost {
     pub expected: u32,
     /// The edge's words for the flow.
     pub state: [u64; 4],
+    /// The rack's words.
+    pub board: Vec<u64>,
+    /// What the edge has sent itself.
+    pub outbox: Vec<PacketMeta>,
 }
 
 impl FakeHost {
-    /// Host 0 with a flow that has sent nothing.
+    /// Host 0 of 8 at leaf 0 of [`LEAVES`], with a flow that has sent nothing; 4 uplinks, all links
+    /// 10 Gb/s.
     #[must_use]
     pub fn new(mss: u32) -> FakeHost {
         let base_rtt = Span::from_micros(20);
         FakeHost {
-            env: HostEnv { host: HostId(0), hosts: 32, seed: 1, mss, base_rtt },
+            env: HostEnv {
+                host: HostId(0),
+                hosts: 32,
+                seed: 1,
+                mss,
+                mtu: mss + 40,
+                tor: TorId(0),
+                tor_of: tor_of(8),
+                uplinks: 4,
+                rate: Rate::from_gbps(10),
+                uplink_rate: Rate::from_gbps(10),
+                stage_queues: vec![0, 1],
+                base_rtt,
+            },
             now: Time::ZERO,
             rng: Rng::new(1, Role::Edge, 0),
             size: u64::MAX,
             bytes_sent: 0,
             expected: 0,
             state: [0; 4],
+            board: vec![0; 4096],
+            outbox: Vec::new(),
         }
     }
 
@@ -214,7 +244,13 @@ impl FakeHost {
             expected: self.expected,
             state: &mut self.state,
         };
-        call(&mut flow, &mut EdgeContext { now: self.now, rng: &mut self.rng })
+        let mut cx = EdgeContext {
+            now: self.now,
+            rng: &mut self.rng,
+            board: &mut self.board,
+            outbox: &mut self.outbox,
+        };
+        call(&mut flow, &mut cx)
     }
 
     /// Passes `packet` through `edge` on its way out.
@@ -269,6 +305,8 @@ pub fn random_params(declared: &[Param], rng: &mut Rng) -> Params {
     let value = |param: &Param, rng: &mut Rng| match (param.kind, param.default) {
         (kind, Some(text)) if rng.chance(0.3) => Value::parse(&kind, text).expect("a default"),
         (Kind::Span(low, high), _) => Value::Span(Span(draw(low, high, rng))),
+        (Kind::SpanOr(_, _, word), _) if rng.chance(0.3) => Value::Word(word.to_owned()),
+        (Kind::SpanOr(low, high, _), _) => Value::Span(Span(draw(low, high, rng))),
         (Kind::Bytes(low, high), _) => Value::Bytes(Bytes(draw(low, high, rng))),
         (Kind::Amount, _) if rng.chance(0.5) => {
             Value::Amount(Amount::Packets(1 + rng.below(100) as u32))
@@ -280,6 +318,10 @@ pub fn random_params(declared: &[Param], rng: &mut Rng) -> Params {
             Value::Float(if rng.chance(0.3) { low } else { low + (high - low) * rng.unit() })
         }
         (Kind::Bool, _) => Value::Bool(rng.chance(0.5)),
+        (Kind::Numbers(most), _) => {
+            let count = rng.below(most as u64 + 1);
+            Value::Numbers((0..count).map(|_| 200.0 * rng.unit() - 100.0).collect())
+        }
         (Kind::Word(words), _) => {
             Value::Word(words[rng.below(words.len() as u64) as usize].to_owned())
         }

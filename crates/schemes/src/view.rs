@@ -1,6 +1,7 @@
 //! What a scheme at a switch is shown.
 
 use leafspine_core::{Bytes, PacketMeta, PortId, Rate, Rng, Span, SwitchId, Time, TorId};
+use std::sync::Arc;
 
 /// What waits at a port or in one of its queues. A packet that has begun transmission no longer
 /// waits (ns-2 and ns-3 count alike); `in_service` has its bytes.
@@ -103,6 +104,14 @@ pub struct SwitchEnv {
     pub mtu: u32,
     /// Service queues a port.
     pub queues: u8,
+    /// Their weights: packets a turn for WRR, full-sized packets' bytes for DWRR.
+    pub weights: Vec<u32>,
+    /// Whether they are served in turns (WRR, DWRR).
+    pub in_turns: bool,
+    /// The service queue of each stage that a host edge may write; stages beyond take the last's.
+    pub stage_queues: Vec<u8>,
+    /// The ToR of each host.
+    pub tor_of: Arc<[TorId]>,
     /// The buffer of a port; shared buffers give their whole size.
     pub buffer: crate::Amount,
     /// Mean flow size of the run's workloads, where one is known.

@@ -34,6 +34,8 @@ pub(crate) enum Class {
     DelayedAck = 7,
     /// A host edge's reassembly timer.
     Reassembly = 8,
+    /// A host edge asked to be called.
+    EdgeTick = 9,
     /// The measurement window opens or closes.
     Window = 14,
     /// A probe samples: after all else, since it only looks.

@@ -157,6 +157,8 @@ pub struct SwitchSpec {
     pub weights: Vec<u32>,
     /// How packets find their queue.
     pub classifier: Classifier,
+    /// The service queue of each stage, below `queues`; stages beyond take the last's. At least one.
+    pub stage_queues: Vec<u8>,
     /// Buffer and queue manager of the hosts' own ports.
     pub host_ports: HostPorts,
 }
@@ -188,7 +190,7 @@ pub enum SchedulerKind {
 pub enum Classifier {
     /// By a hash of the five-tuple, the same at every switch.
     Hash,
-    /// By the stage or class that a host edge wrote: `class`, and the last queue for all beyond.
+    /// By the stage that a host edge wrote in `class`, through `stage_queues`.
     Stage,
     /// By DSCP: the same field, taken modulo the number of queues.
     Dscp,

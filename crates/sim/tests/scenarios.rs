@@ -134,6 +134,7 @@ fn switch(mtu: u32) -> impl Strategy<Value = SwitchSpec> {
             scheduler,
             weights,
             classifier,
+            stage_queues: (0..queues).collect(),
             host_ports,
         },
     )

@@ -5,7 +5,7 @@
 //! Provenance: RFC.
 
 use super::{Admit, Aqm, Entry};
-use crate::{ParamError, Params, Provenance, QueueView, SchemeInfo, SwitchEnv};
+use crate::{Demands, ParamError, Params, Provenance, QueueView, SchemeInfo, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId, Rng, Time};
 
 struct DropTail;
@@ -28,6 +28,7 @@ pub(crate) const ENTRY: Entry = Entry {
         provenance: Provenance::Rfc,
         silent: &[],
         params: &[],
+        demands: Demands::NONE,
     },
     build,
 };

@@ -22,7 +22,7 @@
 
 use super::{Admit, Aqm, Entry, Release};
 use crate::{
-    Amount, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo, SwitchEnv,
+    Amount, Demands, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo, SwitchEnv,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
@@ -135,6 +135,7 @@ pub(crate) const ENTRY: Entry = Entry {
                 doc: "Whether packets that are not ECN-capable are dropped where others are marked.",
             },
         ],
+        demands: Demands::NONE,
     },
     build,
 };

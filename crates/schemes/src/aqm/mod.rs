@@ -4,7 +4,7 @@ mod droptail;
 mod ecn_threshold;
 mod red;
 
-use crate::{ParamError, Params, QueueView, SchemeInfo, SwitchEnv};
+use crate::{Footprint, ParamError, Params, QueueView, SchemeInfo, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId, Rng, Span, Time};
 
 /// What becomes of a packet that asks to be queued. The buffer's own limit comes first: a packet
@@ -52,6 +52,11 @@ pub trait Aqm: Send {
     /// Whether [`release`](Aqm::release) is to be called; the port then keeps a real queue.
     fn needs_release(&self) -> bool {
         false
+    }
+
+    /// What it keeps for this port.
+    fn footprint(&self) -> Footprint {
+        Footprint::default()
     }
 
     /// The scheduler has finished a turn of `queue` that began at `since` (MQ-ECN's round time).

@@ -30,7 +30,7 @@
 
 use super::{Admit, Aqm, Entry};
 use crate::{
-    Amount, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo, SwitchEnv,
+    Amount, Demands, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo, SwitchEnv,
 };
 use leafspine_core::{Ecn, Pace, PacketMeta, PortId, Rate, Rng, Span, Time};
 
@@ -234,6 +234,7 @@ pub(crate) const ENTRY: Entry = Entry {
                 doc: "Packet size whose transmission time is one step of decay on an idle line.",
             },
         ],
+        demands: Demands::NONE,
     },
     build,
 };

@@ -2,7 +2,7 @@
 
 use super::newreno::{NewReno, SLOW_START_LIMIT};
 use super::{AckSample, CongestionControl, Control, Entry, FlowEnv, Loss};
-use crate::{Kind, Param, ParamError, Params, Provenance, SchemeInfo};
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
 use leafspine_core::Time;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -35,6 +35,7 @@ pub(super) const ENTRY: Entry = Entry {
             },
             SLOW_START_LIMIT,
         ],
+        demands: Demands::NONE,
     },
     build,
     ecn: true,

@@ -1,7 +1,7 @@
 //! Slow start and additive increase, halving on loss.
 
 use super::{AckSample, CongestionControl, Control, Entry, FlowEnv, Loss};
-use crate::{Kind, Param, ParamError, Params, Provenance, SchemeInfo};
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
 use leafspine_core::Time;
 
 /// `slow_start_limit`, which all controls here share.
@@ -28,6 +28,7 @@ pub(super) const ENTRY: Entry = Entry {
              sending by timer that RFC 3168 §6.1.2 allows is left out.",
         ],
         params: &[SLOW_START_LIMIT],
+        demands: Demands::NONE,
     },
     build,
     ecn: false,

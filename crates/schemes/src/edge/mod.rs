@@ -3,8 +3,9 @@
 pub(crate) mod presto;
 mod stage;
 
-use crate::{ParamError, Params, SchemeInfo};
-use leafspine_core::{HostId, PacketMeta, Rng, Span, Time};
+use crate::{Footprint, ParamError, Params, SchemeInfo};
+use leafspine_core::{HostId, PacketMeta, Rate, Rng, Span, Time, TorId};
+use std::sync::Arc;
 
 /// A flow as its host's edge sees it.
 pub struct FlowView<'a> {
@@ -24,6 +25,12 @@ pub struct EdgeContext<'a> {
     pub now: Time,
     /// The host's own random stream.
     pub rng: &'a mut Rng,
+    /// Words that the hosts of one rack share (the exchange between their hypervisors, taken as free
+    /// and instantaneous): as many as the largest [`HostEdge::board`] of the rack. Zero at first.
+    pub board: &'a mut [u64],
+    /// Packets that the edge sends itself (probes), from this host's port. The engine empties it after
+    /// the call and fills in nothing: size, tuple and the flag `PROBE` are the edge's.
+    pub outbox: &'a mut Vec<PacketMeta>,
 }
 
 /// A packet that waits for reassembly.
@@ -91,6 +98,32 @@ pub trait HostEdge: Send {
         let _ = (packet, flow, cx);
     }
 
+    /// Time-driven work (probes). Called at the start of the run, then when it asks.
+    fn tick(&mut self, cx: &mut EdgeContext<'_>) -> Option<Time> {
+        let _ = cx;
+        None
+    }
+
+    /// Whether [`tick`](HostEdge::tick) is to be called at the start of the run.
+    fn ticks(&self) -> bool {
+        false
+    }
+
+    /// A probe addressed to this host has come.
+    fn probed(&mut self, probe: &PacketMeta, cx: &mut EdgeContext<'_>) {
+        let _ = (probe, cx);
+    }
+
+    /// How many words of [`EdgeContext::board`] this edge uses.
+    fn board(&self) -> usize {
+        0
+    }
+
+    /// What it keeps at this host.
+    fn footprint(&self) -> Footprint {
+        Footprint::default()
+    }
+
     /// Whether this edge holds data packets back to put them in order.
     fn reassembles(&self) -> bool {
         false
@@ -110,7 +143,7 @@ pub trait HostEdge: Send {
 }
 
 /// Where an edge is placed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct HostEnv {
     /// The host.
     pub host: HostId,
@@ -120,6 +153,21 @@ pub struct HostEnv {
     pub seed: u64,
     /// Bytes of payload of a full segment.
     pub mss: u32,
+    /// Bytes of a full-sized packet.
+    pub mtu: u32,
+    /// This host's ToR.
+    pub tor: TorId,
+    /// The ToR of each host.
+    pub tor_of: Arc<[TorId]>,
+    /// Ports that this host's ToR has towards other switches. `packet.path` names one of them to the
+    /// balancer `pinned`.
+    pub uplinks: u16,
+    /// Rate of this host's link.
+    pub rate: Rate,
+    /// Rate of its ToR's slowest uplink.
+    pub uplink_rate: Rate,
+    /// The service queue of each stage that an edge may write; stages beyond take the last's.
+    pub stage_queues: Vec<u8>,
     /// Round-trip time of an empty fabric between the farthest hosts.
     pub base_rtt: Span,
 }
@@ -134,6 +182,8 @@ pub struct Entry {
     pub info: SchemeInfo,
     /// How it is made.
     pub build: Build,
+    /// The balancers that it makes sense beside; empty: any.
+    pub balancers: &'static [&'static str],
 }
 
 /// Every host edge, in the catalogue's order.

@@ -23,7 +23,7 @@
 //! Provenance: paper.
 
 use super::{Deliver, EdgeContext, Entry, FlowView, HostEdge, HostEnv, Waiting};
-use crate::{Kind, Param, ParamError, Params, Provenance, SchemeInfo};
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
 use leafspine_core::{PacketMeta, Span, Time};
 
 // The scheme's header: word 0 is the flowcell's number plus one, 0 for none; word 1 is the number
@@ -195,8 +195,10 @@ pub(crate) const ENTRY: Entry = Entry {
                 doc: "Longest wait of packets behind a gap between flowcells.",
             },
         ],
+        demands: Demands { header_bits: 32, header_words: 3, queues: 1 },
     },
     build,
+    balancers: &[],
 };
 
 #[cfg(test)]

@@ -16,7 +16,7 @@
 //! Provenance: paper.
 
 use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
-use crate::{Kind, Param, ParamError, Params, Provenance, SchemeInfo};
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
 use leafspine_core::PacketMeta;
 
 struct Stage {
@@ -75,8 +75,10 @@ pub(crate) const ENTRY: Entry = Entry {
                 doc: "Bytes of payload up to which a flow is of class 1; beyond, class 2.",
             },
         ],
+        demands: Demands { header_bits: 6, header_words: 0, queues: 1 },
     },
     build,
+    balancers: &[],
 };
 
 #[cfg(test)]

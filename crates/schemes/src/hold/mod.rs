@@ -1,6 +1,6 @@
 //! Ingress holds: keep arriving packets back while the same port's output queue is long.
 
-use crate::{ParamError, Params, SchemeInfo, SwitchEnv};
+use crate::{Footprint, ParamError, Params, SchemeInfo, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId, Time};
 
 /// What becomes of a packet that has arrived.
@@ -34,6 +34,11 @@ pub trait IngressHold: Send {
     /// `port`'s output backlog has changed to `backlog` packets: asked after every enqueue and
     /// dequeue there.
     fn backlog_changed(&mut self, port: PortId, backlog: u32, now: Time) -> Held;
+
+    /// What it keeps at this switch, the held packets not included.
+    fn footprint(&self) -> Footprint {
+        Footprint::default()
+    }
 
     /// The most packets that one port holds.
     fn capacity(&self) -> usize;

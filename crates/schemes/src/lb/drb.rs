@@ -20,7 +20,9 @@
 
 use super::hash::region;
 use super::{Entry, LoadBalancer};
-use crate::{Context, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv};
+use crate::{
+    Context, Demands, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+};
 use leafspine_core::{PacketMeta, PortId, mix};
 
 /// Counters of `per = "pair"`.
@@ -93,6 +95,7 @@ pub(crate) const ENTRY: Entry = Entry {
             default: Some("host"),
             doc: "What has a counter: destination host, destination leaf, or pair of hosts.",
         }],
+        demands: Demands::NONE,
     },
     build,
     edge: None,

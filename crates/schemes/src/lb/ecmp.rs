@@ -15,7 +15,7 @@
 
 use super::hash::by_hash;
 use super::{Entry, LoadBalancer};
-use crate::{Context, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv};
+use crate::{Context, Demands, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId};
 
 struct Ecmp {
@@ -43,6 +43,7 @@ pub(crate) const ENTRY: Entry = Entry {
              tag, with a seed of each switch's own.",
         ],
         params: &[],
+        demands: Demands::NONE,
     },
     build,
     edge: None,

@@ -19,7 +19,9 @@
 
 use super::hash::{flow_hash, region};
 use super::{Entry, LoadBalancer};
-use crate::{Context, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv};
+use crate::{
+    Context, Demands, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+};
 use leafspine_core::{PacketMeta, PortId, Span, Time};
 
 /// No port has this number: the entry has never been used.
@@ -83,6 +85,7 @@ pub(crate) const ENTRY: Entry = Entry {
                 doc: "Entries of the flowlet table; flows that hash to one entry share it.",
             },
         ],
+        demands: Demands::NONE,
     },
     build,
     edge: None,

@@ -12,7 +12,7 @@ mod wcmp;
 
 use crate::aqm::Aqm;
 use crate::hold::IngressHold;
-use crate::{Context, ParamError, Params, Paths, SchemeInfo, SwitchEnv};
+use crate::{Context, Footprint, ParamError, Params, Paths, SchemeInfo, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId, Time};
 
 /// What a balancer wants to be told besides being asked. Each costs time per packet, so each is
@@ -75,6 +75,19 @@ pub trait LoadBalancer: Send {
     /// Time-driven work (probes, aging). Returns when to be called again.
     fn tick(&mut self, cx: &mut Context<'_>) -> Option<Time> {
         let _ = cx;
+        None
+    }
+
+    /// What it keeps at this switch.
+    fn footprint(&self, now: Time) -> Footprint {
+        let _ = now;
+        Footprint::default()
+    }
+
+    /// The slot of its flow table that `packet`'s flow has, if it has one: flows of one slot share
+    /// its entry, as in hardware.
+    fn slot(&self, packet: &PacketMeta) -> Option<u32> {
+        let _ = packet;
         None
     }
 

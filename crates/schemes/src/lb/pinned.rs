@@ -15,7 +15,9 @@
 
 use super::hash::by_hash;
 use super::{Entry, LoadBalancer};
-use crate::{Context, Neighbour, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv};
+use crate::{
+    Context, Demands, Neighbour, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+};
 use leafspine_core::{PacketMeta, PortId};
 
 struct Pinned {
@@ -63,6 +65,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "An uplink that is down is replaced by a live one, the path modulo their number.",
         ],
         params: &[],
+        demands: Demands::NONE,
     },
     build,
     edge: None,

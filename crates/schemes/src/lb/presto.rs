@@ -25,7 +25,9 @@ use super::hash::{by_hash, flow_hash, region};
 use super::slots::Slots;
 use super::{Entry, LoadBalancer};
 use crate::edge::presto::{path_number, set_path_number};
-use crate::{Context, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv};
+use crate::{
+    Context, Demands, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+};
 use leafspine_core::{PacketMeta, PortId, mix};
 
 /// Most slots of a weighted round.
@@ -92,6 +94,7 @@ pub(crate) const ENTRY: Entry = Entry {
                 doc: "Whether a port appears in the round in proportion to its path's capacity.",
             },
         ],
+        demands: Demands { header_bits: 32, header_words: 3, queues: 1 },
     },
     build,
     edge: Some("presto"),

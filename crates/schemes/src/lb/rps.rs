@@ -11,7 +11,7 @@
 //! Provenance: paper.
 
 use super::{Entry, LoadBalancer};
-use crate::{Context, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv};
+use crate::{Context, Demands, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId};
 
 struct Rps;
@@ -34,6 +34,7 @@ pub(crate) const ENTRY: Entry = Entry {
         provenance: Provenance::Paper,
         silent: &["ACKs and connection packets are sprayed like data."],
         params: &[],
+        demands: Demands::NONE,
     },
     build,
     edge: None,

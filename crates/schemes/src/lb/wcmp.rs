@@ -22,7 +22,9 @@
 use super::hash::{by_hash, flow_hash, region};
 use super::slots::Slots;
 use super::{Entry, LoadBalancer};
-use crate::{Context, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv};
+use crate::{
+    Context, Demands, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+};
 use leafspine_core::{PacketMeta, PortId};
 
 struct Exact {
@@ -91,6 +93,7 @@ pub(crate) const ENTRY: Entry = Entry {
                 doc: "With a table: the most that a port may be loaded, as a multiple of its share.",
             },
         ],
+        demands: Demands::NONE,
     },
     build,
     edge: None,

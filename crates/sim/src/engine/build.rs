@@ -21,7 +21,7 @@ use crate::topology::{
 };
 use crate::transport::{LONGEST_ROUND_TRIP, TcpConfig};
 use crate::workload::{Fabric, FlowSource, Sizes, WorkloadError};
-use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, Time};
+use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
 use leafspine_schemes::aqm::Aqm;
 use leafspine_schemes::cc::Control;
 use leafspine_schemes::edge::{HostEdge, HostEnv};
@@ -29,6 +29,7 @@ use leafspine_schemes::hold::IngressHold;
 use leafspine_schemes::lb::LoadBalancer;
 use leafspine_schemes::{Amount, Level, ParamError, PortInfo, SwitchEnv};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Why a spec cannot be run.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -118,6 +119,7 @@ impl Simulation {
             changes: &changes,
             base_rtt: ideal.base_rtt(),
             mean_flow: mean_flow(spec)?,
+            tor_of: graph.host_tor.iter().copied().collect(),
         };
         let switches = builder.switches()?;
         let ports = builder.ports(&switches)?;
@@ -150,6 +152,7 @@ impl Simulation {
             window_close: None,
             until: spec.run.until,
             classifier: spec.switch.classifier,
+            stage_queues: spec.switch.stage_queues.clone(),
             seed: spec.run.seed,
             finished: false,
             changes,
@@ -269,6 +272,8 @@ struct Builder<'a> {
     changes: &'a [ResolvedChange],
     base_rtt: Span,
     mean_flow: Option<Bytes>,
+    /// The ToR of each host.
+    tor_of: Arc<[TorId]>,
 }
 
 /// Finds a scheme by name in a registry and makes it.
@@ -305,6 +310,11 @@ impl Builder<'_> {
             tor: switch.tor,
             ports: globals.map(|at| self.port_info(at)).collect(),
             queues: self.spec.switch.queues,
+            weights: self.spec.switch.weights.clone(),
+            in_turns: matches!(
+                self.spec.switch.scheduler,
+                SchedulerKind::Wrr | SchedulerKind::Dwrr
+            ),
             ..self.common_env(id as u64)
         }
     }
@@ -321,6 +331,10 @@ impl Builder<'_> {
             base_rtt: self.base_rtt,
             mtu: self.mtu(),
             queues: 1,
+            weights: vec![1],
+            in_turns: false,
+            stage_queues: self.spec.switch.stage_queues.clone(),
+            tor_of: self.tor_of.clone(),
             buffer: self.buffer(),
             mean_flow: self.mean_flow,
         }
@@ -537,11 +551,21 @@ impl Builder<'_> {
     }
 
     fn edge(&self, host: HostId) -> Result<EdgeHost, SetupError> {
+        let tor = self.tor_of[usize::from(host.0)];
+        let uplinks = self.graph.fabric_ports_of(self.graph.tor_switch[usize::from(tor.0)]);
+        let rate = |at: u32| self.graph.ports[at as usize].rate.0;
         let env = HostEnv {
             host,
             hosts: self.graph.hosts(),
             seed: self.spec.run.seed,
             mss: self.spec.transport.mss,
+            mtu: self.mtu(),
+            tor,
+            tor_of: self.tor_of.clone(),
+            uplinks: uplinks.len() as u16,
+            rate: self.graph.ports[self.graph.host_port[usize::from(host.0)] as usize].rate,
+            uplink_rate: Rate(uplinks.map(rate).min().unwrap_or(0)),
+            stage_queues: self.spec.switch.stage_queues.clone(),
             base_rtt: self.base_rtt,
         };
         let edge = match (&self.factories.edge, &self.spec.edge) {
@@ -554,7 +578,7 @@ impl Builder<'_> {
             (None, None) => unreachable!("the caller has looked"),
         };
         let rng = Rng::new(self.spec.run.seed, Role::Edge, u64::from(host.0));
-        Ok(EdgeHost { reassembles: edge.reassembles(), edge, rng })
+        Ok(EdgeHost { reassembles: edge.reassembles(), edge, rng, rack: tor.0 })
     }
 
     /// A calendar whose buckets hold about eight events each when all host links are busy, and

@@ -52,6 +52,8 @@ pub(super) struct EdgeHost {
     pub(super) edge: Box<dyn HostEdge>,
     pub(super) rng: Rng,
     pub(super) reassembles: bool,
+    /// Its rack's number.
+    pub(super) rack: u16,
 }
 
 /// All flows under way. Slots are reused, with the storage they have grown.
@@ -63,13 +65,25 @@ pub(super) struct Endpoints {
     /// Per host; empty without edges.
     edges: Vec<EdgeHost>,
     edge_flows: Vec<EdgeFlow>,
+    /// Per rack, the words that its edges share.
+    boards: Vec<Vec<u64>>,
+    /// What an edge has sent itself; emptied after every call.
+    outbox: Vec<PacketMeta>,
     waiting: Vec<Waiting>,
     delivering: Vec<Handle>,
 }
 
 impl Endpoints {
     pub(super) fn new(edges: Vec<EdgeHost>) -> Endpoints {
+        let racks = edges.iter().map(|edge| usize::from(edge.rack) + 1).max().unwrap_or(0);
+        let mut boards = vec![Vec::new(); racks];
+        for host in &edges {
+            let board: &mut Vec<u64> = &mut boards[usize::from(host.rack)];
+            board.resize(board.len().max(host.edge.board()), 0);
+        }
         Endpoints {
+            boards,
+            outbox: Vec::new(),
             places: Vec::new(),
             senders: Vec::new(),
             receivers: Vec::new(),
@@ -79,6 +93,12 @@ impl Endpoints {
             waiting: Vec::new(),
             delivering: Vec::new(),
         }
+    }
+
+    /// Hosts whose edges do time-driven work.
+    pub(super) fn ticking_edges(&self) -> Vec<u32> {
+        let ticks = |(host, edge): (usize, &EdgeHost)| edge.edge.ticks().then_some(host as u32);
+        self.edges.iter().enumerate().filter_map(ticks).collect()
     }
 
     pub(super) fn active(&self) -> usize {
@@ -205,21 +225,38 @@ impl Endpoints {
 /// Every flow goes to this port of its destination.
 const SERVICE_PORT: u16 = 5001;
 
-/// What the edge of `host` sees of a flow, and the context it is called in.
+/// Calls the edge of `host` with its context, then sends what it has put into its outbox.
+macro_rules! edge_ask {
+    ($self:ident, $host:expr, |$edge:ident, $cx:ident| $call:expr) => {{
+        let id = $host;
+        let host = &mut $self.endpoints.edges[usize::from(id.0)];
+        let mut $cx = EdgeContext {
+            now: $self.now,
+            rng: &mut host.rng,
+            board: &mut $self.endpoints.boards[usize::from(host.rack)],
+            outbox: &mut $self.endpoints.outbox,
+        };
+        let $edge = &mut host.edge;
+        let answer = $call;
+        if !$self.endpoints.outbox.is_empty() {
+            $self.empty_edge_outbox(id);
+        }
+        answer
+    }};
+}
+
+/// The same for a call about a flow.
 macro_rules! edge_call {
     ($self:ident, $host:expr, $slot:expr, $side:ident, |$edge:ident, $view:ident, $cx:ident| $call:expr) => {{
         let expected = $self.endpoints.receivers[$slot as usize].expected();
         let flow = &mut $self.endpoints.edge_flows[$slot as usize];
-        let host = &mut $self.endpoints.edges[usize::from($host.0)];
         let mut $view = FlowView {
             size: flow.size,
             bytes_sent: flow.bytes_sent,
             expected,
             state: &mut flow.$side,
         };
-        let mut $cx = EdgeContext { now: $self.now, rng: &mut host.rng };
-        let $edge = &mut host.edge;
-        $call
+        edge_ask!($self, $host, |$edge, $cx| $call)
     }};
 }
 
@@ -305,6 +342,7 @@ impl Simulation {
         edge_call!(self, packet.src(), slot, sending, |edge, view, cx| {
             edge.sending(packet, &mut view, &mut cx);
         });
+        let packet = &self.pool[handle];
         if packet.notes & PacketMeta::RETRANSMIT == 0 {
             self.endpoints.edge_flows[slot as usize].bytes_sent += u64::from(packet.payload);
         }
@@ -327,7 +365,7 @@ impl Simulation {
         let slot = packet.flow;
         self.counters.delivered += 1;
         if packet.flags.has(Flags::PROBE) {
-            return self.pool.free(handle);
+            return self.probe_arrives(handle);
         }
         self.endpoints.places[slot as usize].in_flight -= 1;
         let to_receiver = packet.is_data() || !packet.flags.has(Flags::ACK);
@@ -463,6 +501,40 @@ impl Simulation {
         if self.next_flow.is_none() && self.endpoints.active() == 0 {
             self.finished = true;
         }
+    }
+
+    /// Time-driven work of a host's edge.
+    pub(super) fn edge_tick(&mut self, host: u32) {
+        let again = edge_ask!(self, HostId(host as u16), |edge, cx| edge.tick(&mut cx));
+        if let Some(time) = again {
+            debug_assert!(time > self.now, "a tick moves on");
+            self.calendar.push(time, Key::new(Class::EdgeTick, host), 0);
+        }
+    }
+
+    /// A scheme's probe has come to a host.
+    #[cold]
+    fn probe_arrives(&mut self, handle: Handle) {
+        let probe = self.pool[handle];
+        self.pool.free(handle);
+        if !self.endpoints.edges.is_empty() {
+            edge_ask!(self, probe.dst(), |edge, cx| edge.probed(&probe, &mut cx));
+        }
+    }
+
+    /// Sends what a host's edge has made. A queue at the host's port calls no edge, so the box stays
+    /// empty meanwhile.
+    #[cold]
+    fn empty_edge_outbox(&mut self, host: HostId) {
+        let mut outbox = std::mem::take(&mut self.endpoints.outbox);
+        let port = self.graph.host_port[usize::from(host.0)];
+        for packet in outbox.drain(..) {
+            debug_assert!(packet.flags.has(Flags::PROBE), "an edge sends probes only");
+            self.counters.injected += 1;
+            let handle = self.pool.put(packet);
+            self.enqueue(port, handle);
+        }
+        self.endpoints.outbox = outbox;
     }
 
     /// A data packet passes the receiving host's edge.

@@ -89,6 +89,7 @@ pub struct Simulation {
     window_close: Option<Time>,
     until: Option<Time>,
     classifier: Classifier,
+    stage_queues: Vec<u8>,
     seed: u64,
     finished: bool,
 }
@@ -152,6 +153,7 @@ impl Simulation {
             c if c == Class::Retransmit as u32 => self.retransmit_timer(key.id(), item),
             c if c == Class::DelayedAck as u32 => self.delayed_ack_timer(key.id(), item),
             c if c == Class::Reassembly as u32 => self.reassembly_timer(key.id(), item),
+            c if c == Class::EdgeTick as u32 => self.edge_tick(key.id()),
             c if c == Class::Window as u32 => self.move_window(item),
             c if c == Class::Probe as u32 => self.sample(item),
             class => unreachable!("no event has class {class}"),
@@ -168,6 +170,9 @@ impl Simulation {
             if switch.needs.tick {
                 self.calendar.push(Time::ZERO, Key::new(Class::Tick, index as u32), 0);
             }
+        }
+        for host in self.endpoints.ticking_edges() {
+            self.calendar.push(Time::ZERO, Key::new(Class::EdgeTick, host), 0);
         }
         self.start_observing();
         self.schedule_flow()

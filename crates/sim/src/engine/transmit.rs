@@ -113,7 +113,10 @@ impl Simulation {
         }
         match self.classifier {
             Classifier::Hash => ((mix(packet.tuple.0) >> 32) as usize * queues) >> 32,
-            Classifier::Stage => usize::from(packet.class).min(queues - 1),
+            Classifier::Stage => {
+                let last = self.stage_queues.len() - 1;
+                usize::from(self.stage_queues[usize::from(packet.class).min(last)]).min(queues - 1)
+            }
             Classifier::Dscp => usize::from(packet.class) % queues,
         }
     }

@@ -101,6 +101,7 @@ pub fn base() -> Spec {
             scheduler: SchedulerKind::Fifo,
             weights: vec![1],
             classifier: Classifier::Hash,
+            stage_queues: (0..64).collect(),
             host_ports: HostPorts::LikeSwitch,
         },
         aqm: scheme("ecn-threshold"),
