@@ -1,7 +1,8 @@
 //! What there is, as JSON.
 
-use leafspine_schemes::registry::Place;
-use leafspine_schemes::{Kind, Param, Provenance, SchemeInfo, bundle};
+use leafspine_schemes::bundle::Bundle;
+use leafspine_schemes::registry::{self, Place};
+use leafspine_schemes::{Kind, Param, Provenance, SchemeInfo};
 use leafspine_sim::workload;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ pub(crate) fn schemes() -> String {
     let schemes = Place::ALL
         .into_iter()
         .flat_map(|place| place.schemes().into_iter().map(move |info| (place, info)));
-    let all: Vec<Value> = schemes.map(scheme).chain(bundle::ALL.iter().map(bundle)).collect();
+    let all: Vec<Value> = schemes.map(scheme).chain(registry::bundles().map(bundle)).collect();
     Value::Array(all).to_string()
 }
 
@@ -65,7 +66,7 @@ fn kind(kind: &Kind) -> &'static str {
     }
 }
 
-fn bundle(bundle: &bundle::Bundle) -> Value {
+fn bundle(bundle: &Bundle) -> Value {
     let key = |(key, value): &(&str, &str)| json!({ "key": key, "value": value });
     json!({
         "name": bundle.name,

@@ -4,7 +4,7 @@ use crate::error::{ScenarioError, nearest, quoted};
 use crate::path;
 use crate::section::Place;
 use crate::tree::{Data, Node, Origin, Table, parse_value};
-use leafspine_schemes::bundle::{self, Bundle};
+use leafspine_schemes::registry;
 
 /// A value and where it goes.
 #[derive(Clone, Debug)]
@@ -95,9 +95,8 @@ pub(crate) fn apply_under(place: Place<'_>, root: &mut Table) -> Result<(), Scen
 }
 
 fn bundle_settings(place: Place<'_>, node: &Node) -> Result<Vec<Setting>, ScenarioError> {
-    let found: Option<&Bundle> = node.text().and_then(bundle::find);
-    let Some(bundle) = found else {
-        let names = || bundle::ALL.iter().map(|bundle| bundle.name);
+    let Some(bundle) = node.text().and_then(registry::bundle) else {
+        let names = || registry::bundles().map(|bundle| bundle.name);
         let allowed = quoted(names());
         let mut error = place.error(Some(node.origin), "scheme", node.shown(), allowed);
         error.nearest = node.text().and_then(|text| nearest(text, names()));

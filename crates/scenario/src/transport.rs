@@ -8,22 +8,7 @@ use leafspine_schemes::{Kind, registry};
 use leafspine_sim::spec::{SchemeSpec, TransportSpec};
 
 /// The table's own keys, beside those of the congestion control.
-pub(crate) const KEYS: &[&str] = &[
-    "scheme",
-    "ecn",
-    "mss",
-    "header",
-    "init_cwnd",
-    "max_cwnd",
-    "min_rto",
-    "initial_rto",
-    "max_rto",
-    "dupack_threshold",
-    "sack",
-    "limited_transmit",
-    "delayed_ack",
-    "handshake",
-];
+pub(crate) const KEYS: &[&str] = registry::Place::Transport.keys();
 /// Timeouts are above zero: a timer of no length would fire for ever.
 const TIMEOUT: Kind = Kind::Span(1, u64::MAX);
 

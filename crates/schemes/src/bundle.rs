@@ -40,12 +40,6 @@ pub const ALL: &[Bundle] = &[
     },
 ];
 
-/// The bundle of this name.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static Bundle> {
-    ALL.iter().find(|bundle| bundle.name == name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

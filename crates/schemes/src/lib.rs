@@ -10,6 +10,7 @@ pub mod aqm;
 pub mod bundle;
 pub mod cc;
 pub mod edge;
+mod extension;
 mod footprint;
 pub mod hold;
 pub mod lb;

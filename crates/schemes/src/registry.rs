@@ -1,8 +1,13 @@
 //! Everything that a scenario can name, in one place.
 //!
-//! Each kind of scheme lists its own in `ALL` of its module; here they are found by name.
+//! Each kind of scheme lists its own in `ALL` of its module; those of an [`Extension`] stand behind
+//! them. Here they are found by name.
 
+use crate::bundle::{self, Bundle};
+use crate::extension::current;
 use crate::{SchemeInfo, aqm, cc, edge, hold, lb};
+
+pub use crate::extension::{Extension, ExtensionError, register};
 
 /// The places a scheme is named for: a table of the scenario file each.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -36,15 +41,39 @@ impl Place {
         }
     }
 
+    /// The table's own keys, which no scheme may take for its parameters.
+    #[must_use]
+    pub const fn keys(self) -> &'static [&'static str] {
+        match self {
+            Place::Transport => &[
+                "scheme",
+                "ecn",
+                "mss",
+                "header",
+                "init_cwnd",
+                "max_cwnd",
+                "min_rto",
+                "initial_rto",
+                "max_rto",
+                "dupack_threshold",
+                "sack",
+                "limited_transmit",
+                "delayed_ack",
+                "handshake",
+            ],
+            _ => &["scheme"],
+        }
+    }
+
     /// What the registry has for this place, in the catalogue's order.
     #[must_use]
     pub fn schemes(self) -> Vec<&'static SchemeInfo> {
         match self {
-            Place::LoadBalancer => lb::ALL.iter().map(|entry| &entry.info).collect(),
-            Place::Aqm => aqm::ALL.iter().map(|entry| &entry.info).collect(),
-            Place::Hold => hold::ALL.iter().map(|entry| &entry.info).collect(),
-            Place::HostEdge => edge::ALL.iter().map(|entry| &entry.info).collect(),
-            Place::Transport => cc::ALL.iter().map(|entry| &entry.info).collect(),
+            Place::LoadBalancer => load_balancers().map(|entry| &entry.info).collect(),
+            Place::Aqm => queue_managers().map(|entry| &entry.info).collect(),
+            Place::Hold => ingress_holds().map(|entry| &entry.info).collect(),
+            Place::HostEdge => host_edges().map(|entry| &entry.info).collect(),
+            Place::Transport => congestion_controls().map(|entry| &entry.info).collect(),
         }
     }
 
@@ -61,40 +90,84 @@ impl Place {
     }
 }
 
+/// The extension of this process, if one was registered.
+#[must_use]
+pub fn extension() -> Option<&'static Extension> {
+    let found = current();
+    (!found.is_empty()).then_some(found)
+}
+
+/// Every load balancer, in the catalogue's order.
+pub fn load_balancers() -> impl Iterator<Item = &'static lb::Entry> {
+    lb::ALL.iter().chain(current().balancers)
+}
+
 /// The load balancer of this name.
 #[must_use]
 pub fn load_balancer(name: &str) -> Option<&'static lb::Entry> {
-    lb::ALL.iter().find(|entry| entry.info.name == name)
+    load_balancers().find(|entry| entry.info.name == name)
+}
+
+/// Every queue manager, in the catalogue's order.
+pub fn queue_managers() -> impl Iterator<Item = &'static aqm::Entry> {
+    aqm::ALL.iter().chain(current().managers)
 }
 
 /// The queue manager of this name.
 #[must_use]
 pub fn queue_manager(name: &str) -> Option<&'static aqm::Entry> {
-    aqm::ALL.iter().find(|entry| entry.info.name == name)
+    queue_managers().find(|entry| entry.info.name == name)
+}
+
+/// Every ingress hold, in the catalogue's order.
+pub fn ingress_holds() -> impl Iterator<Item = &'static hold::Entry> {
+    hold::ALL.iter().chain(current().holds)
 }
 
 /// The ingress hold of this name.
 #[must_use]
 pub fn ingress_hold(name: &str) -> Option<&'static hold::Entry> {
-    hold::ALL.iter().find(|entry| entry.info.name == name)
+    ingress_holds().find(|entry| entry.info.name == name)
+}
+
+/// Every host edge, in the catalogue's order.
+pub fn host_edges() -> impl Iterator<Item = &'static edge::Entry> {
+    edge::ALL.iter().chain(current().edges)
 }
 
 /// The host edge of this name.
 #[must_use]
 pub fn host_edge(name: &str) -> Option<&'static edge::Entry> {
-    edge::ALL.iter().find(|entry| entry.info.name == name)
+    host_edges().find(|entry| entry.info.name == name)
+}
+
+/// Every congestion control, in the catalogue's order.
+pub fn congestion_controls() -> impl Iterator<Item = &'static cc::Entry> {
+    cc::ALL.iter().chain(current().controls)
 }
 
 /// The congestion control of this name.
 #[must_use]
 pub fn congestion_control(name: &str) -> Option<&'static cc::Entry> {
-    cc::ALL.iter().find(|entry| entry.info.name == name)
+    congestion_controls().find(|entry| entry.info.name == name)
+}
+
+/// Every bundle, in the catalogue's order.
+pub fn bundles() -> impl Iterator<Item = &'static Bundle> {
+    bundle::ALL.iter().chain(current().bundles)
+}
+
+/// The bundle of this name.
+#[must_use]
+pub fn bundle(name: &str) -> Option<&'static Bundle> {
+    bundles().find(|bundle| bundle.name == name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Params, Value};
+    use crate::Params;
+    use crate::extension::flaw;
     use std::collections::BTreeSet;
 
     fn everything() -> impl Iterator<Item = (Place, &'static SchemeInfo)> {
@@ -103,31 +176,14 @@ mod tests {
             .flat_map(|place| place.schemes().into_iter().map(move |info| (place, info)))
     }
 
-    /// Breaks if two schemes of a place share a name, or one takes a word that means something else.
+    /// Breaks if two schemes of a place share a name, one takes a word that means something else, or
+    /// a parameter is declared twice, hides a key of its table or has a default of another kind.
     #[test]
-    fn names_are_unique_and_plain() {
+    fn entries_can_be_named_and_read() {
         let mut seen = BTreeSet::new();
         for (place, info) in everything() {
-            let name = info.name;
-            assert!(seen.insert((place, name)), "{name} stands twice");
-            assert!(!["none", "balancer", "scheme"].contains(&name), "{name} is reserved");
-            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            assert!(!name.is_empty() && name.chars().all(plain), "{name} is not in kebab case");
-        }
-    }
-
-    /// Breaks if a parameter has a default that is not of its kind, or is declared twice.
-    #[test]
-    fn declared_defaults_are_of_their_kind() {
-        for (_, info) in everything() {
-            let mut seen = BTreeSet::from(["scheme"]);
-            for param in info.params {
-                assert!(seen.insert(param.name), "{}: {} twice", info.name, param.name);
-                if let Some(text) = param.default {
-                    let value = Value::parse(&param.kind, text);
-                    assert!(value.is_ok(), "{}.{}: {value:?}", info.name, param.name);
-                }
-            }
+            assert!(seen.insert((place, info.name)), "{} stands twice", info.name);
+            assert_eq!(flaw(place, info), None, "{}", info.name);
         }
     }
 

@@ -27,6 +27,7 @@ use leafspine_schemes::cc::Control;
 use leafspine_schemes::edge::{HostEdge, HostEnv};
 use leafspine_schemes::hold::IngressHold;
 use leafspine_schemes::lb::LoadBalancer;
+use leafspine_schemes::registry::{self, Place};
 use leafspine_schemes::{Amount, Level, ParamError, PortInfo, SwitchEnv};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -238,11 +239,11 @@ fn mean_flow(spec: &Spec) -> Result<Option<Bytes>, WorkloadError> {
     Ok(Some(Bytes(Sizes::new(&workload.sizes)?.mean() as u64)))
 }
 
-fn no_scheme(section: &'static str, found: &str, names: &[&str]) -> SetupError {
+fn no_scheme(place: Place, found: &str) -> SetupError {
     SetupError::NoScheme {
-        section,
+        section: place.table(),
         found: found.to_owned(),
-        message: format!("allowed: {}", names.join(", ")),
+        message: format!("allowed: {}", place.names().join(", ")),
     }
 }
 
@@ -252,13 +253,8 @@ fn tcp_config(spec: &Spec, factories: &Factories<'_>) -> Result<TcpConfig, Setup
     }
     let section = "transport";
     let scheme = &spec.transport.scheme;
-    let entry = leafspine_schemes::cc::ALL.iter().find(|e| e.info.name == scheme.name).ok_or_else(
-        || {
-            let names: Vec<_> =
-                leafspine_schemes::cc::ALL.iter().map(|entry| entry.info.name).collect();
-            no_scheme(section, &scheme.name, &names)
-        },
-    )?;
+    let entry = registry::congestion_control(&scheme.name)
+        .ok_or_else(|| no_scheme(Place::Transport, &scheme.name))?;
     let control = (entry.build)(&scheme.params, &TcpConfig::flow_env(&spec.transport))
         .map_err(|error| SetupError::Scheme { section, error })?;
     Ok(TcpConfig::new(&spec.transport, control, entry.ecn))
@@ -276,15 +272,14 @@ struct Builder<'a> {
     tor_of: Arc<[TorId]>,
 }
 
-/// Finds a scheme by name in a registry and makes it.
+/// Finds a scheme by name in the registry and makes it.
 macro_rules! make {
-    ($section:literal, $all:path, $spec:expr, |$entry:ident| $build:expr) => {{
+    ($place:expr, $find:path, $spec:expr, |$entry:ident| $build:expr) => {{
         let spec: &SchemeSpec = $spec;
-        let Some($entry) = $all.iter().find(|entry| entry.info.name == spec.name) else {
-            let names: Vec<_> = $all.iter().map(|entry| entry.info.name).collect();
-            return Err(no_scheme($section, &spec.name, &names));
+        let Some($entry) = $find(&spec.name) else {
+            return Err(no_scheme($place, &spec.name));
         };
-        $build.map_err(|error| SetupError::Scheme { section: $section, error })
+        $build.map_err(|error| SetupError::Scheme { section: $place.table(), error })
     }};
 }
 
@@ -388,7 +383,7 @@ impl Builder<'_> {
         if let Some(make) = &self.factories.balancer {
             return Ok(make(env));
         }
-        make!("load_balancer", leafspine_schemes::lb::ALL, &self.spec.balancer, |entry| {
+        make!(Place::LoadBalancer, registry::load_balancer, &self.spec.balancer, |entry| {
             (entry.build)(&self.spec.balancer.params, env)
         })
     }
@@ -408,7 +403,7 @@ impl Builder<'_> {
                 None => Err(self.no_role("hold", "holds nothing back")),
             };
         }
-        let made = make!("hold", leafspine_schemes::hold::ALL, spec, |entry| {
+        let made = make!(Place::Hold, registry::ingress_hold, spec, |entry| {
             (entry.build)(&spec.params, env)
         })?;
         Ok(Some(Holder::Own(made)))
@@ -489,7 +484,7 @@ impl Builder<'_> {
             "droptail" => Ok(Manager::DropTail),
             FROM_BALANCER if host => Ok(Manager::DropTail),
             FROM_BALANCER => Ok(Manager::Balancer),
-            _ => make!("aqm", leafspine_schemes::aqm::ALL, spec, |entry| {
+            _ => make!(Place::Aqm, registry::queue_manager, spec, |entry| {
                 (entry.build)(&spec.params, env, port)
             })
             .map(Manager::Own),
@@ -570,11 +565,9 @@ impl Builder<'_> {
         };
         let edge = match (&self.factories.edge, &self.spec.edge) {
             (Some(make), _) => make(&env),
-            (None, Some(spec)) => {
-                make!("host_edge", leafspine_schemes::edge::ALL, spec, |entry| {
-                    (entry.build)(&spec.params, &env)
-                })?
-            }
+            (None, Some(spec)) => make!(Place::HostEdge, registry::host_edge, spec, |entry| {
+                (entry.build)(&spec.params, &env)
+            })?,
             (None, None) => unreachable!("the caller has looked"),
         };
         let rng = Rng::new(self.spec.run.seed, Role::Edge, u64::from(host.0));
