@@ -94,6 +94,8 @@ pub struct FakeLeaf {
     pub live: Vec<PortId>,
     /// Capacity beside each live uplink, in kb/s.
     pub capacity: Vec<u32>,
+    /// Propagation delay to the destination's leaf beside each live uplink.
+    pub delay: Vec<Span>,
 }
 
 /// So many hosts at each of [`LEAVES`] leaves, numbered leaf by leaf.
@@ -143,6 +145,7 @@ impl FakeLeaf {
             outbox: Vec::new(),
             live: (hosts..hosts + uplinks).map(PortId).collect(),
             capacity: vec![10_000_000; usize::from(uplinks)],
+            delay: vec![delay * 2; usize::from(uplinks)],
             env,
         }
     }
@@ -160,7 +163,8 @@ impl FakeLeaf {
         packet: &mut PacketMeta,
         to: TorId,
     ) -> PortId {
-        let paths = Paths { to, ports: &self.live, capacity: &self.capacity };
+        let (ports, capacity, delay) = (&self.live, &self.capacity, &self.delay);
+        let paths = Paths { to, ports, capacity, delay };
         let mut cx = Context {
             now: self.now,
             rng: &mut self.rng,

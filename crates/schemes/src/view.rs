@@ -55,6 +55,9 @@ pub struct Paths<'a> {
     /// Beside each port, the capacity from here to `to` through it in kb/s: the smallest rate along
     /// the way, where a next switch's equal-cost links count together.
     pub capacity: &'a [u32],
+    /// Beside each port, the propagation delay from here to `to` through it: the sum along the way,
+    /// where a next switch takes the nearest of its equal-cost links.
+    pub delay: &'a [Span],
 }
 
 /// How far from the hosts a switch stands: leaf 0, spine (or aggregation) 1, core 2.

@@ -78,6 +78,8 @@ fn set_paths(leaf: &mut FakeLeaf, bits: u8, random: u64) {
     let capacity = [0, 1, 200_000, 333_333, 1_000_000, 10_000_000, u32::MAX];
     let draw = |_: &PortId| capacity[rng.below(capacity.len() as u64) as usize];
     leaf.capacity = leaf.live.iter().map(draw).collect();
+    let delays = [0, 1, 2_000_000, u64::MAX];
+    leaf.delay = leaf.live.iter().map(|_| Span(delays[rng.below(4) as usize])).collect();
 }
 
 /// Feeds one packet through every hook of `balancer`; returns the port it picked.

@@ -3,7 +3,10 @@
 mod common;
 
 use common::*;
-use leafspine_core::{Rate, Span, Time};
+use leafspine_core::{PacketMeta, PortId, Rate, Span, Time};
+use leafspine_schemes::lb::LoadBalancer;
+use leafspine_schemes::{Context, Paths};
+use leafspine_sim::Factories;
 use leafspine_sim::spec::*;
 
 /// Breaks if packets are still sent to a dead link, if what was on it is delivered, or if the
@@ -83,6 +86,41 @@ fn a_shorter_delay_does_not_reorder() {
         spec.changes.push(LinkChange { delay: Some(delay), ..change("leaf0-spine0", at) });
     }
     assert_eq!(run(&spec).counters.reordered_packets, 0);
+}
+
+/// Takes the way of the lowest propagation delay, the first of several.
+struct Nearest;
+
+impl LoadBalancer for Nearest {
+    fn pick(&mut self, _: &mut PacketMeta, paths: &Paths<'_>, _: &mut Context<'_>) -> PortId {
+        let nearest = (0..paths.ports.len()).min_by_key(|i| paths.delay[*i]);
+        paths.ports[nearest.expect("never asked without a path")]
+    }
+}
+
+/// Breaks if a balancer goes on seeing a delay that has changed, here or behind the next switch:
+/// from 1 ms on the way over spine 0 is the longer one because of the far link.
+#[test]
+fn balancers_see_delays_change() {
+    let mut spec = base();
+    spec.topology.kind = leaf_spine(2, 2, 2);
+    spec.workloads = vec![long_flows(4, 2_000_000, hosts(&[0, 1]), hosts(&[2, 3]))];
+    let slower =
+        |link: &str, at: Span, delay: Span| LinkChange { delay: Some(delay), ..change(link, at) };
+    let (start, later) = (Span::ZERO, Span::from_millis(1));
+    spec.changes = vec![
+        slower("leaf0-spine1", start, Span::from_micros(2)),
+        slower("leaf1-spine0", later, Span::from_micros(20)),
+    ];
+    let factories =
+        Factories { balancer: Some(Box::new(|_| Box::new(Nearest))), ..Factories::default() };
+    for (from, to, idle) in [(start, later, "leaf0-spine1"), (later, later * 2, "leaf0-spine0")] {
+        spec.measure.window = Window::Between(Time(from.0), Time(to.0));
+        let output = run_with(&spec, &factories);
+        for name in ["leaf0-spine0", "leaf0-spine1"] {
+            assert_eq!(port(&output, name).packets == 0, name == idle, "{name} from {from}");
+        }
+    }
 }
 
 /// Breaks if a fabric that is split for a while kills flows for good, or delivers through the gap.

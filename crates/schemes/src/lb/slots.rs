@@ -166,7 +166,7 @@ mod tests {
         let mut slots = Slots::new(&leaf.env, 16, 1.0);
         let ports = [PortId(2), PortId(3), PortId(4)];
         let mut towards = |ports: &[PortId], capacity: &[u32]| {
-            slots.towards(&Paths { to: TorId(1), ports, capacity }).to_vec()
+            slots.towards(&Paths { to: TorId(1), ports, capacity, delay: &[] }).to_vec()
         };
         assert_eq!(towards(&ports, &[10, 10, 10]), ports);
         assert_eq!(towards(&ports[..2], &[10, 10]), ports[..2]);

@@ -34,7 +34,8 @@ impl Simulation {
         let state = &mut self.link_state[change.link as usize];
         state.up = change.up.unwrap_or(state.up);
         state.rate = change.rate.unwrap_or(state.rate);
-        if change.up.is_some() || change.rate.is_some() {
+        state.delay = change.delay.unwrap_or(state.delay);
+        if change.up.is_some() || change.rate.is_some() || change.delay.is_some() {
             self.routes.update(&self.graph, &self.link_state);
         }
     }

@@ -1,14 +1,14 @@
 //! Next hops and capacities against brute force, and the counts that every textbook has.
 
 use crate::{build, leaf_spine, small_kind};
-use leafspine_core::{PortId, Rate, SwitchId, TorId};
+use leafspine_core::{PortId, Rate, Span, SwitchId, TorId};
 use leafspine_sim::spec::TopologyKind;
 use leafspine_sim::topology::{Graph, LinkState, Node, Routes};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Live links out of a switch: port, next switch, rate.
-fn live(graph: &Graph, state: &[LinkState], switch: usize) -> Vec<(PortId, usize, u64)> {
+/// Live links out of a switch: port, next switch, link.
+fn live(graph: &Graph, state: &[LinkState], switch: usize) -> Vec<(PortId, usize, LinkState)> {
     graph
         .ports
         .iter()
@@ -16,7 +16,7 @@ fn live(graph: &Graph, state: &[LinkState], switch: usize) -> Vec<(PortId, usize
         .filter(|port| state[port.link as usize].up)
         .filter_map(|port| match graph.ports[port.peer as usize].owner {
             Node::Switch(next) => {
-                Some((port.local, usize::from(next.0), state[port.link as usize].rate.0))
+                Some((port.local, usize::from(next.0), state[port.link as usize]))
             }
             Node::Host(_) => None,
         })
@@ -55,8 +55,24 @@ fn onward(
     live(graph, state, here)
         .into_iter()
         .filter(|(_, next, _)| hops[*next][to].map(|hops| hops + 1) == hops[here][to])
-        .map(|(_, next, rate)| u128::from(rate).min(onward(graph, state, hops, next, to)))
+        .map(|(_, next, link)| u128::from(link.rate.0).min(onward(graph, state, hops, next, to)))
         .sum()
+}
+
+/// The delay of the nearest equal-cost way from `here` to `to`, straight from the definition.
+fn nearest(
+    graph: &Graph,
+    state: &[LinkState],
+    hops: &[Vec<Option<u32>>],
+    here: usize,
+    to: usize,
+) -> Span {
+    live(graph, state, here)
+        .into_iter()
+        .filter(|(_, next, _)| hops[*next][to].map(|hops| hops + 1) == hops[here][to])
+        .map(|(_, next, link)| link.delay + nearest(graph, state, hops, next, to))
+        .min()
+        .unwrap_or(Span::ZERO)
 }
 
 /// Checks the routes of every switch to every switch with hosts.
@@ -73,16 +89,20 @@ fn check(graph: &Graph, state: &[LinkState], routes: &Routes) {
                     && hops[next][to] < hops[here][to]
                     && hops[next][to].is_some()
             };
-            let expected: Vec<(PortId, u32)> = live(graph, state, here)
+            let expected: Vec<(PortId, u32, Span)> = live(graph, state, here)
                 .into_iter()
                 .filter(|(_, next, _)| nearer(*next))
-                .map(|(port, next, rate)| {
-                    let bits = u128::from(rate).min(onward(graph, state, &hops, next, to));
-                    (port, (bits / 1000) as u32)
+                .map(|(port, next, link)| {
+                    let bits = u128::from(link.rate.0).min(onward(graph, state, &hops, next, to));
+                    let delay = link.delay + nearest(graph, state, &hops, next, to);
+                    (port, (bits / 1000) as u32, delay)
                 })
                 .collect();
-            let found: Vec<(PortId, u32)> =
-                paths.ports.iter().copied().zip(paths.capacity.iter().copied()).collect();
+            assert_eq!(paths.ports.len(), paths.capacity.len());
+            assert_eq!(paths.ports.len(), paths.delay.len());
+            let found: Vec<(PortId, u32, Span)> = (0..paths.ports.len())
+                .map(|i| (paths.ports[i], paths.capacity[i], paths.delay[i]))
+                .collect();
             assert_eq!(
                 found, expected,
                 "{} to {}",
@@ -111,21 +131,22 @@ fn walk(graph: &Graph, routes: &Routes, from: SwitchId, to: TorId, choices: &[In
 }
 
 proptest! {
-    /// Breaks if a next hop is dead, is missing, does not come nearer, or has another capacity
-    /// than the definition gives; or if a later recomputation remembers an earlier one.
+    /// Breaks if a next hop is dead, is missing, does not come nearer, or has another capacity or
+    /// delay than the definition gives; or if a later recomputation remembers an earlier one.
     #[test]
     fn routes_are_what_brute_force_finds(
         kind in small_kind(),
         down in proptest::collection::vec((any::<Index>(), any::<Index>()), 0..12),
-        rates in proptest::collection::vec((any::<Index>(), 1u64..400_000), 0..12),
+        rates in proptest::collection::vec((any::<Index>(), 1u64..400_000, 0..200u64), 0..12),
     ) {
         let graph = build(kind);
         let initial = LinkState::initial(&graph);
         let mut routes = Routes::new(&graph);
         check(&graph, &initial, &routes);
         let mut state = initial.clone();
-        for (link, mbps) in rates {
-            state[link.index(graph.links.len())].rate = Rate::from_mbps(mbps);
+        for (link, mbps, us) in rates {
+            let link = &mut state[link.index(graph.links.len())];
+            (link.rate, link.delay) = (Rate::from_mbps(mbps), Span::from_micros(us));
         }
         for (link, revive) in down {
             state[link.index(graph.links.len())].up = false;
@@ -296,8 +317,38 @@ fn capacities_saturate() {
     let graph = build(leaf_spine(2, 1, 1, 1));
     let mut routes = Routes::new(&graph);
     for (rate, kbps) in [(Rate::from_gbps(8_000), u32::MAX), (Rate(1), 1), (Rate(2_999), 2)] {
-        let state = vec![LinkState { up: true, rate }; graph.links.len()];
+        let state = vec![LinkState { up: true, rate, delay: Span::ZERO }; graph.links.len()];
         routes.update(&graph, &state);
         assert_eq!(routes.paths(SwitchId(0), TorId(1)).capacity, [kbps]);
     }
+}
+
+/// Breaks if a port's delay is not the sum along the way, if a next switch's farther parallel link
+/// counts instead of the nearest, or if a dead link's delay does.
+#[test]
+fn delays_add_up_by_the_nearest_links() {
+    let graph = build(leaf_spine(2, 2, 1, 2));
+    let mut routes = Routes::new(&graph);
+    let mut state = LinkState::initial(&graph);
+    let us = Span::from_micros;
+    let delays = [
+        ("leaf0-spine0", 25),
+        ("leaf0-spine0#1", 40),
+        ("leaf0-spine1", 100),
+        ("leaf0-spine1#1", 25),
+        ("leaf1-spine0", 30),
+        ("leaf1-spine0#1", 7),
+        ("leaf1-spine1", 5),
+        ("leaf1-spine1#1", 6),
+    ];
+    for (name, delay) in delays {
+        state[graph.link_by_name(name).expect(name) as usize].delay = us(delay);
+    }
+    assert!(routes.update(&graph, &state));
+    assert_eq!(routes.paths(SwitchId(0), TorId(1)).delay, [us(32), us(47), us(105), us(30)]);
+    assert_eq!(routes.paths(SwitchId(1), TorId(0)).delay, [us(55), us(32), us(30), us(31)]);
+    assert_eq!(routes.paths(SwitchId(2), TorId(1)).delay, [us(30), us(7)]);
+    state[graph.link_by_name("leaf1-spine0#1").expect("a link") as usize].up = false;
+    assert!(routes.update(&graph, &state));
+    assert_eq!(routes.paths(SwitchId(0), TorId(1)).delay, [us(55), us(70), us(105), us(30)]);
 }
