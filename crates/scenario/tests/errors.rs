@@ -240,3 +240,9 @@ fn stages_go_to_queues_that_there_are() {
     let hash = format!("{three}stage_queues = [0, 1]");
     insta::assert_snapshot!(table(&[("", &stage), ("", &hash)]));
 }
+
+/// Breaks if a scheme is taken where it can do nothing.
+#[test]
+fn schemes_that_make_no_sense_together() {
+    insta::assert_snapshot!(table(&[("", "[aqm]\nscheme = \"mq-ecn\"")]));
+}

@@ -1,8 +1,12 @@
 //! Queue managers: take, mark or drop. A decision, never a container.
 
+mod a_ecn;
+mod codel;
 mod droptail;
 mod ecn_threshold;
+mod mq_ecn;
 mod red;
+mod tcn;
 
 use crate::{Footprint, ParamError, Params, QueueView, SchemeInfo, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId, Rng, Span, Time};
@@ -78,4 +82,12 @@ pub struct Entry {
 }
 
 /// Every queue manager, in the catalogue's order.
-pub const ALL: &[Entry] = &[droptail::ENTRY, ecn_threshold::ENTRY, red::ENTRY];
+pub const ALL: &[Entry] = &[
+    droptail::ENTRY,
+    red::ENTRY,
+    ecn_threshold::ENTRY,
+    codel::ENTRY,
+    mq_ecn::ENTRY,
+    tcn::ENTRY,
+    a_ecn::ENTRY,
+];
