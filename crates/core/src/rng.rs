@@ -27,7 +27,7 @@ pub enum Role {
 
 /// A small, fast generator: a Weyl sequence through a bijective mixer (`SplitMix64`'s construction,
 /// Steele, Lea and Flood, OOPSLA 2014). Period 2^64; not for cryptography.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rng {
     state: u64,
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// One port: what waits in its queues, and its link.
 #[derive(Clone, Debug)]
 pub struct FakePort {
-    /// What waits, by service queue. `in_service` is not used here.
+    /// What waits, by service queue. `in_service` is the port's, below.
     pub queues: Vec<Backlog>,
     /// Bytes of the packet in transmission.
     pub in_service: u32,
@@ -54,7 +54,8 @@ impl Ports for FakePorts {
     }
 
     fn queue(&mut self, port: PortId, queue: u8) -> Backlog {
-        self.at(port).queues[usize::from(queue)]
+        let port = self.at(port);
+        Backlog { in_service: port.in_service, ..port.queues[usize::from(queue)] }
     }
 
     fn free_at(&mut self, port: PortId) -> Time {
@@ -154,6 +155,16 @@ impl FakeLeaf {
     pub fn wait(&mut self, span: Span) {
         self.now += span;
         self.ports.now = self.now;
+    }
+
+    /// Runs `call` with the context as it is now.
+    pub fn with<T>(&mut self, call: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        call(&mut Context {
+            now: self.now,
+            rng: &mut self.rng,
+            ports: &mut self.ports,
+            outbox: &mut self.outbox,
+        })
     }
 
     /// Asks `balancer` for a port towards `to`.

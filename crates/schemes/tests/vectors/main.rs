@@ -1,0 +1,147 @@
+//! Decision vectors: what each scheme decides, event by event, in plain text that another
+//! implementation can be held to. `docs/decision-vectors.md` defines the format.
+//!
+//! For a new scheme, or after a wanted change of one, have its vectors written and read the diff:
+//!
+//! ```sh
+//! LEAFSPINE_FILL=letflow cargo test -p leafspine-schemes --test vectors
+//! ```
+
+#![allow(unreachable_pub, reason = "modules of one test")]
+
+mod header;
+mod host;
+mod line;
+mod packet;
+mod script;
+mod switch;
+mod vector;
+
+use leafspine_schemes::registry::Place;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The variable that has vectors written: a scheme's name, or `all`.
+const FILL: &str = "LEAFSPINE_FILL";
+
+const PLACES: [Place; 4] = [Place::LoadBalancer, Place::Aqm, Place::Hold, Place::HostEdge];
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors")
+}
+
+/// The vectors of a place, by file name.
+fn files(place: Place) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(directory().join(place.table())) else {
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
+    paths.sort();
+    paths
+}
+
+/// `letflow` or `letflow-spine`: the scheme is the longest registered name that it begins with.
+fn scheme_of(place: Place, file: &Path) -> Option<&'static str> {
+    let stem = file.file_name()?.to_str()?.strip_suffix(".txt")?;
+    let begins = |name: &&str| {
+        stem.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    place.names().into_iter().filter(begins).max_by_key(|name| name.len())
+}
+
+fn short(file: &Path) -> String {
+    file.strip_prefix(directory()).unwrap_or(file).display().to_string()
+}
+
+/// The scheme that the first header line of a vector names.
+fn named_in(text: &str) -> Option<&str> {
+    let line = text.lines().find(|line| line.starts_with("vector "))?;
+    line.split(' ').find_map(|word| word.strip_prefix("scheme="))
+}
+
+/// The first line in which `found` differs from `expected`, with its number. Of the header only the
+/// parameters count: what surrounds the scheme may be described in more or fewer words.
+fn first_difference(expected: &str, found: &str) -> Option<String> {
+    let counts = |(_, line): &(usize, &str)| {
+        line.starts_with(|c: char| c.is_ascii_digit()) || line.starts_with("sent ")
+    };
+    let params = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| line.starts_with("param ")).map(str::to_owned).collect()
+    };
+    if params(expected) != params(found) {
+        let (expected, found) = (params(expected), params(found));
+        return Some(format!(": expected the parameters {expected:?}, found {found:?}"));
+    }
+    let mut left = expected.lines().enumerate().filter(counts);
+    let mut right = found.lines().enumerate().filter(counts);
+    loop {
+        let (left, right) = (left.next(), right.next());
+        let (a, b) = (left.map(|(_, line)| line), right.map(|(_, line)| line));
+        if a == b {
+            a?;
+            continue;
+        }
+        let line = left.map_or("the end".to_owned(), |(index, _)| (index + 1).to_string());
+        let show = |line: Option<&str>| line.unwrap_or("nothing").to_owned();
+        return Some(format!(":{line}\n  expected {}\n  found    {}", show(a), show(b)));
+    }
+}
+
+/// What is wrong with a vector; nothing, if it was filled instead.
+fn check(file: &Path, name: &str, fill: Option<&str>) -> Option<String> {
+    let text = std::fs::read_to_string(file).expect("a readable vector");
+    if named_in(&text) != Some(name) {
+        return Some(format!("{}: its name and its header differ", short(file)));
+    }
+    let found = match vector::replay(&text) {
+        Ok(found) => found,
+        Err((line, why)) => return Some(format!("{}:{line}: {why}", short(file))),
+    };
+    if fill.is_some_and(|fill| fill == "all" || fill == name) {
+        std::fs::write(file, found).expect("a writable vector");
+        return None;
+    }
+    let difference = first_difference(&text, &found)?;
+    Some(format!("{}{difference}", short(file)))
+}
+
+/// Writes a generic vector for a scheme that has none.
+fn begin(place: Place, name: &str) -> Result<(), String> {
+    let header = format!("vector place={} scheme={name}\n", place.table());
+    let filled = vector::replay(&header).map_err(|(line, why)| {
+        format!("{name}: the generic events do not suit it, line {line}: {why}")
+    })?;
+    let directory = directory().join(place.table());
+    std::fs::create_dir_all(&directory).expect("a writable directory");
+    std::fs::write(directory.join(format!("{name}.txt")), filled).expect("a writable vector");
+    Ok(())
+}
+
+/// Breaks if any decision of any scheme is another than its vectors say, or if a scheme has none.
+#[test]
+fn every_vector_is_replayed() {
+    let fill = std::env::var(FILL).ok();
+    let mut wrong = Vec::new();
+    for place in PLACES {
+        let files = files(place);
+        let mut have = BTreeSet::new();
+        for file in &files {
+            match scheme_of(place, file) {
+                Some(name) => {
+                    have.extend(file.file_stem().filter(|stem| *stem == name).map(|_| name));
+                    wrong.extend(check(file, name, fill.as_deref()));
+                }
+                None => wrong.push(format!("{}: no such scheme", short(file))),
+            }
+        }
+        for name in place.names().into_iter().filter(|name| !have.contains(name)) {
+            if fill.as_deref().is_some_and(|fill| fill == "all" || fill == name) {
+                wrong.extend(begin(place, name).err());
+            } else {
+                let table = place.table();
+                wrong.push(format!("{table} {name} has no vector; make one with {FILL}={name}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}\nSee docs/decision-vectors.md.", wrong.join("\n"));
+}

@@ -1,0 +1,350 @@
+//! A switch made of numbers: what a vector's events do to its balancer, manager and hold.
+
+use crate::header::Header;
+use crate::line::{Args, Decision, Wrong};
+use crate::packet::{Packets, changes, described};
+use crate::vector::Device;
+use leafspine_core::{PortId, Rate, Rng, Span, Time, TorId};
+use leafspine_schemes::aqm::{self, Admit, Aqm, Release};
+use leafspine_schemes::hold::{self, Held, Ingress, IngressHold};
+use leafspine_schemes::lb::{self, Arrival, LoadBalancer};
+use leafspine_schemes::registry::Place;
+use leafspine_schemes::testing::{FakeLeaf, FakePort};
+use leafspine_schemes::{Backlog, ParamError, Ports, QueueView};
+use std::collections::BTreeMap;
+
+/// The scheme under test. A balancer may be a manager and a hold too.
+enum Scheme {
+    Balancer(Box<dyn LoadBalancer>),
+    Aqm(Box<dyn Aqm>),
+    Hold(Box<dyn IngressHold>),
+}
+
+pub struct Switch {
+    leaf: FakeLeaf,
+    scheme: Scheme,
+    /// Live ports and capacities towards each leaf.
+    paths: BTreeMap<u16, (Vec<PortId>, Vec<u32>)>,
+    packets: Packets,
+}
+
+/// The entry of this name in a registry.
+macro_rules! entry {
+    ($all:expr, $name:expr) => {
+        $all.iter().find(|entry| entry.info.name == $name).expect("the header has looked")
+    };
+}
+
+fn make(header: &Header) -> Result<Scheme, ParamError> {
+    let (params, env, name) = (&header.params, &header.switch, header.info.name);
+    Ok(match header.place {
+        Place::Aqm => Scheme::Aqm((entry!(aqm::ALL, name).build)(params, env, header.manages)?),
+        Place::Hold => Scheme::Hold((entry!(hold::ALL, name).build)(params, env)?),
+        _ => Scheme::Balancer((entry!(lb::ALL, name).build)(params, env)?),
+    })
+}
+
+impl Switch {
+    pub fn new(header: &Header) -> Result<Switch, Wrong> {
+        if header.place == Place::Transport {
+            return Err("congestion controls have no vectors".to_owned());
+        }
+        let env = header.switch.clone();
+        let idle = vec![Backlog::default(); usize::from(env.queues)];
+        let port = |info: &leafspine_schemes::PortInfo| FakePort {
+            queues: idle.clone(),
+            in_service: 0,
+            rate: info.rate,
+            delay: info.delay,
+            up: true,
+        };
+        let mut leaf = FakeLeaf::new(1, 1, 0);
+        leaf.ports.ports = env.ports.iter().map(port).collect();
+        leaf.env = env;
+        leaf.rng = header.rng();
+        let scheme = make(header).map_err(|error| error.to_string())?;
+        Ok(Switch { leaf, scheme, paths: BTreeMap::new(), packets: Packets::default() })
+    }
+
+    fn port(&self, args: &mut Args<'_>) -> Result<PortId, Wrong> {
+        let number: u16 = args.number("port")?;
+        match usize::from(number) < self.leaf.ports.ports.len() {
+            true => Ok(PortId(number)),
+            false => Err(format!("there is no port {number}")),
+        }
+    }
+
+    /// A service queue, 0 if none is named.
+    fn queue(&self, args: &mut Args<'_>) -> Result<u8, Wrong> {
+        let queue = args.maybe("queue")?.unwrap_or(0);
+        match queue < self.leaf.env.queues {
+            true => Ok(queue),
+            false => Err(format!("there is no queue {queue}")),
+        }
+    }
+
+    fn balancer(&mut self) -> Result<&mut dyn LoadBalancer, Wrong> {
+        match &mut self.scheme {
+            Scheme::Balancer(balancer) => Ok(balancer.as_mut()),
+            _ => Err("only a balancer is asked this".to_owned()),
+        }
+    }
+
+    /// Calls the balancer with its context.
+    fn ask<T>(
+        &mut self,
+        call: impl FnOnce(&mut dyn LoadBalancer, &mut leafspine_schemes::Context<'_>) -> T,
+    ) -> Result<T, Wrong> {
+        let Scheme::Balancer(balancer) = &mut self.scheme else {
+            return Err("only a balancer is asked this".to_owned());
+        };
+        Ok(self.leaf.with(|cx| call(balancer.as_mut(), cx)))
+    }
+
+    fn aqm(scheme: &mut Scheme) -> Result<&mut dyn Aqm, Wrong> {
+        match scheme {
+            Scheme::Aqm(aqm) => Ok(aqm.as_mut()),
+            Scheme::Balancer(balancer) => {
+                balancer.aqm().ok_or("this balancer manages no queues".to_owned())
+            }
+            Scheme::Hold(_) => Err("a hold manages no queues".to_owned()),
+        }
+    }
+
+    fn hold(&mut self) -> Result<&mut dyn IngressHold, Wrong> {
+        match &mut self.scheme {
+            Scheme::Hold(hold) => Ok(hold.as_mut()),
+            Scheme::Balancer(balancer) => {
+                balancer.hold().ok_or("this balancer holds nothing back".to_owned())
+            }
+            Scheme::Aqm(_) => Err("a manager holds nothing back".to_owned()),
+        }
+    }
+
+    /// What the scheme has put into its outbox.
+    fn sent(&mut self) -> Vec<String> {
+        let show = |(port, packet): (PortId, _)| format!("port={} {}", port.0, described(&packet));
+        self.leaf.outbox.drain(..).map(show).collect()
+    }
+
+    fn set_backlog(&mut self, args: &mut Args<'_>) -> Result<(), Wrong> {
+        let (port, queue) = (self.port(args)?, self.queue(args)?);
+        let port = &mut self.leaf.ports.ports[usize::from(port.0)];
+        let (packets, bytes) = (args.number("packets")?, args.number("bytes")?);
+        port.queues[usize::from(queue)] = Backlog { packets, bytes, in_service: 0 };
+        if let Some(in_service) = args.maybe("in_service")? {
+            port.in_service = in_service;
+        }
+        Ok(())
+    }
+
+    fn set_link(&mut self, args: &mut Args<'_>) -> Result<(), Wrong> {
+        let port = self.port(args)?;
+        let port = &mut self.leaf.ports.ports[usize::from(port.0)];
+        if let Some(rate) = args.maybe("rate")? {
+            port.rate = Rate(rate);
+        }
+        if let Some(delay) = args.maybe("delay")? {
+            port.delay = Span(delay);
+        }
+        if let Some(up) = args.maybe::<u8>("up")? {
+            port.up = up == 1;
+        }
+        Ok(())
+    }
+
+    fn set_paths(&mut self, args: &mut Args<'_>) -> Result<(), Wrong> {
+        let to = args.maybe("to")?;
+        let ports: Vec<u16> = args.numbers("ports")?.ok_or("\"ports=\" is missing")?;
+        let capacity: Vec<u32> = args.numbers("capacity")?.ok_or("\"capacity=\" is missing")?;
+        let known = |port: &u16| usize::from(*port) < self.leaf.ports.ports.len();
+        let fits = ports.iter().all(known) && ports.is_sorted() && ports.len() == capacity.len();
+        if !fits {
+            return Err("ports exist and ascend, with a capacity each".to_owned());
+        }
+        let paths = (ports.into_iter().map(PortId).collect::<Vec<_>>(), capacity);
+        let leaves = to.map_or(0..self.leaf.env.tors, |to| to..to + 1);
+        self.paths.extend(leaves.map(|leaf| (leaf, paths.clone())));
+        Ok(())
+    }
+
+    fn pick(&mut self, args: &mut Args<'_>) -> Result<Decision, Wrong> {
+        let to = args.number("to")?;
+        let (number, mut known) = self.packets.named(args)?;
+        let before = known.meta;
+        let (ports, capacity) = self.paths.get(&to).ok_or("no paths lead there yet")?;
+        (self.leaf.live, self.leaf.capacity) = (ports.clone(), capacity.clone());
+        let Scheme::Balancer(balancer) = &mut self.scheme else {
+            return Err("only a balancer is asked this".to_owned());
+        };
+        let port = self.leaf.pick_towards(balancer.as_mut(), &mut known.meta, TorId(to));
+        known.port = Some(port);
+        self.packets.keep(number, known);
+        let decision = Decision::default().say("port", port.0);
+        Ok(self.done(decision, &before, &known.meta))
+    }
+
+    /// The decision, with what has become of the packet and what was sent.
+    fn done(
+        &mut self,
+        mut decision: Decision,
+        before: &leafspine_core::PacketMeta,
+        after: &leafspine_core::PacketMeta,
+    ) -> Decision {
+        decision.pairs.extend(changes(before, after));
+        decision.sent = self.sent();
+        decision
+    }
+
+    fn arrived(&mut self, args: &mut Args<'_>) -> Result<Decision, Wrong> {
+        let from = self.port(args)?;
+        let (number, mut known) = self.packets.named(args)?;
+        let before = known.meta;
+        let arrival = self.ask(|balancer, cx| balancer.arrived(&mut known.meta, from, cx))?;
+        self.packets.keep(number, known);
+        let verdict = match arrival {
+            Arrival::Forward => "forward",
+            Arrival::Consume => "consume",
+        };
+        Ok(self.done(Decision::default().say("verdict", verdict), &before, &known.meta))
+    }
+
+    fn leaving(&mut self, now: Time, args: &mut Args<'_>) -> Result<Decision, Wrong> {
+        let named = args.maybe("port")?.map(PortId);
+        let start = args.maybe("start")?.map_or(now, Time);
+        let (number, mut known) = self.packets.named(args)?;
+        let before = known.meta;
+        let port = named.or(known.port).ok_or("no port was picked for it, and none is named")?;
+        self.ask(|balancer, cx| balancer.leaving(&mut known.meta, port, start, cx))?;
+        self.packets.keep(number, known);
+        Ok(self.done(Decision::default().say("port", port.0), &before, &known.meta))
+    }
+
+    /// What a line says of a queue: `this` and `port_total` are without the packet in question.
+    fn view(&mut self, args: &mut Args<'_>) -> Result<QueueView, Wrong> {
+        let (port, queue) = (self.port(args)?, self.queue(args)?);
+        let (packets, bytes) = (args.number("packets")?, args.number("bytes")?);
+        let in_service = args.maybe("in_service")?.unwrap_or(0);
+        let this = Backlog { packets, bytes, in_service };
+        let port_total = Backlog {
+            packets: args.maybe("total_packets")?.unwrap_or(packets),
+            bytes: args.maybe("total_bytes")?.unwrap_or(bytes),
+            in_service,
+        };
+        let rate = self.leaf.ports.rate(port);
+        Ok(QueueView { port, queue, this, port_total, rate })
+    }
+
+    fn admit(&mut self, now: Time, args: &mut Args<'_>) -> Result<Decision, Wrong> {
+        let view = self.view(args)?;
+        let (_, known) = self.packets.named(args)?;
+        let rng = &mut self.leaf.rng;
+        let verdict = match Self::aqm(&mut self.scheme)?.admit(&known.meta, &view, now, rng) {
+            Admit::Take => "take",
+            Admit::Mark => "mark",
+            Admit::Drop => "drop",
+        };
+        Ok(Decision::default().say("verdict", verdict))
+    }
+
+    fn release(&mut self, now: Time, args: &mut Args<'_>) -> Result<Decision, Wrong> {
+        let view = self.view(args)?;
+        let waited = Span(args.number("waited")?);
+        let (number, mut known) = self.packets.named(args)?;
+        let (before, rng) = (known.meta, &mut self.leaf.rng);
+        let aqm = Self::aqm(&mut self.scheme)?;
+        let verdict = match aqm.release(&mut known.meta, &view, waited, now, rng) {
+            Release::Send => "send",
+            Release::Mark => "mark",
+            Release::Drop => "drop",
+        };
+        self.packets.keep(number, known);
+        Ok(self.done(Decision::default().say("verdict", verdict), &before, &known.meta))
+    }
+
+    fn ingress(&mut self, now: Time, args: &mut Args<'_>) -> Result<Decision, Wrong> {
+        let (port, backlog) = (self.port(args)?, args.number("backlog")?);
+        let (_, known) = self.packets.named(args)?;
+        let verdict = match self.hold()?.arrived(&known.meta, port, backlog, now) {
+            Ingress::Pass => "pass",
+            Ingress::Hold => "hold",
+        };
+        Ok(Decision::default().say("verdict", verdict))
+    }
+
+    fn backlog_changed(&mut self, now: Time, args: &mut Args<'_>) -> Result<Decision, Wrong> {
+        let (port, backlog) = (self.port(args)?, args.number("backlog")?);
+        let said = Decision::default();
+        Ok(match self.hold()?.backlog_changed(port, backlog, now) {
+            Held::Keep => said.say("verdict", "keep"),
+            Held::Release { ece } => said.say("verdict", "release").say("ece", u8::from(ece)),
+        })
+    }
+
+    fn needs(&mut self) -> Result<Decision, Wrong> {
+        let balancer = self.balancer()?;
+        let needs = balancer.needs();
+        Ok([
+            ("arrived", needs.arrived),
+            ("leaving", needs.leaving),
+            ("exact_dequeue", needs.exact_dequeue),
+            ("tick", needs.tick),
+            ("always_asked", balancer.always_asked()),
+        ]
+        .into_iter()
+        .fold(Decision::default(), |said, (key, value)| said.say(key, u8::from(value))))
+    }
+
+    fn limits(&mut self) -> Result<Decision, Wrong> {
+        let hold = self.hold()?;
+        let longest = hold.max_hold().map_or("none".to_owned(), |span| span.0.to_string());
+        Ok(Decision::default().say("capacity", hold.capacity()).say("max_hold", longest))
+    }
+}
+
+impl Device for Switch {
+    fn step(
+        &mut self,
+        now: Time,
+        op: &str,
+        args: &mut Args<'_>,
+    ) -> Result<Option<Decision>, Wrong> {
+        self.leaf.wait(now.since(self.leaf.now));
+        match op {
+            "wait" => return Ok(None),
+            "backlog" => return self.set_backlog(args).map(|()| None),
+            "link" => return self.set_link(args).map(|()| None),
+            "paths" => return self.set_paths(args).map(|()| None),
+            "needs" => self.needs(),
+            "arrived" => self.arrived(args),
+            "pick" => self.pick(args),
+            "leaving" => self.leaving(now, args),
+            "admit" => self.admit(now, args),
+            "release" => self.release(now, args),
+            "turn_ended" => {
+                let (queue, since) = (self.queue(args)?, Time(args.number("since")?));
+                Self::aqm(&mut self.scheme)?.turn_ended(queue, since, now);
+                return Ok(None);
+            }
+            "limits" => self.limits(),
+            "ingress" => self.ingress(now, args),
+            "backlog_changed" => self.backlog_changed(now, args),
+            _ => return Err(format!("no event of a switch is \"{op}\"")),
+        }
+        .map(Some)
+    }
+
+    fn ticks(&mut self) -> bool {
+        self.balancer().is_ok_and(|balancer| balancer.needs().tick)
+    }
+
+    fn tick(&mut self, now: Time) -> (Option<Time>, Decision) {
+        self.leaf.wait(now.since(self.leaf.now));
+        let next = self.ask(|balancer, cx| balancer.tick(cx)).unwrap_or(None);
+        (next, Decision { sent: self.sent(), ..Decision::default() })
+    }
+
+    fn rng(&self) -> &Rng {
+        &self.leaf.rng
+    }
+}

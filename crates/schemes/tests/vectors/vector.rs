@@ -1,0 +1,168 @@
+//! A vector's text: its header, and the replay that writes every decision beside its event.
+
+use crate::header::Header;
+use crate::host::Host;
+use crate::line::{Args, Decision, Wrong};
+use crate::script::generic;
+use crate::switch::Switch;
+use leafspine_core::{Rng, Time};
+use leafspine_schemes::registry::Place;
+
+/// What a vector drives: a scheme, and the numbers around it.
+pub trait Device {
+    /// Lets happen what a line says. `None`: nothing was asked.
+    fn step(&mut self, now: Time, op: &str, args: &mut Args<'_>)
+    -> Result<Option<Decision>, Wrong>;
+    /// The scheme's time-driven work; the time of the next.
+    fn tick(&mut self, now: Time) -> (Option<Time>, Decision);
+    /// Whether there is time-driven work at all.
+    fn ticks(&mut self) -> bool;
+    /// The stream that the scheme draws from.
+    fn rng(&self) -> &Rng;
+}
+
+/// A line that cannot be replayed: its number, from 1, and why.
+pub type Stuck = (usize, Wrong);
+
+/// Replays the events of `text` and returns the whole vector anew: the header in full, and every
+/// event with its decision. Decisions, and times to tick, that stood there are not looked at. A
+/// header without events gets the generic ones.
+pub fn replay(text: &str) -> Result<String, Stuck> {
+    let lines: Vec<&str> = text.lines().collect();
+    let body = lines.iter().position(|line| is_event(line)).unwrap_or(lines.len());
+    // Comments and blank lines just above the first event belong to it.
+    let comments = lines[..body].iter().rev().take_while(|line| is_comment(line)).count();
+    let body = body - comments;
+    let header = Header::parse(&lines[..body])?;
+    if body + comments == lines.len() {
+        let events = generic(&header).map_err(|why| (body, why))?;
+        return replay(&format!("{header}\n{events}"));
+    }
+    let mut device: Box<dyn Device> = match header.place {
+        Place::HostEdge => Box::new(Host::new(&header).map_err(|why| (1, why))?),
+        _ => Box::new(Switch::new(&header).map_err(|why| (1, why))?),
+    };
+    let mut out = header.to_string();
+    let mut clock =
+        Clock { now: Time::ZERO, due: device.ticks().then_some(Time::ZERO), device: &mut *device };
+    for (index, line) in lines[body..].iter().enumerate() {
+        let event = line.split(" ->").next().unwrap_or_default().trim_end();
+        if is_comment(event) {
+            out += event;
+            out.push('\n');
+        } else if is_event(event) && event.split(' ').nth(1) != Some("tick") {
+            clock.event(event, &mut out).map_err(|why| (body + index + 1, why))?;
+        } else if !event.starts_with("sent ") && !is_event(event) {
+            return Err((body + index + 1, "no event, and none sent".to_owned()));
+        }
+    }
+    Ok(out)
+}
+
+fn is_event(line: &str) -> bool {
+    line.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn is_comment(line: &str) -> bool {
+    line.is_empty() || line.starts_with('#')
+}
+
+struct Clock<'a> {
+    now: Time,
+    /// When the scheme wants to be called next.
+    due: Option<Time>,
+    device: &'a mut dyn Device,
+}
+
+impl Clock<'_> {
+    /// One event, after the ticks that are due before it. Those due at the same instant come after
+    /// it, as in a run.
+    fn event(&mut self, text: &str, out: &mut String) -> Result<(), Wrong> {
+        let mut words = text.split_ascii_whitespace();
+        let at = Time(words.next().unwrap_or_default().parse().map_err(|_| "no time")?);
+        let op = words.next().ok_or("no event")?;
+        let mut args = Args::parse(words)?;
+        if at < self.now {
+            return Err(format!("time runs backwards: {} after {}", at.0, self.now.0));
+        }
+        self.ticks_before(at, out)?;
+        self.now = at;
+        let before = self.device.rng().clone();
+        let decision = self.device.step(at, op, &mut args)?;
+        args.finish()?;
+        *out += text;
+        if let Some(mut decision) = decision {
+            decision.pairs.extend(draws(before, self.device.rng())?);
+            write_decision(out, &decision);
+        }
+        out.push('\n');
+        Ok(())
+    }
+
+    fn ticks_before(&mut self, end: Time, out: &mut String) -> Result<(), Wrong> {
+        // Ticks in a row that neither draw nor send are one line: (first, how many).
+        let mut silent: Option<(Time, u64)> = None;
+        let mut told = 0;
+        while let Some(at) = self.due.filter(|at| *at < end) {
+            told += 1;
+            if told > 1_000_000 {
+                return Err("more than a million ticks before this event".to_owned());
+            }
+            let before = self.device.rng().clone();
+            let (next, mut decision) = self.device.tick(at);
+            if next.is_some_and(|next| next <= at) {
+                return Err(format!("a tick at {} asks for another at {next:?}", at.0));
+            }
+            decision.pairs.extend(draws(before, self.device.rng())?);
+            if decision.pairs.is_empty() && decision.sent.is_empty() {
+                let (first, times) = silent.unwrap_or((at, 0));
+                silent = Some((first, times + 1));
+            } else {
+                if let Some((first, times)) = silent.take() {
+                    write_tick(out, first, times, Some(at), Decision::default());
+                }
+                write_tick(out, at, 1, next, decision);
+            }
+            self.due = next;
+        }
+        if let Some((first, times)) = silent {
+            write_tick(out, first, times, self.due, Decision::default());
+        }
+        Ok(())
+    }
+}
+
+fn write_tick(out: &mut String, at: Time, times: u64, next: Option<Time>, decision: Decision) {
+    let next = next.map_or("never".to_owned(), |next| next.0.to_string());
+    let pairs = std::iter::once(format!("next={next}")).chain(decision.pairs).collect();
+    *out += &format!("{} tick", at.0);
+    if times > 1 {
+        *out += &format!(" times={times}");
+    }
+    write_decision(out, &Decision { pairs, ..decision });
+    out.push('\n');
+}
+
+fn write_decision(out: &mut String, decision: &Decision) {
+    *out += " ->";
+    for pair in &decision.pairs {
+        *out += " ";
+        *out += pair;
+    }
+    for packet in &decision.sent {
+        *out += "\nsent ";
+        *out += packet;
+    }
+}
+
+/// What was drawn between two states of a stream.
+fn draws(mut before: Rng, after: &Rng) -> Result<Option<String>, Wrong> {
+    let mut drawn = Vec::new();
+    while before != *after {
+        if drawn.len() == 1_000 {
+            return Err("more than a thousand draws in one event".to_owned());
+        }
+        drawn.push(format!("{:#018x}", before.next_u64()));
+    }
+    Ok((!drawn.is_empty()).then(|| format!("draws={}", drawn.join(","))))
+}
