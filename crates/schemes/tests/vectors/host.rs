@@ -5,7 +5,8 @@ use crate::line::{Args, Decision, Wrong};
 use crate::packet::{Packets, changes, described};
 use crate::vector::Device;
 use leafspine_core::{PacketMeta, Rng, Span, Time};
-use leafspine_schemes::edge::{self, EdgeContext, FlowView, HostEdge, Waiting};
+use leafspine_schemes::edge::{EdgeContext, FlowView, HostEdge, Waiting};
+use leafspine_schemes::registry;
 use std::collections::BTreeMap;
 
 /// A flow that lines have named: what the last of them said of it, and what the edge keeps.
@@ -38,9 +39,7 @@ pub struct Host {
 
 impl Host {
     pub fn new(header: &Header) -> Result<Host, Wrong> {
-        let mut entries = edge::ALL.iter();
-        let entry = entries.find(|entry| entry.info.name == header.info.name);
-        let entry = entry.expect("the header has looked");
+        let entry = registry::host_edge(header.info.name).expect("the header has looked");
         let edge = (entry.build)(&header.params, &header.host).map_err(|e| e.to_string())?;
         Ok(Host {
             now: Time::ZERO,

@@ -5,9 +5,8 @@
 
 use crate::header::Header;
 use leafspine_core::mix;
-use leafspine_schemes::registry::Place;
+use leafspine_schemes::registry::{self, Place};
 use leafspine_schemes::testing::FakeLeaf;
-use leafspine_schemes::{aqm, edge, hold, lb};
 use std::fmt::Display;
 
 const US: u64 = 1_000_000;
@@ -19,7 +18,7 @@ pub fn generic(header: &Header) -> Result<String, String> {
     match header.place {
         Place::LoadBalancer => script.balancer(header)?,
         Place::Aqm => script.aqm(header)?,
-        Place::Hold => script.hold(header)?,
+        Place::Hold => script.spells(),
         Place::HostEdge => script.edge(header)?,
         Place::Transport => return Err("congestion controls have no vectors".to_owned()),
     }
@@ -40,15 +39,7 @@ struct Told {
     leaving: bool,
 }
 
-macro_rules! make {
-    ($all:expr, $header:expr $(, $more:expr)*) => {{
-        let mut entries = $all.iter();
-        let entry = entries.find(|entry| entry.info.name == $header.info.name);
-        let env = &$header.switch;
-        (entry.expect("the header has looked").build)(&$header.params, env $(, $more)*)
-            .map_err(|error| error.to_string())?
-    }};
-}
+const KNOWN: &str = "the header has looked";
 
 impl Script {
     fn note(&mut self, text: &str) {
@@ -57,6 +48,10 @@ impl Script {
 
     fn event(&mut self, text: impl Display) {
         self.text += &format!("{} {text}\n", self.at);
+    }
+
+    fn paths(&mut self, ports: &str, delay: &str) {
+        self.event(format!("paths {ports} delay={delay}"));
     }
 
     fn wait(&mut self, ps: u64) {
@@ -70,12 +65,17 @@ impl Script {
     }
 
     fn balancer(&mut self, header: &Header) -> Result<(), String> {
-        let mut balancer = make!(lb::ALL, header);
+        let entry = registry::load_balancer(header.info.name).expect(KNOWN);
+        let mut balancer =
+            (entry.build)(&header.params, &header.switch).map_err(|e| e.to_string())?;
         let needs = balancer.needs();
         let leaving = needs.leaving || needs.exact_dequeue;
         let told = Told { arrived: needs.arrived, leaving };
         self.event("needs");
-        self.event("paths ports=4,5,6,7 capacity=10000000,10000000,10000000,10000000");
+        self.paths(
+            "ports=4,5,6,7 capacity=10000000,10000000,10000000,10000000",
+            "2000000,2000000,2000000,2000000",
+        );
         self.openings(told);
         self.gaps(told);
         self.backlogs(told);
@@ -187,30 +187,39 @@ impl Script {
 
     fn failures(&mut self, told: Told) {
         let flows = [0, 1, 2, 3, 5, 9, 10];
-        self.note("A slow port.");
-        self.event("link port=5 rate=1000000000");
-        self.event("paths ports=4,5,6,7 capacity=10000000,1000000,10000000,10000000");
+        self.note("A slow port, and a long way through it.");
+        self.event("link port=5 rate=1000000000 delay=11000000");
+        self.paths(
+            "ports=4,5,6,7 capacity=10000000,1000000,10000000,10000000",
+            "2000000,12000000,2000000,2000000",
+        );
         self.round(told, &flows, 50);
         self.note("One port fails, then all but one, then the first one is back alone.");
         self.event("link port=6 up=0");
-        self.event("paths ports=4,5,7 capacity=10000000,1000000,10000000");
+        self.paths("ports=4,5,7 capacity=10000000,1000000,10000000", "2000000,12000000,2000000");
         self.round(told, &flows, 51);
         self.event("link port=4 up=0");
         self.event("link port=7 up=0");
-        self.event("paths ports=5 capacity=1000000");
+        self.paths("ports=5 capacity=1000000", "12000000");
         self.round(told, &flows, 52);
         self.event("link port=5 up=0");
         self.event("link port=6 up=1");
-        self.event("paths ports=6 capacity=10000000");
+        self.paths("ports=6 capacity=10000000", "2000000");
         self.round(told, &flows, 53);
         self.note("One leaf is reached by two ports only; then all are up and fast.");
         for port in [4, 5, 7] {
-            self.event(format!("link port={port} rate=10000000000 up=1"));
+            self.event(format!("link port={port} rate=10000000000 delay=1000000 up=1"));
         }
-        self.event("paths ports=4,5,6,7 capacity=10000000,10000000,10000000,10000000");
-        self.event("paths to=2 ports=5,7 capacity=10000000,10000000");
+        self.paths(
+            "ports=4,5,6,7 capacity=10000000,10000000,10000000,10000000",
+            "2000000,2000000,2000000,2000000",
+        );
+        self.paths("to=2 ports=5,7 capacity=10000000,10000000", "2000000,2000000");
         self.round(told, &flows, 54);
-        self.event("paths to=2 ports=4,5,6,7 capacity=10000000,10000000,10000000,10000000");
+        self.paths(
+            "to=2 ports=4,5,6,7 capacity=10000000,10000000,10000000,10000000",
+            "2000000,2000000,2000000,2000000",
+        );
         self.round(told, &flows, 55);
     }
 
@@ -270,7 +279,9 @@ impl Script {
     }
 
     fn aqm(&mut self, header: &Header) -> Result<(), String> {
-        let aqm = make!(aqm::ALL, header, header.manages);
+        let entry = registry::queue_manager(header.info.name).expect(KNOWN);
+        let aqm = (entry.build)(&header.params, &header.switch, header.manages)
+            .map_err(|e| e.to_string())?;
         self.queues(header.manages.0, header.switch.queues, aqm.needs_release());
         Ok(())
     }
@@ -353,12 +364,6 @@ impl Script {
         }
     }
 
-    fn hold(&mut self, header: &Header) -> Result<(), String> {
-        let _ = make!(hold::ALL, header);
-        self.spells();
-        Ok(())
-    }
-
     /// Port 4's output queue has spells of congestion; ACKs and other packets come in by it, and by
     /// port 5, whose queue stays short.
     fn spells(&mut self) {
@@ -402,10 +407,8 @@ impl Script {
     }
 
     fn edge(&mut self, header: &Header) -> Result<(), String> {
-        let mut entries = edge::ALL.iter();
-        let entry = entries.find(|entry| entry.info.name == header.info.name);
-        let edge = (entry.expect("the header has looked").build)(&header.params, &header.host)
-            .map_err(|error| error.to_string())?;
+        let entry = registry::host_edge(header.info.name).expect(KNOWN);
+        let edge = (entry.build)(&header.params, &header.host).map_err(|e| e.to_string())?;
         self.event("needs");
         self.sender();
         self.receiver(edge.reassembles());

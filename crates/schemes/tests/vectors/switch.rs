@@ -5,10 +5,10 @@ use crate::line::{Args, Decision, Wrong};
 use crate::packet::{Packets, changes, described};
 use crate::vector::Device;
 use leafspine_core::{PortId, Rate, Rng, Span, Time, TorId};
-use leafspine_schemes::aqm::{self, Admit, Aqm, Release};
-use leafspine_schemes::hold::{self, Held, Ingress, IngressHold};
-use leafspine_schemes::lb::{self, Arrival, LoadBalancer};
-use leafspine_schemes::registry::Place;
+use leafspine_schemes::aqm::{Admit, Aqm, Release};
+use leafspine_schemes::hold::{Held, Ingress, IngressHold};
+use leafspine_schemes::lb::{Arrival, LoadBalancer};
+use leafspine_schemes::registry::{self, Place};
 use leafspine_schemes::testing::{FakeLeaf, FakePort};
 use leafspine_schemes::{Backlog, ParamError, Ports, QueueView};
 use std::collections::BTreeMap;
@@ -20,27 +20,38 @@ enum Scheme {
     Hold(Box<dyn IngressHold>),
 }
 
+/// Live ports, and what the way through each has.
+#[derive(Clone)]
+struct Ways {
+    ports: Vec<PortId>,
+    capacity: Vec<u32>,
+    delay: Vec<Span>,
+}
+
 pub struct Switch {
     leaf: FakeLeaf,
     scheme: Scheme,
-    /// Live ports and capacities towards each leaf.
-    paths: BTreeMap<u16, (Vec<PortId>, Vec<u32>)>,
+    /// The live ports towards each leaf.
+    paths: BTreeMap<u16, Ways>,
     packets: Packets,
-}
-
-/// The entry of this name in a registry.
-macro_rules! entry {
-    ($all:expr, $name:expr) => {
-        $all.iter().find(|entry| entry.info.name == $name).expect("the header has looked")
-    };
 }
 
 fn make(header: &Header) -> Result<Scheme, ParamError> {
     let (params, env, name) = (&header.params, &header.switch, header.info.name);
+    let known = "the header has looked";
     Ok(match header.place {
-        Place::Aqm => Scheme::Aqm((entry!(aqm::ALL, name).build)(params, env, header.manages)?),
-        Place::Hold => Scheme::Hold((entry!(hold::ALL, name).build)(params, env)?),
-        _ => Scheme::Balancer((entry!(lb::ALL, name).build)(params, env)?),
+        Place::Aqm => {
+            let entry = registry::queue_manager(name).expect(known);
+            Scheme::Aqm((entry.build)(params, env, header.manages)?)
+        }
+        Place::Hold => {
+            let entry = registry::ingress_hold(name).expect(known);
+            Scheme::Hold((entry.build)(params, env)?)
+        }
+        _ => {
+            let entry = registry::load_balancer(name).expect(known);
+            Scheme::Balancer((entry.build)(params, env)?)
+        }
     })
 }
 
@@ -157,12 +168,17 @@ impl Switch {
         let to = args.maybe("to")?;
         let ports: Vec<u16> = args.numbers("ports")?.ok_or("\"ports=\" is missing")?;
         let capacity: Vec<u32> = args.numbers("capacity")?.ok_or("\"capacity=\" is missing")?;
+        let delay: Vec<u64> = args.numbers("delay")?.ok_or("\"delay=\" is missing")?;
         let known = |port: &u16| usize::from(*port) < self.leaf.ports.ports.len();
-        let fits = ports.iter().all(known) && ports.is_sorted() && ports.len() == capacity.len();
-        if !fits {
-            return Err("ports exist and ascend, with a capacity each".to_owned());
+        let ways = ports.len();
+        if !ports.iter().all(known)
+            || !ports.is_sorted()
+            || [capacity.len(), delay.len()] != [ways; 2]
+        {
+            return Err("ports exist and ascend, with a capacity and a delay each".to_owned());
         }
-        let paths = (ports.into_iter().map(PortId).collect::<Vec<_>>(), capacity);
+        let ports = ports.into_iter().map(PortId).collect();
+        let paths = Ways { ports, capacity, delay: delay.into_iter().map(Span).collect() };
         let leaves = to.map_or(0..self.leaf.env.tors, |to| to..to + 1);
         self.paths.extend(leaves.map(|leaf| (leaf, paths.clone())));
         Ok(())
@@ -172,8 +188,9 @@ impl Switch {
         let to = args.number("to")?;
         let (number, mut known) = self.packets.named(args)?;
         let before = known.meta;
-        let (ports, capacity) = self.paths.get(&to).ok_or("no paths lead there yet")?;
-        (self.leaf.live, self.leaf.capacity) = (ports.clone(), capacity.clone());
+        let ways = self.paths.get(&to).ok_or("no paths lead there yet")?.clone();
+        (self.leaf.live, self.leaf.capacity, self.leaf.delay) =
+            (ways.ports, ways.capacity, ways.delay);
         let Scheme::Balancer(balancer) = &mut self.scheme else {
             return Err("only a balancer is asked this".to_owned());
         };
