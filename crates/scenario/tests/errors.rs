@@ -244,5 +244,6 @@ fn stages_go_to_queues_that_there_are() {
 /// Breaks if a scheme is taken where it can do nothing.
 #[test]
 fn schemes_that_make_no_sense_together() {
-    insta::assert_snapshot!(table(&[("", "[aqm]\nscheme = \"mq-ecn\"")]));
+    let bender = "[load_balancer]\nscheme = \"rps\"\n[host_edge]\nscheme = \"flowbender\"";
+    insta::assert_snapshot!(table(&[("", "[aqm]\nscheme = \"mq-ecn\""), ("", bender)]));
 }

@@ -38,6 +38,16 @@ pub const ALL: &[Bundle] = &[
             ("host_edge.reassemble", "true"),
         ],
     },
+    Bundle {
+        name: "flowbender",
+        doc: "Hosts that ask for another hash when their ACKs are marked (Kabbani et al., CoNEXT 2014).",
+        keys: &[("load_balancer.scheme", "\"ecmp\""), ("host_edge.scheme", "\"flowbender\"")],
+    },
+    Bundle {
+        name: "flex",
+        doc: "Flowlets cut by hosts with a timeout that follows the load, hashed by switches.",
+        keys: &[("load_balancer.scheme", "\"ecmp\""), ("host_edge.scheme", "\"flex\"")],
+    },
 ];
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Host edges: what a hypervisor or NIC does to packets between the transport and the wire.
 
+mod flex;
+mod flowbender;
 pub(crate) mod presto;
+mod round_trip;
 mod stage;
 
 use crate::{Footprint, ParamError, Params, SchemeInfo};
@@ -187,4 +190,4 @@ pub struct Entry {
 }
 
 /// Every host edge, in the catalogue's order.
-pub const ALL: &[Entry] = &[presto::ENTRY, stage::ENTRY];
+pub const ALL: &[Entry] = &[presto::ENTRY, stage::ENTRY, flowbender::ENTRY, flex::ENTRY];

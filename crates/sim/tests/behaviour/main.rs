@@ -1,6 +1,7 @@
 //! What schemes and measurements do in a running fabric, each with the reason why it must be so.
 
 mod balancers;
+mod edges;
 mod managers;
 mod measurements;
 mod pinned;

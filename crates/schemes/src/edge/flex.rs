@@ -1,0 +1,275 @@
+//! Flex: flowlets cut at the host, with a timeout that follows the load.
+//!
+//! Source: reconstructed. AQ-CAR (§III, its reference 7) has it compared: "a load balancing
+//! scheme based on load-adaptive flowlet timeout. It splits network traffic into flowlets at end
+//! hosts and forwards each packet at switches using both the five-tuple and a flowlet tag". How the
+//! timeout follows the load is not told there. Chosen here, from what a flowlet timeout is for (it
+//! must exceed the difference of two paths' delays):
+//!
+//! * once a round trip, the timeout moves half of the way towards
+//!   `lowest + (srtt - base RTT) x (1 + F)`, within `lowest` and `highest`, where F is the
+//!   share of marked ACKs: queues that are seen, and seen to be congested, ask for a longer gap;
+//! * a flow that was silent for a smoothed round trip halves it: nothing of it is left in the
+//!   network to be overtaken;
+//! * a pause longer than the timeout ends the flowlet: its tag of one bit is turned, and the switches
+//!   hash the next flowlet to the flow's other path.
+//!
+//! State per flow: 4 words at the sender. Cost per packet: a comparison; per round trip a division.
+//!
+//! Provenance: reconstructed.
+
+use super::round_trip::{Share, count};
+use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
+use leafspine_core::{PacketMeta, Span};
+
+/// Words of a flow's state: when it last sent; its round trip; its timeout with the tag in the lowest
+/// bit; its smoothed round-trip time.
+const LAST: usize = 0;
+const ROUND_TRIP: usize = 1;
+const TIMEOUT: usize = 2;
+const SRTT: usize = 3;
+const TAG: u64 = 1;
+
+struct Flex {
+    mss: u64,
+    base_rtt: u64,
+    lowest: u64,
+    highest: u64,
+}
+
+impl Flex {
+    /// The flow's timeout; a new flow has the lowest.
+    fn timeout(&self, flow: &FlowView<'_>) -> u64 {
+        (flow.state[TIMEOUT] & !TAG).max(self.lowest)
+    }
+
+    fn set_timeout(&self, flow: &mut FlowView<'_>, timeout: u64) {
+        let timeout = timeout.clamp(self.lowest, self.highest) & !TAG;
+        flow.state[TIMEOUT] = timeout | flow.state[TIMEOUT] & TAG;
+    }
+
+    /// Half of the way to what the round trip's delay and marks ask for.
+    fn adapt(&self, flow: &mut FlowView<'_>, share: Share) {
+        let queueing = flow.state[SRTT].saturating_sub(self.base_rtt);
+        let marked = queueing / u64::from(share.acks) * u64::from(share.marked);
+        let wanted = self.lowest.saturating_add(queueing).saturating_add(marked);
+        self.set_timeout(flow, self.timeout(flow) / 2 + wanted.min(self.highest) / 2);
+    }
+}
+
+impl HostEdge for Flex {
+    fn sending(
+        &mut self,
+        packet: &mut PacketMeta,
+        flow: &mut FlowView<'_>,
+        cx: &mut EdgeContext<'_>,
+    ) {
+        let pause = cx.now.0.saturating_sub(flow.state[LAST]);
+        let timeout = self.timeout(flow);
+        if flow.bytes_sent > 0 && pause > timeout {
+            flow.state[TIMEOUT] ^= TAG;
+            if pause > flow.state[SRTT] {
+                self.set_timeout(flow, timeout / 2);
+            }
+        }
+        flow.state[LAST] = cx.now.0;
+        packet.tag = (flow.state[TIMEOUT] & TAG) as u8;
+    }
+
+    fn acked(
+        &mut self,
+        ack: &PacketMeta,
+        rtt: Option<Span>,
+        flow: &mut FlowView<'_>,
+        _: &mut EdgeContext<'_>,
+    ) {
+        if let Some(Span(rtt)) = rtt {
+            let srtt = flow.state[SRTT];
+            // RFC 6298's gain of an eighth.
+            flow.state[SRTT] = if srtt == 0 { rtt } else { srtt - srtt / 8 + rtt / 8 };
+        }
+        let next = flow.bytes_sent.div_ceil(self.mss) as u32;
+        if let Some(share) = count(&mut flow.state[ROUND_TRIP], ack, next) {
+            self.adapt(flow, share);
+        }
+    }
+}
+
+fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>, ParamError> {
+    let (lowest, highest) = (params.span("lowest"), params.span("highest"));
+    if highest < lowest {
+        let message = format!("found {highest}; allowed: at least lowest, {lowest}");
+        return Err(ParamError { key: "highest".to_owned(), message });
+    }
+    Ok(Box::new(Flex {
+        mss: u64::from(env.mss),
+        base_rtt: env.base_rtt.0,
+        // The lowest bit is the tag's.
+        lowest: lowest.0 & !TAG,
+        highest: highest.0 & !TAG,
+    }))
+}
+
+pub(crate) const ENTRY: Entry = Entry {
+    info: SchemeInfo {
+        name: "flex",
+        summary: "Cuts flowlets at the host by a timeout that follows the load, and turns a tag of one \
+                  bit that switches hash.",
+        source: "Flex as AQ-CAR describes and compares it (§III, reference 7)",
+        provenance: Provenance::Reconstructed,
+        silent: &[
+            "How the timeout follows the load: half of the way, once a round trip, to lowest + \
+             (smoothed RTT - base RTT) x (1 + marked share).",
+            "A flow that was silent for a smoothed round trip halves its timeout.",
+            "A new flow has the lowest timeout. ACKs keep the path of their hash.",
+        ],
+        params: &[
+            Param {
+                name: "lowest",
+                kind: Kind::Span(2, 1_000_000_000_000),
+                default: Some("50us"),
+                doc: "The smallest flowlet timeout.",
+            },
+            Param {
+                name: "highest",
+                kind: Kind::Span(2, 1_000_000_000_000),
+                default: Some("500us"),
+                doc: "The largest flowlet timeout.",
+            },
+        ],
+        demands: Demands { header_bits: 1, ..Demands::NONE },
+    },
+    build,
+    balancers: &["ecmp", "wcmp"],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Value;
+    use crate::testing::{FakeHost, control, data};
+    use leafspine_core::Flags;
+
+    const MSS: u32 = 1_000;
+
+    fn us(n: u64) -> Span {
+        Span::from_micros(n)
+    }
+
+    /// Timeouts from 50 to 500 us, an empty fabric's round trip of 20 us.
+    fn made() -> (Box<dyn HostEdge>, FakeHost) {
+        let host = FakeHost::new(MSS);
+        (build(&Params::defaults(ENTRY.info.params), &host.env).unwrap(), host)
+    }
+
+    /// Sends a segment after a pause; its tag.
+    fn send(edge: &mut dyn HostEdge, host: &mut FakeHost, pause: Span) -> u8 {
+        host.now += pause;
+        let mut packet = data(0, 9, 1, 0);
+        host.send(edge, &mut packet);
+        host.bytes_sent += u64::from(MSS);
+        packet.tag
+    }
+
+    /// A round trip of 10 segments without pauses, its ACKs with this sample, so many marked.
+    fn round_trip(edge: &mut dyn HostEdge, host: &mut FakeHost, rtt: Span, marked: u32) {
+        let start = (host.bytes_sent / u64::from(MSS)) as u32;
+        for n in 0..10 {
+            send(edge, host, Span(0));
+            let flags = if n < marked { Flags::ACK.with(Flags::ECE) } else { Flags::ACK };
+            let ack = PacketMeta { seq: start + n + 1, ..control(9, 0, 80, flags) };
+            host.with(|flow, cx| edge.acked(&ack, Some(rtt), flow, cx));
+        }
+    }
+
+    /// The longest pause that does not turn the tag, in whole us.
+    fn timeout(edge: &mut dyn HostEdge, host: &FakeHost) -> u64 {
+        let mut turns = |pause| {
+            let mut trial = host.clone();
+            let before = send(edge, &mut trial, Span(0));
+            send(edge, &mut trial, us(pause)) != before
+        };
+        (1..1_000).take_while(|pause| !turns(*pause)).count() as u64
+    }
+
+    /// Breaks if a pause of just the timeout cuts, or a longer one does not, or if a cut does not
+    /// turn the one bit.
+    #[test]
+    fn longer_pauses_turn_the_tag() {
+        let (mut edge, mut host) = made();
+        let tags: Vec<u8> =
+            [0, 50, 51, 50, 51].into_iter().map(|p| send(&mut *edge, &mut host, us(p))).collect();
+        assert_eq!(tags, [0, 0, 1, 1, 0]);
+    }
+
+    /// Breaks if the first packet of a flow that starts late is taken for a second flowlet.
+    #[test]
+    fn a_late_start_is_no_pause() {
+        let (mut edge, mut host) = made();
+        assert_eq!(send(&mut *edge, &mut host, us(10_000)), 0);
+    }
+
+    /// Breaks if the timeout does not approach 50 + (120 - 20) us without marks, or 50 + 2 x 100 us
+    /// with nothing but marks, half the way each round trip.
+    #[test]
+    fn delay_and_marks_lengthen_it() {
+        let (mut edge, mut host) = made();
+        for _ in 0..40 {
+            round_trip(&mut *edge, &mut host, us(120), 0);
+        }
+        assert!(
+            (149..=150).contains(&timeout(&mut *edge, &host)),
+            "{}",
+            timeout(&mut *edge, &host)
+        );
+        for _ in 0..40 {
+            round_trip(&mut *edge, &mut host, us(120), 10);
+        }
+        assert!(
+            (249..=250).contains(&timeout(&mut *edge, &host)),
+            "{}",
+            timeout(&mut *edge, &host)
+        );
+    }
+
+    /// Breaks if the timeout leaves its bounds.
+    #[test]
+    fn it_stays_within_bounds() {
+        let (mut edge, mut host) = made();
+        for _ in 0..40 {
+            round_trip(&mut *edge, &mut host, us(5_000), 10);
+        }
+        // Half of the way each time: it comes to within a microsecond.
+        assert!(
+            (499..=500).contains(&timeout(&mut *edge, &host)),
+            "{}",
+            timeout(&mut *edge, &host)
+        );
+        for _ in 0..40 {
+            round_trip(&mut *edge, &mut host, us(20), 0);
+        }
+        assert!((50..=51).contains(&timeout(&mut *edge, &host)), "{}", timeout(&mut *edge, &host));
+    }
+
+    /// Breaks if a silence longer than the round trip does not halve the timeout.
+    #[test]
+    fn silence_halves_it() {
+        let (mut edge, mut host) = made();
+        for _ in 0..40 {
+            round_trip(&mut *edge, &mut host, us(300), 0);
+        }
+        let before = timeout(&mut *edge, &host);
+        send(&mut *edge, &mut host, us(2_000));
+        let after = timeout(&mut *edge, &host);
+        assert_eq!(after, before / 2, "from {before}");
+    }
+
+    /// Breaks if bounds that cross are taken.
+    #[test]
+    fn the_bounds_must_not_cross() {
+        let params = Params::defaults(ENTRY.info.params).with("highest", Value::Span(us(20)));
+        let error = build(&params, &FakeHost::new(MSS).env).err().unwrap();
+        assert_eq!(error.to_string(), "highest: found 20us; allowed: at least lowest, 50us");
+    }
+}
