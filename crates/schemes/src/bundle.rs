@@ -44,6 +44,11 @@ pub const ALL: &[Bundle] = &[
         keys: &[("load_balancer.scheme", "\"ecmp\""), ("host_edge.scheme", "\"flowbender\"")],
     },
     Bundle {
+        name: "clove-ecn",
+        doc: "Hosts that send flowlets over weighted paths (Katta et al., CoNEXT 2017).",
+        keys: &[("load_balancer.scheme", "\"pinned\""), ("host_edge.scheme", "\"clove-ecn\"")],
+    },
+    Bundle {
         name: "flex",
         doc: "Flowlets cut by hosts with a timeout that follows the load, hashed by switches.",
         keys: &[("load_balancer.scheme", "\"ecmp\""), ("host_edge.scheme", "\"flex\"")],

@@ -1,5 +1,6 @@
 //! Host edges: what a hypervisor or NIC does to packets between the transport and the wire.
 
+mod clove_ecn;
 mod flex;
 mod flowbender;
 pub(crate) mod presto;
@@ -190,4 +191,5 @@ pub struct Entry {
 }
 
 /// Every host edge, in the catalogue's order.
-pub const ALL: &[Entry] = &[presto::ENTRY, stage::ENTRY, flowbender::ENTRY, flex::ENTRY];
+pub const ALL: &[Entry] =
+    &[presto::ENTRY, stage::ENTRY, flowbender::ENTRY, clove_ecn::ENTRY, flex::ENTRY];

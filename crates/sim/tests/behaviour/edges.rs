@@ -51,3 +51,31 @@ fn flex_gives_a_flow_two_paths() {
     let packets = uplink_packets(&run(&spec), SPINES);
     assert_eq!(packets.iter().filter(|n| **n > 0).count(), 2, "{packets:?}");
 }
+
+/// The share of leaf 0's packets that goes by the spine whose link to leaf 1 has a quarter of the
+/// others' rate: 600 flows of 300 KB at half the load of the uplinks.
+fn share_by_the_slow_spine(balancer: &str, edge_scheme: Option<SchemeSpec>) -> f64 {
+    let mut spec = two_leaves(8, SPINES);
+    spec.balancer = scheme(balancer);
+    spec.edge = edge_scheme;
+    let rate = Some(leafspine_core::Rate::from_mbps(2_500));
+    spec.changes = vec![LinkChange { rate, ..change("leaf1-spine2", Span::ZERO) }];
+    spec.workloads = vec![WorkloadSpec {
+        senders: HostSet::Under("leaf0".to_owned()),
+        receivers: HostSet::Under("leaf1".to_owned()),
+        ..fixed_flows(600, 300_000, 0.5)
+    }];
+    let packets = uplink_packets(&run(&spec), SPINES);
+    packets[2] as f64 / packets.iter().sum::<u64>() as f64
+}
+
+/// Breaks if CLOVE's weights do not move: the slow link is past its capacity at an even quarter of
+/// the load (5 Gb/s of 2.5), so its marks cut the path's weight until it carries about what it can,
+/// an eighth. ECMP, blind to it, stays at a quarter.
+#[test]
+fn clove_shifts_load_from_a_slow_remote_link() {
+    let even = share_by_the_slow_spine("ecmp", None);
+    assert!((0.2..0.3).contains(&even), "{even}");
+    let moved = share_by_the_slow_spine("pinned", Some(edge("clove-ecn")));
+    assert!(moved < 0.17, "{moved}");
+}

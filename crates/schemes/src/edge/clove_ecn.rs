@@ -1,0 +1,406 @@
+//! CLOVE-ECN: hosts send flowlets over weighted paths, and cut the weight of a path that was marked.
+//!
+//! Source: Katta, Ghag, Hira, Keslassy, Bergman, Kim and Rexford, "Clove: Congestion-Aware Load
+//! Balancing at the Virtual Edge", CoNEXT 2017, §3.
+//!
+//! * §3.2: the hypervisor cuts flowlets and gives each a path by weighted round robin over the paths
+//!   to its destination.
+//! * §3.2 (Clove-ECN): the destination's hypervisor sees which path's packets were marked and
+//!   tells the source on packets of the reverse direction, each path at most once in half a round trip.
+//! * The source then takes a third of that path's weight and spreads it evenly over the paths that
+//!   were not reported lately. If all were, nothing moves.
+//!
+//! A path is an uplink of the host's leaf, `packet.path`, which the balancer `pinned` obeys: what the
+//! paper's traceroute finds out beforehand (source ports that the switches hash to distinct paths) is
+//! given here. Behind the first switch, choices are hashed.
+//!
+//! State per host: 16 bytes per path and destination rack (at most 256 racks' worth, beyond which
+//! racks share), 16 bytes per source rack and path for feedback; per flow and direction 2 words. Cost
+//! per packet: a comparison; per flowlet a pass over the paths.
+//!
+//! Where the source is silent or differs: hosts of one rack share their paths' weights (the paper
+//! keeps them per destination hypervisor). How long a report counts as "lately" is `recent`. The
+//! guest's transport sees the marks, too (the paper's guests know no ECN; DCTCP cannot do without).
+//! ACKs are flowlets as well.
+//!
+//! Provenance: paper.
+
+use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
+use crate::{Demands, Footprint, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
+use leafspine_core::{Ecn, HostId, PacketMeta, Span, Time, TorId};
+use std::sync::Arc;
+
+/// Words of a flow's state, on either side: when it last sent, and its path plus one.
+const LAST: usize = 0;
+const PATH: usize = 1;
+/// Racks that have weights of their own.
+const RACKS: usize = 256;
+/// The weight that a path starts with: thirds of it stay whole for long.
+const WEIGHT: u32 = 3 * 3 * 3 * 3 * 1_000;
+/// In the second word of the header: feedback is there, and about which path.
+const FEEDBACK: u32 = 1 << 31;
+
+/// A path towards a rack.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    weight: u32,
+    /// Weighted round robin: what it has been credited and not yet sent.
+    credit: i32,
+    /// When it was last reported; `Time::ZERO` if never.
+    reported: Time,
+}
+
+/// What is to be told to a rack about one of its paths to here.
+#[derive(Clone, Copy, Debug)]
+struct Report {
+    due: bool,
+    /// Not before.
+    next: Time,
+}
+
+struct CloveEcn {
+    tor_of: Arc<[TorId]>,
+    paths: usize,
+    gap: Span,
+    recent: Span,
+    relay: Span,
+    /// By rack, then by path.
+    towards: Vec<Path>,
+    reports: Vec<Report>,
+    /// Where the search for a due report begins, by rack.
+    turn: Vec<u16>,
+}
+
+impl CloveEcn {
+    /// The row of the rack that `host` is in.
+    fn rack(&self, host: HostId) -> usize {
+        let tor = self.tor_of.get(usize::from(host.0)).map_or(0, |tor| usize::from(tor.0));
+        tor % self.turn.len()
+    }
+
+    /// §3.2: a pause longer than the gap ends the flowlet; the next takes the next path.
+    fn route(&mut self, packet: &mut PacketMeta, state: &mut [u64; 4], now: Time) {
+        let pause = now.0.saturating_sub(state[LAST]);
+        if state[PATH] == 0 || pause > self.gap.0 {
+            let rack = self.rack(packet.dst());
+            state[PATH] = self.next_path(rack) as u64 + 1;
+        }
+        state[LAST] = now.0;
+        packet.path = (state[PATH] - 1) as u16;
+    }
+
+    /// Weighted round robin that interleaves: each path is credited its weight, the one with the most
+    /// pays the sum.
+    fn next_path(&mut self, rack: usize) -> usize {
+        let row = &mut self.towards[rack * self.paths..][..self.paths];
+        let mut total = 0;
+        let mut best = 0;
+        for at in 0..row.len() {
+            total += row[at].weight as i32;
+            row[at].credit += row[at].weight as i32;
+            if row[at].credit > row[best].credit {
+                best = at;
+            }
+        }
+        row[best].credit -= total;
+        best
+    }
+
+    /// Clove-ECN: a third of a reported path's weight goes to those that were not reported lately.
+    fn cut(&mut self, rack: usize, path: usize, now: Time) {
+        let recent = self.recent;
+        let row = &mut self.towards[rack * self.paths..][..self.paths];
+        row[path].reported = now;
+        let quiet = |p: &Path| p.reported == Time::ZERO || now.since(p.reported) > recent;
+        let takers = row.iter().filter(|p| quiet(p)).count() as u32;
+        if takers == 0 {
+            return;
+        }
+        let each = row[path].weight / 3 / takers;
+        row[path].weight -= each * takers;
+        row.iter_mut().filter(|p| quiet(p)).for_each(|p| p.weight += each);
+    }
+
+    /// Notes a mark on a path from the packet's source to here.
+    fn notice(&mut self, packet: &PacketMeta) {
+        let path = usize::from(packet.path);
+        if packet.ecn == Ecn::Congested && path < self.paths {
+            let rack = self.rack(packet.src());
+            self.reports[rack * self.paths + path].due = true;
+        }
+    }
+
+    /// Puts a due report into a packet that goes the other way.
+    fn tell(&mut self, packet: &mut PacketMeta, now: Time) {
+        let rack = self.rack(packet.dst());
+        let row = &mut self.reports[rack * self.paths..][..self.paths];
+        let first = usize::from(self.turn[rack]);
+        let due = |at: &usize| row[*at].due && row[*at].next <= now;
+        let Some(path) = (first..self.paths).chain(0..first).find(due) else { return };
+        row[path] = Report { due: false, next: now + self.relay };
+        self.turn[rack] = if path + 1 == self.paths { 0 } else { path as u16 + 1 };
+        packet.header.0[1] = FEEDBACK | path as u32;
+    }
+
+    /// Reads a report about a path from here to the packet's source.
+    fn hear(&mut self, packet: &PacketMeta, now: Time) {
+        let word = packet.header.0[1];
+        let path = (word & !FEEDBACK) as usize;
+        if word & FEEDBACK != 0 && path < self.paths {
+            let rack = self.rack(packet.src());
+            self.cut(rack, path, now);
+        }
+    }
+}
+
+impl HostEdge for CloveEcn {
+    fn sending(
+        &mut self,
+        packet: &mut PacketMeta,
+        flow: &mut FlowView<'_>,
+        cx: &mut EdgeContext<'_>,
+    ) {
+        self.route(packet, flow.state, cx.now);
+        self.tell(packet, cx.now);
+    }
+
+    fn replying(
+        &mut self,
+        packet: &mut PacketMeta,
+        flow: &mut FlowView<'_>,
+        cx: &mut EdgeContext<'_>,
+    ) {
+        self.route(packet, flow.state, cx.now);
+        self.tell(packet, cx.now);
+    }
+
+    fn acked(
+        &mut self,
+        ack: &PacketMeta,
+        _: Option<Span>,
+        _: &mut FlowView<'_>,
+        cx: &mut EdgeContext<'_>,
+    ) {
+        self.hear(ack, cx.now);
+    }
+
+    fn receiving(
+        &mut self,
+        packet: &mut PacketMeta,
+        _: &mut FlowView<'_>,
+        cx: &mut EdgeContext<'_>,
+    ) {
+        self.notice(packet);
+        self.hear(packet, cx.now);
+    }
+
+    fn footprint(&self) -> Footprint {
+        let bytes = self.towards.len() * size_of::<Path>()
+            + self.reports.len() * size_of::<Report>()
+            + self.turn.len() * size_of::<u16>();
+        Footprint { bytes: bytes as u64, per_flow: 16, ..Footprint::default() }
+    }
+}
+
+fn make(params: &Params, env: &HostEnv) -> CloveEcn {
+    let racks = env.tor_of.iter().map(|tor| usize::from(tor.0) + 1).max().unwrap_or(1).min(RACKS);
+    let paths = usize::from(env.uplinks).max(1);
+    let path = Path { weight: WEIGHT, credit: 0, reported: Time::ZERO };
+    CloveEcn {
+        tor_of: env.tor_of.clone(),
+        paths,
+        gap: params.span_or("gap").unwrap_or(Span(env.base_rtt.0 * 2)),
+        recent: params.span_or("recent").unwrap_or(Span(env.base_rtt.0 * 2)),
+        relay: params.span_or("relay").unwrap_or(Span(env.base_rtt.0 / 2)),
+        towards: vec![path; racks * paths],
+        reports: vec![Report { due: false, next: Time::ZERO }; racks * paths],
+        turn: vec![0; racks],
+    }
+}
+
+/// Paths whose weights and their sum a credit can hold.
+const MOST_PATHS: u16 = 1_024;
+
+fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>, ParamError> {
+    if env.uplinks > MOST_PATHS {
+        let message = format!("found {} uplinks; allowed: at most {MOST_PATHS}", env.uplinks);
+        return Err(ParamError { key: "scheme".to_owned(), message });
+    }
+    Ok(Box::new(make(params, env)))
+}
+
+const SPAN: u64 = 1_000_000_000_000;
+
+pub(crate) const ENTRY: Entry = Entry {
+    info: SchemeInfo {
+        name: "clove-ecn",
+        summary: "Sends flowlets over weighted paths and cuts the weight of a path that was marked.",
+        source: "Katta et al., Clove, CoNEXT 2017, §3",
+        provenance: Provenance::Paper,
+        silent: &[
+            "A path is an uplink of the host's leaf, known without the paper's traceroute; behind \
+             the first switch choices are hashed.",
+            "Hosts of one rack share their paths' weights; beyond 256 racks, racks share too.",
+            "A path was reported lately if it was within two round trips (recent).",
+            "If every path was reported lately, no weight moves.",
+            "The guest's transport sees the marks as well: DCTCP needs them.",
+            "ACKs are cut into flowlets and routed like data.",
+        ],
+        params: &[
+            Param {
+                name: "gap",
+                kind: Kind::SpanOr(1, SPAN, "2rtt"),
+                default: Some("2rtt"),
+                doc: "Flowlet timeout; \"2rtt\" is two round trips of the empty fabric.",
+            },
+            Param {
+                name: "relay",
+                kind: Kind::SpanOr(0, SPAN, "rtt/2"),
+                default: Some("rtt/2"),
+                doc: "The shortest time between two reports of one path; \"rtt/2\" is half a round trip of \
+                      the empty fabric.",
+            },
+            Param {
+                name: "recent",
+                kind: Kind::SpanOr(0, SPAN, "2rtt"),
+                default: Some("2rtt"),
+                doc: "How long after a report a path takes no weight from others; \"2rtt\" is two round \
+                      trips of the empty fabric.",
+            },
+        ],
+        demands: Demands { header_bits: 32, header_words: 2, queues: 1 },
+    },
+    build,
+    balancers: &["pinned"],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{FakeHost, control, data};
+    use leafspine_core::Flags;
+
+    /// Host 0 with 4 paths to each of 4 racks of 8; an empty fabric's round trip of 20 us.
+    fn made() -> (CloveEcn, FakeHost) {
+        let host = FakeHost::new(1_000);
+        (make(&Params::defaults(ENTRY.info.params), &host.env), host)
+    }
+
+    fn us(n: u64) -> Span {
+        Span::from_micros(n)
+    }
+
+    /// The path of a packet to rack 1, sent after a pause.
+    fn send(edge: &mut CloveEcn, host: &mut FakeHost, pause: Span) -> u16 {
+        host.now += pause;
+        let mut packet = data(0, 9, 1, 0);
+        host.send(edge, &mut packet);
+        packet.path
+    }
+
+    /// How many of `flowlets` take each path.
+    fn counts(edge: &mut CloveEcn, host: &mut FakeHost, flowlets: u32) -> [u32; 4] {
+        let mut counts = [0; 4];
+        for _ in 0..flowlets {
+            counts[usize::from(send(edge, host, us(41)))] += 1;
+        }
+        counts
+    }
+
+    /// A report about a path from here to rack 1.
+    fn report(edge: &mut CloveEcn, host: &mut FakeHost, path: u32) {
+        let mut ack = control(9, 0, 80, Flags::ACK);
+        ack.header.0[1] = FEEDBACK | path;
+        host.with(|flow, cx| edge.acked(&ack, None, flow, cx));
+    }
+
+    /// Breaks if a flowlet ends at its gap instead of after it, or does not end, or if equal weights
+    /// do not take turns.
+    #[test]
+    fn flowlets_take_turns() {
+        let (mut edge, mut host) = made();
+        let first = send(&mut edge, &mut host, us(100));
+        assert_eq!(send(&mut edge, &mut host, us(40)), first);
+        assert_ne!(send(&mut edge, &mut host, us(41)), first);
+        assert_eq!(counts(&mut edge, &mut host, 400), [100; 4]);
+    }
+
+    /// Breaks if a report does not take a third from its path and spread it over the others: 4 x
+    /// 1/4 become 1/6 and 3 x 5/18, that is 3, 5, 5, 5 of 18.
+    #[test]
+    fn a_report_moves_a_third() {
+        let (mut edge, mut host) = made();
+        host.now = Time(1);
+        report(&mut edge, &mut host, 0);
+        assert_eq!(counts(&mut edge, &mut host, 180), [30, 50, 50, 50]);
+    }
+
+    /// Breaks if a path that was itself reported lately takes another's weight, or if weight is made
+    /// or lost, or moves when all were reported.
+    #[test]
+    fn only_quiet_paths_take() {
+        let (mut edge, mut host) = made();
+        host.now = Time(1);
+        let row = |edge: &CloveEcn| -> Vec<u32> {
+            edge.towards[4..8].iter().map(|p| p.weight * 18 / WEIGHT).collect()
+        };
+        report(&mut edge, &mut host, 0);
+        report(&mut edge, &mut host, 1);
+        // Path 1 gives a third of 20/18 to paths 2 and 3, none to 0.
+        assert_eq!(row(&edge), [12, 13, 23, 23]);
+        report(&mut edge, &mut host, 2);
+        report(&mut edge, &mut host, 3);
+        let before = row(&edge);
+        report(&mut edge, &mut host, 3);
+        assert_eq!(row(&edge), before);
+        let total: u32 = edge.towards[4..8].iter().map(|p| p.weight).sum();
+        assert_eq!(total, 4 * WEIGHT);
+        host.now += us(41);
+        report(&mut edge, &mut host, 3);
+        assert!(row(&edge)[0] > before[0], "two round trips later, they take again");
+    }
+
+    /// Breaks if a mark is not told to its rack, is told twice, or more often than twice a round
+    /// trip, or to another rack.
+    #[test]
+    fn marks_are_relayed_at_a_bounded_rate() {
+        let (mut edge, mut host) = made();
+        let mark = |edge: &mut CloveEcn, host: &mut FakeHost| {
+            let mut packet = PacketMeta { path: 2, ecn: Ecn::Congested, ..data(17, 0, 1, 0) };
+            host.with(|flow, cx| edge.receiving(&mut packet, flow, cx));
+        };
+        let told = |edge: &mut CloveEcn, host: &mut FakeHost, to: u16| {
+            let mut ack = control(0, to, 80, Flags::ACK);
+            host.with(|flow, cx| edge.replying(&mut ack, flow, cx));
+            ack.header.0[1]
+        };
+        host.now = Time(1);
+        mark(&mut edge, &mut host);
+        assert_eq!(told(&mut edge, &mut host, 9), 0, "rack 1 has not asked");
+        assert_eq!(told(&mut edge, &mut host, 18), FEEDBACK | 2, "any host of rack 2 will do");
+        mark(&mut edge, &mut host);
+        host.now += us(9);
+        assert_eq!(told(&mut edge, &mut host, 17), 0);
+        host.now += us(1);
+        assert_eq!(told(&mut edge, &mut host, 17), FEEDBACK | 2);
+        assert_eq!(told(&mut edge, &mut host, 17), 0);
+    }
+
+    /// Breaks if several marked paths do not take turns in being told.
+    #[test]
+    fn reports_take_turns() {
+        let (mut edge, mut host) = made();
+        let mut told = Vec::new();
+        for step in 1..=6 {
+            host.now = Time(us(10 * step).0);
+            for path in [1, 3] {
+                let mut packet = PacketMeta { path, ecn: Ecn::Congested, ..data(17, 0, 1, 0) };
+                host.with(|flow, cx| edge.receiving(&mut packet, flow, cx));
+            }
+            let mut ack = control(0, 17, 80, Flags::ACK);
+            host.with(|flow, cx| edge.replying(&mut ack, flow, cx));
+            told.push(ack.header.0[1] & !FEEDBACK);
+        }
+        assert_eq!(told, [1, 3, 1, 3, 1, 3]);
+    }
+}
