@@ -1,0 +1,135 @@
+//! Whatever they are fed, schemes keep to their bounds: every registered balancer, queue manager,
+//! ingress hold and host edge is driven by random operations, with random parameters, in a switch
+//! or between hosts that are small but whole.
+//!
+//! What must hold of all is asserted where it happens, in `switch` and `host`; here all are driven,
+//! twice each, and must do the same both times.
+
+#![allow(unreachable_pub, reason = "modules of one test")]
+
+mod host;
+mod packets;
+mod switch;
+
+use leafspine_core::{Rng, Role};
+use leafspine_schemes::registry::{self, Place};
+use leafspine_schemes::testing::random_params;
+use leafspine_schemes::{Param, Params};
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A scheme in its surroundings.
+trait World {
+    type Op: Debug;
+    /// Lets one thing happen.
+    fn apply(&mut self, op: &Self::Op);
+    /// Lets all that is under way end, and checks that it does.
+    fn finish(&mut self);
+    /// Everything that the scheme has decided.
+    fn decisions(&self) -> &[u64];
+}
+
+/// Drives one scheme, twice. `make` gives `None` if the parameters are refused, which is right.
+fn drive<W: World>(
+    name: &str,
+    make: impl Fn() -> Option<W>,
+    ops: &[W::Op],
+) -> Result<(), TestCaseError> {
+    let run = || {
+        let mut world = make()?;
+        ops.iter().for_each(|op| world.apply(op));
+        world.finish();
+        Some(world.decisions().to_vec())
+    };
+    let once = || {
+        catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or(panic.downcast_ref::<&str>().copied());
+            TestCaseError::fail(format!("{name}: {}", text.unwrap_or("a panic")))
+        })
+    };
+    prop_assert!(once()? == once()?, "{name} does not repeat itself");
+    Ok(())
+}
+
+/// Parameters for a run: any in their ranges, or the defaults.
+fn params(declared: &[Param], rng: &mut Rng) -> Params {
+    let random = random_params(declared, rng);
+    if rng.chance(0.3) { Params::defaults(declared) } else { random }
+}
+
+/// Cases that once failed are kept, and tried first.
+fn config() -> ProptestConfig {
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/any/regressions.txt");
+    ProptestConfig {
+        cases: 500,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(kept))),
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Breaks if any scheme of a switch panics, picks a port that is not live, marks what is not
+    /// ECN-capable, changes what is not its own, consumes a packet that is no probe, sends a probe
+    /// that no switch could send, keeps a packet back for ever, or does not repeat itself.
+    #[test]
+    fn any_scheme_of_a_switch_keeps_its_bounds(
+        seed in any::<u64>(),
+        ops in proptest::collection::vec(switch::op(), 1..150),
+    ) {
+        for place in [Place::LoadBalancer, Place::Aqm, Place::Hold] {
+            for info in place.schemes() {
+                let make = || switch::World::new(place, info, seed);
+                drive(info.name, make, &ops)?;
+            }
+        }
+    }
+
+    /// Breaks if any edge panics, changes what is not its own, loses or doubles a packet that it
+    /// holds, asks to be called again without end, sends a probe that no host could send, or does
+    /// not repeat itself.
+    #[test]
+    fn any_edge_keeps_its_bounds(
+        seed in any::<u64>(),
+        ops in proptest::collection::vec(host::op(), 1..200),
+    ) {
+        for entry in registry::host_edges() {
+            drive(entry.info.name, || host::World::new(entry, seed), &ops)?;
+        }
+    }
+}
+
+/// Breaks if a scheme cannot be made from its own defaults, at a leaf that meets its demands: then
+/// the tests above would pass it by.
+#[test]
+fn every_scheme_can_be_made() {
+    for place in [Place::LoadBalancer, Place::Aqm, Place::Hold] {
+        for info in place.schemes() {
+            let made = (0..50).filter(|seed| switch::World::new(place, info, *seed).is_some());
+            assert!(made.count() > 10, "{} is refused nearly always", info.name);
+            let defaults = Params::defaults(info.params);
+            let env = switch::env(info, &mut Rng::new(0, Role::Hash, 0));
+            assert!(
+                switch::Scheme::make(place, info.name, &defaults, &env).is_some(),
+                "{}",
+                info.name
+            );
+        }
+    }
+    for entry in registry::host_edges() {
+        let made = (0..50).filter(|seed| host::World::new(entry, *seed).is_some());
+        assert!(made.count() > 10, "{} is refused nearly always", entry.info.name);
+    }
+}
+
+/// Breaks if a manager drops or marks a lone packet at an idle port with its defaults.
+#[test]
+fn every_manager_takes_a_lone_packet() {
+    for info in Place::Aqm.schemes() {
+        switch::lone_packet(info);
+    }
+}
