@@ -77,8 +77,8 @@ impl Ports for FakePorts {
     }
 }
 
-/// A leaf with hosts on its first ports and spines on the others, and all that a balancer is
-/// handed there. Hosts are numbered leaf by leaf, this leaf first.
+/// A leaf with hosts on its first ports and spines on the others (or a spine), and all that a
+/// balancer is handed there. Hosts are numbered leaf by leaf, this leaf first.
 #[derive(Clone, Debug)]
 pub struct FakeLeaf {
     /// What a scheme is made from.
@@ -108,25 +108,44 @@ fn tor_of(hosts: u16) -> Arc<[TorId]> {
 pub const LEAVES: u16 = 4;
 
 impl FakeLeaf {
-    /// Leaf 0 of [`LEAVES`], with so many hosts and uplinks, all links 10 Gb/s and 1 us.
+    /// Leaf 0 of [`LEAVES`], with so many hosts and uplinks, all links 10 Gb/s and 1 us. The n-th uplink
+    /// leads to the n-th spine.
     #[must_use]
     pub fn new(hosts: u16, uplinks: u16, seed: u64) -> FakeLeaf {
-        let rate = Rate::from_gbps(10);
-        let delay = Span::from_micros(1);
         let host = |n| Neighbour::Host(HostId(n));
         let spine = |n| Neighbour::Switch(SwitchId(LEAVES + n), PortId(0));
+        let ends = (0..hosts).map(host).chain((0..uplinks).map(spine)).collect();
+        let mut leaf = FakeLeaf::at(Level(0), hosts, ends, seed);
+        leaf.offer(hosts..hosts + uplinks);
+        leaf
+    }
+
+    /// The first spine above [`LEAVES`] leaves of so many hosts, with so many parallel links to each.
+    /// `live` has those to leaf 1.
+    #[must_use]
+    pub fn spine(hosts: u16, links: u16, seed: u64) -> FakeLeaf {
+        let leaf = |n| Neighbour::Switch(SwitchId(n / links), PortId(hosts + n % links));
+        let ends = (0..LEAVES * links).map(leaf).collect();
+        let mut spine = FakeLeaf::at(Level(1), hosts, ends, seed);
+        spine.offer(links..2 * links);
+        spine
+    }
+
+    /// A switch with these neighbours, and no live path yet.
+    fn at(level: Level, hosts: u16, ends: Vec<Neighbour>, seed: u64) -> FakeLeaf {
+        let rate = Rate::from_gbps(10);
+        let delay = Span::from_micros(1);
+        let leaf = level == Level(0);
+        let switch = SwitchId(if leaf { 0 } else { LEAVES });
+        let ports = ends.len();
         let env = SwitchEnv {
-            switch: SwitchId(0),
-            level: Level(0),
-            tor: Some(TorId(0)),
+            switch,
+            level,
+            tor: leaf.then_some(TorId(0)),
             tors: LEAVES,
             hosts: u32::from(hosts) * u32::from(LEAVES),
-            ports: (0..hosts)
-                .map(host)
-                .chain((0..uplinks).map(spine))
-                .map(|neighbour| PortInfo { neighbour, rate, delay })
-                .collect(),
-            hash_seed: Rng::new(seed, Role::Hash, 0).next_u64(),
+            ports: ends.into_iter().map(|neighbour| PortInfo { neighbour, rate, delay }).collect(),
+            hash_seed: Rng::new(seed, Role::Hash, u64::from(switch.0)).next_u64(),
             base_rtt: Span::from_micros(20),
             mtu: 1500,
             queues: 2,
@@ -141,14 +160,21 @@ impl FakeLeaf {
         let port = FakePort { queues: idle, in_service: 0, rate, delay, up: true };
         FakeLeaf {
             now: Time::ZERO,
-            ports: FakePorts { now: Time::ZERO, ports: vec![port; env.ports.len()] },
-            rng: Rng::new(seed, Role::Balancer, 0),
+            ports: FakePorts { now: Time::ZERO, ports: vec![port; ports] },
+            rng: Rng::new(seed, Role::Balancer, u64::from(switch.0)),
             outbox: Vec::new(),
-            live: (hosts..hosts + uplinks).map(PortId).collect(),
-            capacity: vec![10_000_000; usize::from(uplinks)],
-            delay: vec![delay * 2; usize::from(uplinks)],
+            live: Vec::new(),
+            capacity: Vec::new(),
+            delay: Vec::new(),
             env,
         }
+    }
+
+    /// Makes these ports the live paths, all alike.
+    pub fn offer(&mut self, ports: std::ops::Range<u16>) {
+        self.live = ports.map(PortId).collect();
+        self.capacity = vec![10_000_000; self.live.len()];
+        self.delay = vec![Span::from_micros(2); self.live.len()];
     }
 
     /// Lets `span` pass.

@@ -121,6 +121,18 @@ pub struct SwitchEnv {
     pub mean_flow: Option<Bytes>,
 }
 
+impl SwitchEnv {
+    /// Whether `port` leads away from the hosts. Switches are numbered tier by tier, those with hosts
+    /// first, so the number of the switch at the other end tells.
+    #[must_use]
+    pub fn leads_up(&self, port: PortId) -> bool {
+        match self.ports.get(usize::from(port.0)).map(|port| port.neighbour) {
+            Some(Neighbour::Switch(other, _)) => other > self.switch,
+            _ => false,
+        }
+    }
+}
+
 /// A queue as its manager sees it, at the moment a packet arrives or leaves.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueView {
