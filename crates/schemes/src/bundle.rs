@@ -53,6 +53,11 @@ pub const ALL: &[Bundle] = &[
         doc: "Flowlets cut by hosts with a timeout that follows the load, hashed by switches.",
         keys: &[("load_balancer.scheme", "\"ecmp\""), ("host_edge.scheme", "\"flex\"")],
     },
+    Bundle {
+        name: "conga-flow",
+        doc: "CONGA with one decision a flow: a flowlet gap of 13 ms (Alizadeh et al., SIGCOMM 2014, §5).",
+        keys: &[("load_balancer.scheme", "\"conga\""), ("load_balancer.gap", "\"13ms\"")],
+    },
 ];
 
 #[cfg(test)]

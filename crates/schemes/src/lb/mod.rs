@@ -1,7 +1,10 @@
 //! Load balancers: which of several equal-cost ports a packet takes.
 
+mod conga;
+mod departures;
 mod drb;
 mod ecmp;
+mod flowlets;
 mod hash;
 mod letflow;
 mod pinned;
@@ -123,6 +126,7 @@ pub const ALL: &[Entry] = &[
     rps::ENTRY,
     drb::ENTRY,
     letflow::ENTRY,
+    conga::ENTRY,
     presto::ENTRY,
     pinned::ENTRY,
 ];
