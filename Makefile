@@ -23,6 +23,10 @@ BIN := $(VENV)/bin
 DEMO := demo-results
 DEMO_SCENARIO := examples/demo.toml
 
+# Of all Cargo workspaces here; the template's is one of its own.
+TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
+
+PYTHON_SOURCES := python tests/python template
 RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
 .PHONY: help demo test bench bench-smoke lint format docs clean check build
@@ -97,15 +101,18 @@ each_bench = cargo metadata --locked --no-deps --format-version 1 | $(BIN)/pytho
 lint: check $(VENV)/.made-dev
 	@cargo fmt --all --check
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
+	@cargo fmt --manifest-path template/Cargo.toml --check
+	@cargo clippy --locked --manifest-path template/Cargo.toml --target-dir $(TARGET) --all-targets -- -D warnings
 	@RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
-	@$(BIN)/ruff format --check python tests/python
-	@$(BIN)/ruff check python tests/python
+	@$(BIN)/ruff format --check $(PYTHON_SOURCES)
+	@$(BIN)/ruff check $(PYTHON_SOURCES)
 	@$(BIN)/mypy
 
 format: $(VENV)/.made-dev
 	@cargo fmt --all
-	@$(BIN)/ruff format python tests/python
-	@$(BIN)/ruff check --fix python tests/python
+	@cargo fmt --manifest-path template/Cargo.toml
+	@$(BIN)/ruff format $(PYTHON_SOURCES)
+	@$(BIN)/ruff check --fix $(PYTHON_SOURCES)
 
 docs: check
 	@RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
@@ -113,5 +120,6 @@ docs: check
 
 clean:
 	@rm -rf $(VENV) target $(DEMO) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf template/target template/out
 	@rm -f python/leafspine/_engine*.so
 	@find python tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -8,7 +8,8 @@
 >>> comparison.write("results")     # tables, plots, one HTML report
 """
 
-from leafspine import engine
+from typing import TYPE_CHECKING
+
 from leafspine.api import compare, run, schemes, sweep, workloads
 from leafspine.comparison import Comparison, Row
 from leafspine.engine import Case, FlowClass
@@ -16,7 +17,18 @@ from leafspine.errors import InputError, Interrupted, LeafspineError, RunError, 
 from leafspine.results import Result
 from leafspine.stats import Estimate
 
-__version__ = engine.version()
+if TYPE_CHECKING:
+    __version__: str
+else:
+
+    def __getattr__(name: str) -> str:
+        # Only when asked for: importing the package must not fail over an engine that does not fit.
+        if name == "__version__":
+            from leafspine import engine
+
+            return engine.version()
+        raise AttributeError(f"module 'leafspine' has no attribute {name!r}")
+
 
 __all__ = [
     "Case",

@@ -13,7 +13,7 @@ from leafspine.errors import InputError
 Entry = dict[str, Any]
 
 # Fields that a list has columns for; a page shows all.
-PAGE = ("summary", "source", "provenance", "silent", "keys", "params")
+PAGE = ("summary", "source", "provenance", "from", "silent", "keys", "params")
 PARAMETER = ("name", "default", "allowed", "doc", "key", "value")
 LISTED = ("name", "place", "provenance", "mean", "p10", "p50", "p90", "p99", "max", "summary")
 

@@ -60,8 +60,21 @@ def _complain(message: str, code: int) -> int:
     return code
 
 
+def _show_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+    if asked:
+        click.echo(f"leafspine {engine.version()}")
+        context.exit()
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(engine.version(), prog_name="leafspine", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def cli() -> None:
     """A laboratory for load balancing and queue management in datacentre networks."""
 

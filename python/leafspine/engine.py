@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from leafspine import _engine as native
 from leafspine.errors import RunError, ScenarioError
+from leafspine.native import module
+
+if TYPE_CHECKING:
+    from leafspine import _engine as native
+else:
+    from leafspine import native
 
 SEED = "run.seed"
 
@@ -65,7 +70,7 @@ class Case:
     @property
     def text(self) -> str:
         """Contents of the result's ``scenario.toml``: version and resolved scenario."""
-        return f"# leafspine {native.version()}, seed {self.seed}: every default written out\n" + (
+        return f"# leafspine {version()}, seed {self.seed}: every default written out\n" + (
             self.toml
         )
 
@@ -81,14 +86,15 @@ class Case:
 
 
 def version() -> str:
-    """Version of the engine, and so of the package."""
-    return native.version()
+    """Version of the engine, and so of the package; with whose schemes from outside, if any."""
+    extension = native.extension()
+    return f"{native.version()} with {extension}" if extension else native.version()
 
 
 @cache
 def build() -> str:
     """What tells builds of one version apart: 16 hex digits of SHA-256 over the compiled engine."""
-    with Path(str(native.__file__)).open("rb") as stream:
+    with Path(str(module().__file__)).open("rb") as stream:
         return file_digest(stream, "sha256").hexdigest()[:16]
 
 
@@ -127,7 +133,7 @@ def _flow_class(entry: Mapping[str, Any]) -> FlowClass:
     )
 
 
-def from_native(error: native.ScenarioError) -> ScenarioError:
+def from_native(error: "native.ScenarioError") -> ScenarioError:
     """The engine's error as the package's: picklable, with the same parts."""
     names = ("file", "line", "key", "found", "allowed", "nearest")
     parts = {name: getattr(error, name, None) for name in names}
@@ -137,7 +143,7 @@ def from_native(error: native.ScenarioError) -> ScenarioError:
 Watch = Callable[[int, int | None, int, int], None]
 
 
-def simulate(toml: str, base_dir: str, watch: Watch | None = None) -> native.Output:
+def simulate(toml: str, base_dir: str, watch: Watch | None = None) -> "native.Output":
     """Simulate one resolved scenario.
 
     The engine works in a thread of its own, so that Ctrl-C is heard while it does; ``watch`` gets

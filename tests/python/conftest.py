@@ -12,8 +12,12 @@ from typing import Any
 import pytest
 
 import fake_engine
+from leafspine import native
 
 sys.modules["leafspine._engine"] = fake_engine
+
+if native.from_outside():
+    pytest.exit(f"an engine from outside is installed: {native.from_outside()}; remove it first")
 
 FAKE_SITE = Path(__file__).parent / "fake_site"
 

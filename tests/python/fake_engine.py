@@ -50,6 +50,14 @@ def version() -> str:
     return "0.0.1"
 
 
+def sources() -> str:
+    return "0123"
+
+
+def extension() -> str | None:
+    return None
+
+
 def _refuse(message: str, **parts: Any) -> ScenarioError:
     error = ScenarioError(message)
     for name in ("file", "line", "key", "found", "allowed", "nearest"):

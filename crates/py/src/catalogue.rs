@@ -1,14 +1,14 @@
 //! What there is, as JSON.
 
 use leafspine_schemes::bundle::Bundle;
-use leafspine_schemes::registry::{self, Place};
+use leafspine_schemes::registry::{self, Extension, Place};
 use leafspine_schemes::{Kind, Param, Provenance, SchemeInfo};
 use leafspine_sim::workload;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 /// Every scheme and bundle: name, place (the scenario's table), summary, source, provenance, where
-/// the source is silent, and the parameters.
+/// the source is silent, and the parameters; those from outside say whose they are (`from`).
 #[pyfunction]
 pub(crate) fn schemes() -> String {
     let scheme = |(place, info)| scheme(place, info);
@@ -20,15 +20,23 @@ pub(crate) fn schemes() -> String {
 }
 
 fn scheme(place: Place, info: &SchemeInfo) -> Value {
-    json!({
+    let extension = registry::extension().filter(|found| found.has(place, info.name));
+    let mut entry = json!({
         "name": info.name,
         "place": place.table(),
         "summary": info.summary,
         "source": info.source,
-        "provenance": provenance(info.provenance),
+        "provenance": match (info.provenance, extension) {
+            (Provenance::Own, Some(_)) => "own",
+            (known, _) => provenance(known),
+        },
         "silent": info.silent,
         "params": info.params.iter().map(param).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(extension) = extension {
+        entry["from"] = json!(extension.from);
+    }
+    entry
 }
 
 fn provenance(provenance: Provenance) -> &'static str {
@@ -68,12 +76,17 @@ fn kind(kind: &Kind) -> &'static str {
 
 fn bundle(bundle: &Bundle) -> Value {
     let key = |(key, value): &(&str, &str)| json!({ "key": key, "value": value });
-    json!({
+    let mut entry = json!({
         "name": bundle.name,
         "place": "scheme",
         "summary": bundle.doc,
         "keys": bundle.keys.iter().map(key).collect::<Vec<_>>(),
-    })
+    });
+    let ours = |found: &&Extension| found.bundles.iter().any(|own| own.name == bundle.name);
+    if let Some(extension) = registry::extension().filter(ours) {
+        entry["from"] = json!(extension.from);
+    }
+    entry
 }
 
 /// Every named distribution of flow sizes: name, mean, quantiles (bytes) and source.
