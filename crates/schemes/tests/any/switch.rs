@@ -183,6 +183,9 @@ pub struct World {
     name: &'static str,
     scheme: Scheme,
     leaf: FakeLeaf,
+    /// Whether the balancer is told of a departure when it happens, or when it is foreseen: ports
+    /// with a real queue do the one, others the other.
+    tells_at_dequeue: bool,
     /// By port and queue.
     queues: Vec<Vec<VecDeque<Queued>>>,
     /// What waits there from nowhere.
@@ -222,6 +225,7 @@ impl World {
         let mut world = World {
             name: info.name,
             due: scheme.balancer.needs().tick.then_some(Time::ZERO),
+            tells_at_dequeue: scheme.balancer.needs().exact_dequeue || rng.chance(0.5),
             scheme,
             queues: vec![vec![VecDeque::new(); idle.len()]; ports],
             phantom: vec![idle; ports],
@@ -376,8 +380,7 @@ impl World {
                 }
             }
         }
-        let needs = self.scheme.balancer.needs();
-        if needs.leaving && !needs.exact_dequeue {
+        if self.scheme.balancer.needs().leaving && !self.tells_at_dequeue {
             let start = self.leaf.ports.free_at(port);
             self.leaving(&mut packet, port, start);
         }
@@ -418,7 +421,7 @@ impl World {
                 self.mark(&mut packet);
             }
             if verdict != Release::Drop {
-                if self.scheme.balancer.needs().exact_dequeue {
+                if self.scheme.balancer.needs().leaving && self.tells_at_dequeue {
                     self.leaving(&mut packet, port, now);
                 }
                 self.leaf.ports.ports[at].in_service = packet.size.into();

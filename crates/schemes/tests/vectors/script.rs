@@ -69,8 +69,7 @@ impl Script {
         let mut balancer =
             (entry.build)(&header.params, &header.switch).map_err(|e| e.to_string())?;
         let needs = balancer.needs();
-        let leaving = needs.leaving || needs.exact_dequeue;
-        let told = Told { arrived: needs.arrived, leaving };
+        let told = Told { arrived: needs.arrived, leaving: needs.leaving };
         self.event("needs");
         self.paths(
             "ports=4,5,6,7 capacity=10000000,10000000,10000000,10000000",
