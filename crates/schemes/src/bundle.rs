@@ -44,6 +44,11 @@ pub const ALL: &[Bundle] = &[
         keys: &[("load_balancer.scheme", "\"ecmp\""), ("host_edge.scheme", "\"flowbender\"")],
     },
     Bundle {
+        name: "hermes",
+        doc: "Hosts that know good and bad paths and move flows with care (Zhang et al., SIGCOMM 2017).",
+        keys: &[("load_balancer.scheme", "\"pinned\""), ("host_edge.scheme", "\"hermes\"")],
+    },
+    Bundle {
         name: "clove-ecn",
         doc: "Hosts that send flowlets over weighted paths (Katta et al., CoNEXT 2017).",
         keys: &[("load_balancer.scheme", "\"pinned\""), ("host_edge.scheme", "\"clove-ecn\"")],

@@ -25,16 +25,14 @@
 //!
 //! Provenance: paper.
 
+use super::racks::Racks;
 use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
 use crate::{Demands, Footprint, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
-use leafspine_core::{Ecn, HostId, PacketMeta, Span, Time, TorId};
-use std::sync::Arc;
+use leafspine_core::{Ecn, PacketMeta, Span, Time};
 
 /// Words of a flow's state, on either side: when it last sent, and its path plus one.
 const LAST: usize = 0;
 const PATH: usize = 1;
-/// Racks that have weights of their own.
-const RACKS: usize = 256;
 /// The weight that a path starts with: thirds of it stay whole for long.
 const WEIGHT: u32 = 3 * 3 * 3 * 3 * 1_000;
 /// In the second word of the header: feedback is there, and about which path.
@@ -59,7 +57,7 @@ struct Report {
 }
 
 struct CloveEcn {
-    tor_of: Arc<[TorId]>,
+    racks: Racks,
     paths: usize,
     gap: Span,
     recent: Span,
@@ -72,17 +70,11 @@ struct CloveEcn {
 }
 
 impl CloveEcn {
-    /// The row of the rack that `host` is in.
-    fn rack(&self, host: HostId) -> usize {
-        let tor = self.tor_of.get(usize::from(host.0)).map_or(0, |tor| usize::from(tor.0));
-        tor % self.turn.len()
-    }
-
     /// §3.2: a pause longer than the gap ends the flowlet; the next takes the next path.
     fn route(&mut self, packet: &mut PacketMeta, state: &mut [u64; 4], now: Time) {
         let pause = now.0.saturating_sub(state[LAST]);
         if state[PATH] == 0 || pause > self.gap.0 {
-            let rack = self.rack(packet.dst());
+            let rack = self.racks.row(packet.dst());
             state[PATH] = self.next_path(rack) as u64 + 1;
         }
         state[LAST] = now.0;
@@ -125,14 +117,14 @@ impl CloveEcn {
     fn notice(&mut self, packet: &PacketMeta) {
         let path = usize::from(packet.path);
         if packet.ecn == Ecn::Congested && path < self.paths {
-            let rack = self.rack(packet.src());
+            let rack = self.racks.row(packet.src());
             self.reports[rack * self.paths + path].due = true;
         }
     }
 
     /// Puts a due report into a packet that goes the other way.
     fn tell(&mut self, packet: &mut PacketMeta, now: Time) {
-        let rack = self.rack(packet.dst());
+        let rack = self.racks.row(packet.dst());
         let row = &mut self.reports[rack * self.paths..][..self.paths];
         let first = usize::from(self.turn[rack]);
         let due = |at: &usize| row[*at].due && row[*at].next <= now;
@@ -147,7 +139,7 @@ impl CloveEcn {
         let word = packet.header.0[1];
         let path = (word & !FEEDBACK) as usize;
         if word & FEEDBACK != 0 && path < self.paths {
-            let rack = self.rack(packet.src());
+            let rack = self.racks.row(packet.src());
             self.cut(rack, path, now);
         }
     }
@@ -203,18 +195,19 @@ impl HostEdge for CloveEcn {
 }
 
 fn make(params: &Params, env: &HostEnv) -> CloveEcn {
-    let racks = env.tor_of.iter().map(|tor| usize::from(tor.0) + 1).max().unwrap_or(1).min(RACKS);
+    let racks = Racks::new(&env.tor_of);
+    let rows = racks.rows();
     let paths = usize::from(env.uplinks).max(1);
     let path = Path { weight: WEIGHT, credit: 0, reported: Time::ZERO };
     CloveEcn {
-        tor_of: env.tor_of.clone(),
+        racks,
         paths,
         gap: params.span_or("gap").unwrap_or(Span(env.base_rtt.0 * 2)),
         recent: params.span_or("recent").unwrap_or(Span(env.base_rtt.0 * 2)),
         relay: params.span_or("relay").unwrap_or(Span(env.base_rtt.0 / 2)),
-        towards: vec![path; racks * paths],
-        reports: vec![Report { due: false, next: Time::ZERO }; racks * paths],
-        turn: vec![0; racks],
+        towards: vec![path; rows * paths],
+        reports: vec![Report { due: false, next: Time::ZERO }; rows * paths],
+        turn: vec![0; rows],
     }
 }
 

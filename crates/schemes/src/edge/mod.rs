@@ -3,7 +3,9 @@
 mod clove_ecn;
 mod flex;
 mod flowbender;
+mod hermes;
 pub(crate) mod presto;
+mod racks;
 mod round_trip;
 mod stage;
 
@@ -192,4 +194,4 @@ pub struct Entry {
 
 /// Every host edge, in the catalogue's order.
 pub const ALL: &[Entry] =
-    &[presto::ENTRY, stage::ENTRY, flowbender::ENTRY, clove_ecn::ENTRY, flex::ENTRY];
+    &[presto::ENTRY, stage::ENTRY, flowbender::ENTRY, clove_ecn::ENTRY, hermes::ENTRY, flex::ENTRY];

@@ -1,0 +1,608 @@
+//! Hermes: hosts that know good, grey, congested and failed paths, and move flows with care.
+//!
+//! Source: Zhang, Zhang, Bai, Chen and Chowdhury, "Resilient Datacenter Load Balancing in the Wild",
+//! SIGCOMM 2017, §3.
+//!
+//! * Sensing (§3.1, Algorithm 1). Every ACK tells its path's round-trip time and whether the data packet
+//!   was marked. A path is *good* if its marked share is below `ecn` and its delay below the low bound,
+//!   *congested* if both are above (the high bound for the delay), *grey* otherwise. It has *failed* if
+//!   three timeouts passed on it without an ACK between (a black hole), or if more than 1 % of its packets in 10 ms
+//!   were retransmissions although it was not congested (random drops).
+//! * Probing (§3.1.2). One host per rack probes, every `probe_interval` and for every other rack, two paths
+//!   at random and the best that it knows, and shares what it learns with its rack.
+//! * Rerouting (§3.2, Algorithm 2). A new flow, one that timed out, and one whose path failed take a good
+//!   path, else a grey one, else any that has not failed: of several the one with the smallest local
+//!   sending rate. A flow on a congested path moves only if that pays: it has sent more than
+//!   `sent`, its rate is below `rate` of the line, and the new path is notably better in delay and marks.
+//!
+//! A path is an uplink of the host's leaf, `packet.path`, which the balancer `pinned` obeys (the paper's
+//! explicit routes). Data and probes of a path carry its number there; the receiver sends it back with the mark in
+//! the header's second word.
+//!
+//! State per host: 72 bytes per path and destination rack (at most 256 rows); per rack and path 16 bytes
+//! shared; per flow 3 words. Cost per packet: two rate estimates; a pass over the paths when a
+//! choice is due.
+//!
+//! Where the source is silent or differs: the sections on the parameters give ranges, the defaults are within them; delays
+//! are in packet times, so that they fit any rate. Hosts of a rack share what the probes say,
+//! free and at once. ACKs and SYN-ACKs are hashed. A failed path is tried again after `retry`.
+//!
+//! Provenance: paper.
+
+use super::racks::Racks;
+use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
+use crate::{Demands, Footprint, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
+use leafspine_core::{Ecn, FiveTuple, Flags, HostId, PacketMeta, Span, Time};
+
+/// Words of a flow's state. Sending: its path plus one, whether it timed out, and its destination's
+/// row; its rate. Receiving: what the next ACK echoes.
+const PATH: usize = 0;
+const RATE: usize = 1;
+const RATE_AT: usize = 2;
+const ECHO: usize = 0;
+const TIMED_OUT: u64 = 1 << 32;
+const ROW_SHIFT: u32 = 40;
+
+/// In the header's second word.
+const VALID: u32 = 1 << 31;
+const MARKED: u32 = 1 << 30;
+const REPLY: u32 = 1 << 29;
+const NUMBER: u32 = 0xffff;
+
+/// Gain of the averages of delay and marks: a sixteenth.
+const GAIN: u32 = 4;
+/// The window in which retransmissions are counted (§3.1.3: tau).
+const DROP_WINDOW: Span = Span::from_millis(10);
+/// Timeouts without an ACK that make a black hole (§3.1.3).
+const BLACK_HOLE: u8 = 3;
+/// Timestamps count units of 2^16 ps, as the transport's do.
+const STAMP_SHIFT: u32 = 16;
+/// Bytes of a probe on the wire (§4: 64).
+const PROBE_BYTES: u16 = 64;
+/// The port that probes go to.
+const PROBE_PORT: u16 = 5_002;
+
+/// Delay and marks of a path as they are known somewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Sense {
+    /// Smoothed round-trip time in stamp units; 0 if nothing is known.
+    rtt: u32,
+    /// Smoothed share of marked packets, of 65,536.
+    marked: u32,
+}
+
+impl Sense {
+    /// Takes a sample in.
+    fn learn(&mut self, rtt: u32, marked: bool) {
+        if self.rtt == 0 {
+            *self = Sense { rtt: rtt.max(1), marked: 0 };
+        }
+        self.rtt = (self.rtt - (self.rtt >> GAIN) + (rtt >> GAIN)).max(1);
+        self.marked -= self.marked >> GAIN;
+        if marked {
+            self.marked += (65_536 - self.marked) >> GAIN;
+        }
+    }
+
+    fn to_word(self) -> u64 {
+        u64::from(self.rtt) << 32 | u64::from(self.marked)
+    }
+
+    fn from_word(word: u64) -> Sense {
+        Sense { rtt: (word >> 32) as u32, marked: word as u32 }
+    }
+}
+
+/// Algorithm 1's classes of paths that work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Class {
+    Good,
+    Grey,
+    Congested,
+}
+
+/// A rate estimate: bytes that decay linearly over a time constant.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rate {
+    bytes: u64,
+    at: u64,
+}
+
+impl Rate {
+    /// What is left at `now`, over a time constant of `tau` ps whose reciprocal is `2^32 / (tau >> 10)`.
+    fn left(self, now: Time, tau: u64, reciprocal: u64) -> u64 {
+        let age = now.0.saturating_sub(self.at);
+        if age >= tau {
+            return 0;
+        }
+        let gone = (self.bytes.min(1 << 30) * (((age >> 10) * reciprocal) >> 16)) >> 16;
+        self.bytes.saturating_sub(gone)
+    }
+}
+
+/// One path towards one rack, as this host sees it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Path {
+    sense: Sense,
+    learned: Time,
+    rate: Rate,
+    /// Data packets sent in this window, and those that had been sent before.
+    sent: u32,
+    again: u32,
+    window: Time,
+    /// Timeouts since the last ACK.
+    timeouts: u8,
+    /// Until when it counts as failed.
+    failed: Time,
+}
+
+struct Hermes {
+    racks: Racks,
+    paths: usize,
+    bounds: Bounds,
+    retry: Span,
+    /// Bytes after which a flow may leave a congested path.
+    enough_sent: u64,
+    /// A flow's bytes within the time constant that are too fast to move.
+    too_fast: u64,
+    tau: u64,
+    reciprocal: u64,
+    table: Vec<Path>,
+    prober: Option<Prober>,
+}
+
+/// What Algorithms 1 and 2 compare with, in stamp units and parts of 65,536.
+struct Bounds {
+    ecn: u32,
+    low: u32,
+    high: u32,
+    better_rtt: u32,
+    better_ecn: u32,
+}
+
+/// The probing side of a rack's agent.
+struct Prober {
+    interval: Span,
+    here: HostId,
+    /// The agents of the other racks.
+    agents: Vec<HostId>,
+}
+
+impl Bounds {
+    /// Algorithm 1, lines 1 to 7. A path about which nothing is known is grey.
+    fn class(&self, sense: Sense) -> Class {
+        if sense.rtt == 0 {
+            Class::Grey
+        } else if sense.marked < self.ecn && sense.rtt < self.low {
+            Class::Good
+        } else if sense.marked > self.ecn && sense.rtt > self.high {
+            Class::Congested
+        } else {
+            Class::Grey
+        }
+    }
+
+    /// §3.2: notably better in both.
+    fn notably_better(&self, new: Sense, old: Sense) -> bool {
+        new.rtt != 0
+            && old.rtt > new.rtt.saturating_add(self.better_rtt)
+            && old.marked > new.marked + self.better_ecn
+    }
+}
+
+impl Hermes {
+    /// What is known of a path: this host's own samples or its rack's probes, whichever is newer.
+    fn sense(&self, at: usize, board: &[u64]) -> Sense {
+        let own = &self.table[at];
+        match board.get(2 * at..2 * at + 2) {
+            Some([when, word]) if *when > own.learned.0 => Sense::from_word(*word),
+            _ => own.sense,
+        }
+    }
+
+    fn failed(&self, at: usize, now: Time) -> bool {
+        self.table[at].failed > now
+    }
+
+    /// Of the paths of `row` that `fits`, the one with the smallest local sending rate; ties at random.
+    fn slowest(
+        &self,
+        row: usize,
+        cx: &mut EdgeContext<'_>,
+        fits: impl Fn(Sense) -> bool,
+    ) -> Option<usize> {
+        let (mut best, mut ties) = (None, 0);
+        for path in 0..self.paths {
+            let at = row * self.paths + path;
+            if self.failed(at, cx.now) || !fits(self.sense(at, cx.board)) {
+                continue;
+            }
+            let rate = self.table[at].rate.left(cx.now, self.tau, self.reciprocal);
+            ties = match best {
+                Some((least, _)) if rate > least => continue,
+                Some((least, _)) if rate == least => ties + 1,
+                _ => 1,
+            };
+            if ties == 1 || cx.rng.below(ties) == 0 {
+                best = Some((rate, path));
+            }
+        }
+        best.map(|(_, path)| path)
+    }
+
+    /// Algorithm 2, lines 3 to 11: a path for a flow that must take one.
+    fn place(&self, row: usize, cx: &mut EdgeContext<'_>) -> usize {
+        let of = |class| move |sense| self.bounds.class(sense) == class;
+        self.slowest(row, cx, of(Class::Good))
+            .or_else(|| self.slowest(row, cx, of(Class::Grey)))
+            .unwrap_or_else(|| self.any(row, cx))
+    }
+
+    /// Algorithm 2, line 11: at random among those that have not failed; if all have, among all.
+    fn any(&self, row: usize, cx: &mut EdgeContext<'_>) -> usize {
+        let alive = |path: &usize| !self.failed(row * self.paths + path, cx.now);
+        let count = (0..self.paths).filter(alive).count();
+        if count == 0 {
+            return cx.rng.below(self.paths as u64) as usize;
+        }
+        let nth = cx.rng.below(count as u64) as usize;
+        (0..self.paths).filter(alive).nth(nth).unwrap_or(0)
+    }
+
+    /// Algorithm 2, lines 12 to 22: a notably better path for a flow on a congested one.
+    fn improve(&self, row: usize, current: usize, cx: &mut EdgeContext<'_>) -> Option<usize> {
+        let old = self.sense(row * self.paths + current, cx.board);
+        let better = |class| {
+            move |new: Sense| {
+                self.bounds.class(new) == class && self.bounds.notably_better(new, old)
+            }
+        };
+        self.slowest(row, cx, better(Class::Good))
+            .or_else(|| self.slowest(row, cx, better(Class::Grey)))
+    }
+
+    /// Algorithm 2 for one packet: the path it takes.
+    fn choose(&self, row: usize, flow: &FlowView<'_>, cx: &mut EdgeContext<'_>) -> usize {
+        let word = flow.state[PATH];
+        let current = (word as u32 as usize).wrapping_sub(1);
+        // Line 2: a new flow, a timeout, a failed path.
+        if current >= self.paths
+            || word & TIMED_OUT != 0
+            || self.failed(row * self.paths + current, cx.now)
+        {
+            return self.place(row, cx);
+        }
+        let sense = self.sense(row * self.paths + current, cx.board);
+        if self.bounds.class(sense) != Class::Congested {
+            return current;
+        }
+        // Line 13: small flows and fast ones have more to lose than to win.
+        let rate = Rate { bytes: flow.state[RATE], at: flow.state[RATE_AT] };
+        let slow = rate.left(cx.now, self.tau, self.reciprocal) < self.too_fast;
+        match flow.bytes_sent > self.enough_sent && slow {
+            true => self.improve(row, current, cx).unwrap_or(current),
+            false => current,
+        }
+    }
+
+    /// Counts a data packet on its path: rates, and retransmissions for §3.1.3's random drops.
+    fn book(&mut self, at: usize, packet: &PacketMeta, flow: &mut FlowView<'_>, now: Time) {
+        let (tau, reciprocal, size) = (self.tau, self.reciprocal, u64::from(packet.size));
+        let own = Rate { bytes: flow.state[RATE], at: flow.state[RATE_AT] };
+        flow.state[RATE] = own.left(now, tau, reciprocal) + size;
+        flow.state[RATE_AT] = now.0;
+        let path = &mut self.table[at];
+        path.rate = Rate { bytes: path.rate.left(now, tau, reciprocal) + size, at: now.0 };
+        path.sent += 1;
+        path.again += u32::from(packet.notes & PacketMeta::RETRANSMIT != 0);
+        if now.since(path.window) < DROP_WINDOW {
+            return;
+        }
+        // More than 1 % of at least 100 packets: of fewer, a single one would be.
+        let (sent, again) = (path.sent, path.again);
+        (path.sent, path.again, path.window) = (0, 0, now);
+        let lossy = sent >= 100 && again > sent / 100;
+        if lossy && self.bounds.class(self.table[at].sense) != Class::Congested {
+            self.table[at].failed = now + self.retry;
+        }
+    }
+
+    /// Takes in what an ACK or a probe's reply says about a path of `row`.
+    fn learn(&mut self, row: usize, word: u32, rtt: u32, now: Time) -> Option<usize> {
+        let path = (word & NUMBER) as usize;
+        if word & VALID == 0 || path >= self.paths {
+            return None;
+        }
+        let at = row * self.paths + path;
+        let known = &mut self.table[at];
+        known.sense.learn(rtt, word & MARKED != 0);
+        known.learned = now;
+        known.timeouts = 0;
+        Some(at)
+    }
+}
+
+/// What a receiver sends back about a packet's path.
+fn echo(packet: &PacketMeta) -> u32 {
+    let marked = if packet.ecn == Ecn::Congested { MARKED } else { 0 };
+    match packet.path {
+        PacketMeta::NO_PATH => 0,
+        path => VALID | marked | u32::from(path),
+    }
+}
+
+fn stamp(now: Time) -> u32 {
+    (now.0 >> STAMP_SHIFT) as u32
+}
+
+impl HostEdge for Hermes {
+    fn sending(
+        &mut self,
+        packet: &mut PacketMeta,
+        flow: &mut FlowView<'_>,
+        cx: &mut EdgeContext<'_>,
+    ) {
+        let row = self.racks.row(packet.dst());
+        let path = self.choose(row, flow, cx);
+        flow.state[PATH] = (row as u64) << ROW_SHIFT | (path as u64 + 1);
+        packet.path = path as u16;
+        if packet.is_data() {
+            self.book(row * self.paths + path, packet, flow, cx.now);
+        }
+    }
+
+    fn acked(
+        &mut self,
+        ack: &PacketMeta,
+        rtt: Option<Span>,
+        _: &mut FlowView<'_>,
+        cx: &mut EdgeContext<'_>,
+    ) {
+        let row = self.racks.row(ack.src());
+        let word = ack.header.0[1];
+        match rtt {
+            Some(rtt) => {
+                self.learn(row, word, (rtt.0 >> STAMP_SHIFT) as u32, cx.now);
+            }
+            // No sample, but the path is no black hole.
+            None if word & VALID != 0 && ((word & NUMBER) as usize) < self.paths => {
+                self.table[row * self.paths + (word & NUMBER) as usize].timeouts = 0;
+            }
+            None => {}
+        }
+    }
+
+    fn lost(&mut self, timeout: bool, flow: &mut FlowView<'_>, cx: &mut EdgeContext<'_>) {
+        let current = (flow.state[PATH] as u32 as usize).wrapping_sub(1);
+        if !timeout || current >= self.paths {
+            return;
+        }
+        flow.state[PATH] |= TIMED_OUT;
+        let at = (flow.state[PATH] >> ROW_SHIFT) as usize * self.paths + current;
+        let path = &mut self.table[at];
+        path.timeouts = path.timeouts.saturating_add(1);
+        // §3.1.3: a black hole.
+        if path.timeouts >= BLACK_HOLE {
+            path.timeouts = 0;
+            path.failed = cx.now + self.retry;
+        }
+    }
+
+    fn receiving(
+        &mut self,
+        packet: &mut PacketMeta,
+        flow: &mut FlowView<'_>,
+        _: &mut EdgeContext<'_>,
+    ) {
+        flow.state[ECHO] = u64::from(echo(packet));
+    }
+
+    fn replying(
+        &mut self,
+        packet: &mut PacketMeta,
+        flow: &mut FlowView<'_>,
+        _: &mut EdgeContext<'_>,
+    ) {
+        packet.header.0[1] = flow.state[ECHO] as u32;
+    }
+
+    /// §3.1.2: power of two choices, and the best so far.
+    fn tick(&mut self, cx: &mut EdgeContext<'_>) -> Option<Time> {
+        let prober = self.prober.as_ref()?;
+        for agent in &prober.agents {
+            let row = self.racks.row(*agent) * self.paths;
+            let rtt = |path: &usize| match self.sense(row + path, cx.board).rtt {
+                0 => u32::MAX,
+                rtt => rtt,
+            };
+            let best = (0..self.paths).min_by_key(rtt).unwrap_or(0);
+            let draw = |rng: &mut leafspine_core::Rng| rng.below(self.paths as u64) as usize;
+            for path in [draw(cx.rng), draw(cx.rng), best] {
+                cx.outbox.push(probe(prober.here, *agent, path as u16, stamp(cx.now)));
+            }
+        }
+        Some(cx.now + prober.interval)
+    }
+
+    fn ticks(&self) -> bool {
+        self.prober.is_some()
+    }
+
+    fn probed(&mut self, probe: &PacketMeta, cx: &mut EdgeContext<'_>) {
+        let word = probe.header.0[1];
+        if word & REPLY == 0 {
+            let mut reply = *probe;
+            reply.tuple = probe.tuple.reversed();
+            reply.ecn = Ecn::NotCapable;
+            reply.path = PacketMeta::NO_PATH;
+            reply.header.0[1] = echo(probe) | REPLY;
+            cx.outbox.push(reply);
+            return;
+        }
+        let rtt = stamp(cx.now).wrapping_sub(probe.stamp);
+        let row = self.racks.row(probe.src());
+        let Some(at) = self.learn(row, word, rtt, cx.now) else { return };
+        if let Some(shared) = cx.board.get_mut(2 * at..2 * at + 2) {
+            shared.copy_from_slice(&[cx.now.0, self.table[at].sense.to_word()]);
+        }
+    }
+
+    fn board(&self) -> usize {
+        if self.prober.is_some() { 2 * self.table.len() } else { 0 }
+    }
+
+    fn footprint(&self) -> Footprint {
+        let bytes = self.table.len() * size_of::<Path>() + self.board() * 8;
+        Footprint { bytes: bytes as u64, per_flow: 24, ..Footprint::default() }
+    }
+}
+
+/// A probe of one path to another rack's agent. It can be marked, as data can.
+fn probe(from: HostId, to: HostId, path: u16, stamp: u32) -> PacketMeta {
+    PacketMeta {
+        tuple: FiveTuple::new(from, to, PROBE_PORT, PROBE_PORT),
+        stamp,
+        size: PROBE_BYTES,
+        flags: Flags::PROBE,
+        ecn: Ecn::Capable,
+        path,
+        ..PacketMeta::default()
+    }
+}
+
+/// The agent of each rack is its lowest-numbered host.
+fn prober(params: &Params, env: &HostEnv, racks: &Racks) -> Option<Prober> {
+    let interval = params.span_or("probe_interval")?;
+    let firsts = racks.first_hosts();
+    let agent = firsts.iter().any(|(_, host)| *host == env.host);
+    let others = firsts.into_iter().filter(|(tor, _)| *tor != env.tor);
+    agent.then(|| Prober { interval, here: env.host, agents: others.map(|(_, h)| h).collect() })
+}
+
+fn make(params: &Params, env: &HostEnv) -> Hermes {
+    let packets = |count: u64| env.uplink_rate.time_for(count * u64::from(env.mtu));
+    let units = |span: Span| (span.0 >> STAMP_SHIFT).min(u64::from(u32::MAX)) as u32;
+    let share = |key: &str| (params.float(key) * 65_536.0).round() as u32;
+    let low = params.span_or("low_delay").unwrap_or_else(|| packets(25));
+    let hop = params.span_or("hop_delay").unwrap_or_else(|| packets(65));
+    let bounds = Bounds {
+        ecn: share("ecn"),
+        low: units(env.base_rtt + low),
+        high: units(env.base_rtt + hop + Span(hop.0 / 2)),
+        better_rtt: units(hop),
+        better_ecn: share("better_ecn"),
+    };
+    // Rates are measured over a round trip, at least 64 packets' time.
+    let tau = env.base_rtt.max(packets(64)).0.max(1 << 10);
+    let racks = Racks::new(&env.tor_of);
+    let paths = usize::from(env.uplinks).max(1);
+    Hermes {
+        paths,
+        bounds,
+        retry: params.span("retry"),
+        enough_sent: params.bytes("sent").0,
+        too_fast: (env.rate.bytes_in(Span(tau)).0 as f64 * params.float("rate")) as u64,
+        tau,
+        reciprocal: (1 << 32) / (tau >> 10),
+        table: vec![Path::default(); racks.rows() * paths],
+        prober: prober(params, env, &racks),
+        racks,
+    }
+}
+
+fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>, ParamError> {
+    let made = make(params, env);
+    if made.bounds.high < made.bounds.low {
+        let (low, hop) = (params.span_or("low_delay"), params.span_or("hop_delay"));
+        let message = format!(
+            "found a low bound {} above the high one {}; allowed: low_delay at most 1.5 x hop_delay",
+            low.map_or("25pkt".to_owned(), |s| s.to_string()),
+            hop.map_or("1.5 x 65pkt".to_owned(), |s| format!("1.5 x {s}")),
+        );
+        return Err(ParamError { key: "low_delay".to_owned(), message });
+    }
+    Ok(Box::new(made))
+}
+
+const SPAN: u64 = 1_000_000_000_000;
+
+pub(crate) const ENTRY: Entry = Entry {
+    info: SchemeInfo {
+        name: "hermes",
+        summary: "Senses paths by delay, marks and losses, and moves a flow only where that pays.",
+        source: "Zhang et al., Hermes, SIGCOMM 2017, §3",
+        provenance: Provenance::Paper,
+        silent: &[
+            "Of the ranges that the paper gives for its parameters, the defaults are inside; delays \
+             are in packet times of the slowest uplink, so that they fit any rate (25 and 65 \
+             packets are its 30 us and 80 us at 10 Gb/s).",
+            "Delay and marks are smoothed with a gain of 1/16.",
+            "A path about which nothing is known is grey. Random drops are judged over at least 100 \
+             packets.",
+            "Rates are estimated over a round trip of the empty fabric, or 64 packet times if longer.",
+            "A failed path is tried again after retry.",
+            "ACKs are hashed. The rack's probes are shared at once and cost nothing more; the probes \
+             themselves cost 64 bytes each way.",
+            "A path is an uplink of the host's leaf; behind the first switch choices are hashed.",
+        ],
+        params: &[
+            Param {
+                name: "ecn",
+                kind: Kind::Float(0.0, 1.0),
+                default: Some("0.4"),
+                doc: "T_ECN: the marked share below which a path can be good, above which congested.",
+            },
+            Param {
+                name: "low_delay",
+                kind: Kind::SpanOr(0, SPAN, "25pkt"),
+                default: Some("25pkt"),
+                doc: "T_RTT_low beyond the empty fabric's round trip; \"25pkt\" is the time of 25 full \
+                      packets on the slowest uplink.",
+            },
+            Param {
+                name: "hop_delay",
+                kind: Kind::SpanOr(0, SPAN, "65pkt"),
+                default: Some("65pkt"),
+                doc: "A congested hop's delay: T_RTT_high is 1.5 of it beyond the empty fabric's round \
+                      trip, and a notably better path is one of it shorter.",
+            },
+            Param {
+                name: "better_ecn",
+                kind: Kind::Float(0.0, 1.0),
+                default: Some("0.05"),
+                doc: "Delta_ECN: how much smaller a notably better path's marked share is.",
+            },
+            Param {
+                name: "sent",
+                kind: Kind::Bytes(0, u64::MAX),
+                default: Some("600KB"),
+                doc: "S: bytes that a flow must have sent before it may leave a congested path.",
+            },
+            Param {
+                name: "rate",
+                kind: Kind::Float(0.0, 1.0),
+                default: Some("0.3"),
+                doc: "R: the share of the host's line above which a flow's rate keeps it from moving.",
+            },
+            Param {
+                name: "probe_interval",
+                kind: Kind::SpanOr(1_000_000, SPAN, "never"),
+                default: Some("500us"),
+                doc: "How often a rack's agent probes three paths to each other rack.",
+            },
+            Param {
+                name: "retry",
+                kind: Kind::Span(0, u64::MAX / 4),
+                default: Some("100ms"),
+                doc: "How long a failed path is avoided.",
+            },
+        ],
+        demands: Demands { header_bits: 19, header_words: 2, queues: 1 },
+    },
+    build,
+    balancers: &["pinned"],
+};
+
+#[cfg(test)]
+#[path = "hermes_tests.rs"]
+mod tests;
