@@ -64,7 +64,7 @@ fn params(declared: &[Param], rng: &mut Rng) -> Params {
 fn config() -> ProptestConfig {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/any/regressions.txt");
     ProptestConfig {
-        cases: 500,
+        cases: 300,
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(kept))),
         ..ProptestConfig::default()
     }

@@ -145,3 +145,62 @@ fn every_vector_is_replayed() {
     }
     assert!(wrong.is_empty(), "\n{}\nSee docs/decision-vectors.md.", wrong.join("\n"));
 }
+
+const SMALL: &str = "\
+vector place=load_balancer scheme=letflow
+0 paths ports=4,5,6,7 capacity=1,1,1,1 delay=0,0,0,0
+0 pick to=1 packet=1 src=0 dst=4 sport=1 dport=2 size=1500
+500000000 pick to=1 packet=1
+1000000001 pick to=1 packet=1
+";
+
+/// Breaks if a vector is another after it has been filled twice, or if a packet is not as it was.
+#[test]
+fn filling_is_stable() {
+    let filled = vector::replay(SMALL).unwrap();
+    assert_eq!(vector::replay(&filled).unwrap(), filled);
+    let draws: Vec<bool> = filled
+        .lines()
+        .filter(|line| line.contains(" pick "))
+        .map(|line| line.contains(" draws="))
+        .collect();
+    assert_eq!(draws, [true, false, true], "{filled}");
+}
+
+/// Breaks if a decision, a parameter or a line may differ unseen.
+#[test]
+fn every_difference_is_found() {
+    let filled = vector::replay(SMALL).unwrap();
+    let found = |changed: &str| first_difference(changed, &filled);
+    assert_eq!(found(&filled), None);
+    let line = filled.lines().find(|line| line.contains("500000000 pick")).unwrap();
+    for changed in [
+        filled.replace(line, &line.replace(" port=", " port=1")),
+        filled.replace(line, &format!("{line} header0=1")),
+        filled.replace(&format!("{line}\n"), ""),
+        filled.replace("gap=500", "gap=400"),
+        filled.lines().filter(|line| !line.contains("param gap")).collect::<Vec<_>>().join("\n"),
+    ] {
+        assert!(found(&changed).is_some(), "{changed}");
+    }
+}
+
+/// Breaks if a line that means nothing is passed over.
+#[test]
+fn wrong_lines_are_refused() {
+    for (from, to, why) in [
+        (" size=1500", " sise=1500", "sise"),
+        (" pick to=1 packet=1\n", " pick to=9 packet=1\n", "no paths"),
+        (" packet=1\n", " packet=2\n", "not known"),
+        ("500000000 pick", "1 pick to=1 packet=1\n0 pick", "backwards"),
+        ("0 paths", "0 path", "no event"),
+        ("ports=4,5,6,7", "ports=4,5,6", "capacity"),
+        ("scheme=letflow", "scheme=letflaw", "letflaw"),
+        ("\n0 paths", "\nparam gep=1us\n0 paths", "gep"),
+        ("dport=2", "dport=65536", "65536"),
+        ("500000000 pick", "sent port=1\nnonsense\n500000000 pick", "no event"),
+    ] {
+        let (_, message) = vector::replay(&SMALL.replacen(from, to, 1)).expect_err(to);
+        assert!(message.contains(why), "{to}: {message}");
+    }
+}
