@@ -47,6 +47,11 @@ pub trait IngressHold: Send {
     fn max_hold(&self) -> Option<leafspine_core::Span> {
         None
     }
+
+    /// Whether packets that a full hold or `max_hold` lets go get ECE.
+    fn ece_when_forced(&self) -> bool {
+        false
+    }
 }
 
 /// Makes a hold for one switch.

@@ -3,7 +3,7 @@
 use super::Simulation;
 use super::forward::{HoldState, Holder};
 use crate::calendar::{Class, Key};
-use crate::pool::Handle;
+use crate::pool::{Handle, Pool};
 use crate::port::NO_SWITCH;
 use leafspine_core::{Flags, PortId};
 use leafspine_schemes::hold::{Held, Ingress, IngressHold};
@@ -25,6 +25,12 @@ fn holder<'a>(
         Holder::Own(hold) => hold.as_mut(),
         Holder::Balancer => balancer.hold().expect("checked when the run was built"),
     }
+}
+
+/// Sets ECE.
+fn echo(pool: &mut Pool, handle: Handle) {
+    let packet = &mut pool[handle];
+    packet.flags = packet.flags.with(Flags::ECE);
 }
 
 impl Simulation {
@@ -51,6 +57,9 @@ impl Simulation {
         }
         if let Some((handle, _)) = oldest {
             self.counters.hold_overflows += 1;
+            if role.ece_when_forced() {
+                echo(&mut self.pool, handle);
+            }
             self.released.push(Released { switch, from, handle });
         }
         true
@@ -77,8 +86,7 @@ impl Simulation {
         if let Held::Release { ece } = verdict {
             for (handle, _) in held[usize::from(local.0)].drain(..) {
                 if ece {
-                    let packet = &mut self.pool[handle];
-                    packet.flags = packet.flags.with(Flags::ECE);
+                    echo(&mut self.pool, handle);
                 }
                 self.released.push(Released { switch: u32::from(switch), from: local, handle });
             }
@@ -92,7 +100,9 @@ impl Simulation {
         let Some(hold) = &mut state.hold else { return };
         let HoldState { holder: role, held, expiry_pending } = hold.as_mut();
         expiry_pending[port as usize] = false;
-        let Some(limit) = holder(role, state.balancer.as_mut()).max_hold() else { return };
+        let role = holder(role, state.balancer.as_mut());
+        let Some(limit) = role.max_hold() else { return };
+        let ece = role.ece_when_forced();
         let queue = &mut held[port as usize];
         while let Some((handle, since)) = queue.front().copied() {
             if since + limit > now {
@@ -102,6 +112,9 @@ impl Simulation {
             }
             queue.pop_front();
             self.counters.hold_expiries += 1;
+            if ece {
+                echo(&mut self.pool, handle);
+            }
             self.released.push(Released { switch, from: PortId(port as u16), handle });
         }
     }
