@@ -63,6 +63,16 @@ pub const ALL: &[Bundle] = &[
         doc: "CONGA with one decision a flow: a flowlet gap of 13 ms (Alizadeh et al., SIGCOMM 2014, §5).",
         keys: &[("load_balancer.scheme", "\"conga\""), ("load_balancer.gap", "\"13ms\"")],
     },
+    Bundle {
+        name: "abq",
+        doc: "ACKs held back at the congested port, beside DCTCP and marks at 40 packets (ABQ, IEEE Network 2020).",
+        keys: &[
+            ("hold.scheme", "\"abq\""),
+            ("aqm.scheme", "\"ecn-threshold\""),
+            ("aqm.threshold", "\"40pkt\""),
+            ("transport.scheme", "\"dctcp\""),
+        ],
+    },
 ];
 
 #[cfg(test)]

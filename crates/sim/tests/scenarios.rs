@@ -322,11 +322,30 @@ fn workload() -> impl Strategy<Value = WorkloadSpec> {
     })
 }
 
+/// None or any registered one, and ABQ with bounds low enough to act.
 fn hold() -> impl Strategy<Value = Option<SchemeSpec>> {
-    if Place::Hold.schemes().is_empty() {
-        return Just(None).boxed();
-    }
-    prop_oneof![3 => Just(None), 1 => any_of(Place::Hold).prop_map(Some)].boxed()
+    let max_hold = prop_oneof![
+        1 => Just(Value::Word("none".to_owned())),
+        1 => (1u64..2_000).prop_map(|us| Value::Span(Span::from_micros(us))),
+    ];
+    let capacity = prop_oneof![1 => 1u64..10, 2 => Just(1024)];
+    let low = (1u32..12, 1u32..5, max_hold, capacity).prop_map(
+        |(threshold, floor, max_hold, capacity)| {
+            let packets = |n| Value::Amount(Amount::Packets(n));
+            let SchemeSpec { name, params } = scheme("abq");
+            let params = params
+                .with("threshold", packets(threshold))
+                .with("floor", packets(floor))
+                .with("max_hold", max_hold)
+                .with("capacity", Value::Int(capacity));
+            SchemeSpec { name, params }
+        },
+    );
+    prop_oneof![
+        3 => Just(None),
+        1 => any_of(Place::Hold).prop_map(Some),
+        2 => low.prop_map(Some),
+    ]
 }
 
 /// The schemes of a run: a balancer's own roles half of the time that it has any, the edge that a

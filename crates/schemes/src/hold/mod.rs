@@ -1,5 +1,7 @@
 //! Ingress holds: keep arriving packets back while the same port's output queue is long.
 
+mod abq;
+
 use crate::{Footprint, ParamError, Params, SchemeInfo, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId, Time};
 
@@ -67,4 +69,4 @@ pub struct Entry {
 }
 
 /// Every ingress hold, in the catalogue's order.
-pub const ALL: &[Entry] = &[];
+pub const ALL: &[Entry] = &[abq::ENTRY];

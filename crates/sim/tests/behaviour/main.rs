@@ -1,5 +1,6 @@
 //! What schemes and measurements do in a running fabric, each with the reason why it must be so.
 
+mod abq;
 mod balancers;
 mod edges;
 mod managers;

@@ -12,11 +12,12 @@ pub fn link(rate: Rate, delay: Span) -> LinkSpec {
 
 /// A registered scheme with its default parameters.
 pub fn scheme(name: &str) -> SchemeSpec {
-    use leafspine_schemes::{aqm, cc, edge, lb};
+    use leafspine_schemes::{aqm, cc, edge, hold, lb};
     let infos = lb::ALL
         .iter()
         .map(|e| e.info)
         .chain(aqm::ALL.iter().map(|e| e.info))
+        .chain(hold::ALL.iter().map(|e| e.info))
         .chain(cc::ALL.iter().map(|e| e.info))
         .chain(edge::ALL.iter().map(|e| e.info));
     let mut found = infos.filter(|info| info.name == name);

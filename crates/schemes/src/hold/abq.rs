@@ -1,0 +1,247 @@
+//! ABQ: keeps ACKs back at the port that their congested queue leaves by, and lets them go with ECE.
+//!
+//! A queue at a switch's port is fed by senders whose ACKs come back in by the same port. ABQ watches
+//! that queue, Q. While it is long the port's ingress keeps the ACKs, so their senders stop; as it
+//! shrinks all are let go at once, again and again at half the length, each ACK with ECE so that the
+//! windows do not grow meanwhile. Data is never kept.
+//!
+//! Source: "Active Buffer Queueing (ABQ)", IEEE Network, March/April 2020: "Queuing Discipline",
+//! "Congestion Window Corrector", Fig. 2 and Algorithm 1.
+//!
+//! Per output port, all in packets, with Q what waits at the port (all its service queues together,
+//! the packet in transmission not counted):
+//! * Q > K: congested (CS), ACKs stay. The spell's largest queue is Qmax, and
+//!   `X = min(Qmax - K, K)`.
+//! * then at Q <= X: all go, each with ECE; X is halved; light congestion (LCS). Between X and K they
+//!   stay; above K a new spell begins.
+//! * X below four packets: uncongested (US), ACKs pass.
+//!
+//! A peak of 60 with K = 20 lets go at 20, 10 and 5, one of 30 at 10 and 5.
+//!
+//! **The constant.** Setting ECE adds 0x0040 to one 16-bit word of the TCP header, so the checksum, the
+//! one's complement of the words' one's complement sum, falls by 0x0040: a subtraction with its borrow
+//! brought round to the low end (RFC 1624 eq. 3). "Subtracting the fix value" without that borrow would
+//! be wrong for checksums below 0x0040. A test goes through all of them.
+//!
+//! **What ECE does at the sender.** It counts if the flow uses ECN; others only feel the delay. One
+//! reduction a window of data (RFC 3168 §6.1.2), whatever many ACKs carry it, and no growth by any of
+//! them. DCTCP takes the bytes that such an ACK covers for marked ones: alpha rises towards the share of
+//! ACKs that were held, beside what the queue itself has marked. NewReno with ECN halves and answers with
+//! CWR, which the receiver, who never saw a mark, ignores. A receiver repeats ECE until it sees CWR; ABQ
+//! does not, so an ACK lost after its release takes the signal along. Being held is part of the round
+//! trips that senders measure, and so of their timeouts.
+//!
+//! State: 8 bytes a port; the packets held are the switch's (40 bytes each on the wire, `capacity` a port).
+//! Cost: a comparison a packet, another at each change of a backlog; general ports (two events a hop).
+//!
+//! Where the source is silent or contradicts itself:
+//! * X of exactly four: the text's formula makes it 0, its sentence and Algorithm 1 (line 5) keep it. Kept.
+//! * A peak below K + 4 has X < 4 before any halving. The text makes X 0 and the state US, Algorithm 1
+//!   would wait for Q <= X < 4. Here all go as soon as Q <= K, without ECE: no light congestion was met.
+//!   (With ECE, an incast's queue differed by 3 % at most.)
+//! * Algorithm 1 stands in an `always` statement. If Q falls past several X at once (its link went down),
+//!   all the halvings follow at once.
+//! * "The length of Q is X" is Q <= X, as in Algorithm 1. X is halved in whole packets, which makes no
+//!   difference: Q and four are whole.
+//! * How many ACKs fit, and what becomes of one that does not: `capacity`, and the oldest goes. How long
+//!   one may wait: `max_hold`. Q may stay between X and K for as long as flows feed it whose ACKs return
+//!   by another port (the paper's "non-symmetric traffic"), and held senders would run into their
+//!   timeouts. ACKs that go for either reason get ECE, since the queue is still congested; both are
+//!   counted.
+//! * An ACK is a packet with the ACK flag and neither payload nor SYN, FIN, RST; a duplicate is one. A FIN
+//!   that overtakes held ACKs does no harm: it is of another flow, or acknowledges no less than they do.
+//! * Every output port is watched, those towards switches too.
+//!
+//! The authors' release differs from the paper: it shrinks the receive window instead of setting ECE,
+//! keeps only the newest ACK of a flow, lets go last in, first out within a budget of bytes, and has
+//! K = 10. That is not here: packets carry no receive window, and holds know no order but arrival's.
+//!
+//! Provenance: paper.
+
+use super::{Entry, Held, Ingress, IngressHold};
+use crate::{
+    Amount, Demands, Footprint, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv,
+};
+use leafspine_core::{PacketMeta, PortId, Span, Time};
+
+/// A port's state (ABQ Fig. 2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// US: ACKs pass.
+    Uncongested,
+    /// CS: Q > K. The largest queue of this spell, Qmax.
+    Congested { peak: u32 },
+    /// LCS, and the end of CS between K and the first X: the queue at which ACKs go next, X.
+    Light { level: u32 },
+}
+
+struct Abq {
+    /// K.
+    threshold: u32,
+    /// Below this X is zero.
+    floor: u32,
+    /// The congestion window corrector.
+    corrector: bool,
+    capacity: usize,
+    max_hold: Option<Span>,
+    ports: Vec<State>,
+}
+
+impl Abq {
+    /// Algorithm 1, run at a change of the queue: the state after it, and whether ACKs go.
+    fn step(&self, state: State, queue: u32) -> (State, Held) {
+        // Lines 1 and 2. Above K again is a new spell, from a Qmax of its own.
+        if queue > self.threshold {
+            let before = if let State::Congested { peak } = state { peak } else { 0 };
+            return (State::Congested { peak: before.max(queue) }, Held::Keep);
+        }
+        let level = match state {
+            State::Uncongested => return (state, Held::Keep),
+            State::Light { level } => level,
+            State::Congested { peak } => {
+                // "Once in congestion state, X = min(Qmax - K, K)."
+                let level = (peak - self.threshold).min(self.threshold);
+                // "If X is less than the size of four MTUs, X is set as zero and ABQ is in US."
+                if level < self.floor {
+                    return (State::Uncongested, Held::Release { ece: false });
+                }
+                level
+            }
+        };
+        // Line 3.
+        if queue > level {
+            return (State::Light { level }, Held::Keep);
+        }
+        // Line 7, and the corrector: LCS, "including CS changing to LCS and LCS changing to US".
+        (self.halve(level, queue), Held::Release { ece: self.corrector })
+    }
+
+    /// Lines 4 to 6, as often as they apply to a queue of this length.
+    fn halve(&self, mut level: u32, queue: u32) -> State {
+        while queue <= level {
+            level /= 2;
+            if level < self.floor {
+                return State::Uncongested;
+            }
+        }
+        State::Light { level }
+    }
+}
+
+impl IngressHold for Abq {
+    /// "Enqueue Discipline" and IsAck: while a port is not in US its ACKs stay; data never does.
+    fn arrived(&mut self, packet: &PacketMeta, port: PortId, _: u32, _: Time) -> Ingress {
+        let congested = self.ports[usize::from(port.0)] != State::Uncongested;
+        if congested && packet.is_pure_ack() { Ingress::Hold } else { Ingress::Pass }
+    }
+
+    fn backlog_changed(&mut self, port: PortId, backlog: u32, _: Time) -> Held {
+        let (state, held) = self.step(self.ports[usize::from(port.0)], backlog);
+        self.ports[usize::from(port.0)] = state;
+        held
+    }
+
+    fn footprint(&self) -> Footprint {
+        let per_port = size_of::<State>();
+        let bytes = (size_of::<Abq>() + self.ports.len() * per_port) as u64;
+        Footprint { bytes, per_port: per_port as u32, ..Footprint::default() }
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn max_hold(&self) -> Option<Span> {
+        self.max_hold
+    }
+
+    fn ece_when_forced(&self) -> bool {
+        self.corrector
+    }
+}
+
+/// A number of packets: holds are shown no bytes.
+fn packets(params: &Params, key: &str) -> Result<u32, ParamError> {
+    match params.amount(key) {
+        Amount::Packets(packets) => Ok(packets),
+        bytes @ Amount::Bytes(_) => {
+            let message = format!("found {bytes}; allowed: packets such as \"20pkt\"");
+            Err(ParamError { key: key.to_owned(), message })
+        }
+    }
+}
+
+fn make(params: &Params, env: &SwitchEnv) -> Result<Abq, ParamError> {
+    Ok(Abq {
+        threshold: packets(params, "threshold")?,
+        floor: packets(params, "floor")?,
+        corrector: params.flag("corrector"),
+        capacity: params.int("capacity") as usize,
+        max_hold: params.span_or("max_hold"),
+        ports: vec![State::Uncongested; env.ports.len()],
+    })
+}
+
+fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn IngressHold>, ParamError> {
+    Ok(Box::new(make(params, env)?))
+}
+
+pub(crate) const ENTRY: Entry = Entry {
+    info: SchemeInfo {
+        name: "abq",
+        summary: "Keeps ACKs back while the queue that their port sends from is long, and lets them \
+                  go with ECE as it shrinks.",
+        source: "Active Buffer Queueing (ABQ), IEEE Network, March/April 2020, Fig. 2, Algorithm 1",
+        provenance: Provenance::Paper,
+        silent: &[
+            "An X of exactly four packets counts (Algorithm 1; the text's formula makes it zero).",
+            "A peak below threshold + floor lets all go as soon as the queue is back at the threshold, \
+             without ECE (the text; Algorithm 1 would wait for fewer than four packets).",
+            "A queue that falls past several X at once takes all the halvings at once.",
+            "Qmax is the largest queue since it last rose above the threshold.",
+            "The hold has room for 1024 ACKs a port; when it is full the oldest goes on, with ECE.",
+            "An ACK waits 5 ms at most, and goes on with ECE; the paper has no bound.",
+            "ACKs without payload, SYN, FIN or RST are held, duplicates among them; all output ports.",
+            "The authors' release shrinks the receive window instead of setting ECE and holds otherwise: \
+             not offered.",
+        ],
+        params: &[
+            Param {
+                name: "threshold",
+                kind: Kind::Amount,
+                default: Some("20pkt"),
+                doc: "K, in packets: a longer queue is congested.",
+            },
+            Param {
+                name: "floor",
+                kind: Kind::Amount,
+                default: Some("4pkt"),
+                doc: "In packets: an X below this ends the congestion.",
+            },
+            Param {
+                name: "corrector",
+                kind: Kind::Bool,
+                default: Some("true"),
+                doc: "Whether ACKs that were held go on with ECE.",
+            },
+            Param {
+                name: "capacity",
+                kind: Kind::Int(1, 1 << 20),
+                default: Some("1024"),
+                doc: "ACKs that a port holds at most; the oldest goes on when one more comes.",
+            },
+            Param {
+                name: "max_hold",
+                kind: Kind::SpanOr(1, u64::MAX, "none"),
+                default: Some("5ms"),
+                doc: "The longest time that an ACK is held.",
+            },
+        ],
+        demands: Demands::NONE,
+    },
+    build,
+};
+
+#[cfg(test)]
+#[path = "abq_tests.rs"]
+mod tests;
