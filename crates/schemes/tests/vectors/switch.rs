@@ -315,7 +315,9 @@ impl Switch {
     fn limits(&mut self) -> Result<Decision, Wrong> {
         let hold = self.hold()?;
         let longest = hold.max_hold().map_or("none".to_owned(), |span| span.0.to_string());
-        Ok(Decision::default().say("capacity", hold.capacity()).say("max_hold", longest))
+        let forced = u8::from(hold.ece_when_forced());
+        let said = Decision::default().say("capacity", hold.capacity()).say("max_hold", longest);
+        Ok(said.say("ece_when_forced", forced))
     }
 }
 
