@@ -6,6 +6,7 @@ mod drb;
 mod ecmp;
 mod flowlets;
 mod hash;
+mod hula;
 mod letflow;
 mod pinned;
 mod presto;
@@ -127,6 +128,7 @@ pub const ALL: &[Entry] = &[
     drb::ENTRY,
     letflow::ENTRY,
     conga::ENTRY,
+    hula::ENTRY,
     presto::ENTRY,
     pinned::ENTRY,
 ];

@@ -1,0 +1,313 @@
+//! HULA: probes carry the best path's utilisation to every switch, and flowlets follow it hop by hop.
+//!
+//! Source: Katta, Hira, Kim, Sivaraman, Rexford, "HULA: Scalable Load Balancing Using Programmable Data
+//! Planes", SOSR 2016, §3 and §4.
+//!
+//! 1. Every switch with hosts (ToR) sends a probe on all its uplinks once a probe period (§3.1).
+//! 2. A switch that gets a probe from below sends it on all its other ports, up and down; one from
+//!    above only down. So it climbs, turns once and descends: every switch has it, and there are no
+//!    loops (§3.1).
+//! 3. A probe carries the largest utilisation on the way to its ToR: a switch raises it to that of the
+//!    port by which it came, which is the one that data to the ToR would take ([`utilisation`]). Of all
+//!    ways a switch keeps the best next hop only, and passes on its own view (§3.2).
+//! 4. The first packet of a flowlet takes the best next hop towards its ToR, at every switch on the way
+//!    (§3.3). A next hop that has not been confirmed for three periods may be replaced by any (§3.4).
+//! 5. A switch passes on one probe a ToR and period, so that a link carries no more than that (§3.5).
+//!
+//! State per switch: 32 bytes a ToR, 16 a port, a flowlet table of 16 bytes an entry (1 MiB for 2^16
+//! entries). Cost per packet: one hash and one entry where there is a choice; two multiplications at
+//! every port. Probes are packets: they queue, take time on the line and can be lost.
+//!
+//! Where the source is silent or differs, and what was chosen:
+//! - Period 200 us, gap 500 us, tau of twice the period (§3.2 asks for at least that), 64 bytes a probe.
+//! - ToRs begin at a random time within the first period; together they would send bursts.
+//! - A copy is passed on if the last one for its ToR was sent more than half a period ago: with a whole
+//!   period one that comes a little early, because its queue was shorter, would be lost.
+//! - A probe is not sent back to the switch it came from, by parallel links either.
+//! - A tie keeps the best next hop. The estimate of an idle port fades between packets.
+//! - Before the first probe, when an entry has aged, or when its port is on no shortest way (a link
+//!   has failed), new flowlets follow a hash.
+//! - ACKs are flowlets like data.
+//!
+//! Provenance: paper.
+
+#[cfg(test)]
+mod tests;
+mod utilisation;
+
+use super::flowlets::Flowlets;
+use super::hash::by_hash;
+use super::{Arrival, Entry, LoadBalancer, Needs};
+use crate::{
+    Context, Demands, Footprint, Kind, Neighbour, Param, ParamError, Params, Paths, Provenance,
+    SchemeInfo, SwitchEnv,
+};
+use leafspine_core::{Flags, PacketMeta, PortId, SchemeHeader, Span, SwitchId, Time, TorId};
+use utilisation::{Port, Window};
+
+/// A probe's header (§3.1): 24 bits of ToR in the paper, 16 here, and 8 of utilisation.
+struct Probe {
+    tor: TorId,
+    utilisation: u8,
+}
+
+impl Probe {
+    /// Tells HULA's probes from those of hosts.
+    const HULA: u32 = 1 << 31;
+
+    fn read(packet: &PacketMeta) -> Option<Probe> {
+        let word = packet.header.0[0];
+        (packet.flags.has(Flags::PROBE) && word & Probe::HULA != 0)
+            .then_some(Probe { tor: TorId(word as u16), utilisation: (word >> 16) as u8 })
+    }
+
+    /// Its five-tuple is all zeros: every switch takes it in, so it has no destination.
+    fn packet(self, size: u16) -> PacketMeta {
+        let word = Probe::HULA | u32::from(self.utilisation) << 16 | u32::from(self.tor.0);
+        PacketMeta {
+            size,
+            flags: Flags::PROBE,
+            header: SchemeHeader([word, 0]),
+            path: PacketMeta::NO_PATH,
+            ..PacketMeta::default()
+        }
+    }
+}
+
+/// The best way to a ToR.
+#[derive(Clone, Copy)]
+struct Best {
+    /// When a probe last confirmed it.
+    updated: Time,
+    /// When a probe of this ToR was last passed on.
+    sent: Option<Time>,
+    port: Option<PortId>,
+    utilisation: u8,
+}
+
+const UNKNOWN: Best = Best { updated: Time::ZERO, sent: None, port: None, utilisation: 0 };
+
+/// Where a port leads.
+#[derive(Clone, Copy)]
+struct End {
+    /// The switch there; hosts get no probes.
+    switch: Option<SwitchId>,
+    up: bool,
+}
+
+struct Hula {
+    tor: Option<TorId>,
+    seed: u64,
+    period: Span,
+    age: Span,
+    probe_size: u16,
+    window: Window,
+    ends: Vec<End>,
+    ports: Vec<Port>,
+    best: Vec<Best>,
+    flowlets: Flowlets,
+    started: bool,
+}
+
+impl Hula {
+    /// The best next hop towards `tor` (§3.3), unless it has aged.
+    fn best_hop(&self, tor: TorId, now: Time) -> Option<PortId> {
+        let best = self.best.get(usize::from(tor.0))?;
+        best.port.filter(|_| now.since(best.updated) <= self.age)
+    }
+
+    /// §3.2: what a probe says of the way by `from`.
+    fn learn(&mut self, probe: &Probe, from: PortId, now: Time) {
+        let Some(best) = self.best.get_mut(usize::from(probe.tor.0)) else { return };
+        // Better than the best, or the best itself has changed, or (§3.4) it has not been heard of.
+        let take = match best.port {
+            None => true,
+            Some(port) => {
+                probe.utilisation < best.utilisation
+                    || port == from
+                    || now.since(best.updated) > self.age
+            }
+        };
+        if take {
+            let utilisation = probe.utilisation;
+            *best = Best { updated: now, port: Some(from), utilisation, ..*best };
+        }
+    }
+
+    /// §3.1: passes this switch's own view of the best way on, to all ports that should have it.
+    fn pass_on(&mut self, tor: TorId, from: PortId, cx: &mut Context<'_>) {
+        let Some(best) = self.best.get_mut(usize::from(tor.0)) else { return };
+        // §3.5: once a period. See the head of the file for the half.
+        if best.sent.is_some_and(|sent| cx.now.since(sent) <= self.period / 2) {
+            return;
+        }
+        best.sent = Some(cx.now);
+        let utilisation = best.utilisation;
+        let came = self.ends[usize::from(from.0)];
+        // From above: only down. From below: everywhere else.
+        let wanted = |end: &End| end.switch.is_some() && end.switch != came.switch;
+        let allowed = |end: &End| !(came.up && end.up);
+        for (port, end) in self.ends.iter().enumerate() {
+            let port = PortId(port as u16);
+            if wanted(end) && allowed(end) && cx.ports.is_up(port) {
+                cx.outbox.push((port, Probe { tor, utilisation }.packet(self.probe_size)));
+            }
+        }
+    }
+}
+
+impl LoadBalancer for Hula {
+    fn needs(&self) -> Needs {
+        Needs { arrived: true, leaving: true, tick: self.tor.is_some(), ..Needs::default() }
+    }
+
+    fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
+        let offered = |port: &PortId| paths.ports.contains(port);
+        let slot = self.flowlets.slot(packet);
+        // §3.3: a flowlet stays; a new one takes the best next hop of the moment.
+        let port = self
+            .flowlets
+            .under_way(slot, cx.now)
+            .filter(offered)
+            .or_else(|| self.best_hop(paths.to, cx.now).filter(offered))
+            .unwrap_or_else(|| by_hash(packet, paths, self.seed));
+        self.flowlets.note(slot, port, cx.now);
+        port
+    }
+
+    fn arrived(&mut self, packet: &mut PacketMeta, from: PortId, cx: &mut Context<'_>) -> Arrival {
+        let Some(mut probe) = Probe::read(packet) else { return Arrival::Forward };
+        let rate = cx.ports.rate(from);
+        let Some(port) = self.ports.get_mut(usize::from(from.0)) else { return Arrival::Consume };
+        if Some(probe.tor) != self.tor {
+            // §3.2: the largest utilisation on the way to the ToR, this link included.
+            probe.utilisation = probe.utilisation.max(port.utilisation(cx.now, rate, self.window));
+            self.learn(&probe, from, cx.now);
+            self.pass_on(probe.tor, from, cx);
+        }
+        Arrival::Consume
+    }
+
+    fn leaving(&mut self, packet: &mut PacketMeta, to: PortId, at: Time, cx: &mut Context<'_>) {
+        if let Some(port) = self.ports.get_mut(usize::from(to.0)) {
+            port.queued(u32::from(packet.size), at, cx.now, self.window);
+        }
+    }
+
+    /// §3.1: a ToR sends its probe on all uplinks.
+    fn tick(&mut self, cx: &mut Context<'_>) -> Option<Time> {
+        let tor = self.tor?;
+        if !std::mem::replace(&mut self.started, true) {
+            return Some(cx.now + Span(1 + cx.rng.below(self.period.0)));
+        }
+        for (port, end) in self.ends.iter().enumerate() {
+            let port = PortId(port as u16);
+            if end.up && cx.ports.is_up(port) {
+                cx.outbox.push((port, Probe { tor, utilisation: 0 }.packet(self.probe_size)));
+            }
+        }
+        Some(cx.now + self.period)
+    }
+
+    fn footprint(&self, now: Time) -> Footprint {
+        let tables = u64::from(self.flowlets.len()) * u64::from(Flowlets::ENTRY)
+            + (self.best.len() * size_of::<Best>()) as u64;
+        Footprint {
+            bytes: tables + self.ports.len() as u64 * u64::from(Port::BYTES),
+            per_flow: Flowlets::ENTRY,
+            per_port: Port::BYTES,
+            slots: self.flowlets.len(),
+            occupied: self.flowlets.occupied(now),
+        }
+    }
+
+    fn slot(&self, packet: &PacketMeta) -> Option<u32> {
+        Some(self.flowlets.slot(packet) as u32)
+    }
+}
+
+fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
+    let period = params.span("probe_period");
+    let end = |port: usize| End {
+        switch: match env.ports[port].neighbour {
+            Neighbour::Switch(switch, _) => Some(switch),
+            Neighbour::Host(_) => None,
+        },
+        up: env.leads_up(PortId(port as u16)),
+    };
+    Ok(Box::new(Hula {
+        tor: env.tor,
+        seed: env.hash_seed,
+        period,
+        age: Span(period.0.saturating_mul(params.int("age_periods"))),
+        probe_size: params.bytes("probe_size").0 as u16,
+        window: Window::new(params.span_or("tau").unwrap_or(Span(period.0.saturating_mul(2)))),
+        ends: (0..env.ports.len()).map(end).collect(),
+        ports: env.ports.iter().map(|_| Port::default()).collect(),
+        best: vec![UNKNOWN; usize::from(env.tors)],
+        flowlets: Flowlets::new(env.hash_seed, params.span("gap"), params.int("entries") as usize),
+        started: false,
+    }))
+}
+
+pub(crate) const ENTRY: Entry = Entry {
+    info: SchemeInfo {
+        name: "hula",
+        summary: "Sends every flowlet by the next hop of the least utilised path, which probes make \
+                  known to every switch.",
+        source: "Katta et al., HULA, SOSR 2016, §3",
+        provenance: Provenance::Paper,
+        silent: &[
+            "Periods are ours: a probe every 200 us, a flowlet gap of 500 us; tau is two probe periods.",
+            "Each ToR begins at a random time within the first period.",
+            "A switch passes a probe on if it has not done so for the same ToR within half a period.",
+            "No probe goes back to the switch that it came from, by parallel links either.",
+            "A tie keeps the best next hop; the estimate of an idle port fades between packets.",
+            "Before the first probe, when an entry has aged, or when its port is on no shortest way, new \
+             flowlets follow the hash of ecmp.",
+            "ACKs and connection packets are cut into flowlets like data.",
+        ],
+        params: &[
+            Param {
+                name: "probe_period",
+                kind: Kind::Span(1_000_000, 1_000_000_000_000),
+                default: Some("200us"),
+                doc: "Time between the probes of a ToR.",
+            },
+            Param {
+                name: "probe_size",
+                kind: Kind::Bytes(20, 1_500),
+                default: Some("64B"),
+                doc: "Bytes of a probe on the wire.",
+            },
+            Param {
+                name: "gap",
+                kind: Kind::Span(1, u64::MAX),
+                default: Some("500us"),
+                doc: "Flowlet timeout: a longer pause between a flow's packets ends its flowlet.",
+            },
+            Param {
+                name: "entries",
+                kind: Kind::Int(1, 1 << 24),
+                default: Some("65536"),
+                doc: "Entries of the flowlet table; flows that hash to one entry share it.",
+            },
+            Param {
+                name: "tau",
+                kind: Kind::SpanOr(1_000_000, 4_000_000_000_000, "auto"),
+                default: Some("auto"),
+                doc: "Time constant of the utilisation estimator; auto: two probe periods.",
+            },
+            Param {
+                name: "age_periods",
+                kind: Kind::Int(1, 1_000_000),
+                default: Some("3"),
+                doc: "Probe periods after which a best next hop that no probe has confirmed has aged.",
+            },
+        ],
+        // §3.1: 24 bits of ToR, 8 of utilisation.
+        demands: Demands { header_bits: 32, header_words: 1, queues: 1 },
+    },
+    build,
+    edge: None,
+};
