@@ -3,6 +3,7 @@
 mod conga;
 mod departures;
 mod drb;
+mod drill;
 mod ecmp;
 mod flowlets;
 mod hash;
@@ -129,6 +130,7 @@ pub const ALL: &[Entry] = &[
     letflow::ENTRY,
     conga::ENTRY,
     hula::ENTRY,
+    drill::ENTRY,
     presto::ENTRY,
     pinned::ENTRY,
 ];
