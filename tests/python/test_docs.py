@@ -232,7 +232,7 @@ UNKNOWN = {
     "workload.sizes.0": [FABRIC + FLOWS.replace('"web-search"', "[{ zzz = 1 }]")],
     "probe": [
         f'{FABRIC}{FLOWS}[[probe]]\nkind = "{kind}"\nzzz = 1\n'
-        for kind in ("queue", "utilisation", "window", "packets")
+        for kind in ("queue", "utilisation", "window", "state", "packets")
     ],
     "variant": [f"{FABRIC}{FLOWS}[[variant]]\nzzz = 1\n"],
 }

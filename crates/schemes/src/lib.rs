@@ -7,6 +7,8 @@
 //! never imports the engine.
 
 pub mod aqm;
+#[doc(hidden)]
+pub mod asked;
 pub mod bundle;
 pub mod cc;
 pub mod edge;

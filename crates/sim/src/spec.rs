@@ -448,6 +448,9 @@ pub enum ProbeKind {
     Utilisation,
     /// Congestion windows of flows in bytes.
     Window,
+    /// What the balancers of the switches that have these ports keep, and how flows share the slots of
+    /// their tables.
+    State,
     /// Every packet-hop on the ports (not sampled; `every` is ignored): time, port, flow, segment.
     Packets,
 }

@@ -68,22 +68,27 @@ proptest! {
 fn probes_change_nothing() {
     let plain = base();
     let mut probed = base();
-    probed.probes =
-        [ProbeKind::Queue, ProbeKind::Utilisation, ProbeKind::Window, ProbeKind::Packets]
-            .into_iter()
-            .enumerate()
-            .map(|(i, kind)| ProbeSpec {
-                kind,
-                ports: "leaf0-*".to_owned(),
-                flows: Vec::new(),
-                every: Span::from_micros(50),
-                name: format!("probe{i}"),
-            })
-            .collect();
+    probed.probes = [
+        ProbeKind::Queue,
+        ProbeKind::Utilisation,
+        ProbeKind::Window,
+        ProbeKind::State,
+        ProbeKind::Packets,
+    ]
+    .into_iter()
+    .enumerate()
+    .map(|(i, kind)| ProbeSpec {
+        kind,
+        ports: "leaf0-*".to_owned(),
+        flows: Vec::new(),
+        every: Span::from_micros(50),
+        name: format!("probe{i}"),
+    })
+    .collect();
     let (a, b) = (run(&plain), run(&probed));
     assert_eq!(a.trace_hash, b.trace_hash);
     assert_eq!(a.flows.fct_ps, b.flows.fct_ps);
-    assert_eq!(b.probes.len(), 4);
+    assert_eq!(b.probes.len(), 5);
     for series in &b.probes {
         let length = |c: &leafspine_sim::Column| match c {
             leafspine_sim::Column::U64(v) => v.len(),

@@ -22,7 +22,8 @@
 
 use super::{Admit, Aqm, Entry, Release};
 use crate::{
-    Amount, Demands, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo, SwitchEnv,
+    Amount, Demands, Footprint, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo,
+    SwitchEnv,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
@@ -85,6 +86,11 @@ impl Aqm for EcnThreshold {
 
     fn needs_release(&self) -> bool {
         self.at_dequeue
+    }
+
+    fn footprint(&self) -> Footprint {
+        let bytes = size_of::<EcnThreshold>();
+        Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
     }
 }
 

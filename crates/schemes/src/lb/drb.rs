@@ -21,9 +21,10 @@
 use super::hash::region;
 use super::{Entry, LoadBalancer};
 use crate::{
-    Context, Demands, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+    Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
+    SwitchEnv,
 };
-use leafspine_core::{PacketMeta, PortId, mix};
+use leafspine_core::{PacketMeta, PortId, Time, mix};
 
 /// Counters of `per = "pair"`.
 const PAIRS: usize = 1 << 14;
@@ -66,6 +67,10 @@ impl LoadBalancer for Drb {
         };
         self.last[counter] = next as u16;
         paths.ports[next]
+    }
+
+    fn footprint(&self, _: Time) -> Footprint {
+        Footprint { bytes: size_of_val(&self.last[..]) as u64, ..Footprint::default() }
     }
 }
 

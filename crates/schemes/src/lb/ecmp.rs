@@ -15,8 +15,10 @@
 
 use super::hash::by_hash;
 use super::{Entry, LoadBalancer};
-use crate::{Context, Demands, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv};
-use leafspine_core::{PacketMeta, PortId};
+use crate::{
+    Context, Demands, Footprint, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+};
+use leafspine_core::{PacketMeta, PortId, Time};
 
 struct Ecmp {
     seed: u64,
@@ -25,6 +27,10 @@ struct Ecmp {
 impl LoadBalancer for Ecmp {
     fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, _: &mut Context<'_>) -> PortId {
         by_hash(packet, paths, self.seed)
+    }
+
+    fn footprint(&self, _: Time) -> Footprint {
+        Footprint { bytes: size_of::<Ecmp>() as u64, ..Footprint::default() }
     }
 }
 

@@ -20,7 +20,8 @@
 use super::hash::{flow_hash, region};
 use super::{Entry, LoadBalancer};
 use crate::{
-    Context, Demands, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+    Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
+    SwitchEnv,
 };
 use leafspine_core::{PacketMeta, PortId, Span, Time};
 
@@ -48,6 +49,21 @@ impl LoadBalancer for LetFlow {
         }
         flowlet.last = cx.now;
         flowlet.port
+    }
+
+    fn footprint(&self, now: Time) -> Footprint {
+        let used = |f: &&Flowlet| f.port != NONE && now.since(f.last) <= self.gap;
+        Footprint {
+            bytes: size_of_val(&self.table[..]) as u64,
+            per_flow: size_of::<Flowlet>() as u32,
+            slots: self.table.len() as u32,
+            occupied: self.table.iter().filter(used).count() as u32,
+            ..Footprint::default()
+        }
+    }
+
+    fn slot(&self, packet: &PacketMeta) -> Option<u32> {
+        Some(region(flow_hash(packet, self.seed), self.table.len()) as u32)
     }
 }
 

@@ -16,9 +16,10 @@
 use super::hash::by_hash;
 use super::{Entry, LoadBalancer};
 use crate::{
-    Context, Demands, Neighbour, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+    Context, Demands, Footprint, Neighbour, ParamError, Params, Paths, Provenance, SchemeInfo,
+    SwitchEnv,
 };
-use leafspine_core::{PacketMeta, PortId};
+use leafspine_core::{PacketMeta, PortId, Time};
 
 struct Pinned {
     seed: u64,
@@ -40,6 +41,11 @@ impl LoadBalancer for Pinned {
             true => wanted,
             false => paths.ports[index % paths.ports.len()],
         }
+    }
+
+    fn footprint(&self, _: Time) -> Footprint {
+        let bytes = 8 + size_of_val(&self.local[..]) + size_of_val(&self.uplinks[..]);
+        Footprint { bytes: bytes as u64, ..Footprint::default() }
     }
 }
 

@@ -26,9 +26,10 @@ use super::slots::Slots;
 use super::{Entry, LoadBalancer};
 use crate::edge::presto::{path_number, set_path_number};
 use crate::{
-    Context, Demands, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+    Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
+    SwitchEnv,
 };
-use leafspine_core::{PacketMeta, PortId, mix};
+use leafspine_core::{PacketMeta, PortId, Time, mix};
 
 /// Most slots of a weighted round.
 const SLOTS: usize = 128;
@@ -56,6 +57,11 @@ impl LoadBalancer for Presto {
         set_path_number(packet, number / length);
         let position = region(hash, round.len()) + (number % length) as usize;
         round[if position < round.len() { position } else { position - round.len() }]
+    }
+
+    fn footprint(&self, _: Time) -> Footprint {
+        let table = self.slots.as_ref().map_or(0, Slots::bytes);
+        Footprint { bytes: 8 + table, ..Footprint::default() }
     }
 }
 

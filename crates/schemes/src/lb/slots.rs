@@ -42,6 +42,16 @@ impl Slots {
         }
     }
 
+    /// Bytes of all tables.
+    pub(crate) fn bytes(&self) -> u64 {
+        let group = |g: &Group| {
+            g.ports.capacity() * size_of::<PortId>()
+                + g.capacity.capacity() * size_of::<u32>()
+                + g.slots.capacity() * size_of::<PortId>()
+        };
+        self.groups.iter().map(group).sum::<usize>() as u64
+    }
+
     /// The table towards `paths.to`. Never empty if there are paths.
     pub(crate) fn towards(&mut self, paths: &Paths<'_>) -> &[PortId] {
         let index = usize::from(paths.to.0) % self.groups.len();

@@ -23,9 +23,10 @@ use super::hash::{by_hash, flow_hash, region};
 use super::slots::Slots;
 use super::{Entry, LoadBalancer};
 use crate::{
-    Context, Demands, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+    Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
+    SwitchEnv,
 };
-use leafspine_core::{PacketMeta, PortId};
+use leafspine_core::{PacketMeta, PortId, Time};
 
 struct Exact {
     seed: u64,
@@ -44,6 +45,10 @@ impl LoadBalancer for Exact {
         // No path has any capacity: all are alike.
         by_hash(packet, paths, self.seed)
     }
+
+    fn footprint(&self, _: Time) -> Footprint {
+        Footprint { bytes: size_of::<Exact>() as u64, ..Footprint::default() }
+    }
 }
 
 struct Table {
@@ -55,6 +60,10 @@ impl LoadBalancer for Table {
     fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, _: &mut Context<'_>) -> PortId {
         let slots = self.slots.towards(paths);
         slots[region(flow_hash(packet, self.seed), slots.len())]
+    }
+
+    fn footprint(&self, _: Time) -> Footprint {
+        Footprint { bytes: 8 + self.slots.bytes(), ..Footprint::default() }
     }
 }
 

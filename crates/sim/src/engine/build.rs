@@ -168,6 +168,7 @@ impl Simulation {
             let targets = match spec.kind {
                 ProbeKind::Window if spec.flows.is_empty() => (0..16).collect(),
                 ProbeKind::Window => spec.flows.clone(),
+                ProbeKind::State => self.switches_matching(&spec.ports)?,
                 _ => self.graph.ports_matching(&spec.ports)?,
             };
             if spec.kind == ProbeKind::Packets {
@@ -191,6 +192,19 @@ impl Simulation {
             });
         }
         Ok(())
+    }
+
+    /// The switches that have a port of this pattern.
+    fn switches_matching(&self, pattern: &str) -> Result<Vec<u32>, TopologyError> {
+        let owner = |at: &u32| match self.graph.ports[*at as usize].owner {
+            Node::Switch(id) => Some(u32::from(id.0)),
+            Node::Host(_) => None,
+        };
+        let mut found: Vec<u32> =
+            self.graph.ports_matching(pattern)?.iter().filter_map(owner).collect();
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
     }
 
     /// Changes a port's random loss.

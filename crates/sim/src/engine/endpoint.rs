@@ -9,6 +9,7 @@ use crate::transport::{Receiver, Sender, TcpConfig};
 use crate::workload::Flow;
 use leafspine_core::{Bytes, FiveTuple, Flags, HostId, PacketMeta, PortId, Rng, Time};
 use leafspine_schemes::edge::{EdgeContext, FlowView, HostEdge, Waiting};
+use leafspine_schemes::lb::LoadBalancer;
 
 use super::RunError;
 
@@ -111,6 +112,32 @@ impl Endpoints {
 
     pub(super) fn number(&self, slot: u32) -> u32 {
         self.places.get(slot as usize).map_or(u32::MAX, |place| place.number)
+    }
+
+    /// The slots that the flows under way have in the flow table of the switch with this number
+    /// among those with hosts: their data at the source's, what is sent back at the destination's.
+    pub(super) fn slots_at(
+        &self,
+        tor: u16,
+        balancer: &dyn LoadBalancer,
+        hosts: &[(u16, PortId)],
+        slots: &mut Vec<u32>,
+    ) {
+        slots.clear();
+        for place in self.places.iter().filter(|place| place.live) {
+            let at = |host: HostId| hosts[usize::from(host.0)].0;
+            let (from, to) = (at(place.tuple.src()), at(place.tuple.dst()));
+            let ways = [
+                (from, place.tuple, Flags::DATA.with(Flags::ACK)),
+                (to, place.tuple.reversed(), Flags::ACK),
+            ];
+            for (here, tuple, flags) in ways {
+                if here == tor && from != to {
+                    let packet = PacketMeta { tuple, flags, ..PacketMeta::default() };
+                    slots.extend(balancer.slot(&packet));
+                }
+            }
+        }
     }
 
     pub(super) fn window(&self, slot: u32, tcp: &TcpConfig) -> u32 {

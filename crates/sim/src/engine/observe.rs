@@ -135,10 +135,32 @@ impl Simulation {
                     probe.first.push(u64::from(self.endpoints.window(*slot, &self.tcp)));
                 }
             }
+            ProbeKind::State => self.sample_state(index),
             ProbeKind::Packets => {}
         }
+        let probe = &self.probes[index as usize];
         let next = now + probe.every;
         self.calendar.push(next, Key::new(Class::Probe, index), index);
+    }
+
+    /// What the balancers keep, and how the flows under way share the slots of their tables.
+    fn sample_state(&mut self, index: u32) {
+        let (now, mut slots) = (self.now, Vec::new());
+        for target in 0..self.probes[index as usize].targets.len() {
+            let switch = self.probes[index as usize].targets[target];
+            let state = &self.switches[switch as usize];
+            self.endpoints.slots_at(state.tor, state.balancer.as_ref(), &self.places, &mut slots);
+            let flows = slots.len();
+            slots.sort_unstable();
+            slots.dedup();
+            let found = state.balancer.footprint(now);
+            let probe = &mut self.probes[index as usize];
+            probe.times.push(now.0);
+            probe.which.push(switch);
+            probe.first.push(found.bytes);
+            probe.second.push(u64::from(found.slots) << 32 | u64::from(found.occupied));
+            probe.busy.push((flows as u64) << 32 | (flows - slots.len()) as u64);
+        }
     }
 
     /// The `packets` probe sees a packet begin its transmission.
@@ -230,11 +252,12 @@ impl Simulation {
     fn series(&self, probe: Probe) -> Series {
         let Probe { kind, name, targets, times, which, first, second, shares, busy, .. } = probe;
         let time = ("time_ps", Column::U64(times));
-        let mut ports = Vec::new();
-        let mut port_column = |which: Vec<u32>| {
-            ports = targets.iter().map(|at| self.graph.port_name(*at)).collect();
-            let place = |at| targets.iter().position(|t| *t == at).unwrap_or(0) as u32;
-            ("port", Column::Index(which.into_iter().map(place).collect()))
+        let mut names = Vec::new();
+        let place = |at| targets.iter().position(|t| *t == at).unwrap_or(0) as u32;
+        let index = |which: Vec<u32>| Column::Index(which.into_iter().map(place).collect());
+        let mut port_column = |which| {
+            names = targets.iter().map(|at| self.graph.port_name(*at)).collect();
+            ("port", index(which))
         };
         let high = |v: &[u64]| v.iter().map(|x| (x >> 32) as u32).collect();
         let low = |v: &[u64]| v.iter().map(|x| *x as u32).collect();
@@ -256,6 +279,18 @@ impl Simulation {
                 "window",
                 vec![time, ("flow", Column::U32(which)), ("window_bytes", Column::U64(first))],
             ),
+            ProbeKind::State => (
+                "state",
+                vec![
+                    time,
+                    ("switch", index(which)),
+                    ("bytes", Column::U64(first)),
+                    ("slots", Column::U32(high(&second))),
+                    ("occupied", Column::U32(low(&second))),
+                    ("flows", Column::U32(high(&busy))),
+                    ("sharing", Column::U32(low(&busy))),
+                ],
+            ),
             ProbeKind::Packets => (
                 "packets",
                 vec![
@@ -270,7 +305,11 @@ impl Simulation {
                 ],
             ),
         };
-        Series { name, kind, ports, columns }
+        if kind == "state" {
+            let name = |id: &u32| self.graph.switches[*id as usize].name.clone();
+            names = targets.iter().map(name).collect();
+        }
+        Series { name, kind, ports: names, columns }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::common::*;
 use super::{numbers, probe, two_leaves};
 use leafspine_core::{Span, Time};
-use leafspine_schemes::Amount;
+use leafspine_schemes::{Amount, Value};
 use leafspine_sim::spec::*;
 use leafspine_sim::{Column, Output};
 
@@ -100,6 +100,36 @@ fn queue_samples_are_the_backlog() {
         let starts = numbers(&output.probes[1], "time_ps");
         assert!(starts.iter().filter(|start| **start % 200_000 == 0).count() > 20, "at a sample");
         assert_eq!(sampled, backlog_by_hand(&output), "{model:?}");
+    }
+}
+
+/// Breaks if a state probe miscounts: of 40 flows from leaf 0 and none to it, each has a slot at leaf 0
+/// for its data and one at leaf 1 for its ACKs; with four slots, 36 share; no spine keeps a table
+/// at the source's end of any flow.
+#[test]
+fn state_probes_count_flows_and_slots() {
+    let mut spec = two_leaves(8, 2);
+    spec.balancer = scheme_with("letflow", "entries", Value::Int(4));
+    spec.workloads = vec![long_flows(
+        40,
+        1_000_000,
+        HostSet::Under("leaf0".to_owned()),
+        HostSet::Under("leaf1".to_owned()),
+    )];
+    let every = Span::from_micros(100);
+    spec.probes = vec![probe(ProbeKind::State, "*-*", every)];
+    let output = run(&spec);
+    let state = &output.probes[0];
+    assert_eq!(state.ports, ["leaf0", "leaf1", "spine0", "spine1"]);
+    let get = |column| numbers(state, column);
+    let (at, slots, occupied) = (get("switch"), get("slots"), get("occupied"));
+    let (flows, sharing, bytes) = (get("flows"), get("sharing"), get("bytes"));
+    // The second look, 100 us in: all flows are under way.
+    for row in 4..8 {
+        assert_eq!((slots[row], bytes[row]), (4, 4 * 16));
+        let leaf = at[row] < 2;
+        assert_eq!((flows[row], sharing[row]), if leaf { (40, 36) } else { (0, 0) });
+        assert_eq!(occupied[row], if leaf { 4 } else { 0 });
     }
 }
 
