@@ -11,6 +11,7 @@ mod hula;
 mod letflow;
 mod pinned;
 mod presto;
+mod qdaps;
 mod rps;
 mod slots;
 mod wcmp;
@@ -132,5 +133,7 @@ pub const ALL: &[Entry] = &[
     hula::ENTRY,
     drill::ENTRY,
     presto::ENTRY,
+    qdaps::ENTRY,
+    qdaps::STAR,
     pinned::ENTRY,
 ];

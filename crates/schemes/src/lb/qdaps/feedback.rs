@@ -1,0 +1,152 @@
+//! Leaf-to-leaf delays for QDAPS* (§III-D, "Leaf-to-leaf Delay Estimation").
+//!
+//! A packet that leaves its source's leaf by port `p_s` is stamped with the time. The destination's
+//! leaf, which it enters by `p_d`, takes the stamp from its own clock (the simulation has one for
+//! all) and keeps the difference. Whatever it sends by `p_d` towards that leaf carries the
+//! difference back, in the header's other word, and enters by `p_s`, where it is read.
+
+use crate::{Neighbour, SwitchEnv};
+use leafspine_core::{PacketMeta, PortId, Span, Time, TorId};
+use std::sync::Arc;
+
+/// Header word with the time of sending.
+pub(super) const STAMP: usize = 0;
+/// Header word with the delay of the opposite direction; 0: none known.
+pub(super) const ECHO: usize = 1;
+
+/// Times and delays in headers are in units of 2^10 ps (1.024 ns). 32 bits of them wrap after 4.4 s:
+/// 28 times what a queue of 256 packets takes at 20 Mb/s (§V).
+pub(super) const UNIT: u32 = 10;
+
+/// The clock that goes into headers.
+#[inline]
+pub(super) fn clock(time: Time) -> u32 {
+    (time.0 >> UNIT) as u32
+}
+
+/// A delay that was measured.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    at: Time,
+    /// In header units; 0: never.
+    delay: u32,
+}
+
+const UNKNOWN: Sample = Sample { at: Time::ZERO, delay: 0 };
+/// Not an uplink.
+const NO_ROW: u16 = u16::MAX;
+
+/// The latest delay for each uplink and leaf.
+struct Delays {
+    tors: usize,
+    samples: Vec<Sample>,
+}
+
+impl Delays {
+    fn new(uplinks: usize, tors: usize) -> Delays {
+        Delays { tors, samples: vec![UNKNOWN; uplinks * tors] }
+    }
+
+    #[inline]
+    fn set(&mut self, row: usize, leaf: TorId, delay: u32, at: Time) {
+        self.samples[row * self.tors + usize::from(leaf.0)] = Sample { at, delay };
+    }
+
+    /// In header units; 0 if there is none younger than `stale`.
+    #[inline]
+    fn get(&self, row: usize, leaf: TorId, now: Time, stale: Span) -> u32 {
+        let sample = self.samples[row * self.tors + usize::from(leaf.0)];
+        if now.since(sample.at) <= stale { sample.delay } else { 0 }
+    }
+}
+
+/// What a leaf knows of the delays to and from others.
+pub(super) struct Feedback {
+    own: TorId,
+    tor_of: Arc<[TorId]>,
+    /// The row of each port that leads to a switch.
+    row: Vec<u16>,
+    stale: Span,
+    /// From the leaf to here, entering by the uplink: to be sent back.
+    measured: Delays,
+    /// From here to the leaf, leaving by the uplink: what came back.
+    heard: Delays,
+}
+
+impl Feedback {
+    /// Of a switch with hosts. Others neither stamp nor measure: they know no leaf-to-leaf delay.
+    pub(super) fn new(stale: Span, env: &SwitchEnv) -> Option<Feedback> {
+        let own = env.tor?;
+        let mut uplinks = 0;
+        let mut row = |neighbour| match neighbour {
+            Neighbour::Host(_) => NO_ROW,
+            Neighbour::Switch(..) => {
+                uplinks += 1;
+                uplinks - 1
+            }
+        };
+        let row = env.ports.iter().map(|port| row(port.neighbour)).collect();
+        let delays = || Delays::new(usize::from(uplinks), usize::from(env.tors));
+        let (measured, heard) = (delays(), delays());
+        Some(Feedback { own, tor_of: env.tor_of.clone(), row, stale, measured, heard })
+    }
+
+    /// The leaves of a packet's source and destination, and the row of `port`; nothing if it stays
+    /// under this leaf or `port` is no uplink.
+    #[inline]
+    fn way(&self, packet: &PacketMeta, port: PortId) -> Option<(TorId, TorId, usize)> {
+        let leaf = |host: leafspine_core::HostId| self.tor_of.get(usize::from(host.0)).copied();
+        let (source, destination) = (leaf(packet.src())?, leaf(packet.dst())?);
+        let row = self.row.get(usize::from(port.0)).copied().filter(|row| *row != NO_ROW)?;
+        (source != destination).then_some((source, destination, usize::from(row)))
+    }
+
+    /// A packet has come in by `from`.
+    #[inline]
+    pub(super) fn arrived(&mut self, packet: &PacketMeta, from: PortId, now: Time) {
+        let Some((source, destination, row)) = self.way(packet, from) else { return };
+        if destination != self.own {
+            return;
+        }
+        // "calculates the leaf-to-leaf delay by subtracting the sending time from the arriving
+        // time": modulo the wrap, like the clock. 0 stands for none, so no delay is below a unit.
+        let delay = clock(now).wrapping_sub(packet.header.0[STAMP]).max(1);
+        self.measured.set(row, source, delay, now);
+        // "obtains the delay from p_s to p_d by reading the timestamp field of packets arriving
+        // port p_s".
+        if packet.header.0[ECHO] != 0 {
+            self.heard.set(row, source, packet.header.0[ECHO], now);
+        }
+    }
+
+    /// A packet begins its transmission on `to` at `at`.
+    #[inline]
+    pub(super) fn leaving(&self, packet: &mut PacketMeta, to: PortId, at: Time) {
+        let Some((source, destination, row)) = self.way(packet, to) else { return };
+        if source != self.own {
+            return;
+        }
+        // "When a packet is sent by the port p_s of source leaf switch, the sending time is filled
+        // in the timestamp field"; "employs all available packets in reverse direction".
+        packet.header.0[STAMP] = clock(at);
+        packet.header.0[ECHO] = self.measured.get(row, destination, at, self.stale);
+    }
+
+    /// The leaf-to-leaf delay by `port` to `leaf`, if it is known.
+    #[inline]
+    pub(super) fn delay(&self, port: PortId, leaf: TorId, now: Time) -> Option<Span> {
+        let row = self.row.get(usize::from(port.0)).copied().filter(|row| *row != NO_ROW)?;
+        match self.heard.get(usize::from(row), leaf, now, self.stale) {
+            0 => None,
+            delay => Some(Span(u64::from(delay) << UNIT)),
+        }
+    }
+
+    /// Bytes a port takes, and all of it.
+    pub(super) fn bytes(&self) -> (u64, u64) {
+        let row = 2 * self.measured.tors * size_of::<Sample>();
+        let samples =
+            (self.measured.samples.len() + self.heard.samples.len()) * size_of::<Sample>();
+        (row as u64, (samples + self.row.len() * size_of::<u16>()) as u64)
+    }
+}

@@ -1,0 +1,437 @@
+//! QDAPS: each packet takes the shortest queue that does not let it overtake the packet before it.
+//!
+//! Source: Huang, Lv, Li, Wang, He, "QDAPS: Queueing Delay Aware Packet Spraying for Load Balancing
+//! in Data Center", §III.
+//!
+//! 1. *Queueing delay* (§III-B eq. 1): what waits at the port and the packet itself, over the
+//!    line's rate.
+//! 2. *Packet reorder resolution* (§III-B eq. 2): a flow's first packet takes the shortest queue. A
+//!    later one takes the shortest of those where its delay is larger than what remains of the
+//!    delay of the packet before it.
+//! 3. *Large flow rerouting* (§III-C): where that queue is longer than S, a large flow takes the
+//!    shortest queue of all and risks reordering.
+//!
+//! QDAPS* (`qdaps-star`, §III-D) adds the measured leaf-to-leaf delay of each path to the local
+//! queueing delay; see `feedback.rs`. Both are `Qdaps` below, with or without `feedback`.
+//!
+//! State per switch: the flow table, 24 bytes for each of 2^16 entries (the paper counts 8, with
+//! coarser times), and 16 bytes a port. QDAPS* keeps 32 bytes more for each pair of an uplink and a
+//! leaf. Cost per packet: a CRC-16, one entry, one look at each port; two looks when a large flow is
+//! rerouted.
+//!
+//! Where the source is silent or contradicts itself:
+//!
+//! - *Delays.* Eq. 1 counts packets of one size; here they have their own. What is in transmission
+//!   is not part of a queue (as in ns-2), so eq. 1 is up to a packet's time short of the truth and
+//!   packets may still overtake by as much; `in_service` counts it.
+//! - *The last port* is a candidate even if its delay is not larger, which the formula alone does
+//!   not give: a small packet behind a large one in transmission, several service queues, a rate
+//!   that has changed.
+//! - *Shortest* means fewest bytes waiting; `by = "delay"` weighs them with the line's rate. Ties are
+//!   drawn. A flow whose remaining delay is used up, or whose port has gone, begins anew.
+//! - *Eq. 14* reduces to `sqrt(1.6 Y) - C RTT` packets, in which K cancels, because r1 is 3C/4
+//!   whatever K and RTT are. It is the largest S for which rerouting pays, not "the minimum value
+//!   satisfying" FCT1 >= FCT2; eq. 11 averages r1 and r2 where the sentence above it says r1/2 and
+//!   r2; and S is negative for RTT = 300 us and Y = 500 KB, or at 10 Gb/s with 100 us. So S is
+//!   clamped to 1..=K. Y is the mean of the run's workload by default.
+//! - *Large* are flows that have sent more than 100 KB of packets through the switch; the paper
+//!   reroutes "large flows" and gives no bound. After a reroute the new, smaller delay is remembered.
+//! - *The flow table* is swept every 2 RTT, where RTT is a parameter: Fig. 14's paths have different
+//!   ones. The literal rule would forget a flow while its last packet still waits; here the sweep
+//!   leaves such entries to a later one, unless `strict_age`. Pure ACKs are flows of their own.
+//! - *Which switches*: every one that has a choice.
+//! - *QDAPS\*.* It decides by the sum of both delays (`by = "delay"`), since the shortest local
+//!   queue says nothing of the path behind it. A leaf-to-leaf delay runs from the beginning of the
+//!   transmission at the source's leaf to the arrival at the destination's, so a packet's own
+//!   time on the line is in both terms, on every path alike. Before the first echo, and 10 ms after
+//!   the last, a path has its propagation delay and two full packets' times. A measurement is sent
+//!   back no longer than it is believed, or a path that is avoided would be kept bad by old echoes.
+//!   Where a spine has parallel links to a leaf, a delay is credited to the link that its echo came
+//!   by, as the paper says.
+//!
+//! Provenance: paper.
+
+mod crc16;
+mod feedback;
+mod flow_table;
+mod line;
+mod reroute;
+#[cfg(test)]
+mod tests;
+
+use super::{Arrival, Entry, LoadBalancer, Needs};
+use crate::{
+    Backlog, Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance,
+    SchemeInfo, SwitchEnv,
+};
+use feedback::Feedback;
+use flow_table::FlowTable;
+use leafspine_core::{PacketMeta, PortId, Span, Time};
+use line::Lines;
+use reroute::Reroute;
+
+/// Which queue is the shortest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum By {
+    Bytes,
+    Delay,
+}
+
+/// The packet that must not be overtaken.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    /// RQD of eq. 2, above zero.
+    remaining: Span,
+    /// A live port.
+    port: PortId,
+}
+
+/// A path, by its index, and what waits at its port.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    index: u16,
+    waits: Backlog,
+}
+
+struct Qdaps {
+    table: FlowTable,
+    lines: Lines,
+    by: By,
+    in_service: bool,
+    reroute: Reroute,
+    mtu: u64,
+    /// QDAPS* at switches with hosts.
+    feedback: Option<Feedback>,
+    /// Whether echoes are written when packets leave, not when they are queued.
+    exact: bool,
+    /// The shortest queues found so far; kept for its memory only.
+    ties: Vec<Choice>,
+}
+
+impl Qdaps {
+    /// The delay of `size` bytes by the `index`-th path: `QD` of §III-B eq. 1, for QDAPS* with the
+    /// leaf-to-leaf delay.
+    #[inline]
+    fn delay(
+        &mut self,
+        index: usize,
+        size: u64,
+        waits: Backlog,
+        paths: &Paths<'_>,
+        cx: &mut Context<'_>,
+    ) -> Span {
+        let port = paths.ports[index];
+        let rate = cx.ports.rate(port);
+        let local = if self.in_service {
+            let free = cx.ports.free_at(port).since(cx.now);
+            free.0.saturating_add(self.lines.time(port, rate, size).0)
+        } else {
+            // Eq. 1: M (l + 1) / C, with the real sizes.
+            self.lines.time(port, rate, u64::from(waits.bytes) + size).0
+        };
+        let Some(feedback) = &self.feedback else { return Span(local) };
+        let beyond = feedback.delay(port, paths.to, cx.now).unwrap_or_else(|| {
+            let lines = self.lines.time(port, rate, 2 * self.mtu);
+            Span(paths.delay[index].0.saturating_add(lines.0))
+        });
+        Span(local.saturating_add(beyond.0))
+    }
+
+    /// The shortest queue among the ports that do not let the packet overtake the one `before` it;
+    /// of all, if there is none. Ties are drawn.
+    fn shortest(
+        &mut self,
+        size: u64,
+        before: Option<Before>,
+        paths: &Paths<'_>,
+        cx: &mut Context<'_>,
+    ) -> Choice {
+        let mut least = u64::MAX;
+        self.ties.clear();
+        for (index, port) in paths.ports.iter().enumerate() {
+            let waits = cx.ports.backlog(*port);
+            let length = match self.by {
+                By::Bytes if self.in_service => {
+                    u64::from(waits.bytes) + u64::from(waits.in_service)
+                }
+                By::Bytes => u64::from(waits.bytes),
+                By::Delay => self.delay(index, size, waits, paths, cx).0,
+            };
+            // Longer than one found already: whether it is a candidate does not matter.
+            if length > least {
+                continue;
+            }
+            // "chooses d output ports with larger queueing delay than RQD" (§III-B); the flow's own
+            // last port always is one of them.
+            if let Some(last) = before
+                && *port != last.port
+                && self.delay(index, size, waits, paths, cx) <= last.remaining
+            {
+                continue;
+            }
+            if length < least {
+                least = length;
+                self.ties.clear();
+            }
+            self.ties.push(Choice { index: index as u16, waits });
+        }
+        match self.ties.len() {
+            1 => self.ties[0],
+            several => self.ties[cx.rng.below(several as u64) as usize],
+        }
+    }
+}
+
+impl LoadBalancer for Qdaps {
+    fn needs(&self) -> Needs {
+        let star = self.feedback.is_some();
+        Needs { arrived: star, leaving: star, exact_dequeue: star && self.exact, tick: false }
+    }
+
+    fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
+        let size = u64::from(packet.size);
+        let number = self.table.number(packet.tuple);
+        let last = self.table.last(number, cx.now);
+        let sent = last.map_or(0, |last| last.sent);
+
+        // §III-B eq. 2: RQD = QD + t_i - t_{i+1}. Nothing is left of it, or the port has gone: the
+        // packet is like a flow's first, which takes the shortest queue.
+        let before = last
+            .map(|last| Before { remaining: last.departs.since(cx.now), port: last.port })
+            .filter(|last| last.remaining > Span::ZERO && paths.ports.contains(&last.port));
+        let mut choice = self.shortest(size, before, paths, cx);
+
+        // §III-C: "when the queue length exceeds a threshold S", "to the output port with shortest
+        // queue length".
+        if before.is_some() && self.reroute.leaves(sent, choice.waits) {
+            choice = self.shortest(size, None, paths, cx);
+        }
+
+        // "For each flow, the engine only updates the arriving time t_i and queueing delay QD_i."
+        let (index, port) = (usize::from(choice.index), paths.ports[usize::from(choice.index)]);
+        let delay = self.delay(index, size, choice.waits, paths, cx);
+        let sent = sent.saturating_add(u32::from(packet.size));
+        self.table.remember(number, sent, port, cx.now + delay);
+        port
+    }
+
+    fn arrived(&mut self, packet: &mut PacketMeta, from: PortId, cx: &mut Context<'_>) -> Arrival {
+        if let Some(feedback) = &mut self.feedback {
+            feedback.arrived(packet, from, cx.now);
+        }
+        Arrival::Forward
+    }
+
+    fn leaving(&mut self, packet: &mut PacketMeta, to: PortId, at: Time, _: &mut Context<'_>) {
+        if let Some(feedback) = &self.feedback {
+            feedback.leaving(packet, to, at);
+        }
+    }
+
+    fn footprint(&self, now: Time) -> Footprint {
+        let (port, all) = self.feedback.as_ref().map_or((0, 0), Feedback::bytes);
+        let table = u64::from(FlowTable::ENTRY) * u64::from(self.table.entries());
+        Footprint {
+            bytes: table + self.lines.bytes() + all,
+            per_flow: FlowTable::ENTRY,
+            per_port: Lines::ENTRY + port as u32,
+            slots: self.table.entries(),
+            occupied: self.table.occupied(now),
+        }
+    }
+
+    fn slot(&self, packet: &PacketMeta) -> Option<u32> {
+        Some(self.table.number(packet.tuple) as u32)
+    }
+}
+
+/// What both have in common.
+fn make(params: &Params, env: &SwitchEnv) -> Qdaps {
+    let rtt = params.span_or("rtt").unwrap_or(env.base_rtt).max(Span(1));
+    Qdaps {
+        table: FlowTable::new(
+            params.int("entries") as usize,
+            // §III-D: "At a fixed time interval, 2RTT".
+            Span(rtt.0.saturating_mul(2)),
+            params.flag("strict_age"),
+        ),
+        lines: Lines::new(env.ports.iter().map(|port| port.rate)),
+        by: if params.word("by") == "delay" { By::Delay } else { By::Bytes },
+        in_service: params.flag("in_service"),
+        reroute: Reroute::new(params, rtt, env),
+        mtu: u64::from(env.mtu),
+        feedback: None,
+        exact: false,
+        ties: Vec::with_capacity(env.ports.len()),
+    }
+}
+
+fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
+    Ok(Box::new(make(params, env)))
+}
+
+fn build_star(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
+    Ok(Box::new(Qdaps {
+        feedback: Feedback::new(params.span("stale"), env),
+        exact: params.word("echo") == "dequeue",
+        ..make(params, env)
+    }))
+}
+
+const BY: Param = Param {
+    name: "by",
+    kind: Kind::Word(&["bytes", "delay"]),
+    default: Some("bytes"),
+    doc: "Which of the candidate queues is the shortest: in bytes waiting, or in delay.",
+};
+const IN_SERVICE: Param = Param {
+    name: "in_service",
+    kind: Kind::Bool,
+    default: Some("false"),
+    doc: "Whether the packet in transmission counts: what is left of it as delay, its bytes as queue.",
+};
+const REROUTE: Param = Param {
+    name: "reroute",
+    kind: Kind::Word(&["mean", "flow-size", "sent", "fixed", "off"]),
+    default: Some("mean"),
+    doc: "The threshold S for rerouting: eq. 14 with Y = the workload's mean (flow_size if it has \
+          none), flow_size, or the bytes the flow has sent; a fixed threshold; or no rerouting.",
+};
+const FLOW_SIZE: Param = Param {
+    name: "flow_size",
+    kind: Kind::Bytes(1, u64::MAX),
+    default: Some("1.6MB"),
+    doc: "Y of eq. 14 with reroute = \"flow-size\", and where a workload (a trace) has no mean.",
+};
+const THRESHOLD: Param = Param {
+    name: "threshold",
+    kind: Kind::Amount,
+    default: Some("41pkt"),
+    doc: "S with reroute = \"fixed\".",
+};
+const LONG_FLOW: Param = Param {
+    name: "long_flow",
+    kind: Kind::Bytes(0, u64::MAX),
+    default: Some("100KB"),
+    doc: "Flows that have sent more through the switch, headers included, may be rerouted.",
+};
+const RTT: Param = Param {
+    name: "rtt",
+    kind: Kind::SpanOr(1_000, u64::MAX, "base"),
+    default: Some("100us"),
+    doc: "Round-trip propagation delay for eq. 14 and for the sweep every 2 RTT; \"base\" takes the \
+          empty fabric's. Set it where it is not the paper's: eq. 14 depends on it.",
+};
+const MARKING: Param = Param {
+    name: "marking",
+    kind: Kind::Int(1, 1 << 20),
+    default: Some("65"),
+    doc: "The queues' marking threshold K in packets: S is at most this.",
+};
+const ENTRIES: Param = Param {
+    name: "entries",
+    kind: Kind::Int(1, 1 << 16),
+    default: Some("65536"),
+    doc: "Entries of the flow table; flows whose CRC-16 falls into one entry share it.",
+};
+const STRICT_AGE: Param = Param {
+    name: "strict_age",
+    kind: Kind::Bool,
+    default: Some("false"),
+    doc: "Whether the sweep also removes idle flows whose last packet still waits.",
+};
+
+const DELAYS: &str = "Eq. 1 with each packet's own size; what is in transmission is not part of a queue (`in_service`).";
+const LAST_PORT: &str =
+    "The flow's last port is a candidate even if its delay is not larger than RQD.";
+const ANEW: &str = "RQD used up, or the last port gone: the shortest queue of all, as for a first packet; ties are drawn.";
+const EQ14: &str =
+    "Eq. 14 reduces to S = sqrt(1.6 Y) - C RTT packets, since r1 is 3C/4 whatever K and RTT are.";
+const EQ14_SIGN: &str = "Eq. 14 is the largest S that pays, not the smallest, and negative at 10 Gb/s and 100 us: clamped to 1..K.";
+const EQ11: &str =
+    "Eq. 11 averages r1 and r2, the sentence above it r1/2 and r2; eq. 14 is used as it stands.";
+const LARGE: &str =
+    "A large flow has sent more than 100 KB; after a reroute its new, smaller delay is remembered.";
+const SWEEP: &str = "RTT of the sweep is a parameter; a flow whose last packet still waits is not removed (`strict_age`).";
+const EVERYWHERE: &str = "Every switch with a choice runs it; pure ACKs are flows of their own.";
+
+pub(crate) const ENTRY: Entry = Entry {
+    info: SchemeInfo {
+        name: "qdaps",
+        summary: "Sends each packet to the shortest queue where it does not overtake the packet before it.",
+        source: "Huang et al., QDAPS, §III",
+        provenance: Provenance::Paper,
+        silent: &[
+            DELAYS,
+            LAST_PORT,
+            "The shortest queue has the fewest bytes waiting (`by`).",
+            ANEW,
+            EQ14,
+            EQ14_SIGN,
+            EQ11,
+            LARGE,
+            SWEEP,
+            EVERYWHERE,
+        ],
+        params: &[
+            BY, IN_SERVICE, REROUTE, FLOW_SIZE, THRESHOLD, LONG_FLOW, RTT, MARKING, ENTRIES,
+            STRICT_AGE,
+        ],
+        demands: Demands::NONE,
+    },
+    build,
+    edge: None,
+};
+
+pub(crate) const STAR: Entry = Entry {
+    info: SchemeInfo {
+        name: "qdaps-star",
+        summary: "QDAPS with the leaf-to-leaf delay of each path, which the other leaf sends back.",
+        source: "Huang et al., QDAPS, §III-D (QDAPS*)",
+        provenance: Provenance::Paper,
+        silent: &[
+            DELAYS,
+            LAST_PORT,
+            "The shortest queue has the smallest sum of leaf-to-leaf and local delay (`by`).",
+            "The leaf-to-leaf delay runs from the beginning of a packet's transmission to its arrival.",
+            "Without an echo, and 10 ms after the last, a path has its propagation delay and two packets' times.",
+            "A measurement is sent back no longer than it is believed.",
+            "Behind parallel links of a spine, an echo is credited to the link that it came by.",
+            ANEW,
+            EQ14,
+            EQ14_SIGN,
+            EQ11,
+            LARGE,
+            SWEEP,
+            EVERYWHERE,
+        ],
+        params: &[
+            Param { default: Some("delay"), ..BY },
+            IN_SERVICE,
+            REROUTE,
+            FLOW_SIZE,
+            THRESHOLD,
+            LONG_FLOW,
+            RTT,
+            MARKING,
+            ENTRIES,
+            STRICT_AGE,
+            Param {
+                name: "stale",
+                kind: Kind::Span(1, u64::MAX),
+                default: Some("10ms"),
+                doc: "Age at which a leaf-to-leaf delay is no longer believed, nor sent back.",
+            },
+            Param {
+                name: "echo",
+                kind: Kind::Word(&["dequeue", "queueing"]),
+                default: Some("dequeue"),
+                doc: "When a packet gets the delay that it carries back: at the head of the queue as in \
+                      the paper (needs ports with two events a hop), or when it is queued.",
+            },
+        ],
+        demands: Demands { header_bits: 64, header_words: 0b11, queues: 1 },
+    },
+    build: build_star,
+    edge: None,
+};
