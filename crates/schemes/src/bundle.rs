@@ -73,6 +73,26 @@ pub const ALL: &[Bundle] = &[
             ("transport.scheme", "\"dctcp\""),
         ],
     },
+    Bundle {
+        name: "qall-flowlet",
+        doc: "QALL that draws a port for every flowlet (§IV-B).",
+        keys: &[("load_balancer.scheme", "\"qall\""), ("load_balancer.granularity", "\"flowlet\"")],
+    },
+    Bundle {
+        name: "qall-linear",
+        doc: "QALL with the linear fit of egress traffic (eq. 8).",
+        keys: &[("load_balancer.scheme", "\"qall\""), ("load_balancer.variant", "\"linear\"")],
+    },
+    Bundle {
+        name: "qall-poly2",
+        doc: "QALL with the quadratic fit of egress traffic (eq. 9).",
+        keys: &[("load_balancer.scheme", "\"qall\""), ("load_balancer.variant", "\"poly2\"")],
+    },
+    Bundle {
+        name: "qall-poly3",
+        doc: "QALL with the cubic fit of egress traffic (eq. 10).",
+        keys: &[("load_balancer.scheme", "\"qall\""), ("load_balancer.variant", "\"poly3\"")],
+    },
 ];
 
 #[cfg(test)]

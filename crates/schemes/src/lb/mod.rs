@@ -11,6 +11,7 @@ mod hula;
 mod letflow;
 mod pinned;
 mod presto;
+mod qall;
 mod qdaps;
 mod rps;
 mod slots;
@@ -135,5 +136,6 @@ pub const ALL: &[Entry] = &[
     presto::ENTRY,
     qdaps::ENTRY,
     qdaps::STAR,
+    qall::ENTRY,
     pinned::ENTRY,
 ];

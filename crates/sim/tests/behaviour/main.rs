@@ -6,6 +6,7 @@ mod edges;
 mod managers;
 mod measurements;
 mod pinned;
+mod qall;
 mod queues;
 
 #[path = "../common/mod.rs"]

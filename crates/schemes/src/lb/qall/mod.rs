@@ -1,0 +1,369 @@
+//! QALL: a port at random, the likelier the less congested its queue's behaviour says it is.
+//!
+//! Source: Liu, Cai, Ling, Zhang, Chen, "QALL: Distributed Queue-Behavior-Aware Load Balancing Using
+//! Programmable Data Planes", IEEE TNSM 21(2), 2024: Algorithms 1-3, §III-B, §IV-B to §IV-E, §V.
+//!
+//! Per egress port the switch knows L, the occupancy of its queue in percent; T, the time between the
+//! last two dequeues; V, whether L grows. From these, at the ingress:
+//! * `C = L (tau - T) V` (eq. 4), or a polynomial of L and T fitted to egress traffic (eqs. 8-10);
+//! * `W = Cmax - C` (eq. 6), Cmax the largest that C can be;
+//! * a packet, or with `granularity = "flowlet"` each new flowlet, takes port i with probability
+//!   `Wi / sum W` (eq. 5): one number drawn from a grid of `sum W` cells (Algorithm 2).
+//!
+//! The egress pipeline has L, T and V, the ingress pipeline decides: a clone packet of ten bytes (Fig. 6)
+//! loops back with them at the first dequeue after `update_period` (Algorithm 3), per port.
+//!
+//! `index.rs` has C and W, `port.rs` collection and return. A FIFO port tells of a dequeue as soon as
+//! the packet is queued, with its future time. That time alone decides whether state returns, so the
+//! returns are kept in a ring of fixed size until they reach the ingress, and no port needs an event of
+//! its own per dequeue. The ring has room for all returns within the longest queueing and clone delay.
+//!
+//! State per switch: about 170 bytes a port (of which the paper's registers are 4 of 48 bits and three
+//! small ones) and 24 for each return that can be on its way (2 at 10 Gb/s with 256 packets and the
+//! default period, more on slow links or with short periods); the flowlet table has 16 bytes an entry: 1 MiB for
+//! 2^16 entries, none with packets. Cost per packet: two comparisons and an addition a port, one
+//! random number, one look at the chosen port's backlog. Divisions happen once per return, that is once
+//! per `update_period` and port, and for ports that have gone idle.
+//!
+//! The occupancy that a packet finds travels with it through the switch, as BMv2's `enq_qdepth` does; here in a
+//! word of the packet's header, which costs nothing on the wire.
+//!
+//! Where the source is silent or contradicts itself, see `silent` below. Beyond it:
+//! * Eq. 3 lacks parentheses; `L (1 - T/tau) V` is meant, as eq. 4 has it.
+//! * Eq. 13 has 188 where eq. 10 has 18.873; the coefficients here are those of eqs. 8-10.
+//! * The fits are not monotone. Eq. 9 rates a full busy port (L = 1, T = 0: -0.10) better than an empty one
+//!   (0.175), eq. 10 falls between L = 0.23 and 0.78 at T = 0, and is -62 at L = T = 1, beside which all
+//!   other differences vanish. They are as printed; `leafspine fit-qall` makes others.
+//! * With tau = 10 ms, a packet time of 30 us (400 Mb/s) takes 0.3 % off C: the derived index is L and its
+//!   trend, until a port goes idle.
+//!
+//! Provenance: paper.
+
+mod index;
+mod port;
+
+use super::hash::{flow_hash, region};
+use super::{Entry, LoadBalancer, Needs};
+use crate::{
+    Amount, Backlog, Context, Demands, Footprint, Kind, Neighbour, Param, ParamError, Params,
+    Paths, PortInfo, Provenance, SchemeInfo, SwitchEnv,
+};
+use index::{Index, MOST_MICROS, micros};
+use leafspine_core::{PacketMeta, PortId, Span, Time};
+use port::{Port, Rules};
+
+/// No port has this number: the entry has never been used.
+const NONE: PortId = PortId(u16::MAX);
+
+#[derive(Clone, Copy)]
+struct Flowlet {
+    last: Time,
+    port: PortId,
+}
+
+struct Qall {
+    seed: u64,
+    index: Index,
+    rules: Rules,
+    idle_growth: bool,
+    in_bytes: bool,
+    ports: Vec<Port>,
+    /// Weights of the ports on offer, while one is chosen.
+    grid: Vec<u64>,
+    /// `T_inter`.
+    gap: Span,
+    /// Empty with packet granularity.
+    flowlets: Vec<Flowlet>,
+}
+
+/// The word of the packet's header that holds what waited when the packet was queued.
+const FOUND: usize = 1;
+
+impl Qall {
+    /// What waits, in the buffer's unit.
+    fn waiting(in_bytes: bool, backlog: Backlog) -> u32 {
+        if in_bytes { backlog.bytes } else { backlog.packets }
+    }
+
+    /// Algorithm 2: a cell of the grid, and whose it is.
+    fn draw(&mut self, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
+        self.grid.clear();
+        let mut total = 0;
+        for id in paths.ports {
+            let weight = self.weight(*id, cx);
+            // Line 3: W_total.
+            total += weight;
+            self.grid.push(weight);
+        }
+        if total == 0 {
+            return paths.ports[cx.rng.below(paths.ports.len() as u64) as usize];
+        }
+        // Line 4: Grid_ID, here from 0. Line 5: the port it belongs to.
+        let mut cell = cx.rng.below(total);
+        for (id, weight) in paths.ports.iter().zip(&self.grid) {
+            match cell.checked_sub(*weight) {
+                Some(beyond) => cell = beyond,
+                None => return *id,
+            }
+        }
+        paths.ports[0]
+    }
+
+    /// The port's weight as the ingress knows it now.
+    #[inline]
+    fn weight(&mut self, id: PortId, cx: &mut Context<'_>) -> u64 {
+        let Some(port) = self.ports.get_mut(usize::from(id.0)) else { return 0 };
+        if port.receive(id.0 as u8, cx.now, &self.rules) {
+            reweigh(port, &self.index);
+        }
+        let idle = port.idle_for(cx.now);
+        if self.idle_growth && idle >= port.fades_after && cx.ports.free_at(id) <= cx.now {
+            let interval = micros(idle).min(self.rules.tau);
+            return self.index.weight(index::Behaviour { interval, ..port.known });
+        }
+        port.weight
+    }
+
+    /// Algorithm 1 lines 11-20.
+    fn of_flowlet(&mut self, at: usize, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
+        let Flowlet { last, port } = self.flowlets[at];
+        let kept = cx.now.since(last) <= self.gap && paths.ports.contains(&port);
+        let port = if kept { port } else { self.draw(paths, cx) };
+        self.flowlets[at] = Flowlet { last: cx.now, port };
+        port
+    }
+}
+
+/// Computes the port's weight from what the ingress knows, and from which idle time on it changes.
+fn reweigh(port: &mut Port, index: &Index) {
+    port.weight = index.weight(port.known);
+    port.fades_after = match index.depends_on_interval(port.known) {
+        true => Span::from_micros(port.known.interval + 1),
+        false => Span::MAX,
+    };
+}
+
+impl LoadBalancer for Qall {
+    fn needs(&self) -> Needs {
+        Needs { leaving: true, ..Needs::default() }
+    }
+
+    /// Every packet's queue is looked at, whether there is a choice or not.
+    fn always_asked(&self) -> bool {
+        true
+    }
+
+    fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
+        let port = match paths.ports {
+            [only] => *only,
+            _ if self.flowlets.is_empty() => self.draw(paths, cx),
+            _ => {
+                let at = region(flow_hash(packet, self.seed), self.flowlets.len());
+                self.of_flowlet(at, paths, cx)
+            }
+        };
+        packet.header.0[FOUND] = Qall::waiting(self.in_bytes, cx.ports.backlog(port));
+        port
+    }
+
+    fn leaving(&mut self, packet: &mut PacketMeta, to: PortId, at: Time, cx: &mut Context<'_>) {
+        let Some(port) = self.ports.get_mut(usize::from(to.0)) else { return };
+        if !port.collects() {
+            return;
+        }
+        let (in_bytes, at_dequeue) = (self.in_bytes, self.rules.at_dequeue);
+        let size = if in_bytes { u64::from(packet.size) } else { 1 };
+        // §III-B: L is what the packet found when it entered; the other choice, what it leaves.
+        let waiting = || match at_dequeue {
+            false => u64::from(packet.header.0[FOUND]),
+            true => u64::from(Qall::waiting(in_bytes, cx.ports.backlog(to))),
+        };
+        port.leaving(at, cx.now, size, waiting, &self.rules);
+    }
+
+    fn footprint(&self, now: Time) -> Footprint {
+        let port =
+            size_of::<Port>() + self.ports.iter().map(Port::returns_bytes).max().unwrap_or(0);
+        let ports = self.ports.iter().map(|port| size_of::<Port>() + port.returns_bytes());
+        let live = |entry: &&Flowlet| entry.port != NONE && now.since(entry.last) <= self.gap;
+        let (per_flow, slots) = (size_of::<Flowlet>(), self.flowlets.len());
+        Footprint {
+            bytes: (ports.sum::<usize>() + slots * per_flow) as u64,
+            per_flow: if slots > 0 { per_flow as u32 } else { 0 },
+            per_port: port as u32,
+            slots: slots as u32,
+            occupied: self.flowlets.iter().filter(live).count() as u32,
+        }
+    }
+
+    fn slot(&self, packet: &PacketMeta) -> Option<u32> {
+        let slots = self.flowlets.len();
+        (slots > 0).then(|| region(flow_hash(packet, self.seed), slots) as u32)
+    }
+}
+
+/// Returns that can be on their way from a port at once: one a period in the longest queueing delay (but
+/// no more than packets) and in the clone delay, and those at the edges.
+fn most_returns(info: &PortInfo, env: &SwitchEnv, rules: &Rules) -> usize {
+    const MOST: u64 = 1 << 16;
+    if matches!(info.neighbour, Neighbour::Host(_)) {
+        return 0;
+    }
+    let bytes = env.buffer.in_bytes(env.mtu).saturating_add(u64::from(env.mtu));
+    let packets = match env.buffer {
+        Amount::Packets(packets) => u64::from(packets),
+        Amount::Bytes(bytes) => bytes / 40,
+    };
+    let period = rules.update_period.0.max(1);
+    let queued = (info.rate.time_for(bytes).0 / period).min(packets);
+    (queued + rules.clone_delay.0 / period + 2).min(MOST) as usize
+}
+
+fn rules(params: &Params, env: &SwitchEnv) -> Rules {
+    Rules {
+        tau: micros(params.span("tau")),
+        update_period: params.span("update_period"),
+        clone_delay: params.span("clone_delay"),
+        growth_weight: params.int("growth_weight") as u8,
+        buffer: match env.buffer {
+            Amount::Packets(packets) => u64::from(packets),
+            Amount::Bytes(bytes) => bytes,
+        },
+        at_dequeue: params.word("occupancy_at") == "dequeue",
+    }
+}
+
+fn make(params: &Params, env: &SwitchEnv) -> Result<Qall, ParamError> {
+    let rules = rules(params, env);
+    let index = Index::new(params, rules.tau)?;
+    let port = |info| {
+        let mut port = Port::new(rules.tau, most_returns(info, env, &rules));
+        reweigh(&mut port, &index);
+        port
+    };
+    let slots = match params.word("granularity").as_str() {
+        "flowlet" => params.int("entries") as usize,
+        _ => 0,
+    };
+    Ok(Qall {
+        seed: env.hash_seed,
+        ports: env.ports.iter().map(port).collect(),
+        grid: Vec::with_capacity(env.ports.len()),
+        index,
+        rules,
+        idle_growth: params.flag("idle_growth"),
+        in_bytes: matches!(env.buffer, Amount::Bytes(_)),
+        gap: params.span("gap"),
+        flowlets: vec![Flowlet { last: Time::ZERO, port: NONE }; slots],
+    })
+}
+
+fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
+    Ok(Box::new(make(params, env)?))
+}
+
+pub(crate) const ENTRY: Entry = Entry {
+    info: SchemeInfo {
+        name: "qall",
+        summary: "Draws a port at random, weighted by occupancy, trend and dequeue interval of its queue.",
+        source: "Liu et al., QALL, IEEE TNSM 21(2), 2024, §III to §V",
+        provenance: Provenance::Paper,
+        silent: &[
+            "L is what the packet that is dequeued found waiting when it was queued, itself not counted, in \
+             percent of the buffer, rounded down.",
+            "V keeps its value while L stays the same, and is 1 at the start; before a port's second \
+             dequeue T is tau.",
+            "An idle port sends no state; with idle_growth (not in the paper) T grows with its idle time, so \
+             that C falls to 0 within tau.",
+            "If all weights are 0, all ports are equally likely.",
+            "The fits' normalised L and T are 0..100 % and 0..tau: the data set's bounds are not given.",
+            "The fits are evaluated in fixed point: coefficients times 100, truncated, as in eqs. 11-13; \
+             L, T and their powers in units of 1/1024, of which the paper says nothing.",
+            "Cmax of a fit is its largest value over all L and T, so that no weight is negative; the \
+             paper has none.",
+            "Eq. 13's 188 is taken for a misprint of 1887 (eq. 10: 18.873).",
+            "A flowlet whose port has gone draws a new port at once.",
+            "The clone's delay is 0; Table II's decision delay is 615us.",
+        ],
+        params: &[
+            Param {
+                name: "variant",
+                kind: Kind::Word(&["derived", "linear", "poly2", "poly3"]),
+                default: Some("derived"),
+                doc: "Congestion index: eq. 4, or the fit of degree 1, 2 or 3 (eqs. 8-10).",
+            },
+            Param {
+                name: "granularity",
+                kind: Kind::Word(&["packet", "flowlet"]),
+                default: Some("packet"),
+                doc: "What draws a port: every packet, or every flowlet.",
+            },
+            Param {
+                name: "gap",
+                kind: Kind::Span(1, u64::MAX),
+                default: Some("10ms"),
+                doc: "Flowlet timeout (T_inter): a longer pause between a flow's packets ends its flowlet.",
+            },
+            Param {
+                name: "entries",
+                kind: Kind::Int(1, 1 << 24),
+                default: Some("65536"),
+                doc: "Entries of the flowlet table; flows that hash to one entry share it.",
+            },
+            Param {
+                name: "tau",
+                kind: Kind::Span(1_000_000, MOST_MICROS * 1_000_000),
+                default: Some("10ms"),
+                doc: "Longest dequeue interval that counts, in whole microseconds.",
+            },
+            Param {
+                name: "growth_weight",
+                kind: Kind::Int(1, 255),
+                default: Some("2"),
+                doc: "V while the occupancy grows; it is 1 while it shrinks. 1 leaves the trend out.",
+            },
+            Param {
+                name: "update_period",
+                kind: Kind::Span(1_000_000, u64::MAX),
+                default: Some("1ms"),
+                doc: "State returns at the first dequeue later than this after the last return (T_b).",
+            },
+            Param {
+                name: "clone_delay",
+                kind: Kind::Span(0, 1_000_000_000_000),
+                default: Some("0us"),
+                doc: "Time from that dequeue until the ingress knows.",
+            },
+            Param {
+                name: "occupancy_at",
+                kind: Kind::Word(&["enqueue", "dequeue"]),
+                default: Some("enqueue"),
+                doc: "Whether L is what a packet found when it was queued or leaves when it is sent.",
+            },
+            Param {
+                name: "idle_growth",
+                kind: Kind::Bool,
+                default: Some("true"),
+                doc: "Whether the interval of an idle port grows until its next dequeue.",
+            },
+            Param {
+                name: "coefficients",
+                kind: Kind::Numbers(10),
+                default: Some("[]"),
+                doc: "A refit's: 1, L, T (linear), L², LT, T² (poly2), L³, L²T, LT², T³ (poly3); none: the paper's.",
+            },
+            Param {
+                name: "normalise",
+                kind: Kind::Numbers(4),
+                default: Some("[]"),
+                doc: "A refit's lowest and highest L (percent) and T (us), which become 0 and 1; none: 0, 100, 0, tau.",
+            },
+        ],
+        demands: Demands { header_bits: 0, header_words: 1 << FOUND, queues: 1 },
+    },
+    build,
+    edge: None,
+};
+
+#[cfg(test)]
+mod tests;
