@@ -145,6 +145,8 @@ mod congestion_index {
         // 100 x (0.17 + 0.395 - 0.445 - 0.265 + 0.355 + 0.21) = 42.
         assert_eq!(fit("poly2").value(half, half), 42 * ONE);
         assert_eq!(fit("poly3").value(half, half), (-539.125 * ONE as f64) as i64);
+        // L = 1, T = 1/2: 18 + 89 - 72 - 251 + 943.5 + 86.75 + 165 - 1147 - 1462.25 - 28.125.
+        assert_eq!(fit("poly3").value(one, half), (-1_658.125 * ONE as f64) as i64);
     }
 
     /// Breaks if the fits are mended in silence: eq. 9 rates a full port (L = 1, T = 0) below an empty
