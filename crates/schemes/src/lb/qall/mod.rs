@@ -18,12 +18,11 @@
 //! returns are kept in a ring of fixed size until they reach the ingress, and no port needs an event of
 //! its own per dequeue. The ring has room for all returns within the longest queueing and clone delay.
 //!
-//! State per switch: about 170 bytes a port (of which the paper's registers are 4 of 48 bits and three
-//! small ones) and 24 for each return that can be on its way (2 at 10 Gb/s with 256 packets and the
-//! default period, more on slow links or with short periods); the flowlet table has 16 bytes an entry: 1 MiB for
-//! 2^16 entries, none with packets. Cost per packet: two comparisons and an addition a port, one
-//! random number, one look at the chosen port's backlog. Divisions happen once per return, that is once
-//! per `update_period` and port, and for ports that have gone idle.
+//! State per switch: 120 bytes a port, of which the paper's registers (4 times of 48 bits, occupancies and
+//! trends, at both pipelines) would be about 40; the flowlet table has 16 bytes an entry, 1 MiB for 2^16
+//! entries, none with packets. The returns on their way are no state of a switch and not counted. Cost per
+//! packet: two comparisons and an addition a port, one random number, one look at the chosen port's backlog.
+//! Divisions happen once per return, that is once per `update_period` and port, and for ports gone idle.
 //!
 //! The occupancy that a packet finds travels with it through the switch, as BMv2's `enq_qdepth` does; here in a
 //! word of the packet's header, which costs nothing on the wire.
@@ -42,7 +41,7 @@
 mod index;
 mod port;
 
-use super::hash::{flow_hash, region};
+use super::flowlets::Flowlets;
 use super::{Entry, LoadBalancer, Needs};
 use crate::{
     Amount, Backlog, Context, Demands, Footprint, Kind, Neighbour, Param, ParamError, Params,
@@ -52,17 +51,7 @@ use index::{Index, MOST_MICROS, micros};
 use leafspine_core::{PacketMeta, PortId, Span, Time};
 use port::{Port, Rules};
 
-/// No port has this number: the entry has never been used.
-const NONE: PortId = PortId(u16::MAX);
-
-#[derive(Clone, Copy)]
-struct Flowlet {
-    last: Time,
-    port: PortId,
-}
-
 struct Qall {
-    seed: u64,
     index: Index,
     rules: Rules,
     idle_growth: bool,
@@ -70,10 +59,8 @@ struct Qall {
     ports: Vec<Port>,
     /// Weights of the ports on offer, while one is chosen.
     grid: Vec<u64>,
-    /// `T_inter`.
-    gap: Span,
-    /// Empty with packet granularity.
-    flowlets: Vec<Flowlet>,
+    /// With flowlet granularity.
+    flowlets: Option<Flowlets>,
 }
 
 /// The word of the packet's header that holds what waited when the packet was queued.
@@ -124,12 +111,22 @@ impl Qall {
         port.weight
     }
 
-    /// Algorithm 1 lines 11-20.
-    fn of_flowlet(&mut self, at: usize, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
-        let Flowlet { last, port } = self.flowlets[at];
-        let kept = cx.now.since(last) <= self.gap && paths.ports.contains(&port);
-        let port = if kept { port } else { self.draw(paths, cx) };
-        self.flowlets[at] = Flowlet { last: cx.now, port };
+    /// Algorithm 1 lines 11-20: a flowlet keeps its port, a new one draws.
+    fn of_flowlet(
+        &mut self,
+        packet: &PacketMeta,
+        paths: &Paths<'_>,
+        cx: &mut Context<'_>,
+    ) -> PortId {
+        let slot = self.slot(packet).map_or(0, |slot| slot as usize);
+        let kept = self.flowlets.as_ref().and_then(|table| table.under_way(slot, cx.now));
+        let port = match kept.filter(|port| paths.ports.contains(port)) {
+            Some(port) => port,
+            None => self.draw(paths, cx),
+        };
+        if let Some(table) = &mut self.flowlets {
+            table.note(slot, port, cx.now);
+        }
         port
     }
 }
@@ -156,11 +153,8 @@ impl LoadBalancer for Qall {
     fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
         let port = match paths.ports {
             [only] => *only,
-            _ if self.flowlets.is_empty() => self.draw(paths, cx),
-            _ => {
-                let at = region(flow_hash(packet, self.seed), self.flowlets.len());
-                self.of_flowlet(at, paths, cx)
-            }
+            _ if self.flowlets.is_some() => self.of_flowlet(packet, paths, cx),
+            _ => self.draw(paths, cx),
         };
         packet.header.0[FOUND] = Qall::waiting(self.in_bytes, cx.ports.backlog(port));
         port
@@ -182,23 +176,21 @@ impl LoadBalancer for Qall {
     }
 
     fn footprint(&self, now: Time) -> Footprint {
-        let port =
-            size_of::<Port>() + self.ports.iter().map(Port::returns_bytes).max().unwrap_or(0);
-        let ports = self.ports.iter().map(|port| size_of::<Port>() + port.returns_bytes());
-        let live = |entry: &&Flowlet| entry.port != NONE && now.since(entry.last) <= self.gap;
-        let (per_flow, slots) = (size_of::<Flowlet>(), self.flowlets.len());
+        let per_port = size_of::<Port>() as u32;
+        let slots = self.flowlets.as_ref().map_or(0, Flowlets::len);
+        let per_flow = if slots > 0 { Flowlets::ENTRY } else { 0 };
+        let ports = self.ports.len() as u64;
         Footprint {
-            bytes: (ports.sum::<usize>() + slots * per_flow) as u64,
-            per_flow: if slots > 0 { per_flow as u32 } else { 0 },
-            per_port: port as u32,
-            slots: slots as u32,
-            occupied: self.flowlets.iter().filter(live).count() as u32,
+            bytes: ports * u64::from(per_port) + u64::from(slots) * u64::from(per_flow),
+            per_flow,
+            per_port,
+            slots,
+            occupied: self.flowlets.as_ref().map_or(0, |table| table.occupied(now)),
         }
     }
 
     fn slot(&self, packet: &PacketMeta) -> Option<u32> {
-        let slots = self.flowlets.len();
-        (slots > 0).then(|| region(flow_hash(packet, self.seed), slots) as u32)
+        self.flowlets.as_ref().map(|table| table.slot(packet) as u32)
     }
 }
 
@@ -241,20 +233,16 @@ fn make(params: &Params, env: &SwitchEnv) -> Result<Qall, ParamError> {
         reweigh(&mut port, &index);
         port
     };
-    let slots = match params.word("granularity").as_str() {
-        "flowlet" => params.int("entries") as usize,
-        _ => 0,
-    };
+    let entries = params.int("entries") as usize;
+    let table = || Flowlets::new(env.hash_seed, params.span("gap"), entries);
     Ok(Qall {
-        seed: env.hash_seed,
         ports: env.ports.iter().map(port).collect(),
         grid: Vec::with_capacity(env.ports.len()),
         index,
         rules,
         idle_growth: params.flag("idle_growth"),
         in_bytes: matches!(env.buffer, Amount::Bytes(_)),
-        gap: params.span("gap"),
-        flowlets: vec![Flowlet { last: Time::ZERO, port: NONE }; slots],
+        flowlets: (params.word("granularity") == "flowlet").then(table),
     })
 }
 

@@ -200,14 +200,9 @@ impl Port {
         self.dequeued.map_or(Span::ZERO, |at| now.since(at))
     }
 
-    /// Bytes of the ring of returns.
-    pub(super) fn returns_bytes(&self) -> usize {
-        self.most_returns * size_of::<Return>()
-    }
-
-    /// Returns on their way.
+    /// Returns on their way, and how many there can be.
     #[cfg(test)]
-    pub(super) fn on_the_way(&self) -> usize {
-        self.returns.len()
+    pub(super) fn returns(&self) -> (usize, usize) {
+        (self.returns.len(), self.most_returns)
     }
 }
