@@ -90,6 +90,7 @@ bench: build
 # Do the benches still run? Not optimised, once each.
 bench-smoke: build
 	@$(BIN)/leafspine bench --smoke
+	@$(BIN)/leafspine bench --schemes --smoke
 	@$(call each_bench,--profile test -- --test)
 
 # Names every bench target, so that Cargo does not build the libraries' tests once more.

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import click
 from rich.console import Console
 
-from leafspine import api, benchmark, catalogue, engine, results, scenario, tables
+from leafspine import api, benchmark, catalogue, costs, engine, results, scenario, tables
 from leafspine.comparison import Comparison
 from leafspine.errors import InputError, LeafspineError
 from leafspine.results import Result
@@ -274,12 +274,19 @@ def _catalogue(what: str, entries: list[dict[str, Any]], name: str | None, as_js
 
 @cli.command()
 @click.option("--case", "name", metavar="NAME", help="One case. [all]")
+@click.option("--schemes", is_flag=True, help="What each scheme costs: time, speed, memory.")
+@click.option("--scheme", metavar="NAME", help="What one scheme costs.")
 @click.option("--smoke", is_flag=True, help="The smallest case only: does the bench work?")
 @json_option
-def bench(name: str | None, smoke: bool, as_json: bool) -> None:
+def bench(name: str | None, schemes: bool, scheme: str | None, smoke: bool, as_json: bool) -> None:
     """Measure packet-hops per second and peak memory on this machine."""
-    found = benchmark.run(name, smoke=smoke)
+    of_schemes = schemes or scheme is not None
+    if of_schemes and name is not None:
+        raise InputError("--case and --schemes: one of the two")
+    found = costs.measure(scheme, smoke=smoke) if of_schemes else benchmark.run(name, smoke=smoke)
     if as_json:
         click.echo(json.dumps(found, indent=2))
+    elif of_schemes:
+        costs.show(found, Console())
     else:
         benchmark.show(found, Console())

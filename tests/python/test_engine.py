@@ -187,3 +187,20 @@ def test_the_catalogues_are_complete() -> None:
     workloads = json.loads(leafspine("workloads", "--json").stdout)
     assert {"web-search", "web-search-qdaps"} <= {entry["name"] for entry in workloads}
     assert all(entry["mean"] > 0 for entry in workloads)
+
+
+def test_what_schemes_cost() -> None:
+    """Breaks if a scheme runs on another kind of port than it needs, or its table is lost."""
+
+    def cost(name: str) -> dict[str, object]:
+        [row] = json.loads(leafspine("bench", "--scheme", name, "--smoke", "--json").stdout)
+        assert row["ns_per_decision"] > 0
+        assert row["share_of_ecmp"] > 0
+        found: dict[str, object] = row
+        return found
+
+    letflow, tcn = cost("letflow"), cost("tcn")
+    assert (letflow["ports"], tcn["ports"]) == ("one-event", "general")
+    assert (letflow["slots"], letflow["bytes_per_flow"]) == (65536, 16)
+    refused = leafspine("bench", "--scheme", "letflo", code=2).stderr
+    assert "did you mean 'letflow'" in refused

@@ -8,9 +8,12 @@ use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
 
+/// The case that schemes are compared on.
+pub(crate) const WEB_SEARCH: &str = include_str!("../../../benches/web-search-128.toml");
+
 /// Name and text of each; the last is short and for smoke tests.
 const CASES: &[(&str, &str)] = &[
-    ("web-search-128", include_str!("../../../benches/web-search-128.toml")),
+    ("web-search-128", WEB_SEARCH),
     ("web-search-128-rps", include_str!("../../../benches/web-search-128-rps.toml")),
     ("web-search-1024", include_str!("../../../benches/web-search-1024.toml")),
     ("incast-80", include_str!("../../../benches/incast-80.toml")),

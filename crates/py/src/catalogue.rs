@@ -31,6 +31,8 @@ fn scheme(place: Place, info: &SchemeInfo) -> Value {
             (known, _) => provenance(known),
         },
         "silent": info.silent,
+        "header_bits": info.demands.header_bits,
+        "queues": info.demands.queues,
         "params": info.params.iter().map(param).collect::<Vec<_>>(),
     });
     if let Some(extension) = extension {

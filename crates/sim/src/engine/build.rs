@@ -163,6 +163,14 @@ impl Simulation {
         Ok(simulation)
     }
 
+    /// Whether some port of a switch is a general one: slower, for what the one-event port cannot
+    /// serve.
+    #[must_use]
+    pub fn has_general_ports(&self) -> bool {
+        let general = |port: &Port| matches!(port.store, Store::General(_));
+        self.ports.iter().any(|port| port.switch != NO_SWITCH && general(port))
+    }
+
     fn add_probes(&mut self, probes: &[ProbeSpec]) -> Result<(), SetupError> {
         for (index, spec) in probes.iter().enumerate() {
             let targets = match spec.kind {
