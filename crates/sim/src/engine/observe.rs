@@ -7,7 +7,7 @@ use crate::output::{Column, Output, PortRow, Series};
 use crate::pool::Handle;
 use crate::port::Store;
 use crate::spec::{ProbeKind, Window};
-use leafspine_core::{Span, Time};
+use leafspine_core::{Flags, Span, Time};
 
 /// A probe and what it has seen.
 pub(super) struct Probe {
@@ -43,6 +43,9 @@ impl Probe {
         (self.busy, self.times) = (of(&self.busy), of(&self.times));
     }
 }
+
+/// What a `packets` probe shows as the flow of a scheme's own packet.
+const NO_FLOW: u32 = u32::MAX;
 
 /// `item` of a window event.
 const OPEN: u32 = 0;
@@ -173,7 +176,10 @@ impl Simulation {
         wait: Span,
     ) {
         let packet = &self.pool[handle];
-        let flow = self.endpoints.number(packet.flow);
+        let flow = match packet.flags.has(Flags::PROBE) {
+            true => NO_FLOW,
+            false => self.endpoints.number(packet.flow),
+        };
         let probe = &mut self.probes[usize::from(probe)];
         probe.times.push(start.0);
         probe.which.push(at);

@@ -1,7 +1,7 @@
 //! What hosts that steer their flows make of the switches' hash.
 
 use super::common::*;
-use super::{two_leaves, uplink_packets};
+use super::{numbers, probe, two_leaves, uplink_packets};
 use leafspine_core::{Span, Time};
 use leafspine_schemes::Value;
 use leafspine_sim::Output;
@@ -111,4 +111,24 @@ fn hermes_leaves_a_lossy_link() {
     let hashed = retransmits_over_a_lossy_link("ecmp", None);
     let sensed = retransmits_over_a_lossy_link("pinned", Some(edge("hermes")));
     assert!(3 * sensed < hashed, "{sensed} retransmissions against {hashed}");
+}
+
+/// Breaks if an agent does not send three probes of 64 bytes every 500 us to the other rack, if they are
+/// not answered, or if they are shown as a flow's: one long flow of 5 ms, so ten times three from leaf
+/// 0 and as many answers to leaf 1's.
+#[test]
+fn hermes_probes_are_packets() {
+    let mut spec = two_leaves(2, SPINES);
+    spec.balancer = scheme("pinned");
+    spec.edge = Some(edge("hermes"));
+    spec.workloads = vec![long_flows(1, 1_000_000_000, hosts(&[0]), hosts(&[2]))];
+    spec.run.until = Some(Time(Span::from_micros(4_900).0));
+    spec.probes = vec![probe(ProbeKind::Packets, "leaf0-spine*", Span::ZERO)];
+    let output = run(&spec);
+    let packets = &output.probes[0];
+    let (flags, flow) = (numbers(packets, "flags"), numbers(packets, "flow"));
+    let probes: Vec<usize> = (0..flags.len()).filter(|row| flags[*row] == 128).collect();
+    assert_eq!(probes.len(), 60);
+    assert!(probes.iter().all(|row| numbers(packets, "size")[*row] == 64));
+    assert!((0..flags.len()).all(|row| (flow[row] == 0) != (flags[row] == 128)));
 }
