@@ -26,7 +26,7 @@ from leafspine.engine import Case, FlowClass, Point
 from leafspine.measures import METRICS, NETWORK, PS_PER_US, in_class
 from leafspine.scenario import LOAD
 from leafspine.stats import Estimate
-from leafspine.style import Style, matplotlib_settings, of_variants
+from leafspine.style import REGISTRY, STEERING, Style, matplotlib_settings, of_variants
 from leafspine.tables import key_label, point_label, time_unit
 
 PANEL = (3.1, 2.5)
@@ -136,9 +136,19 @@ def styles(comparison: Comparison) -> dict[str, Style]:
 
 
 def scheme_of(case: Case) -> str:
-    """The name of a case's load balancer, or the variant's own if the scenario names none."""
-    balancer = tomllib.loads(case.toml).get("load_balancer", {})
-    return str(balancer.get("scheme", case.variant.lower()))
+    """What a case's figure is about: the edge that steers, the hold, a variant of QALL, or else the
+    load balancer; the variant's own name if the scenario names none."""
+    tree = tomllib.loads(case.toml)
+    named = {place: tree.get(place, {}).get("scheme") for place in ("host_edge", "hold")}
+    if named["host_edge"] in STEERING:
+        return str(named["host_edge"])
+    if named["hold"] not in (None, "none"):
+        return str(named["hold"])
+    balancer = tree.get("load_balancer", {})
+    name = str(balancer.get("scheme", case.variant.lower()))
+    kinds = (balancer.get(key) for key in ("variant", "granularity"))
+    special = [f"{name}-{kind}" for kind in kinds if f"{name}-{kind}" in REGISTRY]
+    return special[0] if special else name
 
 
 def axes_of(comparison: Comparison) -> list[Axis]:

@@ -40,12 +40,18 @@ REGISTRY = (
     "tam",
     "aq-car",
     "flowbender",
-    "clove",
+    "clove-ecn",
     "hermes",
     "flex",
     "qdaps-star",
     "qall-flowlet",
+    "qall-linear",
+    "qall-poly2",
+    "qall-poly3",
+    "abq",
 )
+# Host edges that choose paths: a figure of theirs is not one of the balancer that obeys.
+STEERING = ("flowbender", "clove-ecn", "hermes", "flex")
 
 
 @dataclass(frozen=True)

@@ -204,3 +204,10 @@ def test_what_schemes_cost() -> None:
     assert (letflow["slots"], letflow["bytes_per_flow"]) == (65536, 16)
     refused = leafspine("bench", "--scheme", "letflo", code=2).stderr
     assert "did you mean 'letflow'" in refused
+
+
+def test_reconstructed_schemes_say_so(small: Path, tmp_path: Path) -> None:
+    """Breaks if a scheme that only mentions define is run without a word."""
+    options = ("--set", "host_edge.scheme=flex", "--out", tmp_path / "out")
+    assert "warning: flex is reconstructed" in leafspine("run", small, *options).stderr
+    assert "reconstructed" not in leafspine("run", small, "--out", tmp_path / "plain").stderr

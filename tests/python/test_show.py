@@ -10,6 +10,7 @@ import pytest
 import leafspine
 from conftest import SCENARIO, VARIANTS, child_path
 from leafspine import plots, style, tables
+from leafspine.engine import Case
 from leafspine.stats import Estimate
 
 
@@ -162,6 +163,26 @@ def test_registered_styles_are_pinned_and_distinct() -> None:
     assert style.of_scheme("letflow") == style.Style("#0072B2", "s", "solid")
     assert style.of_scheme("qdaps") == style.Style("#D55E00", "D", "solid")
     assert style.of_scheme("wcmp") == style.Style("#56B4E9", "X", "solid")
+
+
+@pytest.mark.parametrize(
+    ("toml", "scheme"),
+    [
+        ('[load_balancer]\nscheme = "ecmp"\n[host_edge]\nscheme = "flex"\n', "flex"),
+        ('[load_balancer]\nscheme = "aq-car"\n[host_edge]\nscheme = "aq-car"\n', "aq-car"),
+        ('[load_balancer]\nscheme = "ecmp"\n[hold]\nscheme = "abq"\n', "abq"),
+        ('[load_balancer]\nscheme = "ecmp"\n[hold]\nscheme = "none"\n', "ecmp"),
+        (
+            '[load_balancer]\nscheme = "qall"\nvariant = "poly2"\ngranularity = "packet"\n',
+            "qall-poly2",
+        ),
+        ('[load_balancer]\nscheme = "qall"\nvariant = "online"\ngranularity = "packet"\n', "qall"),
+        ("", "mine"),
+    ],
+)
+def test_a_figure_is_of_what_steers(toml: str, scheme: str) -> None:
+    """Breaks if Hermes is drawn as the balancer that obeys it, or a variant as its scheme."""
+    assert plots.scheme_of(Case("Mine", (), 1, toml, (), "")) == scheme
 
 
 def test_variants_of_one_scheme_share_its_colour_only() -> None:

@@ -1,6 +1,9 @@
 //! Running a scenario, and handing over what it leaves behind as columns.
 
 use crate::errors::{cancelled, scenario_error, setup_error};
+use leafspine_schemes::Provenance;
+use leafspine_schemes::registry;
+use leafspine_sim::spec::{SchemeSpec, Spec};
 use leafspine_sim::{Column, FlowTable, PortRow, RunError, Series, Simulation};
 use numpy::{Element, PyArray1};
 use pyo3::prelude::*;
@@ -42,6 +45,30 @@ impl Progress {
 pub(crate) struct Output {
     output: leafspine_sim::Output,
     wall_seconds: f64,
+    warnings: Vec<String>,
+}
+
+/// What a reader should know of the schemes that a run names.
+fn warnings(spec: &Spec) -> Vec<String> {
+    use registry::Place as P;
+    let places = [
+        (P::LoadBalancer, Some(&spec.balancer)),
+        (P::Aqm, Some(&spec.aqm)),
+        (P::Hold, spec.hold.as_ref()),
+        (P::HostEdge, spec.edge.as_ref()),
+        (P::Transport, Some(&spec.transport.scheme)),
+    ];
+    let reconstructed = |(place, scheme): (P, Option<&SchemeSpec>)| {
+        let info = place.find(&scheme?.name)?;
+        (info.provenance == Provenance::Reconstructed).then(|| {
+            format!(
+                "{} is reconstructed: only mentions of it were at hand, not the paper that \
+                 defines it",
+                info.name
+            )
+        })
+    };
+    places.into_iter().filter_map(reconstructed).collect()
 }
 
 /// Runs one resolved scenario to its end.
@@ -65,7 +92,7 @@ pub(crate) fn simulate(
     let output = py.detach(|| simulation.run(&progress));
     let wall_seconds = start.elapsed().as_secs_f64();
     match output {
-        Ok(output) => Ok(Output { output, wall_seconds }),
+        Ok(output) => Ok(Output { output, wall_seconds, warnings: warnings(&case.spec) }),
         Err(RunError::Cancelled) => Err(cancelled()),
         Err(RunError::Workload(error)) => Err(setup_error(py, &error.into(), file)),
     }
@@ -179,6 +206,7 @@ impl Output {
             "bytes_delivered": c.bytes_delivered,
             "conserved": c.conserved(),
             "wall_seconds": self.wall_seconds,
+            "warnings": self.warnings,
         })
         .to_string()
     }
