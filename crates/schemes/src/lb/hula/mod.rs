@@ -14,8 +14,8 @@
 //!    (§3.3). A next hop that has not been confirmed for three periods may be replaced by any (§3.4).
 //! 5. A switch passes on one probe a ToR and period, so that a link carries no more than that (§3.5).
 //!
-//! State per switch: 32 bytes a ToR, 16 a port, a flowlet table of 16 bytes an entry (1 MiB for 2^16
-//! entries). Cost per packet: one hash and one entry where there is a choice; two multiplications at
+//! State per switch: 32 bytes a ToR, 16 a port to another switch, a flowlet table of 16 bytes an entry
+//! (1 MiB for 2^16 entries). Cost per packet: one hash and one entry where there is a choice; two multiplications at
 //! every port. Probes are packets: they queue, take time on the line and can be lost.
 //!
 //! Where the source is silent or differs, and what was chosen:
@@ -177,9 +177,10 @@ impl LoadBalancer for Hula {
 
     fn arrived(&mut self, packet: &mut PacketMeta, from: PortId, cx: &mut Context<'_>) -> Arrival {
         let Some(mut probe) = Probe::read(packet) else { return Arrival::Forward };
-        let rate = cx.ports.rate(from);
-        let Some(port) = self.ports.get_mut(usize::from(from.0)) else { return Arrival::Consume };
-        if Some(probe.tor) != self.tor {
+        let number = usize::from(from.0);
+        let from_switch = self.ends.get(number).is_some_and(|end| end.switch.is_some());
+        if from_switch && Some(probe.tor) != self.tor {
+            let (port, rate) = (&mut self.ports[number], cx.ports.rate(from));
             // §3.2: the largest utilisation on the way to the ToR, this link included.
             probe.utilisation = probe.utilisation.max(port.utilisation(cx.now, rate, self.window));
             self.learn(&probe, from, cx.now);
@@ -189,8 +190,10 @@ impl LoadBalancer for Hula {
     }
 
     fn leaving(&mut self, packet: &mut PacketMeta, to: PortId, at: Time, cx: &mut Context<'_>) {
-        if let Some(port) = self.ports.get_mut(usize::from(to.0)) {
-            port.queued(u32::from(packet.size), at, cx.now, self.window);
+        // No probe comes from a host, so nobody asks for the utilisation towards one.
+        let port = usize::from(to.0);
+        if self.ends.get(port).is_some_and(|end| end.switch.is_some()) {
+            self.ports[port].queued(u32::from(packet.size), at, cx.now, self.window);
         }
     }
 
@@ -212,8 +215,9 @@ impl LoadBalancer for Hula {
     fn footprint(&self, now: Time) -> Footprint {
         let tables = u64::from(self.flowlets.len()) * u64::from(Flowlets::ENTRY)
             + (self.best.len() * size_of::<Best>()) as u64;
+        let ports = self.ends.iter().filter(|end| end.switch.is_some()).count();
         Footprint {
-            bytes: tables + self.ports.len() as u64 * u64::from(Port::BYTES),
+            bytes: tables + ports as u64 * u64::from(Port::BYTES),
             per_flow: Flowlets::ENTRY,
             per_port: Port::BYTES,
             slots: self.flowlets.len(),

@@ -262,6 +262,10 @@ fn only_hulas_probes_are_taken() {
         assert_eq!(arrival, Arrival::Forward);
     }
     assert_eq!(leaf.gets(60_000, 0, uplink(0)), []);
+    // Nor one that a host has forged.
+    leaf.gets(1, 0, PortId(2));
+    leaf.gets(1, 90, uplink(0));
+    assert!(leaf.all_take(uplink(0), 0));
 }
 
 /// Breaks if a slow port's utilisation is counted against another rate than its own, as it is now.
@@ -281,7 +285,7 @@ fn the_footprint_is_what_is_kept() {
     leaf.pick(1);
     let footprint = leaf.hula.footprint(leaf.at.now);
     assert_eq!(size_of::<Best>(), 32);
-    assert_eq!(footprint.bytes, 64 * 16 + u64::from(LEAVES) * 32 + 8 * 16);
+    assert_eq!(footprint.bytes, 64 * 16 + u64::from(LEAVES) * 32 + 4 * 16);
     assert_eq!((footprint.per_flow, footprint.per_port), (16, 16));
     assert_eq!((footprint.slots, footprint.occupied), (64, 1));
     assert!(leaf.hula.slot(&data(0, 5, 1, 0)).is_some());
