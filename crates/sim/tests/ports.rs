@@ -40,7 +40,9 @@ proptest! {
             (5_000u64..400_000).prop_map(Amount::Bytes),
         ],
         mbps in prop_oneof![Just(10_000u64), Just(300), Just(937)],
-        lb in prop_oneof![Just("ecmp"), Just("rps"), Just("drb"), Just("letflow"), Just("qall")],
+        lb in proptest::sample::select(
+            vec!["ecmp", "rps", "drb", "letflow", "conga", "hula", "drill", "qall"]
+        ),
         aqm in prop_oneof![Just("droptail"), Just("ecn-threshold"), Just("red")],
         load in 0.2f64..1.3,
     ) {

@@ -2,6 +2,7 @@
 
 mod abq;
 mod balancers;
+mod congestion_aware;
 mod edges;
 mod managers;
 mod measurements;
