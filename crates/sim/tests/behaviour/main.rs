@@ -8,6 +8,7 @@ mod managers;
 mod measurements;
 mod pinned;
 mod qall;
+mod qdaps;
 mod queues;
 
 #[path = "../common/mod.rs"]

@@ -4,6 +4,11 @@
 //! leaf, which it enters by `p_d`, takes the stamp from its own clock (the simulation has one for
 //! all) and keeps the difference. Whatever it sends by `p_d` towards that leaf carries the
 //! difference back, in the header's other word, and enters by `p_s`, where it is read.
+//!
+//! A delay is *net* by default: from the last bit out to the first bit in. The packet's own time on
+//! the uplink is part of the local delay already (eq. 1), and an ACK's sample says the same of a path as a
+//! full packet's. The *whole* delay runs from the first bit out to the last bit in, which differs
+//! by up to two packets' times between the two.
 
 use crate::{Neighbour, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId, Span, Time, TorId};
@@ -14,8 +19,9 @@ pub(super) const STAMP: usize = 0;
 /// Header word with the delay of the opposite direction; 0: none known.
 pub(super) const ECHO: usize = 1;
 
-/// Times and delays in headers are in units of 2^10 ps (1.024 ns). 32 bits of them wrap after 4.4 s:
-/// 28 times what a queue of 256 packets takes at 20 Mb/s (§V).
+/// Times and delays in headers are in units of 2^10 ps (1.024 ns). 32 bits of them wrap after 4.4 s, and
+/// differences of up to half of that are told from negative ones: 14 times what a queue of 256
+/// packets takes at 20 Mb/s (§V).
 pub(super) const UNIT: u32 = 10;
 
 /// The clock that goes into headers.
@@ -67,6 +73,8 @@ pub(super) struct Feedback {
     /// The row of each port that leads to a switch.
     row: Vec<u16>,
     stale: Span,
+    /// Whether delays leave out the packet's own time on the first and the last line.
+    pub(super) net: bool,
     /// From the leaf to here, entering by the uplink: to be sent back.
     measured: Delays,
     /// From here to the leaf, leaving by the uplink: what came back.
@@ -75,7 +83,7 @@ pub(super) struct Feedback {
 
 impl Feedback {
     /// Of a switch with hosts. Others neither stamp nor measure: they know no leaf-to-leaf delay.
-    pub(super) fn new(stale: Span, env: &SwitchEnv) -> Option<Feedback> {
+    pub(super) fn new(stale: Span, net: bool, env: &SwitchEnv) -> Option<Feedback> {
         let own = env.tor?;
         let mut uplinks = 0;
         let mut row = |neighbour| match neighbour {
@@ -88,7 +96,7 @@ impl Feedback {
         let row = env.ports.iter().map(|port| row(port.neighbour)).collect();
         let delays = || Delays::new(usize::from(uplinks), usize::from(env.tors));
         let (measured, heard) = (delays(), delays());
-        Some(Feedback { own, tor_of: env.tor_of.clone(), row, stale, measured, heard })
+        Some(Feedback { own, tor_of: env.tor_of.clone(), row, stale, net, measured, heard })
     }
 
     /// The leaves of a packet's source and destination, and the row of `port`; nothing if it stays
@@ -101,17 +109,19 @@ impl Feedback {
         (source != destination).then_some((source, destination, usize::from(row)))
     }
 
-    /// A packet has come in by `from`.
+    /// A packet's last bit has come in by `from`, its first bit at `first`.
     #[inline]
-    pub(super) fn arrived(&mut self, packet: &PacketMeta, from: PortId, now: Time) {
+    pub(super) fn arrived(&mut self, packet: &PacketMeta, from: PortId, first: Time, now: Time) {
         let Some((source, destination, row)) = self.way(packet, from) else { return };
         if destination != self.own {
             return;
         }
         // "calculates the leaf-to-leaf delay by subtracting the sending time from the arriving
-        // time": modulo the wrap, like the clock. 0 stands for none, so no delay is below a unit.
-        let delay = clock(now).wrapping_sub(packet.header.0[STAMP]).max(1);
-        self.measured.set(row, source, delay, now);
+        // time": modulo the wrap, like the clock. Rounding, or a rate that has just changed, may make
+        // it negative; and 0 stands for none. So it is a unit at least.
+        let arrived = if self.net { first } else { now };
+        let difference = clock(arrived).wrapping_sub(packet.header.0[STAMP]) as i32;
+        self.measured.set(row, source, difference.max(1) as u32, now);
         // "obtains the delay from p_s to p_d by reading the timestamp field of packets arriving
         // port p_s".
         if packet.header.0[ECHO] != 0 {
@@ -119,17 +129,17 @@ impl Feedback {
         }
     }
 
-    /// A packet begins its transmission on `to` at `at`.
+    /// A packet's first bit leaves by `to` at `first`, its last at `last`.
     #[inline]
-    pub(super) fn leaving(&self, packet: &mut PacketMeta, to: PortId, at: Time) {
+    pub(super) fn leaving(&self, packet: &mut PacketMeta, to: PortId, first: Time, last: Time) {
         let Some((source, destination, row)) = self.way(packet, to) else { return };
         if source != self.own {
             return;
         }
         // "When a packet is sent by the port p_s of source leaf switch, the sending time is filled
         // in the timestamp field"; "employs all available packets in reverse direction".
-        packet.header.0[STAMP] = clock(at);
-        packet.header.0[ECHO] = self.measured.get(row, destination, at, self.stale);
+        packet.header.0[STAMP] = clock(if self.net { last } else { first });
+        packet.header.0[ECHO] = self.measured.get(row, destination, first, self.stale);
     }
 
     /// The leaf-to-leaf delay by `port` to `leaf`, if it is known.

@@ -40,14 +40,23 @@
 //!   ones. The literal rule would forget a flow while its last packet still waits; here the sweep
 //!   leaves such entries to a later one, unless `strict_age`. Pure ACKs are flows of their own.
 //! - *Which switches*: every one that has a choice.
-//! - *QDAPS\*.* It decides by the sum of both delays (`by = "delay"`), since the shortest local
-//!   queue says nothing of the path behind it. A leaf-to-leaf delay runs from the beginning of the
-//!   transmission at the source's leaf to the arrival at the destination's, so a packet's own
-//!   time on the line is in both terms, on every path alike. Before the first echo, and 10 ms after
-//!   the last, a path has its propagation delay and two full packets' times. A measurement is sent
-//!   back no longer than it is believed, or a path that is avoided would be kept bad by old echoes.
-//!   Where a spine has parallel links to a leaf, a delay is credited to the link that its echo came
-//!   by, as the paper says.
+//! - *QDAPS\*.* It decides by the sum of both delays (`by = "delay"`), since the shortest local queue
+//!   says nothing of the path behind it. For the same reason the queue that is compared with S is that
+//!   of the whole way: a large flow would stay behind a far queue for good. Leaf-to-leaf delays leave
+//!   the packet's own time on the lines out (`samples`). Before the first echo, and 10 ms after the
+//!   last, a path is taken to be idle and has its propagation delay (2 ns more, so that one that is
+//!   known to be idle is preferred). A measurement is sent back no longer than it is believed, or a
+//!   path that is avoided would be kept bad by old echoes. Where a spine has parallel links to a leaf,
+//!   a delay is credited to the link that its echo came by.
+//!
+//! What follows from the mechanism, and is measured in `crates/sim/tests/behaviour/qdaps.rs`:
+//!
+//! - Order is kept at the leaf, and with it at the receiver if nothing behind the leaf has a queue of its
+//!   own: where one leaf sends, QDAPS reorders a tenth of what RPS does. Where several leaves send to
+//!   one, their packets meet in the spines' queues, and it is two thirds.
+//! - A delay can only be echoed by the port it was measured at. Where only ACKs come back, and find other
+//!   uplinks faster, nothing is heard of a slow path and it is taken to be idle. That a path *known* to
+//!   be idle comes first is what keeps the data off it.
 //!
 //! Provenance: paper.
 
@@ -61,8 +70,8 @@ mod tests;
 
 use super::{Arrival, Entry, LoadBalancer, Needs};
 use crate::{
-    Backlog, Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance,
-    SchemeInfo, SwitchEnv,
+    Amount, Backlog, Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths,
+    Provenance, SchemeInfo, SwitchEnv,
 };
 use feedback::Feedback;
 use flow_table::FlowTable;
@@ -129,12 +138,58 @@ impl Qdaps {
             // Eq. 1: M (l + 1) / C, with the real sizes.
             self.lines.time(port, rate, u64::from(waits.bytes) + size).0
         };
-        let Some(feedback) = &self.feedback else { return Span(local) };
-        let beyond = feedback.delay(port, paths.to, cx.now).unwrap_or_else(|| {
-            let lines = self.lines.time(port, rate, 2 * self.mtu);
-            Span(paths.delay[index].0.saturating_add(lines.0))
-        });
-        Span(local.saturating_add(beyond.0))
+        match self.beyond(index, paths, cx) {
+            None => Span(local),
+            Some(beyond) => Span(local.saturating_add(beyond.0)),
+        }
+    }
+
+    /// The leaf-to-leaf delay of the `index`-th path: the measured one, or the base delay.
+    #[inline]
+    fn beyond(&mut self, index: usize, paths: &Paths<'_>, cx: &mut Context<'_>) -> Option<Span> {
+        let heard = self.feedback.as_ref()?.delay(paths.ports[index], paths.to, cx.now);
+        // A path known to be idle is better than one that is only taken to be: its samples are a
+        // unit more than its delay at most.
+        Some(heard.unwrap_or_else(|| {
+            let base = self.base(index, paths, cx);
+            Span(base.0.saturating_add(2 << feedback::UNIT))
+        }))
+    }
+
+    /// The leaf-to-leaf delay of the `index`-th path when all queues are empty: its propagation, and two
+    /// full packets' times unless delays are net.
+    fn base(&mut self, index: usize, paths: &Paths<'_>, cx: &mut Context<'_>) -> Span {
+        if self.feedback.as_ref().is_none_or(|feedback| feedback.net) {
+            return paths.delay[index];
+        }
+        let port = paths.ports[index];
+        let lines = self.lines.time(port, cx.ports.rate(port), 2 * self.mtu);
+        Span(paths.delay[index].0.saturating_add(lines.0))
+    }
+
+    /// Whether the queue of the choice is longer than `threshold` (§III-C). That of QDAPS* reaches to
+    /// the other leaf: what waits here, and what the leaf-to-leaf delay is above the base.
+    fn exceeds(
+        &mut self,
+        threshold: Amount,
+        choice: Choice,
+        paths: &Paths<'_>,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let waits = choice.waits;
+        let index = usize::from(choice.index);
+        let Some(beyond) = self.beyond(index, paths, cx) else {
+            return match threshold {
+                Amount::Packets(most) => waits.packets > most,
+                Amount::Bytes(most) => u64::from(waits.bytes) > most,
+            };
+        };
+        let queued = beyond.0.saturating_sub(self.base(index, paths, cx).0);
+        let port = paths.ports[index];
+        let rate = cx.ports.rate(port);
+        let here = self.lines.time(port, rate, waits.bytes.into()).0;
+        let most = self.lines.time(port, rate, threshold.in_bytes(self.mtu as u32)).0;
+        here.saturating_add(queued) > most
     }
 
     /// The shortest queue among the ports that do not let the packet overtake the one `before` it;
@@ -203,7 +258,10 @@ impl LoadBalancer for Qdaps {
 
         // §III-C: "when the queue length exceeds a threshold S", "to the output port with shortest
         // queue length".
-        if before.is_some() && self.reroute.leaves(sent, choice.waits) {
+        if before.is_some()
+            && let Some(threshold) = self.reroute.threshold(sent)
+            && self.exceeds(threshold, choice, paths, cx)
+        {
             choice = self.shortest(size, None, paths, cx);
         }
 
@@ -217,14 +275,17 @@ impl LoadBalancer for Qdaps {
 
     fn arrived(&mut self, packet: &mut PacketMeta, from: PortId, cx: &mut Context<'_>) -> Arrival {
         if let Some(feedback) = &mut self.feedback {
-            feedback.arrived(packet, from, cx.now);
+            let own = self.lines.time(from, cx.ports.rate(from), packet.size.into());
+            let first = Time(cx.now.0.saturating_sub(own.0));
+            feedback.arrived(packet, from, first, cx.now);
         }
         Arrival::Forward
     }
 
-    fn leaving(&mut self, packet: &mut PacketMeta, to: PortId, at: Time, _: &mut Context<'_>) {
+    fn leaving(&mut self, packet: &mut PacketMeta, to: PortId, at: Time, cx: &mut Context<'_>) {
         if let Some(feedback) = &self.feedback {
-            feedback.leaving(packet, to, at);
+            let own = self.lines.time(to, cx.ports.rate(to), packet.size.into());
+            feedback.leaving(packet, to, at, at + own);
         }
     }
 
@@ -272,7 +333,7 @@ fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, Para
 
 fn build_star(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
     Ok(Box::new(Qdaps {
-        feedback: Feedback::new(params.span("stale"), env),
+        feedback: Feedback::new(params.span("stale"), params.word("samples") == "net", env),
         exact: params.word("echo") == "dequeue",
         ..make(params, env)
     }))
@@ -393,9 +454,10 @@ pub(crate) const STAR: Entry = Entry {
             DELAYS,
             LAST_PORT,
             "The shortest queue has the smallest sum of leaf-to-leaf and local delay (`by`).",
-            "The leaf-to-leaf delay runs from the beginning of a packet's transmission to its arrival.",
-            "Without an echo, and 10 ms after the last, a path has its propagation delay and two packets' times.",
+            "Leaf-to-leaf delays are net of the packet's own time on the first and last line (`samples`).",
+            "Without an echo, and 10 ms after the last, a path is taken to be idle: it has its propagation delay.",
             "A measurement is sent back no longer than it is believed.",
+            "The queue compared with S is that of the whole way: what waits here and what the leaf-to-leaf delay is above the idle one.",
             "Behind parallel links of a spine, an echo is credited to the link that it came by.",
             ANEW,
             EQ14,
@@ -421,6 +483,13 @@ pub(crate) const STAR: Entry = Entry {
                 kind: Kind::Span(1, u64::MAX),
                 default: Some("10ms"),
                 doc: "Age at which a leaf-to-leaf delay is no longer believed, nor sent back.",
+            },
+            Param {
+                name: "samples",
+                kind: Kind::Word(&["net", "whole"]),
+                default: Some("net"),
+                doc: "What a leaf-to-leaf delay spans: from a packet's last bit out to its first bit in, \
+                      whatever its size, or from the first bit out to the last bit in.",
             },
             Param {
                 name: "echo",

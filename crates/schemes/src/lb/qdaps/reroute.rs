@@ -1,6 +1,6 @@
 //! When a large flow gives up order for a shorter queue (§III-C).
 
-use crate::{Amount, Backlog, Neighbour, Params, SwitchEnv};
+use crate::{Amount, Neighbour, Params, SwitchEnv};
 use leafspine_core::Span;
 
 /// Eq. 14, all of it but Y.
@@ -71,21 +71,16 @@ impl Reroute {
         Reroute { long_flow: params.bytes("long_flow").0, threshold }
     }
 
-    /// Whether a flow that has `sent` so many bytes leaves a port where so much waits: "when the
-    /// queue length exceeds S" (§III-C).
+    /// The S beyond which a flow that has `sent` so many bytes leaves a queue; none if it never does.
     #[inline]
-    pub(super) fn leaves(&self, sent: u32, waits: Backlog) -> bool {
+    pub(super) fn threshold(&self, sent: u32) -> Option<Amount> {
         if u64::from(sent) <= self.long_flow {
-            return false;
+            return None;
         }
         match self.threshold {
-            Threshold::Never => false,
-            Threshold::Fixed(Amount::Packets(most)) => waits.packets > most,
-            Threshold::Fixed(Amount::Bytes(most)) => u64::from(waits.bytes) > most,
-            // S is 1 at least, so a shorter queue needs no root.
-            Threshold::BySent(eq14) => {
-                waits.packets > 1 && waits.packets > eq14.threshold(u64::from(sent))
-            }
+            Threshold::Never => None,
+            Threshold::Fixed(threshold) => Some(threshold),
+            Threshold::BySent(eq14) => Some(Amount::Packets(eq14.threshold(u64::from(sent)))),
         }
     }
 }
