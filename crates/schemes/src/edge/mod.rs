@@ -170,7 +170,7 @@ pub struct HostEnv {
     pub uplinks: u16,
     /// Rate of this host's link.
     pub rate: Rate,
-    /// Rate of its ToR's slowest uplink.
+    /// Rate of its ToR's slowest uplink; of its own link if there is none (a star).
     pub uplink_rate: Rate,
     /// The service queue of each stage that an edge may write; stages beyond take the last's.
     pub stage_queues: Vec<u8>,

@@ -571,6 +571,7 @@ impl Builder<'_> {
         let tor = self.tor_of[usize::from(host.0)];
         let uplinks = self.graph.fabric_ports_of(self.graph.tor_switch[usize::from(tor.0)]);
         let rate = |at: u32| self.graph.ports[at as usize].rate.0;
+        let own = self.graph.host_port[usize::from(host.0)];
         let env = HostEnv {
             host,
             hosts: self.graph.hosts(),
@@ -580,8 +581,8 @@ impl Builder<'_> {
             tor,
             tor_of: self.tor_of.clone(),
             uplinks: uplinks.len() as u16,
-            rate: self.graph.ports[self.graph.host_port[usize::from(host.0)] as usize].rate,
-            uplink_rate: Rate(uplinks.map(rate).min().unwrap_or(0)),
+            rate: Rate(rate(own)),
+            uplink_rate: Rate(uplinks.map(rate).min().unwrap_or_else(|| rate(own))),
             stage_queues: self.spec.switch.stage_queues.clone(),
             base_rtt: self.base_rtt,
         };
