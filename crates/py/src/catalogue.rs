@@ -72,6 +72,7 @@ fn kind(kind: &Kind) -> &'static str {
         Kind::Bool => "boolean",
         Kind::Word(_) => "word",
         Kind::SpanOr(..) => "time or a word",
+        Kind::AmountOr(_) => "packets, bytes or a word",
         Kind::Numbers(_) => "numbers",
     }
 }

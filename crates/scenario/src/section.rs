@@ -200,10 +200,18 @@ fn decoded(node: &Node, kind: Kind) -> Result<Value, String> {
     let value = match (kind, &node.data) {
         (Kind::Span(..), Data::Text(text)) => parse_span(text).map(Value::Span).map_err(unit)?,
         (Kind::Bytes(..), Data::Text(text)) => parse_bytes(text).map(Value::Bytes).map_err(unit)?,
-        (Kind::Amount, Data::Text(text)) => parse_amount(text).map(Value::Amount).map_err(unit)?,
+        (Kind::AmountOr(word), Data::Text(text)) if text == word => Value::Word(text.clone()),
+        (Kind::Amount | Kind::AmountOr(_), Data::Text(text)) => {
+            parse_amount(text).map(Value::Amount).map_err(unit)?
+        }
         (Kind::Rate, Data::Text(text)) => parse_rate(text).map(Value::Rate).map_err(unit)?,
         (
-            Kind::Span(..) | Kind::SpanOr(..) | Kind::Bytes(..) | Kind::Amount | Kind::Rate,
+            Kind::Span(..)
+            | Kind::SpanOr(..)
+            | Kind::Bytes(..)
+            | Kind::Amount
+            | Kind::AmountOr(_)
+            | Kind::Rate,
             Data::Int(_) | Data::Float(_),
         ) => return Err(format!("{} (the unit is missing)", node.shown())),
         (Kind::Int(..), Data::Int(number)) => {

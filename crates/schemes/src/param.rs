@@ -98,6 +98,8 @@ pub enum Kind {
     Bytes(u64, u64),
     /// Packets or bytes, at least one.
     Amount,
+    /// Packets or bytes, at least one, or this word for what the scheme finds itself.
+    AmountOr(&'static str),
     /// A rate, at least 1 b/s.
     Rate,
     /// A whole number between the two.
@@ -127,6 +129,7 @@ impl Kind {
                 BYTES_FORM.to_owned() + &between(low, high, |v| Bytes(v).to_string())
             }
             Kind::Amount => format!("{AMOUNT_FORM}, above zero"),
+            Kind::AmountOr(word) => format!("{}, or \"{word}\"", Kind::Amount.allowed()),
             Kind::Rate => format!("{RATE_FORM}, above zero"),
             Kind::Int(0, MOST..) => "a whole number, at least 0".to_owned(),
             Kind::Int(low, high) => {
@@ -159,7 +162,10 @@ impl Kind {
         let fits = match (*self, value) {
             (Kind::Span(low, high), Value::Span(v)) => (low..=high).contains(&v.0),
             (Kind::Bytes(low, high), Value::Bytes(v)) => (low..=high).contains(&v.0),
-            (Kind::Amount, Value::Amount(v)) => !matches!(v, Amount::Packets(0) | Amount::Bytes(0)),
+            (Kind::Amount | Kind::AmountOr(_), Value::Amount(v)) => {
+                !matches!(v, Amount::Packets(0) | Amount::Bytes(0))
+            }
+            (Kind::AmountOr(word), Value::Word(v)) => v == word,
             (Kind::Rate, Value::Rate(v)) => v.0 > 0,
             (Kind::Int(low, high), Value::Int(v)) => (low..=high).contains(v),
             (Kind::Float(low, high), Value::Float(v)) => v.is_finite() && (low..=high).contains(v),
@@ -212,7 +218,10 @@ impl Value {
         let value = match kind {
             Kind::Span(..) => Value::Span(parse_span(text).map_err(|e| e.to_string())?),
             Kind::Bytes(..) => Value::Bytes(parse_bytes(text).map_err(|e| e.to_string())?),
-            Kind::Amount => Value::Amount(parse_amount(text).map_err(|e| e.to_string())?),
+            Kind::AmountOr(word) if text == *word => Value::Word(text.to_owned()),
+            Kind::Amount | Kind::AmountOr(_) => {
+                Value::Amount(parse_amount(text).map_err(|e| e.to_string())?)
+            }
             Kind::Rate => Value::Rate(parse_rate(text).map_err(|e| e.to_string())?),
             Kind::Int(..) => Value::Int(text.parse().map_err(|_| other(()))?),
             Kind::Float(..) => Value::Float(text.parse().map_err(|_| other(()))?),
@@ -374,6 +383,19 @@ impl Params {
         }
     }
 
+    /// The value of a declared `AmountOr` parameter; `None` if it is its word.
+    ///
+    /// # Panics
+    /// If the scheme did not declare it so.
+    #[must_use]
+    pub fn amount_or(&self, key: &str) -> Option<Amount> {
+        match self.0.get(key) {
+            Some(Value::Amount(amount)) => Some(*amount),
+            Some(Value::Word(_)) => None,
+            other => panic!("parameter {key} is {other:?}, declared otherwise"),
+        }
+    }
+
     /// These parameters with one changed: for tests and for examples.
     #[must_use]
     pub fn with(mut self, key: &str, value: Value) -> Params {
@@ -444,6 +466,8 @@ mod tests {
             any::<u64>().prop_map(|n| (Kind::Int(0, u64::MAX), Value::Int(n))),
             proptest::num::f64::NORMAL
                 .prop_map(|x| (Kind::Float(f64::NEG_INFINITY, f64::INFINITY), Value::Float(x))),
+            (1..u32::MAX).prop_map(|n| (Kind::AmountOr("auto"), Value::Amount(Amount::Packets(n)))),
+            Just((Kind::AmountOr("auto"), Value::Word("auto".to_owned()))),
             any::<bool>().prop_map(|b| (Kind::Bool, Value::Bool(b))),
             (0..2usize).prop_map(|i| (Kind::Word(WORDS), Value::Word(WORDS[i].to_owned()))),
         ]

@@ -349,10 +349,13 @@ pub fn random_params(declared: &[Param], rng: &mut Rng) -> Params {
         (Kind::SpanOr(_, _, word), _) if rng.chance(0.3) => Value::Word(word.to_owned()),
         (Kind::SpanOr(low, high, _), _) => Value::Span(Span(draw(low, high, rng))),
         (Kind::Bytes(low, high), _) => Value::Bytes(Bytes(draw(low, high, rng))),
-        (Kind::Amount, _) if rng.chance(0.5) => {
+        (Kind::AmountOr(word), _) if rng.chance(0.3) => Value::Word(word.to_owned()),
+        (Kind::Amount | Kind::AmountOr(_), _) if rng.chance(0.5) => {
             Value::Amount(Amount::Packets(1 + rng.below(100) as u32))
         }
-        (Kind::Amount, _) => Value::Amount(Amount::Bytes(1 + rng.below(150_000))),
+        (Kind::Amount | Kind::AmountOr(_), _) => {
+            Value::Amount(Amount::Bytes(1 + rng.below(150_000)))
+        }
         (Kind::Rate, _) => Value::Rate(Rate(1 + rng.below(100_000_000_000))),
         (Kind::Int(low, high), _) => Value::Int(draw(low, high, rng)),
         (Kind::Float(low, high), _) => {
