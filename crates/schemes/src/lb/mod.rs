@@ -103,6 +103,13 @@ pub trait LoadBalancer: Send {
         None
     }
 
+    /// The queue manager of a port of a host under this switch, where the switches' queues are this
+    /// object's: a NIC is no switch and has none of its state. None: drop-tail. `env` is the port's.
+    fn host_aqm(&self, env: &SwitchEnv) -> Option<Box<dyn Aqm>> {
+        let _ = env;
+        None
+    }
+
     /// The ingress hold that shares this object's state, if it is one.
     fn hold(&mut self) -> Option<&mut dyn IngressHold> {
         None

@@ -451,7 +451,10 @@ impl Builder<'_> {
             Node::Host(host) => (NO_SWITCH, self.host_port_env(host, at)),
         };
         let state = switches.get(usize::from(switch));
-        let manager = self.manager(&env, graph_port.local, state)?;
+        let manager = match graph_port.owner {
+            Node::Host(host) => self.host_manager(&env, self.switch_above(host, switches))?,
+            Node::Switch(_) => self.manager(&env, graph_port.local)?,
+        };
         let told = state.is_some_and(|s| s.needs.leaving);
         let store = self.store(at, state, &manager);
         Ok(Port {
@@ -488,23 +491,29 @@ impl Builder<'_> {
         }
     }
 
-    fn manager(
-        &self,
-        env: &SwitchEnv,
-        port: PortId,
-        state: Option<&SwitchState>,
-    ) -> Result<Manager, SetupError> {
-        let host = state.is_none();
-        if host && self.spec.switch.host_ports == HostPorts::Unlimited {
+    fn switch_above<'s>(&self, host: HostId, switches: &'s [SwitchState]) -> &'s SwitchState {
+        let tor = self.tor_of[usize::from(host.0)];
+        &switches[usize::from(self.graph.tor_switch[usize::from(tor.0)].0)]
+    }
+
+    /// The manager of the port of a host under `above`.
+    fn host_manager(&self, env: &SwitchEnv, above: &SwitchState) -> Result<Manager, SetupError> {
+        if self.spec.switch.host_ports == HostPorts::Unlimited {
             return Ok(Manager::DropTail);
         }
+        if self.factories.aqm.is_none() && self.spec.aqm.name == FROM_BALANCER {
+            return Ok(above.balancer.host_aqm(env).map_or(Manager::DropTail, Manager::Own));
+        }
+        self.manager(env, PortId(0))
+    }
+
+    fn manager(&self, env: &SwitchEnv, port: PortId) -> Result<Manager, SetupError> {
         if let Some(make) = &self.factories.aqm {
             return Ok(Manager::Own(make(env, port)));
         }
         let spec = &self.spec.aqm;
         match spec.name.as_str() {
             "droptail" => Ok(Manager::DropTail),
-            FROM_BALANCER if host => Ok(Manager::DropTail),
             FROM_BALANCER => Ok(Manager::Balancer),
             _ => make!(Place::Aqm, registry::queue_manager, spec, |entry| {
                 (entry.build)(&spec.params, env, port)
