@@ -64,6 +64,11 @@ pub const ALL: &[Bundle] = &[
         keys: &[("load_balancer.scheme", "\"conga\""), ("load_balancer.gap", "\"13ms\"")],
     },
     Bundle {
+        name: "tam",
+        doc: "TAM: routing that tells short flows from long ones, and queues that mark the long ones first (Huang et al., 2022).",
+        keys: &[("load_balancer.scheme", "\"tam\""), ("aqm.scheme", "\"balancer\"")],
+    },
+    Bundle {
         name: "abq",
         doc: "ACKs held back at the congested port, beside DCTCP and marks at 40 packets (ABQ, IEEE Network 2020).",
         keys: &[
@@ -98,7 +103,10 @@ pub const ALL: &[Bundle] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Place;
+    use crate::Params;
+    use crate::lb::LoadBalancer;
+    use crate::registry::{self, Place};
+    use crate::testing::FakeLeaf;
 
     /// Breaks if a bundle names a scheme that the registry does not have.
     #[test]
@@ -108,9 +116,22 @@ mod tests {
                 let Some(table) = key.strip_suffix(".scheme") else { continue };
                 let place = Place::ALL.into_iter().find(|place| place.table() == table);
                 let name = value.trim_matches('"');
-                let found = place.and_then(|place| place.find(name));
-                assert!(found.is_some(), "{}: {key} = {value}", bundle.name);
+                let found = match (table, name) {
+                    ("aqm", "balancer") => balancer(bundle).aqm().is_some(),
+                    ("hold", "balancer") => balancer(bundle).hold().is_some(),
+                    _ => place.is_some_and(|place| place.find(name).is_some()),
+                };
+                assert!(found, "{}: {key} = {value}", bundle.name);
             }
         }
+    }
+
+    /// The balancer of a bundle that takes another role from it.
+    fn balancer(bundle: &Bundle) -> Box<dyn LoadBalancer> {
+        let key = |(key, _): &&(&str, &str)| *key == "load_balancer.scheme";
+        let (_, name) = bundle.keys.iter().find(key).expect("a bundle with a balancer");
+        let entry = registry::load_balancer(name.trim_matches('"')).expect("a registered balancer");
+        (entry.build)(&Params::defaults(entry.info.params), &FakeLeaf::new(4, 4, 1).env)
+            .expect("its defaults")
     }
 }

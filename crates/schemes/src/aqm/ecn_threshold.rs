@@ -94,6 +94,16 @@ impl Aqm for EcnThreshold {
     }
 }
 
+/// DCTCP's own: marks at enqueue by the packet's queue.
+pub(crate) fn marks_at(threshold: Amount) -> Box<dyn Aqm> {
+    Box::new(EcnThreshold {
+        threshold,
+        per_port: false,
+        at_dequeue: false,
+        drop_not_capable: false,
+    })
+}
+
 fn build(params: &Params, _: &SwitchEnv, _: PortId) -> Result<Box<dyn Aqm>, ParamError> {
     Ok(Box::new(EcnThreshold {
         threshold: params.amount("threshold"),

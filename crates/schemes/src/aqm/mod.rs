@@ -3,7 +3,7 @@
 mod a_ecn;
 mod codel;
 mod droptail;
-mod ecn_threshold;
+pub(crate) mod ecn_threshold;
 mod mq_ecn;
 mod red;
 mod tcn;

@@ -15,6 +15,7 @@ mod qall;
 mod qdaps;
 mod rps;
 mod slots;
+mod tam;
 mod wcmp;
 
 use crate::aqm::Aqm;
@@ -144,5 +145,6 @@ pub const ALL: &[Entry] = &[
     qdaps::ENTRY,
     qdaps::STAR,
     qall::ENTRY,
+    tam::ENTRY,
     pinned::ENTRY,
 ];

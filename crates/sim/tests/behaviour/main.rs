@@ -10,6 +10,7 @@ mod pinned;
 mod qall;
 mod qdaps;
 mod queues;
+mod tam;
 
 #[path = "../common/mod.rs"]
 mod common;
