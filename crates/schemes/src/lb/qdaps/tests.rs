@@ -1,9 +1,10 @@
 //! QDAPS's choices by hand. Ports 8 to 11 are the uplinks Q1 to Q4. Unless a test says otherwise their
 //! links have 1 Gb/s, as in §IV: a full packet takes 12 us, and S is 33 packets.
 
+use super::entries::{build, build_star};
 use super::*;
 use crate::testing::{FakeLeaf, chi_square, control, data};
-use crate::{Amount, Value};
+use crate::{Params, SwitchEnv, Value};
 use leafspine_core::{Bytes, Flags, Rate};
 
 const Q1: PortId = PortId(8);

@@ -1,0 +1,212 @@
+//! What the catalogue says of QDAPS and QDAPS*, and how they are made.
+
+use super::feedback::Feedback;
+use super::flow_table::FlowTable;
+use super::line::Lines;
+use super::reroute::Reroute;
+use super::{By, Qdaps};
+use crate::lb::{Entry, LoadBalancer};
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv};
+use leafspine_core::Span;
+
+/// What both have in common.
+fn make(params: &Params, env: &SwitchEnv) -> Qdaps {
+    let rtt = params.span_or("rtt").unwrap_or(env.base_rtt).max(Span(1));
+    Qdaps {
+        table: FlowTable::new(
+            params.int("entries") as usize,
+            // §III-D: "At a fixed time interval, 2RTT".
+            Span(rtt.0.saturating_mul(2)),
+            params.flag("strict_age"),
+        ),
+        lines: Lines::new(env.ports.iter().map(|port| port.rate)),
+        by: if params.word("by") == "delay" { By::Delay } else { By::Bytes },
+        in_service: params.flag("in_service"),
+        reroute: Reroute::new(params, rtt, env),
+        mtu: u64::from(env.mtu),
+        feedback: None,
+        exact: false,
+        ties: Vec::with_capacity(env.ports.len()),
+    }
+}
+
+pub(super) fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
+    Ok(Box::new(make(params, env)))
+}
+
+pub(super) fn build_star(
+    params: &Params,
+    env: &SwitchEnv,
+) -> Result<Box<dyn LoadBalancer>, ParamError> {
+    Ok(Box::new(Qdaps {
+        feedback: Feedback::new(params.span("stale"), params.word("samples") == "net", env),
+        exact: params.word("echo") == "dequeue",
+        ..make(params, env)
+    }))
+}
+
+const BY: Param = Param {
+    name: "by",
+    kind: Kind::Word(&["bytes", "delay"]),
+    default: Some("bytes"),
+    doc: "Which of the candidate queues is the shortest: in bytes waiting, or in delay.",
+};
+const IN_SERVICE: Param = Param {
+    name: "in_service",
+    kind: Kind::Bool,
+    default: Some("false"),
+    doc: "Whether the packet in transmission counts: what is left of it as delay, its bytes as queue.",
+};
+const REROUTE: Param = Param {
+    name: "reroute",
+    kind: Kind::Word(&["mean", "flow-size", "sent", "fixed", "off"]),
+    default: Some("mean"),
+    doc: "The threshold S for rerouting: eq. 14 with Y = the workload's mean (flow_size if it has \
+          none), flow_size, or the bytes the flow has sent; a fixed threshold; or no rerouting.",
+};
+const FLOW_SIZE: Param = Param {
+    name: "flow_size",
+    kind: Kind::Bytes(1, u64::MAX),
+    default: Some("1.6MB"),
+    doc: "Y of eq. 14 with reroute = \"flow-size\", and where a workload (a trace) has no mean.",
+};
+const THRESHOLD: Param = Param {
+    name: "threshold",
+    kind: Kind::Amount,
+    default: Some("41pkt"),
+    doc: "S with reroute = \"fixed\".",
+};
+const LONG_FLOW: Param = Param {
+    name: "long_flow",
+    kind: Kind::Bytes(0, u64::MAX),
+    default: Some("100KB"),
+    doc: "Flows that have sent more through the switch, headers included, may be rerouted.",
+};
+const RTT: Param = Param {
+    name: "rtt",
+    kind: Kind::SpanOr(1_000, u64::MAX, "base"),
+    default: Some("100us"),
+    doc: "Round-trip propagation delay for eq. 14 and for the sweep every 2 RTT; \"base\" takes the \
+          empty fabric's. Set it where it is not the paper's: eq. 14 depends on it.",
+};
+const MARKING: Param = Param {
+    name: "marking",
+    kind: Kind::Int(1, 1 << 20),
+    default: Some("65"),
+    doc: "The queues' marking threshold K in packets: S is at most this.",
+};
+const ENTRIES: Param = Param {
+    name: "entries",
+    kind: Kind::Int(1, 1 << 16),
+    default: Some("65536"),
+    doc: "Entries of the flow table; flows whose CRC-16 falls into one entry share it.",
+};
+const STRICT_AGE: Param = Param {
+    name: "strict_age",
+    kind: Kind::Bool,
+    default: Some("false"),
+    doc: "Whether the sweep also removes idle flows whose last packet still waits.",
+};
+
+const DELAYS: &str = "Eq. 1 with each packet's own size; what is in transmission is not part of a queue (`in_service`).";
+const LAST_PORT: &str =
+    "The flow's last port is a candidate even if its delay is not larger than RQD.";
+const ANEW: &str = "RQD used up, or the last port gone: the shortest queue of all, as for a first packet; ties are drawn.";
+const EQ14: &str =
+    "Eq. 14 reduces to S = sqrt(1.6 Y) - C RTT packets, since r1 is 3C/4 whatever K and RTT are.";
+const EQ14_SIGN: &str = "Eq. 14 is the largest S that pays, not the smallest, and negative at 10 Gb/s and 100 us: clamped to 1..K.";
+const EQ11: &str =
+    "Eq. 11 averages r1 and r2, the sentence above it r1/2 and r2; eq. 14 is used as it stands.";
+const LARGE: &str =
+    "A large flow has sent more than 100 KB; after a reroute its new, smaller delay is remembered.";
+const SWEEP: &str = "RTT of the sweep is a parameter; a flow whose last packet still waits is not removed (`strict_age`).";
+const EVERYWHERE: &str = "Every switch with a choice runs it; pure ACKs are flows of their own.";
+
+pub(crate) const ENTRY: Entry = Entry {
+    info: SchemeInfo {
+        name: "qdaps",
+        summary: "Sends each packet to the shortest queue where it does not overtake the packet before it.",
+        source: "Huang et al., QDAPS, §III",
+        provenance: Provenance::Paper,
+        silent: &[
+            DELAYS,
+            LAST_PORT,
+            "The shortest queue has the fewest bytes waiting (`by`).",
+            ANEW,
+            EQ14,
+            EQ14_SIGN,
+            EQ11,
+            LARGE,
+            SWEEP,
+            EVERYWHERE,
+        ],
+        params: &[
+            BY, IN_SERVICE, REROUTE, FLOW_SIZE, THRESHOLD, LONG_FLOW, RTT, MARKING, ENTRIES,
+            STRICT_AGE,
+        ],
+        demands: Demands::NONE,
+    },
+    build,
+    edge: None,
+};
+
+pub(crate) const STAR: Entry = Entry {
+    info: SchemeInfo {
+        name: "qdaps-star",
+        summary: "QDAPS with the leaf-to-leaf delay of each path, which the other leaf sends back.",
+        source: "Huang et al., QDAPS, §III-D (QDAPS*)",
+        provenance: Provenance::Paper,
+        silent: &[
+            DELAYS,
+            LAST_PORT,
+            "The shortest queue has the smallest sum of leaf-to-leaf and local delay (`by`).",
+            "Leaf-to-leaf delays are net of the packet's own time on the first and last line (`samples`).",
+            "Without an echo, and 10 ms after the last, a path is taken to be idle: it has its propagation delay.",
+            "A measurement is sent back no longer than it is believed.",
+            "The queue compared with S is that of the whole way: what waits here and what the leaf-to-leaf delay is above the idle one.",
+            "Behind parallel links of a spine, an echo is credited to the link that it came by.",
+            ANEW,
+            EQ14,
+            EQ14_SIGN,
+            EQ11,
+            LARGE,
+            SWEEP,
+            EVERYWHERE,
+        ],
+        params: &[
+            Param { default: Some("delay"), ..BY },
+            IN_SERVICE,
+            REROUTE,
+            FLOW_SIZE,
+            THRESHOLD,
+            LONG_FLOW,
+            RTT,
+            MARKING,
+            ENTRIES,
+            STRICT_AGE,
+            Param {
+                name: "stale",
+                kind: Kind::Span(1, u64::MAX),
+                default: Some("10ms"),
+                doc: "Age at which a leaf-to-leaf delay is no longer believed, nor sent back.",
+            },
+            Param {
+                name: "samples",
+                kind: Kind::Word(&["net", "whole"]),
+                default: Some("net"),
+                doc: "What a leaf-to-leaf delay spans: from a packet's last bit out to its first bit in, \
+                      whatever its size, or from the first bit out to the last bit in.",
+            },
+            Param {
+                name: "echo",
+                kind: Kind::Word(&["dequeue", "queueing"]),
+                default: Some("dequeue"),
+                doc: "When a packet gets the delay that it carries back: at the head of the queue as in \
+                      the paper (needs ports with two events a hop), or when it is queued.",
+            },
+        ],
+        demands: Demands { header_bits: 64, header_words: 0b11, queues: 1 },
+    },
+    build: build_star,
+    edge: None,
+};
