@@ -2,7 +2,7 @@
 
 use super::common::*;
 use super::{two_leaves, uplink_packets};
-use leafspine_core::{Rate, Span};
+use leafspine_core::{Bytes, Rate, Span};
 use leafspine_schemes::{Amount, Value};
 use leafspine_sim::Output;
 use leafspine_sim::spec::*;
@@ -91,7 +91,7 @@ fn leaf0() -> HostSet {
 /// may be by a packet's time, and large flows give up order: a tenth of what RPS reorders.
 #[test]
 fn qdaps_keeps_order_where_one_leaf_sends() {
-    let full = SizeSpec::Fixed(leafspine_core::Bytes(1_000 * 1460));
+    let full = SizeSpec::Fixed(Bytes(1_000 * 1460));
     let output = leaves_send(exact(), leaf0(), full);
     assert_eq!((output.counters.reordered_packets, output.counters.dropped), (0, [0; 4]));
     let reordered = |scheme| {
@@ -146,4 +146,29 @@ fn qdaps_star_avoids_a_slow_link_far_away() {
         assert!(star[1] * 3 < packets[1], "QDAPS {packets:?}, QDAPS* {star:?}");
         assert!(star_mean * 2.0 < mean, "{star_mean} against {mean}");
     }
+}
+
+/// Breaks if QDAPS* does not add the length of the way: Fig. 14's last point, 30 flows of 50 to 500 KB from one
+/// leaf to another over four paths at 1 Gb/s, one of which has 300 us of propagation there and back, the others
+/// 100. A packet by the long one comes 100 us late, when the eight after it are there, unless that many wait
+/// elsewhere. QDAPS sends it a quarter of all packets, and its flows take them for lost.
+#[test]
+fn qdaps_star_avoids_a_long_way() {
+    let with = |balancer: &str| {
+        let mut spec = two_leaves(15, SPINES);
+        spec.balancer = scheme(balancer);
+        let link = link(Rate::from_gbps(1), Span::from_nanos(12_500));
+        (spec.topology.host_link, spec.topology.fabric_link) = (link, link);
+        let delay = Some(Span::from_nanos(62_500));
+        spec.changes = ["leaf0-spine1", "leaf1-spine1"]
+            .map(|link| LinkChange { delay, ..change(link, Span::ZERO) })
+            .to_vec();
+        let sizes = SizeSpec::Uniform(Bytes(50_000), Bytes(500_000));
+        spec.workloads = vec![WorkloadSpec { sizes, senders: leaf0(), ..fixed_flows(30, 1, 0.6) }];
+        let output = run(&spec);
+        (output.counters.reordered_packets, output.flows.fct_ps.iter().sum::<u64>())
+    };
+    let (qdaps, star) = (with("qdaps"), with("qdaps-star"));
+    assert!(star.0 * 5 < qdaps.0, "QDAPS {qdaps:?}, QDAPS* {star:?}");
+    assert!(star.1 * 3 < qdaps.1 * 2, "QDAPS {qdaps:?}, QDAPS* {star:?}");
 }
