@@ -10,10 +10,11 @@
 
 from typing import TYPE_CHECKING
 
-from leafspine.api import compare, run, schemes, sweep, workloads
+from leafspine.api import compare, fit_qall, run, schemes, sweep, workloads
 from leafspine.comparison import Comparison, Row
 from leafspine.engine import Case, FlowClass
 from leafspine.errors import InputError, Interrupted, LeafspineError, RunError, ScenarioError
+from leafspine.fitting import Fit
 from leafspine.results import Result
 from leafspine.stats import Estimate
 
@@ -34,6 +35,7 @@ __all__ = [
     "Case",
     "Comparison",
     "Estimate",
+    "Fit",
     "FlowClass",
     "InputError",
     "Interrupted",
@@ -43,6 +45,7 @@ __all__ = [
     "RunError",
     "ScenarioError",
     "compare",
+    "fit_qall",
     "run",
     "schemes",
     "sweep",

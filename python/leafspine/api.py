@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from leafspine import comparison as comparing
-from leafspine import engine, progress, results, scenario
+from leafspine import engine, fitting, progress, results, scenario
 from leafspine.comparison import Comparison
 from leafspine.errors import RunError
+from leafspine.fitting import Fit
 from leafspine.results import Result
 from leafspine.scenario import LOAD, Scenario, Source
 
@@ -133,6 +134,51 @@ def _compare(
         command=command,
         keep=keep,
     )
+
+
+def fit_qall(
+    scenario_: Scenario | None = None,
+    /,
+    *,
+    train: int = fitting.TRAIN,
+    test: int = fitting.TEST,
+    degrees: Sequence[int] = fitting.DEGREES,
+    period: str = fitting.PERIOD,
+    tau: str = fitting.TAU,
+    ports: str | None = None,
+    out: str | Path | None = None,
+    progress_bar: bool = False,
+    **settings: object,
+) -> Fit:
+    """Fit ports' traffic to their queue's behaviour, for QALL's data-driven versions.
+
+    Runs the scenario (default: the paper's) with one seed after the other until there are ``train``
+    and ``test`` samples, then fits polynomials of ``degrees`` by least squares. ``period`` and
+    ``tau`` are QALL's ``update_period`` and ``tau``, whole microseconds (``"1ms"``); ``ports``
+    those that are watched (default: those of the scenario's probe ``fit-qall``, else the spines').
+    With ``out`` the fit is written there, and read from there if it is finished already (then
+    without its samples).
+
+    Raises as :func:`run` does; :class:`leafspine.RunError` also if there is nothing to fit.
+    """
+    source = scenario.read(fitting.default_scenario() if scenario_ is None else scenario_)
+    request = fitting.request(
+        source,
+        scenario.to_settings(settings),
+        train=train,
+        test=test,
+        degrees=degrees,
+        period=period,
+        tau=tau,
+        ports=ports,
+    )
+    return fit(request, None if out is None else Path(out), progress_bar=progress_bar)
+
+
+def fit(request: fitting.Request, directory: Path | None, *, progress_bar: bool = False) -> Fit:
+    """What a checked request asks for."""
+    with progress.of_fit(request.train + request.test, show=progress_bar) as report:
+        return fitting.fit(request, directory, report)
 
 
 class _Temporary:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import click
 from rich.console import Console
 
-from leafspine import api, benchmark, catalogue, costs, engine, results, scenario, tables
+from leafspine import api, benchmark, catalogue, costs, engine, fitting, results, scenario, tables
 from leafspine.comparison import Comparison
 from leafspine.errors import InputError, LeafspineError
 from leafspine.results import Result
@@ -243,6 +243,99 @@ def _numbers(option: str, text: str | None) -> list[float]:
     if len(set(numbers)) < len(numbers):
         raise InputError(f"{option} {text!r}: a number is there twice")
     return numbers
+
+
+@cli.command("fit-qall")
+@click.option(
+    "--scenario",
+    "scenario_file",
+    metavar="FILE",
+    help="The scenario to observe. [QALL's fabric and traffic under ECMP, which ships]",
+)
+@click.option("--train", type=int, default=fitting.TRAIN, metavar="N", show_default=True)
+@click.option("--test", type=int, default=fitting.TEST, metavar="N", show_default=True)
+@click.option(
+    "--degrees",
+    metavar="N,...",
+    default=",".join(map(str, fitting.DEGREES)),
+    show_default=True,
+    help="Degrees of the polynomials.",
+)
+@click.option(
+    "--period",
+    default=fitting.PERIOD,
+    metavar="TIME",
+    show_default=True,
+    help="A port gives a sample at the first dequeue after this: QALL's update_period.",
+)
+@click.option(
+    "--tau",
+    default=fitting.TAU,
+    metavar="TIME",
+    show_default=True,
+    help="Longest dequeue interval that counts: QALL's tau.",
+)
+@click.option(
+    "--ports",
+    metavar="PATTERN",
+    help=f"The ports to observe. [those of the scenario's probe {fitting.PROBE!r}, else "
+    f"{fitting.PORTS}]",
+)
+@out_option("out/fit-qall-<key of the fit>")
+@set_option
+@click.option("--seed", type=int, help="The first seed; the same as --set run.seed=N.")
+@json_option
+def fit_qall(
+    scenario_file: str | None,
+    train: int,
+    test: int,
+    degrees: str,
+    period: str,
+    tau: str,
+    ports: str | None,
+    out: Path | None,
+    settings: tuple[str, ...],
+    seed: int | None,
+    as_json: bool,
+) -> None:
+    """Fit egress traffic to queue behaviour, for QALL's data-driven versions.
+
+    Runs a scenario with one seed after the other until there are enough samples of occupancy,
+    dequeue interval and traffic, fits polynomials by least squares, prints how well each does, and
+    leaves coefficients that a scenario can take.
+    """
+    chosen = [scenario.parse_setting(text) for text in settings]
+    if seed is not None:
+        chosen.append((engine.SEED, str(seed)))
+    request = fitting.request(
+        scenario.read(fitting.default_scenario() if scenario_file is None else Path(scenario_file)),
+        chosen,
+        train=train,
+        test=test,
+        degrees=[_degree(part) for part in degrees.split(",")],
+        period=period,
+        tau=tau,
+        ports=ports,
+    )
+    found = api.fit(request, out or Path("out") / f"fit-qall-{request.key[:8]}", progress_bar=True)
+    if as_json:
+        click.echo(results.to_json(found.to_plain()), nl=False)
+        return
+    console = Console()
+    for table in tables.of_fit(found):
+        tables.show_table(table, console)
+    click.echo(f"seeds:        {', '.join(map(str, found.seeds))}; {found.observed} samples seen")
+    click.echo(f"coefficients: {found.directory}/{fitting.SNIPPET}, to paste into a scenario")
+    click.echo(f"results:      {found.directory}")
+
+
+def _degree(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(
+            f"--degrees {text!r}: expected whole numbers with commas between, such as 1,2,3"
+        ) from None
 
 
 @cli.command()

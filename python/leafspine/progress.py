@@ -15,6 +15,7 @@ from rich.progress import (
 )
 
 from leafspine.engine import Case, Watch
+from leafspine.fitting import Report
 from leafspine.workers import Event, Watcher
 
 
@@ -59,6 +60,38 @@ def of_run(label: str, *, show: bool = True) -> Iterator[Watch | None]:
             progress.update(task, completed=finished, total=total, hops=hops / 1e6)
 
         yield watch
+
+
+@contextlib.contextmanager
+def of_fit(wanted: int, *, show: bool = True) -> Iterator[Report]:
+    """Told of the samples in hand before each run; the answer watches the run."""
+    console = Console(stderr=True)
+    if not show:
+        yield lambda _have, _label: None
+        return
+    if not console.is_terminal:
+        yield lambda have, label: console.print(
+            f"{label}: {have} of {wanted} samples so far", markup=False, highlight=False
+        )
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("samples, {task.fields[hops]:.1f} M packet-hops of this run"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=wanted, hops=0.0)
+
+        def report(have: int, label: str) -> Watch:
+            progress.update(task, completed=have, description=label)
+            return lambda _finished, _total, _time_ps, hops: progress.update(task, hops=hops / 1e6)
+
+        yield report
 
 
 @contextlib.contextmanager

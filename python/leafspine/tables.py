@@ -14,8 +14,9 @@ import pyarrow.csv as pa_csv
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from leafspine import results
+from leafspine import fitting, results
 from leafspine.engine import FlowClass, Point
+from leafspine.fitting import Fit
 from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS
 from leafspine.results import Result
 from leafspine.stats import Estimate
@@ -325,6 +326,46 @@ def write(comparison: "Comparison", directory: Path) -> list[Path]:
     with results.replacing_file(csv) as path:
         pa_csv.write_csv(comparison.table(), path, pa_csv.WriteOptions(quoting_style="needed"))
     return [markdown, csv]
+
+
+def of_fit(fit: Fit) -> list[Table]:
+    """A fit's accuracy by degree beside the paper's Table I, and the correlations of its Fig. 3."""
+    heads: tuple[str, ...] = (
+        "degree",
+        "terms",
+        "R²",
+        "paper's R²",
+        "MRE",
+        "paper's MRE",
+        "median rel. error",
+    )
+    rows = []
+    for each in fit.fits:
+        paper = fitting.PAPER.get(each.degree)
+        theirs = (MISSING, MISSING) if paper is None else tuple(f"{x:.4f}" for x in paper)
+        found = (f"{each.r2:.4f}", theirs[0], f"{each.mre:.4f}", theirs[1])
+        last = f"{each.median_relative_error:.4f}"
+        rows.append((str(each.degree), str(len(each.terms)), *found, last))
+    tested, trained = fit.request["test"], fit.request["train"]
+    note = f"On {tested} test samples, fitted to {trained} others; relative errors of kb/s."
+    if fit.zero_traffic:
+        note += f" {fit.zero_traffic} without traffic are left out of these."
+    accuracy = Table("Fitting accuracy", note, heads, tuple(rows), (True,) * len(rows), texts=0)
+    pairs = zip(
+        ("queue occupancy", "dequeue interval"),
+        fit.correlation,
+        fitting.PAPER_CORRELATION,
+        (fit.occupancy, fit.interval),
+        ("%", "µs"),
+        strict=True,
+    )
+    correlations = tuple(
+        (name, f"{r:.4f}", f"{paper:.4f}", f"{bounds.low:g} to {bounds.high:g} {unit}")
+        for name, r, paper, bounds, unit in pairs
+    )
+    heads = ("egress traffic with", "Pearson's r", "paper's", "observed")
+    note = f"Traffic {fit.traffic.low:.4g} to {fit.traffic.high:.4g} kb/s."
+    return [Table("Correlation", note, heads, correlations, (True, True), texts=1), accuracy]
 
 
 def metric_meanings() -> list[tuple[str, str]]:

@@ -122,7 +122,7 @@ pub(super) struct Fit {
 }
 
 /// Largest coefficient that the weights of 65,535 ports can be added up with.
-const LARGEST: f64 = 1e6;
+const LARGEST: f64 = 1e8;
 
 impl Fit {
     fn new(coefficients: &[f64], range: Range) -> Result<Fit, ParamError> {

@@ -204,6 +204,21 @@ mod congestion_index {
         assert!(!index.depends_on_interval(queue(0, 300, 1)));
     }
 
+    /// Breaks if the largest coefficients overflow: ten of 1e8 at L = T = 1, and the weights of all
+    /// ports that a switch can have.
+    #[test]
+    fn the_largest_coefficients_fit() {
+        let signs = [1.0, -1.0, -1.0, 1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0];
+        for sign in [1.0, -1.0] {
+            let own = Value::Numbers(signs.iter().map(|s| s * sign * 1e8).collect());
+            let params = word("variant", "poly3").with("coefficients", own);
+            let index = Index::new(&params, TAU).unwrap();
+            let all = (0..=100).flat_map(|l| (0..=TAU).step_by(500).map(move |t| queue(l, t, 1)));
+            let most = all.map(|port| index.weight(port)).max().unwrap();
+            assert!(most.checked_mul(65_535).is_some(), "{most}");
+        }
+    }
+
     /// Breaks if parameters that contradict each other are taken.
     #[test]
     fn what_makes_no_sense_is_refused() {
@@ -215,7 +230,7 @@ mod congestion_index {
         };
         let message = refused("poly2", "coefficients", &[1.0; 3]);
         assert_eq!(message, "found 3; allowed: the 6 of \"poly2\", or none");
-        refused("linear", "coefficients", &[1.0, 2.0, 2e6]);
+        refused("linear", "coefficients", &[1.0, 2.0, 2e8]);
         assert!(refused("derived", "coefficients", &[1.0; 3]).contains("fits nothing"));
         refused("derived", "normalise", &[0.0, 1.0, 0.0, 1.0]);
         for bounds in [
