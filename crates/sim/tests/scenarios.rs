@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use leafspine_core::{Bytes, Rate, Rng, Role, Span, Time, mix};
 use leafspine_schemes::registry::{self, Place};
-use leafspine_schemes::testing::FakeLeaf;
+use leafspine_schemes::testing::{FakeHost, FakeLeaf};
 use leafspine_schemes::{Amount, Kind, Params, Value};
 use leafspine_sim::spec::*;
 use leafspine_sim::topology::Graph;
@@ -407,9 +407,33 @@ fn spec() -> impl Strategy<Value = Spec> {
                 ..base()
             };
             enough_queues(&mut spec);
+            if ticks(&spec) {
+                be_impatient(&mut spec.transport);
+            }
             spec
         },
     )
+}
+
+/// Whether a scheme does something all the time (probes): a run that waits seconds for a timeout
+/// would then be millions of packets long.
+fn ticks(spec: &Spec) -> bool {
+    let leaf = FakeLeaf::new(4, 4, 1);
+    let balancer = registry::load_balancer(&spec.balancer.name).expect("a registered balancer");
+    let balancer = (balancer.build)(&spec.balancer.params, &leaf.env);
+    let edge = spec.edge.as_ref().map(|edge| {
+        let entry = registry::host_edge(&edge.name).expect("a registered edge");
+        (entry.build)(&edge.params, &FakeHost::new(1460).env)
+    });
+    balancer.is_ok_and(|b| b.needs().tick) || edge.is_some_and(|e| e.is_ok_and(|e| e.ticks()))
+}
+
+/// Shortens the timeouts.
+fn be_impatient(transport: &mut TransportSpec) {
+    let most = Span::from_millis(20);
+    transport.min_rto = transport.min_rto.min(most);
+    transport.initial_rto = transport.initial_rto.map(|rto| rto.min(most));
+    transport.max_rto = transport.max_rto.min(most * 2).max(transport.min_rto);
 }
 
 /// Turns a load of the hosts' links into one of the links between switches.

@@ -46,7 +46,6 @@ const ROW_SHIFT: u32 = 40;
 /// In the header's second word.
 const VALID: u32 = 1 << 31;
 const MARKED: u32 = 1 << 30;
-const REPLY: u32 = 1 << 29;
 const NUMBER: u32 = 0xffff;
 
 /// Gain of the averages of delay and marks: a sixteenth.
@@ -59,8 +58,10 @@ const BLACK_HOLE: u8 = 3;
 const STAMP_SHIFT: u32 = 16;
 /// Bytes of a probe on the wire (§4: 64).
 const PROBE_BYTES: u16 = 64;
-/// The port that probes go to.
+/// The port that probes go to, and the one that their answers go to. The ports tell which is which: a
+/// header that another scheme has written over must not make answers answered.
 const PROBE_PORT: u16 = 5_002;
+const ANSWER_PORT: u16 = 5_003;
 
 /// Delay and marks of a path as they are known somewhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -430,12 +431,12 @@ impl HostEdge for Hermes {
 
     fn probed(&mut self, probe: &PacketMeta, cx: &mut EdgeContext<'_>) {
         let word = probe.header.0[1];
-        if word & REPLY == 0 {
+        if probe.tuple == probe_tuple(probe.src(), probe.dst()) {
             let mut reply = *probe;
             reply.tuple = probe.tuple.reversed();
             reply.ecn = Ecn::NotCapable;
             reply.path = PacketMeta::NO_PATH;
-            reply.header.0[1] = echo(probe) | REPLY;
+            reply.header.0[1] = echo(probe);
             cx.outbox.push(reply);
             return;
         }
@@ -457,10 +458,14 @@ impl HostEdge for Hermes {
     }
 }
 
+fn probe_tuple(from: HostId, to: HostId) -> FiveTuple {
+    FiveTuple::new(from, to, ANSWER_PORT, PROBE_PORT)
+}
+
 /// A probe of one path to another rack's agent. It can be marked, as data can.
 fn probe(from: HostId, to: HostId, path: u16, stamp: u32) -> PacketMeta {
     PacketMeta {
-        tuple: FiveTuple::new(from, to, PROBE_PORT, PROBE_PORT),
+        tuple: probe_tuple(from, to),
         stamp,
         size: PROBE_BYTES,
         flags: Flags::PROBE,

@@ -319,3 +319,17 @@ fn the_bounds_must_not_cross() {
     let error = build(&params, &FakeHost::new(1_460).env).err().unwrap().to_string();
     assert!(error.starts_with("low_delay: found a low bound 40us above"), "{error}");
 }
+
+/// Breaks if an answer whose header was written over is answered: two agents would send it to and fro for
+/// ever.
+#[test]
+fn answers_are_never_answered() {
+    let (mut hermes, mut host) = made();
+    for word in [0, VALID | 2, u32::MAX] {
+        let mut answer = probe(HostId(0), HostId(8), 2, 0);
+        answer.tuple = answer.tuple.reversed();
+        answer.header.0[1] = word;
+        host.with(|_, cx| hermes.probed(&answer, cx));
+        assert!(host.outbox.is_empty(), "{word:x}");
+    }
+}
