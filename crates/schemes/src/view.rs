@@ -112,6 +112,7 @@ pub struct SwitchEnv {
     /// Whether they are served in turns (WRR, DWRR).
     pub in_turns: bool,
     /// The service queue of each stage that a host edge may write; stages beyond take the last's.
+    /// Empty if queues are not chosen by stage.
     pub stage_queues: Vec<u8>,
     /// The ToR of each host.
     pub tor_of: Arc<[TorId]>,

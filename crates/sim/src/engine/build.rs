@@ -13,8 +13,8 @@ use crate::port::{
     FifoPort, GeneralPort, Limit, Lossy, Manager, NO_SWITCH, Port, Scheduler, Store,
 };
 use crate::spec::{
-    HostPorts, PortModel, ProbeKind, ProbeSpec, SchedulerKind, SchemeSpec, Spec, WorkloadKind,
-    WorkloadSpec,
+    Classifier, HostPorts, PortModel, ProbeKind, ProbeSpec, SchedulerKind, SchemeSpec, Spec,
+    WorkloadKind, WorkloadSpec,
 };
 use crate::topology::{
     Graph, LinkState, Node, ResolvedChange, Routes, TopologyError, check_changes,
@@ -317,6 +317,14 @@ impl Builder<'_> {
         }
     }
 
+    /// The queue of each stage, for schemes that read stages; none, if ports do not.
+    fn stage_queues(&self) -> Vec<u8> {
+        match self.spec.switch.classifier {
+            Classifier::Stage => self.spec.switch.stage_queues.clone(),
+            Classifier::Hash | Classifier::Dscp => Vec::new(),
+        }
+    }
+
     /// What the schemes of switch `id` are told of their place.
     fn switch_env(&self, id: usize) -> SwitchEnv {
         let switch = &self.graph.switches[id];
@@ -350,7 +358,7 @@ impl Builder<'_> {
             queues: 1,
             weights: vec![1],
             in_turns: false,
-            stage_queues: self.spec.switch.stage_queues.clone(),
+            stage_queues: self.stage_queues(),
             tor_of: self.tor_of.clone(),
             buffer: self.buffer(),
             mean_flow: self.mean_flow,
@@ -592,7 +600,7 @@ impl Builder<'_> {
             uplinks: uplinks.len() as u16,
             rate: Rate(rate(own)),
             uplink_rate: Rate(uplinks.map(rate).min().unwrap_or_else(|| rate(own))),
-            stage_queues: self.spec.switch.stage_queues.clone(),
+            stage_queues: self.stage_queues(),
             base_rtt: self.base_rtt,
         };
         let edge = match (&self.factories.edge, &self.spec.edge) {
