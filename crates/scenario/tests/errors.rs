@@ -245,5 +245,11 @@ fn stages_go_to_queues_that_there_are() {
 #[test]
 fn schemes_that_make_no_sense_together() {
     let bender = "[load_balancer]\nscheme = \"rps\"\n[host_edge]\nscheme = \"flowbender\"";
-    insta::assert_snapshot!(table(&[("", "[aqm]\nscheme = \"mq-ecn\""), ("", bender)]));
+    let queues = "scheme = \"ml-ecn\"\n[switch]\nqueues = 2\nscheduler = \"wrr\"";
+    insta::assert_snapshot!(table(&[
+        ("", "[aqm]\nscheme = \"mq-ecn\""),
+        ("", bender),
+        ("", "[load_balancer]\nscheme = \"aq-car\""),
+        ("", &format!("[aqm]\n{queues}")),
+    ]));
 }

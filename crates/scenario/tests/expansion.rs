@@ -114,6 +114,20 @@ fn bundles_yield_to_keys_written_in_the_same_place() {
     );
 }
 
+/// Breaks if a bundle leaves a part of its system as the file has it: AQ-CAR is its queues, too.
+#[test]
+fn a_bundle_may_set_the_switches_queues() {
+    let variant = "[[variant]]\nname = \"a\"\nset = { scheme = \"aq-car\" }\n";
+    let case = all(&format!("[switch]\nbuffer = \"200pkt\"\n{variant}"), &[]).remove(0);
+    let edge = case.spec.edge.as_ref().map(|edge| edge.name.as_str());
+    assert_eq!((case.spec.balancer.name.as_str(), edge), ("aq-car", Some("aq-car")));
+    assert_eq!(case.spec.aqm.name, "ml-ecn");
+    let keys = ["buffer", "queues", "scheduler", "weights", "classifier", "stage_queues"];
+    let found = keys.map(|key| get(&case, &format!("switch.{key}")));
+    let expected = ["\"200pkt\"", "3", "\"wrr\"", "[4, 2, 1]", "\"stage\"", "[0, 1, 1, 1, 1, 2]"];
+    assert_eq!(found, expected);
+}
+
 /// Breaks if a balancer runs without the host edge that it lives on: by itself, or with another.
 #[test]
 fn a_balancer_brings_its_host_edge() {

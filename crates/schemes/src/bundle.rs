@@ -69,6 +69,20 @@ pub const ALL: &[Bundle] = &[
         keys: &[("load_balancer.scheme", "\"tam\""), ("aqm.scheme", "\"balancer\"")],
     },
     Bundle {
+        name: "aq-car",
+        doc: "Three weighted queues by flow class, each marked by its own rule, and paths by the congestion of the class' queues (Alanazi and Hamdaoui); for a transport with ECN.",
+        keys: &[
+            ("load_balancer.scheme", "\"aq-car\""),
+            ("aqm.scheme", "\"ml-ecn\""),
+            ("host_edge.scheme", "\"aq-car\""),
+            ("switch.queues", "3"),
+            ("switch.scheduler", "\"wrr\""),
+            ("switch.weights", "[4, 2, 1]"),
+            ("switch.classifier", "\"stage\""),
+            ("switch.stage_queues", "[0, 1, 1, 1, 1, 2]"),
+        ],
+    },
+    Bundle {
         name: "abq",
         doc: "ACKs held back at the congested port, beside DCTCP and marks at 40 packets (ABQ, IEEE Network 2020).",
         keys: &[

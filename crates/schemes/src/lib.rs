@@ -16,8 +16,10 @@ mod extension;
 mod footprint;
 pub mod hold;
 pub mod lb;
+mod levels;
 mod param;
 pub mod registry;
+mod stages;
 #[doc(hidden)]
 pub mod testing;
 pub mod units;

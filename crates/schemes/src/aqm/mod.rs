@@ -4,6 +4,7 @@ mod a_ecn;
 mod codel;
 mod droptail;
 pub(crate) mod ecn_threshold;
+mod ml_ecn;
 mod mq_ecn;
 mod red;
 mod tcn;
@@ -90,4 +91,5 @@ pub const ALL: &[Entry] = &[
     mq_ecn::ENTRY,
     tcn::ENTRY,
     a_ecn::ENTRY,
+    ml_ecn::ENTRY,
 ];

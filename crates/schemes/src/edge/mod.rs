@@ -1,5 +1,6 @@
 //! Host edges: what a hypervisor or NIC does to packets between the transport and the wire.
 
+mod aq_car;
 mod clove_ecn;
 mod flex;
 mod flowbender;
@@ -172,7 +173,8 @@ pub struct HostEnv {
     pub rate: Rate,
     /// Rate of its ToR's slowest uplink; of its own link if there is none (a star).
     pub uplink_rate: Rate,
-    /// The service queue of each stage that an edge may write; stages beyond take the last's.
+    /// The service queue of each stage that an edge may write; stages beyond take the last's. Empty if
+    /// queues are not chosen by stage.
     pub stage_queues: Vec<u8>,
     /// Round-trip time of an empty fabric between the farthest hosts.
     pub base_rtt: Span,
@@ -193,5 +195,12 @@ pub struct Entry {
 }
 
 /// Every host edge, in the catalogue's order.
-pub const ALL: &[Entry] =
-    &[presto::ENTRY, stage::ENTRY, flowbender::ENTRY, clove_ecn::ENTRY, hermes::ENTRY, flex::ENTRY];
+pub const ALL: &[Entry] = &[
+    presto::ENTRY,
+    stage::ENTRY,
+    aq_car::ENTRY,
+    flowbender::ENTRY,
+    clove_ecn::ENTRY,
+    hermes::ENTRY,
+    flex::ENTRY,
+];

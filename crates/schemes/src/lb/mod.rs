@@ -1,5 +1,6 @@
 //! Load balancers: which of several equal-cost ports a packet takes.
 
+mod aq_car;
 mod conga;
 mod departures;
 mod drb;
@@ -146,5 +147,6 @@ pub const ALL: &[Entry] = &[
     qdaps::STAR,
     qall::ENTRY,
     tam::ENTRY,
+    aq_car::ENTRY,
     pinned::ENTRY,
 ];

@@ -1,0 +1,239 @@
+//! The large flows that a leaf receives: how many by each ingress port, and which should move (§II-B2c).
+//!
+//! "Once a destination leaf switch detects that two large flows share the same port and there exists
+//! another port with no large flows, it piggybacks one of the large flows' ACK packets with the ports
+//! that do not have large flows." Here the two are of one source leaf, which alone can part them.
+
+use super::super::hash::region;
+use super::table::PortSet;
+use leafspine_core::{FiveTuple, Span, Time, mix};
+
+/// One large flow.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    flow: FiveTuple,
+    /// When its last packet came; `NEVER` if the entry is empty.
+    last: Time,
+    /// It is not asked to move before this.
+    quiet_until: Time,
+    /// The source's leaf.
+    leaf: u16,
+    /// The ingress port that it comes by.
+    port: u8,
+    /// Whether its ACKs name the free ports.
+    asked: bool,
+}
+
+/// `Flow::last` of an empty entry.
+const NEVER: Time = Time::MAX;
+
+/// The flows of one source leaf.
+#[derive(Clone, Debug)]
+struct FromLeaf {
+    /// By ingress port.
+    flows: Vec<u16>,
+    /// Ports of which one flow is asked to leave.
+    asked: PortSet,
+}
+
+/// See the module's text. Hashed: a flow whose entry another has is not counted.
+pub(super) struct LargeFlows {
+    seed: u64,
+    table: Vec<Flow>,
+    /// By ingress port, all source leaves together: §II-B2's "large" table.
+    per_port: Vec<u32>,
+    from: Vec<FromLeaf>,
+    /// Ports that have a large flow.
+    used: PortSet,
+    /// All ports.
+    ports: PortSet,
+    /// No entry's last packet is older than this, so none has fallen silent before this and `silence`.
+    oldest: Time,
+    /// A flow ends after so long without a packet.
+    silence: Span,
+    /// At most one move per flow in this time.
+    pause: Span,
+    /// Flows that are asked now: most of the time none, and then nobody has to look.
+    asked: usize,
+}
+
+impl LargeFlows {
+    pub(super) fn new(
+        entries: usize,
+        leaves: usize,
+        uplinks: usize,
+        (silence, pause): (Span, Span),
+        seed: u64,
+    ) -> LargeFlows {
+        let flow = FiveTuple(0);
+        let empty =
+            Flow { flow, last: NEVER, quiet_until: Time::ZERO, leaf: 0, port: 0, asked: false };
+        let mut ports = PortSet::default();
+        (0..uplinks).for_each(|port| ports.insert(port as u8));
+        let from_leaf = FromLeaf { flows: vec![0; uplinks], asked: PortSet::default() };
+        LargeFlows {
+            seed,
+            table: vec![empty; entries],
+            per_port: vec![0; uplinks],
+            from: vec![from_leaf; leaves],
+            used: PortSet::default(),
+            ports,
+            oldest: NEVER,
+            silence,
+            pause,
+            asked: 0,
+        }
+    }
+
+    fn slot(&self, flow: FiveTuple) -> usize {
+        region(mix(flow.0 ^ self.seed), self.table.len())
+    }
+
+    /// The ports without large flows.
+    fn free(&self) -> PortSet {
+        PortSet(self.ports.0 & !self.used.0)
+    }
+
+    /// A packet of a large flow from `leaf` has come by ingress port `port`; `last` if it ends its flow.
+    pub(super) fn arrived(&mut self, flow: FiveTuple, leaf: u16, port: u8, fin: bool, now: Time) {
+        if usize::from(leaf) >= self.from.len() || usize::from(port) >= self.per_port.len() {
+            return;
+        }
+        self.end_silent(now);
+        let slot = self.slot(flow);
+        let entry = self.table[slot];
+        let known = entry.last != NEVER;
+        if known && entry.flow != flow {
+            return;
+        }
+        if fin {
+            if known {
+                self.end(slot);
+            }
+            return;
+        }
+        if !known {
+            let quiet_until = Time::ZERO;
+            self.table[slot] = Flow { flow, last: now, quiet_until, leaf, port, asked: false };
+            self.count(leaf, port);
+            self.oldest = self.oldest.min(now);
+        } else if entry.port != port {
+            self.moved(slot, port, now);
+        }
+        self.table[slot].last = now;
+        self.consider(slot, now);
+    }
+
+    /// The flow has come by another port than before.
+    fn moved(&mut self, slot: usize, port: u8, now: Time) {
+        self.withdraw(slot);
+        let Flow { leaf, port: old, .. } = self.table[slot];
+        self.uncount(leaf, old);
+        self.count(leaf, port);
+        let flow = &mut self.table[slot];
+        flow.port = port;
+        flow.quiet_until = now + self.pause;
+    }
+
+    /// Asks the flow to move if it shares its port, another is free, and no other of the two is asked.
+    fn consider(&mut self, slot: usize, now: Time) {
+        let Flow { leaf, port, asked, quiet_until, .. } = self.table[slot];
+        let free = !self.free().is_empty();
+        let from = &mut self.from[usize::from(leaf)];
+        let shared = from.flows[usize::from(port)] >= 2;
+        if asked || !shared || !free || from.asked.has(port) || now < quiet_until {
+            return;
+        }
+        from.asked.insert(port);
+        self.table[slot].asked = true;
+        self.asked += 1;
+    }
+
+    /// The ports that an ACK of `flow` names, if it is asked to move: those without large flows whose
+    /// link is in `live`. Without any, or when it shares its port no longer, it is asked no more.
+    #[inline]
+    pub(super) fn named(
+        &mut self,
+        flow: FiveTuple,
+        live: impl FnOnce() -> PortSet,
+        now: Time,
+    ) -> Option<PortSet> {
+        if self.asked == 0 {
+            return None;
+        }
+        self.end_silent(now);
+        let slot = self.slot(flow);
+        let Flow { flow: owner, last, leaf, port, asked, .. } = self.table[slot];
+        if last == NEVER || owner != flow || !asked {
+            return None;
+        }
+        let named = PortSet(self.free().0 & live().0);
+        let shared = self.from[usize::from(leaf)].flows[usize::from(port)] >= 2;
+        if named.is_empty() || !shared {
+            self.withdraw(slot);
+            return None;
+        }
+        Some(named)
+    }
+
+    /// Ends flows that have been silent for long enough: by FIN or by silence.
+    fn end_silent(&mut self, now: Time) {
+        if now.since(self.oldest) < self.silence {
+            return;
+        }
+        self.oldest = NEVER;
+        for slot in 0..self.table.len() {
+            let last = self.table[slot].last;
+            if last == NEVER {
+                continue;
+            }
+            if now.since(last) >= self.silence {
+                self.end(slot);
+            } else {
+                self.oldest = self.oldest.min(last);
+            }
+        }
+    }
+
+    fn end(&mut self, slot: usize) {
+        self.withdraw(slot);
+        let Flow { leaf, port, .. } = self.table[slot];
+        self.uncount(leaf, port);
+        self.table[slot].last = NEVER;
+    }
+
+    fn withdraw(&mut self, slot: usize) {
+        let Flow { leaf, port, asked, .. } = self.table[slot];
+        if asked {
+            self.table[slot].asked = false;
+            self.from[usize::from(leaf)].asked.remove(port);
+            self.asked -= 1;
+        }
+    }
+
+    fn count(&mut self, leaf: u16, port: u8) {
+        self.from[usize::from(leaf)].flows[usize::from(port)] += 1;
+        self.per_port[usize::from(port)] += 1;
+        self.used.insert(port);
+    }
+
+    fn uncount(&mut self, leaf: u16, port: u8) {
+        self.from[usize::from(leaf)].flows[usize::from(port)] -= 1;
+        self.per_port[usize::from(port)] -= 1;
+        if self.per_port[usize::from(port)] == 0 {
+            self.used.remove(port);
+        }
+    }
+
+    /// Bytes that all this takes.
+    pub(super) fn bytes(&self) -> usize {
+        let per_leaf = size_of::<FromLeaf>() + self.per_port.len() * size_of::<u16>();
+        self.table.len() * size_of::<Flow>()
+            + self.per_port.len() * size_of::<u32>()
+            + self.from.len() * per_leaf
+    }
+}
+
+#[cfg(test)]
+#[path = "large_tests.rs"]
+mod tests;

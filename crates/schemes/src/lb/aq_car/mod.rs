@@ -1,0 +1,173 @@
+//! AQ-CAR: new flows take the least congested path, growing flows are moved when they congest theirs.
+//!
+//! Source: Alanazi and Hamdaoui, "AQ-CAR: Adaptive-Queueing Congestion-Aware Routing for Datacenter
+//! Traffic Forwarding", §II-B2 (forwarding manager). The other parts of the system are the host edge
+//! `aq-car` (§II-A, stages), the queue manager `ml-ecn` (§II-B3a) and three WRR queues (§II-B3b); the
+//! bundle `aq-car` is all of it.
+//!
+//! * Spines stamp data and SYNs with the level, in quarters of K, of the queue that sent them.
+//! * The destination's leaf keeps the levels by ingress port, for small and for medium flows, and for
+//!   large flows how many there are by each port.
+//! * **Initial routing** (§II-B2a): the SYN goes by ECMP; the SYN-ACK brings the destination leaf's
+//!   small table back; the source's leaf takes the uplink with the smallest maximum of its own level
+//!   and the one fed back, and writes it into its path allocation table (PAT).
+//! * **Medium routing** (§II-B2b): a marked packet of one of the larger medium flows, stamped with
+//!   level 2 or more, makes the destination's leaf send the medium table with each ACK of the flow, until
+//!   the flow comes by another port or its port's level is 0. Meanwhile the source's leaf estimates how
+//!   long the flow's last packet will wait (eqs. 1 to 3) and moves it to the shortest of the paths on
+//!   which its next packet will wait longer than that.
+//! * **Large routing** (§II-B2c): of two large flows that share an ingress port while another has none,
+//!   one gets the free ports named in its ACKs, and moves to one.
+//!
+//! State per leaf: PAT, 32 bytes an entry, 2 MiB by default (the paper keeps two bits instead of the
+//! state, and an age bit instead of the time that this needs for eq. 3); 16 bytes an entry of the medium
+//! rerouting table and 40 of the large flows'; 24 bytes, and 2 more per uplink, for each other leaf;
+//! 16 bytes of levels. Spines keep nothing. Cost per packet: at the source's leaf one entry of PAT for
+//! data and for ACKs; a scan of the uplinks for a new flow and for each packet of one that is asked to
+//! move; at the destination's leaf a table entry for large flows, or while anybody is asked to move.
+//! Ports are general ones.
+//!
+//! Where the source is silent or contradicts itself, what was chosen is listed in the catalogue
+//! (`ENTRY.info.silent`). Four thresholds make five intervals but the stamp has two bits: the level is
+//! `min(3, floor(q / (K/4)))`.
+//!
+//! What runs show (`crates/sim/tests/behaviour/aq_car.rs`): short flows gain as the paper says, nearly all of it
+//! by queues and marking (`ml-ecn` over ECMP gives them the same); large flows are parted. Medium routing as
+//! written does not shorten medium flows' completion times, it lengthens them and those of large flows:
+//! eq. 3 admits only paths on which the next packet would wait longer than the last one still does, so a flow
+//! that must leave a congested spine goes where the uplink's own queue is long (three moves of four),
+//! and as only spines stamp, nothing moves it away from there. The weight in eqs. 1 and 2 adds to it: a medium
+//! queue gets more than 2/7 of the line while others are idle, so delays are overestimated.
+//! `medium_rerouting = false` is the sensitivity.
+//!
+//! Provenance: paper.
+
+#[cfg(test)]
+mod fabric;
+mod header;
+mod large;
+mod leaf;
+mod medium;
+mod pat;
+mod requests;
+mod spine;
+mod table;
+mod uplinks;
+
+use super::{Entry, LoadBalancer};
+use crate::levels::Levels;
+use crate::stages::Stages;
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv};
+use leaf::Leaf;
+use spine::Spine;
+
+fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
+    let stages = Stages::of(&env.stage_queues)?;
+    let levels = Levels::exchanged(params.amount("threshold"));
+    Ok(match env.tor {
+        Some(_) => Box::new(Leaf::new(params, env, stages, levels)?),
+        None => Box::new(Spine::new(env, stages, levels)),
+    })
+}
+
+/// Entries of a table.
+const fn entries(name: &'static str, most: u64, default: &'static str, doc: &'static str) -> Param {
+    Param { name, kind: Kind::Int(1, most), default: Some(default), doc }
+}
+
+pub(crate) const ENTRY: Entry = Entry {
+    info: SchemeInfo {
+        name: "aq-car",
+        summary: "Allocates paths during the handshake by congestion fed back, reroutes medium flows \
+                  without reordering and parts large flows.",
+        source: "Alanazi and Hamdaoui, AQ-CAR, §II-B2",
+        provenance: Provenance::Paper,
+        silent: &[
+            "Four thresholds of K/4 make five intervals but the field has two bits: the level is \
+             min(3, floor(q / (K/4))), q without the departing packet; level x K/4 is the length in \
+             eq. 2, K/4 packets of the packet's own size.",
+            "Pure ACKs are in the small queue, follow a hash, have no entry in PAT and no stamp. So do \
+             SYN-ACKs.",
+            "A SYN-ACK chooses once; without one, and mid-flow without an entry, a packet is allocated \
+             from the last known table of its class and the local levels (large flows: the local \
+             levels alone). Tables do not age.",
+            "A flow whose PAT entry another flow holds follows the hash. The destination's leaf is \
+             not stored: the flow ID tells it. A flow whose port is lost is allocated anew.",
+            "Medium flows are asked to move from level 2 on, those in the upper half of the medium \
+             stages.",
+            "The piggyback ends when the flow comes by another port or when its port's level is 0. The \
+             packet that shows the move asks for no other, and after a move the source's leaf heeds no \
+             request before an ACK without one: older ACKs are under way.",
+            "Eqs. 1 and 2 use the source's uplink rate for the spine's port too, and the packet's own \
+             size. The flow's present path is one of the candidates; no candidate: it stays.",
+            "Two large flows must be of one source leaf, which alone can part them. One of each such \
+             port is asked at a time, at most once in large_pause; it moves to the free port whose \
+             large queue is least congested at the source's leaf.",
+            "A large flow ends by FIN or after large_silence. One whose entry another flow holds is \
+             not counted.",
+            "Not silent, but to be known: eq. 3 as written makes medium flows leave a congested spine \
+             for an uplink whose own queue is long, where no stamp calls them away; medium and large \
+             flows then take longer than with medium_rerouting = false.",
+            "Leaves number their uplinks alike. A spine with parallel links to a leaf picks one by \
+             hash: it counts with the highest of their levels, and is free if all of them are. Several \
+             tiers above the leaves stamp the highest level on the way.",
+        ],
+        params: &[
+            Param {
+                name: "threshold",
+                kind: Kind::Amount,
+                default: Some("64pkt"),
+                doc: "The standard threshold K whose quarters are the levels, in packets of any size \
+                      or in bytes; the same as ml-ecn's.",
+            },
+            entries(
+                "entries",
+                1 << 24,
+                "65536",
+                "Entries of the path allocation table at each leaf.",
+            ),
+            Param {
+                name: "timer",
+                kind: Kind::Span(1, u64::MAX),
+                default: Some("500us"),
+                doc: "Period of PAT's global timer: an entry expires one to two periods after the \
+                      flow's last packet.",
+            },
+            Param {
+                name: "medium_rerouting",
+                kind: Kind::Bool,
+                default: Some("true"),
+                doc: "Whether medium flows are moved.",
+            },
+            entries("reroute_level", 3, "2", "Level from which on a medium flow is asked to move."),
+            entries("requests", 1 << 20, "1024", "Entries of the medium rerouting table."),
+            Param {
+                name: "large_rerouting",
+                kind: Kind::Bool,
+                default: Some("true"),
+                doc: "Whether large flows that share a port are parted.",
+            },
+            entries("large_entries", 1 << 15, "1024", "Entries of the table of large flows."),
+            Param {
+                name: "large_silence",
+                kind: Kind::Span(1, u64::MAX),
+                default: Some("10ms"),
+                doc: "A large flow ends after so long without a packet.",
+            },
+            Param {
+                name: "large_pause",
+                kind: Kind::Span(0, u64::MAX),
+                default: Some("10ms"),
+                doc: "A large flow is asked to move at most once in this time.",
+            },
+        ],
+        demands: Demands { header_bits: 64, header_words: 3, queues: 3 },
+    },
+    build,
+    edge: Some("aq-car"),
+};
+
+#[cfg(test)]
+mod initial_tests;
+#[cfg(test)]
+mod large_routing_tests;
