@@ -1,6 +1,7 @@
 //! What schemes and measurements do in a running fabric, each with the reason why it must be so.
 
 mod abq;
+mod aq_car;
 mod balancers;
 mod congestion_aware;
 mod edges;
