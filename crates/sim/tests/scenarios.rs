@@ -135,10 +135,15 @@ fn switch(mtu: u32) -> impl Strategy<Value = SwitchSpec> {
             scheduler,
             weights,
             classifier,
-            stage_queues: (0..queues).collect(),
+            stage_queues: stage_queues(queues),
             host_ports,
         },
     )
+}
+
+/// A queue for each stage; from three queues on, several stages have the middle one.
+fn stage_queues(queues: u8) -> Vec<u8> {
+    if queues < 3 { (0..queues).collect() } else { vec![0, 1, 1, 1, 1, 2] }
 }
 
 /// Any registered scheme of a place, with its defaults or parameters near them.
@@ -379,7 +384,7 @@ fn enough_queues(spec: &mut Spec) {
         spec.switch.queues = queues;
         spec.switch.scheduler = SchedulerKind::Wrr;
         spec.switch.weights = vec![1; usize::from(queues)];
-        spec.switch.stage_queues = (0..queues).collect();
+        spec.switch.stage_queues = stage_queues(queues);
     }
 }
 
@@ -600,6 +605,11 @@ fn every_scheme_runs() {
                 spec.switch.queues = spec.switch.queues.max(2);
                 spec.switch.scheduler = SchedulerKind::Dwrr;
                 spec.switch.weights = vec![1; usize::from(spec.switch.queues)];
+            }
+            // Schemes that read stages want queues chosen by them.
+            if refused(&spec) {
+                spec.switch.classifier = Classifier::Stage;
+                spec.switch.stage_queues = stage_queues(3);
             }
             check(&spec);
         }

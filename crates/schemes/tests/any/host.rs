@@ -2,7 +2,7 @@
 //! and writes into headers. Not TCP: segments go and are acknowledged in any order.
 
 use crate::packets::{assert_own, assert_probe, digest, packet};
-use crate::params;
+use crate::{params, staged};
 use leafspine_core::{Ecn, Flags, HostId, PacketMeta, Rng, Role, SchemeHeader, Span, Time};
 use leafspine_schemes::Params;
 use leafspine_schemes::edge::{EdgeContext, Entry, FlowView, HostEdge, HostEnv, Waiting};
@@ -101,13 +101,13 @@ impl World {
         let mut rng = Rng::new(seed, Role::Hash, 8);
         let standard = FakeHost::new(MSS).env;
         let drawn = params(entry.info.params, &mut rng);
-        let queues = entry.info.demands.queues.max(1 + rng.below(4) as u8);
+        let stage_queues = staged(&mut rng);
         let make = |host: HostId, params: &Params| {
             let env = HostEnv {
                 host,
                 tor: standard.tor_of[usize::from(host.0)],
                 seed,
-                stage_queues: (0..queues).collect(),
+                stage_queues: stage_queues.clone(),
                 ..standard.clone()
             };
             let edge = (entry.build)(params, &env).ok()?;

@@ -60,6 +60,12 @@ fn params(declared: &[Param], rng: &mut Rng) -> Params {
     if rng.chance(0.3) { Params::defaults(declared) } else { random }
 }
 
+/// The queue of each stage, as schemes that read stages want it: small, one to six medium, large.
+fn staged(rng: &mut Rng) -> Vec<u8> {
+    let medium = 1 + rng.below(6) as usize;
+    [0].into_iter().chain(std::iter::repeat_n(1, medium)).chain([2]).collect()
+}
+
 /// Cases that once failed are kept, and tried first.
 fn config() -> ProptestConfig {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/any/regressions.txt");

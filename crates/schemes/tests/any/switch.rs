@@ -2,7 +2,7 @@
 //! engine does around a scheme, with links that fail and backlogs from nowhere.
 
 use crate::packets::{assert_own, assert_probe, digest, packet};
-use crate::params;
+use crate::{params, staged};
 use leafspine_core::{
     Bytes, Ecn, Flags, HostId, PacketMeta, PortId, Rate, Rng, Role, SchemeHeader, Span, SwitchId,
     Time, TorId,
@@ -132,7 +132,10 @@ pub fn env(info: &SchemeInfo, rng: &mut Rng) -> SwitchEnv {
         queues,
         weights: (0..queues).map(|_| 1 + some(rng, 8) as u32).collect(),
         in_turns: rng.chance(0.5),
-        stage_queues: (0..=some(rng, 6)).map(|_| some(rng, u64::from(queues)) as u8).collect(),
+        stage_queues: match queues {
+            0..=2 => (0..=some(rng, 6)).map(|_| some(rng, u64::from(queues)) as u8).collect(),
+            3.. => staged(rng),
+        },
         base_rtt: Span(1 + some(rng, 1_000_000_000)),
         mean_flow: rng.chance(0.5).then(|| Bytes(1 + some(rng, 10_000_000))),
         buffer: match rng.chance(0.5) {

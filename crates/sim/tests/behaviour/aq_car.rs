@@ -139,7 +139,6 @@ fn medium_routing_moves_queues_from_spines_to_uplinks() {
             uplinks[at] += mean_queue(&output, "leaf", "-spine");
         }
     }
-    println!("spines {spines:?} uplinks {uplinks:?}");
     assert!(spines[0] < 0.9 * spines[1], "{spines:?} packets with and without");
     assert!(uplinks[0] > 1.1 * uplinks[1], "{uplinks:?} packets with and without");
 }
