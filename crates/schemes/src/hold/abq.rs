@@ -44,10 +44,10 @@
 //! * "The length of Q is X" is Q <= X, as in Algorithm 1. X is halved in whole packets, which makes no
 //!   difference: Q and four are whole.
 //! * How many ACKs fit, and what becomes of one that does not: `capacity`, and the oldest goes. How long
-//!   one may wait: `max_hold`. Q may stay between X and K for as long as flows feed it whose ACKs return
-//!   by another port (the paper's "non-symmetric traffic"), and held senders would run into their
-//!   timeouts. ACKs that go for either reason get ECE, since the queue is still congested; both are
-//!   counted.
+//!   one may wait: `max_hold`. Q may stay above X for as long as something feeds it that no held ACK
+//!   stops: flows whose ACKs return by another port (the paper's "non-symmetric traffic"), a balancer's
+//!   probes on a slow link. Held senders would run into their timeouts, without a bound for ever. ACKs
+//!   that go for either reason get ECE, since the queue is still congested; both are counted.
 //! * An ACK is a packet with the ACK flag and neither payload nor SYN, FIN, RST; a duplicate is one. A FIN
 //!   that overtakes held ACKs does no harm: it is of another flow, or acknowledges no less than they do.
 //! * Every output port is watched, those towards switches too.
