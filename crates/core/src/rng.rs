@@ -23,6 +23,8 @@ pub enum Role {
     Hold = 7,
     /// Host sets of a scenario ("a random half").
     HostSet = 8,
+    /// A host's delay before its port.
+    HostJitter = 9,
 }
 
 /// A small, fast generator: a Weyl sequence through a bijective mixer (`SplitMix64`'s construction,

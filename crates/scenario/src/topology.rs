@@ -33,13 +33,14 @@ pub(crate) fn topology(
     allowed.extend(own);
     allowed.push("host_link");
     allowed.extend(fabric.then_some("fabric_link"));
-    allowed.extend(["host_delay", "change"]);
+    allowed.extend(["host_delay", "host_jitter", "change"]);
     section.allow(&allowed, &format!("a key that a {kind} does not have"))?;
     let shape = shape(&mut section, &kind)?;
     check_size(&section, shape)?;
     let host_link = link(&mut section, "host_link")?;
     let fabric_link = if fabric { link(&mut section, "fabric_link")? } else { host_link };
     let host_delay = section.span("host_delay", Some("0us"))?;
+    let host_jitter = section.span("host_jitter", Some("0us"))?;
     let mut text = section.block("[topology]");
     let mut changes = Vec::new();
     for section in tables(place, "topology.change", section.node("change"))? {
@@ -47,7 +48,8 @@ pub(crate) fn topology(
         changes.push(change);
         text += &format!("\n{block}");
     }
-    Ok((TopologySpec { kind: shape, host_link, fabric_link, host_delay }, changes, text))
+    let spec = TopologySpec { kind: shape, host_link, fabric_link, host_delay, host_jitter };
+    Ok((spec, changes, text))
 }
 
 fn shape(section: &mut Section<'_>, kind: &str) -> Result<TopologyKind, ScenarioError> {

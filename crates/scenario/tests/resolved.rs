@@ -16,6 +16,7 @@ links_per_pair = 2
 host_link = { rate = "0.5Gbps", delay = "12.5us", loss = 1e-4 }
 fabric_link = { rate = "1Gbps", delay = "12500ns" }
 host_delay = "20us"
+host_jitter = "2us"
 
 [[topology.change]]
 link = "leaf0-spine1#1"

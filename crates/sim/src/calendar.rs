@@ -36,6 +36,9 @@ pub(crate) enum Class {
     Reassembly = 8,
     /// A host edge asked to be called.
     EdgeTick = 9,
+    /// A packet has come from a host's transport or edge to the host's port (runs with jitter): after
+    /// all that hands packets down.
+    HandDown = 10,
     /// The measurement window opens or closes.
     Window = 14,
     /// A probe samples: after all else, since it only looks.

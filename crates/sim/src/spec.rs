@@ -70,6 +70,9 @@ pub struct TopologySpec {
     pub fabric_link: LinkSpec,
     /// Added at each host, each way.
     pub host_delay: Span,
+    /// Before a packet that a host sends joins the host's port: a time drawn uniformly from zero to
+    /// this, in the order of sending. Zero: none, and no event.
+    pub host_jitter: Span,
 }
 
 /// The shapes. Link names are `host3-leaf0`, `leaf0-spine1`, `leaf0-spine1#1` (second of several

@@ -2,6 +2,7 @@
 
 use super::endpoint::{EdgeHost, Endpoints};
 use super::forward::{HoldState, Holder, NO_TOR, Shared, SwitchState};
+use super::jitter::Jitter;
 use super::observe::Probe;
 use super::{Simulation, Wire};
 use crate::calendar::Calendar;
@@ -110,7 +111,7 @@ impl Simulation {
             spec.transport.header,
             spec.transport.handshake,
         );
-        check_round_trip(ideal.base_rtt())?;
+        check_round_trip(ideal.base_rtt() + spec.topology.host_jitter * 2)?;
         let fabric = fabric(&graph);
         let source = FlowSource::new(&spec.workloads, &fabric, spec.run.seed)?;
         let builder = Builder {
@@ -136,6 +137,7 @@ impl Simulation {
             routes,
             places: places(&graph),
             endpoints,
+            jitter: Jitter::new(spec.topology.host_jitter, graph.hosts(), spec.run.seed),
             tcp,
             outbox: Vec::new(),
             released: Vec::new(),

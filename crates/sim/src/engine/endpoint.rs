@@ -321,12 +321,12 @@ impl Simulation {
             packet.flow = slot;
             packet.path = place.path;
             place.in_flight += 1;
-            let port = place.src_port;
+            let (host, port) = (place.tuple.src(), place.src_port);
             if !self.endpoints.edges.is_empty() {
                 self.edge_sends(slot, handle);
             }
             self.counters.sent += 1;
-            self.enqueue(port, handle);
+            self.hand_down(host, port, handle);
         }
         self.arm(slot);
     }
@@ -434,12 +434,12 @@ impl Simulation {
         reply.flow = slot;
         reply.path = place.ack_path;
         place.in_flight += 1;
-        let port = place.dst_port;
+        let (host, port) = (place.tuple.dst(), place.dst_port);
         if !self.endpoints.edges.is_empty() {
             self.edge_replies(slot, handle);
         }
         self.counters.sent += 1;
-        self.enqueue(port, handle);
+        self.hand_down(host, port, handle);
     }
 
     fn edge_replies(&mut self, slot: u32, handle: Handle) {
@@ -559,7 +559,7 @@ impl Simulation {
             debug_assert!(packet.flags.has(Flags::PROBE), "an edge sends probes only");
             self.counters.injected += 1;
             let handle = self.pool.put(packet);
-            self.enqueue(port, handle);
+            self.hand_down(host, port, handle);
         }
         self.endpoints.outbox = outbox;
     }

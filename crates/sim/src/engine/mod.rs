@@ -2,13 +2,14 @@
 //!
 //! [`Simulation`] owns everything; there is no global state, so two runs may live in one process.
 //! The files beside this one are what happens to a packet, in order: [`endpoint`](self) (a host
-//! sends and receives), `transmit` (a port queues and sends), `forward` (a switch chooses), `hold`
+//! sends and receives), `jitter` (between a host and its port), `transmit` (a port queues and sends), `forward` (a switch chooses), `hold`
 //! (a switch keeps a packet back), `links` (a link changes), `observe` (probes and windows).
 
 mod build;
 mod endpoint;
 mod forward;
 mod hold;
+mod jitter;
 mod links;
 mod observe;
 mod transmit;
@@ -29,6 +30,7 @@ use crate::workload::{Flow, FlowSource, WorkloadError};
 use endpoint::Endpoints;
 use forward::SwitchState;
 use hold::Released;
+use jitter::Jitter;
 use leafspine_core::{Bytes, PacketMeta, PortId, Time};
 use observe::Probe;
 
@@ -70,6 +72,8 @@ pub struct Simulation {
     /// Per host: its switch's number among those with hosts, and its port there.
     places: Vec<(u16, PortId)>,
     endpoints: Endpoints,
+    /// Only in runs whose hosts delay what they send.
+    jitter: Option<Box<Jitter>>,
     tcp: TcpConfig,
     outbox: Vec<(PortId, PacketMeta)>,
     released: Vec<Released>,
@@ -154,6 +158,7 @@ impl Simulation {
             c if c == Class::DelayedAck as u32 => self.delayed_ack_timer(key.id(), item),
             c if c == Class::Reassembly as u32 => self.reassembly_timer(key.id(), item),
             c if c == Class::EdgeTick as u32 => self.edge_tick(key.id()),
+            c if c == Class::HandDown as u32 => self.handed_down(key.id(), item),
             c if c == Class::Window as u32 => self.move_window(item),
             c if c == Class::Probe as u32 => self.sample(item),
             class => unreachable!("no event has class {class}"),

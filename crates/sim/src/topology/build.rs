@@ -62,6 +62,7 @@ pub(super) fn build(spec: &TopologySpec) -> Result<Graph, TopologyError> {
     check_link("host_link", &spec.host_link)?;
     check_delay("host_link.delay", spec.host_link.delay)?;
     check_delay("host_delay", spec.host_delay)?;
+    check_delay("host_jitter", spec.host_jitter)?;
     if !matches!(spec.kind, TopologyKind::Star { .. }) {
         check_link("fabric_link", &spec.fabric_link)?;
         check_delay("fabric_link.delay", spec.fabric_link.delay)?;

@@ -5,6 +5,7 @@ mod aq_car;
 mod balancers;
 mod congestion_aware;
 mod edges;
+mod jitter;
 mod managers;
 mod measurements;
 mod pinned;

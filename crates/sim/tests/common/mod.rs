@@ -93,6 +93,7 @@ pub fn base() -> Spec {
             host_link: ten,
             fabric_link: ten,
             host_delay: Span::ZERO,
+            host_jitter: Span::ZERO,
         },
         changes: Vec::new(),
         switch: SwitchSpec {

@@ -257,6 +257,9 @@ fn impossible_links_are_refused() {
         refused(bad),
         "topology.host_delay = 18446744.073709551615s: allowed is at most 1000s"
     );
+    let mut bad = good.clone();
+    bad.host_jitter = Span(1_000_000_000_000_001);
+    assert_eq!(refused(bad), "topology.host_jitter = 1000.000000000001s: allowed is at most 1000s");
     let mut bad = good;
     bad.fabric_link.delay = Span(1_000_000_000_000_001);
     assert_eq!(

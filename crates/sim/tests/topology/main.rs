@@ -22,6 +22,7 @@ fn spec(kind: TopologyKind) -> TopologySpec {
         host_link: link(10, 1),
         fabric_link: link(40, 2),
         host_delay: Span::from_nanos(500),
+        host_jitter: Span::ZERO,
     }
 }
 
