@@ -54,7 +54,7 @@ impl Simulation {
         }
         let flushed: Vec<Queued> = general.flush().collect();
         for queued in flushed {
-            self.shared_use(at, -i64::from(queued.size));
+            self.shared_use(at, -i64::from(queued.size()));
             self.abandon(at, queued, Cause::LinkDown);
         }
         self.tell_hold(at);

@@ -144,7 +144,7 @@ impl Simulation {
         }
         let port = &mut self.ports[at as usize];
         let Store::General(general) = &mut port.store else { unreachable!("looked above") };
-        general.push(queue, Queued { handle, size, since: now, counted: self.measuring });
+        general.push(queue, Queued::new(handle, size, now, self.measuring));
         if self.measuring {
             port.stats.placed(size, total.packets);
         }
@@ -227,19 +227,19 @@ impl Simulation {
                     aqm.turn_ended(turn.queue, turn.since, now);
                 }
                 if let (Some((_, queued)), true) = (&taken, aqm.needs_release()) {
-                    let packet = &mut self.pool[queued.handle];
+                    let packet = &mut self.pool[queued.handle()];
                     verdict = aqm.release(packet, &view, now - queued.since, now, &mut port.rng);
                 }
             }
             let Some((_, queued)) = taken else { return };
-            self.shared_use(at, -i64::from(queued.size));
+            self.shared_use(at, -i64::from(queued.size()));
             if verdict == Release::Drop {
                 self.abandon(at, queued, Cause::Manager);
                 self.tell_hold(at);
                 continue;
             }
             if verdict == Release::Mark {
-                let packet = &mut self.pool[queued.handle];
+                let packet = &mut self.pool[queued.handle()];
                 self.counters.marks += u64::from(packet.ecn != Ecn::Congested);
                 packet.ecn = Ecn::Congested;
                 self.ports[at as usize].stats.marks += u64::from(self.measuring);
@@ -250,16 +250,16 @@ impl Simulation {
     }
 
     fn put_on_wire(&mut self, at: u32, queued: Queued) {
-        let (now, handle) = (self.now, queued.handle);
+        let (now, handle) = (self.now, queued.handle());
         let wait = now - queued.since;
         let port = &mut self.ports[at as usize];
         let Store::General(general) = &mut port.store else { unreachable!("caller looked") };
-        let sending = general.transmit(now, queued.size);
+        let sending = general.transmit(now, queued.size());
         port.line_time += sending.0;
         if self.measuring {
-            port.stats.began(queued.size, wait, sending);
+            port.stats.began(queued.size(), wait, sending);
         }
-        if queued.counted {
+        if queued.counted() {
             port.stats.delayed(wait);
         }
         // A delay that has just become shorter must not let packets overtake on the same link.
@@ -283,9 +283,9 @@ impl Simulation {
     pub(super) fn abandon(&mut self, at: u32, queued: Queued, cause: Cause) {
         if self.measuring {
             let waited = i128::from((self.now - queued.since).0);
-            self.ports[at as usize].stats.correct(queued.size, -waited);
+            self.ports[at as usize].stats.correct(queued.size(), -waited);
         }
-        self.drop_packet(at, queued.handle, cause);
+        self.drop_packet(at, queued.handle(), cause);
     }
 
     /// Whether the switch's shared buffer has room (Choudhury and Hahne 1998, eq. 1: a port may

@@ -9,14 +9,36 @@ use leafspine_core::{Pace, Span, Time};
 use leafspine_schemes::Backlog;
 use std::collections::VecDeque;
 
-/// A packet in a queue.
+/// A packet in a queue: two whole words, because a copy of a struct with smaller fields that have
+/// just been written waits for them (`calendar::Node` likewise).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Queued {
-    pub(crate) handle: Handle,
-    pub(crate) size: u32,
     pub(crate) since: Time,
+    /// The handle above the size above one bit, `counted`.
+    what: u64,
+}
+
+impl Queued {
+    #[inline]
+    pub(crate) fn new(handle: Handle, size: u32, since: Time, counted: bool) -> Queued {
+        Queued { since, what: u64::from(handle) << 32 | u64::from(size) << 1 | u64::from(counted) }
+    }
+
+    #[inline]
+    pub(crate) fn handle(self) -> Handle {
+        (self.what >> 32) as Handle
+    }
+
+    #[inline]
+    pub(crate) fn size(self) -> u32 {
+        self.what as u32 >> 1
+    }
+
     /// Whether it was accepted while the measurement window was open.
-    pub(crate) counted: bool,
+    #[inline]
+    pub(crate) fn counted(self) -> bool {
+        self.what & 1 == 1
+    }
 }
 
 #[derive(Debug, Default)]
@@ -87,23 +109,23 @@ impl GeneralPort {
     pub(crate) fn push(&mut self, queue: usize, packet: Queued) {
         let own = &mut self.queues[queue];
         own.packets.push_back(packet);
-        own.bytes += packet.size;
+        own.bytes += packet.size();
         self.total.packets += 1;
-        self.total.bytes += packet.size;
+        self.total.bytes += packet.size();
     }
 
     /// Takes the packet that the scheduler would send next, and the turn that ended with it.
     #[inline]
     pub(crate) fn pop(&mut self, now: Time) -> (Option<(usize, Queued)>, Option<Turn>) {
         let queues = &self.queues;
-        let head = |q: usize| Head { size: queues[q].packets.front().map_or(0, |p| p.size) };
+        let head = |q: usize| Head { size: queues[q].packets.front().map_or(0, |p| p.size()) };
         let (choice, turn) = self.scheduler.choose(now, head, queues.len());
         let taken = choice.map(|queue| {
             let own = &mut self.queues[queue];
             let packet = own.packets.pop_front().expect("schedulers choose queues with packets");
-            own.bytes -= packet.size;
+            own.bytes -= packet.size();
             self.total.packets -= 1;
-            self.total.bytes -= packet.size;
+            self.total.bytes -= packet.size();
             (queue, packet)
         });
         (taken, turn)

@@ -112,10 +112,10 @@ impl Port {
         let Store::General(general) = &mut self.store else { return };
         let mut start = general.busy_until.max(now);
         while let (Some((_, packet)), _) = general.pop(start) {
-            if packet.counted {
+            if packet.counted() {
                 self.stats.delayed(start - packet.since);
             }
-            start += general.pace.take(packet.size);
+            start += general.pace.take(packet.size());
         }
     }
 
@@ -135,7 +135,7 @@ impl Port {
             Store::General(general) => {
                 stats.busy += sign as i64 * general.busy_until.since(now).0 as i64;
                 for packet in general.waiting() {
-                    stats.correct(packet.size, sign * i128::from((now - packet.since).0));
+                    stats.correct(packet.size(), sign * i128::from((now - packet.since).0));
                 }
             }
         }
