@@ -563,6 +563,8 @@ impl Builder<'_> {
         };
         let mut general = GeneralPort::new(pace, queues, scheduler);
         general.on_wire = goes_down.then(VecDeque::new);
+        // A balancer's manager is asked whether it wants to be.
+        general.asks_at_release = at_release || matches!(manager, Manager::Balancer);
         Store::General(Box::new(general))
     }
 

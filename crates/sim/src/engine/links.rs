@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use crate::output::Cause;
-use crate::port::{Queued, Store};
+use crate::port::Store;
 use leafspine_core::{Pace, PacketMeta};
 
 impl Simulation {
@@ -44,16 +44,13 @@ impl Simulation {
     fn take_down(&mut self, at: u32) {
         let port = &mut self.ports[at as usize];
         port.up = false;
-        let Store::General(general) = &mut port.store else {
-            unreachable!("ports of links that change are general")
-        };
+        let general = port.store.general();
         if let Some(on_wire) = &general.on_wire {
             for handle in on_wire {
                 self.pool[*handle].notes |= PacketMeta::LOST;
             }
         }
-        let flushed: Vec<Queued> = general.flush().collect();
-        for queued in flushed {
+        for queued in general.flush() {
             self.shared_use(at, -i64::from(queued.size()));
             self.abandon(at, queued, Cause::LinkDown);
         }

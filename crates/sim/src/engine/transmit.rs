@@ -1,26 +1,28 @@
 //! A port queues a packet and sends it.
 
 use super::Simulation;
+use super::forward::SwitchState;
 use crate::calendar::{Class, Key};
 use crate::output::Cause;
 use crate::pool::Handle;
-use crate::port::{Limit, Manager, NO_SWITCH, Port, Queued, Store};
+use crate::port::{Limit, Manager, NO_SWITCH, Port, Queued, Store, Turn};
+
 use crate::spec::Classifier;
 use leafspine_core::{Ecn, PacketMeta, Rng, Span, Time, mix};
 use leafspine_schemes::aqm::{Admit, Aqm, Release};
-use leafspine_schemes::lb::LoadBalancer;
 use leafspine_schemes::{Backlog, QueueView};
 
-/// The queue manager of a port, wherever it lives.
+/// The queue manager of a port of `switch`, wherever it lives.
 #[inline]
 fn manager<'a>(
     own: &'a mut Manager,
-    balancer: Option<&'a mut Box<dyn LoadBalancer>>,
+    switch: u16,
+    switches: &'a mut [SwitchState],
 ) -> Option<&'a mut dyn Aqm> {
     match own {
         Manager::DropTail => None,
         Manager::Own(aqm) => Some(aqm.as_mut()),
-        Manager::Balancer => balancer.and_then(|b| b.aqm()),
+        Manager::Balancer => switches[usize::from(switch)].balancer.aqm(),
     }
 }
 
@@ -123,40 +125,49 @@ impl Simulation {
 
     fn enqueue_general(&mut self, at: u32, handle: Handle) {
         let now = self.now;
-        let queues = match &self.ports[at as usize].store {
-            Store::General(general) => general.queues(),
-            Store::Fifo(_) => unreachable!("the caller has looked"),
-        };
+        let queues = self.ports[at as usize].store.general().queues();
         let queue = self.classify(&self.pool[handle], queues);
         let size = u32::from(self.pool[handle].size);
         let port = &mut self.ports[at as usize];
         if !port.up {
             return self.drop_packet(at, handle, Cause::LinkDown);
         }
-        let Store::General(general) = &mut port.store else { unreachable!("looked above") };
-        let total = general.backlog(now);
-        let own = general.queue(queue, now);
+        let general = port.store.general();
+        let (total, own) = (general.backlog(now), general.queue(queue, now));
         if !port.limit.admits(total, size) || !self.shared_admits(at, total, size) {
             return self.drop_packet(at, handle, Cause::Buffer);
         }
         if !self.ask_manager(at, handle, queue as u8, own, total) {
             return;
         }
-        let port = &mut self.ports[at as usize];
-        let Store::General(general) = &mut port.store else { unreachable!("looked above") };
-        general.push(queue, Queued::new(handle, size, now, self.measuring));
         if self.measuring {
-            port.stats.placed(size, total.packets);
+            self.ports[at as usize].stats.placed(size, total.packets);
         }
-        let (idle, busy_until) = (now >= general.busy_until, general.busy_until);
-        let wake = !general.wake_pending;
-        self.shared_use(at, i64::from(size));
-        if wake && idle {
-            self.serve(at);
-        } else if wake {
-            self.wake_at(at, busy_until);
-        }
+        self.place(at, queue, Queued::new(handle, size, now, self.measuring));
         self.tell_hold(at);
+    }
+
+    /// Queues a packet that has been accepted, or sends it if the line is idle.
+    #[inline]
+    fn place(&mut self, at: u32, queue: usize, queued: Queued) {
+        let general = self.ports[at as usize].store.general();
+        let (idle, busy_until) = (self.now >= general.busy_until, general.busy_until);
+        if general.wake_pending || !idle {
+            general.push(queue, queued);
+            let wake = !general.wake_pending;
+            self.shared_use(at, i64::from(queued.size()));
+            if wake {
+                self.wake_at(at, busy_until);
+            }
+            return;
+        }
+        let turn = general.pass(queue, queued.size(), self.now);
+        self.end_turn(at, turn);
+        let sent = self.send(at, queue, queued);
+        self.tell_hold(at);
+        if !sent {
+            self.serve(at);
+        }
     }
 
     /// Whether the port's manager takes the packet; if not, it is gone.
@@ -170,11 +181,9 @@ impl Simulation {
     ) -> bool {
         let port = &mut self.ports[at as usize];
         let view = view(port, queue, own, total);
-        let balancer = match port.switch {
-            NO_SWITCH => None,
-            switch => Some(&mut self.switches[usize::from(switch)].balancer),
+        let Some(aqm) = manager(&mut port.manager, port.switch, &mut self.switches) else {
+            return true;
         };
-        let Some(aqm) = manager(&mut port.manager, balancer) else { return true };
         let packet = &mut self.pool[handle];
         match admit(aqm, packet, &view, self.now, &mut port.rng, &mut self.counters.marks) {
             Admit::Take => {}
@@ -190,15 +199,14 @@ impl Simulation {
     }
 
     fn wake_at(&mut self, at: u32, time: Time) {
-        let Store::General(general) = &mut self.ports[at as usize].store else { return };
-        general.wake_pending = true;
+        self.ports[at as usize].store.general().wake_pending = true;
         self.calendar.push(time, Key::new(Class::Departure, at), 0);
     }
 
     /// The line of a general port has fallen free.
     pub(super) fn line_free(&mut self, at: u32) {
         let port = &mut self.ports[at as usize];
-        let Store::General(general) = &mut port.store else { unreachable!("only these wake") };
+        let general = port.store.general();
         general.wake_pending = false;
         if port.up && self.now >= general.busy_until {
             self.serve(at);
@@ -207,53 +215,71 @@ impl Simulation {
 
     /// Sends the next packet of a general port whose line is free.
     pub(super) fn serve(&mut self, at: u32) {
-        loop {
-            let now = self.now;
-            let port = &mut self.ports[at as usize];
-            let Store::General(general) = &mut port.store else { unreachable!("caller looked") };
-            let (taken, turn) = general.pop(now);
-            let (total, own) = match &taken {
-                Some((queue, _)) => (general.backlog(now), general.queue(*queue, now)),
-                None => Default::default(),
-            };
-            let balancer = match port.switch {
-                NO_SWITCH => None,
-                switch => Some(&mut self.switches[usize::from(switch)].balancer),
-            };
-            let view = view(port, taken.map_or(0, |(queue, _)| queue as u8), own, total);
-            let mut verdict = Release::Send;
-            if let Some(aqm) = manager(&mut port.manager, balancer) {
-                if let Some(turn) = turn {
-                    aqm.turn_ended(turn.queue, turn.since, now);
-                }
-                if let (Some((_, queued)), true) = (&taken, aqm.needs_release()) {
-                    let packet = &mut self.pool[queued.handle()];
-                    verdict = aqm.release(packet, &view, now - queued.since, now, &mut port.rng);
-                }
-            }
-            let Some((_, queued)) = taken else { return };
+        let mut sent = false;
+        while !sent {
+            let (taken, turn) = self.ports[at as usize].store.general().pop(self.now);
+            self.end_turn(at, turn);
+            let Some((queue, queued)) = taken else { return };
             self.shared_use(at, -i64::from(queued.size()));
-            if verdict == Release::Drop {
-                self.abandon(at, queued, Cause::Manager);
-                self.tell_hold(at);
-                continue;
-            }
-            if verdict == Release::Mark {
-                let packet = &mut self.pool[queued.handle()];
-                self.counters.marks += u64::from(packet.ecn != Ecn::Congested);
-                packet.ecn = Ecn::Congested;
-                self.ports[at as usize].stats.marks += u64::from(self.measuring);
-            }
-            self.put_on_wire(at, queued);
-            return self.tell_hold(at);
+            sent = self.send(at, queue, queued);
+            self.tell_hold(at);
         }
     }
 
+    /// Sends a packet whose turn it is, unless the manager drops it.
+    #[inline]
+    fn send(&mut self, at: u32, queue: usize, queued: Queued) -> bool {
+        if self.ports[at as usize].store.general().asks_at_release {
+            match self.ask_at_release(at, queue, queued) {
+                Release::Send => {}
+                Release::Mark => self.mark(at, queued.handle()),
+                Release::Drop => {
+                    self.abandon(at, queued, Cause::Manager);
+                    return false;
+                }
+            }
+        }
+        self.put_on_wire(at, queued);
+        true
+    }
+
+    /// A turn of a service queue may have ended: the port's manager is told.
+    #[inline]
+    fn end_turn(&mut self, at: u32, turn: Option<Turn>) {
+        let Some(turn) = turn else { return };
+        let port = &mut self.ports[at as usize];
+        if let Some(aqm) = manager(&mut port.manager, port.switch, &mut self.switches) {
+            aqm.turn_ended(turn.queue, turn.since, self.now);
+        }
+    }
+
+    /// A manager marks a packet that leaves.
+    fn mark(&mut self, at: u32, handle: Handle) {
+        let packet = &mut self.pool[handle];
+        self.counters.marks += u64::from(packet.ecn != Ecn::Congested);
+        packet.ecn = Ecn::Congested;
+        self.ports[at as usize].stats.marks += u64::from(self.measuring);
+    }
+
+    /// What the port's manager says of a packet that is about to leave.
+    fn ask_at_release(&mut self, at: u32, queue: usize, queued: Queued) -> Release {
+        let now = self.now;
+        let port = &mut self.ports[at as usize];
+        let general = port.store.general();
+        let (total, own) = (general.backlog(now), general.queue(queue, now));
+        let view = view(port, queue as u8, own, total);
+        let aqm = match manager(&mut port.manager, port.switch, &mut self.switches) {
+            Some(aqm) if aqm.needs_release() => aqm,
+            _ => return Release::Send,
+        };
+        let packet = &mut self.pool[queued.handle()];
+        aqm.release(packet, &view, now - queued.since, now, &mut port.rng)
+    }
     fn put_on_wire(&mut self, at: u32, queued: Queued) {
         let (now, handle) = (self.now, queued.handle());
         let wait = now - queued.since;
         let port = &mut self.ports[at as usize];
-        let Store::General(general) = &mut port.store else { unreachable!("caller looked") };
+        let general = port.store.general();
         let sending = general.transmit(now, queued.size());
         port.line_time += sending.0;
         if self.measuring {

@@ -47,6 +47,21 @@ struct ServiceQueue {
     bytes: u32,
 }
 
+/// What waits, in order.
+#[derive(Debug)]
+enum Queues {
+    /// First in, first out.
+    One(VecDeque<Queued>),
+    /// Several, and how they share the line.
+    Several(Box<ServiceQueues>),
+}
+
+#[derive(Debug)]
+struct ServiceQueues {
+    scheduler: Scheduler,
+    queues: Vec<ServiceQueue>,
+}
+
 /// See the module's text.
 #[derive(Debug)]
 pub(crate) struct GeneralPort {
@@ -54,9 +69,10 @@ pub(crate) struct GeneralPort {
     pub(crate) pace: Pace,
     /// Whether an event is pending for `busy_until`.
     pub(crate) wake_pending: bool,
-    scheduler: Scheduler,
-    queues: Vec<ServiceQueue>,
+    /// Whether the manager may have a say when a packet leaves.
+    pub(crate) asks_at_release: bool,
     total: Backlog,
+    queues: Queues,
     /// Packets on the wire, oldest first; kept only for links that go down.
     pub(crate) on_wire: Option<VecDeque<Handle>>,
     /// No arrival at the other end may be earlier than this: packets do not overtake.
@@ -69,16 +85,20 @@ impl GeneralPort {
             busy_until: Time::ZERO,
             pace,
             wake_pending: false,
-            scheduler,
-            queues: (0..queues).map(|_| ServiceQueue::default()).collect(),
+            asks_at_release: true,
             total: Backlog::default(),
+            queues: Queues::new(queues, scheduler),
             on_wire: None,
             last_arrival: Time::ZERO,
         }
     }
 
+    #[inline]
     pub(crate) fn queues(&self) -> usize {
-        self.queues.len()
+        match &self.queues {
+            Queues::One(_) => 1,
+            Queues::Several(several) => several.queues.len(),
+        }
     }
 
     /// What waits in all queues.
@@ -91,11 +111,13 @@ impl GeneralPort {
     /// What waits in one queue. The packet in service is reported with every queue.
     #[inline]
     pub(crate) fn queue(&self, queue: usize, now: Time) -> Backlog {
-        let own = &self.queues[queue];
-        Backlog {
-            packets: own.packets.len() as u32,
-            bytes: own.bytes,
-            in_service: self.backlog(now).in_service,
+        let total = self.backlog(now);
+        match &self.queues {
+            Queues::One(_) => total,
+            Queues::Several(several) => {
+                let own = &several.queues[queue];
+                Backlog { packets: own.packets.len() as u32, bytes: own.bytes, ..total }
+            }
         }
     }
 
@@ -107,28 +129,37 @@ impl GeneralPort {
 
     #[inline]
     pub(crate) fn push(&mut self, queue: usize, packet: Queued) {
-        let own = &mut self.queues[queue];
-        own.packets.push_back(packet);
-        own.bytes += packet.size();
         self.total.packets += 1;
         self.total.bytes += packet.size();
+        match &mut self.queues {
+            Queues::One(packets) => packets.push_back(packet),
+            Queues::Several(several) => several.push(queue, packet),
+        }
     }
 
     /// Takes the packet that the scheduler would send next, and the turn that ended with it.
     #[inline]
     pub(crate) fn pop(&mut self, now: Time) -> (Option<(usize, Queued)>, Option<Turn>) {
-        let queues = &self.queues;
-        let head = |q: usize| Head { size: queues[q].packets.front().map_or(0, |p| p.size()) };
-        let (choice, turn) = self.scheduler.choose(now, head, queues.len());
-        let taken = choice.map(|queue| {
-            let own = &mut self.queues[queue];
-            let packet = own.packets.pop_front().expect("schedulers choose queues with packets");
-            own.bytes -= packet.size();
+        let (taken, turn) = match &mut self.queues {
+            Queues::One(packets) => (packets.pop_front().map(|packet| (0, packet)), None),
+            Queues::Several(several) => several.pop(now),
+        };
+        if let Some((_, packet)) = taken {
             self.total.packets -= 1;
             self.total.bytes -= packet.size();
-            (queue, packet)
-        });
+        }
         (taken, turn)
+    }
+
+    /// What `push` and `pop` would do with a packet that finds neither another one nor a busy
+    /// line: it is the next, and a turn may end with it.
+    #[inline]
+    pub(crate) fn pass(&mut self, queue: usize, size: u32, now: Time) -> Option<Turn> {
+        debug_assert!(self.total.packets == 0, "an idle line has sent all");
+        match &mut self.queues {
+            Queues::One(_) => None,
+            Queues::Several(several) => several.pass(queue, size, now),
+        }
     }
 
     /// Puts a packet on the line, which must be free. Returns the time it takes.
@@ -142,17 +173,67 @@ impl GeneralPort {
     }
 
     /// Empties all queues (the link has gone down).
-    pub(crate) fn flush(&mut self) -> impl Iterator<Item = Queued> {
+    pub(crate) fn flush(&mut self) -> Vec<Queued> {
         self.total.packets = 0;
         self.total.bytes = 0;
-        self.queues.iter_mut().flat_map(|queue| {
-            queue.bytes = 0;
-            queue.packets.drain(..)
-        })
+        match &mut self.queues {
+            Queues::One(packets) => packets.drain(..).collect(),
+            Queues::Several(several) => several.flush(),
+        }
     }
 
     /// The packets that wait now, all queues.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &Queued> {
-        self.queues.iter().flat_map(|queue| queue.packets.iter())
+        let (one, several) = match &self.queues {
+            Queues::One(packets) => (Some(packets), None),
+            Queues::Several(several) => (None, Some(several)),
+        };
+        let several = several.into_iter().flat_map(|s| s.queues.iter().map(|q| &q.packets));
+        one.into_iter().chain(several).flatten()
+    }
+}
+
+impl Queues {
+    fn new(queues: u8, scheduler: Scheduler) -> Queues {
+        if queues == 1 && matches!(scheduler, Scheduler::Strict) {
+            return Queues::One(VecDeque::new());
+        }
+        let queues = (0..queues).map(|_| ServiceQueue::default()).collect();
+        Queues::Several(Box::new(ServiceQueues { scheduler, queues }))
+    }
+}
+
+impl ServiceQueues {
+    fn push(&mut self, queue: usize, packet: Queued) {
+        let own = &mut self.queues[queue];
+        own.packets.push_back(packet);
+        own.bytes += packet.size();
+    }
+
+    fn pop(&mut self, now: Time) -> (Option<(usize, Queued)>, Option<Turn>) {
+        let queues = &self.queues;
+        let head = |q: usize| Head { size: queues[q].packets.front().map_or(0, |p| p.size()) };
+        let (choice, turn) = self.scheduler.choose(now, head, queues.len());
+        let taken = choice.map(|queue| {
+            let own = &mut self.queues[queue];
+            let packet = own.packets.pop_front().expect("schedulers choose queues with packets");
+            own.bytes -= packet.size();
+            (queue, packet)
+        });
+        (taken, turn)
+    }
+
+    fn pass(&mut self, queue: usize, size: u32, now: Time) -> Option<Turn> {
+        let head = |q: usize| Head { size: if q == queue { size } else { 0 } };
+        self.scheduler.choose(now, head, self.queues.len()).1
+    }
+
+    fn flush(&mut self) -> Vec<Queued> {
+        let mut flushed = Vec::new();
+        for queue in &mut self.queues {
+            queue.bytes = 0;
+            flushed.extend(queue.packets.drain(..));
+        }
+        flushed
     }
 }

@@ -6,7 +6,7 @@ mod scheduler;
 
 pub(crate) use fifo::FifoPort;
 pub(crate) use general::{GeneralPort, Queued};
-pub(crate) use scheduler::Scheduler;
+pub(crate) use scheduler::{Scheduler, Turn};
 
 use crate::measure::PortStats;
 use leafspine_core::{PortId, Rate, Rng, Span, Time};
@@ -19,6 +19,15 @@ pub(crate) enum Store {
     Fifo(FifoPort),
     /// Real queues.
     General(Box<GeneralPort>),
+}
+
+impl Store {
+    /// The general port that the caller knows this one to be.
+    #[inline]
+    pub(crate) fn general(&mut self) -> &mut GeneralPort {
+        let Store::General(general) = self else { unreachable!("the caller has looked") };
+        general
+    }
 }
 
 /// Who decides about packets that ask to be queued.
