@@ -466,7 +466,8 @@ impl Builder<'_> {
             Node::Switch(_) => self.manager(&env, graph_port.local)?,
         };
         let told = state.is_some_and(|s| s.needs.leaving);
-        let store = self.store(at, state, &manager);
+        let changes = self.changes.iter().any(|change| change.link == graph_port.link);
+        let store = self.store(at, state, &manager, changes);
         Ok(Port {
             store,
             limit: self.limit(state),
@@ -475,12 +476,13 @@ impl Builder<'_> {
             rate: graph_port.rate,
             loss: (graph_port.loss > 0.0).then(|| lossy(seed, at, graph_port.loss)),
             up: true,
-            special: graph_port.loss > 0.0 || told,
+            special: graph_port.loss > 0.0 || told || changes,
             line_time: 0,
             switch,
             local: graph_port.local,
             rng: Rng::new(seed, Role::Aqm, u64::from(at)),
             stats: PortStats::default(),
+            wire: changes.then(Box::default),
             watched: Vec::new(),
         })
     }
@@ -533,12 +535,16 @@ impl Builder<'_> {
     }
 
     /// The one-event port where it can serve, the general one elsewhere.
-    fn store(&self, at: u32, state: Option<&SwitchState>, manager: &Manager) -> Store {
+    fn store(
+        &self,
+        at: u32,
+        state: Option<&SwitchState>,
+        manager: &Manager,
+        changes: bool,
+    ) -> Store {
         let port = &self.graph.ports[at as usize];
         let pace = Pace::new(port.rate);
         let switch = &self.spec.switch;
-        let changes = self.changes.iter().filter(|change| change.link == port.link);
-        let goes_down = changes.clone().any(|change| change.up.is_some());
         let at_release = matches!(manager, Manager::Own(aqm) if aqm.needs_release());
         let at_switch = state.is_some_and(|s| {
             switch.queues > 1
@@ -547,10 +553,8 @@ impl Builder<'_> {
                 || s.needs.exact_dequeue
                 || matches!(manager, Manager::Balancer)
         });
-        let general = self.spec.run.ports == PortModel::General
-            || changes.count() > 0
-            || at_release
-            || at_switch;
+        let general =
+            self.spec.run.ports == PortModel::General || changes || at_release || at_switch;
         if !general {
             return Store::Fifo(FifoPort::new(pace));
         }
@@ -562,10 +566,9 @@ impl Builder<'_> {
             None => (1, Scheduler::new(SchedulerKind::Fifo, &[1], self.mtu())),
         };
         let mut general = GeneralPort::new(pace, queues, scheduler);
-        general.on_wire = goes_down.then(VecDeque::new);
         // A balancer's manager is asked whether it wants to be.
         general.asks_at_release = at_release || matches!(manager, Manager::Balancer);
-        Store::General(Box::new(general))
+        Store::General(general)
     }
 
     fn wires(&self, ports: &[Port]) -> Vec<Wire> {
@@ -575,7 +578,7 @@ impl Builder<'_> {
                 Node::Host(host) => u32::from(host.0),
                 Node::Switch(switch) => Wire::SWITCH | u32::from(switch.0),
             };
-            let tracked = matches!(&port.store, Store::General(g) if g.on_wire.is_some());
+            let tracked = port.wire.is_some();
             Wire { node, into: peer.local, tracked }
         };
         ports.iter().enumerate().map(wire).collect()

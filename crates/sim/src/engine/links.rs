@@ -44,13 +44,12 @@ impl Simulation {
     fn take_down(&mut self, at: u32) {
         let port = &mut self.ports[at as usize];
         port.up = false;
-        let general = port.store.general();
-        if let Some(on_wire) = &general.on_wire {
-            for handle in on_wire {
+        if let Some(wire) = &port.wire {
+            for handle in &wire.packets {
                 self.pool[*handle].notes |= PacketMeta::LOST;
             }
         }
-        for queued in general.flush() {
+        for queued in port.store.general().flush() {
             self.shared_use(at, -i64::from(queued.size()));
             self.abandon(at, queued, Cause::LinkDown);
         }
@@ -63,10 +62,8 @@ impl Simulation {
 
     /// The packet at the front of the wire has arrived.
     pub(super) fn leave_wire(&mut self, at: u32) {
-        if let Store::General(general) = &mut self.ports[at as usize].store
-            && let Some(on_wire) = &mut general.on_wire
-        {
-            on_wire.pop_front();
+        if let Some(wire) = &mut self.ports[at as usize].wire {
+            wire.packets.pop_front();
         }
     }
 }

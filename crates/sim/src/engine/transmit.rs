@@ -288,11 +288,11 @@ impl Simulation {
         if queued.counted() {
             port.stats.delayed(wait);
         }
-        // A delay that has just become shorter must not let packets overtake on the same link.
-        let arrives = (now + sending + port.delay).max(general.last_arrival + Span(1));
-        general.last_arrival = arrives;
-        if let Some(on_wire) = &mut general.on_wire {
-            on_wire.push_back(handle);
+        let mut arrives = now + sending + port.delay;
+        if port.special
+            && let Some(wire) = &mut port.wire
+        {
+            arrives = wire.enter(handle, arrives);
         }
         let (more, free) = (general.backlog(now).packets > 0, general.busy_until);
         self.calendar.push(arrives, Key::new(Class::Arrival, at), handle);

@@ -73,10 +73,6 @@ pub(crate) struct GeneralPort {
     pub(crate) asks_at_release: bool,
     total: Backlog,
     queues: Queues,
-    /// Packets on the wire, oldest first; kept only for links that go down.
-    pub(crate) on_wire: Option<VecDeque<Handle>>,
-    /// No arrival at the other end may be earlier than this: packets do not overtake.
-    pub(crate) last_arrival: Time,
 }
 
 impl GeneralPort {
@@ -88,8 +84,6 @@ impl GeneralPort {
             asks_at_release: true,
             total: Backlog::default(),
             queues: Queues::new(queues, scheduler),
-            on_wire: None,
-            last_arrival: Time::ZERO,
         }
     }
 

@@ -9,16 +9,18 @@ pub(crate) use general::{GeneralPort, Queued};
 pub(crate) use scheduler::{Scheduler, Turn};
 
 use crate::measure::PortStats;
+use crate::pool::Handle;
 use leafspine_core::{PortId, Rate, Rng, Span, Time};
 use leafspine_schemes::aqm::Aqm;
 use leafspine_schemes::{Amount, Backlog, Ports};
+use std::collections::VecDeque;
 
 /// How a port keeps what waits.
 pub(crate) enum Store {
     /// One event a packet.
     Fifo(FifoPort),
     /// Real queues.
-    General(Box<GeneralPort>),
+    General(GeneralPort),
 }
 
 impl Store {
@@ -47,8 +49,8 @@ pub(crate) enum Limit {
     None,
     /// So many packets waiting.
     Packets(u32),
-    /// So many bytes waiting.
-    Bytes(u64),
+    /// So many bytes waiting, at most what a backlog counts.
+    Bytes(u32),
     /// A share of the switch's free buffer.
     Shared,
 }
@@ -57,7 +59,7 @@ impl Limit {
     pub(crate) fn of(buffer: Amount) -> Limit {
         match buffer {
             Amount::Packets(n) => Limit::Packets(n),
-            Amount::Bytes(n) => Limit::Bytes(n),
+            Amount::Bytes(n) => Limit::Bytes(u32::try_from(n).unwrap_or(u32::MAX)),
         }
     }
 
@@ -67,7 +69,7 @@ impl Limit {
         match self {
             Limit::None | Limit::Shared => true,
             Limit::Packets(n) => backlog.packets < n,
-            Limit::Bytes(n) => u64::from(backlog.bytes) + u64::from(size) <= n,
+            Limit::Bytes(n) => u64::from(backlog.bytes) + u64::from(size) <= u64::from(n),
         }
     }
 }
@@ -84,7 +86,8 @@ pub(crate) struct Port {
     pub(crate) switch: u16,
     /// The port's number there.
     pub(crate) local: PortId,
-    /// Whether departures need more than scheduling: loss, a balancer that is told, a probe.
+    /// Whether departures need more than scheduling: loss, a balancer that is told, a probe,
+    /// a link that changes.
     pub(crate) special: bool,
     pub(crate) up: bool,
     pub(crate) rate: Rate,
@@ -93,6 +96,8 @@ pub(crate) struct Port {
     pub(crate) line_time: u64,
     pub(crate) rng: Rng,
     pub(crate) loss: Option<Box<Lossy>>,
+    /// Kept only for links that ever change.
+    pub(crate) wire: Option<Box<OnWire>>,
     /// The `packets` probes that watch this port.
     pub(crate) watched: Vec<u16>,
 }
@@ -101,6 +106,24 @@ pub(crate) struct Port {
 pub(crate) struct Lossy {
     pub(crate) probability: f64,
     pub(crate) rng: Rng,
+}
+
+/// What is on the wire of a link that may change.
+#[derive(Debug, Default)]
+pub(crate) struct OnWire {
+    /// Oldest first.
+    pub(crate) packets: VecDeque<Handle>,
+    last_arrival: Time,
+}
+
+impl OnWire {
+    /// A packet that would arrive at `time` enters the wire. Returns when it does arrive: a delay
+    /// that has just become shorter must not let packets overtake on the same link.
+    pub(crate) fn enter(&mut self, handle: Handle, time: Time) -> Time {
+        self.packets.push_back(handle);
+        self.last_arrival = time.max(self.last_arrival + Span(1));
+        self.last_arrival
+    }
 }
 
 /// `Port::switch` of a host's port.
