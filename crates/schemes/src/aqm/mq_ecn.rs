@@ -1,6 +1,6 @@
 //! MQ-ECN: a marking threshold per queue, in proportion to the rate that the scheduler gives it.
 //!
-//! Source: Bai, Chen, Chen, Wu, Zhang, Wang, "Enabling ECN in Multi-Service Multi-Queue Data
+//! Source: Bai, Chen, Chen and Wu, "Enabling ECN in Multi-Service Multi-Queue Data
 //! Centers", NSDI 2016, §4. A queue of a round-robin scheduler that sends `quantum_q` bytes each
 //! round of `T_round` has the rate `quantum_q / T_round`, at most the line's C. Its threshold is
 //! that rate times `RTT x lambda`:
@@ -13,11 +13,13 @@
 //! by beta for every 1500 bytes that the line could have sent, so that a new burst on an idle port is
 //! not judged by an old round.
 //!
-//! State per port: 56 bytes; per service queue 24. Cost per packet: two multiplications; a turn's
+//! State per port: 80 bytes; per service queue 24. Cost per packet: two multiplications; a turn's
 //! end one more. The comparison `backlog >= K_q` is multiplied out, so nothing is divided.
 //!
 //! Where the source is silent: what a queue's turn is when it empties and refills within it; here
-//! the turn ends when the scheduler next looks. Packets are marked at enqueue; those that are not
+//! the turn goes on while its credit lasts, and is measured from its beginning. The last turn before the
+//! port falls idle is over when the line has sent its last packet; the scheduler tells of it only when the
+//! next packet comes, so its sample is aged with the round. Packets are marked at enqueue; those that are not
 //! ECN-capable pass. With strict priority there are no rounds: refused. A WRR turn of w packets is taken as w
 //! full-sized packets.
 //!
@@ -30,9 +32,9 @@ use crate::{
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rate, Rng, Span, Time};
 
-/// beta = 0.75 (§4.3), over 4: shifts instead of divisions.
+/// beta = 0.75, over 4: shifts instead of divisions.
 const KEPT: u64 = 3;
-/// What the line could have sent while T_round decays once (§4.3).
+/// What the line could have sent while T_round decays once.
 const IDLE_BYTES: u64 = 1500;
 /// So many decays leave nothing of a round of an hour.
 const MOST_DECAYS: u64 = 160;
@@ -56,6 +58,11 @@ struct MqEcn {
     idle_step: Span,
     /// When the line will have sent all that was accepted.
     free_at: Time,
+    /// The last idle spell: when the line had sent all, when something came again, and how often the
+    /// round has decayed meanwhile.
+    fell_idle: Time,
+    resumed: Time,
+    decays: u32,
     queues: Vec<Queue>,
 }
 
@@ -69,16 +76,13 @@ impl MqEcn {
         }
     }
 
-    /// §4.3: T_round decays while the line has nothing to send.
-    fn decay(&mut self, now: Time) {
-        let idle = now.since(self.free_at).0;
-        if idle < self.idle_step.0 || self.round == Span(0) {
-            return;
-        }
+    /// T_round decays while the line has nothing to send.
+    fn resume(&mut self, now: Time) {
+        (self.fell_idle, self.resumed) = (self.free_at.min(now), now);
         // Divides once per idle spell, and not at all on a busy port.
-        for _ in 0..(idle / self.idle_step.0).min(MOST_DECAYS) {
-            self.round = Span(self.round.0 / 4 * KEPT);
-        }
+        let idle = now.since(self.fell_idle).0;
+        self.decays = (idle / self.idle_step.0).min(MOST_DECAYS) as u32;
+        self.round = decayed(self.round, self.decays);
     }
 
     /// Keeps `free_at`: the line sends what it accepts, one packet after the other.
@@ -99,13 +103,18 @@ impl MqEcn {
     }
 }
 
+/// What so many decays leave of a round.
+fn decayed(round: Span, decays: u32) -> Span {
+    (0..decays).fold(round, |round, _| Span(round.0 / 4 * KEPT))
+}
+
 impl Aqm for MqEcn {
     fn admit(&mut self, packet: &PacketMeta, view: &QueueView, now: Time, _: &mut Rng) -> Admit {
         if view.rate != self.rate {
             self.set_rate(view.rate);
         }
         if view.port_total.packets == 0 && view.port_total.in_service == 0 {
-            self.decay(now);
+            self.resume(now);
         }
         self.book(packet.size, now);
         if view.this.packets == 0 {
@@ -117,11 +126,19 @@ impl Aqm for MqEcn {
         }
     }
 
-    /// §4.3: one sample of the round time, smoothed.
-    fn turn_ended(&mut self, queue: u8, _: Time, now: Time) {
-        let joined = std::mem::replace(&mut self.queues[usize::from(queue)].joined, now);
-        let sample = now.since(joined).0;
-        self.round = Span(self.round.0 / 4 * KEPT + sample / 4);
+    /// One sample of the round time, smoothed.
+    fn turn_ended(&mut self, queue: u8, since: Time, now: Time) {
+        // A turn that began before the idle spell ended with it, and has aged since.
+        let (ended, decays) = match since < self.resumed {
+            true => (self.fell_idle, self.decays),
+            false => (now, 0),
+        };
+        let queue = &mut self.queues[usize::from(queue)];
+        // What came into the emptied queue during the turn has not begun another.
+        let joined = queue.joined.min(since);
+        queue.joined = queue.joined.max(ended);
+        let sample = decayed(ended.since(joined), decays);
+        self.round = Span(self.round.0 / 4 * KEPT + sample.0 / 4);
     }
 
     fn footprint(&self) -> Footprint {
@@ -144,6 +161,9 @@ fn make(params: &Params, env: &SwitchEnv, port: PortId) -> Result<MqEcn, ParamEr
         rate: Rate(0),
         idle_step: Span(1),
         free_at: Time::ZERO,
+        fell_idle: Time::ZERO,
+        resumed: Time::ZERO,
+        decays: 0,
         queues: env.weights.iter().map(queue).collect(),
     };
     let rate = env.ports.get(usize::from(port.0)).map_or(Rate::from_gbps(1), |port| port.rate);
@@ -162,8 +182,9 @@ pub(crate) const ENTRY: Entry = Entry {
         source: "Bai et al., MQ-ECN, NSDI 2016, §4",
         provenance: Provenance::Paper,
         silent: &[
-            "A queue that empties and refills within its turn goes on with it; the turn ends when \
-             the scheduler next looks.",
+            "A queue that empties and refills within its turn goes on with it; the turn is measured \
+             from its beginning.",
+            "The last turn before the port falls idle ends when the line falls idle.",
             "A WRR turn of w packets counts as w full-sized packets.",
             "Packets that are not ECN-capable pass.",
             "At hosts' own ports, which have one queue, the threshold is the port's.",
@@ -212,7 +233,7 @@ mod tests {
         (0..200).find(|waiting| aqm.reached(&view(queue, *waiting))).unwrap()
     }
 
-    /// Breaks if K_q is not min(quantum / (T_round C), 1) K_port (eq. 5): a round of 8 packet
+    /// Breaks if K_q is not min(quantum / (T_round C), 1) K_port (the source's formula): a round of 8 packet
     /// times gives a turn of 1 packet an eighth of 64, one of 3 three eighths; a round
     /// shorter than the turn gives all.
     #[test]
@@ -234,7 +255,7 @@ mod tests {
         admit(&mut aqm, 0, 0, Time(0));
         let mut rounds = Vec::new();
         for turn in 1..=4 {
-            aqm.turn_ended(0, Time(0), Time(turn * 8 * PACKET));
+            aqm.turn_ended(0, Time((turn * 8 - 1) * PACKET), Time(turn * 8 * PACKET));
             rounds.push(aqm.round.0 as f64 / PACKET as f64);
         }
         assert_eq!(rounds, [2.0, 3.5, 4.625, 5.468_75]);
@@ -246,8 +267,58 @@ mod tests {
         let mut aqm = made();
         admit(&mut aqm, 0, 0, Time(100 * PACKET));
         admit(&mut aqm, 0, 3, Time(102 * PACKET));
-        aqm.turn_ended(0, Time(0), Time(104 * PACKET));
+        aqm.turn_ended(0, Time(103 * PACKET), Time(104 * PACKET));
         assert_eq!(aqm.round, Span(PACKET));
+    }
+
+    /// Breaks if a packet that comes into the queue while its last one is sent shortens the turn that
+    /// this one has: the turn begins at 102 and ends at 106, a quarter of it is one packet's time.
+    #[test]
+    fn a_refill_is_in_the_same_turn() {
+        let mut aqm = made();
+        admit(&mut aqm, 0, 0, Time(102 * PACKET));
+        admit(&mut aqm, 0, 0, Time(105 * PACKET));
+        aqm.turn_ended(0, Time(102 * PACKET), Time(106 * PACKET));
+        assert_eq!(aqm.round, Span(PACKET));
+        aqm.turn_ended(0, Time(107 * PACKET), Time(110 * PACKET));
+        assert_eq!(aqm.round.0 * 4 / PACKET, 3 + 4, "joined again at 106");
+    }
+
+    /// Breaks if the time for which the port was idle is taken for a round, whichever queue the next
+    /// packet comes into: a packet of queue 0 is sent at 0, the next comes 10 ms later.
+    #[test]
+    fn idleness_is_no_round() {
+        for next in [0, 1] {
+            let idle = Backlog::default();
+            let mut aqm = made();
+            let mut rng = Rng::new(1, Role::Aqm, 0);
+            let later = Time(Span::from_millis(10).0);
+            for (queue, now) in [(0, Time(0)), (next, later)] {
+                let nothing = QueueView { this: idle, port_total: idle, ..view(queue, 0) };
+                aqm.admit(&data(0, 1, 1, 0), &nothing, now, &mut rng);
+            }
+            aqm.turn_ended(0, Time(0), later);
+            assert_eq!(threshold(&aqm, next), 64, "the next in queue {next}: {:?}", aqm.round);
+            aqm.turn_ended(next, later, later + Span(4 * PACKET));
+            assert_eq!(aqm.round, Span(PACKET), "a turn that began after it counts");
+        }
+    }
+
+    /// Breaks if the sample of the last turn before a short idle spell is lost, or not aged as the
+    /// round is: four packets' time, a quarter of it, three quarters of that for one packet's idleness.
+    #[test]
+    fn the_last_turn_ages_with_the_round() {
+        let idle = Backlog::default();
+        let mut aqm = made();
+        let mut rng = Rng::new(1, Role::Aqm, 0);
+        let nothing = QueueView { this: idle, port_total: idle, ..view(0, 0) };
+        aqm.admit(&data(0, 1, 1, 0), &nothing, Time(0), &mut rng);
+        for waiting in 0..3 {
+            admit(&mut aqm, 0, waiting, Time(0));
+        }
+        aqm.admit(&data(0, 1, 1, 0), &nothing, Time(5 * PACKET), &mut rng);
+        aqm.turn_ended(0, Time(0), Time(5 * PACKET));
+        assert_eq!(aqm.round, Span(PACKET / 4 * 3));
     }
 
     /// Breaks if an idle line does not shorten the round by a quarter for every 1500 bytes that it

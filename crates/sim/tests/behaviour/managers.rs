@@ -1,7 +1,7 @@
 //! What queue managers make of a bottleneck, each against the number it is after.
 
 use super::common::*;
-use leafspine_core::{Span, Time};
+use leafspine_core::{Rate, Span, Time};
 use leafspine_schemes::{Amount, Value};
 use leafspine_sim::spec::*;
 use leafspine_sim::{Output, PortRow};
@@ -34,9 +34,8 @@ fn threshold(name: &str, k: u32) -> SchemeSpec {
 }
 
 /// Breaks if MQ-ECN does not share one threshold among the busy queues: four queues of equal weight
-/// have a quarter of K each (eq. 5), so the port's queue is about K, where a full threshold a
-/// queue lets it grow to four K (MQ-ECN §2.2 states the latency of that). The line stays
-/// busy with both.
+/// have a quarter of K each, so the port's queue is about K, where a full threshold a queue lets it
+/// grow to four K (the latency that the paper sets out to save). The line stays busy with both.
 #[test]
 fn mq_ecn_shares_one_threshold() {
     let shared = bottleneck("dctcp", threshold("mq-ecn", 64), 4);
@@ -46,6 +45,28 @@ fn mq_ecn_shares_one_threshold() {
     assert!(ratio > 2.0, "{} against {}", each.queue_mean_packets, shared.queue_mean_packets);
     assert!(shared.queue_mean_packets < 64.0 + 8.0, "{}", shared.queue_mean_packets);
     assert!(shared.utilisation > 0.999 && each.utilisation > 0.999);
+}
+
+/// Breaks if MQ-ECN takes the time for which a port was idle for a round of its scheduler: bursts of ten
+/// packets a millisecond apart, in two queues, never have more waiting than the ten, a seventh of K. A
+/// round of a millisecond would leave each queue a threshold of less than a packet.
+#[test]
+fn mq_ecn_marks_no_sparse_bursts() {
+    let mut spec = base();
+    spec.topology.kind = leaf_spine(2, 1, 4);
+    spec.topology.host_link.rate = Rate::from_gbps(40);
+    spec.switch.queues = 2;
+    spec.switch.scheduler = SchedulerKind::Wrr;
+    spec.switch.weights = vec![1, 1];
+    spec.aqm = scheme("mq-ecn");
+    spec.workloads = vec![WorkloadSpec {
+        kind: WorkloadKind::Poisson {
+            arrivals: Arrivals::Interarrival(Span::from_millis(1)),
+            flows: 200,
+        },
+        ..fixed_flows(200, 14_600, 0.1)
+    }];
+    assert_eq!(run(&spec).counters.marks, 0);
 }
 
 /// Breaks if TCN's threshold on the time is not one on the length where the rate is fixed: T of 64
