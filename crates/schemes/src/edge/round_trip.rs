@@ -24,6 +24,10 @@ impl Share {
 /// `next` is the segment that the flow sends next. The word holds the segment that ends the
 /// round trip, and two counts that stop at 65,535; zero is a flow between two round trips.
 pub(crate) fn count(word: &mut u64, ack: &PacketMeta, next: u32) -> Option<Share> {
+    // A SYN-ACK acknowledges no data, and can say nothing of marks.
+    if ack.flags.has(Flags::SYN) {
+        return None;
+    }
     let (end, counts) = ((*word >> 32) as u32, *word as u32);
     let acks = (counts >> 16).saturating_add(1).min(0xffff);
     let marked = (counts & 0xffff) + u32::from(ack.flags.has(Flags::ECE));
@@ -64,6 +68,15 @@ mod tests {
         assert_eq!(count(&mut word, &ack(10, true), 20), Some(Share { acks: 10, marked: 3 }));
         assert_eq!(count(&mut word, &ack(19, true), 30), None);
         assert_eq!(count(&mut word, &ack(20, false), 31), Some(Share { acks: 2, marked: 1 }));
+    }
+
+    /// Breaks if a SYN-ACK begins a round trip, of which the first ACK would then be the end.
+    #[test]
+    fn a_syn_ack_is_no_round_trip() {
+        let mut word = 0;
+        let syn_ack = control(9, 0, 1, Flags::SYN.with(Flags::ACK));
+        assert_eq!((count(&mut word, &syn_ack, 0), word), (None, 0));
+        assert_eq!(count(&mut word, &ack(1, true), 10), None);
     }
 
     /// Breaks if the first ACK after a pause is a round trip of its own, with a share of 0 or 1.
