@@ -15,20 +15,22 @@
 //! given here. Behind the first switch, choices are hashed.
 //!
 //! State per host: 16 bytes per path and destination rack (at most 256 racks' worth, beyond which
-//! racks share), 16 bytes per source rack and path for feedback; per flow and direction 2 words. Cost
-//! per packet: a comparison; per flowlet a pass over the paths.
+//! racks share), 16 bytes per source rack and path for feedback, made when the rack is first met; per
+//! flow and direction 2 words. Cost per packet: a comparison; per flowlet a pass over the paths.
 //!
-//! Where the source is silent or differs: hosts of one rack share their paths' weights (the paper
-//! keeps them per destination hypervisor). How long a report counts as "lately" is `recent`. The
+//! Where the source is silent or differs: hosts of one rack share their paths' weights and their
+//! reports (the paper keeps both per destination hypervisor), so a report goes to whichever of them is
+//! sent to next. The turns of the weighted round robin begin at a random path: if all hosts began at the first,
+//! flows that start together would meet there. How long a report counts as "lately" is `recent`. The
 //! guest's transport sees the marks, too (the paper's guests know no ECN; DCTCP cannot do without).
 //! ACKs are flowlets as well.
 //!
 //! Provenance: paper.
 
-use super::racks::Racks;
+use super::racks::{Racks, Rows};
 use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
 use crate::{Demands, Footprint, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
-use leafspine_core::{Ecn, PacketMeta, Span, Time};
+use leafspine_core::{Ecn, PacketMeta, Rng, Span, Time};
 
 /// Words of a flow's state, on either side: when it last sent, and its path plus one.
 const LAST: usize = 0;
@@ -62,29 +64,42 @@ struct CloveEcn {
     gap: Span,
     recent: Span,
     relay: Span,
-    /// By rack, then by path.
-    towards: Vec<Path>,
-    reports: Vec<Report>,
+    towards: Rows<Path>,
+    reports: Rows<Report>,
     /// Where the search for a due report begins, by rack.
     turn: Vec<u16>,
 }
 
 impl CloveEcn {
     /// §3.2: a pause longer than the gap ends the flowlet; the next takes the next path.
-    fn route(&mut self, packet: &mut PacketMeta, state: &mut [u64; 4], now: Time) {
-        let pause = now.0.saturating_sub(state[LAST]);
+    fn route(
+        &mut self,
+        packet: &mut PacketMeta,
+        flow: &mut FlowView<'_>,
+        cx: &mut EdgeContext<'_>,
+    ) {
+        let state = &mut flow.state;
+        let pause = cx.now.0.saturating_sub(state[LAST]);
         if state[PATH] == 0 || pause > self.gap.0 {
             let rack = self.racks.row(packet.dst());
+            self.meet(rack, cx.rng);
             state[PATH] = self.next_path(rack) as u64 + 1;
         }
-        state[LAST] = now.0;
+        state[LAST] = cx.now.0;
         packet.path = (state[PATH] - 1) as u16;
+    }
+
+    /// The turns towards a rack begin anywhere: some paths are taken to have had theirs.
+    fn meet(&mut self, rack: usize, rng: &mut Rng) {
+        if !self.towards.met(rack) {
+            (0..rng.below(self.paths as u64)).for_each(|_| _ = self.next_path(rack));
+        }
     }
 
     /// Weighted round robin that interleaves: each path is credited its weight, the one with the most
     /// pays the sum.
     fn next_path(&mut self, rack: usize) -> usize {
-        let row = &mut self.towards[rack * self.paths..][..self.paths];
+        let row = self.towards.row(rack);
         let mut total = 0;
         let mut best = 0;
         for at in 0..row.len() {
@@ -101,7 +116,7 @@ impl CloveEcn {
     /// Clove-ECN: a third of a reported path's weight goes to those that were not reported lately.
     fn cut(&mut self, rack: usize, path: usize, now: Time) {
         let recent = self.recent;
-        let row = &mut self.towards[rack * self.paths..][..self.paths];
+        let row = self.towards.row(rack);
         row[path].reported = now;
         let quiet = |p: &Path| p.reported == Time::ZERO || now.since(p.reported) > recent;
         let takers = row.iter().filter(|p| quiet(p)).count() as u32;
@@ -118,14 +133,17 @@ impl CloveEcn {
         let path = usize::from(packet.path);
         if packet.ecn == Ecn::Congested && path < self.paths {
             let rack = self.racks.row(packet.src());
-            self.reports[rack * self.paths + path].due = true;
+            self.reports.row(rack)[path].due = true;
         }
     }
 
     /// Puts a due report into a packet that goes the other way.
     fn tell(&mut self, packet: &mut PacketMeta, now: Time) {
         let rack = self.racks.row(packet.dst());
-        let row = &mut self.reports[rack * self.paths..][..self.paths];
+        if !self.reports.met(rack) {
+            return;
+        }
+        let row = self.reports.row(rack);
         let first = usize::from(self.turn[rack]);
         let due = |at: &usize| row[*at].due && row[*at].next <= now;
         let Some(path) = (first..self.paths).chain(0..first).find(due) else { return };
@@ -135,12 +153,13 @@ impl CloveEcn {
     }
 
     /// Reads a report about a path from here to the packet's source.
-    fn hear(&mut self, packet: &PacketMeta, now: Time) {
+    fn hear(&mut self, packet: &PacketMeta, cx: &mut EdgeContext<'_>) {
         let word = packet.header.0[1];
         let path = (word & !FEEDBACK) as usize;
         if word & FEEDBACK != 0 && path < self.paths {
             let rack = self.racks.row(packet.src());
-            self.cut(rack, path, now);
+            self.meet(rack, cx.rng);
+            self.cut(rack, path, cx.now);
         }
     }
 }
@@ -152,7 +171,7 @@ impl HostEdge for CloveEcn {
         flow: &mut FlowView<'_>,
         cx: &mut EdgeContext<'_>,
     ) {
-        self.route(packet, flow.state, cx.now);
+        self.route(packet, flow, cx);
         self.tell(packet, cx.now);
     }
 
@@ -162,7 +181,7 @@ impl HostEdge for CloveEcn {
         flow: &mut FlowView<'_>,
         cx: &mut EdgeContext<'_>,
     ) {
-        self.route(packet, flow.state, cx.now);
+        self.route(packet, flow, cx);
         self.tell(packet, cx.now);
     }
 
@@ -173,7 +192,7 @@ impl HostEdge for CloveEcn {
         _: &mut FlowView<'_>,
         cx: &mut EdgeContext<'_>,
     ) {
-        self.hear(ack, cx.now);
+        self.hear(ack, cx);
     }
 
     fn receiving(
@@ -183,14 +202,13 @@ impl HostEdge for CloveEcn {
         cx: &mut EdgeContext<'_>,
     ) {
         self.notice(packet);
-        self.hear(packet, cx.now);
+        self.hear(packet, cx);
     }
 
     fn footprint(&self) -> Footprint {
-        let bytes = self.towards.len() * size_of::<Path>()
-            + self.reports.len() * size_of::<Report>()
-            + self.turn.len() * size_of::<u16>();
-        Footprint { bytes: bytes as u64, per_flow: 16, ..Footprint::default() }
+        let turns = (self.turn.len() * size_of::<u16>()) as u64;
+        let bytes = self.towards.bytes() + self.reports.bytes() + turns;
+        Footprint { bytes, per_flow: 16, ..Footprint::default() }
     }
 }
 
@@ -205,8 +223,8 @@ fn make(params: &Params, env: &HostEnv) -> CloveEcn {
         gap: params.span_or("gap").unwrap_or(Span(env.base_rtt.0 * 2)),
         recent: params.span_or("recent").unwrap_or(Span(env.base_rtt.0 * 2)),
         relay: params.span_or("relay").unwrap_or(Span(env.base_rtt.0 / 2)),
-        towards: vec![path; rows * paths],
-        reports: vec![Report { due: false, next: Time::ZERO }; rows * paths],
+        towards: Rows::new(rows, paths, path),
+        reports: Rows::new(rows, paths, Report { due: false, next: Time::ZERO }),
         turn: vec![0; rows],
     }
 }
@@ -233,11 +251,14 @@ pub(crate) const ENTRY: Entry = Entry {
         silent: &[
             "A path is an uplink of the host's leaf, known without the paper's traceroute; behind \
              the first switch choices are hashed.",
-            "Hosts of one rack share their paths' weights; beyond 256 racks, racks share too.",
+            "Hosts of one rack share their paths' weights and reports; beyond 256 racks, racks share too.",
+            "The round robin over the paths to a rack begins at a random one.",
             "A path was reported lately if it was within two round trips (recent).",
             "If every path was reported lately, no weight moves.",
             "The guest's transport sees the marks as well: DCTCP needs them.",
             "ACKs are cut into flowlets and routed like data.",
+            "A mark is the path's wherever it comes from: with switch.host_ports = \"like-switch\" the host's \
+             own port may mark, and cuts whatever path the packet takes.",
         ],
         params: &[
             Param {
@@ -318,6 +339,30 @@ mod tests {
         assert_eq!(counts(&mut edge, &mut host, 400), [100; 4]);
     }
 
+    /// Breaks if all hosts begin at one path, where flows that start together would meet: 400 hosts over
+    /// 4 paths, standard deviation 8.7; five of them.
+    #[test]
+    fn turns_begin_anywhere() {
+        let mut firsts = [0; 4];
+        for seed in 0..400 {
+            let (mut edge, mut host) = made();
+            host.rng = Rng::new(seed, leafspine_core::Role::Edge, 0);
+            firsts[usize::from(send(&mut edge, &mut host, us(100)))] += 1;
+        }
+        assert!(firsts.iter().all(|n| (57..=143).contains(n)), "{firsts:?}");
+    }
+
+    /// Breaks if racks that a host has nothing to do with take memory: 4 racks' lists and turns, then
+    /// a row of 4 paths of 16 bytes.
+    #[test]
+    fn only_racks_that_are_met_cost_memory() {
+        let (mut edge, mut host) = made();
+        let before = edge.footprint().bytes;
+        assert_eq!(before, 4 * (16 + 16 + 2));
+        send(&mut edge, &mut host, us(0));
+        assert_eq!(edge.footprint().bytes - before, 4 * 16);
+    }
+
     /// Breaks if a report does not take a third from its path and spread it over the others: 4 x
     /// 1/4 become 1/6 and 3 x 5/18, that is 3, 5, 5, 5 of 18.
     #[test]
@@ -335,7 +380,7 @@ mod tests {
         let (mut edge, mut host) = made();
         host.now = Time(1);
         let row = |edge: &CloveEcn| -> Vec<u32> {
-            edge.towards[4..8].iter().map(|p| p.weight * 18 / WEIGHT).collect()
+            (0..4).map(|path| edge.towards.get(1, path).weight * 18 / WEIGHT).collect()
         };
         report(&mut edge, &mut host, 0);
         report(&mut edge, &mut host, 1);
@@ -346,7 +391,7 @@ mod tests {
         let before = row(&edge);
         report(&mut edge, &mut host, 3);
         assert_eq!(row(&edge), before);
-        let total: u32 = edge.towards[4..8].iter().map(|p| p.weight).sum();
+        let total: u32 = (0..4).map(|path| edge.towards.get(1, path).weight).sum();
         assert_eq!(total, 4 * WEIGHT);
         host.now += us(41);
         report(&mut edge, &mut host, 3);

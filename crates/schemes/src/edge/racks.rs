@@ -29,15 +29,55 @@ impl Racks {
         if tor < self.rows { tor } else { tor % self.rows }
     }
 
-    /// The lowest-numbered host of each rack, by rack; racks without hosts have none.
+    /// The lowest-numbered host of each rack, in their order; racks without hosts have none.
     pub(crate) fn first_hosts(&self) -> Vec<(TorId, HostId)> {
-        let mut found: Vec<(TorId, HostId)> = Vec::new();
-        for (host, tor) in self.tor_of.iter().enumerate() {
-            if found.iter().all(|(seen, _)| seen != tor) {
-                found.push((*tor, HostId(host as u16)));
-            }
-        }
-        found
+        let last = self.tor_of.iter().map(|tor| usize::from(tor.0)).max().unwrap_or(0);
+        let mut seen = vec![false; last + 1];
+        let numbered = self.tor_of.iter().enumerate();
+        numbered
+            .filter(|(_, tor)| !std::mem::replace(&mut seen[usize::from(tor.0)], true))
+            .map(|(host, tor)| (*tor, HostId(host as u16)))
+            .collect()
+    }
+}
+
+/// A table with a row for each rack. A row is made when its rack is first met: in a fabric of
+/// thousands of hosts each has dealings with few racks, and all rows of all hosts are gigabytes.
+pub(crate) struct Rows<T> {
+    width: usize,
+    blank: T,
+    rows: Vec<Option<Box<[T]>>>,
+}
+
+impl<T: Copy> Rows<T> {
+    /// So many rows of so many entries, all `blank`.
+    pub(crate) fn new(rows: usize, width: usize, blank: T) -> Rows<T> {
+        Rows { width, blank, rows: (0..rows).map(|_| None).collect() }
+    }
+
+    /// An entry.
+    #[inline]
+    pub(crate) fn get(&self, row: usize, at: usize) -> &T {
+        self.rows[row].as_ref().map_or(&self.blank, |row| &row[at])
+    }
+
+    /// A row to write to.
+    #[inline]
+    pub(crate) fn row(&mut self, row: usize) -> &mut [T] {
+        let (width, blank) = (self.width, self.blank);
+        self.rows[row].get_or_insert_with(|| vec![blank; width].into_boxed_slice())
+    }
+
+    /// Whether the rack of this row has been met.
+    #[inline]
+    pub(crate) fn met(&self, row: usize) -> bool {
+        self.rows[row].is_some()
+    }
+
+    /// Bytes of the rows that there are, and of the list of them.
+    pub(crate) fn bytes(&self) -> u64 {
+        let made = self.rows.iter().flatten().count() * self.width * size_of::<T>();
+        (made + self.rows.len() * size_of::<Option<Box<[T]>>>()) as u64
     }
 }
 
@@ -60,10 +100,26 @@ mod tests {
         assert_eq!((many.rows(), many.row(HostId(256)), many.row(HostId(299))), (256, 0, 43));
     }
 
-    /// Breaks if a rack's agent is not its lowest-numbered host.
+    /// Breaks if a rack's agent is not its lowest-numbered host, or if a rack without hosts has one.
     #[test]
     fn the_first_host_of_each_rack() {
-        let hosts: Vec<u16> = racks(12, 3).first_hosts().into_iter().map(|(_, h)| h.0).collect();
-        assert_eq!(hosts, [0, 1, 2]);
+        let firsts = |tors: &[u16]| -> Vec<(u16, u16)> {
+            let racks = Racks::new(&tors.iter().map(|tor| TorId(*tor)).collect());
+            racks.first_hosts().into_iter().map(|(tor, host)| (tor.0, host.0)).collect()
+        };
+        assert_eq!(firsts(&[0, 1, 2, 0, 1, 2]), [(0, 0), (1, 1), (2, 2)]);
+        assert_eq!(firsts(&[2, 2, 0, 0, 5]), [(2, 0), (0, 2), (5, 4)]);
+    }
+
+    /// Breaks if a row takes memory before it is written to, if reading makes it, or if one row's
+    /// entries are another's.
+    #[test]
+    fn rows_are_made_when_they_are_needed() {
+        let mut rows = Rows::new(256, 32, 7u64);
+        let empty = rows.bytes();
+        assert_eq!((*rows.get(200, 31), empty, rows.met(200)), (7, 256 * 16, false));
+        rows.row(200)[31] = 8;
+        assert_eq!([*rows.get(200, 31), *rows.get(200, 30), *rows.get(199, 31)], [8, 7, 7]);
+        assert_eq!((rows.bytes() - empty, rows.met(200)), (32 * 8, true));
     }
 }
