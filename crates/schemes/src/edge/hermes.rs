@@ -7,8 +7,8 @@
 //!   was marked. A path is *good* if its marked share is below `ecn` and its delay below the low bound,
 //!   *congested* if both are above (the high bound for the delay), *grey* otherwise. It has *failed* if
 //!   three timeouts passed on it without an ACK between (a black hole), or if more than 1 % of its packets in 10 ms
-//!   were retransmissions although it was not congested (random drops).
-//! * Probing (§3.1.2). One host per rack probes, every `probe_interval` and for every other rack, two paths
+//!   were sent again although it was not congested (random drops).
+//! * Probing (§3.1). One host per rack probes, every `probe_interval` and for every other rack, two paths
 //!   at random and the best that it knows, and shares what it learns with its rack.
 //! * Rerouting (§3.2, Algorithm 2). A new flow, one that timed out, and one whose path failed take a good
 //!   path, else a grey one, else any that has not failed: of several the one with the smallest local
@@ -19,26 +19,39 @@
 //! explicit routes). Data and probes of a path carry its number there; the receiver sends it back with the mark in
 //! the header's second word.
 //!
-//! State per host: 72 bytes per path and destination rack (at most 256 rows); per rack and path 16 bytes
-//! shared; per flow 3 words. Cost per packet: two rate estimates; a pass over the paths when a
-//! choice is due.
+//! State per host: 64 bytes per path and destination rack (at most 256 rows, made when the rack is first
+//! met); per rack and path 16 bytes shared; per flow 4 words. Cost per packet: two rate estimates; a pass
+//! over the paths when a choice is due.
 //!
-//! Where the source is silent or differs: the sections on the parameters give ranges, the defaults are within them; delays
-//! are in packet times, so that they fit any rate. Hosts of a rack share what the probes say,
-//! free and at once. ACKs and SYN-ACKs are hashed. A failed path is tried again after `retry`.
+//! Where the source is silent or differs:
+//! - The defaults are within the ranges that the paper gives; delays are in packet times, so that they
+//!   fit any rate.
+//! - Hosts of a rack share what the probes say, free and at once.
+//! - ACKs go back by the path of the data that they acknowledge, so that delay and failures of both
+//!   directions are that path's; were they hashed, a flow whose ACKs fall into a black hole would blame and leave
+//!   one innocent path after the other. A SYN-ACK takes a path as a new flow does. `acks = "hash"` is the other
+//!   choice.
+//! - A segment that is sent again counts against the path that it took before, the flow's last one if
+//!   the flow has moved since; and not at all if that path is congested at the time. A flow that moves
+//!   away from a queue overtakes its own packets, and TCP sends some of them again: counted against a path that works
+//!   well they would make it a failed one.
+//! - If all paths to a rack have failed, flows stay where they are. A failed path is tried again
+//!   after `retry`.
 //!
 //! Provenance: paper.
 
-use super::racks::Racks;
+use super::racks::{Racks, Rows};
 use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
 use crate::{Demands, Footprint, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
 use leafspine_core::{Ecn, FiveTuple, Flags, HostId, PacketMeta, Span, Time};
 
 /// Words of a flow's state. Sending: its path plus one, whether it timed out, and its destination's
-/// row; its rate. Receiving: what the next ACK echoes.
+/// row; its rate; the path before, and the first segment that went by the present one. Receiving: what the
+/// next ACK echoes.
 const PATH: usize = 0;
 const RATE: usize = 1;
 const RATE_AT: usize = 2;
+const BEFORE: usize = 3;
 const ECHO: usize = 0;
 const TIMED_OUT: u64 = 1 << 32;
 const ROW_SHIFT: u32 = 40;
@@ -50,13 +63,13 @@ const NUMBER: u32 = 0xffff;
 
 /// Gain of the averages of delay and marks: a sixteenth.
 const GAIN: u32 = 4;
-/// The window in which retransmissions are counted (§3.1.3: tau).
+/// The window in which retransmissions are counted (§3.1: tau).
 const DROP_WINDOW: Span = Span::from_millis(10);
-/// Timeouts without an ACK that make a black hole (§3.1.3).
+/// Timeouts without an ACK that make a black hole (§3.1).
 const BLACK_HOLE: u8 = 3;
 /// Timestamps count units of 2^16 ps, as the transport's do.
 const STAMP_SHIFT: u32 = 16;
-/// Bytes of a probe on the wire (§4: 64).
+/// Bytes of a probe on the wire.
 const PROBE_BYTES: u16 = 64;
 /// The port that probes go to, and the one that their answers go to. The ports tell which is which: a
 /// header that another scheme has written over must not make answers answered.
@@ -66,19 +79,21 @@ const ANSWER_PORT: u16 = 5_003;
 /// Delay and marks of a path as they are known somewhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Sense {
-    /// Smoothed round-trip time in stamp units; 0 if nothing is known.
+    /// Smoothed round-trip time in sixteenths of stamp units, 4 ns, so that the average of times of
+    /// microseconds does not stick; 0 if nothing is known.
     rtt: u32,
     /// Smoothed share of marked packets, of 65,536.
     marked: u32,
 }
 
 impl Sense {
-    /// Takes a sample in.
+    /// Takes a sample in, in stamp units; at most some seconds.
     fn learn(&mut self, rtt: u32, marked: bool) {
+        let rtt = rtt.clamp(1, u32::MAX >> (GAIN + 1));
         if self.rtt == 0 {
-            *self = Sense { rtt: rtt.max(1), marked: 0 };
+            *self = Sense { rtt: rtt << GAIN, marked: 0 };
         }
-        self.rtt = (self.rtt - (self.rtt >> GAIN) + (rtt >> GAIN)).max(1);
+        self.rtt = (self.rtt - (self.rtt >> GAIN) + rtt).max(1);
         self.marked -= self.marked >> GAIN;
         if marked {
             self.marked += (65_536 - self.marked) >> GAIN;
@@ -140,6 +155,7 @@ struct Path {
 struct Hermes {
     racks: Racks,
     paths: usize,
+    mss: u64,
     bounds: Bounds,
     retry: Span,
     /// Bytes after which a flow may leave a congested path.
@@ -148,11 +164,12 @@ struct Hermes {
     too_fast: u64,
     tau: u64,
     reciprocal: u64,
-    table: Vec<Path>,
+    table: Rows<Path>,
     prober: Option<Prober>,
+    acks_by_path: bool,
 }
 
-/// What Algorithms 1 and 2 compare with, in stamp units and parts of 65,536.
+/// What Algorithms 1 and 2 compare with, in the units of [`Sense`].
 struct Bounds {
     ecn: u32,
     low: u32,
@@ -170,7 +187,7 @@ struct Prober {
 }
 
 impl Bounds {
-    /// Algorithm 1, lines 1 to 7. A path about which nothing is known is grey.
+    /// Algorithm 1. A path about which nothing is known is grey.
     fn class(&self, sense: Sense) -> Class {
         if sense.rtt == 0 {
             Class::Grey
@@ -193,16 +210,21 @@ impl Bounds {
 
 impl Hermes {
     /// What is known of a path: this host's own samples or its rack's probes, whichever is newer.
-    fn sense(&self, at: usize, board: &[u64]) -> Sense {
-        let own = &self.table[at];
-        match board.get(2 * at..2 * at + 2) {
+    fn sense(&self, row: usize, path: usize, board: &[u64]) -> Sense {
+        let (own, shared) = (self.table.get(row, path), 2 * (row * self.paths + path));
+        match board.get(shared..shared + 2) {
             Some([when, word]) if *when > own.learned.0 => Sense::from_word(*word),
             _ => own.sense,
         }
     }
 
-    fn failed(&self, at: usize, now: Time) -> bool {
-        self.table[at].failed > now
+    fn failed(&self, row: usize, path: usize, now: Time) -> bool {
+        self.table.get(row, path).failed > now
+    }
+
+    /// How many paths have not failed.
+    fn alive(&self, row: usize, now: Time) -> usize {
+        (0..self.paths).filter(|path| !self.failed(row, *path, now)).count()
     }
 
     /// Of the paths of `row` that `fits`, the one with the smallest local sending rate; ties at random.
@@ -214,11 +236,10 @@ impl Hermes {
     ) -> Option<usize> {
         let (mut best, mut ties) = (None, 0);
         for path in 0..self.paths {
-            let at = row * self.paths + path;
-            if self.failed(at, cx.now) || !fits(self.sense(at, cx.board)) {
+            if self.failed(row, path, cx.now) || !fits(self.sense(row, path, cx.board)) {
                 continue;
             }
-            let rate = self.table[at].rate.left(cx.now, self.tau, self.reciprocal);
+            let rate = self.table.get(row, path).rate.left(cx.now, self.tau, self.reciprocal);
             ties = match best {
                 Some((least, _)) if rate > least => continue,
                 Some((least, _)) if rate == least => ties + 1,
@@ -231,7 +252,7 @@ impl Hermes {
         best.map(|(_, path)| path)
     }
 
-    /// Algorithm 2, lines 3 to 11: a path for a flow that must take one.
+    /// Algorithm 2, for a flow that must take a path: a good one, else a grey one, else any.
     fn place(&self, row: usize, cx: &mut EdgeContext<'_>) -> usize {
         let of = |class| move |sense| self.bounds.class(sense) == class;
         self.slowest(row, cx, of(Class::Good))
@@ -239,20 +260,19 @@ impl Hermes {
             .unwrap_or_else(|| self.any(row, cx))
     }
 
-    /// Algorithm 2, line 11: at random among those that have not failed; if all have, among all.
+    /// At random among those that have not failed; if all have, among all.
     fn any(&self, row: usize, cx: &mut EdgeContext<'_>) -> usize {
-        let alive = |path: &usize| !self.failed(row * self.paths + path, cx.now);
-        let count = (0..self.paths).filter(alive).count();
-        if count == 0 {
+        let alive = self.alive(row, cx.now);
+        if alive == 0 {
             return cx.rng.below(self.paths as u64) as usize;
         }
-        let nth = cx.rng.below(count as u64) as usize;
-        (0..self.paths).filter(alive).nth(nth).unwrap_or(0)
+        let nth = cx.rng.below(alive as u64) as usize;
+        (0..self.paths).filter(|path| !self.failed(row, *path, cx.now)).nth(nth).unwrap_or(0)
     }
 
-    /// Algorithm 2, lines 12 to 22: a notably better path for a flow on a congested one.
+    /// Algorithm 2, for a flow on a congested path: a good one that is notably better, else a grey one.
     fn improve(&self, row: usize, current: usize, cx: &mut EdgeContext<'_>) -> Option<usize> {
-        let old = self.sense(row * self.paths + current, cx.board);
+        let old = self.sense(row, current, cx.board);
         let better = |class| {
             move |new: Sense| {
                 self.bounds.class(new) == class && self.bounds.notably_better(new, old)
@@ -266,18 +286,18 @@ impl Hermes {
     fn choose(&self, row: usize, flow: &FlowView<'_>, cx: &mut EdgeContext<'_>) -> usize {
         let word = flow.state[PATH];
         let current = (word as u32 as usize).wrapping_sub(1);
-        // Line 2: a new flow, a timeout, a failed path.
-        if current >= self.paths
-            || word & TIMED_OUT != 0
-            || self.failed(row * self.paths + current, cx.now)
-        {
+        // A new flow, a timeout, a failed path.
+        if current >= self.paths || word & TIMED_OUT != 0 {
             return self.place(row, cx);
         }
-        let sense = self.sense(row * self.paths + current, cx.board);
+        if self.failed(row, current, cx.now) {
+            return if self.alive(row, cx.now) > 0 { self.place(row, cx) } else { current };
+        }
+        let sense = self.sense(row, current, cx.board);
         if self.bounds.class(sense) != Class::Congested {
             return current;
         }
-        // Line 13: small flows and fast ones have more to lose than to win.
+        // Small flows and fast ones have more to lose than to win.
         let rate = Rate { bytes: flow.state[RATE], at: flow.state[RATE_AT] };
         let slow = rate.left(cx.now, self.tau, self.reciprocal) < self.too_fast;
         match flow.bytes_sent > self.enough_sent && slow {
@@ -286,40 +306,67 @@ impl Hermes {
         }
     }
 
-    /// Counts a data packet on its path: rates, and retransmissions for §3.1.3's random drops.
-    fn book(&mut self, at: usize, packet: &PacketMeta, flow: &mut FlowView<'_>, now: Time) {
-        let (tau, reciprocal, size) = (self.tau, self.reciprocal, u64::from(packet.size));
+    /// Counts a data packet in the rates of its path and its flow.
+    fn book(&mut self, row: usize, path: usize, size: u16, flow: &mut FlowView<'_>, now: Time) {
+        let (tau, reciprocal, size) = (self.tau, self.reciprocal, u64::from(size));
         let own = Rate { bytes: flow.state[RATE], at: flow.state[RATE_AT] };
         flow.state[RATE] = own.left(now, tau, reciprocal) + size;
         flow.state[RATE_AT] = now.0;
-        let path = &mut self.table[at];
+        let path = &mut self.table.row(row)[path];
         path.rate = Rate { bytes: path.rate.left(now, tau, reciprocal) + size, at: now.0 };
-        path.sent += 1;
-        path.again += u32::from(packet.notes & PacketMeta::RETRANSMIT != 0);
+        path.sent = path.sent.saturating_add(1);
+    }
+
+    /// A segment is sent again that went by `path`: one of §3.1's random drops, unless congestion
+    /// explains it.
+    fn sent_again(&mut self, row: usize, path: usize) {
+        if self.bounds.class(self.table.get(row, path).sense) != Class::Congested {
+            let path = &mut self.table.row(row)[path];
+            path.again = path.again.saturating_add(1);
+        }
+    }
+
+    /// §3.1: at the end of each window, whether the path drops packets at random.
+    fn judge(&mut self, row: usize, path: usize, now: Time) {
+        let path = &mut self.table.row(row)[path];
         if now.since(path.window) < DROP_WINDOW {
             return;
         }
         // More than 1 % of at least 100 packets: of fewer, a single one would be.
-        let (sent, again) = (path.sent, path.again);
-        (path.sent, path.again, path.window) = (0, 0, now);
-        let lossy = sent >= 100 && again > sent / 100;
-        if lossy && self.bounds.class(self.table[at].sense) != Class::Congested {
-            self.table[at].failed = now + self.retry;
+        if path.sent >= 100 && path.again > path.sent / 100 {
+            path.failed = now + self.retry;
         }
+        (path.sent, path.again, path.window) = (0, 0, now);
+    }
+
+    /// The path that a segment which is sent again has taken before.
+    fn taken_by(flow: &FlowView<'_>, packet: &PacketMeta) -> usize {
+        let (before, first) = (flow.state[BEFORE] >> 32, flow.state[BEFORE] as u32);
+        let path = if packet.seq < first { before } else { flow.state[PATH] & 0xffff_ffff };
+        (path as usize).wrapping_sub(1)
+    }
+
+    /// The flow takes `path`; if that is another than before, what it sends from now on does.
+    fn take(&self, row: usize, path: usize, flow: &mut FlowView<'_>) {
+        let (before, path) = (flow.state[PATH] & 0xffff_ffff, path as u64 + 1);
+        if before != path && before != 0 {
+            let first = flow.bytes_sent.div_ceil(self.mss) & 0xffff_ffff;
+            flow.state[BEFORE] = before << 32 | first;
+        }
+        flow.state[PATH] = (row as u64) << ROW_SHIFT | path;
     }
 
     /// Takes in what an ACK or a probe's reply says about a path of `row`.
-    fn learn(&mut self, row: usize, word: u32, rtt: u32, now: Time) -> Option<usize> {
-        let path = (word & NUMBER) as usize;
-        if word & VALID == 0 || path >= self.paths {
-            return None;
-        }
-        let at = row * self.paths + path;
-        let known = &mut self.table[at];
-        known.sense.learn(rtt, word & MARKED != 0);
+    fn learn(&mut self, row: usize, path: usize, marked: bool, rtt: u32, now: Time) {
+        let known = &mut self.table.row(row)[path];
+        known.sense.learn(rtt, marked);
         known.learned = now;
-        known.timeouts = 0;
-        Some(at)
+    }
+
+    /// The path that a receiver writes of, if it is one.
+    fn named(&self, word: u32) -> Option<usize> {
+        let path = (word & NUMBER) as usize;
+        (word & VALID != 0 && path < self.paths).then_some(path)
     }
 }
 
@@ -345,11 +392,18 @@ impl HostEdge for Hermes {
     ) {
         let row = self.racks.row(packet.dst());
         let path = self.choose(row, flow, cx);
-        flow.state[PATH] = (row as u64) << ROW_SHIFT | (path as u64 + 1);
-        packet.path = path as u16;
         if packet.is_data() {
-            self.book(row * self.paths + path, packet, flow, cx.now);
+            if packet.notes & PacketMeta::RETRANSMIT != 0 {
+                let lost_by = Hermes::taken_by(flow, packet);
+                if lost_by < self.paths {
+                    self.sent_again(row, lost_by);
+                }
+            }
+            self.book(row, path, packet.size, flow, cx.now);
+            self.judge(row, path, cx.now);
         }
+        self.take(row, path, flow);
+        packet.path = path as u16;
     }
 
     fn acked(
@@ -359,17 +413,13 @@ impl HostEdge for Hermes {
         _: &mut FlowView<'_>,
         cx: &mut EdgeContext<'_>,
     ) {
-        let row = self.racks.row(ack.src());
-        let word = ack.header.0[1];
-        match rtt {
-            Some(rtt) => {
-                self.learn(row, word, (rtt.0 >> STAMP_SHIFT) as u32, cx.now);
-            }
-            // No sample, but the path is no black hole.
-            None if word & VALID != 0 && ((word & NUMBER) as usize) < self.paths => {
-                self.table[row * self.paths + (word & NUMBER) as usize].timeouts = 0;
-            }
-            None => {}
+        let (row, word) = (self.racks.row(ack.src()), ack.header.0[1]);
+        let Some(path) = self.named(word) else { return };
+        // No black hole.
+        self.table.row(row)[path].timeouts = 0;
+        if let Some(rtt) = rtt {
+            let units = (rtt.0 >> STAMP_SHIFT).min(u64::from(u32::MAX)) as u32;
+            self.learn(row, path, word & MARKED != 0, units, cx.now);
         }
     }
 
@@ -379,10 +429,10 @@ impl HostEdge for Hermes {
             return;
         }
         flow.state[PATH] |= TIMED_OUT;
-        let at = (flow.state[PATH] >> ROW_SHIFT) as usize * self.paths + current;
-        let path = &mut self.table[at];
+        let row = (flow.state[PATH] >> ROW_SHIFT) as usize;
+        let path = &mut self.table.row(row)[current];
         path.timeouts = path.timeouts.saturating_add(1);
-        // §3.1.3: a black hole.
+        // §3.1: a black hole.
         if path.timeouts >= BLACK_HOLE {
             path.timeouts = 0;
             path.failed = cx.now + self.retry;
@@ -402,17 +452,23 @@ impl HostEdge for Hermes {
         &mut self,
         packet: &mut PacketMeta,
         flow: &mut FlowView<'_>,
-        _: &mut EdgeContext<'_>,
+        cx: &mut EdgeContext<'_>,
     ) {
-        packet.header.0[1] = flow.state[ECHO] as u32;
+        let word = flow.state[ECHO] as u32;
+        packet.header.0[1] = word;
+        if self.acks_by_path {
+            let back = self.named(word);
+            let path = back.unwrap_or_else(|| self.place(self.racks.row(packet.dst()), cx));
+            packet.path = path as u16;
+        }
     }
 
-    /// §3.1.2: power of two choices, and the best so far.
+    /// §3.1: power of two choices, and the best so far.
     fn tick(&mut self, cx: &mut EdgeContext<'_>) -> Option<Time> {
         let prober = self.prober.as_ref()?;
         for agent in &prober.agents {
-            let row = self.racks.row(*agent) * self.paths;
-            let rtt = |path: &usize| match self.sense(row + path, cx.board).rtt {
+            let row = self.racks.row(*agent);
+            let rtt = |path: &usize| match self.sense(row, *path, cx.board).rtt {
                 0 => u32::MAX,
                 rtt => rtt,
             };
@@ -440,21 +496,23 @@ impl HostEdge for Hermes {
             cx.outbox.push(reply);
             return;
         }
-        let rtt = stamp(cx.now).wrapping_sub(probe.stamp);
         let row = self.racks.row(probe.src());
-        let Some(at) = self.learn(row, word, rtt, cx.now) else { return };
-        if let Some(shared) = cx.board.get_mut(2 * at..2 * at + 2) {
-            shared.copy_from_slice(&[cx.now.0, self.table[at].sense.to_word()]);
+        let Some(path) = self.named(word) else { return };
+        let rtt = stamp(cx.now).wrapping_sub(probe.stamp);
+        self.learn(row, path, word & MARKED != 0, rtt, cx.now);
+        let shared = 2 * (row * self.paths + path);
+        if let Some(shared) = cx.board.get_mut(shared..shared + 2) {
+            shared.copy_from_slice(&[cx.now.0, self.table.get(row, path).sense.to_word()]);
         }
     }
 
     fn board(&self) -> usize {
-        if self.prober.is_some() { 2 * self.table.len() } else { 0 }
+        if self.prober.is_some() { 2 * self.racks.rows() * self.paths } else { 0 }
     }
 
     fn footprint(&self) -> Footprint {
-        let bytes = self.table.len() * size_of::<Path>() + self.board() * 8;
-        Footprint { bytes: bytes as u64, per_flow: 24, ..Footprint::default() }
+        let bytes = self.table.bytes() + self.board() as u64 * 8;
+        Footprint { bytes, per_flow: 32, ..Footprint::default() }
     }
 }
 
@@ -486,7 +544,7 @@ fn prober(params: &Params, env: &HostEnv, racks: &Racks) -> Option<Prober> {
 
 fn make(params: &Params, env: &HostEnv) -> Hermes {
     let packets = |count: u64| env.uplink_rate.time_for(count * u64::from(env.mtu));
-    let units = |span: Span| (span.0 >> STAMP_SHIFT).min(u64::from(u32::MAX)) as u32;
+    let units = |span: Span| (span.0 >> (STAMP_SHIFT - GAIN)).min(u64::from(u32::MAX)) as u32;
     let share = |key: &str| (params.float(key) * 65_536.0).round() as u32;
     let low = params.span_or("low_delay").unwrap_or_else(|| packets(25));
     let hop = params.span_or("hop_delay").unwrap_or_else(|| packets(65));
@@ -503,14 +561,16 @@ fn make(params: &Params, env: &HostEnv) -> Hermes {
     let paths = usize::from(env.uplinks).max(1);
     Hermes {
         paths,
+        mss: u64::from(env.mss).max(1),
         bounds,
         retry: params.span("retry"),
         enough_sent: params.bytes("sent").0,
         too_fast: (env.rate.bytes_in(Span(tau)).0 as f64 * params.float("rate")) as u64,
         tau,
         reciprocal: (1 << 32) / (tau >> 10),
-        table: vec![Path::default(); racks.rows() * paths],
+        table: Rows::new(racks.rows(), paths, Path::default()),
         prober: prober(params, env, &racks),
+        acks_by_path: params.word("acks") == "path",
         racks,
     }
 }
@@ -544,11 +604,18 @@ pub(crate) const ENTRY: Entry = Entry {
             "Delay and marks are smoothed with a gain of 1/16.",
             "A path about which nothing is known is grey. Random drops are judged over at least 100 \
              packets.",
+            "A segment that is sent again counts against the path that it took before, and not if that \
+             path is congested then: a flow that leaves a queue overtakes its own packets.",
+            "If all paths to a rack have failed, flows stay where they are.",
             "Rates are estimated over a round trip of the empty fabric, or 64 packet times if longer.",
             "A failed path is tried again after retry.",
-            "ACKs are hashed. The rack's probes are shared at once and cost nothing more; the probes \
-             themselves cost 64 bytes each way.",
+            "ACKs go back by the path of the data that they acknowledge; a SYN-ACK takes a path as a \
+             new flow does.",
+            "The rack's probes are shared at once and cost nothing more; the probes themselves cost 64 \
+             bytes each way.",
             "A path is an uplink of the host's leaf; behind the first switch choices are hashed.",
+            "A mark and a delay are the path's wherever they come from: with switch.host_ports = \"like-switch\" \
+             the host's own port delays and may mark, and so all its paths look congested.",
         ],
         params: &[
             Param {
@@ -600,6 +667,12 @@ pub(crate) const ENTRY: Entry = Entry {
                 kind: Kind::Span(0, u64::MAX / 4),
                 default: Some("100ms"),
                 doc: "How long a failed path is avoided.",
+            },
+            Param {
+                name: "acks",
+                kind: Kind::Word(&["path", "hash"]),
+                default: Some("path"),
+                doc: "How ACKs go back: by the path of the data, or by the hash of ecmp.",
             },
         ],
         demands: Demands { header_bits: 19, header_words: 2, queues: 1 },

@@ -132,3 +132,36 @@ fn hermes_probes_are_packets() {
     assert!(probes.iter().all(|row| numbers(packets, "size")[*row] == 64));
     assert!((0..flags.len()).all(|row| (flow[row] == 0) != (flags[row] == 128)));
 }
+
+/// Breaks if hosts that begin to send together send by the same path: each begins its round robin over the
+/// paths anywhere. Sixteen hosts with one flow of one flowlet each leave none of four paths unused
+/// (they would with probability 4 (3/4)^16, 4 %; not with this seed).
+#[test]
+fn clove_flows_that_start_together_part() {
+    let mut spec = two_leaves(16, SPINES);
+    spec.balancer = scheme("pinned");
+    let mut clove = edge("clove-ecn");
+    clove.params = clove.params.with("gap", Value::Span(Span::from_millis(900)));
+    spec.edge = Some(clove);
+    let flow = |host: u16| long_flows(1, 300_000, hosts(&[host]), hosts(&[host + 16]));
+    spec.workloads = (0..16).map(flow).collect();
+    let packets = uplink_packets(&run(&spec), SPINES);
+    assert!(packets.iter().all(|n| *n > 0), "{packets:?}");
+}
+
+/// Breaks if flows stay in a black hole, data or their ACKs: one of four links loses all that it is given,
+/// in both directions and in silence. With Hermes every flow of both leaves ends (`run` asserts it), at
+/// the cost of some timeouts: three of 10, 20 and 40 ms at each of 16 hosts until it knows, and again after each
+/// 100 ms. Hashed ACKs would lose a quarter of all flows for ever.
+#[test]
+fn hermes_leaves_a_black_hole() {
+    let mut spec = two_leaves(8, SPINES);
+    spec.balancer = scheme("pinned");
+    spec.edge = Some(edge("hermes"));
+    spec.changes = vec![LinkChange { loss: Some(0.999_999), ..change("leaf0-spine2", Span::ZERO) }];
+    spec.workloads = vec![fixed_flows(1_000, 100_000, 0.3)];
+    let output = run(&spec);
+    let timeouts: u32 = output.flows.timeouts.iter().sum();
+    println!("{timeouts} timeouts, {:?}", output.end);
+    assert!(timeouts < 400, "{timeouts} timeouts of 1,000 flows");
+}
