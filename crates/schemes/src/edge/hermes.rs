@@ -27,7 +27,7 @@
 //! - The defaults are within the ranges that the paper gives; delays are in packet times, so that they
 //!   fit any rate.
 //! - Hosts of a rack share what the probes say, free and at once.
-//! - ACKs go back by the path of the data that they acknowledge, so that delay and failures of both
+//! - ACKs and answers to probes go back by the path of what they answer, so that delay and failures of both
 //!   directions are that path's; were they hashed, a flow whose ACKs fall into a black hole would blame and leave
 //!   one innocent path after the other. A SYN-ACK takes a path as a new flow does. `acks = "hash"` is the other
 //!   choice.
@@ -491,7 +491,7 @@ impl HostEdge for Hermes {
             let mut reply = *probe;
             reply.tuple = probe.tuple.reversed();
             reply.ecn = Ecn::NotCapable;
-            reply.path = PacketMeta::NO_PATH;
+            reply.path = if self.acks_by_path { probe.path } else { PacketMeta::NO_PATH };
             reply.header.0[1] = echo(probe);
             cx.outbox.push(reply);
             return;
@@ -609,8 +609,8 @@ pub(crate) const ENTRY: Entry = Entry {
             "If all paths to a rack have failed, flows stay where they are.",
             "Rates are estimated over a round trip of the empty fabric, or 64 packet times if longer.",
             "A failed path is tried again after retry.",
-            "ACKs go back by the path of the data that they acknowledge; a SYN-ACK takes a path as a \
-             new flow does.",
+            "ACKs and answers to probes go back by the path of what they answer; a SYN-ACK takes a path as \
+             a new flow does.",
             "The rack's probes are shared at once and cost nothing more; the probes themselves cost 64 \
              bytes each way.",
             "A path is an uplink of the host's leaf; behind the first switch choices are hashed.",
@@ -672,7 +672,8 @@ pub(crate) const ENTRY: Entry = Entry {
                 name: "acks",
                 kind: Kind::Word(&["path", "hash"]),
                 default: Some("path"),
-                doc: "How ACKs go back: by the path of the data, or by the hash of ecmp.",
+                doc: "How ACKs and answers to probes go back: by the path of what they answer, or by the \
+                      hash of ecmp.",
             },
         ],
         demands: Demands { header_bits: 19, header_words: 2, queues: 1 },

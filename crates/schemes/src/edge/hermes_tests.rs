@@ -295,8 +295,9 @@ fn probes_do_not_forgive_timeouts() {
     for _ in 0..3 {
         host.state[PATH] = 1 << ROW_SHIFT | 1;
         host.with(|flow, cx| hermes.lost(true, flow, cx));
-        let mut reply = probe(HostId(8), HostId(0), PacketMeta::NO_PATH, stamp(host.now));
-        reply.header.0[1] = VALID | REPLY;
+        let mut reply = probe(HostId(0), HostId(8), 0, stamp(host.now));
+        reply.tuple = reply.tuple.reversed();
+        reply.header.0[1] = VALID;
         host.with(|_, cx| hermes.probed(&reply, cx));
         assert_ne!(hermes.table.get(1, 0).sense, Sense::default(), "the reply is read");
     }
@@ -383,7 +384,7 @@ fn agents_probe_two_at_random_and_the_best() {
     assert!(!make(&Params::defaults(ENTRY.info.params), &env).ticks());
 }
 
-/// Breaks if a probe does not come back with its path, mark and time, or if what it says is not
+/// Breaks if a probe does not come back by its path, with its path, mark and time, or if what it says is not
 /// shared with the rack: another host of it, told nothing else, avoids a congested path.
 #[test]
 fn replies_are_shared_with_the_rack() {
@@ -404,8 +405,8 @@ fn replies_are_shared_with_the_rack() {
             far_host.with(|_, cx| far.probed(&request, cx));
             let reply = far_host.outbox.pop().expect("a reply");
             assert_eq!(
-                (reply.src(), reply.dst(), reply.ecn),
-                (HostId(8), HostId(0), Ecn::NotCapable)
+                (reply.src(), reply.dst(), reply.ecn, reply.path),
+                (HostId(8), HostId(0), Ecn::NotCapable, path)
             );
             host.now += Span::from_micros(if slow { 300 } else { 20 });
             host.with(|_, cx| hermes.probed(&reply, cx));
