@@ -73,7 +73,7 @@ def measure(name: str | None = None, *, smoke: bool = False) -> list[dict[str, A
     elif smoke:
         first = {case.place: case for case in reversed(found)}
         found = [case for case in found if first[case.place] is case]
-    flows, rounds = (100, 1) if smoke else (2000, 3)
+    flows, rounds = (100, 1) if smoke else (1000, 3)
     return [_one(case, flows, rounds) for case in found]
 
 
