@@ -27,6 +27,8 @@ RUN = (
 )
 #: Places whose decisions are timed on their own.
 TIMED = ("load_balancer", "aqm")
+#: The system whose classes of flows have a service queue each.
+CLASSES = "aq-car"
 #: Bundles that are transports and nothing else.
 TRANSPORTS = ("tcp", "dctcp")
 
@@ -48,7 +50,7 @@ def cases() -> list[Case]:
 
 
 def _cases(entries: Sequence[dict[str, Any]]) -> Iterator[Case]:
-    bundles = {entry["name"] for entry in entries if entry["place"] == "scheme"}
+    bundles = {entry["name"]: entry for entry in entries if entry["place"] == "scheme"}
     for entry in entries:
         place, name = entry["place"], entry["name"]
         if place == "transport" or name in TRANSPORTS:
@@ -59,7 +61,14 @@ def _cases(entries: Sequence[dict[str, Any]]) -> Iterator[Case]:
         sets = [(f"{place}.scheme", name)]
         if place == "host_edge" and name in bundles:
             sets = [("scheme", name)]
-        if entry["queues"] > 1:
+        if entry["queues"] > 2:
+            # A queue for each class of flows, as the system that has such classes sets them.
+            sets += [
+                (pair["key"], pair["value"])
+                for pair in bundles[CLASSES]["keys"]
+                if pair["key"].split(".")[0] in ("switch", "host_edge")
+            ]
+        elif entry["queues"] > 1:
             sets += [("switch.queues", str(entry["queues"])), ("switch.scheduler", "dwrr")]
         yield Case(place, name, tuple(sets), entry["header_bits"], entry["queues"])
 

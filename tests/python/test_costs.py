@@ -5,11 +5,21 @@ from leafspine import costs
 ENTRIES = [
     {"name": "letflow", "place": "load_balancer", "header_bits": 0, "queues": 1},
     {"name": "mq-ecn", "place": "aqm", "header_bits": 0, "queues": 2},
+    {"name": "ml-ecn", "place": "aqm", "header_bits": 0, "queues": 3},
     {"name": "flex", "place": "host_edge", "header_bits": 1, "queues": 1},
     {"name": "stage", "place": "host_edge", "header_bits": 6, "queues": 1},
     {"name": "newreno", "place": "transport", "header_bits": 0, "queues": 1},
     {"name": "dctcp", "place": "scheme", "keys": []},
     {"name": "flex", "place": "scheme", "keys": []},
+    {
+        "name": "aq-car",
+        "place": "scheme",
+        "keys": [
+            {"key": "load_balancer.scheme", "value": '"aq-car"'},
+            {"key": "switch.queues", "value": "3"},
+            {"key": "host_edge.scheme", "value": '"aq-car"'},
+        ],
+    },
 ]
 
 
@@ -23,9 +33,15 @@ def test_cases_put_each_scheme_where_it_can_work() -> None:
             "switch.queues": "2",
             "switch.scheduler": "dwrr",
         },
+        ("aqm", "ml-ecn"): {
+            "aqm.scheme": "ml-ecn",
+            "switch.queues": "3",
+            "host_edge.scheme": '"aq-car"',
+        },
         ("host_edge", "flex"): {"scheme": "flex"},
         ("host_edge", "stage"): {"host_edge.scheme": "stage"},
         ("system", "flex"): {"scheme": "flex"},
+        ("system", "aq-car"): {"scheme": "aq-car"},
     }
 
 
