@@ -36,8 +36,8 @@ Made by `docs/generate.py` from the engine's own registry; `leafspine schemes NA
 A scheme is named by the `scheme` key of its place's table in the scenario file, and its parameters
 stand beside that key.
 
-Provenance: **paper** and **RFC**: that text defines the scheme; **leafspine**: its own, there is no
-outside source. Where the source is silent, what was chosen is listed; the scheme's file in
+Provenance: **paper** and **RFC**: that text defines the scheme; **reconstructed**: only mentions
+of it were at hand, and every run with it says so; **leafspine**: its own, there is no outside source. Where the source is silent, what was chosen is listed; the scheme's file in
 `crates/schemes/src` argues it, with section numbers.
 """
 
@@ -60,8 +60,8 @@ def schemes_page() -> str:
 COSTS = """\
 ## What they cost
 
-`leafspine bench --schemes` measures this on your machine; here on one core of an AMD EPYC (Zen 5, 3.9 GHz), the other
-idle. *ns/decision*: a load balancer's `pick` with all that it is told of a packet, or a queue manager's `admit` and `release`, on a
+`leafspine bench --schemes` measures this on your machine; here on a core of an AMD EPYC (Zen 5, 3.9 GHz)
+while the machine did other work: shares wander by some percent. *ns/decision*: a load balancer's `pick` with all that it is told of a packet, or a queue manager's `admit` and `release`, on a
 leaf made of numbers with 16 hosts, 8 uplinks and 1,000 flows. *of ECMP's speed*: packet-hops per second of the
 128-host web-search case, with ECMP on the same kind of [port](model.md#two-kinds-of-port) in turns. *State* is as this
 implementation keeps it: of a leaf switch with 16 hosts and 8 uplinks, of an entry of the flow table, of a port. *Header bits* are what
