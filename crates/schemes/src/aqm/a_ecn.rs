@@ -1,6 +1,8 @@
 //! A-ECN: a marking threshold per queue that moves with what the queue needs.
 //!
-//! Source: reconstructed from its descriptions. AQ-CAR (§I, its reference 14) has it compared: an
+//! Source: Wang, Zhang, Huang, Pan, Liu and Liu, "A-ECN Minimizing Queue Length for Datacenter Networks",
+//! IEEE Access 8, 2020; reconstructed from its descriptions. Its abstract has thresholds that adapt by
+//! themselves, so that queues are short and links stay busy, under any scheduler. AQ-CAR (§I, its reference 14) has it compared: an
 //! adaptive ECN marking scheme "that does not consider time interval, as in MQ-ECN, to update the
 //! marking threshold. Instead, it uses the number of enqueued packets as the interval". What
 //! moves the threshold is not told there. Chosen here: after every `interval` packets enqueued in a
@@ -117,7 +119,7 @@ pub(crate) const ENTRY: Entry = Entry {
     info: SchemeInfo {
         name: "a-ecn",
         summary: "Marks at a threshold per queue that falls while the queue never runs empty.",
-        source: "A-ECN as AQ-CAR describes and compares it (§I, reference 14)",
+        source: "Wang et al., A-ECN, IEEE Access 2020, as AQ-CAR describes and compares it",
         provenance: Provenance::Reconstructed,
         silent: &[
             "How the threshold moves: by one packet after every interval, up if the queue ran empty \

@@ -4,7 +4,7 @@
 //! Source: RFC 8289 (Nichols, Jacobson, McGregor, Iyengar, 2018), §3 and the pseudocode of §5. A
 //! packet's sojourn time is compared with `target`. When it has stayed above for `interval`, and
 //! more than one full-sized packet waits, the queue enters the dropping state: one packet is
-//! dropped at once, the n-th after a further `interval / sqrt(n)` (§5.3's control law), until a
+//! dropped at once, the n-th after a further `interval / sqrt(n)` (§5.6's control law), until a
 //! sojourn time below the target is seen (§5.5). Re-entered soon after leaving it, it goes on with
 //! about the rate it had.
 //!
@@ -27,7 +27,7 @@ use crate::{
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
-/// One service queue's variables, by the names of RFC 8289 §5.1.
+/// One service queue's variables, by the names of RFC 8289 §5.2.
 #[derive(Clone, Copy, Debug, Default)]
 struct Queue {
     /// When the sojourn time will have been above the target for an interval.
@@ -63,7 +63,7 @@ struct CoDel {
 }
 
 impl CoDel {
-    /// RFC 8289 §5.5, `dodequeue`: whether the sojourn time has been above the target for long
+    /// RFC 8289 §5.6, `dodequeue`: whether the sojourn time has been above the target for long
     /// enough. No more than a full-sized packet behind it is no standing queue.
     fn ok_to_drop(&mut self, view: &QueueView, waited: Span, now: Time) -> bool {
         let queue = &mut self.queues[usize::from(view.queue)];
@@ -80,13 +80,13 @@ impl CoDel {
         }
     }
 
-    /// RFC 8289 §5.3, `control_law`: an interval over the square root of the count later.
+    /// RFC 8289 §5.6, `control_law`: an interval over the square root of the count later.
     fn control_law(&self, from: Time, count: u32) -> Time {
         let square = u128::from(self.interval.0) * u128::from(self.interval.0);
         from + Span((square / u128::from(count.max(1))).isqrt() as u64)
     }
 
-    /// RFC 8289 §5.6: enters the dropping state. If it was left a short while ago, the rate that
+    /// RFC 8289 §5.5: enters the dropping state. If it was left a short while ago, the rate that
     /// controlled the queue then is a good guess.
     fn enter(&mut self, at: usize, now: Time) {
         let queue = self.queues[at];
@@ -99,7 +99,7 @@ impl CoDel {
         queue.drop_next = drop_next;
     }
 
-    /// RFC 8289 §5.6, `dequeue`, for one packet: whether it is to be dropped (or marked).
+    /// RFC 8289 §5.5, `dequeue`, for one packet: whether it is to be dropped (or marked).
     fn judge(&mut self, view: &QueueView, waited: Span, now: Time, marks: bool) -> bool {
         let at = usize::from(view.queue);
         let ok = self.ok_to_drop(view, waited, now);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     /// Breaks if the first drop does not come an interval after the target was passed, or the n-th
-    /// not after interval / sqrt(n) (RFC 8289 §5.3): 100, then 100/sqrt(1) and 100/sqrt(2), ... later.
+    /// not after interval / sqrt(n) (RFC 8289 §5.6): 100, then 100/sqrt(1) and 100/sqrt(2), ... later.
     #[test]
     fn drops_follow_the_control_law() {
         let expected = [100.0, 100.0, 70.7, 57.7, 50.0, 44.7].iter().scan(0.0, |at, gap| {
@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(release(&mut *codel, 10, 20, 251), Release::Drop);
     }
 
-    /// Breaks if re-entering soon starts at the slowest rate again (§5.6): after 6 drops, the
+    /// Breaks if re-entering soon starts at the slowest rate again (§5.5): after 6 drops, the
     /// next state begins with a count of 5.
     #[test]
     fn soon_again_goes_on_fast() {
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(again, [526, 571]);
     }
 
-    /// Breaks if a queue of one packet or less is taken for a standing queue (§5.5: maxpacket).
+    /// Breaks if a queue of one packet or less is taken for a standing queue (§5.6).
     #[test]
     fn the_last_packet_is_never_dropped() {
         let mut codel = rfc(false);

@@ -1,7 +1,7 @@
 //! MQ-ECN: a marking threshold per queue, in proportion to the rate that the scheduler gives it.
 //!
 //! Source: Bai, Chen, Chen and Wu, "Enabling ECN in Multi-Service Multi-Queue Data
-//! Centers", NSDI 2016, §4. A queue of a round-robin scheduler that sends `quantum_q` bytes each
+//! Centers", NSDI 2016. A queue of a round-robin scheduler that sends `quantum_q` bytes each
 //! round of `T_round` has the rate `quantum_q / T_round`, at most the line's C. Its threshold is
 //! that rate times `RTT x lambda`:
 //!
@@ -179,7 +179,7 @@ pub(crate) const ENTRY: Entry = Entry {
     info: SchemeInfo {
         name: "mq-ecn",
         summary: "Marks at a threshold per queue that follows the rate its scheduler gives it.",
-        source: "Bai et al., MQ-ECN, NSDI 2016, §4",
+        source: "Bai et al., MQ-ECN, NSDI 2016",
         provenance: Provenance::Paper,
         silent: &[
             "A queue that empties and refills within its turn goes on with it; the turn is measured \

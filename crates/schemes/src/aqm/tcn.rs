@@ -1,7 +1,7 @@
 //! TCN: marks a departing packet that has waited longer than a threshold.
 //!
-//! Source: Bai, Chen, Chen, Kim and Wu, "Enabling ECN over Generic Packet Scheduling", CoNEXT 2016,
-//! §4.1: with several queues a length says little, because a queue's rate varies with the others';
+//! Source: Bai, Chen, Chen, Kim and Wu, "Enabling ECN over Generic Packet Scheduling", CoNEXT 2016:
+//! with several queues a length says little, because a queue's rate varies with the others';
 //! its sojourn time means the same under any scheduler. A packet is marked at dequeue if it has
 //! waited longer than `T = RTT x lambda`. The decision is instantaneous and keeps no state.
 //!
@@ -37,7 +37,7 @@ impl Aqm for Tcn {
         _: Time,
         _: &mut Rng,
     ) -> Release {
-        // §4.1: marked if the sojourn time is larger than T.
+        // Marked if the sojourn time is larger than T.
         let mark = waited > self.threshold && packet.ecn != Ecn::NotCapable;
         if mark { Release::Mark } else { Release::Send }
     }
@@ -62,7 +62,7 @@ pub(crate) const ENTRY: Entry = Entry {
     info: SchemeInfo {
         name: "tcn",
         summary: "Marks a departing packet that has waited longer than a threshold.",
-        source: "Bai et al., TCN, CoNEXT 2016, §4.1",
+        source: "Bai et al., TCN, CoNEXT 2016",
         provenance: Provenance::Paper,
         silent: &[
             "The round-trip time is that of the empty fabric between its farthest hosts, unless \
@@ -105,8 +105,8 @@ mod tests {
         tcn.release(&mut packet.clone(), &view, waited, Time::ZERO, &mut rng)
     }
 
-    /// Breaks if the threshold is not RTT x lambda, or if a wait of just that long is marked (§4.1:
-    /// larger than T).
+    /// Breaks if the threshold is not RTT x lambda, or if a wait of just that long is marked
+    /// (larger than T).
     #[test]
     fn longer_than_t_is_marked() {
         let defaults = Params::defaults(ENTRY.info.params);

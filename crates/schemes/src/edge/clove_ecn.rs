@@ -3,9 +3,9 @@
 //! Source: Katta, Ghag, Hira, Keslassy, Bergman, Kim and Rexford, "Clove: Congestion-Aware Load
 //! Balancing at the Virtual Edge", CoNEXT 2017, §3.
 //!
-//! * §3.2: the hypervisor cuts flowlets and gives each a path by weighted round robin over the paths
+//! * The hypervisor cuts flowlets and gives each a path by weighted round robin over the paths
 //!   to its destination.
-//! * §3.2 (Clove-ECN): the destination's hypervisor sees which path's packets were marked and
+//! * Clove-ECN: the destination's hypervisor sees which path's packets were marked and
 //!   tells the source on packets of the reverse direction, each path at most once in half a round trip.
 //! * The source then takes a third of that path's weight and spreads it evenly over the paths that
 //!   were not reported lately. If all were, nothing moves.
@@ -71,7 +71,7 @@ struct CloveEcn {
 }
 
 impl CloveEcn {
-    /// §3.2: a pause longer than the gap ends the flowlet; the next takes the next path.
+    /// A pause longer than the gap ends the flowlet; the next takes the next path.
     fn route(
         &mut self,
         packet: &mut PacketMeta,

@@ -1,6 +1,9 @@
 //! Flex: flowlets cut at the host, with a timeout that follows the load.
 //!
-//! Source: reconstructed. AQ-CAR (§III, its reference 7) has it compared: "a load balancing
+//! Source: Diao, Gu, Yu, Qin and Luo, "Flex: A Flowlet-level Load Balancing based on Load-adaptive Timeout
+//! in DCN", Future Generation Computer Systems 130, 2022; reconstructed. Its abstract has a timeout
+//! for each flow that follows the path's condition, and one bit of the TCP header that tells adjacent
+//! flowlets apart. AQ-CAR (§III, its reference 7) has it compared: "a load balancing
 //! scheme based on load-adaptive flowlet timeout. It splits network traffic into flowlets at end
 //! hosts and forwards each packet at switches using both the five-tuple and a flowlet tag". How the
 //! timeout follows the load is not told there. Chosen here, from what a flowlet timeout is for (it
@@ -116,7 +119,7 @@ pub(crate) const ENTRY: Entry = Entry {
         name: "flex",
         summary: "Cuts flowlets at the host by a timeout that follows the load, and turns a tag of one \
                   bit that switches hash.",
-        source: "Flex as AQ-CAR describes and compares it (§III, reference 7)",
+        source: "Diao et al., Flex, FGCS 2022, as AQ-CAR describes and compares it",
         provenance: Provenance::Reconstructed,
         silent: &[
             "How the timeout follows the load: half of the way, once a round trip, to lowest + \

@@ -2,15 +2,16 @@
 //!
 //! Source: Kabbani, Vamanan, Hasan and Duchene, "FlowBender: Flow-level Adaptive Routing for
 //! Improved Latency and Throughput in Datacenter Networks", CoNEXT 2014, §3. The switches hash the
-//! five-tuple together with a field V that the host writes (§3.3). The sender counts ACKs with ECE; if their
+//! five-tuple together with a field V that the host writes. The sender counts ACKs with ECE; if their
 //! share F exceeds the threshold T in a round trip, N of them in a row, it changes V, and with it
-//! the flow's path (§3.2, Figure 1). It does so at once upon a timeout, so flows leave broken paths (§3.4).
+//! the flow's path. It does so at once upon a timeout, so flows leave broken paths.
 //!
 //! State per flow: 2 words at the sender. Cost per ACK: a comparison and an addition.
 //!
 //! Where the source is silent: which value V takes next; any other of `values`, evenly drawn. The
 //! paper counts round trips by the sender's own clock; here one ends when all is acknowledged that
-//! had been sent at its start. ACKs of a flow have no V of their own and keep their path.
+//! had been sent at its start. ACKs of a flow have no V of their own and keep their path: a flow whose ACKs
+//! fall into a black hole cannot leave it.
 //!
 //! Provenance: paper.
 
@@ -34,7 +35,7 @@ struct FlowBender {
 }
 
 impl FlowBender {
-    /// §3.2: any other V.
+    /// Any other V.
     fn bend(&self, flow: &mut FlowView<'_>, cx: &mut EdgeContext<'_>) {
         let v = flow.state[CHOICE] & 0xff;
         let step = 1 + cx.rng.below(self.values - 1);
@@ -62,7 +63,7 @@ impl HostEdge for FlowBender {
     ) {
         let next = flow.bytes_sent.div_ceil(self.mss) as u32;
         let Some(share) = count(&mut flow.state[ROUND_TRIP], ack, next) else { return };
-        // Figure 1: F > T, N round trips in a row.
+        // F > T, N round trips in a row.
         let congested = match share.exceeds(self.threshold) {
             true => (flow.state[CHOICE] >> 8) as u32 + 1,
             false => 0,
@@ -75,7 +76,7 @@ impl HostEdge for FlowBender {
     }
 
     fn lost(&mut self, timeout: bool, flow: &mut FlowView<'_>, cx: &mut EdgeContext<'_>) {
-        // §3.4: a path that times out may be gone.
+        // A path that times out may be gone.
         if timeout {
             self.bend(flow, cx);
         }
@@ -101,7 +102,7 @@ pub(crate) const ENTRY: Entry = Entry {
         silent: &[
             "The next value of V is any other one, evenly drawn.",
             "A round trip ends when everything is acknowledged that had been sent at its start.",
-            "ACKs have no V of their own: they keep the path of their hash.",
+            "ACKs have no V of their own: they keep the path of their hash, into a black hole too.",
             "A mark is a mark wherever it comes from: with switch.host_ports = \"like-switch\" the \
              host's own port may mark, and the flow bends although no other path would help.",
         ],
@@ -166,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Breaks if V changes at a share of T, or stays above it (§3.2: F > T, 5 % of 100 ACKs are 5).
+    /// Breaks if V changes at a share of T, or stays above it (F > T, 5 % of 100 ACKs are 5).
     #[test]
     fn more_than_five_percent_bends() {
         let (mut edge, mut host) = made(&defaults());

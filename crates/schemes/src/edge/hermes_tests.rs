@@ -1,4 +1,4 @@
-//! Hermes against the lines of its algorithms.
+//! Hermes against its algorithms.
 
 use super::*;
 use crate::Value;
@@ -68,7 +68,7 @@ fn acks_teach_their_path() {
     assert!([0, 1, 3].iter().all(|path| hermes.table.get(1, *path).sense == Sense::default()));
 }
 
-/// Breaks if a new flow does not prefer good to grey to congested paths (Algorithm 2, lines 3-11).
+/// Breaks if a new flow does not prefer good to grey to congested paths (Algorithm 2).
 #[test]
 fn new_flows_take_the_best_class() {
     let (mut hermes, mut host) = made();
@@ -82,7 +82,7 @@ fn new_flows_take_the_best_class() {
     assert_eq!(send(&mut hermes, &mut host), 3, "the only good one");
 }
 
-/// Breaks if ties are not broken by this host's own rate (line 5): each new flow takes an unused
+/// Breaks if ties are not broken by this host's own rate: each new flow takes an unused
 /// path.
 #[test]
 fn the_smallest_local_rate_wins() {
@@ -113,7 +113,7 @@ fn on_congested(sent: u64, burst: u32) -> u16 {
 }
 
 /// Breaks if a flow leaves a congested path before it has sent S = 600 KB, or while it is faster
-/// than R = 30 % of the line (line 13): in the time constant of 76.8 us the line sends 96 KB,
+/// than R = 30 % of the line: in the time constant of 76.8 us the line sends 96 KB,
 /// 30 % of it are 19 packets.
 #[test]
 fn small_and_fast_flows_stay() {
@@ -123,7 +123,7 @@ fn small_and_fast_flows_stay() {
     assert_eq!(on_congested(600_001, 20), 0);
 }
 
-/// Breaks if a flow moves to a path that is better in one of the two only (lines 14-21).
+/// Breaks if a flow moves to a path that is better in one of the two only.
 #[test]
 fn only_notably_better_paths_are_worth_it() {
     for (us, marked, moves) in
@@ -150,7 +150,7 @@ fn grey_is_good_enough() {
     assert_eq!(send(&mut hermes, &mut host), 0);
 }
 
-/// Breaks if a timeout does not place the flow anew, once (line 2).
+/// Breaks if a timeout does not place the flow anew, once.
 #[test]
 fn a_timeout_moves_the_flow() {
     let (mut hermes, mut host) = made();
@@ -211,7 +211,7 @@ fn lossy(again: u32, congested: bool) -> bool {
 }
 
 /// Breaks if more than 1 % of retransmissions in 10 ms do not fail a path, if fewer do, or if those of
-/// a congested path are taken for random drops (§3.1.3).
+/// a congested path are taken for random drops (§3.1).
 #[test]
 fn random_drops_fail_a_path() {
     assert_eq!([lossy(2, false), lossy(3, false), lossy(3, true)], [false, true, false]);

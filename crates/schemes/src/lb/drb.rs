@@ -1,6 +1,6 @@
 //! DRB: per-packet round robin per destination, from a random start.
 //!
-//! Source: Cao, Xia, Yang, Zheng, Gao, Guo, Xiong, Moran, Maltz, "Per-packet Load-balanced,
+//! Source: Cao et al., "Per-packet Load-balanced,
 //! Low-Latency Routing for Clos-based Data Center Networks" (digit-reversal bouncing), CoNEXT
 //! 2013. A counter chooses the switch that a packet bounces off; its digits, lowest first,
 //! choose the uplink at each level, so that successive packets take successive first hops. A round
