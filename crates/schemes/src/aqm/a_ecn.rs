@@ -199,6 +199,7 @@ mod tests {
         let mut aqm = small(Amount::Packets(10));
         thresholds(&mut aqm, 3, [5; 4]);
         assert_eq!(thresholds(&mut aqm, 5, [3, 0, 3, 3]), [8, 9, 10, 10, 10]);
+        assert_eq!(thresholds(&mut aqm, 2, [5; 4]), [9, 8], "an interval forgets the one before");
     }
 
     /// Breaks if the threshold that has moved is not the one that marks.
@@ -211,12 +212,23 @@ mod tests {
         assert_eq!([admit(&mut aqm, 8), admit(&mut aqm, 9)], [Admit::Take, Admit::Mark]);
     }
 
-    /// Breaks if one queue's history moves another's threshold.
+    /// Breaks if one queue's history moves another's threshold, or what waits in one keeps another from
+    /// being empty.
     #[test]
     fn queues_are_apart() {
         let mut aqm = small(Amount::Packets(10));
         thresholds(&mut aqm, 4, [5; 4]);
         assert_eq!([aqm.queues[0].threshold, aqm.queues[1].threshold], [6, 10]);
+        let mut rng = Rng::new(1, Role::Aqm, 0);
+        let mut beside = |waiting| {
+            let this = queue_view(waiting, true).this;
+            let view = QueueView { queue: 1, this, ..queue_view(50, true) };
+            for _ in 0..4 {
+                aqm.admit(&data(0, 1, 1, 0), &view, Time::ZERO, &mut rng);
+            }
+            aqm.queues[1].threshold
+        };
+        assert_eq!([beside(1), beside(1), beside(0)], [9, 8, 9]);
     }
 
     /// Breaks if a threshold in bytes is not counted in full-sized packets: 15 KB are ten.

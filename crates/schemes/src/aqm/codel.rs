@@ -277,6 +277,72 @@ mod tests {
         assert_eq!(marked, struck(&mut *rfc(false), 425));
     }
 
+    /// Breaks if the times of drops or marks drift with those of packets: served every 30 ms, the state is
+    /// entered at 120; drops are due at 220, then 70.7, 57.7, 50 and 44.7 after each other (290.7,
+    /// 348.4, 398.4, 443.2), and come with the next packet (§5.5: from `drop_next`, not from now).
+    #[test]
+    fn the_schedule_does_not_drift() {
+        for ecn in [false, true] {
+            let mut codel = rfc(ecn);
+            let mut times = Vec::new();
+            for now in (0..=450).step_by(30) {
+                loop {
+                    let verdict = release(&mut *codel, 10, 20, now);
+                    if verdict != Release::Send {
+                        times.push(now);
+                    }
+                    if verdict != Release::Drop {
+                        break;
+                    }
+                }
+            }
+            assert_eq!(times, [120, 240, 300, 360, 420, 450], "ecn {ecn}");
+        }
+    }
+
+    /// Breaks if a packet that cannot be marked is, or if one that another switch has marked is dropped
+    /// instead of marked again.
+    #[test]
+    fn what_is_not_capable_is_dropped() {
+        for (ecn, expected) in [
+            (Ecn::NotCapable, Release::Drop),
+            (Ecn::Capable, Release::Mark),
+            (Ecn::Congested, Release::Mark),
+        ] {
+            let mut codel = rfc(true);
+            release(&mut *codel, 10, 20, 0);
+            let mut packet = PacketMeta { ecn, ..data(0, 1, 1, 0) };
+            let (waited, now) = (Span::from_millis(20), Time(Span::from_millis(100).0));
+            let mut rng = Rng::new(1, Role::Aqm, 0);
+            let view = queue_view(10, false);
+            assert_eq!(codel.release(&mut packet, &view, waited, now, &mut rng), expected);
+        }
+    }
+
+    /// Breaks if a sojourn time of just the target counts as below it (§5.6).
+    #[test]
+    fn the_target_itself_is_too_long() {
+        let mut codel = rfc(false);
+        release(&mut *codel, 10, 5, 0);
+        assert_eq!(release(&mut *codel, 10, 5, 100), Release::Drop);
+    }
+
+    /// Breaks if the defaults are not ten round trips of the empty fabric (20 us here) and a twentieth of
+    /// that: 200 us and 10 us.
+    #[test]
+    fn the_defaults_follow_the_fabric() {
+        let params = Params::defaults(ENTRY.info.params).with("ecn", Value::Bool(false));
+        let mut codel = build(&params, &FakeLeaf::new(1, 1, 1).env, PortId(0)).unwrap();
+        let mut rng = Rng::new(1, Role::Aqm, 0);
+        let mut ask = |waited_ns, now_us| {
+            let (waited, now) = (Span::from_nanos(waited_ns), Time(Span::from_micros(now_us).0));
+            codel.release(&mut data(0, 1, 1, 0), &queue_view(10, false), waited, now, &mut rng)
+        };
+        assert_eq!([ask(9_999, 0), ask(9_999, 300)], [Release::Send; 2]);
+        assert_eq!([ask(10_000, 400), ask(10_000, 599)], [Release::Send; 2]);
+        assert_eq!(ask(10_000, 600), Release::Drop);
+    }
+
     /// Breaks if one sojourn time below the target does not end the dropping state and the count
     /// towards it (§5.5).
     #[test]
@@ -309,6 +375,28 @@ mod tests {
             .collect();
         // 426 + 100, then 100 / sqrt(5) = 44.7 later.
         assert_eq!(again, [526, 571]);
+        // One drop more than the 5 that it began with: no rate to go on with. 681, then 100 later.
+        release(&mut *codel, 10, 1, 580);
+        let third: Vec<u64> =
+            (581..800).filter(|now| release(&mut *codel, 10, 20, *now) == Release::Drop).collect();
+        assert_eq!(third, [681, 781]);
+    }
+
+    /// Breaks if the rate of a state left long ago is gone on with: 16 intervals after the next drop would have
+    /// been due, at 464.0 here, are over at 2064.0 (§5.5).
+    #[test]
+    fn much_later_it_begins_anew() {
+        for (resumes, second) in [(1_963, 45), (1_965, 100)] {
+            let mut codel = rfc(false);
+            assert_eq!(struck(&mut *codel, 425).len(), 6);
+            release(&mut *codel, 10, 1, 425);
+            let mut from = |from: u64, until: u64| {
+                (from..until).find(|now| release(&mut *codel, 10, 20, *now) == Release::Drop)
+            };
+            assert_eq!(from(resumes, resumes + 200), Some(resumes + 100));
+            let next = from(resumes + 101, resumes + 300);
+            assert_eq!(next, Some(resumes + 100 + second));
+        }
     }
 
     /// Breaks if a queue of one packet or less is taken for a standing queue (§5.6).

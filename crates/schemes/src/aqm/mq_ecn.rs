@@ -361,11 +361,14 @@ mod tests {
         assert_eq!(verdict, Admit::Take);
     }
 
-    /// Breaks if a scheduler without rounds is taken.
+    /// Breaks if a scheduler without rounds is taken, or a port with one queue is not.
     #[test]
     fn strict_priorities_have_no_rounds() {
         let env = SwitchEnv { in_turns: false, ..FakeLeaf::new(1, 1, 1).env };
         let error = make(&Params::defaults(ENTRY.info.params), &env, PortId(0)).err().unwrap();
         assert!(error.to_string().contains("over strict priorities"), "{error}");
+        let host = SwitchEnv { queues: 1, weights: vec![1], ..env };
+        let aqm = make(&Params::defaults(ENTRY.info.params), &host, PortId(0)).unwrap();
+        assert_eq!(threshold(&aqm, 0), 65, "a host's port has one queue, and all of the threshold");
     }
 }

@@ -393,9 +393,12 @@ mod tests {
         assert_eq!(row(&edge), before);
         let total: u32 = (0..4).map(|path| edge.towards.get(1, path).weight).sum();
         assert_eq!(total, 4 * WEIGHT);
-        host.now += us(41);
+        host.now += us(40);
         report(&mut edge, &mut host, 3);
-        assert!(row(&edge)[0] > before[0], "two round trips later, they take again");
+        assert_eq!(row(&edge), before, "two round trips later is still lately");
+        host.now += us(1);
+        report(&mut edge, &mut host, 3);
+        assert!(row(&edge)[0] > before[0], "but no later");
     }
 
     /// Breaks if a mark is not told to its rack, is told twice, or more often than twice a round
@@ -422,6 +425,42 @@ mod tests {
         host.now += us(1);
         assert_eq!(told(&mut edge, &mut host, 17), FEEDBACK | 2);
         assert_eq!(told(&mut edge, &mut host, 17), 0);
+    }
+
+    /// Breaks if an unmarked packet is told of, or if a report in a data packet is not heard: it cuts
+    /// the path that it names, for a host that only receives data from there.
+    #[test]
+    fn data_brings_reports_too() {
+        let (mut edge, mut host) = made();
+        host.now = Time(1);
+        let mut packet = PacketMeta { path: 2, ..data(9, 0, 1, 0) };
+        packet.header.0[1] = FEEDBACK | 3;
+        host.with(|flow, cx| edge.receiving(&mut packet, flow, cx));
+        assert_eq!(edge.towards.get(1, 3).weight, WEIGHT / 3 * 2);
+        let mut ack = control(0, 9, 80, Flags::ACK);
+        host.with(|flow, cx| edge.replying(&mut ack, flow, cx));
+        assert_eq!(ack.header.0[1], 0);
+    }
+
+    /// Breaks if ACKs are not cut into flowlets and spread over the paths as data are.
+    #[test]
+    fn acks_are_flowlets() {
+        let (mut edge, mut host) = made();
+        let mut counts = [0; 4];
+        for _ in 0..400 {
+            host.now += us(41);
+            let mut back = |now: Time| {
+                host.now = now;
+                let mut ack = control(0, 9, 80, Flags::ACK);
+                host.with(|flow, cx| edge.replying(&mut ack, flow, cx));
+                ack.path
+            };
+            let now = Time(us(41).0 * (1 + counts.iter().sum::<u64>()));
+            let path = back(now);
+            assert_eq!(back(now), path);
+            counts[usize::from(path)] += 1;
+        }
+        assert_eq!(counts, [100; 4]);
     }
 
     /// Breaks if several marked paths do not take turns in being told.

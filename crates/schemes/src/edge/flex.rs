@@ -175,15 +175,25 @@ mod tests {
         packet.tag
     }
 
-    /// A round trip of 10 segments without pauses, its ACKs with this sample, so many marked.
+    /// Ten segments without pauses, each acknowledged at once with this sample, so many marked.
     fn round_trip(edge: &mut dyn HostEdge, host: &mut FakeHost, rtt: Span, marked: u32) {
-        let start = (host.bytes_sent / u64::from(MSS)) as u32;
         for n in 0..10 {
-            send(edge, host, Span(0));
             let flags = if n < marked { Flags::ACK.with(Flags::ECE) } else { Flags::ACK };
-            let ack = PacketMeta { seq: start + n + 1, ..control(9, 0, 80, flags) };
-            host.with(|flow, cx| edge.acked(&ack, Some(rtt), flow, cx));
+            segment(edge, host, rtt, flags);
         }
+    }
+
+    /// The same without marks, so many.
+    fn lone_acks(edge: &mut dyn HostEdge, host: &mut FakeHost, rtt: Span, count: u32) {
+        (0..count).for_each(|_| segment(edge, host, rtt, Flags::ACK));
+    }
+
+    /// A segment without a pause, and its ACK.
+    fn segment(edge: &mut dyn HostEdge, host: &mut FakeHost, rtt: Span, flags: Flags) {
+        send(edge, host, Span(0));
+        let seq = (host.bytes_sent / u64::from(MSS)) as u32;
+        let ack = PacketMeta { seq, ..control(9, 0, 80, flags) };
+        host.with(|flow, cx| edge.acked(&ack, Some(rtt), flow, cx));
     }
 
     /// The longest pause that does not turn the tag, in whole us.
@@ -236,6 +246,20 @@ mod tests {
         );
     }
 
+    /// Breaks if a round trip does not move the timeout half of the way, or if its delay is not smoothed by an
+    /// eighth an ACK: from 50 towards 150 us; then, at 150, two ACKs of 280 us make a smoothed 157.5 of 120
+    /// us, which ask for 187.5. Of ACKs that leave nothing in flight, every second ends a round trip.
+    #[test]
+    fn it_moves_half_of_the_way_to_the_smoothed_delay() {
+        let (mut edge, mut host) = made();
+        lone_acks(&mut *edge, &mut host, us(120), 2);
+        assert_eq!(timeout(&mut *edge, &host), 100);
+        lone_acks(&mut *edge, &mut host, us(120), 40);
+        lone_acks(&mut *edge, &mut host, us(280), 2);
+        let found = timeout(&mut *edge, &host);
+        assert!((168..=169).contains(&found), "{found}");
+    }
+
     /// Breaks if the timeout leaves its bounds.
     #[test]
     fn it_stays_within_bounds() {
@@ -266,6 +290,13 @@ mod tests {
         send(&mut *edge, &mut host, us(2_000));
         let after = timeout(&mut *edge, &host);
         assert_eq!(after, before / 2, "from {before}");
+        // A first sample of 400 us moves the timeout to 240 us: a pause between these ends a flowlet,
+        // but what was sent may still be under way.
+        let (mut edge, mut host) = made();
+        lone_acks(&mut *edge, &mut host, us(400), 2);
+        let before = timeout(&mut *edge, &host);
+        assert_eq!(send(&mut *edge, &mut host, us(350)), 1);
+        assert_eq!((before, timeout(&mut *edge, &host)), (240, 240));
     }
 
     /// Breaks if bounds that cross are taken.

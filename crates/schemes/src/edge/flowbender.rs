@@ -195,6 +195,27 @@ mod tests {
         assert_ne!(tag(&mut *edge, &mut host), 0);
     }
 
+    /// Breaks if what was counted towards N stays after a change of V, upon a timeout or after N, or gets
+    /// into V.
+    #[test]
+    fn a_change_forgets_what_was_counted() {
+        let (mut edge, mut host) = made(&defaults().with("round_trips", Value::Int(3)));
+        round_trip(&mut *edge, &mut host, 0);
+        let mut v = tag(&mut *edge, &mut host);
+        for change in 0..20 {
+            round_trip(&mut *edge, &mut host, 90);
+            round_trip(&mut *edge, &mut host, 90);
+            assert_eq!(tag(&mut *edge, &mut host), v, "two of three");
+            match change % 2 {
+                0 => host.with(|flow, cx| edge.lost(true, flow, cx)),
+                _ => round_trip(&mut *edge, &mut host, 90),
+            }
+            let next = tag(&mut *edge, &mut host);
+            assert!(next != v && next < 8, "from {v} to {next}");
+            v = next;
+        }
+    }
+
     /// Breaks if a timeout does not change V, if a fast retransmit does, or if some value is never
     /// taken or lies out of range.
     #[test]

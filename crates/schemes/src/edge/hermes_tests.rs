@@ -97,6 +97,58 @@ fn the_smallest_local_rate_wins() {
     assert_eq!(paths, [0, 1, 2, 3]);
 }
 
+/// How many of 400 hosts' first flows take each path, with the paths as `known` makes them.
+fn firsts(known: impl Fn(&mut Hermes)) -> [u32; 4] {
+    let mut taken = [0; 4];
+    for seed in 0..400 {
+        let (mut hermes, mut host) = made();
+        host.rng = leafspine_core::Rng::new(seed, leafspine_core::Role::Edge, 0);
+        known(&mut hermes);
+        taken[usize::from(send(&mut hermes, &mut host))] += 1;
+    }
+    taken
+}
+
+/// Breaks if paths alike are not drawn evenly: all unknown; two of them good; all congested, but one that
+/// has failed. Binomial(400, 1/4) has a standard deviation of 8.7, with 1/2 10, with 1/3 9.4; five of them.
+#[test]
+fn paths_alike_are_drawn() {
+    let even = |taken: &[u32], mean: u32, margin: u32| {
+        assert!(taken.iter().all(|n| n.abs_diff(mean) <= margin), "{taken:?}");
+    };
+    even(&firsts(|_| ()), 100, 43);
+    let two = firsts(|hermes| [1, 3].iter().for_each(|path| know(hermes, *path, 30, 0.0)));
+    assert_eq!(two[0] + two[2], 0);
+    even(&[two[1], two[3]], 200, 50);
+    let three = firsts(|hermes| {
+        (0..4).for_each(|path| know(hermes, path, 200, 0.9));
+        hermes.table.row(1)[2].failed = Time(1);
+    });
+    assert_eq!(three[2], 0);
+    even(&[three[0], three[1], three[3]], 133, 47);
+}
+
+/// Breaks if a path's rate is that of its last packet only, or counts packets without data: after three
+/// packets of one flow, a SYN and a packet each on the other paths, new flows leave the first alone.
+#[test]
+fn rates_are_of_all_data() {
+    let (mut hermes, mut host) = made();
+    let busy = send(&mut hermes, &mut host);
+    (0..2).for_each(|_| _ = send(&mut hermes, &mut host));
+    for path in (0..4).filter(|path| *path != busy) {
+        host.state = [0, 0, 0, 0];
+        host.state[PATH] = 1 << ROW_SHIFT | u64::from(path + 1);
+        host.send(&mut hermes, &mut control(0, 9, 2, Flags::SYN));
+        assert_eq!(hermes.table.get(1, usize::from(path)).rate.bytes, 0, "a SYN");
+        assert_eq!(send(&mut hermes, &mut host), path);
+    }
+    assert_eq!(hermes.table.get(1, usize::from(busy)).rate.bytes, 3 * 1_500);
+    for _ in 0..3 {
+        host.state = [0; 4];
+        assert_ne!(send(&mut hermes, &mut host), busy);
+    }
+}
+
 /// A flow on path 0, congested, with path 1 at 30 us and no marks: where it is after it has sent
 /// `sent` bytes, the last `burst` packets of them at once.
 fn on_congested(sent: u64, burst: u32) -> u16 {
@@ -189,6 +241,24 @@ fn three_timeouts_are_a_black_hole() {
     assert_ne!(send(&mut hermes, &mut host), 0, "the only good path, but failed");
     host.now += Span::from_millis(100);
     assert!(!hermes.failed(1, 0, host.now));
+    timeout(&mut hermes, &mut host);
+    timeout(&mut hermes, &mut host);
+    assert!(!hermes.failed(1, 0, host.now), "it takes three again");
+}
+
+/// Breaks if fewer than 100 packets can fail a path, or if one window's packets are counted in the next.
+#[test]
+fn windows_have_a_hundred_packets() {
+    let (mut hermes, mut host) = made();
+    let mut window = |sent, again| {
+        let path = &mut hermes.table.row(1)[0];
+        (path.sent, path.again) = (path.sent + sent, path.again + again);
+        host.now += DROP_WINDOW;
+        hermes.judge(1, 0, host.now);
+        hermes.failed(1, 0, host.now)
+    };
+    assert_eq!([window(99, 50), window(99, 1), window(300, 3)], [false; 3]);
+    assert!(window(100, 2));
 }
 
 /// Sends 200 packets on path 0, so many of them again, then the packet that ends the 10 ms.
@@ -418,6 +488,24 @@ fn replies_are_shared_with_the_rack() {
     let mut beside = FakeHost { board: host.board.clone(), ..host.clone() };
     beside.state = [0; 4];
     assert_eq!(send(&mut neighbour, &mut beside), 3);
+}
+
+/// Breaks if a host's own samples do not count as long as they are newer than its rack's probes, or if they
+/// count when older: path 1 of rack 1 is words 10 and 11 of the board.
+#[test]
+fn the_newest_news_counts() {
+    let (mut hermes, mut host) = made();
+    let good = Sense { rtt: units(30), marked: 0 };
+    let class =
+        |hermes: &Hermes, host: &FakeHost| hermes.bounds.class(hermes.sense(1, 1, &host.board));
+    host.now = Time(1_000);
+    ack(&mut hermes, &mut host, 1, 100, false);
+    assert_eq!(class(&hermes, &host), Class::Grey);
+    host.board[10..12].copy_from_slice(&[1_001, good.to_word()]);
+    assert_eq!(class(&hermes, &host), Class::Good);
+    host.now = Time(1_002);
+    ack(&mut hermes, &mut host, 1, 100, false);
+    assert_eq!(class(&hermes, &host), Class::Grey);
 }
 
 /// Breaks if an estimate does not fade to nothing over its time constant.
