@@ -36,6 +36,16 @@ fn rps_spreads_a_flow_evenly() {
     }
 }
 
+/// Breaks if a packet scheme does not use all of several equal paths for one long flow: all queues are
+/// alike, so every choice by their lengths is a draw, and an even share is a quarter.
+#[test]
+fn packet_schemes_spread_one_flow_over_all_paths() {
+    for name in ["rps", "drb", "drill", "qall", "qdaps"] {
+        let packets = uplink_packets(&one_long_flow(scheme(name)), SPINES);
+        assert!(packets.iter().all(|n| *n > 7_001 / 5), "{name}: {packets:?}");
+    }
+}
+
 /// Breaks if DRB skips or repeats an uplink: with one destination there is one round, so the
 /// uplinks' counts differ by one at most.
 #[test]

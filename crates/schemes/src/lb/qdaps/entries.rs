@@ -122,6 +122,12 @@ const LARGE: &str =
 const SWEEP: &str = "RTT of the sweep is a parameter; a flow whose last packet still waits is not removed (`strict_age`).";
 const EVERYWHERE: &str = "Every switch with a choice runs it; pure ACKs are flows of their own.";
 
+const MEETING: &str = "Not silent, but to be known: a leaf keeps packets in order in its own queues. Where one leaf sends, a tenth as many \
+     packets are reordered as under RPS; where all do, packets meet in the spines' queues, and it is two thirds \
+     (both are behaviour tests).";
+const OLD_NEWS: &str = "Not silent, but to be known: in a symmetric fabric whose queues are at the spines QDAPS* does worse than QDAPS; \
+     it is for paths that differ, where it sends next to nothing over a slow far link.";
+
 pub(crate) const ENTRY: Entry = Entry {
     info: SchemeInfo {
         name: "qdaps",
@@ -139,6 +145,7 @@ pub(crate) const ENTRY: Entry = Entry {
             LARGE,
             SWEEP,
             EVERYWHERE,
+            MEETING,
         ],
         params: &[
             BY, IN_SERVICE, REROUTE, FLOW_SIZE, THRESHOLD, LONG_FLOW, RTT, MARKING, ENTRIES,
@@ -172,6 +179,7 @@ pub(crate) const STAR: Entry = Entry {
             LARGE,
             SWEEP,
             EVERYWHERE,
+            OLD_NEWS,
         ],
         params: &[
             Param { default: Some("delay"), ..BY },
