@@ -1,6 +1,7 @@
 //! A link changes: its rate, its delay, its loss, or whether it is up.
 
 use super::Simulation;
+use super::transmit::shared_use;
 use crate::output::Cause;
 use crate::port::Store;
 use leafspine_core::{Pace, PacketMeta};
@@ -50,7 +51,8 @@ impl Simulation {
             }
         }
         for queued in port.store.general().flush() {
-            self.shared_use(at, -i64::from(queued.size()));
+            let size = i64::from(queued.size());
+            shared_use(&self.ports[at as usize], &mut self.switches, -size);
             self.abandon(at, queued, Cause::LinkDown);
         }
         self.tell_hold(at);

@@ -49,6 +49,42 @@ fn view(port: &Port, queue: u8, this: Backlog, port_total: Backlog) -> QueueView
     QueueView { port: port.local, queue, this, port_total, rate: port.rate }
 }
 
+/// The service queue, of several, that `packet` belongs to.
+fn classify(packet: &PacketMeta, queues: usize, by: Classifier, stage_queues: &[u8]) -> usize {
+    match by {
+        Classifier::Hash => ((mix(packet.tuple.0) >> 32) as usize * queues) >> 32,
+        Classifier::Stage => {
+            let last = stage_queues.len() - 1;
+            usize::from(stage_queues[usize::from(packet.class).min(last)]).min(queues - 1)
+        }
+        Classifier::Dscp => usize::from(packet.class) % queues,
+    }
+}
+
+/// Whether the switch's shared buffer has room (Choudhury and Hahne 1998, eq. 1: a port may hold
+/// `alpha` times what is free).
+#[inline]
+fn shared_admits(port: &Port, switches: &[SwitchState], total: Backlog, size: u32) -> bool {
+    if !matches!(port.limit, Limit::Shared) {
+        return true;
+    }
+    let Some(shared) = &switches[usize::from(port.switch)].shared else { return true };
+    let free = shared.size.saturating_sub(shared.used);
+    let threshold = (shared.alpha * free as f64) as u64;
+    u64::from(size) <= free && u64::from(total.bytes) + u64::from(size) <= threshold
+}
+
+/// So many bytes more of the switch's shared buffer, if there is one, are in use.
+#[inline]
+pub(super) fn shared_use(port: &Port, switches: &mut [SwitchState], bytes: i64) {
+    if !matches!(port.limit, Limit::Shared) {
+        return;
+    }
+    if let Some(shared) = &mut switches[usize::from(port.switch)].shared {
+        shared.used = shared.used.saturating_add_signed(bytes);
+    }
+}
+
 impl Simulation {
     /// Queues a packet at a port, or drops it.
     #[inline]
@@ -108,40 +144,32 @@ impl Simulation {
         }
     }
 
-    /// The service queue that `packet` belongs to.
-    fn classify(&self, packet: &PacketMeta, queues: usize) -> usize {
-        if queues == 1 {
-            return 0;
-        }
-        match self.classifier {
-            Classifier::Hash => ((mix(packet.tuple.0) >> 32) as usize * queues) >> 32,
-            Classifier::Stage => {
-                let last = self.stage_queues.len() - 1;
-                usize::from(self.stage_queues[usize::from(packet.class).min(last)]).min(queues - 1)
-            }
-            Classifier::Dscp => usize::from(packet.class) % queues,
-        }
-    }
-
     fn enqueue_general(&mut self, at: u32, handle: Handle) {
         let now = self.now;
-        let queues = self.ports[at as usize].store.general().queues();
-        let queue = self.classify(&self.pool[handle], queues);
-        let size = u32::from(self.pool[handle].size);
-        let port = &mut self.ports[at as usize];
+        let (port, packet) = (&mut self.ports[at as usize], &mut self.pool[handle]);
         if !port.up {
             return self.drop_packet(at, handle, Cause::LinkDown);
         }
+        let size = u32::from(packet.size);
         let general = port.store.general();
+        let queue = match general.queues() {
+            1 => 0,
+            several => classify(packet, several, self.classifier, &self.stage_queues),
+        };
         let (total, own) = (general.backlog(now), general.queue(queue, now));
-        if !port.limit.admits(total, size) || !self.shared_admits(at, total, size) {
+        if !port.limit.admits(total, size) || !shared_admits(port, &self.switches, total, size) {
             return self.drop_packet(at, handle, Cause::Buffer);
         }
-        if !self.ask_manager(at, handle, queue as u8, own, total) {
-            return;
+        let view = view(port, queue as u8, own, total);
+        if let Some(aqm) = manager(&mut port.manager, port.switch, &mut self.switches) {
+            match admit(aqm, packet, &view, now, &mut port.rng, &mut self.counters.marks) {
+                Admit::Take => {}
+                Admit::Mark => port.stats.marks += u64::from(self.measuring),
+                Admit::Drop => return self.drop_packet(at, handle, Cause::Manager),
+            }
         }
         if self.measuring {
-            self.ports[at as usize].stats.placed(size, total.packets);
+            port.stats.placed(size, total.packets);
         }
         self.place(at, queue, Queued::new(handle, size, now, self.measuring));
         self.tell_hold(at);
@@ -150,16 +178,14 @@ impl Simulation {
     /// Queues a packet that has been accepted, or sends it if the line is idle.
     #[inline]
     fn place(&mut self, at: u32, queue: usize, queued: Queued) {
-        let general = self.ports[at as usize].store.general();
-        let (idle, busy_until) = (self.now >= general.busy_until, general.busy_until);
-        if general.wake_pending || !idle {
+        let port = &mut self.ports[at as usize];
+        let general = port.store.general();
+        if general.wake_pending || self.now < general.busy_until {
             general.push(queue, queued);
-            let wake = !general.wake_pending;
-            self.shared_use(at, i64::from(queued.size()));
-            if wake {
-                self.wake_at(at, busy_until);
+            if !std::mem::replace(&mut general.wake_pending, true) {
+                self.calendar.push(general.busy_until, Key::new(Class::Departure, at), 0);
             }
-            return;
+            return shared_use(port, &mut self.switches, i64::from(queued.size()));
         }
         let turn = general.pass(queue, queued.size(), self.now);
         self.end_turn(at, turn);
@@ -168,39 +194,6 @@ impl Simulation {
         if !sent {
             self.serve(at);
         }
-    }
-
-    /// Whether the port's manager takes the packet; if not, it is gone.
-    fn ask_manager(
-        &mut self,
-        at: u32,
-        handle: Handle,
-        queue: u8,
-        own: Backlog,
-        total: Backlog,
-    ) -> bool {
-        let port = &mut self.ports[at as usize];
-        let view = view(port, queue, own, total);
-        let Some(aqm) = manager(&mut port.manager, port.switch, &mut self.switches) else {
-            return true;
-        };
-        let packet = &mut self.pool[handle];
-        match admit(aqm, packet, &view, self.now, &mut port.rng, &mut self.counters.marks) {
-            Admit::Take => {}
-            Admit::Mark => {
-                port.stats.marks += u64::from(self.measuring);
-            }
-            Admit::Drop => {
-                self.drop_packet(at, handle, Cause::Manager);
-                return false;
-            }
-        }
-        true
-    }
-
-    fn wake_at(&mut self, at: u32, time: Time) {
-        self.ports[at as usize].store.general().wake_pending = true;
-        self.calendar.push(time, Key::new(Class::Departure, at), 0);
     }
 
     /// The line of a general port has fallen free.
@@ -220,7 +213,8 @@ impl Simulation {
             let (taken, turn) = self.ports[at as usize].store.general().pop(self.now);
             self.end_turn(at, turn);
             let Some((queue, queued)) = taken else { return };
-            self.shared_use(at, -i64::from(queued.size()));
+            let size = i64::from(queued.size());
+            shared_use(&self.ports[at as usize], &mut self.switches, -size);
             sent = self.send(at, queue, queued);
             self.tell_hold(at);
         }
@@ -275,6 +269,8 @@ impl Simulation {
         let packet = &mut self.pool[queued.handle()];
         aqm.release(packet, &view, now - queued.since, now, &mut port.rng)
     }
+
+    #[inline]
     fn put_on_wire(&mut self, at: u32, queued: Queued) {
         let (now, handle) = (self.now, queued.handle());
         let wait = now - queued.since;
@@ -294,13 +290,13 @@ impl Simulation {
         {
             arrives = wire.enter(handle, arrives);
         }
-        let (more, free) = (general.backlog(now).packets > 0, general.busy_until);
         self.calendar.push(arrives, Key::new(Class::Arrival, at), handle);
-        if more {
-            self.wake_at(at, free);
+        if general.has_packets() {
+            general.wake_pending = true;
+            self.calendar.push(general.busy_until, Key::new(Class::Departure, at), 0);
         }
         // Last, when the line is taken: a balancer that is told may queue a packet of its own here.
-        if self.ports[at as usize].special {
+        if port.special {
             self.special_departure(at, handle, now, wait);
         }
     }
@@ -312,29 +308,6 @@ impl Simulation {
             self.ports[at as usize].stats.correct(queued.size(), -waited);
         }
         self.drop_packet(at, queued.handle(), cause);
-    }
-
-    /// Whether the switch's shared buffer has room (Choudhury and Hahne 1998, eq. 1: a port may
-    /// hold `alpha` times what is free).
-    fn shared_admits(&self, at: u32, total: Backlog, size: u32) -> bool {
-        let port = &self.ports[at as usize];
-        if !matches!(port.limit, Limit::Shared) {
-            return true;
-        }
-        let Some(shared) = &self.switches[usize::from(port.switch)].shared else { return true };
-        let free = shared.size.saturating_sub(shared.used);
-        let threshold = (shared.alpha * free as f64) as u64;
-        u64::from(size) <= free && u64::from(total.bytes) + u64::from(size) <= threshold
-    }
-
-    pub(super) fn shared_use(&mut self, at: u32, bytes: i64) {
-        let port = &self.ports[at as usize];
-        if !matches!(port.limit, Limit::Shared) {
-            return;
-        }
-        if let Some(shared) = &mut self.switches[usize::from(port.switch)].shared {
-            shared.used = shared.used.saturating_add_signed(bytes);
-        }
     }
 
     /// A packet ends at a port that did not take it.

@@ -95,6 +95,12 @@ impl GeneralPort {
         }
     }
 
+    /// Whether anything waits.
+    #[inline]
+    pub(crate) fn has_packets(&self) -> bool {
+        self.total.packets > 0
+    }
+
     /// What waits in all queues.
     #[inline]
     pub(crate) fn backlog(&self, now: Time) -> Backlog {
