@@ -476,6 +476,7 @@ impl Builder<'_> {
             rate: graph_port.rate,
             loss: (graph_port.loss > 0.0).then(|| lossy(seed, at, graph_port.loss)),
             up: true,
+            has_hold: state.is_some_and(|s| s.hold.is_some()),
             special: graph_port.loss > 0.0 || told || changes,
             line_time: 0,
             switch,

@@ -4,7 +4,6 @@ use super::Simulation;
 use super::forward::{HoldState, Holder};
 use crate::calendar::{Class, Key};
 use crate::pool::{Handle, Pool};
-use crate::port::NO_SWITCH;
 use leafspine_core::{Flags, PortId};
 use leafspine_schemes::hold::{Held, Ingress, IngressHold};
 use leafspine_schemes::lb::LoadBalancer;
@@ -68,12 +67,12 @@ impl Simulation {
     /// A port's backlog has changed: whoever holds packets back there is asked.
     #[inline]
     pub(super) fn tell_hold(&mut self, at: u32) {
-        let port = &self.ports[at as usize];
-        if port.switch != NO_SWITCH && self.switches[usize::from(port.switch)].hold.is_some() {
+        if self.ports[at as usize].has_hold {
             self.ask_hold(at);
         }
     }
 
+    #[cold]
     fn ask_hold(&mut self, at: u32) {
         let now = self.now;
         let port = &mut self.ports[at as usize];

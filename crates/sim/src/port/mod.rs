@@ -90,6 +90,8 @@ pub(crate) struct Port {
     /// a link that changes.
     pub(crate) special: bool,
     pub(crate) up: bool,
+    /// Whether the switch has an ingress hold, which is told of the backlog.
+    pub(crate) has_hold: bool,
     pub(crate) rate: Rate,
     pub(crate) stats: PortStats,
     /// Time the line has been given work for since the start of the run.
