@@ -3,7 +3,7 @@
 //! It serves what the one-event port cannot: several service queues, decisions at dequeue, shared
 //! buffers, links that change, ingress holds.
 
-use super::scheduler::{Head, Scheduler, Turn};
+use super::scheduler::{Backlogged, Scheduler, Turn};
 use crate::pool::Handle;
 use leafspine_core::{Pace, Span, Time};
 use leafspine_schemes::Backlog;
@@ -58,6 +58,7 @@ enum Queues {
 
 #[derive(Debug)]
 struct ServiceQueues {
+    backlogged: Backlogged,
     scheduler: Scheduler,
     queues: Vec<ServiceQueue>,
 }
@@ -199,36 +200,44 @@ impl Queues {
             return Queues::One(VecDeque::new());
         }
         let queues = (0..queues).map(|_| ServiceQueue::default()).collect();
-        Queues::Several(Box::new(ServiceQueues { scheduler, queues }))
+        Queues::Several(Box::new(ServiceQueues {
+            backlogged: Backlogged::default(),
+            scheduler,
+            queues,
+        }))
     }
 }
 
 impl ServiceQueues {
     fn push(&mut self, queue: usize, packet: Queued) {
+        self.backlogged.set(queue);
         let own = &mut self.queues[queue];
         own.packets.push_back(packet);
         own.bytes += packet.size();
     }
 
     fn pop(&mut self, now: Time) -> (Option<(usize, Queued)>, Option<Turn>) {
-        let queues = &self.queues;
-        let head = |q: usize| Head { size: queues[q].packets.front().map_or(0, |p| p.size()) };
-        let (choice, turn) = self.scheduler.choose(now, head, queues.len());
+        let queues = &mut self.queues;
+        let size = |q: usize| queues[q].packets.front().map_or(0, |p| p.size());
+        let (choice, turn) = self.scheduler.choose(now, self.backlogged, size);
         let taken = choice.map(|queue| {
-            let own = &mut self.queues[queue];
+            let own = &mut queues[queue];
             let packet = own.packets.pop_front().expect("schedulers choose queues with packets");
             own.bytes -= packet.size();
+            if own.packets.is_empty() {
+                self.backlogged.clear(queue);
+            }
             (queue, packet)
         });
         (taken, turn)
     }
 
     fn pass(&mut self, queue: usize, size: u32, now: Time) -> Option<Turn> {
-        let head = |q: usize| Head { size: if q == queue { size } else { 0 } };
-        self.scheduler.choose(now, head, self.queues.len()).1
+        self.scheduler.choose(now, Backlogged::only(queue), |_| size).1
     }
 
     fn flush(&mut self) -> Vec<Queued> {
+        self.backlogged = Backlogged::default();
         let mut flushed = Vec::new();
         for queue in &mut self.queues {
             queue.bytes = 0;

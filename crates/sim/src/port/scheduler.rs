@@ -10,11 +10,40 @@ pub(crate) struct Turn {
     pub(crate) since: Time,
 }
 
-/// What a scheduler needs to know of a queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Head {
-    /// Bytes of the packet at the head; 0 if the queue is empty.
-    pub(crate) size: u32,
+/// The queues that have packets, one bit each: there are 64 at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Backlogged(u64);
+
+impl Backlogged {
+    pub(crate) fn only(queue: usize) -> Backlogged {
+        Backlogged(1 << queue)
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, queue: usize) {
+        self.0 |= 1 << queue;
+    }
+
+    #[inline]
+    pub(crate) fn clear(&mut self, queue: usize) {
+        self.0 &= !(1 << queue);
+    }
+
+    #[inline]
+    fn has(self, queue: usize) -> bool {
+        self.0 >> queue & 1 == 1
+    }
+
+    #[inline]
+    fn first(self) -> Option<usize> {
+        (self.0 != 0).then(|| self.0.trailing_zeros() as usize)
+    }
+
+    /// The first from `queue` on, going round.
+    #[inline]
+    fn first_from(self, queue: usize) -> Option<usize> {
+        Backlogged(self.0 >> queue << queue).first().or(self.first())
+    }
 }
 
 /// Chooses the queue whose head is sent next.
@@ -30,11 +59,17 @@ pub(crate) enum Scheduler {
 /// turn leaves over is kept while the queue stays backlogged).
 #[derive(Clone, Debug)]
 pub(crate) struct RoundRobin {
-    quantum: Vec<u64>,
+    credits: Vec<Credit>,
     by_bytes: bool,
-    deficit: Vec<u64>,
     turn: Option<Turn>,
-    next: u8,
+    next: usize,
+}
+
+/// What a queue may send: in packets, or in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Credit {
+    quantum: u64,
+    left: u64,
 }
 
 impl Scheduler {
@@ -46,79 +81,77 @@ impl Scheduler {
             SchedulerKind::Dwrr => true,
         };
         let unit = if by_bytes { mtu } else { 1 };
-        Scheduler::RoundRobin(RoundRobin {
-            quantum: weights.iter().map(|w| u64::from(*w) * u64::from(unit)).collect(),
-            by_bytes,
-            deficit: vec![0; weights.len()],
-            turn: None,
-            next: 0,
-        })
+        let credit = |w: &u32| Credit { quantum: u64::from(*w) * u64::from(unit), left: 0 };
+        let credits = weights.iter().map(credit).collect();
+        Scheduler::RoundRobin(RoundRobin { credits, by_bytes, turn: None, next: 0 })
     }
 
     /// The queue to serve, and the turn that ended with this choice. `None` when all are empty;
-    /// a turn may end then, too.
+    /// a turn may end then, too. `size` tells the bytes of the packet at the head of a queue that
+    /// has one.
     #[inline]
     pub(crate) fn choose(
         &mut self,
         now: Time,
-        head: impl Fn(usize) -> Head,
-        queues: usize,
+        queues: Backlogged,
+        size: impl Fn(usize) -> u32,
     ) -> (Option<usize>, Option<Turn>) {
         match self {
-            Scheduler::Strict => ((0..queues).find(|q| head(*q).size > 0), None),
-            Scheduler::RoundRobin(robin) => robin.choose(now, head),
+            Scheduler::Strict => (queues.first(), None),
+            Scheduler::RoundRobin(robin) => robin.choose(now, queues, size),
         }
     }
 }
 
 impl RoundRobin {
-    fn choose(&mut self, now: Time, head: impl Fn(usize) -> Head) -> (Option<usize>, Option<Turn>) {
+    fn choose(
+        &mut self,
+        now: Time,
+        queues: Backlogged,
+        size: impl Fn(usize) -> u32,
+    ) -> (Option<usize>, Option<Turn>) {
         let mut ended = None;
         if let Some(turn) = self.turn {
             let queue = usize::from(turn.queue);
-            if self.spend(queue, head(queue).size) {
+            if !queues.has(queue) {
+                // An emptied queue loses what is left.
+                self.credits[queue].left = 0;
+            } else if self.spend(queue, &size) {
                 return (Some(queue), None);
             }
             self.turn = None;
             ended = Some(turn);
         }
-        (self.begin_turn(now, head), ended)
+        (self.begin_turn(now, queues, size), ended)
     }
 
     /// Gives the next backlogged queue its quantum. A head larger than a quantum waits for more
     /// turns, so this goes round until a queue can pay.
-    fn begin_turn(&mut self, now: Time, head: impl Fn(usize) -> Head) -> Option<usize> {
-        let queues = self.quantum.len();
-        let mut empty = 0;
-        while empty < queues {
-            let queue = usize::from(self.next);
-            self.next = ((queue + 1) % queues) as u8;
-            let size = head(queue).size;
-            if size == 0 {
-                empty += 1;
-                continue;
-            }
-            empty = 0;
-            self.deficit[queue] += self.quantum[queue];
-            if self.spend(queue, size) {
+    fn begin_turn(
+        &mut self,
+        now: Time,
+        queues: Backlogged,
+        size: impl Fn(usize) -> u32,
+    ) -> Option<usize> {
+        loop {
+            let queue = queues.first_from(self.next)?;
+            self.next = if queue + 1 == self.credits.len() { 0 } else { queue + 1 };
+            self.credits[queue].left += self.credits[queue].quantum;
+            if self.spend(queue, &size) {
                 self.turn = Some(Turn { queue: queue as u8, since: now });
                 return Some(queue);
             }
         }
-        None
     }
 
-    /// Pays for the head of `queue` if there is one and the turn's credit reaches. An emptied
-    /// queue loses what is left.
-    fn spend(&mut self, queue: usize, size: u32) -> bool {
-        if size == 0 {
-            self.deficit[queue] = 0;
-            return false;
-        }
-        let cost = if self.by_bytes { u64::from(size) } else { 1 };
-        let enough = self.deficit[queue] >= cost;
+    /// Pays for the head of `queue`, which has one, if the credit reaches.
+    #[inline]
+    fn spend(&mut self, queue: usize, size: impl Fn(usize) -> u32) -> bool {
+        let cost = if self.by_bytes { u64::from(size(queue)) } else { 1 };
+        let credit = &mut self.credits[queue];
+        let enough = credit.left >= cost;
         if enough {
-            self.deficit[queue] -= cost;
+            credit.left -= cost;
         }
         enough
     }
@@ -142,10 +175,11 @@ mod tests {
     ) -> Vec<u64> {
         let mut scheduler = Scheduler::new(kind, weights, mtu);
         let mut bytes = vec![0; sizes.len()];
+        let mut queues = Backlogged::default();
+        (0..sizes.len()).filter(|q| sizes[*q] > 0).for_each(|q| queues.set(q));
         for i in 0..rounds {
-            let head = |q: usize| Head { size: sizes[q] };
-            let (queue, _) = scheduler.choose(Time(i as u64), head, sizes.len());
-            let queue = queue.expect("all queues are backlogged");
+            let (queue, _) = scheduler.choose(Time(i as u64), queues, |q| sizes[q]);
+            let queue = queue.expect("some queue is backlogged");
             bytes[queue] += u64::from(sizes[queue]);
         }
         bytes
@@ -181,12 +215,35 @@ mod tests {
         assert_eq!(shares(SchedulerKind::Strict, &[1, 1, 1], &[0, 700, 700], 10), [0, 7000, 0]);
     }
 
+    /// Breaks if going round stops at the last queue, or skips one that has packets.
+    #[test]
+    fn turns_go_round_the_backlogged_queues() {
+        let mut scheduler = Scheduler::new(SchedulerKind::Wrr, &[1; 64], 1500);
+        let mut queues = Backlogged::only(63);
+        queues.set(7);
+        queues.set(8);
+        let mut serve = |queues| scheduler.choose(Time(0), queues, |_| 1500).0.unwrap();
+        assert_eq!([queues; 5].map(&mut serve), [7, 8, 63, 7, 8]);
+        queues.clear(63);
+        assert_eq!([queues; 3].map(serve), [7, 8, 7]);
+    }
+
+    /// Breaks if an emptied queue keeps its credit.
+    #[test]
+    fn an_emptied_queue_loses_its_credit() {
+        let mut scheduler = Scheduler::new(SchedulerKind::Wrr, &[2, 1], 1500);
+        let mut serve = |queues| scheduler.choose(Time(0), Backlogged(queues), |_| 1500).0;
+        assert_eq!([serve(0b11), serve(0b10), serve(0b00)], [Some(0), Some(1), None]);
+        // Its quantum alone: two packets, not the one that was left besides.
+        assert_eq!([0b11; 4].map(serve), [Some(0), Some(0), Some(1), Some(0)]);
+    }
+
     /// Breaks if a turn is reported before its queue's credit is gone, or with a wrong start.
     #[test]
     fn turns_end_when_the_credit_is_gone() {
         let mut scheduler = Scheduler::new(SchedulerKind::Wrr, &[2, 1], 1500);
         let turns: Vec<_> = (0..5)
-            .map(|i| scheduler.choose(Time(i), |_| Head { size: 1500 }, 2))
+            .map(|i| scheduler.choose(Time(i), Backlogged(0b11), |_| 1500))
             .map(|(queue, turn)| (queue.unwrap(), turn.map(|t| (t.queue, t.since.0))))
             .collect();
         assert_eq!(turns, [(0, None), (0, None), (1, Some((0, 0))), (0, Some((1, 2))), (0, None)]);
