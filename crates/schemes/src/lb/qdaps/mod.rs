@@ -204,12 +204,15 @@ impl Qdaps {
         self.ties.clear();
         for (index, port) in paths.ports.iter().enumerate() {
             let waits = cx.ports.backlog(*port);
-            let length = match self.by {
+            let (length, known) = match self.by {
                 By::Bytes if self.in_service => {
-                    u64::from(waits.bytes) + u64::from(waits.in_service)
+                    (u64::from(waits.bytes) + u64::from(waits.in_service), None)
                 }
-                By::Bytes => u64::from(waits.bytes),
-                By::Delay => self.delay(index, size, waits, paths, cx).0,
+                By::Bytes => (u64::from(waits.bytes), None),
+                By::Delay => {
+                    let delay = self.delay(index, size, waits, paths, cx);
+                    (delay.0, Some(delay))
+                }
             };
             // Longer than one found already: whether it is a candidate does not matter.
             if length > least {
@@ -219,7 +222,8 @@ impl Qdaps {
             // last port always is one of them.
             if let Some(last) = before
                 && *port != last.port
-                && self.delay(index, size, waits, paths, cx) <= last.remaining
+                && known.unwrap_or_else(|| self.delay(index, size, waits, paths, cx))
+                    <= last.remaining
             {
                 continue;
             }
