@@ -42,26 +42,27 @@ const UNKNOWN: Sample = Sample { at: Time::ZERO, delay: 0 };
 /// Not an uplink.
 const NO_ROW: u16 = u16::MAX;
 
-/// The latest delay for each uplink and leaf.
+/// The latest delay for each leaf and uplink. A leaf's uplinks stand side by side: a choice reads
+/// them all.
 struct Delays {
-    tors: usize,
+    uplinks: usize,
     samples: Vec<Sample>,
 }
 
 impl Delays {
     fn new(uplinks: usize, tors: usize) -> Delays {
-        Delays { tors, samples: vec![UNKNOWN; uplinks * tors] }
+        Delays { uplinks, samples: vec![UNKNOWN; uplinks * tors] }
     }
 
     #[inline]
     fn set(&mut self, row: usize, leaf: TorId, delay: u32, at: Time) {
-        self.samples[row * self.tors + usize::from(leaf.0)] = Sample { at, delay };
+        self.samples[usize::from(leaf.0) * self.uplinks + row] = Sample { at, delay };
     }
 
     /// In header units; 0 if there is none younger than `stale`.
     #[inline]
     fn get(&self, row: usize, leaf: TorId, now: Time, stale: Span) -> u32 {
-        let sample = self.samples[row * self.tors + usize::from(leaf.0)];
+        let sample = self.samples[usize::from(leaf.0) * self.uplinks + row];
         if now.since(sample.at) <= stale { sample.delay } else { 0 }
     }
 }
@@ -154,7 +155,8 @@ impl Feedback {
 
     /// Bytes a port takes, and all of it.
     pub(super) fn bytes(&self) -> (u64, u64) {
-        let row = 2 * self.measured.tors * size_of::<Sample>();
+        let leaves = self.measured.samples.len() / self.measured.uplinks.max(1);
+        let row = 2 * leaves * size_of::<Sample>();
         let samples =
             (self.measured.samples.len() + self.heard.samples.len()) * size_of::<Sample>();
         (row as u64, (samples + self.row.len() * size_of::<u16>()) as u64)

@@ -94,11 +94,12 @@ struct Before {
     port: PortId,
 }
 
-/// A path, by its index, and what waits at its port.
+/// A path, by its index, what waits at its port, and its delay if that was looked at.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
     index: u16,
     waits: Backlog,
+    delay: Option<Span>,
 }
 
 struct Qdaps {
@@ -231,7 +232,7 @@ impl Qdaps {
                 least = length;
                 self.ties.clear();
             }
-            self.ties.push(Choice { index: index as u16, waits });
+            self.ties.push(Choice { index: index as u16, waits, delay: known });
         }
         match self.ties.len() {
             1 => self.ties[0],
@@ -270,7 +271,8 @@ impl LoadBalancer for Qdaps {
 
         // "For each flow, the engine only updates the arriving time t_i and queueing delay QD_i."
         let (index, port) = (usize::from(choice.index), paths.ports[usize::from(choice.index)]);
-        let delay = self.delay(index, size, choice.waits, paths, cx);
+        let delay =
+            choice.delay.unwrap_or_else(|| self.delay(index, size, choice.waits, paths, cx));
         let sent = sent.saturating_add(u32::from(packet.size));
         self.table.remember(number, sent, port, cx.now + delay);
         port
