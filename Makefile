@@ -1,11 +1,13 @@
 # make demo   builds everything and leaves a comparison's tables, plots and report in demo-results/
 # make test   runs every test
 # make bench  measures packet-hops per second
+# make validate   compares with ns-3, case by case; validate-quick: only the small cases
+# make validate-tools   installs ns-3 and a C++ compiler (Debian, Ubuntu; as root)
 # make lint   format, clippy, rustdoc, ruff, mypy
 # make docs   the Rust documentation, into target/doc
 # make clean  removes what the others made
 #
-# Everything goes into .venv and target/; nothing needs root.
+# Everything goes into .venv and target/; nothing needs root but validate-tools.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -26,10 +28,10 @@ DEMO_SCENARIO := examples/demo.toml
 # Of all Cargo workspaces here; the template's is one of its own.
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-PYTHON_SOURCES := python tests/python template
+PYTHON_SOURCES := python tests/python template validation
 RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
-.PHONY: help demo test bench bench-smoke lint format docs clean check build
+.PHONY: help demo test bench bench-smoke validate validate-quick validate-tools lint format docs clean check build
 
 help:
 	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
@@ -98,6 +100,17 @@ each_bench = cargo metadata --locked --no-deps --format-version 1 | $(BIN)/pytho
 	'import json, sys; [print(p["name"], t["name"]) for p in json.load(sys.stdin)["packages"] \
 	for t in p["targets"] if t["kind"] == ["bench"]]' | while read -r package bench; do \
 	cargo bench --locked --package "$$package" --bench "$$bench" $(1) </dev/null; done
+
+# The only target that changes the system.
+validate-tools:
+	@apt-get update -qq
+	@DEBIAN_FRONTEND=noninteractive apt-get install -y -qq g++ libns3-dev </dev/null
+
+validate: build
+	@nice $(BIN)/python validation/run.py
+
+validate-quick: build
+	@nice $(BIN)/python validation/run.py --quick
 
 lint: check $(VENV)/.made-dev
 	@cargo fmt --all --check

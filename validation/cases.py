@@ -1,0 +1,66 @@
+"""The cases: scenarios for both simulators, and the same flows on the same paths for each."""
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import leafspine
+from leafspine import scenario as scenarios
+from leafspine.results import Result
+
+HERE = Path(__file__).parent
+CASES = HERE / "cases.toml"
+TRACE_HEAD = "start_ps,src,dst,bytes,path"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of ``cases.toml``; ``limits`` are fractions."""
+
+    name: str
+    title: str
+    scenario: Path
+    set: dict[str, Any] = field(default_factory=dict)
+    seeds: int = 1
+    quick: bool = False
+    limits: dict[str, float] = field(default_factory=dict)
+    explained: str = ""
+    control: str = ""  # of ns-3, if it is not the one that the scenario names
+
+
+def load(path: Path = CASES) -> list[Case]:
+    """All cases, with the common limits where a case has none of its own."""
+    text = tomllib.loads(path.read_text(encoding="utf-8"))
+    return [
+        Case(
+            **{
+                **entry,
+                "scenario": path.parent / "cases" / entry["scenario"],
+                "limits": entry.get("limits", text["limits"]),
+            }
+        )
+        for entry in text["case"]
+    ]
+
+
+def write_trace(case: Case, seed: int, trace: Path) -> None:
+    """The flows that the case's workload gives with this seed, each with a path drawn by it."""
+    result = leafspine.run(case.scenario, **{**case.set, "run.seed": seed})
+    flows = result.flows
+    spines = tomllib.loads(result.scenario)["topology"].get("spines", 1)
+    paths = np.random.default_rng(seed).integers(spines, size=flows.num_rows)
+    columns = [flows[name].to_pylist() for name in ("start_ps", "src", "dst", "bytes")]
+    rows = (",".join(map(str, row)) for row in zip(*columns, paths, strict=True))
+    trace.write_text("\n".join([TRACE_HEAD, *rows, ""]), encoding="utf-8")
+
+
+def run_leafspine(case: Case, seed: int, trace: Path) -> Result:
+    """The case's network under the flows of a trace, on the paths that it gives."""
+    text = tomllib.loads(case.scenario.read_text(encoding="utf-8"))
+    text["workload"] = [{"kind": "trace", "path": str(trace.resolve())}]
+    text["load_balancer"] = {"scheme": "pinned"}
+    rest = {key: value for key, value in case.set.items() if not key.startswith("workload.")}
+    return leafspine.run(scenarios.to_toml(text), **{**rest, "run.seed": seed})

@@ -1,0 +1,126 @@
+"""Statistics of a case: two sets of completion times and counts, over all seeds."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+# Flow sizes in bytes, above the lower and up to the upper, as [classes] of a scenario has them.
+CLASSES = {
+    "all": (0, np.inf),
+    "short": (0, 100_000),
+    "medium": (100_000, 1_000_000),
+    "long": (1_000_000, np.inf),
+}
+TOTALS = ("drops", "marks", "retransmits", "timeouts", "queue_mean")
+SIMULATORS = ("leafspine", "ns3")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One seed. Times are picoseconds; a flow that did not end has -1. ``totals``: by simulator."""
+
+    sizes: np.ndarray
+    fct: Mapping[str, np.ndarray]
+    totals: Mapping[str, Mapping[str, float]]
+
+
+def percentile(values: np.ndarray, percent: float) -> float:
+    """By nearest rank, as leafspine's tables have it."""
+    ordered = np.sort(values)
+    return float(ordered[max(0, int(np.ceil(percent / 100 * len(ordered))) - 1)])
+
+
+STATISTICS: dict[str, Callable[[np.ndarray], float]] = {
+    "mean": lambda values: float(np.mean(values)),
+    "p50": lambda values: percentile(values, 50),
+    "p99": lambda values: percentile(values, 99),
+}
+
+
+def two_sample(first: np.ndarray, second: np.ndarray) -> float:
+    """Kolmogorov and Smirnov's statistic: the largest distance of two distribution functions."""
+    points = np.sort(np.concatenate([first, second]))
+    below = [
+        np.searchsorted(np.sort(each), points, "right") / len(each) for each in (first, second)
+    ]
+    return float(np.max(np.abs(below[0] - below[1])))
+
+
+def critical(first: int, second: int) -> float:
+    """What the statistic exceeds once in twenty if both samples have one law (asymptotic)."""
+    return float(1.358 * np.sqrt((first + second) / (first * second)))
+
+
+def difference(ours: float, theirs: float) -> float | None:
+    """Ours over theirs, less one; none where theirs is 0 and ours is not."""
+    if theirs == 0:
+        return 0.0 if ours == 0 else None
+    return ours / theirs - 1
+
+
+def summary(runs: Sequence[Run]) -> dict[str, Any]:
+    """All figures of a case, its seeds pooled."""
+    sizes = np.concatenate([run.sizes for run in runs])
+    fct = {name: np.concatenate([run.fct[name] for run in runs]) for name in SIMULATORS}
+    ended = (fct["leafspine"] >= 0) & (fct["ns3"] >= 0)
+    apart = np.abs(fct["leafspine"][ended] / fct["ns3"][ended] - 1)
+    classes = {}
+    for name, (low, high) in CLASSES.items():
+        chosen = ended & (sizes > low) & (sizes <= high)
+        if chosen.any() and (name == "all" or not chosen[ended].all()):
+            classes[name] = _class(*(fct[each][chosen] for each in SIMULATORS))
+    return {
+        "flows": len(sizes),
+        "unfinished": {name: int((fct[name] < 0).sum()) for name in SIMULATORS},
+        "largest_difference": float(apart.max()),
+        "within_1_percent": float((apart <= 0.01).mean()),
+        "classes": classes,
+        "totals": {key: _total(runs, key) for key in TOTALS},
+    }
+
+
+def _class(ours: np.ndarray, theirs: np.ndarray) -> dict[str, Any]:
+    rows: dict[str, Any] = {"flows": len(ours)}
+    for key, statistic in STATISTICS.items():
+        pair = statistic(ours) / 1e6, statistic(theirs) / 1e6
+        rows[key] = {**dict(zip(SIMULATORS, pair, strict=True)), "difference": difference(*pair)}
+    rows["two_sample"] = two_sample(ours, theirs)
+    rows["critical"] = critical(len(ours), len(theirs))
+    return rows
+
+
+def _total(runs: Sequence[Run], key: str) -> dict[str, Any]:
+    """A count's mean over the seeds, per run."""
+    pair = [float(np.mean([run.totals[name][key] for run in runs])) for name in SIMULATORS]
+    return {**dict(zip(SIMULATORS, pair, strict=True)), "difference": difference(*pair)}
+
+
+def beyond(found: Mapping[str, Any], limits: Mapping[str, float]) -> list[str]:
+    """Where a case misses its limits, in words."""
+    rows = [
+        (f"{name}: {key} FCT", row[key]["difference"], limits[key])
+        for name, row in found["classes"].items()
+        for key in STATISTICS
+        if key in limits
+    ]
+    rows += [
+        (key, found["totals"][key]["difference"], limits[key]) for key in TOTALS if key in limits
+    ]
+    if "flow" in limits:
+        rows.append(("the flow furthest apart", found["largest_difference"], limits["flow"]))
+    missed = [
+        f"{what} {_percent(value)}, limit {limit:.0%}"
+        for what, value, limit in rows
+        if value is None or abs(value) > limit
+    ]
+    return missed + [
+        f"{count} flows of {name} did not end"
+        for name, count in found["unfinished"].items()
+        if count
+    ]
+
+
+def _percent(value: float | None) -> str:
+    return "one is 0, the other is not" if value is None else f"{value:+.1%}"
