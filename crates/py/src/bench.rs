@@ -1,6 +1,7 @@
 //! The fixed scenarios that measure speed.
 
-use crate::errors::{scenario_error, setup_error};
+use crate::errors::{run_error, scenario_error, setup_error};
+use crate::guard::guarded;
 use leafspine_sim::{Progress, Simulation};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -41,6 +42,10 @@ fn peak_memory() -> Option<u64> {
 /// `KeyError` for a case that is not there.
 #[pyfunction]
 pub(crate) fn bench(py: Python<'_>, case: &str) -> PyResult<String> {
+    guarded(|| measured(py, case))
+}
+
+fn measured(py: Python<'_>, case: &str) -> PyResult<String> {
     let found = CASES.iter().find(|(name, _)| *name == case);
     let (name, text) = found.ok_or_else(|| PyKeyError::new_err(case.to_owned()))?;
     let case = leafspine_scenario::single(text, name, Path::new("."))
@@ -50,7 +55,7 @@ pub(crate) fn bench(py: Python<'_>, case: &str) -> PyResult<String> {
     let start = Instant::now();
     let output = py.detach(|| simulation.run(&Progress::default()));
     let seconds = start.elapsed().as_secs_f64();
-    let output = output.expect("a bench case runs and nobody cancels it");
+    let output = output.map_err(|error| run_error(py, error, name))?;
     let memory = peak_memory().zip(before).map(|(after, before)| after.saturating_sub(before));
     let counters = output.counters;
     Ok(json!({

@@ -1,7 +1,8 @@
 //! What schemes cost: time per decision, speed beside ECMP on the same kind of port, memory.
 
 use crate::bench::WEB_SEARCH;
-use crate::errors::{scenario_error, setup_error};
+use crate::errors::{run_error, scenario_error, setup_error};
+use crate::guard::guarded;
 use leafspine_core::Span;
 use leafspine_scenario::{Case, Source, expand};
 use leafspine_schemes::registry::{self, Place};
@@ -26,6 +27,10 @@ const DECISIONS: u32 = 100_000;
 /// `KeyError` for a scheme that is not there; `ValueError` for a place that is not asked so.
 #[pyfunction]
 pub(crate) fn decision_cost(place: &str, name: &str) -> PyResult<String> {
+    guarded(|| decisions(place, name))
+}
+
+fn decisions(place: &str, name: &str) -> PyResult<String> {
     let unknown = || PyKeyError::new_err(name.to_owned());
     let (nanoseconds, kept) = if place == Place::LoadBalancer.table() {
         let mut asked = asked::Balancer::new(registry::load_balancer(name).ok_or_else(unknown)?);
@@ -71,6 +76,15 @@ fn fastest<T>(mut call: impl FnMut() -> T) -> f64 {
 /// What the scenario file's errors are.
 #[pyfunction]
 pub(crate) fn run_cost(
+    py: Python<'_>,
+    sets: Vec<(String, String)>,
+    flows: u32,
+    rounds: u32,
+) -> PyResult<String> {
+    guarded(|| compared(py, sets, flows, rounds))
+}
+
+fn compared(
     py: Python<'_>,
     sets: Vec<(String, String)>,
     flows: u32,
@@ -124,7 +138,8 @@ fn timed(py: Python<'_>, case: &Case) -> PyResult<(Output, f64, bool)> {
     let start = Instant::now();
     let output = py.detach(|| simulation.run(&Progress::default()));
     let seconds = start.elapsed().as_secs_f64();
-    Ok((output.expect("a bench case runs and nobody cancels it"), seconds, general_ports))
+    let output = output.map_err(|error| run_error(py, error, case.file()))?;
+    Ok((output, seconds, general_ports))
 }
 
 /// What a state probe at the leaves saw.

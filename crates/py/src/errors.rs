@@ -1,6 +1,6 @@
 //! Errors as Python's exceptions.
 
-use leafspine_sim::SetupError;
+use leafspine_sim::{RunError, SetupError};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
@@ -15,6 +15,19 @@ pyo3::create_exception!(
     Cancelled,
     PyException,
     "The run was cancelled through its Progress."
+);
+
+pyo3::create_exception!(
+    leafspine._engine,
+    Stuck,
+    PyException,
+    "The run got nowhere and was stopped. str() says which flows wait, and where."
+);
+pyo3::create_exception!(
+    leafspine._engine,
+    EngineError,
+    PyException,
+    "A fault of leafspine or of a scheme from outside: a panic, or books that do not add up. str() says what and where."
 );
 
 /// A scenario's error with its parts as attributes.
@@ -40,7 +53,12 @@ pub(crate) fn setup_error(py: Python<'_>, error: &SetupError, file: &str) -> PyE
     scenario_error(py, &leafspine_scenario::refusal(error, file))
 }
 
-/// A run that was told to stop.
-pub(crate) fn cancelled() -> PyErr {
-    Cancelled::new_err("cancelled")
+/// A run of the scenario called `file` that has no output.
+pub(crate) fn run_error(py: Python<'_>, error: RunError, file: &str) -> PyErr {
+    match error {
+        RunError::Cancelled => Cancelled::new_err("cancelled"),
+        RunError::Workload(error) => setup_error(py, &error.into(), file),
+        RunError::Stuck(stuck) => Stuck::new_err(stuck.to_string()),
+        RunError::Fault(fault) => EngineError::new_err(fault.to_string()),
+    }
 }

@@ -5,6 +5,7 @@ mod bench;
 mod catalogue;
 mod cost;
 mod errors;
+mod guard;
 mod scenario;
 mod simulate;
 
@@ -77,6 +78,8 @@ pub fn fill(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> PyRes
     let py = module.py();
     module.add("ScenarioError", py.get_type::<errors::ScenarioError>())?;
     module.add("Cancelled", py.get_type::<errors::Cancelled>())?;
+    module.add("Stuck", py.get_type::<errors::Stuck>())?;
+    module.add("EngineError", py.get_type::<errors::EngineError>())?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(sources, module)?)?;
     module.add_function(wrap_pyfunction!(self::extension, module)?)?;

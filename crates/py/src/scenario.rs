@@ -1,6 +1,7 @@
 //! Scenario files to cases.
 
 use crate::errors::scenario_error;
+use crate::guard::guarded;
 use leafspine_scenario::{Case, Class, PointValue, Source};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -23,13 +24,17 @@ pub(crate) fn expand<'py>(
     sets: Vec<(String, String)>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let source = Source { text, file: file_name, base: base_dir.as_ref(), sets: &sets };
-    let cases = py.detach(|| {
-        let cases = leafspine_scenario::expand(&source)?;
-        cases.chunk_by(|one, next| one.variant == next.variant).try_for_each(|v| v[0].check())?;
-        Ok(cases)
-    });
-    let cases: Vec<Case> = cases.map_err(|error| scenario_error(py, &error))?;
-    cases.iter().map(|case| dict(py, case)).collect()
+    guarded(|| {
+        let cases = py.detach(|| {
+            let cases = leafspine_scenario::expand(&source)?;
+            cases
+                .chunk_by(|one, next| one.variant == next.variant)
+                .try_for_each(|v| v[0].check())?;
+            Ok(cases)
+        });
+        let cases: Vec<Case> = cases.map_err(|error| scenario_error(py, &error))?;
+        cases.iter().map(|case| dict(py, case)).collect()
+    })
 }
 
 fn dict<'py>(py: Python<'py>, case: &Case) -> PyResult<Bound<'py, PyDict>> {

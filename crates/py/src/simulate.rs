@@ -1,10 +1,11 @@
 //! Running a scenario, and handing over what it leaves behind as columns.
 
-use crate::errors::{cancelled, scenario_error, setup_error};
+use crate::errors::{run_error, scenario_error, setup_error};
+use crate::guard::{break_on_purpose, guarded};
 use leafspine_schemes::Provenance;
 use leafspine_schemes::registry;
 use leafspine_sim::spec::{SchemeSpec, Spec};
-use leafspine_sim::{Column, FlowTable, PortRow, RunError, Series, Simulation};
+use leafspine_sim::{Column, FlowTable, PortRow, Series, Simulation};
 use numpy::{Element, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -71,31 +72,44 @@ fn warnings(spec: &Spec) -> Vec<String> {
     places.into_iter().filter_map(reconstructed).collect()
 }
 
-/// Runs one resolved scenario to its end.
+/// Runs one resolved scenario to its end, with its books checked if `check`.
 ///
 /// # Errors
-/// `ScenarioError` for what only the graph or a trace can tell; `Cancelled`.
+/// `ScenarioError` for what only the graph or a trace can tell; `Cancelled`; `Stuck` for a run that
+/// gets nowhere; `EngineError` for a fault of the engine or of a scheme.
 #[pyfunction]
-#[pyo3(signature = (toml, base_dir, progress = None))]
+#[pyo3(signature = (toml, base_dir, progress = None, check = false))]
 pub(crate) fn simulate(
     py: Python<'_>,
     toml: &str,
     base_dir: &str,
     progress: Option<&Bound<'_, Progress>>,
+    check: bool,
+) -> PyResult<Output> {
+    let progress = progress.map_or_else(Arc::default, |p| Arc::clone(&p.get().0));
+    guarded(|| run(py, toml, base_dir, &progress, check))
+}
+
+fn run(
+    py: Python<'_>,
+    toml: &str,
+    base_dir: &str,
+    progress: &leafspine_sim::Progress,
+    check: bool,
 ) -> PyResult<Output> {
     let file = "scenario.toml";
     let case = leafspine_scenario::single(toml, file, base_dir.as_ref())
         .map_err(|error| scenario_error(py, &error))?;
-    let progress = progress.map_or_else(Arc::default, |p| Arc::clone(&p.get().0));
     let simulation = Simulation::new(&case.spec).map_err(|error| setup_error(py, &error, file))?;
+    let simulation = if check { simulation.checked() } else { simulation };
     let start = Instant::now();
-    let output = py.detach(|| simulation.run(&progress));
+    let output = py.detach(|| {
+        break_on_purpose();
+        simulation.run(progress)
+    });
     let wall_seconds = start.elapsed().as_secs_f64();
-    match output {
-        Ok(output) => Ok(Output { output, wall_seconds, warnings: warnings(&case.spec) }),
-        Err(RunError::Cancelled) => Err(cancelled()),
-        Err(RunError::Workload(error)) => Err(setup_error(py, &error.into(), file)),
-    }
+    let output = output.map_err(|error| run_error(py, error, file))?;
+    Ok(Output { output, wall_seconds, warnings: warnings(&case.spec) })
 }
 
 fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyAny> {

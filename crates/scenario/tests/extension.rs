@@ -147,7 +147,7 @@ const EXTENSION: Extension = Extension {
 
 fn run(sets: &[(&str, &str)]) -> Output {
     let case = cases(BASE, sets).unwrap_or_else(|e| panic!("{e}")).remove(0);
-    Simulation::new(&case.spec).unwrap().run(&Progress::default()).unwrap()
+    Simulation::new(&case.spec).unwrap().checked().run(&Progress::default()).unwrap()
 }
 
 fn refused(sets: &[(&str, &str)]) -> String {

@@ -165,6 +165,29 @@ impl Calendar {
         }
     }
 
+    /// Every pending event, in no order.
+    pub(crate) fn events(&self) -> impl Iterator<Item = Event> {
+        let lists = self.occupied.iter().enumerate().flat_map(|(word, bits)| {
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
+        });
+        let following = |index: u32| (index != NONE).then_some(index);
+        let ring = lists.flat_map(move |slot| {
+            let next = move |index: &u32| following(self.nodes[*index as usize].next);
+            std::iter::successors(following(self.heads[slot]), next)
+        });
+        let ring = ring.map(|index| {
+            let node = &self.nodes[index as usize];
+            Event { time: Time(node.time), tag: node.tag }
+        });
+        let far = self.far.iter().map(|Reverse(event)| *event);
+        self.current.iter().copied().chain(ring).chain(far)
+    }
+
+    /// How much there is to walk over in [`Calendar::events`].
+    pub(crate) fn extent(&self) -> usize {
+        self.occupied.len() + self.in_ring + self.current.len() + self.far.len()
+    }
+
     /// Takes the earliest event.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Event> {
@@ -172,6 +195,11 @@ impl Calendar {
             return None;
         }
         self.current.pop()
+    }
+
+    /// Puts back the event that [`Calendar::pop`] has just given.
+    pub(crate) fn put_back(&mut self, event: Event) {
+        self.current.push(event);
     }
 
     #[inline]

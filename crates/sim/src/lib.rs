@@ -3,6 +3,13 @@
 //! [`Simulation::new`] takes a [`spec::Spec`]; [`Simulation::run`] gives an [`Output`]. Nothing is
 //! global, nothing depends on the machine: the same spec gives the same output, to the bit.
 
+// Specs for tests within the crate, which know it by its name.
+#[cfg(test)]
+extern crate self as leafspine_sim;
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod specs;
+
 mod calendar;
 mod engine;
 pub mod ideal;
@@ -16,9 +23,9 @@ pub mod topology;
 pub mod transport;
 pub mod workload;
 
-pub use engine::{Factories, RunError, SetupError, Simulation};
+pub use engine::{Factories, Fault, RunError, SetupError, Simulation, Stuck};
 pub use measure::{FlowTable, UNFINISHED};
-pub use output::{Cause, Column, Counters, Output, PortRow, Series};
+pub use output::{Cause, Column, Counters, Output, Payload, PortRow, Series};
 pub use progress::Progress;
 
 /// What benches measure by itself. Not part of the public interface.

@@ -17,6 +17,32 @@ pub enum Cause {
     NoRoute = 3,
 }
 
+/// What became of the packets' payload over the whole run, in bytes: retransmissions count again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Payload {
+    /// Given to the network, by transports and schemes.
+    pub sent: u64,
+    /// Received by hosts.
+    pub delivered: u64,
+    /// Dropped at ports.
+    pub dropped: u64,
+    /// Lost on the wire.
+    pub lost: u64,
+    /// Taken out by schemes at switches.
+    pub consumed: u64,
+    /// Still in the network when the run ended.
+    pub in_flight: u64,
+}
+
+impl Payload {
+    /// Whether every byte is accounted for.
+    #[must_use]
+    pub fn conserved(&self) -> bool {
+        let ended = self.delivered + self.dropped + self.lost + self.consumed;
+        self.sent == ended + self.in_flight
+    }
+}
+
 /// Counts over the whole run (not only the measurement window).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
@@ -54,16 +80,19 @@ pub struct Counters {
     pub peak_flows: u64,
     /// Payload bytes that reached an application, each once and in order.
     pub bytes_delivered: u64,
+    /// Bytes of payload, by what became of the packets that they were in.
+    pub payload: Payload,
 }
 
 impl Counters {
-    /// Whether every packet is accounted for: sent and injected ones were delivered, dropped, lost,
-    /// consumed, or are still in flight.
+    /// Whether every packet is accounted for, sent and injected ones were delivered, dropped, lost,
+    /// consumed, or are still in flight, and every byte of their payload.
     #[must_use]
     pub fn conserved(&self) -> bool {
         let dropped: u64 = self.dropped.iter().sum();
         self.sent + self.injected
             == self.delivered + dropped + self.lost + self.consumed + self.in_flight
+            && self.payload.conserved()
     }
 }
 

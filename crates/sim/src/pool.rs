@@ -51,6 +51,11 @@ impl Pool {
         self.free.push(handle);
     }
 
+    /// The places that are not in use.
+    pub(crate) fn unused(&self) -> &[Handle] {
+        &self.free
+    }
+
     /// Packets in the pool now.
     pub(crate) fn in_use(&self) -> usize {
         self.packets.len() - self.free.len()

@@ -17,7 +17,7 @@ fn two_to_one() -> Spec {
 }
 
 fn outcome(spec: &Spec) -> Result<Output, RunError> {
-    Simulation::new(spec).expect("a valid spec").run(&Progress::default())
+    Simulation::new(spec).expect("a valid spec").checked().run(&Progress::default())
 }
 
 /// The key and what was found, of a run that is refused when its flows are made.
@@ -66,12 +66,13 @@ fn flows_after_the_end_of_time_are_refused() {
     assert_eq!(refused(&spec).1, late);
 }
 
-/// Breaks if a run in which nothing can arrive never ends, or ends with time before its start: each
-/// packet is larger than the buffer.
+/// Breaks if a run in which nothing can arrive goes beyond the end of time, or ends with time before
+/// its start: each packet is larger than the buffer.
 #[test]
 fn a_run_ends_with_time_at_the_latest() {
     let mut spec = two_to_one();
     spec.switch.buffer = Amount::Bytes(39);
+    spec.run.until = Some(Time::MAX);
     let output = outcome(&spec).expect("a run that ends");
     assert_eq!((output.end, output.flows.finished()), (Time::END, 0));
     assert!(output.counters.conserved());

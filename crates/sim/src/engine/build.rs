@@ -4,6 +4,7 @@ use super::endpoint::{EdgeHost, Endpoints};
 use super::forward::{HoldState, Holder, NO_TOR, Shared, SwitchState};
 use super::jitter::Jitter;
 use super::observe::Probe;
+use super::standstill::Standstill;
 use super::{Simulation, Wire};
 use crate::calendar::Calendar;
 use crate::ideal::Ideal;
@@ -158,6 +159,10 @@ impl Simulation {
             stage_queues: spec.switch.stage_queues.clone(),
             seed: spec.run.seed,
             finished: false,
+            fault: None,
+            audit: None,
+            standstill: Standstill::default(),
+            nested: 0,
             changes,
             graph,
         };

@@ -15,12 +15,12 @@ use super::RunError;
 
 /// A flow under way, besides its transport.
 #[derive(Clone, Copy)]
-struct Place {
-    tuple: FiveTuple,
+pub(super) struct Place {
+    pub(super) tuple: FiveTuple,
     /// Number in the flow table.
-    number: u32,
+    pub(super) number: u32,
     /// Packets of the flow in the network.
-    in_flight: u32,
+    pub(super) in_flight: u32,
     /// The ports of its two hosts.
     src_port: u32,
     dst_port: u32,
@@ -28,23 +28,23 @@ struct Place {
     ack_path: u16,
     /// The last uplink that its data took; `NO_UPLINK` before the first.
     uplink: u16,
-    live: bool,
+    pub(super) live: bool,
     path_changes: u32,
     packets: u32,
     /// When the pending retransmission event is due; `Time::MAX` if none is.
-    timer: Time,
-    ack_timer: Time,
+    pub(super) timer: Time,
+    pub(super) ack_timer: Time,
 }
 
 const NO_UPLINK: u16 = u16::MAX;
 
 /// The state that edges keep, and what they hold back; only in runs that have edges.
-struct EdgeFlow {
+pub(super) struct EdgeFlow {
     size: u64,
     bytes_sent: u64,
     sending: [u64; 4],
     receiving: [u64; 4],
-    held: Vec<(Handle, Waiting)>,
+    pub(super) held: Vec<(Handle, Waiting)>,
     timer: Time,
 }
 
@@ -59,13 +59,13 @@ pub(super) struct EdgeHost {
 
 /// All flows under way. Slots are reused, with the storage they have grown.
 pub(super) struct Endpoints {
-    places: Vec<Place>,
-    senders: Vec<Sender>,
-    receivers: Vec<Receiver>,
+    pub(super) places: Vec<Place>,
+    pub(super) senders: Vec<Sender>,
+    pub(super) receivers: Vec<Receiver>,
     free: Vec<u32>,
     /// Per host; empty without edges.
     edges: Vec<EdgeHost>,
-    edge_flows: Vec<EdgeFlow>,
+    pub(super) edge_flows: Vec<EdgeFlow>,
     /// Per rack, the words that its edges share.
     boards: Vec<Vec<u64>>,
     /// What an edge has sent itself; emptied after every call.
@@ -245,7 +245,6 @@ impl Endpoints {
         table.close(self.places[slot as usize].number, stats);
         counters.data_packets += u64::from(stats.packets);
         counters.reordered_packets += u64::from(stats.reordered);
-        counters.bytes_delivered += self.receivers[slot as usize].delivered();
     }
 }
 
@@ -326,6 +325,7 @@ impl Simulation {
                 self.edge_sends(slot, handle);
             }
             self.counters.sent += 1;
+            self.counters.payload.sent += u64::from(self.pool[handle].payload);
             self.hand_down(host, port, handle);
         }
         self.arm(slot);
@@ -411,6 +411,8 @@ impl Simulation {
         let received = receiver.on_packet(&self.tcp, packet, self.now, reply);
         let place = &mut self.endpoints.places[slot as usize];
         place.packets += u32::from(packet.is_data());
+        self.counters.payload.delivered += u64::from(packet.payload);
+        self.counters.bytes_delivered += u64::from(received.delivered);
         if received.complete_now {
             self.table.finish(place.number, self.now);
         }
@@ -534,7 +536,9 @@ impl Simulation {
     pub(super) fn edge_tick(&mut self, host: u32) {
         let again = edge_ask!(self, HostId(host as u16), |edge, cx| edge.tick(&mut cx));
         if let Some(time) = again {
-            debug_assert!(time > self.now, "a tick moves on");
+            if time <= self.now {
+                return self.fail(format!("host{host}"), super::fault::backward(time));
+            }
             self.calendar.push(time, Key::new(Class::EdgeTick, host), 0);
         }
     }
@@ -543,6 +547,7 @@ impl Simulation {
     #[cold]
     fn probe_arrives(&mut self, handle: Handle) {
         let probe = self.pool[handle];
+        self.counters.payload.delivered += u64::from(probe.payload);
         self.pool.free(handle);
         if !self.endpoints.edges.is_empty() {
             edge_ask!(self, probe.dst(), |edge, cx| edge.probed(&probe, &mut cx));
@@ -558,6 +563,7 @@ impl Simulation {
         for packet in outbox.drain(..) {
             debug_assert!(packet.flags.has(Flags::PROBE), "an edge sends probes only");
             self.counters.injected += 1;
+            self.counters.payload.sent += u64::from(packet.payload);
             let handle = self.pool.put(packet);
             self.hand_down(host, port, handle);
         }
@@ -597,6 +603,10 @@ impl Simulation {
         if let (Some(again), false) = (verdict.again, flow.held.is_empty())
             && again < flow.timer
         {
+            if again < self.now {
+                return self.fail(format!("host{}", host.0), super::fault::backward(again));
+            }
+            let flow = &mut self.endpoints.edge_flows[slot as usize];
             flow.timer = again;
             let number = self.endpoints.places[slot as usize].number;
             self.calendar.push(again, Key::new(Class::Reassembly, number), slot);

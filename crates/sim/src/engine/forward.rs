@@ -47,6 +47,10 @@ pub(super) struct SwitchState {
     pub(super) shared: Option<Shared>,
 }
 
+/// How deep a balancer may send packets about packets that it has just sent. Each level is a few
+/// calls of the engine's own.
+const MOST_NESTED: u32 = 256;
+
 /// `SwitchState::tor` of switches without hosts.
 pub(super) const NO_TOR: u16 = u16::MAX;
 
@@ -91,6 +95,7 @@ impl Simulation {
             self.send_outbox(switch);
             if arrival == Arrival::Consume {
                 self.counters.consumed += 1;
+                self.counters.payload.consumed += u64::from(self.pool[handle].payload);
                 return self.pool.free(handle);
             }
         }
@@ -117,7 +122,18 @@ impl Simulation {
                 let picked = ask!(self, switch, |balancer, cx| {
                     balancer.pick(&mut self.pool[handle], &paths, &mut cx)
                 });
-                debug_assert!(paths.ports.contains(&picked), "a balancer picks a live path");
+                if self.audit.is_some() && !paths.ports.contains(&picked) {
+                    let (name, allowed) = (&self.graph.switches[switch as usize].name, paths.ports);
+                    let what =
+                        format!("the balancer picked port {}, no path: {allowed:?}", picked.0);
+                    let name = name.clone();
+                    self.fail(name, what);
+                    return self.drop_packet(
+                        self.switches[switch as usize].first_port,
+                        handle,
+                        Cause::NoRoute,
+                    );
+                }
                 self.note_path(switch, handle, picked);
                 self.send_outbox(switch);
                 picked
@@ -149,7 +165,10 @@ impl Simulation {
         let again = ask!(self, switch, |balancer, cx| balancer.tick(&mut cx));
         self.send_outbox(switch);
         if let Some(time) = again {
-            debug_assert!(time > self.now, "a tick moves on");
+            if time <= self.now {
+                let name = self.graph.switches[switch as usize].name.clone();
+                return self.fail(name, super::fault::backward(time));
+            }
             self.calendar.push(time, Key::new(Class::Tick, switch), 0);
         }
     }
@@ -166,12 +185,20 @@ impl Simulation {
     #[cold]
     fn empty_outbox(&mut self, switch: u32) {
         let mut outbox = std::mem::take(&mut self.outbox);
+        self.nested += 1;
+        if self.nested > MOST_NESTED {
+            let name = self.graph.switches[switch as usize].name.clone();
+            outbox.clear();
+            self.fail(name, format!("the balancer answers each packet that it sends with another, {MOST_NESTED} deep"));
+        }
         for (port, packet) in outbox.drain(..) {
             self.counters.injected += 1;
+            self.counters.payload.sent += u64::from(packet.payload);
             let at = self.switches[switch as usize].first_port + u32::from(port.0);
             let handle = self.pool.put(packet);
             self.enqueue(at, handle);
         }
+        self.nested -= 1;
         self.outbox = outbox;
     }
 }

@@ -36,6 +36,13 @@ impl Jitter {
             .then(|| Box::new(Jitter { most, hosts: (0..hosts).map(host).collect() }))
     }
 
+    /// Calls `visit` with every packet on its way, and its host.
+    pub(super) fn each_packet(&self, mut visit: impl FnMut(u32, Handle)) {
+        for (host, on_their_way) in self.hosts.iter().enumerate() {
+            on_their_way.packets.iter().for_each(|handle| visit(host as u32, *handle));
+        }
+    }
+
     /// When a packet that `host` hands down now is at its port: after those before it.
     fn put_off(&mut self, host: HostId, handle: Handle, now: Time) -> Time {
         let most = self.most.0;

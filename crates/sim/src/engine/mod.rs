@@ -5,16 +5,25 @@
 //! sends and receives), `jitter` (between a host and its port), `transmit` (a port queues and sends), `forward` (a switch chooses), `hold`
 //! (a switch keeps a packet back), `links` (a link changes), `observe` (probes and windows).
 
+mod audit;
+#[cfg(test)]
+mod audit_tests;
 mod build;
 mod endpoint;
+mod fault;
 mod forward;
 mod hold;
 mod jitter;
 mod links;
 mod observe;
+mod standstill;
+#[cfg(test)]
+mod standstill_tests;
 mod transmit;
 
 pub use build::{Factories, SetupError};
+pub use fault::Fault;
+pub use standstill::Stuck;
 
 use crate::calendar::{Calendar, Class, Event, Key};
 use crate::ideal::Ideal;
@@ -27,12 +36,14 @@ use crate::spec::{Classifier, Window};
 use crate::topology::{Graph, LinkState, ResolvedChange, Routes};
 use crate::transport::{Sender, TcpConfig};
 use crate::workload::{Flow, FlowSource, WorkloadError};
+use audit::Audit;
 use endpoint::Endpoints;
 use forward::SwitchState;
 use hold::Released;
 use jitter::Jitter;
 use leafspine_core::{Bytes, PacketMeta, PortId, Time};
 use observe::Probe;
+use standstill::Standstill;
 
 /// Where a link ends: what an arriving packet needs to know, in eight bytes.
 #[derive(Clone, Copy)]
@@ -58,6 +69,12 @@ pub enum RunError {
     /// [`Progress::cancel`] was called.
     #[error("cancelled")]
     Cancelled,
+    /// The run got nowhere.
+    #[error(transparent)]
+    Stuck(Box<Stuck>),
+    /// Something is wrong with leafspine or a scheme.
+    #[error(transparent)]
+    Fault(Box<Fault>),
 }
 
 /// One run.
@@ -96,9 +113,15 @@ pub struct Simulation {
     stage_queues: Vec<u8>,
     seed: u64,
     finished: bool,
+    fault: Option<Box<Fault>>,
+    /// Only in checked runs.
+    audit: Option<Box<Audit>>,
+    standstill: Standstill,
+    /// Outboxes that are being emptied, one within the other.
+    nested: u32,
 }
 
-/// Events between two looks at the progress and its cancel flag.
+/// The most events between two looks at the progress and its cancel flag.
 const PROGRESS_EVERY: u64 = 1 << 14;
 
 impl Simulation {
@@ -106,29 +129,60 @@ impl Simulation {
     /// [`Time::END`].
     ///
     /// # Errors
-    /// If the flow source fails or makes a flow that cannot be run, or if `progress` was cancelled.
+    /// If the flow source fails or makes a flow that cannot be run, if `progress` was cancelled, if
+    /// the run gets nowhere, or if something is wrong with the engine or a scheme.
     pub fn run(mut self, progress: &Progress) -> Result<Output, RunError> {
+        self.advance(progress)?;
+        Ok(self.into_output())
+    }
+
+    /// The run without its output.
+    fn advance(&mut self, progress: &Progress) -> Result<(), RunError> {
         self.start()?;
         let end = self.until.unwrap_or(Time::END).min(Time::END);
-        let mut events: u64 = 0;
-        while let Some(event) = self.calendar.pop() {
+        let (mut events, mut next_look) = (0, self.first_look());
+        loop {
+            let Some(event) = self.calendar.pop() else {
+                self.ran_dry(events)?;
+                break;
+            };
             if event.time > end {
+                // Its packet, if it has one, is still in the network.
+                self.calendar.put_back(event);
                 self.now = end;
                 break;
             }
             self.now = event.time;
             events += 1;
             self.handle(event)?;
-            if events.is_multiple_of(PROGRESS_EVERY) {
-                self.report(progress)?;
+            if events >= next_look {
+                next_look = events + self.look(events, progress)?;
             }
             if self.finished {
                 break;
             }
         }
         self.counters.events = events;
+        self.last_audit();
         self.report(progress)?;
-        Ok(self.into_output())
+        match self.fault.take() {
+            Some(fault) => Err(RunError::Fault(Box::new(Fault { events, ..*fault }))),
+            None => Ok(()),
+        }
+    }
+
+    /// Events until the first look.
+    fn first_look(&self) -> u64 {
+        if self.audit.is_some() { 1 } else { PROGRESS_EVERY }
+    }
+
+    /// What is done now and then: reporting, seeing that the run gets somewhere, checking. Gives the
+    /// number of events until the next look.
+    #[cold]
+    fn look(&mut self, events: u64, progress: &Progress) -> Result<u64, RunError> {
+        self.report(progress)?;
+        self.watch_progress(events)?;
+        Ok(self.audit().map_or(PROGRESS_EVERY, |audit| audit.min(PROGRESS_EVERY)))
     }
 
     #[inline]

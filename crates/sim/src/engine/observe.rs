@@ -208,6 +208,7 @@ impl Simulation {
         if self.measuring {
             self.move_window(1);
         }
+        self.counters.payload.in_flight = self.payload_in_flight();
         self.ports.iter_mut().for_each(|port| port.settle_delays(self.now));
         // A window that the run did not reach is empty.
         let close = self.window_close.unwrap_or(self.now);

@@ -314,6 +314,7 @@ impl Simulation {
     #[cold]
     pub(super) fn drop_packet(&mut self, at: u32, handle: Handle, cause: Cause) {
         self.counters.dropped[cause as usize] += 1;
+        self.counters.payload.dropped += u64::from(self.pool[handle].payload);
         self.ports[at as usize].stats.drops += u64::from(self.measuring);
         self.end_packet(handle);
     }
@@ -322,6 +323,7 @@ impl Simulation {
     #[cold]
     pub(super) fn lose(&mut self, port: u32, handle: Handle) {
         self.counters.lost += 1;
+        self.counters.payload.lost += u64::from(self.pool[handle].payload);
         self.ports[port as usize].stats.lost += u64::from(self.measuring);
         self.end_packet(handle);
     }

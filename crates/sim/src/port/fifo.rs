@@ -84,6 +84,19 @@ impl FifoPort {
         Placement { start, end }
     }
 
+    /// Packets that wait.
+    pub(crate) fn waiting(&self, now: Time) -> u32 {
+        self.waiting.iter().filter(|slot| slot.start > now).count() as u32
+    }
+
+    /// What is wrong with the counts of what waits, if anything is.
+    pub(crate) fn wrong(&self) -> Option<String> {
+        let bytes: u64 = self.waiting.iter().map(|slot| u64::from(slot.size)).sum();
+        let waits = (self.waiting.len() as u64, bytes);
+        let counted = (u64::from(self.backlog.packets), u64::from(self.backlog.bytes));
+        (waits != counted).then(|| super::miscount("the port", counted, waits))
+    }
+
     /// How long the packets that wait now have still to wait, with their sizes.
     pub(crate) fn residual_waits(&mut self, now: Time) -> impl Iterator<Item = (u32, Span)> {
         self.backlog(now);

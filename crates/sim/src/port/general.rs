@@ -183,6 +183,48 @@ impl GeneralPort {
         }
     }
 
+    /// What is wrong with the counts of what waits, if anything is.
+    pub(crate) fn wrong(&self) -> Option<String> {
+        let sum = |packets: &VecDeque<Queued>| {
+            let bytes: u64 = packets.iter().map(|packet| u64::from(packet.size())).sum();
+            (packets.len() as u64, bytes)
+        };
+        let waits = match &self.queues {
+            Queues::One(packets) => sum(packets),
+            Queues::Several(several) => {
+                let mut all = (0, 0);
+                for (queue, own) in several.queues.iter().enumerate() {
+                    let waits = sum(&own.packets);
+                    if u64::from(own.bytes) != waits.1 {
+                        let counted = (waits.0, u64::from(own.bytes));
+                        return Some(super::miscount(&format!("queue {queue}"), counted, waits));
+                    }
+                    if several.backlogged.has(queue) != (waits.0 > 0) {
+                        return Some(format!(
+                            "the scheduler is wrong about whether queue {queue} has packets: it has {}",
+                            waits.0
+                        ));
+                    }
+                    all = (all.0 + waits.0, all.1 + waits.1);
+                }
+                all
+            }
+        };
+        let counted = (u64::from(self.total.packets), u64::from(self.total.bytes));
+        if counted != waits {
+            return Some(super::miscount("the port", counted, waits));
+        }
+        (waits.0 > 0 && !self.wake_pending)
+            .then(|| format!("{} packets wait and nothing will send them", waits.0))
+    }
+
+    /// Counts so many packets and bytes too many.
+    #[cfg(test)]
+    pub(crate) fn miscount(&mut self, packets: u32, bytes: u32) {
+        self.total.packets += packets;
+        self.total.bytes += bytes;
+    }
+
     /// The packets that wait now, all queues.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &Queued> {
         let (one, several) = match &self.queues {

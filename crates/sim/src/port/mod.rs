@@ -128,6 +128,14 @@ impl OnWire {
     }
 }
 
+/// Packets and bytes that something counts, and those that really wait.
+fn miscount(who: &str, counted: (u64, u64), waits: (u64, u64)) -> String {
+    format!(
+        "{who} counts {} packets and {} bytes waiting, but {} packets and {} bytes do",
+        counted.0, counted.1, waits.0, waits.1
+    )
+}
+
 /// `Port::switch` of a host's port.
 pub(crate) const NO_SWITCH: u16 = u16::MAX;
 
@@ -138,6 +146,34 @@ impl Port {
             Store::Fifo(fifo) => fifo.backlog(now),
             Store::General(general) => general.backlog(now),
         }
+    }
+
+    /// Packets that wait.
+    pub(crate) fn waiting(&self, now: Time) -> u32 {
+        match &self.store {
+            Store::Fifo(fifo) => fifo.waiting(now),
+            Store::General(general) => general.backlog(now).packets,
+        }
+    }
+
+    /// What is wrong with its queues, if anything is.
+    pub(crate) fn wrong(&mut self, now: Time) -> Option<String> {
+        let wrong = match &self.store {
+            Store::Fifo(fifo) => fifo.wrong(),
+            Store::General(general) => general.wrong(),
+        };
+        let backlog = self.backlog(now);
+        wrong.or_else(|| {
+            let over = match self.limit {
+                Limit::None | Limit::Shared => false,
+                Limit::Packets(n) => backlog.packets > n,
+                Limit::Bytes(n) => backlog.bytes > n,
+            };
+            let (packets, bytes) = (backlog.packets, backlog.bytes);
+            over.then(|| {
+                format!("{packets} packets and {bytes} bytes wait in a buffer of {:?}", self.limit)
+            })
+        })
     }
 
     /// Counts the delays of packets that wait when the run is cut, as the one-event port has done

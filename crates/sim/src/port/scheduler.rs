@@ -30,7 +30,7 @@ impl Backlogged {
     }
 
     #[inline]
-    fn has(self, queue: usize) -> bool {
+    pub(super) fn has(self, queue: usize) -> bool {
         self.0 >> queue & 1 == 1
     }
 

@@ -136,14 +136,15 @@ pub fn base() -> Spec {
     }
 }
 
-/// Runs and checks what holds in every run: packets are conserved, every flow of a run without an
+/// Runs and checks what holds in every run: the books are in order all the time (see
+/// `Simulation::checked`), every flow of a run without an
 /// end has its bytes exactly once, no port is busier than its line.
 pub fn run(spec: &Spec) -> Output {
     run_with(spec, &Factories::default())
 }
 
 pub fn run_with(spec: &Spec, factories: &Factories<'_>) -> Output {
-    let simulation = Simulation::with(spec, factories).expect("a valid spec");
+    let simulation = Simulation::with(spec, factories).expect("a valid spec").checked();
     let output = simulation.run(&Progress::default()).expect("a run that ends");
     assert!(output.counters.conserved(), "packets are conserved: {:?}", output.counters);
     if spec.run.until.is_none() {
