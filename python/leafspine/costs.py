@@ -31,6 +31,8 @@ TIMED = ("load_balancer", "aqm")
 CLASSES = "aq-car"
 #: Bundles that are transports and nothing else.
 TRANSPORTS = ("tcp", "dctcp")
+#: Replays the paths of a trace, which the measured scenario does not have.
+REPLAY = "pinned"
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def _cases(entries: Sequence[dict[str, Any]]) -> Iterator[Case]:
     bundles = {entry["name"]: entry for entry in entries if entry["place"] == "scheme"}
     for entry in entries:
         place, name = entry["place"], entry["name"]
-        if place == "transport" or name in TRANSPORTS:
+        if place == "transport" or name in (*TRANSPORTS, REPLAY):
             continue
         if place == "scheme":
             yield Case("system", name, (("scheme", name),))

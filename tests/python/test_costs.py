@@ -4,6 +4,7 @@ from leafspine import costs
 
 ENTRIES = [
     {"name": "letflow", "place": "load_balancer", "header_bits": 0, "queues": 1},
+    {"name": "pinned", "place": "load_balancer", "header_bits": 0, "queues": 1},
     {"name": "mq-ecn", "place": "aqm", "header_bits": 0, "queues": 2},
     {"name": "ml-ecn", "place": "aqm", "header_bits": 0, "queues": 3},
     {"name": "flex", "place": "host_edge", "header_bits": 1, "queues": 1},
@@ -24,7 +25,10 @@ ENTRIES = [
 
 
 def test_cases_put_each_scheme_where_it_can_work() -> None:
-    """Breaks if a scheme is measured without the queues or the balancer that it needs."""
+    """Breaks if a scheme is measured without the queues or the balancer that it needs.
+
+    `pinned` needs a trace's paths, which the measured scenario has not.
+    """
     found = {(case.place, case.name): dict(case.sets) for case in costs._cases(ENTRIES)}
     assert found == {
         ("load_balancer", "letflow"): {"load_balancer.scheme": "letflow"},

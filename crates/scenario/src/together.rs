@@ -3,8 +3,13 @@
 use crate::error::{ScenarioError, quoted};
 use crate::section::Place;
 use crate::tree::{Node, Origin, Table, quote};
-use leafspine_schemes::{SchemeInfo, registry};
-use leafspine_sim::spec::{SchemeSpec, Spec};
+use leafspine_core::Time;
+use leafspine_schemes::{SchemeInfo, Value, edge, registry};
+use leafspine_sim::spec::{SchemeSpec, Spec, WorkloadKind, WorkloadSpec};
+use leafspine_sim::workload::{Trace, WorkloadError};
+
+/// The balancer that obeys the paths that traces and edges give.
+const PINNED: &str = "pinned";
 
 /// A scheme of the scenario, and where it stands.
 struct Named {
@@ -17,7 +22,12 @@ pub(crate) fn check(place: Place<'_>, root: &Table, spec: &Spec) -> Result<(), S
     let named = named(spec);
     queues(place, root, spec, &named)?;
     headers(place, root, &named)?;
-    edge_and_balancer(place, root, spec)
+    let edge = spec.edge.as_ref().and_then(|scheme| registry::host_edge(&scheme.name));
+    if let Some(edge) = edge {
+        edge_and_balancer(place, root, spec, edge)?;
+        marks(place, root, spec, edge)?;
+    }
+    paths(place, root, spec, edge)
 }
 
 /// The registered schemes that a run uses at switches and hosts.
@@ -86,20 +96,123 @@ fn headers(place: Place<'_>, root: &Table, named: &[Named]) -> Result<(), Scenar
 
 /// An edge that steers by what the switch hashes or obeys does nothing beside a balancer that does
 /// neither.
-fn edge_and_balancer(place: Place<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
-    let Some(edge) = spec.edge.as_ref().and_then(|edge| registry::host_edge(&edge.name)) else {
-        return Ok(());
-    };
+fn edge_and_balancer(
+    place: Place<'_>,
+    root: &Table,
+    spec: &Spec,
+    edge: &edge::Entry,
+) -> Result<(), ScenarioError> {
     let balancer = spec.balancer.name.as_str();
-    if edge.balancers.is_empty() || edge.balancers.contains(&balancer) {
+    let one_of_its = edge.balancers.is_empty() || edge.balancers.contains(&balancer);
+    if one_of_its || reorders(spec) == Some(true) {
         return Ok(());
     }
-    let allowed = format!(
-        "{}: the only ones that obey the host edge {}",
+    let (are, obey) = if edge.balancers.len() == 1 { ("", "s") } else { ("s", "") };
+    let mut allowed = format!(
+        "{}: the only one{are} that obey{obey} the host edge {}",
         quoted(edge.balancers.iter().copied()),
         quote(edge.info.name)
     );
+    if reorders(spec).is_some() {
+        allowed += "; or reassemble = true with a cell of one packet (cell = \"1B\"), which puts \
+                    packets in order beside any";
+    }
     let at = origin(root, registry::Place::LoadBalancer)
         .or_else(|| origin(root, registry::Place::HostEdge));
     Err(place.error(at, "load_balancer.scheme", quote(balancer), allowed))
+}
+
+/// Whether Presto's receiver puts packets in order whoever mixed them up, as it does if each is a
+/// flowcell of its own; `None` if there is none.
+fn reorders(spec: &Spec) -> Option<bool> {
+    let params = &spec.edge.as_ref()?.params.0;
+    let Some(Value::Bytes(cell)) = params.get("cell") else { return None };
+    let reassemble = params.get("reassemble")? == &Value::Bool(true);
+    Some(reassemble && cell.0 <= u64::from(spec.transport.mss))
+}
+
+/// An edge that steers by marks needs packets that can be marked, and queues that do it.
+fn marks(
+    place: Place<'_>,
+    root: &Table,
+    spec: &Spec,
+    edge: &edge::Entry,
+) -> Result<(), ScenarioError> {
+    if !edge.by_marks {
+        return Ok(());
+    }
+    let needs = format!("without which the host edge {} never sees a mark", quote(edge.info.name));
+    if spec.transport.ecn == Some(false) {
+        let table = root.get("transport").and_then(Node::table);
+        let at = table.and_then(|table| table.get("ecn").or_else(|| table.get("scheme")));
+        let at = at.map(|node| node.origin).or_else(|| origin(root, registry::Place::HostEdge));
+        return Err(place.error(at, "transport.ecn", "false", format!("true, {needs}")));
+    }
+    // The balancer's own queue manager (`balancer`) is no registered one, and left to say for itself.
+    let manager = registry::queue_manager(&spec.aqm.name);
+    if manager.is_some_and(|manager| !(manager.marks)(&spec.aqm.params)) {
+        let at =
+            origin(root, registry::Place::Aqm).or_else(|| origin(root, registry::Place::HostEdge));
+        let found = format!("{}, which never marks as it stands here", quote(&spec.aqm.name));
+        let allowed = format!("a queue manager that marks, {needs}");
+        return Err(place.error(at, "aqm.scheme", found, allowed));
+    }
+    Ok(())
+}
+
+/// Paths that are given must be obeyed, and whoever obeys must be given some.
+fn paths(
+    place: Place<'_>,
+    root: &Table,
+    spec: &Spec,
+    edge: Option<&edge::Entry>,
+) -> Result<(), ScenarioError> {
+    if spec.balancer.name != PINNED {
+        // Any other balancer takes its own paths, so that one trace can serve to compare them.
+        return Ok(());
+    }
+    match edge.filter(|edge| edge.balancers.contains(&PINNED)) {
+        Some(edge) => one_gives_paths(place, root, spec, edge),
+        None => someone_gives_paths(place, root, spec),
+    }
+}
+
+/// An edge that gives paths would write over those of a trace.
+fn one_gives_paths(
+    place: Place<'_>,
+    root: &Table,
+    spec: &Spec,
+    edge: &edge::Entry,
+) -> Result<(), ScenarioError> {
+    let gives = |workload: &WorkloadSpec| trace(workload).is_some_and(|trace| trace == Ok(true));
+    let Some(number) = spec.workloads.iter().position(gives) else { return Ok(()) };
+    let tables = root.get("workload").and_then(Node::array);
+    let table = tables.and_then(|tables| tables.get(number)?.table());
+    let at = table.and_then(|table| table.get("path")).map(|node| node.origin);
+    let key = format!("workload.{number}.path");
+    let name = quote(edge.info.name);
+    let allowed = format!("a trace without them: the host edge {name} chooses every path");
+    Err(place.error(at, &key, "a trace with paths", allowed))
+}
+
+/// `pinned` without a path is `ecmp` by another name.
+fn someone_gives_paths(place: Place<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
+    // What cannot be read may have some: the engine will say what is wrong with it.
+    let may_give =
+        |workload: &WorkloadSpec| trace(workload).is_some_and(|trace| trace != Ok(false));
+    if spec.workloads.iter().any(may_give) {
+        return Ok(());
+    }
+    let edges = registry::host_edges().filter(|edge| edge.balancers.contains(&PINNED));
+    let edges = quoted(edges.map(|edge| edge.info.name));
+    let allowed = format!("a trace with the column path, or a host edge that gives paths: {edges}");
+    let at = origin(root, registry::Place::LoadBalancer);
+    let found = format!("{}, and nothing that gives it a path", quote(PINNED));
+    Err(place.error(at, "load_balancer.scheme", found, allowed))
+}
+
+/// Whether the workload's trace has a column of paths, if it is a trace and that can be told.
+fn trace(workload: &WorkloadSpec) -> Option<Result<bool, WorkloadError>> {
+    let WorkloadKind::Trace { path } = &workload.kind else { return None };
+    Some(Trace::open(path, usize::MAX, Time::ZERO).map(|trace| trace.has_paths()))
 }

@@ -253,3 +253,63 @@ fn schemes_that_make_no_sense_together() {
         ("", &format!("[aqm]\n{queues}")),
     ]));
 }
+
+/// Breaks if flowcells are cut for a balancer that does not read them, or if a receiver may not put in
+/// order what another balancer has mixed up.
+#[test]
+fn flowcells_are_for_presto() {
+    let beside = |balancer: &str, more: &str| {
+        format!(
+            "[load_balancer]\nscheme = \"{balancer}\"\n[host_edge]\nscheme = \"presto\"\n{more}"
+        )
+    };
+    insta::assert_snapshot!(table(&[
+        ("", "[host_edge]\nscheme = \"presto\""),
+        ("", &beside("letflow", "cell = \"1B\"")),
+        ("", &beside("drill", "reassemble = true\ncell = \"1461B\"")),
+        ("", &beside("drill", "reassemble = true\ncell = \"1460B\"")),
+        ("", &beside("presto", "")),
+    ]));
+}
+
+/// Breaks if an edge that steers by marks is taken where there are none: without ECN, or with queues that
+/// never mark, given or by default.
+#[test]
+fn edges_that_steer_by_marks_see_some() {
+    let edge = |bundle: &str, more: &str| format!("scheme = \"{bundle}\"\n{more}[topology]");
+    let said = |bundle: &str, more: &str| table(&[("[topology]", &edge(bundle, more))]);
+    let newreno = "[transport]\nscheme = \"newreno\"\n";
+    let all = [
+        said("flowbender", "[transport]\necn = false\n"),
+        said("clove-ecn", newreno),
+        said("hermes", "[aqm]\nscheme = \"droptail\"\n"),
+        said("hermes", "[transport]\nscheme = \"newreno\"\necn = true\n"),
+        said("flowbender", "[aqm]\nscheme = \"codel\"\necn = false\n"),
+        said("flowbender", "[aqm]\nscheme = \"codel\"\n"),
+        said("hermes", "[transport]\nscheme = \"newreno\"\necn = true\n[aqm]\nscheme = \"red\"\n"),
+        said("flex", newreno),
+    ];
+    insta::assert_snapshot!(all.concat());
+}
+
+/// Breaks if `pinned` is taken where nothing gives it a path, or a trace's paths where an edge would write
+/// over them; or if one trace cannot serve `pinned` and the balancers that it is compared with.
+#[test]
+fn paths_have_one_giver() {
+    let trace = |file: &str, more: &str| {
+        format!("[[workload]]\nkind = \"trace\"\npath = \"{file}\"\n{more}")
+    };
+    let balancer = |name: &str| format!("[load_balancer]\nscheme = \"{name}\"");
+    let edge = "[load_balancer]\nscheme = \"pinned\"\n[host_edge]\nscheme = \"hermes\"";
+    insta::assert_snapshot!(table(&[
+        ("", &balancer("pinned")),
+        ("", &trace("trace.csv", &balancer("pinned"))),
+        ("", &trace("paths.csv", &balancer("pinned"))),
+        ("", &trace("paths.csv", &balancer("letflow"))),
+        ("", &trace("paths.csv", edge)),
+        ("", &trace("trace.csv", edge)),
+        // No trace at all, which is said when it is run.
+        ("", &trace("sizes.csv", &balancer("pinned"))),
+        ("", &trace("sizes.csv", edge)),
+    ]));
+}

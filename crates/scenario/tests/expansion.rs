@@ -95,21 +95,21 @@ fn bundles_yield_to_keys_written_in_the_same_place() {
         let edge = case.spec.edge.as_ref().map_or("none", |edge| edge.name.as_str());
         format!("{} {edge}", case.spec.balancer.name)
     };
-    let file = format!("scheme = \"presto\"\n{BASE}");
-    assert_eq!(names(&of(&file)), "presto presto");
-    let explicit = format!("{file}[load_balancer]\nscheme = \"letflow\"\ngap = \"1ms\"\n");
-    assert_eq!(names(&of(&explicit)), "letflow presto");
+    let file = format!("scheme = \"flowbender\"\n{BASE}");
+    assert_eq!(names(&of(&file)), "ecmp flowbender");
+    let explicit = format!("{file}[load_balancer]\nscheme = \"wcmp\"\nentries = 64\n");
+    assert_eq!(names(&of(&explicit)), "wcmp flowbender");
     let variant = "[[variant]]\nname = \"p\"\nset = { scheme = \"presto\" }\n";
     assert_eq!(
         names(&of(&format!("{BASE}[load_balancer]\nscheme = \"letflow\"\n{variant}"))),
         "presto presto"
     );
-    let both = "[[variant]]\nname = \"p\"\nset = { \"load_balancer.scheme\" = \"rps\", scheme = \"presto\" }\n";
-    assert_eq!(names(&of(&format!("{BASE}{both}"))), "rps presto");
+    let both = "[[variant]]\nname = \"p\"\nset = { \"load_balancer.scheme\" = \"wcmp\", scheme = \"flowbender\" }\n";
+    assert_eq!(names(&of(&format!("{BASE}{both}"))), "wcmp flowbender");
     let queues = format!("scheme = \"tcp\"\n{BASE}[aqm]\nscheme = \"red\"\n");
     assert_eq!(of(&queues).spec.aqm.name, "red");
     assert!(
-        !of(&file).toml.contains("\nscheme = \"presto\"\n\n[topology]"),
+        !of(&file).toml.contains("\nscheme = \"flowbender\"\n\n[topology]"),
         "a bundle is written as its keys"
     );
 }

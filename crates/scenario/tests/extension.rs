@@ -121,12 +121,17 @@ const EXTENSION: Extension = Extension {
         },
         edge: Some("idle"),
     }],
-    managers: &[aqm::Entry { info: info("idle", &[]), build: |_, _, _| Ok(Box::new(Idle)) }],
+    managers: &[aqm::Entry {
+        info: info("idle", &[]),
+        build: |_, _, _| Ok(Box::new(Idle)),
+        marks: |_| false,
+    }],
     holds: &[hold::Entry { info: info("idle", &[]), build: |_, _| Ok(Box::new(Idle)) }],
     edges: &[edge::Entry {
         info: info("idle", &[]),
         build: |_, _| Ok(Box::new(Idle)),
         balancers: &["fixed-path"],
+        by_marks: false,
     }],
     controls: &[cc::Entry {
         info: info("steady", &[]),

@@ -221,6 +221,7 @@ pub(crate) const ENTRY: Entry = Entry {
         demands: Demands::NONE,
     },
     build,
+    marks: |params| params.flag("ecn"),
 };
 
 #[cfg(test)]

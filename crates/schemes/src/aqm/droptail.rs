@@ -31,4 +31,5 @@ pub(crate) const ENTRY: Entry = Entry {
         demands: Demands::NONE,
     },
     build,
+    marks: |_| false,
 };

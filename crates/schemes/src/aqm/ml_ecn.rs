@@ -146,6 +146,7 @@ pub(crate) const ENTRY: Entry = Entry {
         demands: Demands { header_bits: 6, header_words: 0, queues: 3 },
     },
     build,
+    marks: |_| true,
 };
 
 #[cfg(test)]

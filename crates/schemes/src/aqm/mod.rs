@@ -80,6 +80,9 @@ pub struct Entry {
     pub info: SchemeInfo,
     /// How it is made.
     pub build: Build,
+    /// Whether it ever marks a packet, with these parameters. An edge that steers by marks does nothing
+    /// beside one that does not.
+    pub marks: fn(&Params) -> bool,
 }
 
 /// Every queue manager, in the catalogue's order.

@@ -198,6 +198,7 @@ pub(crate) const ENTRY: Entry = Entry {
         demands: Demands { queues: 2, ..Demands::NONE },
     },
     build,
+    marks: |_| true,
 };
 
 #[cfg(test)]

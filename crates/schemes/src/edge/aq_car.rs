@@ -108,6 +108,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     balancers: &[],
+    by_marks: false,
 };
 
 #[cfg(test)]

@@ -145,6 +145,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     balancers: &["ecmp", "wcmp"],
+    by_marks: false,
 };
 
 #[cfg(test)]

@@ -130,6 +130,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     balancers: &["ecmp", "wcmp"],
+    by_marks: true,
 };
 
 #[cfg(test)]

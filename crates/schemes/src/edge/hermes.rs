@@ -680,6 +680,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     balancers: &["pinned"],
+    by_marks: true,
 };
 
 #[cfg(test)]

@@ -192,6 +192,8 @@ pub struct Entry {
     pub build: Build,
     /// The balancers that it makes sense beside; empty: any.
     pub balancers: &'static [&'static str],
+    /// Whether it steers by marks: it is refused without a transport with ECN and queues that mark.
+    pub by_marks: bool,
 }
 
 /// Every host edge, in the catalogue's order.

@@ -12,6 +12,9 @@
 //!   until one of the packets has waited for `out_of_order_timer`; then the gap is given up;
 //! * packets in order may wait for `in_order_timer` to go up together, at most `cell` bytes.
 //!
+//! With `cell = "1B"` every packet is a flowcell of its own and every gap is waited for: so it puts in order
+//! what any balancer has mixed up, DRILL's or RPS's spray too. That is no part of Presto.
+//!
 //! State per flow: two words at either side. Cost per packet: a comparison and an addition; with
 //! reassembly a walk over what waits.
 //!
@@ -168,6 +171,8 @@ pub(crate) const ENTRY: Entry = Entry {
             "64 KB is 65,536 bytes, the largest TSO segment.",
             "A retransmission stays in the flow's current flowcell and is not counted.",
             "The receiver's timers are fixed; the paper adapts the out-of-order one.",
+            "Not the paper's: reassemble = true with cell = \"1B\", a packet each, puts in order what any \
+             balancer mixes up. Otherwise the edge is for the balancer presto only.",
         ],
         params: &[
             Param {
@@ -198,7 +203,8 @@ pub(crate) const ENTRY: Entry = Entry {
         demands: Demands { header_bits: 32, header_words: 3, queues: 1 },
     },
     build,
-    balancers: &[],
+    balancers: &["presto"],
+    by_marks: false,
 };
 
 #[cfg(test)]

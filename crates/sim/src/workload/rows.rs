@@ -61,6 +61,11 @@ impl<R: Read, const N: usize> Rows<R, N> {
         Some(text(&self.row, self.columns[column]?))
     }
 
+    /// Whether the file has this one of the known columns.
+    pub(super) fn has(&self, column: usize) -> bool {
+        self.columns[column].is_some()
+    }
+
     /// The error, found in the current row; behind the last row, in that.
     pub(super) fn here(&self, error: WorkloadError) -> WorkloadError {
         error.in_file(&self.file, self.line)

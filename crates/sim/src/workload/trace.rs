@@ -58,6 +58,12 @@ impl Trace {
         Ok(Trace { rows, hosts, origin, last_start: None })
     }
 
+    /// Whether it has a column of paths, for data or for ACKs.
+    #[must_use]
+    pub fn has_paths(&self) -> bool {
+        self.rows.has(PATH) || self.rows.has(ACK_PATH)
+    }
+
     /// The next row's flow, or `None` after the last.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use super::common::*;
 use super::{numbers, probe, two_leaves, uplink_packets};
-use leafspine_core::{Span, Time};
+use leafspine_core::{Bytes, Span, Time};
 use leafspine_schemes::Value;
 use leafspine_sim::Output;
 use leafspine_sim::spec::*;
@@ -50,6 +50,28 @@ fn flex_gives_a_flow_two_paths() {
     spec.workloads = vec![long_flows(1, 7_000 * 1460, hosts(&[0]), hosts(&[1]))];
     let packets = uplink_packets(&run(&spec), SPINES);
     assert_eq!(packets.iter().filter(|n| **n > 0).count(), 2, "{packets:?}");
+}
+
+/// Duplicate ACKs of 300 flows at a high load, sprayed by DRILL.
+fn drilled(cell: Option<u64>) -> u32 {
+    let mut spec = two_leaves(8, SPINES);
+    spec.balancer = scheme("drill");
+    spec.edge = cell.map(|cell| {
+        let SchemeSpec { name, params } = edge("presto");
+        let params = params.with("reassemble", Value::Bool(true));
+        SchemeSpec { name, params: params.with("cell", Value::Bytes(Bytes(cell))) }
+    });
+    spec.workloads = vec![fixed_flows(300, 1_000_000, 0.9)];
+    run(&spec).flows.dup_acks.iter().sum()
+}
+
+/// Breaks if Presto's receiver does not put in order what another balancer has mixed up: with cells of
+/// one byte, a packet each, what arrives out of order waits, and TCP sees losses only. With cells of
+/// 64 KiB a gap within one is taken for a loss, and TCP sees as much as without.
+#[test]
+fn flowcells_of_a_packet_put_any_spray_in_order() {
+    let (bare, ordered, cells) = (drilled(None), drilled(Some(1)), drilled(Some(65_536)));
+    assert!(10 * ordered < bare && 10 * ordered < cells, "{bare}, {ordered}, {cells}");
 }
 
 /// The share of leaf 0's packets that goes by the spine whose link to leaf 1 has a quarter of the
