@@ -146,6 +146,38 @@ fn a_batch_is_a_cell_at_most() {
     assert_eq!(receiver.up.len(), 45);
 }
 
+/// Breaks if a batch of exactly a flowcell waits for more: 64 segments of 1024 bytes.
+#[test]
+fn a_full_cell_goes_up() {
+    let mut host = FakeHost::new(1_024);
+    let mut edge = made(&host, true);
+    let segment = |seq| Waiting {
+        packet: PacketMeta { payload: 1_024, ..data(0, 9, 1, seq) },
+        since: Time::ZERO,
+    };
+    let waiting: Vec<Waiting> = (0..64).map(segment).collect();
+    assert_eq!(host.reassemble(&mut *edge, &waiting[..63]).count, 0);
+    assert_eq!(host.reassemble(&mut *edge, &waiting).count, 64);
+}
+
+/// Breaks if packets in order wait longer than the in-order timer when others wait behind a gap, or if the
+/// gap is forgotten when they go up; or if the number of segments is taken for that of flowcells.
+#[test]
+fn the_earlier_of_the_two_timers_is_set() {
+    let mut receiver = Receiver::new();
+    for seq in 0..3 {
+        receiver.arrive(Span::ZERO, seq, 0);
+    }
+    receiver.fire();
+    receiver.arrive(Span::from_micros(1), 3, 0);
+    receiver.arrive(Span::from_micros(1), 5, 1);
+    assert_eq!(receiver.up, [0, 1, 2]);
+    assert_eq!(receiver.fire(), Span(IN_ORDER.0 - Span::from_micros(1).0));
+    assert_eq!(receiver.up, [0, 1, 2, 3]);
+    assert_eq!(receiver.fire(), Span(OUT_OF_ORDER.0 - Span::from_micros(4).0));
+    assert_eq!(receiver.up, [0, 1, 2, 3, 5]);
+}
+
 /// Breaks if a later flowcell that overtakes is not held until the earlier one is complete
 /// (Algorithm 2: a gap at a flowcell's edge).
 #[test]
@@ -211,15 +243,19 @@ fn a_gap_within_a_cell_goes_up_at_once() {
 /// a flowcell.
 #[test]
 fn the_cell_size_is_a_parameter() {
-    for (size, expected) in [(2_000, [0, 0, 1, 1, 2, 2]), (500, [0, 1, 2, 3, 4, 5])] {
-        let mut host = FakeHost::new(1_000);
+    for (mss, size, expected) in [
+        (1_000, 2_000, [0, 0, 1, 1, 2, 2]),
+        (1_000, 500, [0, 1, 2, 3, 4, 5]),
+        (1, 1, [0, 1, 2, 3, 4, 5]),
+    ] {
+        let mut host = FakeHost::new(u32::from(mss));
         let params = Params::defaults(ENTRY.info.params).with("cell", Value::Bytes(Bytes(size)));
         let mut edge = build(&params, &host.env).unwrap();
         let cells: Vec<u32> = (0..6)
             .map(|seq| {
-                let mut packet = PacketMeta { payload: 1_000, ..data(0, 9, 1, seq) };
+                let mut packet = PacketMeta { payload: mss, ..data(0, 9, 1, seq) };
                 host.send(&mut *edge, &mut packet);
-                host.bytes_sent += 1_000;
+                host.bytes_sent += u64::from(mss);
                 cell(&packet) - 1
             })
             .collect();

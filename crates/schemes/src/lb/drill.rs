@@ -127,8 +127,7 @@ impl LoadBalancer for Drill {
     }
 
     fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
-        let to = usize::from(paths.to.0).min(self.tors - 1);
-        let memory = (self.engine * self.tors + to) * self.remembers;
+        let memory = (self.engine * self.tors + usize::from(paths.to.0)) * self.remembers;
         self.narrow(packet, paths);
         self.seen.clear();
         self.sample(cx);
@@ -148,7 +147,7 @@ impl LoadBalancer for Drill {
 
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
     let (samples, remembers) = (params.int("d") as usize, params.int("m") as usize);
-    let (engines, tors) = (params.int("engines") as usize, usize::from(env.tors).max(1));
+    let (engines, tors) = (params.int("engines") as usize, usize::from(env.tors));
     Ok(Box::new(Drill {
         seed: env.hash_seed,
         samples,
@@ -288,20 +287,23 @@ mod tests {
         }
     }
 
-    /// Breaks if the memory keeps anything but the m shortest: with d = 1 and m = 2, uplinks 0 and 1
-    /// short, the longer of them is taken as soon as the other has grown, without being drawn.
+    /// Breaks if the memory keeps anything but the m shortest, or one of them twice: m = 2, uplinks 0
+    /// and 1 short, the longer of them is taken as soon as the other has grown, without being drawn (twenty
+    /// times; by chance a quarter of the times at most).
     #[test]
     fn the_m_shortest_are_remembered() {
-        let mut leaf = leaf();
-        (0..UPLINKS).for_each(|n| fill(&mut leaf, n, 15_000, 0));
-        fill(&mut leaf, 0, 1500, 0);
-        fill(&mut leaf, 1, 3000, 0);
-        let mut drill = made(&leaf, 1, 2);
-        warm_up(&mut leaf, &mut *drill);
-        assert_eq!(pick(&mut leaf, &mut *drill, 300), uplink(0));
-        fill(&mut leaf, 0, 30_000, 0);
-        for seq in 301..320 {
-            assert_eq!(pick(&mut leaf, &mut *drill, seq), uplink(1));
+        for d in [1, 2] {
+            let mut leaf = leaf();
+            (0..UPLINKS).for_each(|n| fill(&mut leaf, n, 15_000, 0));
+            fill(&mut leaf, 1, 3000, 0);
+            let mut drill = made(&leaf, d, 2);
+            for _ in 0..20 {
+                fill(&mut leaf, 0, 1500, 0);
+                warm_up(&mut leaf, &mut *drill);
+                assert_eq!(pick(&mut leaf, &mut *drill, 300), uplink(0));
+                fill(&mut leaf, 0, 30_000, 0);
+                assert_eq!(pick(&mut leaf, &mut *drill, 301), uplink(1), "d = {d}");
+            }
         }
     }
 
@@ -413,6 +415,31 @@ mod tests {
         let all: std::collections::BTreeSet<PortId> =
             (0..100).map(|seq| pick(&mut leaf, &mut *drill, seq)).collect();
         assert_eq!(all.len(), 4, "without components a flow takes all ports");
+    }
+
+    /// Breaks if a component's share of the flows is not its capacity's: one unit of four, so a quarter of
+    /// 4,000 flows (standard deviation 27; four of them).
+    #[test]
+    fn components_weigh_what_their_ports_carry() {
+        let mut leaf = leaf();
+        leaf.offer(4..6);
+        leaf.capacity = vec![1, 3];
+        let mut drill = made(&leaf, 2, 1);
+        let mut first = |sport| leaf.pick_towards(&mut *drill, &mut data(0, 5, sport, 0), TorId(1));
+        let slow = (0..4_000).filter(|sport| first(*sport) == PortId(4)).count();
+        assert!(slow.abs_diff(1_000) <= 110, "{slow} of 4,000");
+    }
+
+    /// Breaks if the engines are not told by which port a packet comes, or one alone is, or if the state is
+    /// not 2 bytes for each of m ports, 4 leaves and each engine.
+    #[test]
+    fn engines_cost_memory_and_a_call_a_packet() {
+        for (engines, arrived) in [(1, false), (2, true), (3, true)] {
+            let params = Params::defaults(ENTRY.info.params).with("engines", Value::Int(engines));
+            let drill = build(&params.with("m", Value::Int(5)), &leaf().env).unwrap();
+            assert_eq!(drill.needs(), Needs { arrived, ..Needs::default() });
+            assert_eq!(drill.footprint(Time::ZERO).bytes, 2 * 5 * 4 * engines);
+        }
     }
 
     /// Breaks if more samples than ports are drawn, or a port twice: with d = 64 of 3 ports the

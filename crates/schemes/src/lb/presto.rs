@@ -177,6 +177,31 @@ mod tests {
         assert!(doubled.windows(8).any(|window| window == ports), "{ports:?}");
     }
 
+    /// Breaks if a weighted round has more or fewer than 128 slots: weights 127 and 1 are exact, so every
+    /// 128th cell takes the second port; 128 and 1 would need 129, and come round after 128 all the same.
+    #[test]
+    fn a_weighted_round_has_128_slots_at_most() {
+        let params = defaults().with("weighted", Value::Bool(true));
+        for first in [127, 128] {
+            let mut leaf = FakeLeaf::new(8, 2, 1);
+            leaf.capacity = vec![first, 1];
+            let ports = round(&mut leaf, &params, 256);
+            assert_eq!(ports[..128], ports[128..], "weights {first} and 1");
+            assert_eq!(ports[..128].iter().filter(|port| **port == 1).count(), 1);
+        }
+    }
+
+    /// Breaks if the state is not the seed of 8 bytes, and the tables if there are any.
+    #[test]
+    fn the_footprint_is_what_is_kept() {
+        let leaf = FakeLeaf::new(8, 2, 1);
+        for (weighted, tables) in [(false, 0), (true, Slots::new(&leaf.env, 128, 1.0).bytes())] {
+            let params = defaults().with("weighted", Value::Bool(weighted));
+            let presto = build(&params, &leaf.env).unwrap();
+            assert_eq!(presto.footprint(Time::ZERO).bytes, 8 + tables);
+        }
+    }
+
     /// Breaks if a second switch uses the same digit as the first: a flow would then see only some
     /// of the 4 x 2 paths. Eight cells must see all eight.
     #[test]

@@ -34,7 +34,7 @@ impl Slots {
             slots: Vec::with_capacity(limit.max(ports)),
         };
         Slots {
-            groups: (0..env.tors.max(1)).map(|_| group()).collect(),
+            groups: (0..env.tors).map(|_| group()).collect(),
             weights: Vec::with_capacity(ports),
             used: Vec::with_capacity(ports),
             limit,
@@ -54,8 +54,7 @@ impl Slots {
 
     /// The table towards `paths.to`. Never empty if there are paths.
     pub(crate) fn towards(&mut self, paths: &Paths<'_>) -> &[PortId] {
-        let index = usize::from(paths.to.0) % self.groups.len();
-        let group = &mut self.groups[index];
+        let group = &mut self.groups[usize::from(paths.to.0)];
         if group.ports != paths.ports || group.capacity != paths.capacity {
             group.ports.clear();
             group.ports.extend_from_slice(paths.ports);
@@ -96,8 +95,8 @@ pub(crate) fn reduce(capacity: &[u32], limit: usize, bound: f64, weights: &mut V
         let cheaper = |a: usize, b: usize| {
             u64::from(weights[a] + 1) * exact(b) < u64::from(weights[b] + 1) * exact(a)
         };
-        let with_capacity = (0..weights.len()).filter(|i| capacity[*i] > 0);
-        let Some(next) = with_capacity.reduce(|a, b| if cheaper(b, a) { b } else { a }) else {
+        // Never one without capacity: it is cheaper than none.
+        let Some(next) = (0..weights.len()).reduce(|a, b| if cheaper(b, a) { b } else { a }) else {
             return;
         };
         weights[next] += 1;
@@ -145,6 +144,7 @@ mod tests {
         assert_eq!(reduced(&[1_000_000, 200_000, 1_000_000], 64, 1.0), [5, 1, 5]);
         assert_eq!(reduced(&[10; 8], 64, 1.0), [1; 8]);
         assert_eq!(reduced(&[7, 0, 7], 64, 1.0), [1, 0, 1]);
+        assert_eq!(reduced(&[0, 2, 1], 64, 1.0), [0, 2, 1]);
         assert_eq!(reduced(&[0, 0], 64, 1.0), [1, 1]);
     }
 
@@ -167,6 +167,8 @@ mod tests {
         let (mut used, mut slots) = (Vec::new(), Vec::new());
         interleave(&[PortId(1), PortId(2), PortId(3)], &[1, 2, 1], &mut used, &mut slots);
         assert_eq!(slots, [PortId(1), PortId(2), PortId(3), PortId(2)]);
+        interleave(&[PortId(1), PortId(2), PortId(3)], &[0, 2, 1], &mut used, &mut slots);
+        assert_eq!(slots, [PortId(2), PortId(3), PortId(2)]);
     }
 
     /// Breaks if a table outlives the paths that it was made for.
@@ -182,5 +184,28 @@ mod tests {
         assert_eq!(towards(&ports[..2], &[10, 10]), ports[..2]);
         assert_eq!(towards(&ports[1..], &[10, 10]), ports[1..]);
         assert_eq!(towards(&ports[..2], &[10, 20]), [PortId(2), PortId(3), PortId(3)]);
+    }
+
+    /// Breaks if a table is made anew though its paths have not changed, or because another destination was
+    /// asked for: what is written into it would be gone.
+    #[test]
+    fn a_table_is_made_once() {
+        let leaf = FakeLeaf::new(2, 3, 1);
+        let mut slots = Slots::new(&leaf.env, 16, 1.0);
+        let ports = [PortId(2), PortId(3)];
+        let towards = |to, capacity| Paths { to: TorId(to), ports: &ports, capacity, delay: &[] };
+        slots.towards(&towards(1, &[10, 10]));
+        slots.groups[1].slots[0] = PortId(4);
+        slots.towards(&towards(2, &[10, 20]));
+        assert_eq!(slots.towards(&towards(1, &[10, 10])), [PortId(4), PortId(3)]);
+    }
+
+    /// Breaks if the tables' room is not that of the worst case, counted in full: for each of 4 leaves 5 ports of 2
+    /// bytes with 4 of capacity, and as many slots of 2 bytes as the limit or the ports.
+    #[test]
+    fn room_is_made_for_the_worst_case() {
+        let leaf = FakeLeaf::new(2, 3, 1);
+        let bytes = |limit| Slots::new(&leaf.env, limit, 1.0).bytes();
+        assert_eq!([bytes(16), bytes(3)], [4 * (5 * 6 + 16 * 2), 4 * (5 * 6 + 5 * 2)]);
     }
 }

@@ -131,15 +131,15 @@ mod tests {
         let at = |us: u64| Time(Span::from_micros(us).0);
         dre.advance(at(1), &discount);
         dre.sent(1500);
-        for (us, add, expected) in [
-            (31, 0, 1500.0),
-            (32, 1500, 2700.0),
-            (63, 0, 2700.0),
-            (96, 0, 1728.0),
-            (127, 0, 1728.0),
-            (416, 0, 185.542_587),
+        for (us, due, add, expected) in [
+            (31, false, 0, 1500.0),
+            (32, true, 1500, 2700.0),
+            (63, false, 0, 2700.0),
+            (96, true, 0, 1728.0),
+            (127, false, 0, 1728.0),
+            (416, true, 0, 185.542_587),
         ] {
-            dre.advance(at(us), &discount);
+            assert_eq!(dre.advance(at(us), &discount), due, "at {us} us");
             dre.sent(add);
             assert!((bytes(&dre) - expected).abs() < 0.01, "at {us} us: {}", bytes(&dre));
         }
@@ -158,6 +158,24 @@ mod tests {
         }
         assert_eq!(discount.after(u64::MAX, 1 << 39), 0);
         assert_eq!(discount.after(u64::MAX, u64::MAX), 0);
+        assert_eq!(discount.after(1, 100), 0);
+    }
+
+    /// Breaks if factors and products are not rounded to the nearest: 0.8 of 2^32 is 3,435,973,836.8;
+    /// halves of 1 and 3, and just less than half of 1.
+    #[test]
+    fn products_are_rounded_to_the_nearest() {
+        assert_eq!(paper().squares[0], 3_435_973_837);
+        let half = 1 << (FACTOR - 1);
+        assert_eq!([times(1, half), times(3, half), times(1, half - 1)], [1, 2, 0]);
+    }
+
+    /// Breaks if the shortest of periods or the slowest of links has none, or no level: the smallest
+    /// values that a scenario may give.
+    #[test]
+    fn periods_and_levels_are_at_least_one() {
+        let discount = Discount::new(Span(1), 0.001);
+        assert_eq!((discount.period, discount.level(Rate(1), 3)), (Span(1), 1));
     }
 
     /// Breaks if X of a link that is always busy is not C x tau: 10 Gb/s for 160 us are 200,000 bytes,

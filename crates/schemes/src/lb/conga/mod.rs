@@ -253,6 +253,7 @@ impl LoadBalancer for Leaf {
     fn leaving(&mut self, packet: &mut PacketMeta, to: PortId, at: Time, cx: &mut Context<'_>) {
         let Some(uplink) = to.0.checked_sub(self.first) else { return };
         let Some(uplink) = self.uplinks.get_mut(usize::from(uplink)) else { return };
+        // Only so that what is kept of the queue does not outgrow it.
         uplink.catch_up(cx.now, &self.meter);
         uplink.departures.queued(at, u32::from(packet.size));
         self.meter.sent(&mut uplink.link, packet, to, at, cx);
@@ -335,7 +336,7 @@ fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, Para
             departures: Departures::default(),
         })
         .collect();
-    let (leaves, tags) = (usize::from(env.tors), uplinks.len().max(1));
+    let (leaves, tags) = (usize::from(env.tors), uplinks.len());
     let (age, fade) = (params.span("age"), params.span("fade"));
     Ok(Box::new(Leaf {
         tor,

@@ -186,4 +186,54 @@ mod tests {
         assert_eq!(order(&mut from, 4), [129, 3, 4, 5]);
         assert_eq!(from.feed_back(1, at(1)), (70, 1));
     }
+
+    /// Breaks if the changed entry that comes first from the turn on, going round, is not fed back first,
+    /// or not once only, or if the turn does not go on behind it: every turn of 130, every changed entry and
+    /// another, at the ends of the words of 64. Leaf 1 has its own turn and changes; leaf 0's stay.
+    #[test]
+    fn the_next_changed_entry_is_found_from_every_turn() {
+        let (now, tags) = (at(1), 130usize);
+        let mut from = FromLeaf::new(2, tags, AGE, FADE);
+        from.set(0, 7, 1, now);
+        for turn in 0..tags {
+            for one in 0..tags {
+                for other in [0, 63, 64, 127, 129] {
+                    for tag in [one, other] {
+                        from.changed[3 + tag / 64] |= 1 << (tag % 64);
+                    }
+                    from.next[1] = turn as u16;
+                    let from_turn = |tag: &usize| (tag + tags - turn) % tags;
+                    let mut expected = [one, other];
+                    expected.sort_by_key(from_turn);
+                    let second = if one == other { (one + 1) % tags } else { expected[1] };
+                    let mut fed = || usize::from(from.feed_back(1, now).0);
+                    assert_eq!(
+                        [fed(), fed()],
+                        [expected[0], second],
+                        "turn {turn}: {one}, {other}"
+                    );
+                    assert_eq!(from.changed[3..], [0; 3]);
+                }
+            }
+        }
+        assert_eq!(from.feed_back(0, now), (7, 1));
+    }
+
+    /// Breaks if a change is noted for another entry than its own: each of 130 of leaf 1, alone.
+    #[test]
+    fn every_change_is_noted() {
+        for tag in 0..130 {
+            let mut from = FromLeaf::new(2, 130, AGE, FADE);
+            from.set(1, tag, 5, at(1));
+            assert_eq!(from.feed_back(1, at(1)), (tag as u16, 5));
+            assert!(from.changed.iter().all(|bits| *bits == 0), "tag {tag}");
+        }
+    }
+
+    /// Breaks if the bits of 64 tags take more than a word: 16 bytes an entry, 8 of bits, 2 of turn a leaf.
+    #[test]
+    fn a_word_has_the_bits_of_64_tags() {
+        assert_eq!(FromLeaf::new(3, 64, AGE, FADE).bytes(), 3 * (64 * 16 + 8 + 2));
+        assert_eq!(FromLeaf::new(3, 65, AGE, FADE).bytes(), 3 * (65 * 16 + 16 + 2));
+    }
 }

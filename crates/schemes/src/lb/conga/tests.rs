@@ -238,6 +238,54 @@ fn stale_congestion_is_forgotten() {
     assert_eq!(taken.len(), 4);
 }
 
+/// Breaks if an uplink on which nothing is sent any more keeps its metric: 150,000 bytes by all but
+/// uplink 3 are level 6. For the rest of the period new flows take uplink 3; 2 ms, 62 periods, later all are
+/// alike (§3.2).
+#[test]
+fn an_idle_uplink_is_taken_again() {
+    let mut leaf = Switch::new(leaf(0, UPLINKS), &defaults());
+    (0..3).for_each(|number| leaf.load(uplink(number), 150_000));
+    let mut taken = |from: u16| -> std::collections::BTreeSet<PortId> {
+        leaf.at.wait(Span::from_micros(if from == 0 { 30 } else { 2_000 }));
+        (from..from + 100).map(|sport| leaf.pick(&mut forth(sport))).collect()
+    };
+    assert_eq!(taken(0), [uplink(3)].into());
+    assert_eq!(taken(1_000).len(), 4);
+}
+
+/// Breaks if a packet without tags, or with the tag of an uplink that there is not, changes what is known,
+/// or gets a tag on its way. The last leaf's entries are the last of the tables.
+#[test]
+fn tags_that_are_none_say_nothing() {
+    let mut leaf = Switch::new(leaf(0, UPLINKS), &defaults());
+    let from_last = |header: [u32; 2]| {
+        let mut packet = data(3 * HOSTS, 0, 1, 0);
+        packet.header = SchemeHeader(header);
+        packet
+    };
+    let tag = |uplink, metric| Tag { uplink, metric }.word();
+    leaf.arrive(&mut from_last([tag(0, 5), tag(0, 7)]), uplink(0));
+    leaf.arrive(&mut from_last([0, 0]), uplink(0));
+    leaf.arrive(&mut from_last([tag(UPLINKS, 6), tag(UPLINKS, 6)]), uplink(0));
+    let mut packet = data(0, 3 * HOSTS, 1, 0);
+    assert_ne!(leaf.pick(&mut packet), uplink(0));
+    assert_eq!(tags(&packet)[1], Some((0, 5)));
+    let mut spine = Switch::new(FakeLeaf::spine(HOSTS, 1, 9), &defaults());
+    spine.load(PortId(1), 130_000);
+    let mut bare = forth(1);
+    spine.leave(&mut bare, PortId(1), Time::ZERO);
+    assert_eq!(bare, forth(1));
+}
+
+/// Breaks if a leaf is not told what comes and goes, or a spine not what goes.
+#[test]
+fn switches_are_told_what_they_need() {
+    let needs = |at: FakeLeaf| Switch::new(at, &defaults()).conga.needs();
+    let leaving = Needs { leaving: true, ..Needs::default() };
+    assert_eq!(needs(FakeLeaf::spine(HOSTS, 1, 1)), leaving);
+    assert_eq!(needs(leaf(0, UPLINKS)), Needs { arrived: true, ..leaving });
+}
+
 /// Breaks if bytes count before they are sent: 150,000 wait behind each other on uplink 0, 100 us
 /// apart in five lots. At first a new flow may take uplink 0 (all are at zero), later it does not;
 /// and CE of the packets that wait is that of the time at which they will go.
@@ -374,8 +422,25 @@ fn tau_follows_the_rate() {
     }
 }
 
+/// Breaks if one slow link of a switch does not make tau two round trips at all of its ports: 40 us at 10
+/// Gb/s have levels of 6,250 bytes.
+#[test]
+fn one_slow_link_makes_tau_two_round_trips() {
+    let mut at = FakeLeaf::spine(HOSTS, 1, 1);
+    at.env.ports[2].rate = Rate::from_mbps(900);
+    let mut spine = Switch::new(at, &defaults());
+    let mut metric = |size| {
+        let mut packet = PacketMeta { size, ..forth(1) };
+        packet.header.0[0] = Tag { uplink: 0, metric: 0 }.word();
+        spine.leave(&mut packet, PortId(1), Time::ZERO);
+        tags(&packet)[0].unwrap().1
+    };
+    assert_eq!((metric(6_249), metric(1)), (0, 1));
+}
+
 /// Breaks if the state is not what is kept: 64 flowlets of 16 bytes, two tables of 4 leaves and 4
-/// uplinks at 16, one word of bits and one turn a leaf, two registers of 16 an uplink.
+/// uplinks at 16, one word of bits and one turn a leaf, two registers of 16 an uplink; at a spine one register
+/// for each of 4 ports.
 #[test]
 fn the_footprint_is_what_is_kept() {
     let params = defaults().with("entries", Value::Int(64));
@@ -388,4 +453,6 @@ fn the_footprint_is_what_is_kept() {
     assert!(leaf.conga.slot(&forth(1)).is_some_and(|slot| slot < 64));
     let later = Time(leaf.at.now.0 + GAP.0 + 1);
     assert_eq!(leaf.conga.footprint(later).occupied, 0);
+    let spine = Switch::new(FakeLeaf::spine(HOSTS, 1, 1), &defaults());
+    assert_eq!(spine.conga.footprint(Time::ZERO).bytes, 4 * 16);
 }

@@ -144,12 +144,13 @@ impl Hula {
         best.sent = Some(cx.now);
         let utilisation = best.utilisation;
         let came = self.ends[usize::from(from.0)];
-        // From above: only down. From below: everywhere else.
-        let wanted = |end: &End| end.switch.is_some() && end.switch != came.switch;
-        let allowed = |end: &End| !(came.up && end.up);
+        // Not back to the switch that has sent it, by a parallel link either: it knows.
+        let elsewhere = |end: &End| end.switch.is_some() && end.switch != came.switch;
+        // §3.1: what comes from above goes only down, so that it turns once.
+        let turns_once = |end: &End| !(came.up && end.up);
         for (port, end) in self.ends.iter().enumerate() {
             let port = PortId(port as u16);
-            if wanted(end) && allowed(end) && cx.ports.is_up(port) {
+            if elsewhere(end) && turns_once(end) && cx.ports.is_up(port) {
                 cx.outbox.push((port, Probe { tor, utilisation }.packet(self.probe_size)));
             }
         }
@@ -178,8 +179,7 @@ impl LoadBalancer for Hula {
     fn arrived(&mut self, packet: &mut PacketMeta, from: PortId, cx: &mut Context<'_>) -> Arrival {
         let Some(mut probe) = Probe::read(packet) else { return Arrival::Forward };
         let number = usize::from(from.0);
-        let from_switch = self.ends.get(number).is_some_and(|end| end.switch.is_some());
-        if from_switch && Some(probe.tor) != self.tor {
+        if self.ends[number].switch.is_some() && Some(probe.tor) != self.tor {
             let (port, rate) = (&mut self.ports[number], cx.ports.rate(from));
             // §3.2: the largest utilisation on the way to the ToR, this link included.
             probe.utilisation = probe.utilisation.max(port.utilisation(cx.now, rate, self.window));
@@ -192,7 +192,7 @@ impl LoadBalancer for Hula {
     fn leaving(&mut self, packet: &mut PacketMeta, to: PortId, at: Time, cx: &mut Context<'_>) {
         // No probe comes from a host, so nobody asks for the utilisation towards one.
         let port = usize::from(to.0);
-        if self.ends.get(port).is_some_and(|end| end.switch.is_some()) {
+        if self.ends[port].switch.is_some() {
             self.ports[port].queued(u32::from(packet.size), at, cx.now, self.window);
         }
     }

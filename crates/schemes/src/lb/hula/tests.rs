@@ -50,6 +50,7 @@ impl Switch {
         let seen = |(port, packet): (PortId, PacketMeta)| {
             let Probe { tor, utilisation } = Probe::read(&packet).expect("a probe");
             assert_eq!((packet.size, packet.payload, packet.tuple.0), (64, 0, 0));
+            assert_eq!(packet.header.0[1], 0);
             (port.0, tor.0, utilisation)
         };
         self.at.outbox.drain(..).map(seen).collect()
@@ -96,7 +97,9 @@ fn tors_probe_their_uplinks() {
     }
     assert_eq!(firsts.len(), 20);
     let spine = Switch::new(FakeLeaf::spine(HOSTS, 1, 1), &defaults());
-    assert!(!spine.hula.needs().tick && leaf().hula.needs().tick);
+    let told = Needs { arrived: true, leaving: true, ..Needs::default() };
+    assert_eq!(spine.hula.needs(), told);
+    assert_eq!(leaf().hula.needs(), Needs { tick: true, ..told });
 }
 
 /// Breaks if a spine does not send a leaf's probe to all other leaves, by every parallel link, and
@@ -281,11 +284,11 @@ fn utilisation_is_of_the_ports_own_rate() {
 #[test]
 fn the_footprint_is_what_is_kept() {
     let params = defaults().with("entries", Value::Int(64));
-    let mut leaf = Switch::new(FakeLeaf::new(HOSTS, 4, 1), &params);
+    let mut leaf = Switch::new(FakeLeaf::new(HOSTS, 3, 1), &params);
     leaf.pick(1);
     let footprint = leaf.hula.footprint(leaf.at.now);
     assert_eq!(size_of::<Best>(), 32);
-    assert_eq!(footprint.bytes, 64 * 16 + u64::from(LEAVES) * 32 + 4 * 16);
+    assert_eq!(footprint.bytes, 64 * 16 + u64::from(LEAVES) * 32 + 3 * 16);
     assert_eq!((footprint.per_flow, footprint.per_port), (16, 16));
     assert_eq!((footprint.slots, footprint.occupied), (64, 1));
     assert!(leaf.hula.slot(&data(0, 5, 1, 0)).is_some());

@@ -18,8 +18,9 @@ pub(super) struct Window {
 }
 
 impl Window {
+    /// Of a tau above zero.
     pub(super) fn new(tau: Span) -> Window {
-        Window { tau, reciprocal: u64::MAX / tau.0.max(1) }
+        Window { tau, reciprocal: u64::MAX / tau.0 }
     }
 
     /// `u (1 - passed / tau)`, at least 0.
@@ -65,6 +66,7 @@ impl Port {
     /// A packet is queued, and its transmission begins at `at`.
     #[inline]
     pub(super) fn queued(&mut self, bytes: u32, at: Time, now: Time, window: Window) {
+        // Only so that what is kept of the queue does not outgrow it.
         self.catch_up(now, window);
         self.departures.queued(at, bytes);
     }
@@ -145,6 +147,7 @@ mod tests {
         for (us, expected) in [(0, 255), (100, 192), (200, 128), (399, 0), (400, 0), (9_999, 0)] {
             assert_eq!(port.utilisation(at(us), TEN, paper()), expected, "at {us} us");
         }
+        assert_eq!(paper().fade(u64::MAX, Span::from_micros(400)), 0, "no rest of the rounding");
     }
 
     /// Breaks if bytes that wait count as sent, or if the rate is not the link's.
@@ -158,5 +161,7 @@ mod tests {
         // 50,000 (1 - 1/8) + 50,000 of 500,000; of 50,000 at 1 Gb/s.
         assert_eq!(port.utilisation(at(50), TEN, paper()), 48);
         assert_eq!(port.utilisation(at(50), Rate::from_gbps(1), paper()), 255);
+        // A line on which not a byte is sent in tau is full.
+        assert_eq!(port.utilisation(at(50), Rate(1), paper()), 255);
     }
 }
