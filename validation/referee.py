@@ -18,9 +18,18 @@ UNTIL_PS = 100 * 10**12
 # What ns-3 puts around a payload without timestamps: PPP 2, IP 20, TCP 20.
 HEADER_BYTES = 42
 # In picoseconds, bits per second, bytes; a packet is one.
-UNITS = dict(ps=1, ns=10**3, us=10**6, ms=10**9, s=10**12)
-UNITS |= dict(bps=1, kbps=10**3, Mbps=10**6, Gbps=10**9, Tbps=10**12)
-UNITS |= dict(B=1, KB=10**3, MB=10**6, GB=10**9, KiB=2**10, MiB=2**20, GiB=2**30, pkt=1)
+UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
+UNITS |= {"bps": 1, "kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
+UNITS |= {
+    "B": 1,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "pkt": 1,
+}
 
 
 class RefereeError(Exception):
