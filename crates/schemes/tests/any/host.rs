@@ -1,13 +1,12 @@
 //! Four hosts of two racks with an edge each, and a network between them that loses, delays, marks
 //! and writes into headers. Not TCP: segments go and are acknowledged in any order.
 
-use crate::packets::{assert_own, assert_probe, digest, packet};
-use crate::{params, staged};
-use leafspine_core::{Ecn, Flags, HostId, PacketMeta, Rng, Role, SchemeHeader, Span, Time};
+use super::packets::{Fields, assert_own, assert_probe, digest, packet};
+use super::world::{params, staged};
+use leafspine_core::{Ecn, Flags, HostId, PacketMeta, Rng, Role, Span, Time};
 use leafspine_schemes::Params;
 use leafspine_schemes::edge::{EdgeContext, Entry, FlowView, HostEdge, HostEnv, Waiting};
 use leafspine_schemes::testing::FakeHost;
-use proptest::prelude::*;
 
 const MSS: u32 = 1_460;
 /// Two hosts of rack 0 and two of rack 1.
@@ -19,35 +18,15 @@ pub enum Op {
     /// A flow sends its next segments, or one that it has sent before.
     Send { flow: usize, count: u8, again: Option<u32> },
     /// A flow sends a packet without payload.
-    Control { flow: usize, kind: u8, random: u64 },
-    /// A packet on its way arrives, perhaps marked, perhaps with another header.
-    Deliver { which: usize, mark: bool, header: Option<u64> },
+    Control { flow: usize, kind: u8, fields: Option<Fields> },
+    /// A packet on its way arrives, perhaps marked, perhaps with what another wrote.
+    Deliver { which: usize, mark: bool, fields: Option<Fields> },
     /// A packet on its way is lost.
     Drop(usize),
     /// A flow learns of a loss.
     Lost { flow: usize, timeout: bool },
     /// Time passes.
     Wait(u64),
-}
-
-pub fn op() -> impl Strategy<Value = Op> {
-    let flow = || 0..6usize;
-    // Mostly the packet that has been on its way longest, or one close to it.
-    let which = prop_oneof![4 => Just(0usize), 2 => 0..4usize, 1 => any::<usize>()];
-    let header = prop_oneof![8 => Just(None), 1 => any::<u64>().prop_map(Some)];
-    let again = prop_oneof![4 => Just(None), 1 => any::<u32>().prop_map(Some)];
-    let wait = prop_oneof![0..2_000_000u64, 0..2_000_000_000u64, 0..10_000_000_000_000u64];
-    prop_oneof![
-        6 => (flow(), 1..12u8, again)
-            .prop_map(|(flow, count, again)| Op::Send { flow, count, again }),
-        1 => (flow(), any::<u8>(), any::<u64>())
-            .prop_map(|(flow, kind, random)| Op::Control { flow, kind, random }),
-        20 => (which, prop::bool::weighted(0.3), header)
-            .prop_map(|(which, mark, header)| Op::Deliver { which, mark, header }),
-        1 => any::<usize>().prop_map(Op::Drop),
-        1 => (flow(), any::<bool>()).prop_map(|(flow, timeout)| Op::Lost { flow, timeout }),
-        4 => wait.prop_map(Op::Wait),
-    ]
 }
 
 /// A host: its edge, and when this wants to be called.
@@ -196,9 +175,9 @@ impl World {
     }
 
     /// A packet between a flow's hosts, in the direction of its data or against it.
-    fn packet(&self, number: usize, kind: u8, back: bool, random: u64) -> PacketMeta {
+    fn packet(&self, number: usize, kind: u8, back: bool) -> PacketMeta {
         let [src, dst] = self.flows[number].ends.map(|end| HOSTS[end]);
-        let forward = packet(kind, src, dst, number as u16, random);
+        let forward = packet(kind, src, dst, number as u16, 0);
         if back { PacketMeta { tuple: forward.tuple.reversed(), ..forward } } else { forward }
     }
 
@@ -217,7 +196,7 @@ impl World {
         let old = again.filter(|_| flow.next > 0).map(|old| old % flow.next);
         let seq = old.unwrap_or(flow.next);
         let notes = if old.is_some() { PacketMeta::RETRANSMIT } else { 0 };
-        let full = self.packet(number, 15, false, 0);
+        let full = self.packet(number, 15, false);
         self.send(number, PacketMeta { seq, notes, ..full });
         if old.is_none() {
             let flow = &mut self.flows[number];
@@ -289,7 +268,7 @@ impl World {
                 Ecn::Congested => Flags::ACK.with(Flags::ECE),
                 _ => Flags::ACK,
             };
-            let mut ack = PacketMeta { seq, flags, ..self.packet(number, 0, true, 0) };
+            let mut ack = PacketMeta { seq, flags, ..self.packet(number, 0, true) };
             let before = ack;
             self.ask_flow(number, Side::Receiving, |edge, flow, cx| {
                 edge.replying(&mut ack, flow, cx);
@@ -328,7 +307,7 @@ impl World {
     }
 }
 
-impl crate::World for World {
+impl super::world::World for World {
     type Op = Op;
 
     fn apply(&mut self, op: &Op) {
@@ -336,12 +315,12 @@ impl crate::World for World {
             Op::Send { flow, count, again } => {
                 (0..count).for_each(|_| self.send_segment(flow, again));
             }
-            Op::Control { flow, kind, random } => {
+            Op::Control { flow, kind, fields } => {
                 // No payload, no probe: those have their own ways here.
-                let packet = self.packet(flow, kind % 5 + (kind & 128), false, random);
-                self.send(flow, packet);
+                let plain = self.packet(flow, kind % 5, false);
+                self.send(flow, fields.map_or(plain, |fields| fields.on(plain)));
             }
-            Op::Deliver { which, mark, header } => {
+            Op::Deliver { which, mark, fields } => {
                 if self.wire.is_empty() {
                     return;
                 }
@@ -349,10 +328,7 @@ impl crate::World for World {
                 if mark && packet.ecn != Ecn::NotCapable {
                     packet.ecn = Ecn::Congested;
                 }
-                if let Some(random) = header {
-                    packet.header = SchemeHeader([(random >> 32) as u32, random as u32]);
-                    (packet.class, packet.tag) = ((random >> 8) as u8, (random >> 16) as u8);
-                }
+                let packet = fields.map_or(packet, |fields| fields.on(packet));
                 self.deliver(flow, packet);
             }
             Op::Drop(which) => {

@@ -9,27 +9,17 @@
 
 mod host;
 mod packets;
+mod strategies;
 mod switch;
+mod world;
 
 use leafspine_core::{Rng, Role};
+use leafspine_schemes::Params;
 use leafspine_schemes::registry::{self, Place};
-use leafspine_schemes::testing::random_params;
-use leafspine_schemes::{Param, Params};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
-use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// A scheme in its surroundings.
-trait World {
-    type Op: Debug;
-    /// Lets one thing happen.
-    fn apply(&mut self, op: &Self::Op);
-    /// Lets all that is under way end, and checks that it does.
-    fn finish(&mut self);
-    /// Everything that the scheme has decided.
-    fn decisions(&self) -> &[u64];
-}
+use world::World;
 
 /// Drives one scheme, twice. `make` gives `None` if the parameters are refused, which is right.
 fn drive<W: World>(
@@ -54,18 +44,6 @@ fn drive<W: World>(
     Ok(())
 }
 
-/// Parameters for a run: any in their ranges, or the defaults.
-fn params(declared: &[Param], rng: &mut Rng) -> Params {
-    let random = random_params(declared, rng);
-    if rng.chance(0.3) { Params::defaults(declared) } else { random }
-}
-
-/// The queue of each stage, as schemes that read stages want it: small, one to six medium, large.
-fn staged(rng: &mut Rng) -> Vec<u8> {
-    let medium = 1 + rng.below(6) as usize;
-    [0].into_iter().chain(std::iter::repeat_n(1, medium)).chain([2]).collect()
-}
-
 /// Cases that once failed are kept, and tried first.
 fn config() -> ProptestConfig {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/any/regressions.txt");
@@ -85,7 +63,7 @@ proptest! {
     #[test]
     fn any_scheme_of_a_switch_keeps_its_bounds(
         seed in any::<u64>(),
-        ops in proptest::collection::vec(switch::op(), 1..150),
+        ops in proptest::collection::vec(strategies::at_a_switch(), 1..150),
     ) {
         for place in [Place::LoadBalancer, Place::Aqm, Place::Hold] {
             for info in place.schemes() {
@@ -101,7 +79,7 @@ proptest! {
     #[test]
     fn any_edge_keeps_its_bounds(
         seed in any::<u64>(),
-        ops in proptest::collection::vec(host::op(), 1..200),
+        ops in proptest::collection::vec(strategies::between_hosts(), 1..200),
     ) {
         for entry in registry::host_edges() {
             drive(entry.info.name, || host::World::new(entry, seed), &ops)?;

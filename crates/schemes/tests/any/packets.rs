@@ -3,8 +3,25 @@
 use leafspine_core::{Ecn, Flags, HostId, PacketMeta, SchemeHeader};
 use leafspine_schemes::testing::{control, data};
 
-/// A packet from `src` to `dst`; `kind` says what, the random number fills what no field fixes.
-pub fn packet(kind: u8, src: HostId, dst: HostId, flow: u16, random: u64) -> PacketMeta {
+/// What of a packet schemes write and read, from nobody knows whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields {
+    pub header: [u32; 2],
+    pub tag: u8,
+    pub class: u8,
+    pub path: u16,
+}
+
+impl Fields {
+    /// The packet with these.
+    pub fn on(self, packet: PacketMeta) -> PacketMeta {
+        let Fields { header, tag, class, path } = self;
+        PacketMeta { header: SchemeHeader(header), tag, class, path, ..packet }
+    }
+}
+
+/// A packet from `src` to `dst`; `kind` says what.
+pub fn packet(kind: u8, src: HostId, dst: HostId, flow: u16, seq: u32) -> PacketMeta {
     let flags = [
         Flags::ACK,
         Flags::SYN,
@@ -16,10 +33,9 @@ pub fn packet(kind: u8, src: HostId, dst: HostId, flow: u16, random: u64) -> Pac
         Flags::default(),
     ];
     let (src, dst) = (src.0, dst.0);
-    let mut packet = match kind % 16 {
+    match kind % 16 {
         n @ 0..=7 => {
-            let seq = random as u32 % 5_000;
-            PacketMeta { seq, ..control(src, dst, flow, flags[usize::from(n)]) }
+            PacketMeta { seq: seq % 5_000, ..control(src, dst, flow, flags[usize::from(n)]) }
         }
         8 => PacketMeta { size: 41, payload: 1, ..data(src, dst, flow, 7) },
         9 => PacketMeta { ecn: Ecn::Congested, ..data(src, dst, flow, 8) },
@@ -29,14 +45,8 @@ pub fn packet(kind: u8, src: HostId, dst: HostId, flow: u16, random: u64) -> Pac
             let whole = data(src, dst, flow, 11);
             PacketMeta { flags: whole.flags.with(Flags::FIN), ..whole }
         }
-        _ => data(src, dst, flow, random as u32 % 5_000),
-    };
-    if kind & 128 != 0 {
-        packet.header = SchemeHeader([(random >> 32) as u32, random as u32]);
-        (packet.tag, packet.class) = ((random >> 8) as u8, (random >> 16) as u8);
-        packet.path = (random >> 24) as u16;
+        _ => data(src, dst, flow, seq % 5_000),
     }
-    packet
 }
 
 /// A scheme may write its header, `class`, `tag`, `path`, the size that it pays for, and CE where

@@ -1,11 +1,10 @@
 //! A small switch: packets come in, are held, balanced, queued, managed, sent. It does what the
 //! engine does around a scheme, with links that fail and backlogs from nowhere.
 
-use crate::packets::{assert_own, assert_probe, digest, packet};
-use crate::{params, staged};
+use super::packets::{Fields, assert_own, assert_probe, digest, packet};
+use super::world::{params, staged};
 use leafspine_core::{
-    Bytes, Ecn, Flags, HostId, PacketMeta, PortId, Rate, Rng, Role, SchemeHeader, Span, SwitchId,
-    Time, TorId,
+    Bytes, Ecn, Flags, HostId, PacketMeta, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId,
 };
 use leafspine_schemes::aqm::{Admit, Aqm, Release};
 use leafspine_schemes::hold::{Held, Ingress, IngressHold};
@@ -16,26 +15,25 @@ use leafspine_schemes::{
     Amount, Backlog, Context, Level, Neighbour, Params, PortInfo, Ports, QueueView, SchemeInfo,
     SwitchEnv,
 };
-use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Hosts a leaf, and at a leaf as many ports to hosts.
-const HOSTS: u16 = 4;
+pub const HOSTS: u16 = 4;
 /// Ports to other switches.
-const FABRIC: u16 = 8;
+pub const FABRIC: u16 = 8;
 /// More than so many packets do not fit into a port.
 const BUFFER: u32 = 64;
 /// The engine's runs end before this.
-const END: Time = Time(8_640_000_000_000_000_000);
+pub const END: Time = Time(8_640_000_000_000_000_000);
 
 /// One thing that happens.
 #[derive(Clone, Debug)]
 pub enum Op {
     /// A packet comes in by a port. Any port: a switch trusts nobody.
-    Packet { kind: u8, flow: u16, from: u16, random: u64 },
+    Packet { kind: u8, flow: u16, src: u16, from: u16, seq: u32, fields: Option<Fields> },
     /// A probe that was sent before comes in, as it was or with another header.
-    Probe { which: usize, from: u16, header: Option<u64> },
+    Probe { which: usize, from: u16, fields: Option<Fields> },
     /// A port sends its next packets.
     Serve { port: u16, count: u8 },
     /// So many packets from nowhere wait in a queue.
@@ -48,27 +46,6 @@ pub enum Op {
     Turn { queue: u8, ago: u64 },
     /// Time passes.
     Wait(u64),
-}
-
-pub fn op() -> impl Strategy<Value = Op> {
-    let port = || 0..HOSTS + FABRIC;
-    let wait = prop_oneof![0..1_000u64, 0..10_000_000u64, 0..10_000_000_000u64, 0..END.0 / 8];
-    let packets = prop_oneof![Just(0u32), 0..20u32, 0..300u32, 0..30_000u32];
-    let rate =
-        prop_oneof![Just(1_000_000u64), Just(1_000_000_000), Just(400_000_000_000), 1..u64::MAX];
-    prop_oneof![
-        12 => (any::<u8>(), 0..24u16, port(), any::<u64>())
-            .prop_map(|(kind, flow, from, random)| Op::Packet { kind, flow, from, random }),
-        1 => (any::<usize>(), port(), proptest::option::of(any::<u64>()))
-            .prop_map(|(which, from, header)| Op::Probe { which, from, header }),
-        6 => (port(), 1..8u8).prop_map(|(port, count)| Op::Serve { port, count }),
-        3 => (port(), 0..4u8, packets, any::<bool>()).prop_map(
-            |(port, queue, packets, in_service)| Op::Load { port, queue, packets, in_service }),
-        1 => (1u8.., any::<u64>()).prop_map(|(up, random)| Op::Links { up, random }),
-        1 => (port(), rate).prop_map(|(port, rate)| Op::Rate { port, rate }),
-        1 => (0..4u8, 0..1_000_000_000u64).prop_map(|(queue, ago)| Op::Turn { queue, ago }),
-        4 => wait.prop_map(Op::Wait),
-    ]
 }
 
 /// What is under test; what it is not, is as simple as can be.
@@ -526,26 +503,26 @@ impl World {
         }
     }
 
-    fn host(&self, any: u64) -> HostId {
-        HostId((any % u64::from(self.leaf.env.hosts)) as u16)
+    fn host(&self, any: u16) -> HostId {
+        HostId((u32::from(any) % self.leaf.env.hosts) as u16)
     }
 }
 
-impl crate::World for World {
+impl super::world::World for World {
     type Op = Op;
 
     fn apply(&mut self, op: &Op) {
         match *op {
-            Op::Packet { kind, flow, from, random } => {
-                let (src, dst) = (self.host(random >> 40), self.host(flow.into()));
-                self.packet_arrives(self.port(from), packet(kind, src, dst, flow, random));
+            Op::Packet { kind, flow, src, from, seq, fields } => {
+                let (src, dst) = (self.host(src), self.host(flow));
+                let plain = packet(kind, src, dst, flow, seq);
+                let packet = fields.map_or(plain, |fields| fields.on(plain));
+                self.packet_arrives(self.port(from), packet);
             }
-            Op::Probe { which, from, header } => {
+            Op::Probe { which, from, fields } => {
                 if !self.probes.is_empty() {
-                    let mut probe = self.probes[which % self.probes.len()];
-                    if let Some(random) = header {
-                        probe.header = SchemeHeader([(random >> 32) as u32, random as u32]);
-                    }
+                    let sent = self.probes[which % self.probes.len()];
+                    let probe = fields.map_or(sent, |fields| fields.on(sent));
                     self.packet_arrives(self.port(from), probe);
                 }
             }

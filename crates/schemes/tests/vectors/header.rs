@@ -1,7 +1,7 @@
 //! A vector's header: which scheme, with which parameters, placed where, drawing from which stream.
 
-use crate::line::{Args, Wrong, number};
-use crate::vector::Stuck;
+use super::line::{Args, Wrong, number};
+use super::vector::Stuck;
 use leafspine_core::{Bytes, HostId, PortId, Rate, Rng, Role, Span, SwitchId, TorId};
 use leafspine_schemes::edge::HostEnv;
 use leafspine_schemes::registry::Place;

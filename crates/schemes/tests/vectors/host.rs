@@ -1,9 +1,9 @@
 //! A host made of numbers: what a vector's events do to its edge.
 
-use crate::header::Header;
-use crate::line::{Args, Decision, Wrong};
-use crate::packet::{Packets, changes, described};
-use crate::vector::Device;
+use super::header::Header;
+use super::line::{Args, Decision, Wrong};
+use super::packet::{Packets, changes, described};
+use super::vector::Device;
 use leafspine_core::{PacketMeta, Rng, Span, Time};
 use leafspine_schemes::edge::{EdgeContext, FlowView, HostEdge, Waiting};
 use leafspine_schemes::registry;

@@ -1,6 +1,6 @@
 //! Packets of a vector: known by number, set and shown field by field.
 
-use crate::line::{Args, Wrong, number};
+use super::line::{Args, Wrong, number};
 use leafspine_core::{Ecn, FiveTuple, Flags, HostId, PacketMeta, PortId};
 use std::collections::BTreeMap;
 

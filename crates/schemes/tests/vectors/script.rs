@@ -3,7 +3,7 @@
 //! One event a line, without decisions; `vector::replay` puts these beside them. Where a scheme has
 //! more to show (tags, probes, feedback), its vector is edited and filled again.
 
-use crate::header::Header;
+use super::header::Header;
 use leafspine_core::mix;
 use leafspine_schemes::registry::{self, Place};
 use leafspine_schemes::testing::FakeLeaf;

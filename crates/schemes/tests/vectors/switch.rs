@@ -1,9 +1,9 @@
 //! A switch made of numbers: what a vector's events do to its balancer, manager and hold.
 
-use crate::header::Header;
-use crate::line::{Args, Decision, Wrong};
-use crate::packet::{Packets, changes, described};
-use crate::vector::Device;
+use super::header::Header;
+use super::line::{Args, Decision, Wrong};
+use super::packet::{Packets, changes, described};
+use super::vector::Device;
 use leafspine_core::{PortId, Rate, Rng, Span, Time, TorId};
 use leafspine_schemes::aqm::{Admit, Aqm, Release};
 use leafspine_schemes::hold::{Held, Ingress, IngressHold};

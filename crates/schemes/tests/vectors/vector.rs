@@ -1,10 +1,10 @@
 //! A vector's text: its header, and the replay that writes every decision beside its event.
 
-use crate::header::Header;
-use crate::host::Host;
-use crate::line::{Args, Decision, Wrong};
-use crate::script::generic;
-use crate::switch::Switch;
+use super::header::Header;
+use super::host::Host;
+use super::line::{Args, Decision, Wrong};
+use super::script::generic;
+use super::switch::Switch;
 use leafspine_core::{Rng, Time};
 use leafspine_schemes::registry::Place;
 
