@@ -58,6 +58,27 @@ fn columns_may_come_in_any_order() {
     assert!(flows.iter().all(|flow| (flow.path, flow.ack_path) == (NO_PATH, NO_PATH)));
 }
 
+/// A file that comes byte by byte, as from a slow pipe.
+struct ByteByByte(std::io::Cursor<Vec<u8>>);
+
+impl Read for ByteByByte {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let most = buffer.len().min(1);
+        self.0.read(&mut buffer[..most])
+    }
+}
+
+/// Breaks if a byte order mark is taken for a part of the first column's name, be it that the file comes
+/// in small pieces.
+#[test]
+fn a_byte_order_mark_is_left_out() {
+    let text = "\u{feff}start_ps,src,dst,bytes\n7,0,1,100\n";
+    assert_eq!(read(text).unwrap()[0].start, Time(7));
+    let slow = Box::new(ByteByByte(std::io::Cursor::new(text.into())));
+    let mut trace = Trace::new(slow, Path::new("slow.csv"), 8, Time::ZERO).unwrap();
+    assert_eq!(trace.next().unwrap().unwrap().start, Time(7));
+}
+
 /// Breaks if ACKs do not follow the data's path unless told otherwise, or an empty cell pins a flow.
 #[test]
 fn paths_are_optional() {

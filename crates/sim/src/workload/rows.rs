@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// A CSV file with some of `N` known columns. Empty lines are skipped; there are no quotes (a stray
 /// one could make a single field of the rest of the file) and no comments.
 pub(super) struct Rows<R, const N: usize> {
-    reader: Reader<Chain<R, &'static [u8]>>,
+    reader: Reader<Framed<R>>,
     file: PathBuf,
     columns: [Option<usize>; N],
     fields: usize,
@@ -17,6 +17,11 @@ pub(super) struct Rows<R, const N: usize> {
     /// Line of `row`.
     line: u64,
 }
+
+/// A file with a line feed before it and one behind. The one behind makes every row end in one: see
+/// `read`. The one before keeps the reader from looking for a byte order mark, which it finds only if
+/// it gets it in one piece: see `leave_out_mark`.
+type Framed<R> = Chain<Chain<&'static [u8], R>, &'static [u8]>;
 
 impl<R: Read, const N: usize> Rows<R, N> {
     /// Reads the header. The first `required` of the `known` columns must be in it.
@@ -26,20 +31,28 @@ impl<R: Read, const N: usize> Rows<R, N> {
         known: [&str; N],
         required: usize,
     ) -> Result<Self, WorkloadError> {
-        // A line feed behind the last row makes every row end in one: see `read`.
         let reader = ReaderBuilder::new()
             .quoting(false)
             .trim(Trim::All)
             .terminator(Terminator::Any(b'\n'))
             .flexible(true)
             .has_headers(false)
-            .from_reader(input.chain(b"\n".as_slice()));
+            .from_reader(b"\n".chain(input).chain(b"\n".as_slice()));
         let (file, row) = (file.to_owned(), ByteRecord::new());
         let mut rows = Rows { reader, file, columns: [None; N], fields: 0, row, line: 1 };
         rows.read()?;
+        rows.leave_out_mark();
         rows.columns = locate(&rows.row, known, required).map_err(|error| rows.here(error))?;
         rows.fields = rows.row.len();
         Ok(rows)
+    }
+
+    /// Some editors begin a file with a byte order mark.
+    fn leave_out_mark(&mut self) {
+        if let Some(first) = self.row.get(0).and_then(|name| name.strip_prefix(b"\xef\xbb\xbf")) {
+            let rest = self.row.iter().skip(1);
+            self.row = std::iter::once(first.trim_ascii()).chain(rest).collect();
+        }
     }
 
     /// Goes to the next row; `false` after the last.
@@ -81,8 +94,8 @@ impl<R: Read, const N: usize> Rows<R, N> {
             let blank = self.row.len() == 1 && self.row[0].is_empty();
             if more && !blank {
                 // A record's own position is that of empty lines before it, but the reader's is
-                // just behind the row.
-                self.line = self.reader.position().line() - 1;
+                // just behind the row, and counts the line feed before the file.
+                self.line = self.reader.position().line() - 2;
             }
             if !more || !blank {
                 return Ok(more);
