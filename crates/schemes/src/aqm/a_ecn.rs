@@ -62,7 +62,7 @@ impl Queue {
             return;
         }
         self.threshold = match self.ran_empty {
-            true => (self.threshold + 1).min(highest),
+            true => self.threshold.saturating_add(1).min(highest),
             false => (self.threshold - 1).max(lowest),
         };
         (self.enqueued, self.ran_empty) = (0, false);
@@ -201,6 +201,14 @@ mod tests {
         thresholds(&mut aqm, 3, [5; 4]);
         assert_eq!(thresholds(&mut aqm, 5, [3, 0, 3, 3]), [8, 9, 10, 10, 10]);
         assert_eq!(thresholds(&mut aqm, 2, [5; 4]), [9, 8], "an interval forgets the one before");
+    }
+
+    /// Breaks if a threshold as high as any goes round to 0, and then marks everything.
+    #[test]
+    fn the_highest_threshold_stays() {
+        let mut aqm = small(Amount::Packets(u32::MAX));
+        assert_eq!(thresholds(&mut aqm, 2, [0; 4]), [u32::MAX; 2]);
+        assert_eq!(admit(&mut aqm, 1_000_000), Admit::Take);
     }
 
     /// Breaks if the threshold that has moved is not the one that marks.
