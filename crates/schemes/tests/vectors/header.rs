@@ -1,5 +1,6 @@
 //! A vector's header: which scheme, with which parameters, placed where, drawing from which stream.
 
+use super::bounds;
 use super::line::{Args, Wrong, number};
 use super::vector::Stuck;
 use leafspine_core::{Bytes, HostId, PortId, Rate, Rng, Role, Span, SwitchId, TorId};
@@ -70,7 +71,21 @@ impl Header {
             let tor_of: Arc<[TorId]> = lists.tor_of.into();
             (header.switch.tor_of, header.host.tor_of) = (tor_of.clone(), tor_of);
         }
+        header.check().map_err(|why| (above + 1, why))?;
         Ok(header)
+    }
+
+    /// Refuses places that cannot be.
+    fn check(&self) -> Result<(), Wrong> {
+        if self.place == Place::HostEdge {
+            return bounds::host(&self.host);
+        }
+        bounds::switch(&self.switch)?;
+        let there = usize::from(self.manages.0) < self.switch.ports.len();
+        match there || self.place != Place::Aqm {
+            true => Ok(()),
+            false => Err(format!("manages: there is no port {}", self.manages.0)),
+        }
     }
 
     /// `vector format=1 place=load_balancer scheme=letflow`.

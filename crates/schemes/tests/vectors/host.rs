@@ -1,5 +1,6 @@
 //! A host made of numbers: what a vector's events do to its edge.
 
+use super::bounds;
 use super::header::Header;
 use super::line::{Args, Decision, Wrong};
 use super::packet::{Packets, changes, described};
@@ -47,7 +48,7 @@ impl Host {
             board: vec![0; edge.board()],
             outbox: Vec::new(),
             flows: BTreeMap::new(),
-            packets: Packets::default(),
+            packets: Packets::among(header.host.hosts),
             edge,
         })
     }
@@ -143,6 +144,7 @@ impl Host {
     fn acked(&mut self, args: &mut Args<'_>) -> Result<Decision, Wrong> {
         let flow = self.flow(args)?;
         let rtt = args.maybe("rtt")?.map(Span);
+        rtt.map_or(Ok(()), |rtt| bounds::span("rtt", rtt))?;
         let (_, known) = self.packets.named(args)?;
         Ok(self.ask(flow, Side::Sending, |edge, flow, cx, _| {
             edge.acked(&known.meta, rtt, flow, cx);

@@ -26,6 +26,11 @@ impl<'a> Args<'a> {
         Some(self.0.remove(at).1)
     }
 
+    /// Whether `key` stands there.
+    pub fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|(name, _)| *name == key)
+    }
+
     pub fn word(&mut self, key: &str) -> Result<&'a str, Wrong> {
         self.text(key).ok_or_else(|| format!("\"{key}=\" is missing"))
     }

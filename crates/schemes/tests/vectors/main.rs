@@ -9,6 +9,7 @@
 
 #![allow(unreachable_pub, reason = "modules of one test")]
 
+mod bounds;
 mod header;
 mod host;
 mod line;
@@ -108,9 +109,8 @@ fn check(file: &Path, name: &str, fill: Option<&str>) -> Option<String> {
 /// Writes a generic vector for a scheme that has none.
 fn begin(place: Place, name: &str) -> Result<(), String> {
     let header = format!("vector place={} scheme={name}\n", place.table());
-    let filled = vector::replay(&header).map_err(|(line, why)| {
-        format!("{name}: the generic events do not suit it, line {line}: {why}")
-    })?;
+    let filled =
+        vector::replay(&header).map_err(|(line, why)| format!("{name}, line {line}: {why}"))?;
     let directory = directory().join(place.table());
     std::fs::create_dir_all(&directory).expect("a writable directory");
     std::fs::write(directory.join(format!("{name}.txt")), filled).expect("a writable vector");
@@ -198,6 +198,12 @@ fn wrong_lines_are_refused() {
         ("scheme=letflow", "scheme=letflaw", "letflaw"),
         ("\n0 paths", "\nparam gep=1us\n0 paths", "gep"),
         ("dport=2", "dport=65536", "65536"),
+        ("src=0", "src=99", "no host 99"),
+        ("ports=4,5,6,7", "ports=4,5,5,7", "ascend"),
+        ("delay=0,0,0,0", "delay=0,0,0,900000000000000", "delay=900000000000000"),
+        ("\n500000000 pick", "\n9000000000000000000 pick", "time=9000000000000000000"),
+        ("\n0 paths", "\nswitch weights=1\n0 paths", "one weight"),
+        ("\n0 paths", "\nswitch hosts=17\n0 paths", "17"),
         ("500000000 pick", "sent port=1\nnonsense\n500000000 pick", "no event"),
     ] {
         let (_, message) = vector::replay(&SMALL.replacen(from, to, 1)).expect_err(to);

@@ -119,15 +119,22 @@ pub struct Known {
 }
 
 /// The packets that lines have named.
-#[derive(Default)]
-pub struct Packets(BTreeMap<u32, Known>);
+pub struct Packets {
+    by_number: BTreeMap<u32, Known>,
+    hosts: u32,
+}
 
 impl Packets {
+    /// None yet, in a fabric of so many hosts.
+    pub fn among(hosts: u32) -> Packets {
+        Packets { by_number: BTreeMap::new(), hosts }
+    }
+
     /// Takes `packet=` and the fields beside it, sets them, and gives the packet with its number.
     pub fn named(&mut self, args: &mut Args<'_>) -> Result<(u32, Known), Wrong> {
         let number = args.number("packet")?;
         let fields = args.rest();
-        let mut known = match self.0.get(&number) {
+        let mut known = match self.by_number.get(&number) {
             Some(known) => *known,
             None if fields.is_empty() => return Err(format!("packet {number} is not known yet")),
             None => Known { meta: blank(), port: None },
@@ -138,12 +145,16 @@ impl Packets {
             }
             set(&mut known.meta, field, text)?;
         }
-        self.0.insert(number, known);
+        let ends = [known.meta.src(), known.meta.dst()];
+        if let Some(host) = ends.iter().find(|host| u32::from(host.0) >= self.hosts) {
+            return Err(format!("there is no host {}", host.0));
+        }
+        self.by_number.insert(number, known);
         Ok((number, known))
     }
 
     /// Keeps the packet as an event has left it.
     pub fn keep(&mut self, number: u32, known: Known) {
-        self.0.insert(number, known);
+        self.by_number.insert(number, known);
     }
 }

@@ -1,5 +1,6 @@
 //! A switch made of numbers: what a vector's events do to its balancer, manager and hold.
 
+use super::bounds;
 use super::header::Header;
 use super::line::{Args, Decision, Wrong};
 use super::packet::{Packets, changes, described};
@@ -73,8 +74,9 @@ impl Switch {
         leaf.ports.ports = env.ports.iter().map(port).collect();
         leaf.env = env;
         leaf.rng = header.rng();
+        let packets = Packets::among(leaf.env.hosts);
         let scheme = make(header).map_err(|error| error.to_string())?;
-        Ok(Switch { leaf, scheme, paths: BTreeMap::new(), packets: Packets::default() })
+        Ok(Switch { leaf, scheme, paths: BTreeMap::new(), packets })
     }
 
     fn port(&self, args: &mut Args<'_>) -> Result<PortId, Wrong> {
@@ -143,6 +145,7 @@ impl Switch {
         let port = &mut self.leaf.ports.ports[usize::from(port.0)];
         let (packets, bytes) = (args.number("packets")?, args.number("bytes")?);
         port.queues[usize::from(queue)] = Backlog { packets, bytes, in_service: 0 };
+        bounds::backlog(port.queues.iter())?;
         if let Some(in_service) = args.maybe("in_service")? {
             port.in_service = in_service;
         }
@@ -154,9 +157,11 @@ impl Switch {
         let port = &mut self.leaf.ports.ports[usize::from(port.0)];
         if let Some(rate) = args.maybe("rate")? {
             port.rate = Rate(rate);
+            bounds::rate(port.rate)?;
         }
         if let Some(delay) = args.maybe("delay")? {
             port.delay = Span(delay);
+            bounds::delay(port.delay)?;
         }
         if let Some(up) = args.maybe::<u8>("up")? {
             port.up = up == 1;
@@ -171,15 +176,17 @@ impl Switch {
         let delay: Vec<u64> = args.numbers("delay")?.ok_or("\"delay=\" is missing")?;
         let known = |port: &u16| usize::from(*port) < self.leaf.ports.ports.len();
         let ways = ports.len();
-        if !ports.iter().all(known)
-            || !ports.is_sorted()
+        if ports.is_empty()
+            || !ports.iter().all(known)
+            || !ports.is_sorted_by(|a, b| a < b)
             || [capacity.len(), delay.len()] != [ways; 2]
         {
             return Err("ports exist and ascend, with a capacity and a delay each".to_owned());
         }
         let ports = ports.into_iter().map(PortId).collect();
         let paths = Ways { ports, capacity, delay: delay.into_iter().map(Span).collect() };
-        let leaves = to.map_or(0..self.leaf.env.tors, |to| to..to + 1);
+        paths.delay.iter().try_for_each(|delay| bounds::delay(*delay))?;
+        let leaves = to.map_or(0..self.leaf.env.tors, |to: u16| to..to.saturating_add(1));
         self.paths.extend(leaves.map(|leaf| (leaf, paths.clone())));
         Ok(())
     }
@@ -227,8 +234,9 @@ impl Switch {
     }
 
     fn leaving(&mut self, now: Time, args: &mut Args<'_>) -> Result<Decision, Wrong> {
-        let named = args.maybe("port")?.map(PortId);
+        let named = args.has("port").then(|| self.port(args)).transpose()?;
         let start = args.maybe("start")?.map_or(now, Time);
+        bounds::time(start)?;
         let (number, mut known) = self.packets.named(args)?;
         let before = known.meta;
         let port = named.or(known.port).ok_or("no port was picked for it, and none is named")?;
@@ -267,6 +275,7 @@ impl Switch {
     fn release(&mut self, now: Time, args: &mut Args<'_>) -> Result<Decision, Wrong> {
         let view = self.view(args)?;
         let waited = Span(args.number("waited")?);
+        bounds::span("waited", waited)?;
         let (number, mut known) = self.packets.named(args)?;
         let (before, rng) = (known.meta, &mut self.leaf.rng);
         let aqm = Self::aqm(&mut self.scheme)?;
@@ -342,6 +351,7 @@ impl Device for Switch {
             "release" => self.release(now, args),
             "turn_ended" => {
                 let (queue, since) = (self.queue(args)?, Time(args.number("since")?));
+                bounds::past("since", since, now)?;
                 Self::aqm(&mut self.scheme)?.turn_ended(queue, since, now);
                 return Ok(None);
             }

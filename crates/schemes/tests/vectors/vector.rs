@@ -1,5 +1,6 @@
 //! A vector's text: its header, and the replay that writes every decision beside its event.
 
+use super::bounds;
 use super::header::Header;
 use super::host::Host;
 use super::line::{Args, Decision, Wrong};
@@ -36,7 +37,10 @@ pub fn replay(text: &str) -> Result<String, Stuck> {
     let header = Header::parse(&lines[..body])?;
     if body + comments == lines.len() {
         let events = generic(&header).map_err(|why| (body, why))?;
-        return replay(&format!("{header}\n{events}"));
+        // Their lines are in no file yet.
+        return replay(&format!("{header}\n{events}")).map_err(|(_, why)| {
+            (body.max(1), format!("the generic events do not suit it: {why}"))
+        });
     }
     let mut device: Box<dyn Device> = match header.place {
         Place::HostEdge => Box::new(Host::new(&header).map_err(|why| (1, why))?),
@@ -85,6 +89,7 @@ impl Clock<'_> {
         if at < self.now {
             return Err(format!("time runs backwards: {} after {}", at.0, self.now.0));
         }
+        bounds::time(at)?;
         self.ticks_before(at, out)?;
         self.now = at;
         let before = self.device.rng().clone();
