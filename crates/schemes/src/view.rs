@@ -26,6 +26,10 @@ pub trait Ports {
     fn free_at(&mut self, port: PortId) -> Time;
     /// The rate of `port`'s link now.
     fn rate(&self, port: PortId) -> Rate;
+    /// What waits at `port`, and the rate of its link now: one look for both.
+    fn line(&mut self, port: PortId) -> (Backlog, Rate) {
+        (self.backlog(port), self.rate(port))
+    }
     /// The propagation delay of `port`'s link now.
     fn delay(&self, port: PortId) -> Span;
     /// Whether `port`'s link is up.

@@ -249,6 +249,12 @@ impl Ports for SwitchPorts<'_> {
         self.at(port).rate
     }
 
+    #[inline]
+    fn line(&mut self, port: PortId) -> (Backlog, Rate) {
+        let port = &mut self.ports[usize::from(port.0)];
+        (port.backlog(self.now), port.rate)
+    }
+
     fn delay(&self, port: PortId) -> Span {
         self.at(port).delay
     }

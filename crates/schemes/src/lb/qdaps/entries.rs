@@ -27,6 +27,7 @@ fn make(params: &Params, env: &SwitchEnv) -> Qdaps {
         feedback: None,
         exact: false,
         ties: Vec::with_capacity(env.ports.len()),
+        looked: vec![Default::default(); env.ports.len()],
     }
 }
 

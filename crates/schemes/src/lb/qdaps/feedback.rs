@@ -100,14 +100,27 @@ impl Feedback {
         Some(Feedback { own, tor_of: env.tor_of.clone(), row, stale, net, measured, heard })
     }
 
+    /// The row of `port`, if it is an uplink.
+    #[inline]
+    fn row(&self, port: PortId) -> Option<usize> {
+        let row = self.row.get(usize::from(port.0)).copied()?;
+        (row != NO_ROW).then_some(usize::from(row))
+    }
+
+    /// Whether `port` leads to a switch: only there is anything stamped or measured.
+    #[inline]
+    pub(super) fn is_uplink(&self, port: PortId) -> bool {
+        self.row(port).is_some()
+    }
+
     /// The leaves of a packet's source and destination, and the row of `port`; nothing if it stays
     /// under this leaf or `port` is no uplink.
     #[inline]
     fn way(&self, packet: &PacketMeta, port: PortId) -> Option<(TorId, TorId, usize)> {
+        let row = self.row(port)?;
         let leaf = |host: leafspine_core::HostId| self.tor_of.get(usize::from(host.0)).copied();
         let (source, destination) = (leaf(packet.src())?, leaf(packet.dst())?);
-        let row = self.row.get(usize::from(port.0)).copied().filter(|row| *row != NO_ROW)?;
-        (source != destination).then_some((source, destination, usize::from(row)))
+        (source != destination).then_some((source, destination, row))
     }
 
     /// A packet's last bit has come in by `from`, its first bit at `first`.
@@ -146,8 +159,7 @@ impl Feedback {
     /// The leaf-to-leaf delay by `port` to `leaf`, if it is known.
     #[inline]
     pub(super) fn delay(&self, port: PortId, leaf: TorId, now: Time) -> Option<Span> {
-        let row = self.row.get(usize::from(port.0)).copied().filter(|row| *row != NO_ROW)?;
-        match self.heard.get(usize::from(row), leaf, now, self.stale) {
+        match self.heard.get(self.row(port)?, leaf, now, self.stale) {
             0 => None,
             delay => Some(Span(u64::from(delay) << UNIT)),
         }

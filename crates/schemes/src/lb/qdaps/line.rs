@@ -21,6 +21,15 @@ impl Line {
     }
 }
 
+impl Line {
+    /// A time that is too long for one multiplication of 64 bits.
+    #[cold]
+    fn long_time(self, bytes: u64) -> Span {
+        let time = (u128::from(self.per_byte) * u128::from(bytes)) >> FRACTION;
+        Span(u64::try_from(time).unwrap_or(u64::MAX))
+    }
+}
+
 /// The lines of a switch, by [`PortId`].
 pub(super) struct Lines(Vec<Line>);
 
@@ -37,8 +46,10 @@ impl Lines {
         if line.rate != rate {
             *line = Line::new(rate);
         }
-        let time = (u128::from(line.per_byte) * u128::from(bytes)) >> FRACTION;
-        Span(u64::try_from(time).unwrap_or(u64::MAX))
+        match line.per_byte.checked_mul(bytes) {
+            Some(time) => Span(time >> FRACTION),
+            None => line.long_time(bytes),
+        }
     }
 
     /// Bytes of a port's entry.

@@ -74,7 +74,7 @@ use crate::{Amount, Backlog, Context, Footprint, Paths};
 pub(super) use entries::{ENTRY, STAR};
 use feedback::Feedback;
 use flow_table::FlowTable;
-use leafspine_core::{PacketMeta, PortId, Span, Time};
+use leafspine_core::{PacketMeta, PortId, Rate, Span, Time};
 use line::Lines;
 use reroute::Reroute;
 
@@ -92,6 +92,15 @@ struct Before {
     remaining: Span,
     /// A live port.
     port: PortId,
+}
+
+impl Before {
+    /// Whether a packet that goes by `port` with `delay` stays behind: "chooses d output ports with
+    /// larger queueing delay than RQD" (§III-B); the flow's own last port always is one of them.
+    #[inline]
+    fn is_kept_by(self, port: PortId, delay: Span) -> bool {
+        (port == self.port) | (delay > self.remaining)
+    }
 }
 
 /// A path, by its index, what waits at its port, and its delay if that was looked at.
@@ -115,22 +124,23 @@ struct Qdaps {
     exact: bool,
     /// The shortest queues found so far; kept for its memory only.
     ties: Vec<Choice>,
+    /// What waits on each path, and the delay if it is a candidate; kept for its memory only.
+    looked: Vec<(Backlog, Span)>,
 }
 
 impl Qdaps {
     /// The delay of `size` bytes by the `index`-th path: `QD` of §III-B eq. 1, for QDAPS* with the
     /// leaf-to-leaf delay.
-    #[inline]
+    #[inline(always)]
     fn delay(
         &mut self,
         index: usize,
         size: u64,
-        waits: Backlog,
+        (waits, rate): (Backlog, Rate),
         paths: &Paths<'_>,
         cx: &mut Context<'_>,
     ) -> Span {
         let port = paths.ports[index];
-        let rate = cx.ports.rate(port);
         let local = if self.in_service {
             let free = cx.ports.free_at(port).since(cx.now);
             free.0.saturating_add(self.lines.time(port, rate, size).0)
@@ -145,19 +155,18 @@ impl Qdaps {
     }
 
     /// The leaf-to-leaf delay of the `index`-th path: the measured one, or the base delay.
-    #[inline]
+    #[inline(always)]
     fn beyond(&mut self, index: usize, paths: &Paths<'_>, cx: &mut Context<'_>) -> Option<Span> {
+        let base = self.base(index, paths, cx);
         let heard = self.feedback.as_ref()?.delay(paths.ports[index], paths.to, cx.now);
         // A path known to be idle is better than one that is only taken to be: its samples are a
         // unit more than its delay at most.
-        Some(heard.unwrap_or_else(|| {
-            let base = self.base(index, paths, cx);
-            Span(base.0.saturating_add(2 << feedback::UNIT))
-        }))
+        Some(heard.unwrap_or(Span(base.0.saturating_add(2 << feedback::UNIT))))
     }
 
     /// The leaf-to-leaf delay of the `index`-th path when all queues are empty: its propagation, and two
     /// full packets' times unless delays are net.
+    #[inline(always)]
     fn base(&mut self, index: usize, paths: &Paths<'_>, cx: &mut Context<'_>) -> Span {
         if self.feedback.as_ref().is_none_or(|feedback| feedback.net) {
             return paths.delay[index];
@@ -201,43 +210,75 @@ impl Qdaps {
         paths: &Paths<'_>,
         cx: &mut Context<'_>,
     ) -> Choice {
-        let mut least = u64::MAX;
         self.ties.clear();
+        match self.by {
+            By::Bytes => self.by_bytes(size, before, paths, cx),
+            By::Delay => self.by_delay(size, before, paths, cx),
+        }
+        match self.ties.len() {
+            1 => self.ties[0],
+            several => self.ties[cx.rng.below(several as u64) as usize],
+        }
+    }
+
+    /// Puts the candidates with the fewest bytes waiting into `ties`.
+    fn by_bytes(
+        &mut self,
+        size: u64,
+        before: Option<Before>,
+        paths: &Paths<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let mut least = u64::MAX;
         for (index, port) in paths.ports.iter().enumerate() {
             let waits = cx.ports.backlog(*port);
-            let (length, known) = match self.by {
-                By::Bytes if self.in_service => {
-                    (u64::from(waits.bytes) + u64::from(waits.in_service), None)
-                }
-                By::Bytes => (u64::from(waits.bytes), None),
-                By::Delay => {
-                    let delay = self.delay(index, size, waits, paths, cx);
-                    (delay.0, Some(delay))
-                }
-            };
+            let in_service = if self.in_service { waits.in_service } else { 0 };
+            let length = u64::from(waits.bytes) + u64::from(in_service);
             // Longer than one found already: whether it is a candidate does not matter.
             if length > least {
                 continue;
             }
-            // "chooses d output ports with larger queueing delay than RQD" (§III-B); the flow's own
-            // last port always is one of them.
-            if let Some(last) = before
-                && *port != last.port
-                && known.unwrap_or_else(|| self.delay(index, size, waits, paths, cx))
-                    <= last.remaining
-            {
+            let keeps_order = before.is_none_or(|last| {
+                let line = (waits, cx.ports.rate(*port));
+                last.is_kept_by(*port, self.delay(index, size, line, paths, cx))
+            });
+            if !keeps_order {
                 continue;
             }
             if length < least {
                 least = length;
                 self.ties.clear();
             }
-            self.ties.push(Choice { index: index as u16, waits, delay: known });
+            self.ties.push(Choice { index: index as u16, waits, delay: None });
         }
-        match self.ties.len() {
-            1 => self.ties[0],
-            several => self.ties[cx.rng.below(several as u64) as usize],
+    }
+
+    /// Puts the candidates with the smallest delay into `ties`. Every path's delay is needed here.
+    /// Which is the smallest follows no pattern that a processor could guess: hence no branch on it
+    /// in the first loop.
+    fn by_delay(
+        &mut self,
+        size: u64,
+        before: Option<Before>,
+        paths: &Paths<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let mut least = Span(u64::MAX);
+        let mut looked = std::mem::take(&mut self.looked);
+        for (index, (port, look)) in paths.ports.iter().zip(&mut looked).enumerate() {
+            let (waits, rate) = cx.ports.line(*port);
+            let delay = self.delay(index, size, (waits, rate), paths, cx);
+            let keeps_order = before.is_none_or(|last| last.is_kept_by(*port, delay));
+            let length = if keeps_order { delay } else { Span(u64::MAX) };
+            least = least.min(length);
+            *look = (waits, length);
         }
+        for (index, (waits, length)) in (0..).zip(&looked[..paths.ports.len()]) {
+            if *length == least {
+                self.ties.push(Choice { index, waits: *waits, delay: Some(least) });
+            }
+        }
+        self.looked = looked;
     }
 }
 
@@ -271,15 +312,18 @@ impl LoadBalancer for Qdaps {
 
         // "For each flow, the engine only updates the arriving time t_i and queueing delay QD_i."
         let (index, port) = (usize::from(choice.index), paths.ports[usize::from(choice.index)]);
-        let delay =
-            choice.delay.unwrap_or_else(|| self.delay(index, size, choice.waits, paths, cx));
+        let delay = choice.delay.unwrap_or_else(|| {
+            self.delay(index, size, (choice.waits, cx.ports.rate(port)), paths, cx)
+        });
         let sent = sent.saturating_add(u32::from(packet.size));
         self.table.remember(number, sent, port, cx.now + delay);
         port
     }
 
     fn arrived(&mut self, packet: &mut PacketMeta, from: PortId, cx: &mut Context<'_>) -> Arrival {
-        if let Some(feedback) = &mut self.feedback {
+        if let Some(feedback) = &mut self.feedback
+            && feedback.is_uplink(from)
+        {
             let own = self.lines.time(from, cx.ports.rate(from), packet.size.into());
             let first = Time(cx.now.0.saturating_sub(own.0));
             feedback.arrived(packet, from, first, cx.now);
@@ -288,7 +332,9 @@ impl LoadBalancer for Qdaps {
     }
 
     fn leaving(&mut self, packet: &mut PacketMeta, to: PortId, at: Time, cx: &mut Context<'_>) {
-        if let Some(feedback) = &self.feedback {
+        if let Some(feedback) = &self.feedback
+            && feedback.is_uplink(to)
+        {
             let own = self.lines.time(to, cx.ports.rate(to), packet.size.into());
             feedback.leaving(packet, to, at, at + own);
         }
