@@ -18,6 +18,7 @@
 //!
 //! Provenance: paper.
 
+use super::by_bytes::classify;
 use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
 use crate::stages::Stages;
 use crate::{Demands, Footprint, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
@@ -36,15 +37,8 @@ impl HostEdge for AqCar {
         flow: &mut FlowView<'_>,
         _: &mut EdgeContext<'_>,
     ) {
-        if !packet.is_data() {
-            packet.class = 0;
-            return;
-        }
         // §II-A: once the bytes sent reach a threshold, its level is tagged.
-        let end = u64::from(packet.seq) * self.mss + u64::from(packet.payload);
-        let sent = flow.bytes_sent.max(end);
-        let stage = self.bounds.iter().position(|bound| sent <= *bound);
-        packet.class = stage.unwrap_or(self.bounds.len()) as u8;
+        classify(packet, flow, self.mss, &self.bounds);
     }
 
     fn footprint(&self) -> Footprint {

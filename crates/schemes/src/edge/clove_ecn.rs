@@ -175,14 +175,14 @@ impl HostEdge for CloveEcn {
         self.tell(packet, cx.now);
     }
 
+    /// ACKs are flowlets and carry reports as data does.
     fn replying(
         &mut self,
         packet: &mut PacketMeta,
         flow: &mut FlowView<'_>,
         cx: &mut EdgeContext<'_>,
     ) {
-        self.route(packet, flow, cx);
-        self.tell(packet, cx.now);
+        self.sending(packet, flow, cx);
     }
 
     fn acked(

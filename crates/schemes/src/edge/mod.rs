@@ -1,6 +1,7 @@
 //! Host edges: what a hypervisor or NIC does to packets between the transport and the wire.
 
 mod aq_car;
+mod by_bytes;
 mod clove_ecn;
 mod flex;
 mod flowbender;

@@ -15,6 +15,7 @@
 //!
 //! Provenance: paper.
 
+use super::by_bytes::classify;
 use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
 use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
 use leafspine_core::PacketMeta;
@@ -31,13 +32,7 @@ impl HostEdge for Stage {
         flow: &mut FlowView<'_>,
         _: &mut EdgeContext<'_>,
     ) {
-        if !packet.is_data() {
-            packet.class = 0;
-            return;
-        }
-        let end = u64::from(packet.seq) * self.mss + u64::from(packet.payload);
-        let reached = flow.bytes_sent.max(end);
-        packet.class = self.bounds.iter().filter(|bound| reached > **bound).count() as u8;
+        classify(packet, flow, self.mss, &self.bounds);
     }
 }
 
