@@ -6,7 +6,24 @@
 //! gap of exactly the timeout does not end a flowlet.
 
 use super::hash::{flow_hash, region};
+use crate::{Footprint, Kind, Param};
 use leafspine_core::{PacketMeta, PortId, Span, Time};
+
+/// How long a flow must pause for its flowlet to end, as the scenario says it.
+pub(crate) const GAP: Param = Param {
+    name: "gap",
+    kind: Kind::Span(1, u64::MAX),
+    default: Some("500us"),
+    doc: "Flowlet timeout: a longer pause between a flow's packets ends its flowlet.",
+};
+
+/// The size of the table.
+pub(crate) const ENTRIES: Param = Param {
+    name: "entries",
+    kind: Kind::Int(1, 1 << 24),
+    default: Some("65536"),
+    doc: "Entries of the flowlet table; flows that hash to one entry share it.",
+};
 
 /// No port has this number: the entry has never been used.
 const NONE: PortId = PortId(u16::MAX);
@@ -56,6 +73,17 @@ impl Flowlets {
     #[inline]
     pub(crate) fn note(&mut self, slot: usize, port: PortId, now: Time) {
         self.table[slot] = Flowlet { last: now, port };
+    }
+
+    /// What the table keeps, for a balancer that keeps nothing else.
+    pub(crate) fn footprint(&self, now: Time) -> Footprint {
+        Footprint {
+            bytes: u64::from(self.len()) * u64::from(Flowlets::ENTRY),
+            per_flow: Flowlets::ENTRY,
+            slots: self.len(),
+            occupied: self.occupied(now),
+            ..Footprint::default()
+        }
     }
 
     /// Entries.

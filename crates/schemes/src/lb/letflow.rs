@@ -17,63 +17,40 @@
 //!
 //! Provenance: paper.
 
-use super::hash::{flow_hash, region};
+use super::flowlets::{self, Flowlets};
 use super::{Entry, LoadBalancer};
 use crate::{
-    Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
-    SwitchEnv,
+    Context, Demands, Footprint, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
 };
-use leafspine_core::{PacketMeta, PortId, Span, Time};
-
-/// No port has this number: the entry has never been used.
-const NONE: PortId = PortId(u16::MAX);
-
-#[derive(Clone, Copy)]
-struct Flowlet {
-    last: Time,
-    port: PortId,
-}
+use leafspine_core::{PacketMeta, PortId, Time};
 
 struct LetFlow {
-    seed: u64,
-    gap: Span,
-    table: Vec<Flowlet>,
+    flowlets: Flowlets,
 }
 
 impl LoadBalancer for LetFlow {
     fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
-        let index = region(flow_hash(packet, self.seed), self.table.len());
-        let flowlet = &mut self.table[index];
-        if cx.now.since(flowlet.last) > self.gap || !paths.ports.contains(&flowlet.port) {
-            flowlet.port = paths.ports[cx.rng.below(paths.ports.len() as u64) as usize];
-        }
-        flowlet.last = cx.now;
-        flowlet.port
+        let slot = self.flowlets.slot(packet);
+        let port = match self.flowlets.under_way(slot, cx.now) {
+            Some(port) if paths.ports.contains(&port) => port,
+            _ => paths.ports[cx.rng.below(paths.ports.len() as u64) as usize],
+        };
+        self.flowlets.note(slot, port, cx.now);
+        port
     }
 
     fn footprint(&self, now: Time) -> Footprint {
-        let used = |f: &&Flowlet| f.port != NONE && now.since(f.last) <= self.gap;
-        Footprint {
-            bytes: size_of_val(&self.table[..]) as u64,
-            per_flow: size_of::<Flowlet>() as u32,
-            slots: self.table.len() as u32,
-            occupied: self.table.iter().filter(used).count() as u32,
-            ..Footprint::default()
-        }
+        self.flowlets.footprint(now)
     }
 
     fn slot(&self, packet: &PacketMeta) -> Option<u32> {
-        Some(region(flow_hash(packet, self.seed), self.table.len()) as u32)
+        Some(self.flowlets.slot(packet) as u32)
     }
 }
 
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
-    let unused = Flowlet { last: Time::ZERO, port: NONE };
-    Ok(Box::new(LetFlow {
-        seed: env.hash_seed,
-        gap: params.span("gap"),
-        table: vec![unused; params.int("entries") as usize],
-    }))
+    let (gap, entries) = (params.span("gap"), params.int("entries") as usize);
+    Ok(Box::new(LetFlow { flowlets: Flowlets::new(env.hash_seed, gap, entries) }))
 }
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -87,20 +64,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "A flowlet whose port has gone draws a new port at once.",
             "A gap of exactly the timeout does not end a flowlet.",
         ],
-        params: &[
-            Param {
-                name: "gap",
-                kind: Kind::Span(1, u64::MAX),
-                default: Some("500us"),
-                doc: "Flowlet timeout: a longer pause between a flow's packets ends its flowlet.",
-            },
-            Param {
-                name: "entries",
-                kind: Kind::Int(1, 1 << 24),
-                default: Some("65536"),
-                doc: "Entries of the flowlet table; flows that hash to one entry share it.",
-            },
-        ],
+        params: &[flowlets::GAP, flowlets::ENTRIES],
         demands: Demands::NONE,
     },
     build,
@@ -112,7 +76,7 @@ mod tests {
     use super::*;
     use crate::Value;
     use crate::testing::{FakeLeaf, chi_square, control, data};
-    use leafspine_core::Flags;
+    use leafspine_core::{Flags, Span};
 
     const GAP: Span = Span::from_micros(500);
 

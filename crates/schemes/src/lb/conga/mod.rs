@@ -43,7 +43,7 @@ mod tables;
 mod tests;
 
 use super::departures::Departures;
-use super::flowlets::Flowlets;
+use super::flowlets::{self, Flowlets};
 use super::hash::{by_hash, flow_hash, region};
 use super::{Arrival, Entry, LoadBalancer, Needs};
 use crate::{
@@ -260,16 +260,11 @@ impl LoadBalancer for Leaf {
     }
 
     fn footprint(&self, now: Time) -> Footprint {
-        let flowlets = u64::from(self.flowlets.len()) * u64::from(Flowlets::ENTRY);
+        let flowlets = self.flowlets.footprint(now);
         let per_port = 2 * size_of::<Dre>() as u32;
         let ports = u64::from(per_port) * self.uplinks.len() as u64;
-        Footprint {
-            bytes: flowlets + ports + self.from_leaf.bytes() + self.to_leaf.bytes(),
-            per_flow: Flowlets::ENTRY,
-            per_port,
-            slots: self.flowlets.len(),
-            occupied: self.flowlets.occupied(now),
-        }
+        let tables = self.from_leaf.bytes() + self.to_leaf.bytes();
+        Footprint { bytes: flowlets.bytes + ports + tables, per_port, ..flowlets }
     }
 
     fn slot(&self, packet: &PacketMeta) -> Option<u32> {
@@ -374,18 +369,11 @@ pub(crate) const ENTRY: Entry = Entry {
         ],
         params: &[
             Param {
-                name: "gap",
-                kind: Kind::Span(1, u64::MAX),
-                default: Some("500us"),
                 doc: "Flowlet timeout: a longer pause between a flow's packets ends its flowlet \
                       (CONGA-Flow: 13 ms).",
+                ..flowlets::GAP
             },
-            Param {
-                name: "entries",
-                kind: Kind::Int(1, 1 << 24),
-                default: Some("65536"),
-                doc: "Entries of the flowlet table; flows that hash to one entry share it.",
-            },
+            flowlets::ENTRIES,
             Param {
                 name: "tau",
                 kind: Kind::SpanOr(1, 1_000_000_000_000, "auto"),

@@ -35,7 +35,7 @@
 mod tests;
 mod utilisation;
 
-use super::flowlets::Flowlets;
+use super::flowlets::{self, Flowlets};
 use super::hash::by_hash;
 use super::{Arrival, Entry, LoadBalancer, Needs};
 use crate::{
@@ -213,16 +213,11 @@ impl LoadBalancer for Hula {
     }
 
     fn footprint(&self, now: Time) -> Footprint {
-        let tables = u64::from(self.flowlets.len()) * u64::from(Flowlets::ENTRY)
-            + (self.best.len() * size_of::<Best>()) as u64;
+        let flowlets = self.flowlets.footprint(now);
+        let best = (self.best.len() * size_of::<Best>()) as u64;
         let ports = self.ends.iter().filter(|end| end.switch.is_some()).count();
-        Footprint {
-            bytes: tables + ports as u64 * u64::from(Port::BYTES),
-            per_flow: Flowlets::ENTRY,
-            per_port: Port::BYTES,
-            slots: self.flowlets.len(),
-            occupied: self.flowlets.occupied(now),
-        }
+        let bytes = flowlets.bytes + best + ports as u64 * u64::from(Port::BYTES);
+        Footprint { bytes, per_port: Port::BYTES, ..flowlets }
     }
 
     fn slot(&self, packet: &PacketMeta) -> Option<u32> {
@@ -284,18 +279,8 @@ pub(crate) const ENTRY: Entry = Entry {
                 default: Some("64B"),
                 doc: "Bytes of a probe on the wire.",
             },
-            Param {
-                name: "gap",
-                kind: Kind::Span(1, u64::MAX),
-                default: Some("500us"),
-                doc: "Flowlet timeout: a longer pause between a flow's packets ends its flowlet.",
-            },
-            Param {
-                name: "entries",
-                kind: Kind::Int(1, 1 << 24),
-                default: Some("65536"),
-                doc: "Entries of the flowlet table; flows that hash to one entry share it.",
-            },
+            flowlets::GAP,
+            flowlets::ENTRIES,
             Param {
                 name: "tau",
                 kind: Kind::SpanOr(1_000_000, 4_000_000_000_000, "auto"),

@@ -41,7 +41,7 @@
 mod index;
 mod port;
 
-use super::flowlets::Flowlets;
+use super::flowlets::{self, Flowlets};
 use super::{Entry, LoadBalancer, Needs};
 use crate::{
     Amount, Backlog, Context, Demands, Footprint, Kind, Neighbour, Param, ParamError, Params,
@@ -176,17 +176,10 @@ impl LoadBalancer for Qall {
     }
 
     fn footprint(&self, now: Time) -> Footprint {
+        let flowlets = self.flowlets.as_ref().map(|table| table.footprint(now)).unwrap_or_default();
         let per_port = size_of::<Port>() as u32;
-        let slots = self.flowlets.as_ref().map_or(0, Flowlets::len);
-        let per_flow = if slots > 0 { Flowlets::ENTRY } else { 0 };
-        let ports = self.ports.len() as u64;
-        Footprint {
-            bytes: ports * u64::from(per_port) + u64::from(slots) * u64::from(per_flow),
-            per_flow,
-            per_port,
-            slots,
-            occupied: self.flowlets.as_ref().map_or(0, |table| table.occupied(now)),
-        }
+        let ports = self.ports.len() as u64 * u64::from(per_port);
+        Footprint { bytes: flowlets.bytes + ports, per_port, ..flowlets }
     }
 
     fn slot(&self, packet: &PacketMeta) -> Option<u32> {
@@ -290,17 +283,11 @@ pub(crate) const ENTRY: Entry = Entry {
                 doc: "What draws a port: every packet, or every flowlet.",
             },
             Param {
-                name: "gap",
-                kind: Kind::Span(1, u64::MAX),
                 default: Some("10ms"),
                 doc: "Flowlet timeout (T_inter): a longer pause between a flow's packets ends its flowlet.",
+                ..flowlets::GAP
             },
-            Param {
-                name: "entries",
-                kind: Kind::Int(1, 1 << 24),
-                default: Some("65536"),
-                doc: "Entries of the flowlet table; flows that hash to one entry share it.",
-            },
+            flowlets::ENTRIES,
             Param {
                 name: "tau",
                 kind: Kind::Span(1_000_000, MOST_MICROS * 1_000_000),
