@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING
 from leafspine.api import compare, fit_qall, run, schemes, sweep, workloads
 from leafspine.comparison import Comparison, Row
 from leafspine.engine import Case, FlowClass
-from leafspine.errors import InputError, Interrupted, LeafspineError, RunError, ScenarioError
+from leafspine.errors import (
+    EngineError,
+    InputError,
+    Interrupted,
+    LeafspineError,
+    RunError,
+    ScenarioError,
+    StuckError,
+    TooLargeError,
+)
 from leafspine.fitting import Fit
 from leafspine.results import Result
 from leafspine.stats import Estimate
@@ -34,6 +43,7 @@ else:
 __all__ = [
     "Case",
     "Comparison",
+    "EngineError",
     "Estimate",
     "Fit",
     "FlowClass",
@@ -44,6 +54,8 @@ __all__ = [
     "Row",
     "RunError",
     "ScenarioError",
+    "StuckError",
+    "TooLargeError",
     "compare",
     "fit_qall",
     "run",

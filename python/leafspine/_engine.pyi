@@ -20,6 +20,7 @@ class _Case(TypedDict):
     classes: list[_Class]
     name: str
     title: str
+    memory: dict[str, int]
 
 class ScenarioError(ValueError):
     """Bad input; ``str()`` is the one-line message."""
@@ -33,6 +34,15 @@ class ScenarioError(ValueError):
 
 class Cancelled(Exception):
     """The run was cancelled through its :class:`Progress`."""
+
+class Stuck(Exception):
+    """The run got nowhere and was stopped."""
+
+class OutOfMemory(Exception):
+    """The run held more memory than it may."""
+
+class EngineError(Exception):
+    """A fault of the engine or of a scheme: a panic, or books that do not add up."""
 
 class Progress:
     """Read by one thread while another simulates."""
@@ -54,9 +64,19 @@ def version() -> str: ...
 def sources() -> str: ...
 def extension() -> str | None: ...
 def expand(
-    text: str, file_name: str, base_dir: str, sets: list[tuple[str, str]]
+    text: str,
+    file_name: str,
+    base_dir: str,
+    sets: list[tuple[str, str]],
+    memory: int | None = None,
 ) -> list[_Case]: ...
-def simulate(toml: str, base_dir: str, progress: Progress | None) -> Output: ...
+def simulate(
+    toml: str,
+    base_dir: str,
+    progress: Progress | None = None,
+    check: bool = False,
+    memory: int | None = None,
+) -> Output: ...
 def schemes() -> str: ...
 def workloads() -> str: ...
 def bench(case: str) -> str: ...

@@ -5,12 +5,13 @@ import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from leafspine import arguments, engine, fitting, progress, results, scenario
 from leafspine import comparison as comparing
-from leafspine import engine, fitting, progress, results, scenario
+from leafspine import memory as memories
 from leafspine.comparison import Comparison
-from leafspine.errors import RunError
+from leafspine.errors import LeafspineError, RunError
 from leafspine.fitting import Fit
 from leafspine.results import Result
 from leafspine.scenario import LOAD, Scenario, Source
@@ -22,6 +23,8 @@ def run(
     *,
     out: str | Path | None = None,
     csv: bool = False,
+    check: bool = False,
+    memory: str | None = None,
     progress_bar: bool = False,
     **settings: object,
 ) -> Result:
@@ -32,16 +35,25 @@ def run(
     (``"40pkt"``). With ``out`` the result is written there, and read from there if it is finished
     already. Times in the result are picoseconds, sizes bytes.
 
-    Raises :class:`leafspine.ScenarioError` for a bad scenario, :class:`leafspine.InputError` for a
-    directory that holds something else, :class:`leafspine.RunError` if the run fails.
+    With ``check`` the run's books are checked (packets, bytes, queues, buffers); the result is the
+    same, and a finished one that was not checked is made again. ``memory``: how much may be taken
+    (``"64GB"``, or ``"unlimited"``) instead of what is free.
+
+    Raises :class:`leafspine.ScenarioError` for a bad scenario, :class:`leafspine.TooLargeError` for
+    one that needs more memory than there is, :class:`leafspine.InputError` for any other argument
+    that is wrong, or a directory that holds something else; :class:`leafspine.StuckError` if the
+    run gets nowhere, :class:`leafspine.EngineError` for a fault of leafspine or a scheme, which are
+    :class:`leafspine.RunError` as is whatever else makes it fail.
     """
-    case = scenario.single(scenario.read(scenario_), scenario.to_settings(settings))
-    directory = None if out is None else Path(out)
-    if directory is not None and results.is_finished(directory, case):
+    _check_common(scenario_, csv, check, progress_bar)
+    directory = arguments.directory("out", out)
+    most = _most(memory)
+    case = scenario.single(scenario.read(scenario_), scenario.to_settings(settings), most)
+    if directory is not None and results.is_finished(directory, case, check=check):
         result = Result.load(directory)
     else:
         with progress.of_run(case.label(), show=progress_bar) as watch:
-            result = _guarded(case, watch)
+            result = _guarded(case, watch, check=check, most=most)
         if directory is not None:
             result = results.write(result, directory, csv=csv)
     if csv:
@@ -49,11 +61,27 @@ def run(
     return result
 
 
-def _guarded(case: engine.Case, watch: engine.Watch | None) -> Result:
+def _guarded(
+    case: engine.Case, watch: engine.Watch | None, *, check: bool, most: int | None
+) -> Result:
     try:
-        return results.run_case(case, watch)
-    except RuntimeError as error:
-        raise RunError(str(error)) from error
+        return results.run_case(case, watch, check=check, most=most)
+    except LeafspineError:
+        raise
+    except (RuntimeError, MemoryError) as error:
+        raise RunError(str(error) or type(error).__name__) from error
+
+
+def _check_common(found: Scenario, csv: bool, check: bool, progress_bar: bool) -> None:
+    arguments.scenario(found)
+    arguments.flag("csv", csv)
+    arguments.flag("check", check)
+    arguments.flag("progress_bar", progress_bar)
+
+
+def _most(memory: str | None) -> int | None:
+    """Bytes that may be taken: as the caller says, or what is free; ``None``: nobody knows."""
+    return memories.available() if memory is None else memories.parse(memory)
 
 
 def compare(
@@ -66,6 +94,8 @@ def compare(
     jobs: int | None = None,
     out: str | Path | None = None,
     csv: bool = False,
+    check: bool = False,
+    memory: str | None = None,
     progress_bar: bool = False,
     command: str = "",
     **settings: object,
@@ -78,14 +108,22 @@ def compare(
     are not run again; without ``out`` results live in a temporary directory for as long as the
     answer does.
 
+    ``check`` and ``memory`` are as for :func:`run`; where the memory is not enough for ``jobs``
+    runs side by side, there are fewer.
+
     A run that fails does not stop the others: see :attr:`Comparison.failures`. Raises as
     :func:`run` does.
     """
-    over = {LOAD: tuple(load)} if load else {}
+    arguments.names("lb", lb)
+    arguments.numbers("load", load)
+    _check_comparison(scenario_, seeds, jobs, csv, check, progress_bar)
+    arguments.text("command", command, optional=False)
+    over = {LOAD: tuple(load)} if len(load) else {}
     source = scenario.read(scenario_)
     pairs = scenario.to_settings(settings)
     pairs = scenario.comparing(source, pairs, lb=lb, over=over, seeds=seeds)
-    return _compare(source, pairs, jobs, out, csv, progress_bar, command)
+    how = _How(jobs, csv, check, memory, progress_bar, command)
+    return _compare(source, pairs, out, how)
 
 
 def sweep(
@@ -97,6 +135,8 @@ def sweep(
     jobs: int | None = None,
     out: str | Path | None = None,
     csv: bool = False,
+    check: bool = False,
+    memory: str | None = None,
     progress_bar: bool = False,
     **settings: object,
 ) -> Comparison:
@@ -105,33 +145,60 @@ def sweep(
     ``leafspine.sweep("fabric.toml", {"aqm.threshold": ["20pkt", "65pkt"]}, seeds=5)``. The file's
     own variants are kept. The rest is as for :func:`compare`.
     """
+    arguments.values("the sweep", over)
+    _check_comparison(scenario_, seeds, jobs, csv, check, progress_bar)
     source = scenario.read(scenario_)
     pairs = scenario.to_settings(settings)
     pairs = scenario.comparing(source, pairs, over=over, seeds=seeds)
-    return _compare(source, pairs, jobs, out, csv, progress_bar, "")
+    return _compare(source, pairs, out, _How(jobs, csv, check, memory, progress_bar, ""))
+
+
+def _check_comparison(
+    found: Scenario,
+    seeds: int | None,
+    jobs: int | None,
+    csv: bool,
+    check: bool,
+    progress_bar: bool,
+) -> None:
+    _check_common(found, csv, check, progress_bar)
+    arguments.count("--seeds", seeds)
+    arguments.count("--jobs", jobs)
+
+
+class _How(NamedTuple):
+    """How a comparison is run, whatever it compares."""
+
+    jobs: int | None
+    csv: bool
+    check: bool
+    memory: str | None
+    progress_bar: bool
+    command: str
 
 
 def _compare(
     source: Source,
     settings: Sequence[tuple[str, str]],
-    jobs: int | None,
     out: str | Path | None,
-    csv: bool,
-    progress_bar: bool,
-    command: str,
+    how: _How,
 ) -> Comparison:
-    cases = scenario.expand(source, settings)
-    keep = _Temporary() if out is None else None
-    directory = Path(str(out)) if keep is None else keep.path
+    wanted = arguments.directory("out", out)
+    most = _most(how.memory)
+    cases = scenario.expand(source, settings, most)
+    keep = _Temporary() if wanted is None else None
+    directory = wanted if wanted is not None else keep.path if keep else Path()
     return comparing.compare(
         source,
         settings,
         directory,
         cases=cases,
-        jobs=jobs,
-        csv=csv,
-        progress_bar=progress_bar,
-        command=command,
+        jobs=how.jobs,
+        csv=how.csv,
+        check=how.check,
+        most=most,
+        progress_bar=how.progress_bar,
+        command=how.command,
         keep=keep,
     )
 
@@ -161,6 +228,13 @@ def fit_qall(
 
     Raises as :func:`run` does; :class:`leafspine.RunError` also if there is nothing to fit.
     """
+    _check_common({} if scenario_ is None else scenario_, False, False, progress_bar)
+    arguments.count("train", train, optional=False)
+    arguments.count("test", test, optional=False)
+    arguments.text("period", period, optional=False)
+    arguments.text("tau", tau, optional=False)
+    arguments.text("ports", ports)
+    directory = arguments.directory("out", out)
     source = scenario.read(fitting.default_scenario() if scenario_ is None else scenario_)
     request = fitting.request(
         source,
@@ -172,7 +246,7 @@ def fit_qall(
         tau=tau,
         ports=ports,
     )
-    return fit(request, None if out is None else Path(out), progress_bar=progress_bar)
+    return fit(request, directory, progress_bar=progress_bar)
 
 
 def fit(request: fitting.Request, directory: Path | None, *, progress_bar: bool = False) -> Fit:

@@ -1,6 +1,6 @@
 """The command line. Results go to standard output, progress and errors to standard error.
 
-Exit codes: 0 done, 1 failed, 2 bad input.
+Exit codes: 0 done, 1 failed, 2 bad input, 3 a fault of leafspine itself.
 """
 
 import json
@@ -17,7 +17,7 @@ from rich.console import Console
 
 from leafspine import api, benchmark, catalogue, costs, engine, fitting, results, scenario, tables
 from leafspine.comparison import Comparison
-from leafspine.errors import InputError, LeafspineError
+from leafspine.errors import EngineError, InputError, LeafspineError
 from leafspine.results import Result
 
 DEBUG = "LEAFSPINE_DEBUG"
@@ -39,6 +39,8 @@ def invoke(arguments: list[str]) -> int:
         return _complain(error.format_message(), 2)
     except InputError as error:
         return _complain(str(error), 2)
+    except EngineError as error:
+        return _complain(str(error), 3)
     except LeafspineError as error:
         return _complain(str(error), 1)
     except (KeyboardInterrupt, click.Abort):
@@ -88,6 +90,16 @@ set_option = click.option(
 )
 csv_option = click.option("--csv", is_flag=True, help="Write CSV files beside the Parquet ones.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
+check_option = click.option(
+    "--check",
+    is_flag=True,
+    help="Check the books while running: packets, bytes, queues, buffers. Results are the same.",
+)
+memory_option = click.option(
+    "--memory",
+    metavar="SIZE",
+    help="How much memory may be taken, such as 64GB, or unlimited. [what is free]",
+)
 
 
 def out_option(default: str) -> Callable[[Any], Any]:
@@ -103,6 +115,8 @@ def out_option(default: str) -> Callable[[Any], Any]:
 @set_option
 @click.option("--seed", type=int, help="Seed of all random streams; the same as --set run.seed=N.")
 @csv_option
+@check_option
+@memory_option
 @json_option
 def run(
     scenario_file: str,
@@ -110,6 +124,8 @@ def run(
     settings: tuple[str, ...],
     seed: int | None,
     csv: bool,
+    check: bool,
+    memory: str | None,
     as_json: bool,
 ) -> None:
     """Simulate one scenario and write what was measured."""
@@ -120,7 +136,15 @@ def run(
         source = scenario.read(Path(scenario_file))
         case = scenario.single(source, scenario.to_settings(chosen))
         out = Path("out") / f"{source.stem}-{case.key[:8]}"
-    result = api.run(Path(scenario_file), out=out, csv=csv, progress_bar=True, **chosen)
+    result = api.run(
+        Path(scenario_file),
+        out=out,
+        csv=csv,
+        check=check,
+        memory=memory,
+        progress_bar=True,
+        **chosen,
+    )
     if as_json:
         click.echo(results.to_json(result.summary), nl=False)
     else:
@@ -151,6 +175,8 @@ def _show_run(result: Result) -> None:
 @out_option("out/<scenario>")
 @set_option
 @csv_option
+@check_option
+@memory_option
 @json_option
 def compare(
     scenario_file: str,
@@ -161,6 +187,8 @@ def compare(
     out: Path | None,
     settings: tuple[str, ...],
     csv: bool,
+    check: bool,
+    memory: str | None,
     as_json: bool,
 ) -> None:
     """Run variants side by side, over the sweep's points and seeds.
@@ -177,6 +205,8 @@ def compare(
         jobs=jobs,
         out=out or Path("out") / path.stem,
         csv=csv,
+        check=check,
+        memory=memory,
         progress_bar=True,
         command=shlex.join(["leafspine", *sys.argv[1:]]),
         **dict(scenario.parse_setting(text) for text in settings),
@@ -188,7 +218,8 @@ def compare(
         _show_comparison(comparison, report)
     if comparison.failures:
         count = len(comparison.failures)
-        raise LeafspineError(
+        kind = EngineError if any(found.fault for found in comparison.failures) else LeafspineError
+        raise kind(
             f"{count} of {len(comparison.cases)} runs failed, the first because "
             f"{comparison.failures[0].message}; the same command tries them again"
         )

@@ -15,9 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from leafspine import engine, progress, results
+from leafspine import engine, memory, progress, results
 from leafspine.engine import Case, FlowClass, Point
-from leafspine.errors import InputError, Interrupted, RunError, ScenarioError
+from leafspine.errors import EngineError, InputError, Interrupted, RunError, ScenarioError
 from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS, Measured, measure
 from leafspine.results import Result
 from leafspine.scenario import Source
@@ -275,12 +275,15 @@ def compare(
     cases: Sequence[Case],
     jobs: int | None = None,
     csv: bool = False,
+    check: bool = False,
+    most: int | None = None,
     progress_bar: bool = False,
     command: str = "",
     keep: Any = None,
 ) -> Comparison:
     """Run the cases that have no result yet, over ``jobs`` processes (default: all cores).
 
+    Fewer, if the runs side by side would need more than ``most`` bytes of memory.
     Raises :class:`Interrupted` on Ctrl-C, with what is finished kept.
     """
     if jobs is not None and jobs < 1:
@@ -291,14 +294,18 @@ def compare(
     tasks = [
         Task(case, directory / "runs" / key)
         for key, case in unique.items()
-        if not results.is_finished(directory / "runs" / key, case)
+        if not results.is_finished(directory / "runs" / key, case, check=check)
     ]
     _write_manifest(source, settings, directory, cases, command)
+    workers, remark = side_by_side(jobs or cores(), [task.case for task in tasks], most)
+    progress.say(remark, show=progress_bar)
+    pool = Pool(workers, csv=csv, check=check, most=most and most // workers)
     try:
         with progress.of_comparison(
             len(unique), len(unique) - len(tasks), show=progress_bar
         ) as watcher:
-            failures = Pool(jobs or cores(), csv=csv, watcher=watcher).run(tasks)
+            pool.watcher = watcher
+            failures = pool.run(tasks)
     except KeyboardInterrupt:
         raise _interrupted(directory, unique) from None
     except ScenarioError as error:
@@ -307,12 +314,30 @@ def compare(
         source, tuple(cases), directory, tuple(failures), command, tuple(settings), keep
     )
     if not comparison.finished:
-        raise RunError(f"no run finished: {comparison.failures[0].message}")
+        first = comparison.failures[0]
+        kind = EngineError if first.fault else RunError
+        raise kind(f"no run finished: {first.message}")
     if csv:
         for case in unique.values():
             if case in comparison.finished:
                 results.add_csv(comparison.result(case))
     return comparison
+
+
+def side_by_side(jobs: int, cases: Sequence[Case], most: int | None) -> tuple[int, str]:
+    """How many of ``jobs`` workers the memory is enough for, and a remark if it is not for all.
+
+    Each has to have room for the largest case; one there is always, since every case fits alone.
+    """
+    wanted = max(min(jobs, len(cases)), 1)
+    largest = max((case.memory for case in cases), default=0)
+    if most is None or largest * wanted <= most:
+        return wanted, ""
+    fitting = max(most // largest, 1)
+    return fitting, (
+        f"{fitting} of {wanted} workers: a run takes up to {memory.show(largest)}, and "
+        f"{memory.show(most)} of memory are free"
+    )
 
 
 def claim(directory: Path) -> None:

@@ -1,15 +1,17 @@
 """The compiled engine behind Python types: cases in, measurements out, typed errors."""
 
 import json
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leafspine.errors import RunError, ScenarioError
+from leafspine import memory
+from leafspine.errors import EngineError, RunError, ScenarioError, StuckError, TooLargeError
 from leafspine.native import module
 
 if TYPE_CHECKING:
@@ -66,6 +68,8 @@ class Case:
     classes: tuple[FlowClass, ...]
     base_dir: str
     title: str = ""
+    memory: int = field(default=0, compare=False)
+    """Bytes that it will take, about."""
 
     @property
     def text(self) -> str:
@@ -98,18 +102,31 @@ def build() -> str:
         return file_digest(stream, "sha256").hexdigest()[:16]
 
 
+# Set to a non-empty text: every run of this process and its workers is checked.
+CHECK = "LEAFSPINE_CHECK"
+
+
+def is_checked(check: bool) -> bool:
+    """Whether runs are to be checked: because the call says so, or the environment."""
+    return check or bool(os.environ.get(CHECK))
+
+
 def expand(
-    text: str, file_name: str, base_dir: str, settings: Sequence[tuple[str, str]]
+    text: str,
+    file_name: str,
+    base_dir: str,
+    settings: Sequence[tuple[str, str]],
+    most: int | None = None,
 ) -> list[Case]:
     """All runs that a scenario describes: its variants times its sweep, in the file's order.
 
-    Raises :class:`ScenarioError`.
+    Raises :class:`ScenarioError`; :class:`TooLargeError` if one needs more than ``most`` bytes.
     """
     try:
-        found = native.expand(text, file_name, base_dir, list(settings))
-    except native.ScenarioError as error:
-        raise from_native(error) from None
-    return [
+        found = native.expand(text, file_name, base_dir, list(settings), most)
+    except Exception as error:
+        raise typed(error) from None
+    cases = [
         Case(
             variant=case["variant"],
             point=tuple((key, v) for key, v in case["point"].items() if key != SEED),
@@ -118,9 +135,24 @@ def expand(
             classes=tuple(_flow_class(entry) for entry in case["classes"]),
             base_dir=base_dir,
             title=case["title"],
+            memory=memory.needed(case["memory"]),
         )
         for case in found
     ]
+    if most is not None:
+        for case, entry in zip(cases, found, strict=True):
+            if case.memory > most:
+                raise _too_large(file_name, case, memory.explain(entry["memory"]), most)
+    return cases
+
+
+def _too_large(file_name: str, case: Case, why: str, most: int) -> TooLargeError:
+    label = f" ({case.label()})" if case.label() else ""
+    return TooLargeError(
+        f"{file_name}{label}: needs about {memory.show(case.memory)} of memory ({why}), and "
+        f"{memory.show(most)} are free; if you know better, say how much it may take with "
+        "--memory, or memory= in Python"
+    )
 
 
 def _flow_class(entry: Mapping[str, Any]) -> FlowClass:
@@ -143,20 +175,42 @@ def from_native(error: "native.ScenarioError") -> ScenarioError:
 Watch = Callable[[int, int | None, int, int], None]
 
 
-def simulate(toml: str, base_dir: str, watch: Watch | None = None) -> "native.Output":
+def typed(error: Exception) -> Exception:
+    """An exception of the engine as the package's; any other as it is."""
+    if isinstance(error, native.ScenarioError):
+        return from_native(error)
+    if isinstance(error, native.Stuck):
+        return StuckError(str(error))
+    if isinstance(error, native.OutOfMemory):
+        return RunError(f"{error}: stopped before the memory ran out")
+    if isinstance(error, native.EngineError):
+        return EngineError(str(error))
+    return error
+
+
+def simulate(
+    toml: str,
+    base_dir: str,
+    watch: Watch | None = None,
+    *,
+    check: bool = False,
+    most: int | None = None,
+) -> "native.Output":
     """Simulate one resolved scenario.
 
     The engine works in a thread of its own, so that Ctrl-C is heard while it does; ``watch`` gets
     ``(flows finished, flows in all or None, simulated ps, packet-hops)`` ten times a second.
-    Raises :class:`ScenarioError` for what only the graph can tell, :class:`RunError` if the engine
-    breaks.
+    ``check``: its books are checked; ``most``: bytes that it may hold.
+    Raises :class:`ScenarioError` for what only the graph can tell, :class:`StuckError` for a run
+    that gets nowhere, :class:`RunError` for one that holds too much, :class:`EngineError` for a
+    fault of the engine or a scheme.
     """
     progress = native.Progress()
     outcome: list[native.Output | BaseException] = []
 
     def work() -> None:
         try:
-            outcome.append(native.simulate(toml, base_dir, progress))
+            outcome.append(native.simulate(toml, base_dir, progress, is_checked(check), most))
         except BaseException as error:
             outcome.append(error)
 
@@ -172,12 +226,13 @@ def simulate(toml: str, base_dir: str, watch: Watch | None = None) -> "native.Ou
         thread.join()
         raise
     result = outcome[0]
-    if isinstance(result, native.ScenarioError):
-        raise from_native(result)
     if isinstance(result, Exception):
-        raise result
-    if isinstance(result, BaseException):  # a Rust panic is not an Exception
-        raise RunError(f"the engine failed, which is a bug: {result}") from result
+        error = typed(result)
+        if isinstance(error, EngineError):
+            error.scenario = toml
+        raise error from None
+    if isinstance(result, BaseException):  # a panic that got past the engine's own guard
+        raise EngineError(f"the engine failed, which is a bug: {result}") from result
     return result
 
 
@@ -207,4 +262,7 @@ def bench_cases() -> list[str]:
 
 def bench(case: str) -> str:
     """Run one of them; the answer is a JSON object."""
-    return native.bench(case)
+    try:
+        return native.bench(case)
+    except Exception as error:
+        raise typed(error) from None

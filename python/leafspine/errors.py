@@ -1,7 +1,7 @@
 """What can go wrong, typed.
 
-The command line exits with 2 for an :class:`InputError` (the user can mend it), with 1 for
-everything else.
+The command line exits with 2 for an :class:`InputError` (the user can mend it), with 3 for an
+:class:`EngineError` (leafspine's authors have to), with 1 for everything else.
 """
 
 from typing import Any
@@ -53,8 +53,26 @@ class ScenarioError(InputError):
         }
 
 
+class TooLargeError(InputError):
+    """A scenario that needs more memory than there is; nothing has run."""
+
+
 class RunError(LeafspineError, RuntimeError):
     """A run that failed although its scenario is good."""
+
+
+class StuckError(RunError):
+    """A run that got nowhere and was stopped: the message says which flows wait, and where."""
+
+
+class EngineError(RunError):
+    """A fault of leafspine or of a scheme from outside, not of the scenario: please report it.
+
+    A panic in the engine, or books that do not add up (``check=True``). ``scenario`` is the
+    resolved scenario of the run, if it was one.
+    """
+
+    scenario: str | None = None
 
 
 class Interrupted(LeafspineError):

@@ -19,6 +19,12 @@ from leafspine.fitting import Report
 from leafspine.workers import Event, Watcher
 
 
+def say(text: str, *, show: bool) -> None:
+    """A line on standard error."""
+    if show and text:
+        Console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 def _silent(_event: Event) -> None:
     pass
 

@@ -3,7 +3,8 @@
 ``DIR/scenario.toml`` is the resolved scenario, ``summary.json`` the run's totals and the metrics of
 its flow classes, ``flows.parquet`` and ``ports.parquet`` one row a flow and a port, and each probe
 has a file of its name. The same scenario and seed give the same bytes in all of them; wall time,
-which differs, is in ``timing.json``, and so is which build of the engine made the result.
+which differs, is in ``timing.json``, and so is which build of the engine made the result, and
+whether its books were checked.
 """
 
 import contextlib
@@ -82,13 +83,19 @@ class Result:
         return {"flows": self.flows, "ports": self.ports, **self.probes}
 
 
-def run_case(case: Case, watch: Watch | None = None) -> Result:
-    """Simulate a case. Raises :class:`leafspine.ScenarioError` for what only the graph tells."""
-    output = engine.simulate(case.toml, case.base_dir, watch)
+def run_case(
+    case: Case, watch: Watch | None = None, *, check: bool = False, most: int | None = None
+) -> Result:
+    """Simulate a case. Raises as :func:`leafspine.engine.simulate` does."""
+    output = engine.simulate(case.toml, case.base_dir, watch, check=check, most=most)
     flows = flow_table(output.flows())
     ports = column_table(output.ports())
     summary: dict[str, Any] = json.loads(output.summary())
-    timing = {"wall_seconds": summary.pop("wall_seconds", None), "build": engine.build()}
+    timing = {
+        "wall_seconds": summary.pop("wall_seconds", None),
+        "build": engine.build(),
+        "checked": engine.is_checked(check),
+    }
     measured = measure(flows, ports, summary, case.classes)
     return Result(
         scenario=case.text,
@@ -130,8 +137,8 @@ def flow_table(columns: Mapping[str, Any]) -> pa.Table:
     return pa.table(arrays)
 
 
-def is_finished(directory: Path, case: Case) -> bool:
-    """Whether a directory holds this very case's finished result.
+def is_finished(directory: Path, case: Case, *, check: bool = False) -> bool:
+    """Whether a directory holds this very case's finished result; with ``check`` a checked one.
 
     Raises :class:`InputError` if it holds anything else.
     """
@@ -152,16 +159,24 @@ def is_finished(directory: Path, case: Case) -> bool:
             f"{directory} holds the result of another scenario, seed or version "
             f"(see {scenario}): choose another directory with --out, or remove it"
         )
-    return True
+    return _was_checked(directory) or not engine.is_checked(check)
+
+
+def _was_checked(directory: Path) -> bool:
+    timing = directory / TIMING
+    found = json.loads(timing.read_text(encoding="utf-8")) if timing.is_file() else {}
+    return bool(found.get("checked"))
 
 
 def write(result: Result, directory: Path, *, csv: bool = False) -> Result:
     """Write a result's files to ``directory``, all or nothing.
 
     The files are made in a sibling directory which then takes the name; a process that is killed
-    leaves no half result. A finished one that is already there stays.
+    leaves no half result. A finished one that is already there stays, unless this one was checked
+    and that one was not: then its files are replaced, one by one.
     """
-    with replacing(directory) as folder:
+    anew = result.timing.get("checked") and (directory / SUMMARY).is_file()
+    with replacing(directory, over=bool(anew) and not _was_checked(directory)) as folder:
         _write_text(folder / SCENARIO, result.scenario)
         for name, table in result.tables().items():
             _write_parquet(table, folder / f"{name}.parquet")
@@ -197,7 +212,7 @@ def to_json(value: Any) -> str:
 
 
 @contextlib.contextmanager
-def replacing(directory: Path) -> Iterator[Path]:
+def replacing(directory: Path, *, over: bool = False) -> Iterator[Path]:
     """A new sibling directory that becomes ``directory`` when the block ends well."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     sweep_leftovers(directory.parent)
@@ -207,6 +222,10 @@ def replacing(directory: Path) -> Iterator[Path]:
     try:
         yield temporary
         _sync(temporary)
+        if over:
+            for path in sorted(temporary.iterdir(), key=lambda path: path.name == TIMING):
+                path.replace(directory / path.name)
+            return
         try:
             temporary.rename(directory)
         except OSError:

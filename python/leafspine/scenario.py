@@ -69,14 +69,21 @@ def parse_setting(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def expand(source: Source, settings: Sequence[tuple[str, str]] = ()) -> list[Case]:
-    """All cases of a scenario. Raises :class:`ScenarioError`."""
-    return engine.expand(source.text, source.name, source.base_dir, settings)
+def expand(
+    source: Source, settings: Sequence[tuple[str, str]] = (), most: int | None = None
+) -> list[Case]:
+    """All cases of a scenario. Raises :class:`ScenarioError`.
+
+    And :class:`TooLargeError` if one needs more than ``most`` bytes of memory.
+    """
+    return engine.expand(source.text, source.name, source.base_dir, settings, most)
 
 
-def single(source: Source, settings: Sequence[tuple[str, str]] = ()) -> Case:
+def single(
+    source: Source, settings: Sequence[tuple[str, str]] = (), most: int | None = None
+) -> Case:
     """The one case of a scenario without variants and sweeps."""
-    cases = expand(source, settings)
+    cases = expand(source, settings, most)
     if len(cases) != 1:
         raise InputError(
             f"{source.name}: describes {len(cases)} runs (its variants and sweep); `leafspine run` "

@@ -18,10 +18,17 @@ from typing import Any, TextIO
 
 from leafspine import results
 from leafspine.engine import Case, FlowClass
-from leafspine.errors import ScenarioError
+from leafspine.errors import EngineError, LeafspineError, ScenarioError
 
 
-def to_message(case: Case, directory: Path, csv: bool) -> str:
+def to_message(
+    case: Case,
+    directory: Path,
+    *,
+    csv: bool = False,
+    check: bool = False,
+    most: int | None = None,
+) -> str:
     """A case as a line for a worker."""
     message = {
         "variant": case.variant,
@@ -31,6 +38,8 @@ def to_message(case: Case, directory: Path, csv: bool) -> str:
         "classes": [vars(flow_class) for flow_class in case.classes],
         "directory": str(directory),
         "csv": csv,
+        "check": check,
+        "most": most,
     }
     return json.dumps(message) + "\n"
 
@@ -68,10 +77,13 @@ def _serve(message: dict[str, Any], answers: TextIO) -> None:
         base_dir=message["base_dir"],
     )
     try:
-        result = results.run_case(case, watch)
+        result = results.run_case(case, watch, check=message["check"], most=message["most"])
         results.write(result, Path(message["directory"]), csv=message["csv"])
     except ScenarioError as error:
         answer("refused", message=str(error), parts=error.parts())
+    except LeafspineError as error:
+        fault = isinstance(error, EngineError)
+        answer("failed", message=str(error), fault=fault, trace=traceback.format_exc())
     except Exception as error:
         text = " ".join(str(error).split())
         answer("failed", message=f"{type(error).__name__}: {text}", trace=traceback.format_exc())

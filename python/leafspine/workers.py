@@ -41,6 +41,8 @@ class Failure:
 
     case: Case
     message: str
+    fault: bool = False
+    """Whether leafspine or a scheme is to blame: an :class:`leafspine.EngineError`."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +88,14 @@ class _Worker:
         self.pending = b""
         self.task: Task | None = None
 
-    def give(self, task: Task, csv: bool) -> None:
+    def give(self, task: Task, how: "Pool") -> None:
         self.task = task
         task.attempts += 1
         try:
-            self.stdin.write(to_message(task.case, task.directory, csv).encode())
+            message = to_message(
+                task.case, task.directory, csv=how.csv, check=how.check, most=how.most
+            )
+            self.stdin.write(message.encode())
             self.stdin.flush()
         except BrokenPipeError:
             pass  # it is dead: the end of its output will tell
@@ -128,10 +133,12 @@ class _Worker:
 
 @dataclass
 class Pool:
-    """Runs tasks over ``jobs`` workers."""
+    """Runs tasks over ``jobs`` workers, each of which may hold ``most`` bytes."""
 
     jobs: int
     csv: bool = False
+    check: bool = False
+    most: int | None = None
     watcher: Watcher = lambda _event: None
     waiting: deque[Task] = field(default_factory=deque)
     workers: list[_Worker] = field(default_factory=list)
@@ -170,7 +177,7 @@ class Pool:
             return
         task = self.waiting.popleft()
         self.watcher(Event("started", task.case))
-        worker.give(task, self.csv)
+        worker.give(task, self)
 
     def _dismiss(self, worker: _Worker) -> None:
         self.selector.unregister(worker.stdout)
@@ -197,7 +204,7 @@ class Pool:
         if answer["kind"] == "done":
             self.watcher(Event("done", task.case, 1.0))
         else:
-            self._fail(task, answer["message"])
+            self._fail(task, answer["message"], fault=answer.get("fault", False))
         self._next(worker)
 
     def _bury(self, worker: _Worker) -> None:
@@ -212,6 +219,6 @@ class Pool:
         if self.waiting:
             self._hire()
 
-    def _fail(self, task: Task, message: str) -> None:
-        self.failures.append(Failure(task.case, message))
+    def _fail(self, task: Task, message: str, *, fault: bool = False) -> None:
+        self.failures.append(Failure(task.case, message, fault))
         self.watcher(Event("failed", task.case, message=message))

@@ -58,8 +58,9 @@ set = { "load_balancer.scheme" = "letflow" }
 
 @pytest.fixture(autouse=True)
 def children_use_the_fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes that a test starts see the fake engine, too."""
+    """Processes that a test starts see the fake engine, too; and every run is checked."""
     monkeypatch.setenv("PYTHONPATH", child_path())
+    monkeypatch.setenv("LEAFSPINE_CHECK", "1")
 
 
 def child_path() -> str:

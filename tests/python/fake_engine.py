@@ -2,8 +2,10 @@
 
 What the tests steer is in the scenario's ``[run]`` table: ``fake_seconds`` (how long a run takes),
 ``fake_die`` (a file: the process makes it and kills itself; with ``fake_die_once`` not if it
-exists), ``fake_fail`` (raise), ``fake_panic`` (as Rust does), ``fake_refuse`` (bad input that only
-the graph can tell), ``fake_unfinished`` (so many flows never end).
+exists), ``fake_fail`` (raise), ``fake_panic`` (as Rust does), ``fake_fault`` (as the engine's guard
+does), ``fake_stuck``, ``fake_refuse`` (bad input that only the graph can tell), ``fake_unfinished``
+(so many flows never end), ``fake_memory`` (so many bytes are needed), ``fake_most`` (fail unless so
+many may be held), ``fake_check`` (fail unless checked).
 """
 
 import itertools
@@ -26,6 +28,18 @@ class ScenarioError(ValueError):
 
 class Cancelled(Exception):
     """Cancelled."""
+
+
+class Stuck(Exception):
+    """The run got nowhere."""
+
+
+class OutOfMemory(Exception):
+    """The run held too much."""
+
+
+class EngineError(Exception):
+    """A fault of the engine."""
 
 
 class Panic(BaseException):
@@ -80,7 +94,11 @@ def _value(text: str) -> Any:
 
 
 def expand(
-    text: str, file_name: str, base_dir: str, sets: list[tuple[str, str]]
+    text: str,
+    file_name: str,
+    base_dir: str,
+    sets: list[tuple[str, str]],
+    memory: int | None = None,
 ) -> list[dict[str, Any]]:
     try:
         parsed = tomllib.loads(text)
@@ -127,6 +145,8 @@ def expand(
                     "classes": classes,
                     "name": "",
                     "title": title,
+                    "memory": dict.fromkeys(("fabric", "schemes", "packets", "probes", "rows"), 0)
+                    | {"flows": int(tree["run"].get("fake_memory", 0))},
                 }
             )
     return found
@@ -247,11 +267,25 @@ class Output:
         )
 
 
-def simulate(toml: str, base_dir: str, progress: Progress | None) -> Output:
+def simulate(
+    toml: str,
+    base_dir: str,
+    progress: Progress | None = None,
+    check: bool = False,
+    memory: int | None = None,
+) -> Output:
     tree = tomllib.loads(toml)
     run = tree["run"]
     if run.get("fake_refuse"):
         raise _refuse("no link is called 'leaf9-spine9'", key="topology.change.0.link")
+    if run.get("fake_stuck"):
+        raise Stuck("stuck at 5s, after 100 events: nothing is left to happen; no flow")
+    if run.get("fake_fault"):
+        raise EngineError("the engine broke off at somewhere.rs:7: out of ideas; please report it")
+    if run.get("fake_check") and not check:
+        raise RuntimeError("not checked")
+    if run.get("fake_most") and run["fake_most"] != memory:
+        raise RuntimeError(f"may hold {memory}")
     if run.get("fake_fail"):
         raise RuntimeError("the engine broke")
     if run.get("fake_panic"):

@@ -162,7 +162,7 @@ def test_results_of_another_build_are_pointed_out(many: Path, tmp_path: Path) ->
     comparison = leafspine.compare(many, seeds=1, out=tmp_path / "out")
     assert not any("another build" in warning for warning in comparison.warnings())
     timing = comparison.directory / "runs" / comparison.cases[0].key / "timing.json"
-    timing.write_text(json.dumps({"wall_seconds": 1.0, "build": "0123456789abcdef"}))
+    timing.write_text(json.dumps({"build": "0123456789abcdef", "checked": True}))
     again = leafspine.compare(many, seeds=1, out=tmp_path / "out")
     [warning] = [text for text in again.warnings() if "another build" in text]
     assert warning.startswith("1 of 4 runs")

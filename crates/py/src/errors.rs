@@ -25,6 +25,12 @@ pyo3::create_exception!(
 );
 pyo3::create_exception!(
     leafspine._engine,
+    OutOfMemory,
+    PyException,
+    "The run held more memory than it may."
+);
+pyo3::create_exception!(
+    leafspine._engine,
     EngineError,
     PyException,
     "A fault of leafspine or of a scheme from outside: a panic, or books that do not add up. str() says what and where."
@@ -59,6 +65,7 @@ pub(crate) fn run_error(py: Python<'_>, error: RunError, file: &str) -> PyErr {
         RunError::Cancelled => Cancelled::new_err("cancelled"),
         RunError::Workload(error) => setup_error(py, &error.into(), file),
         RunError::Stuck(stuck) => Stuck::new_err(stuck.to_string()),
+        RunError::Memory(overrun) => OutOfMemory::new_err(overrun.to_string()),
         RunError::Fault(fault) => EngineError::new_err(fault.to_string()),
     }
 }

@@ -3,18 +3,21 @@
 use crate::errors::scenario_error;
 use crate::guard::guarded;
 use leafspine_scenario::{Case, Class, PointValue, Source};
+use leafspine_sim::Memory;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-/// All runs that a scenario describes, a dict each: variant, point, seed, toml, classes; and name
-/// and title, which are the file's.
+/// All runs that a scenario describes, a dict each: variant, point, seed, toml, classes; name
+/// and title, which are the file's; memory, the bytes that it will need by what needs them, and
+/// `rows`, its flows.
 ///
 /// The first run of each variant is set up as for simulation, so that what only the graph can tell
-/// is refused with its line before anything runs.
+/// is refused with its line before anything runs; but not if some run needs more than `memory` bytes.
 ///
 /// # Errors
 /// `ScenarioError`.
 #[pyfunction]
+#[pyo3(signature = (text, file_name, base_dir, sets, memory = None))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are made for the call")]
 pub(crate) fn expand<'py>(
     py: Python<'py>,
@@ -22,22 +25,30 @@ pub(crate) fn expand<'py>(
     file_name: &str,
     base_dir: &str,
     sets: Vec<(String, String)>,
+    memory: Option<u64>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let source = Source { text, file: file_name, base: base_dir.as_ref(), sets: &sets };
     guarded(|| {
         let cases = py.detach(|| {
             let cases = leafspine_scenario::expand(&source)?;
-            cases
-                .chunk_by(|one, next| one.variant == next.variant)
-                .try_for_each(|v| v[0].check())?;
-            Ok(cases)
+            let enough = memory.unwrap_or(u64::MAX);
+            let needs =
+                cases.iter().map(|case| case.memory(enough)).collect::<Result<Vec<_>, _>>()?;
+            // What is too large for this machine is not even set up.
+            if needs.iter().all(|memory| memory.total() <= enough) {
+                cases
+                    .chunk_by(|one, next| one.variant == next.variant)
+                    .try_for_each(|variant| variant[0].check())?;
+            }
+            Ok((cases, needs))
         });
-        let cases: Vec<Case> = cases.map_err(|error| scenario_error(py, &error))?;
-        cases.iter().map(|case| dict(py, case)).collect()
+        let (cases, needs): (Vec<Case>, Vec<Memory>) =
+            cases.map_err(|error| scenario_error(py, &error))?;
+        cases.iter().zip(&needs).map(|(case, memory)| dict(py, case, memory)).collect()
     })
 }
 
-fn dict<'py>(py: Python<'py>, case: &Case) -> PyResult<Bound<'py, PyDict>> {
+fn dict<'py>(py: Python<'py>, case: &Case, memory: &Memory) -> PyResult<Bound<'py, PyDict>> {
     let point = PyDict::new(py);
     for (key, value) in &case.point {
         match value {
@@ -57,6 +68,18 @@ fn dict<'py>(py: Python<'py>, case: &Case) -> PyResult<Bound<'py, PyDict>> {
     dict.set_item("classes", PyList::new(py, classes)?)?;
     dict.set_item("name", &case.name)?;
     dict.set_item("title", &case.title)?;
+    dict.set_item("memory", memory_dict(py, memory)?)?;
+    Ok(dict)
+}
+
+fn memory_dict<'py>(py: Python<'py>, memory: &Memory) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("fabric", memory.fabric)?;
+    dict.set_item("schemes", memory.schemes)?;
+    dict.set_item("flows", memory.flows)?;
+    dict.set_item("packets", memory.packets)?;
+    dict.set_item("probes", memory.probes)?;
+    dict.set_item("rows", memory.rows)?;
     Ok(dict)
 }
 

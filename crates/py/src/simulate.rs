@@ -72,22 +72,39 @@ fn warnings(spec: &Spec) -> Vec<String> {
     places.into_iter().filter_map(reconstructed).collect()
 }
 
-/// Runs one resolved scenario to its end, with its books checked if `check`.
+/// What a reader should know of flows that the run's end was too early for.
+fn not_started(output: &leafspine_sim::Output) -> Option<String> {
+    match output.not_started {
+        Some(0) => None,
+        Some(flows) => Some(format!(
+            "{flows} more flows had not started when the run ended: they are in no table"
+        )),
+        None => Some(
+            "a trace had more flows that had not started when the run ended: they are in no table"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Runs one resolved scenario to its end, with its books checked if `check`, and ended
+/// as soon as it holds more than `memory` bytes.
 ///
 /// # Errors
 /// `ScenarioError` for what only the graph or a trace can tell; `Cancelled`; `Stuck` for a run that
-/// gets nowhere; `EngineError` for a fault of the engine or of a scheme.
+/// gets nowhere; `OutOfMemory` for one that holds too much;
+/// `EngineError` for a fault of the engine or of a scheme.
 #[pyfunction]
-#[pyo3(signature = (toml, base_dir, progress = None, check = false))]
+#[pyo3(signature = (toml, base_dir, progress = None, check = false, memory = None))]
 pub(crate) fn simulate(
     py: Python<'_>,
     toml: &str,
     base_dir: &str,
     progress: Option<&Bound<'_, Progress>>,
     check: bool,
+    memory: Option<u64>,
 ) -> PyResult<Output> {
     let progress = progress.map_or_else(Arc::default, |p| Arc::clone(&p.get().0));
-    guarded(|| run(py, toml, base_dir, &progress, check))
+    guarded(|| run(py, toml, base_dir, &progress, (check, memory)))
 }
 
 fn run(
@@ -95,12 +112,13 @@ fn run(
     toml: &str,
     base_dir: &str,
     progress: &leafspine_sim::Progress,
-    check: bool,
+    (check, memory): (bool, Option<u64>),
 ) -> PyResult<Output> {
     let file = "scenario.toml";
     let case = leafspine_scenario::single(toml, file, base_dir.as_ref())
         .map_err(|error| scenario_error(py, &error))?;
     let simulation = Simulation::new(&case.spec).map_err(|error| setup_error(py, &error, file))?;
+    let simulation = simulation.within(memory.unwrap_or(u64::MAX));
     let simulation = if check { simulation.checked() } else { simulation };
     let start = Instant::now();
     let output = py.detach(|| {
@@ -109,7 +127,9 @@ fn run(
     });
     let wall_seconds = start.elapsed().as_secs_f64();
     let output = output.map_err(|error| run_error(py, error, file))?;
-    Ok(Output { output, wall_seconds, warnings: warnings(&case.spec) })
+    let mut warnings = warnings(&case.spec);
+    warnings.extend(not_started(&output));
+    Ok(Output { output, wall_seconds, warnings })
 }
 
 fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyAny> {
@@ -199,6 +219,7 @@ impl Output {
             "window_end_ps": o.window.1.0,
             "flows": o.flows.len(),
             "flows_finished": o.flows.finished(),
+            "flows_not_started": o.not_started,
             "packets_sent": c.sent,
             "packets_injected": c.injected,
             "delivered": c.delivered,

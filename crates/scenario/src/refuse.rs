@@ -4,7 +4,7 @@ use crate::error::{Problem, ScenarioError};
 use crate::expand::Case;
 use leafspine_schemes::ParamError;
 use leafspine_sim::topology::{ChangeProblem, TopologyError};
-use leafspine_sim::{SetupError, Simulation};
+use leafspine_sim::{Memory, SetupError, Simulation};
 
 /// A key, what was found there, what is allowed, and the nearest name.
 struct Refusal {
@@ -41,6 +41,14 @@ impl Case {
     /// stays split, hosts that a pattern cannot pair, parameters that do not fit a place.
     pub fn check(&self) -> Result<(), ScenarioError> {
         Simulation::new(&self.spec).map(drop).map_err(|error| self.refused(&error))
+    }
+
+    /// The memory that the run will need; a part of the sum if that is above `enough` already.
+    ///
+    /// # Errors
+    /// As [`Case::check`].
+    pub fn memory(&self, enough: u64) -> Result<Memory, ScenarioError> {
+        Memory::of(&self.spec, enough).map_err(|error| self.refused(&error))
     }
 
     /// The engine's refusal of this case, with the file and the line where the key was written.

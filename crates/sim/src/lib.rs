@@ -14,6 +14,7 @@ mod calendar;
 mod engine;
 pub mod ideal;
 mod measure;
+mod memory;
 mod output;
 mod pool;
 mod port;
@@ -25,6 +26,7 @@ pub mod workload;
 
 pub use engine::{Factories, Fault, RunError, SetupError, Simulation, Stuck};
 pub use measure::{FlowTable, UNFINISHED};
+pub use memory::{Memory, Overrun};
 pub use output::{Cause, Column, Counters, Output, Payload, PortRow, Series};
 pub use progress::Progress;
 

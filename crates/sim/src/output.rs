@@ -164,6 +164,9 @@ pub struct Output {
     pub ports: Vec<PortRow>,
     /// The probes, in the scenario's order.
     pub probes: Vec<Series>,
+    /// Flows that had not started when the run ended. `None` if a trace has more rows, which nobody
+    /// has counted.
+    pub not_started: Option<u64>,
     /// Counts.
     pub counters: Counters,
     /// Hash over all packet-hops, in order: equal if and only if the runs are.

@@ -6,7 +6,7 @@ use super::jitter::Jitter;
 use super::observe::Probe;
 use super::standstill::Standstill;
 use super::{Simulation, Wire};
-use crate::calendar::Calendar;
+use crate::calendar::{Calendar, Key};
 use crate::ideal::Ideal;
 use crate::measure::{FlowTable, PortStats};
 use crate::output::Counters;
@@ -115,6 +115,7 @@ impl Simulation {
         check_round_trip(ideal.base_rtt() + spec.topology.host_jitter * 2)?;
         let fabric = fabric(&graph);
         let source = FlowSource::new(&spec.workloads, &fabric, spec.run.seed)?;
+        check_flows(spec, &source)?;
         let builder = Builder {
             spec,
             factories,
@@ -162,6 +163,7 @@ impl Simulation {
             fault: None,
             audit: None,
             standstill: Standstill::default(),
+            most_memory: u64::MAX,
             nested: 0,
             changes,
             graph,
@@ -244,12 +246,24 @@ fn check_round_trip(found: Span) -> Result<(), TopologyError> {
     if found > most { Err(TopologyError::LongRoundTrip { found, most }) } else { Ok(()) }
 }
 
+/// Refuses more flows than can be numbered where all of them will start.
+fn check_flows(spec: &Spec, source: &FlowSource) -> Result<(), WorkloadError> {
+    const MOST: u64 = Key::MAX_ID as u64 + 1;
+    match source.total() {
+        Some(found) if found > MOST && spec.run.until.is_none() => {
+            let found = format!("{found} flows in all");
+            Err(WorkloadError::at("workload", found, format!("at most 2^28, {MOST}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn places(graph: &Graph) -> Vec<(u16, PortId)> {
     graph.host_tor.iter().map(|tor| tor.0).zip(graph.host_port_at_tor.iter().copied()).collect()
 }
 
 /// What the workloads must know of the graph.
-fn fabric(graph: &Graph) -> Fabric {
+pub(super) fn fabric(graph: &Graph) -> Fabric {
     let uplinks = |tor: &SwitchId| {
         Rate(graph.fabric_ports_of(*tor).map(|at| graph.ports[at as usize].rate.0).sum())
     };
@@ -262,7 +276,7 @@ fn fabric(graph: &Graph) -> Fabric {
 }
 
 /// Mean flow size of the first workload that draws sizes.
-fn mean_flow(spec: &Spec) -> Result<Option<Bytes>, WorkloadError> {
+pub(super) fn mean_flow(spec: &Spec) -> Result<Option<Bytes>, WorkloadError> {
     let draws = |w: &&WorkloadSpec| !matches!(w.kind, WorkloadKind::Trace { .. });
     let Some(workload) = spec.workloads.iter().find(draws) else { return Ok(None) };
     Ok(Some(Bytes(Sizes::new(&workload.sizes)?.mean() as u64)))
@@ -290,15 +304,15 @@ fn tcp_config(spec: &Spec, factories: &Factories<'_>) -> Result<TcpConfig, Setup
 }
 
 /// Everything that making the parts needs to look at.
-struct Builder<'a> {
-    spec: &'a Spec,
-    factories: &'a Factories<'a>,
-    graph: &'a Graph,
-    changes: &'a [ResolvedChange],
-    base_rtt: Span,
-    mean_flow: Option<Bytes>,
+pub(super) struct Builder<'a> {
+    pub(super) spec: &'a Spec,
+    pub(super) factories: &'a Factories<'a>,
+    pub(super) graph: &'a Graph,
+    pub(super) changes: &'a [ResolvedChange],
+    pub(super) base_rtt: Span,
+    pub(super) mean_flow: Option<Bytes>,
     /// The ToR of each host.
-    tor_of: Arc<[TorId]>,
+    pub(super) tor_of: Arc<[TorId]>,
 }
 
 /// Finds a scheme by name in the registry and makes it.
@@ -313,7 +327,7 @@ macro_rules! make {
 }
 
 impl Builder<'_> {
-    fn mtu(&self) -> u32 {
+    pub(super) fn mtu(&self) -> u32 {
         self.spec.transport.mss + self.spec.transport.header
     }
 
@@ -333,7 +347,7 @@ impl Builder<'_> {
     }
 
     /// What the schemes of switch `id` are told of their place.
-    fn switch_env(&self, id: usize) -> SwitchEnv {
+    pub(super) fn switch_env(&self, id: usize) -> SwitchEnv {
         let switch = &self.graph.switches[id];
         let globals = self.graph.ports_of(SwitchId(id as u16));
         SwitchEnv {
@@ -416,7 +430,7 @@ impl Builder<'_> {
         })
     }
 
-    fn balancer(&self, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, SetupError> {
+    pub(super) fn balancer(&self, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, SetupError> {
         if let Some(make) = &self.factories.balancer {
             return Ok(make(env));
         }
@@ -525,7 +539,7 @@ impl Builder<'_> {
         self.manager(env, PortId(0))
     }
 
-    fn manager(&self, env: &SwitchEnv, port: PortId) -> Result<Manager, SetupError> {
+    pub(super) fn manager(&self, env: &SwitchEnv, port: PortId) -> Result<Manager, SetupError> {
         if let Some(make) = &self.factories.aqm {
             return Ok(Manager::Own(make(env, port)));
         }
@@ -597,7 +611,7 @@ impl Builder<'_> {
         (0..self.graph.hosts()).map(|host| self.edge(HostId(host as u16))).collect()
     }
 
-    fn edge(&self, host: HostId) -> Result<EdgeHost, SetupError> {
+    pub(super) fn edge(&self, host: HostId) -> Result<EdgeHost, SetupError> {
         let tor = self.tor_of[usize::from(host.0)];
         let uplinks = self.graph.fabric_ports_of(self.graph.tor_switch[usize::from(tor.0)]);
         let rate = |at: u32| self.graph.ports[at as usize].rate.0;

@@ -36,6 +36,15 @@ pub(super) struct Place {
     pub(super) ack_timer: Time,
 }
 
+/// What both ends of a flow under way take, with their timers and what they grow to: the sets of
+/// segments that have come out of order.
+pub(super) const FLOW_BYTES: u64 = (size_of::<Place>()
+    + size_of::<Sender>()
+    + size_of::<Receiver>()
+    + size_of::<EdgeFlow>()
+    + 2 * 24
+    + 128) as u64;
+
 const NO_UPLINK: u16 = u16::MAX;
 
 /// The state that edges keep, and what they hold back; only in runs that have edges.

@@ -10,6 +10,7 @@ mod audit;
 mod audit_tests;
 mod build;
 mod endpoint;
+mod estimate;
 mod fault;
 mod forward;
 mod hold;
@@ -28,6 +29,7 @@ pub use standstill::Stuck;
 use crate::calendar::{Calendar, Class, Event, Key};
 use crate::ideal::Ideal;
 use crate::measure::FlowTable;
+use crate::memory::Overrun;
 use crate::output::{Counters, Output};
 use crate::pool::Pool;
 use crate::port::Port;
@@ -72,6 +74,9 @@ pub enum RunError {
     /// The run got nowhere.
     #[error(transparent)]
     Stuck(Box<Stuck>),
+    /// The run holds more than it may ([`Simulation::within`]).
+    #[error(transparent)]
+    Memory(Overrun),
     /// Something is wrong with leafspine or a scheme.
     #[error(transparent)]
     Fault(Box<Fault>),
@@ -117,6 +122,8 @@ pub struct Simulation {
     /// Only in checked runs.
     audit: Option<Box<Audit>>,
     standstill: Standstill,
+    /// Bytes that it may hold.
+    most_memory: u64,
     /// Outboxes that are being emptied, one within the other.
     nested: u32,
 }
@@ -181,6 +188,7 @@ impl Simulation {
     #[cold]
     fn look(&mut self, events: u64, progress: &Progress) -> Result<u64, RunError> {
         self.report(progress)?;
+        self.watch_memory()?;
         self.watch_progress(events)?;
         Ok(self.audit().map_or(PROGRESS_EVERY, |audit| audit.min(PROGRESS_EVERY)))
     }

@@ -222,7 +222,9 @@ impl Simulation {
         let mut probes = std::mem::take(&mut self.probes);
         probes.iter_mut().for_each(|probe| probe.settle(self.now));
         let probes = probes.into_iter().map(|probe| self.series(probe)).collect();
+        let not_started = self.source.total().map(|all| all - self.table.len() as u64);
         Output {
+            not_started,
             flows: self.table,
             ports,
             probes,

@@ -58,7 +58,7 @@ fn hosts_per_tor(kind: TopologyKind) -> u32 {
 
 pub(super) fn build(spec: &TopologySpec) -> Result<Graph, TopologyError> {
     check_counts(spec.kind)?;
-    check_size(spec.kind)?;
+    size(spec.kind)?;
     check_link("host_link", &spec.host_link)?;
     check_delay("host_link.delay", spec.host_link.delay)?;
     check_delay("host_delay", spec.host_delay)?;
@@ -93,8 +93,17 @@ fn check_counts(kind: TopologyKind) -> Result<(), TopologyError> {
     }
 }
 
-/// Refuses what would not fit, before anything is allocated for it.
-fn check_size(kind: TopologyKind) -> Result<(), TopologyError> {
+/// How large a fabric is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Size {
+    pub(crate) hosts: u64,
+    pub(crate) switches: u64,
+    pub(crate) tors: u64,
+    pub(crate) links: u64,
+}
+
+/// The size of a fabric, before anything is allocated for it. Refuses what would not fit.
+pub(crate) fn size(kind: TopologyKind) -> Result<Size, TopologyError> {
     let tiers = tiers(kind);
     let tors = tiers[0].count;
     let per_tor = u64::from(hosts_per_tor(kind));
@@ -121,7 +130,7 @@ fn check_size(kind: TopologyKind) -> Result<(), TopologyError> {
             return Err(TopologyError::TooMany { what, found, most });
         }
     }
-    Ok(())
+    Ok(Size { hosts, switches, tors, links: hosts + fabric_links })
 }
 
 fn check_link(link: &'static str, spec: &LinkSpec) -> Result<(), TopologyError> {

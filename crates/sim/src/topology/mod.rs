@@ -11,6 +11,7 @@ mod graph;
 mod names;
 mod routes;
 
+pub(crate) use build::size;
 pub use changes::{ResolvedChange, check_changes};
 pub use error::{ChangeProblem, TopologyError};
 pub use graph::{Graph, Link, Node, Port, Switch};

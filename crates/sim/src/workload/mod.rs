@@ -28,6 +28,7 @@ pub use error::WorkloadError;
 pub use hosts::{Fabric, HostSets};
 pub use named::{Description, describe, named, names};
 pub use sizes::Sizes;
+pub(crate) use source::Demand;
 pub use source::{Flow, FlowSource};
 pub use table::read_points;
 pub use trace::{Survey, Trace, survey};

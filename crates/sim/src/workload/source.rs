@@ -133,6 +133,79 @@ impl Generator {
     }
 }
 
+/// How much a workload asks for, before it runs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Demand {
+    /// Flows; of a trace an upper bound, from its length.
+    pub(crate) flows: u64,
+    /// The most of them that are thought to be under way at once.
+    pub(crate) at_once: u64,
+    /// When the last of them starts, about, in ps; zero if unknown.
+    pub(crate) last_start: f64,
+}
+
+/// Bytes of a trace's shortest row: `0,0,1,1` and the end of the line.
+const SHORTEST_ROW: u64 = 8;
+/// Flows a sender that are under way at once where links can carry the load: far more than usual.
+const USUAL: f64 = 16.0;
+/// Of their capacity, what links carry of payload.
+const GOODPUT: f64 = 0.95;
+
+impl Demand {
+    /// What one of the workloads asks for.
+    ///
+    /// # Errors
+    /// As [`FlowSource::new`].
+    pub(crate) fn of(
+        spec: &WorkloadSpec,
+        fabric: &Fabric,
+        seed: u64,
+        workload: usize,
+    ) -> Result<Demand, WorkloadError> {
+        Demand::within(spec, fabric, seed, workload).map_err(|error| error.within(workload))
+    }
+
+    fn within(
+        spec: &WorkloadSpec,
+        fabric: &Fabric,
+        seed: u64,
+        workload: usize,
+    ) -> Result<Demand, WorkloadError> {
+        let usual = USUAL * fabric.hosts() as f64;
+        if let WorkloadKind::Trace { path } = &spec.kind {
+            let length = std::fs::metadata(path).map_or(0, |file| file.len());
+            let flows = length / SHORTEST_ROW;
+            return Ok(Demand { flows, at_once: flows.min(usual as u64), last_start: 0.0 });
+        }
+        let flows = Generator::new(spec, fabric, seed, workload)?.total().unwrap_or(0);
+        let sets = HostSets::resolve(spec, fabric, seed, workload)?;
+        let pairs = Pairs::new(&sets, fabric, spec.pattern);
+        let mean = Sizes::new(&spec.sizes)?.mean();
+        let apart = match spec.kind {
+            WorkloadKind::Poisson { arrivals, .. } => {
+                mean_interarrival(arrivals, mean, &pairs, fabric)?
+            }
+            WorkloadKind::Incast { rounds, every, .. } => {
+                every.0 as f64 * f64::from(rounds) / flows.max(1) as f64
+            }
+            WorkloadKind::LongFlows { stagger, .. }
+            | WorkloadKind::Permutation { stagger }
+            | WorkloadKind::AllToAll { stagger } => stagger.0 as f64,
+            WorkloadKind::Trace { .. } => unreachable!("looked at above"),
+        };
+        let links = |hosts: &[HostId]| -> f64 {
+            hosts.iter().map(|host| fabric.host_links[usize::from(host.0)].0 as f64).sum()
+        };
+        // What arrives in the time that the links need for it, and what piles up if they need more.
+        let capacity = links(pairs.senders()).min(links(&sets.receivers));
+        let needs = 8e12 * mean / (GOODPUT * capacity);
+        let piles_up = (1.0 - apart / needs).max(0.0);
+        let at_once = (flows as f64 * piles_up + usual).min(flows as f64) as u64;
+        let last_start = spec.start.0 as f64 + apart * flows as f64;
+        Ok(Demand { flows, at_once, last_start })
+    }
+}
+
 /// A workload and its next flow.
 struct Lane {
     generator: Generator,
@@ -169,7 +242,9 @@ impl FlowSource {
         for (workload, spec) in workloads.iter().enumerate() {
             let mut generator =
                 Generator::new(spec, fabric, seed, workload).map_err(|e| e.within(workload))?;
-            total = total.zip(generator.total()).map(|(sum, flows): (u64, u64)| sum + flows);
+            total = total
+                .zip(generator.total())
+                .map(|(sum, flows): (u64, u64)| sum.saturating_add(flows));
             let head = generator.next();
             if let Err(error) = head {
                 return Err(error);

@@ -1,0 +1,162 @@
+//! How much memory a run will take, from its spec; and how much one has taken so far.
+
+use super::build::{Builder, Factories, fabric, mean_flow};
+use super::endpoint::FLOW_BYTES;
+use super::{SetupError, Simulation};
+use crate::memory::{Memory, Overrun};
+use crate::port::Port;
+use crate::spec::{ProbeKind, Spec};
+use crate::topology::{Graph, size};
+use crate::workload::Demand;
+use leafspine_core::{HostId, PacketMeta, PortId, Span, Time};
+use leafspine_schemes::Amount;
+
+/// What a port grows to besides itself: its histograms (a kilobyte of lengths, four of delays).
+const HISTOGRAMS: u64 = 5 << 10;
+/// A packet that waits: its place in a queue.
+const WAITING: u64 = 16;
+/// A packet under way: itself, its event, its place in a queue.
+const PACKET: u64 = size_of::<PacketMeta>() as u64 + 24 + WAITING;
+/// A link in the graph: two ports and its names.
+const LINK: u64 = 256;
+/// A flow's result row, twice over, because columns double.
+const ROW: u64 = 2 * 70;
+/// A probe's row, likewise.
+const PROBE_ROW: u64 = 2 * 32;
+/// Packets that a host has in the network where links carry the load, besides those on wires.
+const USUAL: u64 = 32;
+
+impl Memory {
+    /// What a run of `spec` will need. Gives up, with a part of the sum, as soon as that is above
+    /// `enough`: nothing much larger than the fabric's graph is allocated.
+    ///
+    /// # Errors
+    /// What makes the estimate impossible makes the run impossible: as [`Simulation::new`].
+    pub fn of(spec: &Spec, enough: u64) -> Result<Memory, SetupError> {
+        let size = size(spec.topology.kind)?;
+        let ports = 2 * size.links;
+        let queue = match spec.switch.buffer {
+            Amount::Packets(packets) => u64::from(packets),
+            Amount::Bytes(bytes) => bytes / u64::from(spec.transport.mss.max(1)),
+        };
+        let port = size_of::<Port>() as u64 + HISTOGRAMS + WAITING * queue.min(1024);
+        let mut memory = Memory {
+            fabric: ports * port + size.links * LINK + size.switches * (size.tors * 4 + 512),
+            ..Memory::default()
+        };
+        if memory.total() > enough {
+            return Ok(memory);
+        }
+        let graph = Graph::build(&spec.topology)?;
+        memory.count_flows(spec, &graph, queue)?;
+        if memory.total() <= enough {
+            memory.schemes = schemes(spec, &graph)?;
+        }
+        Ok(memory)
+    }
+
+    fn count_flows(&mut self, spec: &Spec, graph: &Graph, queue: u64) -> Result<(), SetupError> {
+        let fabric = fabric(graph);
+        let (mut at_once, mut piled_up, mut last) = (0, 0, 0.0_f64);
+        for (workload, what) in spec.workloads.iter().enumerate() {
+            let demand = Demand::of(what, &fabric, spec.run.seed, workload)?;
+            // What starts after the end is none of the run.
+            let until = spec.run.until.map_or(f64::INFINITY, |until| until.0 as f64);
+            let share = if demand.last_start > until { until / demand.last_start } else { 1.0 };
+            let cut = |flows: u64| (flows as f64 * share).ceil() as u64;
+            self.rows = self.rows.saturating_add(cut(demand.flows));
+            at_once += cut(demand.at_once);
+            piled_up += cut(demand.at_once).saturating_sub(USUAL * u64::from(graph.hosts()));
+            last = last.max(demand.last_start.min(until));
+        }
+        self.flows =
+            self.rows.saturating_mul(ROW).saturating_add(at_once.saturating_mul(FLOW_BYTES));
+        self.packets = packets(spec, graph, queue, at_once, piled_up) * PACKET;
+        let end = spec.run.until.map_or(last, |until| until.0 as f64);
+        for probe in &spec.probes {
+            let targets = match probe.kind {
+                ProbeKind::Packets => continue,
+                ProbeKind::Window => probe.flows.len().max(16),
+                _ => graph.ports_matching(&probe.ports)?.len(),
+            };
+            let rows = end / probe.every.0.max(1) as f64 * targets as f64;
+            self.probes = self.probes.saturating_add((rows * PROBE_ROW as f64) as u64);
+        }
+        Ok(())
+    }
+}
+
+/// Packets in the network at once: what is on the wires and a little more where links carry the load,
+/// full queues at the hosts' links where flows pile up.
+fn packets(spec: &Spec, graph: &Graph, queue: u64, at_once: u64, piled_up: u64) -> u64 {
+    let mtu = u64::from(spec.transport.mss + spec.transport.header);
+    let host = &graph.ports[graph.host_port[0] as usize];
+    let bits = host.rate.0 as f64 * (host.delay.0 as f64 * 8e-12);
+    let wires = (bits / (8.0 * mtu as f64)) as u64 + 1;
+    let hosts = u64::from(graph.hosts());
+    let usual = hosts * (wires + USUAL);
+    let window = match spec.transport.init_cwnd {
+        Amount::Packets(packets) => u64::from(packets),
+        Amount::Bytes(bytes) => bytes / mtu + 1,
+    };
+    let full = hosts * 2 * (queue.min(1 << 20) + wires);
+    if piled_up > 0 { full.min(at_once.saturating_mul(window + wires)).max(usual) } else { usual }
+}
+
+/// Bytes that the schemes keep: one switch of each tier and one host stand for all of theirs.
+fn schemes(spec: &Spec, graph: &Graph) -> Result<u64, SetupError> {
+    let factories = Factories::default();
+    let builder = Builder {
+        spec,
+        factories: &factories,
+        graph,
+        changes: &[],
+        base_rtt: Span::from_micros(100),
+        mean_flow: mean_flow(spec)?,
+        tor_of: graph.host_tor.iter().copied().collect(),
+    };
+    let mut sum = 0;
+    let mut first = 0;
+    while first < graph.switches.len() {
+        let level = graph.switches[first].level;
+        let alike = graph.switches[first..].iter().take_while(|switch| switch.level == level);
+        let (count, ports) = (alike.clone().count() as u64, u64::from(graph.switches[first].ports));
+        let env = builder.switch_env(first);
+        let own = builder.balancer(&env)?.footprint(Time::ZERO).bytes;
+        let manager = match builder.manager(&env, PortId(0))? {
+            crate::port::Manager::Own(aqm) => aqm.footprint().bytes,
+            _ => 0,
+        };
+        sum += count * (own + ports * manager);
+        first += count as usize;
+    }
+    if spec.edge.is_some() {
+        let edge = builder.edge(HostId(0))?.edge;
+        sum += u64::from(graph.hosts()) * edge.footprint().bytes;
+        sum += graph.tor_switch.len() as u64 * edge.board() as u64 * 8;
+    }
+    Ok(sum)
+}
+
+impl Simulation {
+    /// The same run, ended as soon as it holds more than so many bytes: rows of probes and flows
+    /// whose number nobody can foresee, packets, flows under way.
+    #[must_use]
+    pub fn within(mut self, bytes: u64) -> Simulation {
+        self.most_memory = bytes;
+        self
+    }
+
+    /// Sees that the run does not hold more than it may. What was there at its start is not counted.
+    pub(super) fn watch_memory(&self) -> Result<(), super::RunError> {
+        let rows: usize = self.probes.iter().map(|probe| probe.times.len()).sum();
+        let results = rows as u64 * PROBE_ROW + self.table.len() as u64 * ROW;
+        let under_way =
+            self.pool.high_water() as u64 * PACKET + self.endpoints.peak() as u64 * FLOW_BYTES;
+        let held = results + under_way;
+        if held <= self.most_memory {
+            return Ok(());
+        }
+        Err(super::RunError::Memory(Overrun { held, results, most: self.most_memory }))
+    }
+}
