@@ -49,6 +49,18 @@ def run(
     directory = arguments.directory("out", out)
     most = _most(memory)
     case = scenario.single(scenario.read(scenario_), scenario.to_settings(settings), most)
+    with arguments.writing(directory):
+        return _finished_or_run(case, directory, csv, check, most, progress_bar)
+
+
+def _finished_or_run(
+    case: engine.Case,
+    directory: Path | None,
+    csv: bool,
+    check: bool,
+    most: int | None,
+    progress_bar: bool,
+) -> Result:
     if directory is not None and results.is_finished(directory, case, check=check):
         result = Result.load(directory)
     else:
@@ -188,19 +200,20 @@ def _compare(
     cases = scenario.expand(source, settings, most)
     keep = _Temporary() if wanted is None else None
     directory = wanted if wanted is not None else keep.path if keep else Path()
-    return comparing.compare(
-        source,
-        settings,
-        directory,
-        cases=cases,
-        jobs=how.jobs,
-        csv=how.csv,
-        check=how.check,
-        most=most,
-        progress_bar=how.progress_bar,
-        command=how.command,
-        keep=keep,
-    )
+    with arguments.writing(directory):
+        return comparing.compare(
+            source,
+            settings,
+            directory,
+            cases=cases,
+            jobs=how.jobs,
+            csv=how.csv,
+            check=how.check,
+            most=most,
+            progress_bar=how.progress_bar,
+            command=how.command,
+            keep=keep,
+        )
 
 
 def fit_qall(
@@ -231,6 +244,7 @@ def fit_qall(
     _check_common({} if scenario_ is None else scenario_, False, False, progress_bar)
     arguments.count("train", train, optional=False)
     arguments.count("test", test, optional=False)
+    arguments.counts("degrees", degrees)
     arguments.text("period", period, optional=False)
     arguments.text("tau", tau, optional=False)
     arguments.text("ports", ports)
@@ -246,7 +260,8 @@ def fit_qall(
         tau=tau,
         ports=ports,
     )
-    return fit(request, directory, progress_bar=progress_bar)
+    with arguments.writing(directory):
+        return fit(request, directory, progress_bar=progress_bar)
 
 
 def fit(request: fitting.Request, directory: Path | None, *, progress_bar: bool = False) -> Fit:

@@ -1,11 +1,13 @@
 """Arguments of the Python API as they should be, or one clear line about those that are not."""
 
+import contextlib
+import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from leafspine.errors import InputError
+from leafspine.errors import InputError, RunError
 
 
 def refuse(name: str, found: object, allowed: str) -> InputError:
@@ -29,6 +31,16 @@ def scenario(found: object) -> None:
         raise refuse("the scenario", found, "a path of text, TOML text or a mapping")
     if "\0" in path:
         raise refuse("the scenario", found, "text without NUL characters")
+    unicode("the scenario", path)
+
+
+def unicode(name: str, found: str) -> str:
+    """Text that can be written as UTF-8: no half of a surrogate pair."""
+    try:
+        found.encode()
+    except UnicodeEncodeError:
+        raise refuse(name, found, "text that UTF-8 can hold") from None
+    return found
 
 
 def directory(name: str, found: object) -> Path | None:
@@ -38,7 +50,21 @@ def directory(name: str, found: object) -> Path | None:
     path = os.fspath(found) if isinstance(found, str | os.PathLike) else None
     if not isinstance(path, str) or not path or "\0" in path:
         raise refuse(name, found, "a path")
-    return Path(path)
+    return Path(unicode(name, path))
+
+
+@contextlib.contextmanager
+def writing(path: Path | None) -> Iterator[None]:
+    """What the system says against a path, as bad input; against writing at all, as a failure."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or path
+        message = f"{where}: {error.strerror or error}"
+        wrong = (FileExistsError, FileNotFoundError, NotADirectoryError, PermissionError)
+        if isinstance(error, wrong) or error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            raise InputError(f"{message}: choose another directory with --out") from error
+        raise RunError(message) from error
 
 
 def flag(name: str, found: object) -> None:
@@ -53,6 +79,14 @@ def count(name: str, found: object, *, optional: bool = True, least: int = 1) ->
         return
     if isinstance(found, bool) or not isinstance(found, int) or not least <= found < 2**63:
         raise refuse(name, found, f"a whole number, at least {least}")
+
+
+def counts(name: str, found: object) -> None:
+    """A list of whole numbers."""
+    for each in _elements(found, [None]):
+        whole = isinstance(each, int) or hasattr(each, "__index__")
+        if isinstance(each, bool) or not whole:
+            raise refuse(name, found, "a list of whole numbers")
 
 
 def names(name: str, found: object) -> None:

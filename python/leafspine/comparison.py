@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from leafspine import engine, memory, progress, results
+from leafspine import arguments, engine, memory, progress, results
 from leafspine.engine import Case, FlowClass, Point
 from leafspine.errors import EngineError, InputError, Interrupted, RunError, ScenarioError
 from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS, Measured, measure
@@ -183,7 +183,7 @@ class Comparison:
         # Drawing needs Matplotlib, which worker processes do without.
         from leafspine import plots, report, tables
 
-        where = self.directory if directory is None else Path(directory)
+        where = arguments.directory("the directory", directory) or self.directory
         tables.write(self, where)
         return report.write(self, where, plots.write(self, where))
 

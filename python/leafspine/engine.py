@@ -150,7 +150,7 @@ def _too_large(file_name: str, case: Case, why: str, most: int) -> TooLargeError
     label = f" ({case.label()})" if case.label() else ""
     return TooLargeError(
         f"{file_name}{label}: needs about {memory.show(case.memory)} of memory ({why}), and "
-        f"{memory.show(most)} are free; if you know better, say how much it may take with "
+        f"{memory.show(most)} may be taken; if you know better, say how much it may take with "
         "--memory, or memory= in Python"
     )
 
@@ -200,12 +200,14 @@ def simulate(
 
     The engine works in a thread of its own, so that Ctrl-C is heard while it does; ``watch`` gets
     ``(flows finished, flows in all or None, simulated ps, packet-hops)`` ten times a second.
-    ``check``: its books are checked; ``most``: bytes that it may hold.
+    ``check``: its books are checked; ``most``: bytes that this process may take.
     Raises :class:`ScenarioError` for what only the graph can tell, :class:`StuckError` for a run
     that gets nowhere, :class:`RunError` for one that holds too much, :class:`EngineError` for a
     fault of the engine or a scheme.
     """
     progress = native.Progress()
+    if most is not None:
+        most = max(most - memory.PROCESS, 0)
     outcome: list[native.Output | BaseException] = []
 
     def work() -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from leafspine.errors import InputError
+from leafspine.arguments import refuse
 
 try:
     import resource
@@ -24,6 +24,8 @@ UNLIMITED = "unlimited"
 PROCESS = 150_000_000
 # A flow's row on its way to the disk: the engine's column, NumPy's, Arrow's, what measuring sorts.
 ROW = 400
+# The same of a probe's row, beside what it takes in the engine: ports become a text each.
+PROBES = 5
 
 UNITS = {
     "B": 1,
@@ -46,9 +48,7 @@ def parse(text: object) -> int | None:
         re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]i?B|B)", text) if isinstance(text, str) else None
     )
     if not found or not float(found[1]):
-        raise InputError(
-            f"memory: found {text!r}; allowed: a size such as 64GB or 500MiB, or {UNLIMITED}"
-        )
+        raise refuse("memory", text, f"a size such as 64GB or 500MiB, or {UNLIMITED}")
     return int(float(found[1]) * UNITS[found[2]])
 
 
@@ -63,13 +63,15 @@ def show(count: int) -> str:
 def needed(parts: Mapping[str, int]) -> int:
     """Bytes that a run takes at most, about: the engine's estimate, and the result's way out."""
     engine = sum(size for name, size in parts.items() if name != "rows")
-    return PROCESS + engine + ROW * parts["rows"] + parts["probes"]
+    return PROCESS + engine + ROW * parts["rows"] + PROBES * parts["probes"]
 
 
 def explain(parts: Mapping[str, int]) -> str:
     """What takes the memory, the largest first."""
     sizes = {name: size for name, size in parts.items() if name != "rows"}
     sizes["flows"] += ROW * parts["rows"]
+    sizes["probes"] *= 1 + PROBES
+    sizes["the process itself"] = PROCESS
     largest = sorted(sizes, key=lambda name: -sizes[name])[:2]
     return ", ".join(f"{show(sizes[name])} for {name}" for name in largest if sizes[name])
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from leafspine import engine
+from leafspine import arguments, engine
 from leafspine.engine import Case, Watch
 from leafspine.errors import InputError
 from leafspine.measures import Measured, measure
@@ -55,7 +55,7 @@ class Result:
     @staticmethod
     def load(directory: str | Path) -> "Result":
         """Read a finished result. Raises :class:`InputError` when there is none."""
-        folder = Path(directory)
+        folder = arguments.directory("the result", directory) or Path()
         if not (folder / SUMMARY).is_file() or not (folder / SCENARIO).is_file():
             raise InputError(f"{folder} holds no finished result (no {SUMMARY} and {SCENARIO})")
         timing = folder / TIMING

@@ -2,12 +2,12 @@
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leafspine import engine
+from leafspine import arguments, engine
 from leafspine.engine import SEED, Case
 from leafspine.errors import InputError
 
@@ -32,11 +32,13 @@ class Source:
 
 def read(scenario: Scenario) -> Source:
     """Read a scenario: a path, a mapping, or TOML text (a string with a line break)."""
+    arguments.scenario(scenario)
     if isinstance(scenario, Mapping):
-        return Source(to_toml(scenario), "scenario", str(Path.cwd()))
+        return Source(_without_end("the scenario", to_toml, scenario), "scenario", str(Path.cwd()))
     if isinstance(scenario, str) and "\n" in scenario:
         return Source(scenario, "scenario", str(Path.cwd()))
     path = Path(scenario)
+    arguments.unicode("the current directory", str(Path.cwd()))
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -56,9 +58,24 @@ def to_settings(settings: Mapping[str, object]) -> list[tuple[str, str]]:
     A string stays as it is, so that ``"40pkt"`` needs no second pair of quotes.
     """
     return [
-        (key.replace("__", "."), value if isinstance(value, str) else to_value(value))
+        (
+            arguments.unicode("a setting", key.replace("__", ".")),
+            arguments.unicode(key, _without_end(key, _setting, value)),
+        )
         for key, value in settings.items()
     ]
+
+
+def _setting(value: object) -> str:
+    return value if isinstance(value, str) else to_value(value)
+
+
+def _without_end(name: str, write: Callable[[Any], str], value: Any) -> str:
+    """What ``write`` makes of ``value``, which may contain itself, but should not."""
+    try:
+        return write(value)
+    except RecursionError:
+        raise arguments.refuse(name, type(value), "values that do not contain themselves") from None
 
 
 def parse_setting(text: str) -> tuple[str, str]:
@@ -115,7 +132,8 @@ def comparing(
     for key, values in (over or {}).items():
         if not values:
             raise InputError(f"{key}: no values to sweep over")
-        chosen.append((f"sweep.{key}", to_value(list(values))))
+        written = _without_end(key, to_value, list(values))
+        chosen.append((arguments.unicode("a key of the sweep", f"sweep.{key}"), written))
     if seeds is not None:
         first = _first_seed(source, chosen)
         chosen = [setting for setting in chosen if setting[0] != SEED]
@@ -166,7 +184,9 @@ def _is_tables(value: object) -> bool:
     return isinstance(value, list | tuple) and bool(value) and isinstance(value[0], Mapping)
 
 
-def _key(name: str) -> str:
+def _key(name: object) -> str:
+    if not isinstance(name, str):
+        raise arguments.refuse("a key of the scenario", name, "text")
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else to_value(name)
 
 
@@ -177,7 +197,8 @@ def to_value(value: object) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, str):
-        return '"' + "".join(_escape(letter) for letter in value) + '"'
+        plain = arguments.unicode("a value of the scenario", value)
+        return '"' + "".join(_escape(letter) for letter in plain) + '"'
     if isinstance(value, Mapping):
         inside = ", ".join(f"{_key(name)} = {to_value(entry)}" for name, entry in value.items())
         return "{ " + inside + " }" if inside else "{}"
@@ -185,7 +206,8 @@ def to_value(value: object) -> str:
         return "[" + ", ".join(to_value(entry) for entry in value) + "]"
     if hasattr(value, "item"):  # a NumPy scalar
         return to_value(value.item())
-    raise InputError(f"a scenario cannot hold {value!r} ({type(value).__name__})")
+    allowed = "text, numbers, true and false, lists and tables"
+    raise arguments.refuse("a value of the scenario", value, allowed)
 
 
 def _escape(letter: str) -> str:

@@ -15,19 +15,22 @@ thread_local! {
 /// Set to break any run on purpose: how the package's tests see what a panic becomes.
 const BREAK: &str = "LEAFSPINE_TEST_PANIC";
 
+/// Set to see the engine's own words about a panic, and its backtrace (`RUST_BACKTRACE=1`).
+const DEBUG: &str = "LEAFSPINE_DEBUG";
+
 /// Panics if the environment asks for it.
 pub(crate) fn break_on_purpose() {
     assert!(std::env::var_os(BREAK).is_none(), "{BREAK} is set");
 }
 
 /// Does `work`; a panic in it is an `EngineError`, and says nothing on standard error unless
-/// `RUST_BACKTRACE` asks for more.
+/// `LEAFSPINE_DEBUG` asks for more.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let loud = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            if !noted(info) || std::env::var_os("RUST_BACKTRACE").is_some() {
+            if !noted(info) || std::env::var_os(DEBUG).is_some() {
                 loud(info);
             }
         }));

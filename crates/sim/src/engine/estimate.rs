@@ -23,6 +23,9 @@ const LINK: u64 = 256;
 const ROW: u64 = 2 * 70;
 /// A probe's row, likewise.
 const PROBE_ROW: u64 = 2 * 32;
+/// The same rows at the end of the run, when whoever has asked for it has made tables of them.
+const ROW_OUT: u64 = 400;
+const PROBE_OUT: u64 = 384;
 /// Packets that a host has in the network where links carry the load, besides those on wires.
 const USUAL: u64 = 32;
 
@@ -147,10 +150,11 @@ impl Simulation {
         self
     }
 
-    /// Sees that the run does not hold more than it may. What was there at its start is not counted.
+    /// Sees that the run does not hold more than it may, the tables of its results included. What was
+    /// there at its start is not counted.
     pub(super) fn watch_memory(&self) -> Result<(), super::RunError> {
         let rows: usize = self.probes.iter().map(|probe| probe.times.len()).sum();
-        let results = rows as u64 * PROBE_ROW + self.table.len() as u64 * ROW;
+        let results = rows as u64 * PROBE_OUT + self.table.len() as u64 * ROW_OUT;
         let under_way =
             self.pool.high_water() as u64 * PACKET + self.endpoints.peak() as u64 * FLOW_BYTES;
         let held = results + under_way;
