@@ -2,6 +2,7 @@
 # make test   runs every test
 # make bench  measures packet-hops per second
 # make validate   compares with ns-3, case by case; validate-quick: only the small cases
+# make validate-theory   measures what closed forms predict, and writes both into the documentation
 # make validate-tools   installs ns-3 and a C++ compiler (Debian, Ubuntu; as root)
 # make lint   format, clippy, rustdoc, ruff, mypy
 # make docs   the Rust documentation, into target/doc
@@ -31,7 +32,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 PYTHON_SOURCES := python tests/python template validation
 RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
-.PHONY: help demo test bench bench-smoke validate validate-quick validate-tools lint format docs clean check build
+.PHONY: help demo test bench bench-smoke validate validate-quick validate-theory validate-tools lint format docs clean check build
 
 help:
 	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
@@ -106,7 +107,14 @@ validate-tools:
 	@apt-get update -qq
 	@DEBIAN_FRONTEND=noninteractive apt-get install -y -qq g++ libns3-dev </dev/null
 
-validate: build
+# In the tests' profile: compiled together with them, and fast enough.
+validate-theory: build
+	@nice cargo run --locked --quiet --profile test --package leafspine-sim --example theory \
+		>$(VENV)/theory.json
+	@mv $(VENV)/theory.json validation/results/theory.json
+	@$(BIN)/python -B docs/generate.py
+
+validate: build validate-theory
 	@nice $(BIN)/python validation/run.py
 
 validate-quick: build

@@ -1,5 +1,5 @@
-"""Writes what the documentation takes from the engine: the catalogue of schemes in ``schemes.md``
-and the table of named size distributions in ``scenario.md``.
+"""Writes what the documentation takes from the engine: the catalogue in ``schemes.md``,
+the named size distributions in ``scenario.md``, the figures of theory in ``validation.md``.
 
     .venv/bin/python docs/generate.py
 
@@ -7,12 +7,16 @@ What the schemes cost is measured, and kept in ``costs.json``:
 
     leafspine bench --schemes --json > docs/costs.json
 
-A test compares both with what this makes.
+What theory predicts and the engine gives is in ``validation/results/theory.json`` (``make validate-theory``).
+
+A test compares all of them with what this makes.
 """
 
 import json
 from pathlib import Path
 from typing import Any
+
+from theory import with_theory
 
 from leafspine import api, catalogue, costs
 
@@ -155,10 +159,12 @@ def with_table(text: str) -> str:
 
 
 def main() -> None:
-    """Write both files."""
+    """Write the files."""
     (DOCS / "schemes.md").write_text(schemes_page(), encoding="utf-8")
     scenario = DOCS / "scenario.md"
     scenario.write_text(with_table(scenario.read_text(encoding="utf-8")), encoding="utf-8")
+    validation = DOCS / "validation.md"
+    validation.write_text(with_theory(validation.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

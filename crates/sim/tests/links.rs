@@ -63,6 +63,20 @@ fn a_lossy_link_loses_its_share() {
     assert_eq!(output.counters.lost as f64, lost);
 }
 
+/// Breaks if the two kinds of port lose different packets: the stream is the link direction's, and is
+/// drawn from once a packet in the order of transmissions.
+#[test]
+fn both_kinds_of_port_lose_the_same_packets() {
+    let mut spec = base();
+    spec.topology.fabric_link.loss = 0.01;
+    spec.topology.host_link.loss = 0.001;
+    let fast = run(&spec);
+    spec.run.ports = PortModel::General;
+    let general = run(&spec);
+    assert!(fast.counters.lost > 0);
+    assert_eq!((fast.trace_hash, fast.counters.lost), (general.trace_hash, general.counters.lost));
+}
+
 /// Breaks if a flap is not repeated, or a transport does not survive it.
 #[test]
 fn a_flapping_link_flaps() {

@@ -68,8 +68,7 @@ fn metrics(mbps: u64) -> Vec<u8> {
         if spine { Box::new(Tapped { inner, seen: seen.clone() }) } else { inner }
     };
     run_with(&spec, &Factories { balancer: Some(Box::new(make)), ..Factories::default() });
-    let seen = seen.lock().expect("one thread").clone();
-    seen
+    std::mem::take(&mut *seen.lock().expect("one thread"))
 }
 
 /// A known rate.

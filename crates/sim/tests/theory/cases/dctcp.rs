@@ -94,7 +94,7 @@ pub fn sawtooth() -> Case {
                  alpha's own ripple, N for windows of whole packets";
     let cut = "windows of 6 to 8 whole packets; the flows, in step, cut 2.3 each instead of 1.9";
     let two = "windows of 1.8 packets (N = 40) or less, and one is the least";
-    let quick = "g above 1.39 / √(2 (C × RTT + K)) = 0.039: alpha follows the cycle";
+    let quick = "with g above 1.39 / √(2 (C × RTT + K)) = 0.039: alpha follows the cycle";
     let cases = [
         (at(small, 2), None),
         (at(small, 10), Some(cut)),

@@ -31,7 +31,8 @@ pub fn ideal() -> Case {
     let mut rows = Vec::new();
     for packets in [1, 3, 10, 10_000] {
         for (dst, hops, way) in [(1, 2, "same leaf"), (5, 4, "other leaf")] {
-            let setting = format!("{packets} packets, {way}");
+            let s = if packets == 1 { "" } else { "s" };
+            let setting = format!("{packets} packet{s}, {way}");
             let measured = lone(&spec, whole(packets), 0, dst);
             rows.push(Row::exact(setting, figure, train(hops, packets, 800, 800), measured));
         }

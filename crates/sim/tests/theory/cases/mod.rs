@@ -143,8 +143,11 @@ fn maybe_digits<S: Serializer>(value: &Option<f64>, out: S) -> Result<S::Ok, S::
     }
 }
 
-/// Every case by its name, in the order of the page.
-pub const ALL: &[(&str, fn() -> Case)] = &[
+/// A case's name, and what runs it.
+pub type Named = (&'static str, fn() -> Case);
+
+/// Every case, in the order of the page.
+pub const ALL: &[Named] = &[
     ("lone-flow", lone_flow::ideal),
     ("syn-timeouts", lone_flow::syn_timeouts),
     ("slow-start", slow_start::rounds),
