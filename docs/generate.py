@@ -7,7 +7,9 @@ What the schemes cost is measured, and kept in ``costs.json``:
 
     leafspine bench --schemes --json > docs/costs.json
 
-What theory predicts and the engine gives is in ``validation/results/theory.json`` (``make validate-theory``).
+What theory predicts and the engine gives is kept in ``validation/results/theory.json``:
+
+    make validate-theory
 
 A test compares all of them with what this makes.
 """
