@@ -78,6 +78,12 @@ fn port(info: &PortInfo, hosts: u32) -> Result<(), Wrong> {
     }
 }
 
+/// Whether a port leads to another switch.
+pub fn leads_on(env: &SwitchEnv, port: u16) -> bool {
+    let neighbour = env.ports.get(usize::from(port)).map(|info| info.neighbour);
+    matches!(neighbour, Some(Neighbour::Switch(..)))
+}
+
 /// Whether there can be such a switch.
 pub fn switch(env: &SwitchEnv) -> Result<(), Wrong> {
     fabric(env.hosts, &env.tor_of, env.tors)?;
@@ -93,6 +99,10 @@ pub fn switch(env: &SwitchEnv) -> Result<(), Wrong> {
     }
     if env.ports.is_empty() || env.ports.len() > usize::from(u16::MAX) {
         return Err(format!("{} ports", env.ports.len()));
+    }
+    let to_hosts = env.ports.iter().map(|info| matches!(info.neighbour, Neighbour::Host(_)));
+    if !to_hosts.is_sorted_by(|a, b| a >= b) {
+        return Err("ports to hosts come first".to_owned());
     }
     env.ports.iter().try_for_each(|info| port(info, env.hosts))
 }

@@ -174,14 +174,16 @@ impl Switch {
         let ports: Vec<u16> = args.numbers("ports")?.ok_or("\"ports=\" is missing")?;
         let capacity: Vec<u32> = args.numbers("capacity")?.ok_or("\"capacity=\" is missing")?;
         let delay: Vec<u64> = args.numbers("delay")?.ok_or("\"delay=\" is missing")?;
-        let known = |port: &u16| usize::from(*port) < self.leaf.ports.ports.len();
+        let known = |port: &u16| bounds::leads_on(&self.leaf.env, *port);
         let ways = ports.len();
         if ports.is_empty()
             || !ports.iter().all(known)
             || !ports.is_sorted_by(|a, b| a < b)
             || [capacity.len(), delay.len()] != [ways; 2]
         {
-            return Err("ports exist and ascend, with a capacity and a delay each".to_owned());
+            return Err(
+                "ports lead to switches and ascend, with a capacity and a delay each".to_owned()
+            );
         }
         let ports = ports.into_iter().map(PortId).collect();
         let paths = Ways { ports, capacity, delay: delay.into_iter().map(Span).collect() };
