@@ -167,6 +167,16 @@ fn filling_is_stable() {
     assert_eq!(draws, [true, false, true], "{filled}");
 }
 
+/// Breaks if ticks alone, which are put in and taken out, count as events: what is written would
+/// then read as another vector.
+#[test]
+fn ticks_are_no_events() {
+    let header = "vector place=aqm scheme=droptail\n";
+    let ticked = vector::replay(&format!("{header}1000 tick -> next=never\n")).unwrap();
+    assert_eq!(ticked, vector::replay(header).unwrap());
+    assert_eq!(vector::replay(&ticked).unwrap(), ticked);
+}
+
 /// Breaks if a decision, a parameter or a line may differ unseen.
 #[test]
 fn every_difference_is_found() {

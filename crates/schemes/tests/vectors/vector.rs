@@ -27,7 +27,7 @@ pub type Stuck = (usize, Wrong);
 
 /// Replays the events of `text` and returns the whole vector anew: the header in full, and every
 /// event with its decision. Decisions, and times to tick, that stood there are not looked at. A
-/// header without events gets the generic ones.
+/// header without events other than ticks gets the generic ones.
 pub fn replay(text: &str) -> Result<String, Stuck> {
     let lines: Vec<&str> = text.lines().collect();
     let body = lines.iter().position(|line| is_event(line)).unwrap_or(lines.len());
@@ -35,13 +35,6 @@ pub fn replay(text: &str) -> Result<String, Stuck> {
     let comments = lines[..body].iter().rev().take_while(|line| is_comment(line)).count();
     let body = body - comments;
     let header = Header::parse(&lines[..body])?;
-    if body + comments == lines.len() {
-        let events = generic(&header).map_err(|why| (body, why))?;
-        // Their lines are in no file yet.
-        return replay(&format!("{header}\n{events}")).map_err(|(_, why)| {
-            (body.max(1), format!("the generic events do not suit it: {why}"))
-        });
-    }
     let mut device: Box<dyn Device> = match header.place {
         Place::HostEdge => Box::new(Host::new(&header).map_err(|why| (1, why))?),
         _ => Box::new(Switch::new(&header).map_err(|why| (1, why))?),
@@ -49,6 +42,7 @@ pub fn replay(text: &str) -> Result<String, Stuck> {
     let mut out = header.to_string();
     let mut clock =
         Clock { now: Time::ZERO, due: device.ticks().then_some(Time::ZERO), device: &mut *device };
+    let mut events = 0;
     for (index, line) in lines[body..].iter().enumerate() {
         let event = line.split(" ->").next().unwrap_or_default().trim_end();
         if is_comment(event) {
@@ -56,11 +50,20 @@ pub fn replay(text: &str) -> Result<String, Stuck> {
             out.push('\n');
         } else if is_event(event) && event.split(' ').nth(1) != Some("tick") {
             clock.event(event, &mut out).map_err(|why| (body + index + 1, why))?;
+            events += 1;
         } else if !event.starts_with("sent ") && !is_event(event) {
             return Err((body + index + 1, "no event, and none sent".to_owned()));
         }
     }
-    Ok(out)
+    if events > 0 { Ok(out) } else { generically(&header, body) }
+}
+
+/// A vector of generic events. Their lines are in no file yet: what is wrong with one stands below
+/// the header.
+fn generically(header: &Header, body: usize) -> Result<String, Stuck> {
+    let events = generic(header).map_err(|why| (body.max(1), why))?;
+    let suits = |(_, why)| (body.max(1), format!("the generic events do not suit it: {why}"));
+    replay(&format!("{header}\n{events}")).map_err(suits)
 }
 
 fn is_event(line: &str) -> bool {
