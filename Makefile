@@ -4,6 +4,7 @@
 # make validate   compares with ns-3, case by case; validate-quick: only the small cases
 # make validate-theory   measures what closed forms predict, and writes both into the documentation
 # make validate-tools   installs ns-3 and a C++ compiler (Debian, Ubuntu; as root)
+# make fuzz   fuzzes every target for FUZZ_SECONDS (60) each; fuzz-keep: keeps what it found
 # make lint   format, clippy, rustdoc, ruff, mypy
 # make docs   the Rust documentation, into target/doc
 # make clean  removes what the others made
@@ -29,10 +30,10 @@ DEMO_SCENARIO := examples/demo.toml
 # Of all Cargo workspaces here; the template's is one of its own.
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-PYTHON_SOURCES := python tests/python template validation
+PYTHON_SOURCES := python tests/python template validation fuzz
 RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
-.PHONY: help demo test bench bench-smoke validate validate-quick validate-theory validate-tools lint format docs clean check build
+.PHONY: help demo test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools lint format docs clean check build
 
 help:
 	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
@@ -84,6 +85,7 @@ demo: build
 
 test: build $(VENV)/.made-dev
 	@cargo test --locked --workspace
+	@cargo test --locked $(FUZZ_CRATE) --no-default-features
 	@$(BIN)/python -m pytest
 
 bench: build
@@ -120,11 +122,27 @@ validate: build validate-theory
 validate-quick: build
 	@nice $(BIN)/python validation/run.py --quick
 
+FUZZ_SECONDS ?= 60
+# 0: another one every time.
+FUZZ_SEED ?= 0
+FUZZ_RESULT ?= validation/results/fuzz.json
+FUZZ_CRATE := --manifest-path fuzz/Cargo.toml --target-dir $(TARGET)
+
+# docs/fuzzing.md says what is fuzzed, and what to do about a failure.
+fuzz: check
+	@command -v c++ >/dev/null || { echo "leafspine: no C++ compiler (c++), which libFuzzer needs: install one (Debian, Ubuntu: apt install g++)" >&2; exit 1; }
+	@CARGO_TARGET_DIR=$(TARGET) $(PYTHON) fuzz/run.py --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --out $(FUZZ_RESULT)
+
+fuzz-keep: check
+	@CARGO_TARGET_DIR=$(TARGET) $(PYTHON) fuzz/run.py --keep
+
 lint: check $(VENV)/.made-dev
 	@cargo fmt --all --check
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
 	@cargo fmt --manifest-path template/Cargo.toml --check
 	@cargo clippy --locked --manifest-path template/Cargo.toml --target-dir $(TARGET) --all-targets -- -D warnings
+	@cargo fmt --manifest-path fuzz/Cargo.toml --check
+	@cargo clippy --locked $(FUZZ_CRATE) --no-default-features --all-targets -- -D warnings
 	@RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
 	@$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	@$(BIN)/ruff check $(PYTHON_SOURCES)
@@ -133,6 +151,7 @@ lint: check $(VENV)/.made-dev
 format: $(VENV)/.made-dev
 	@cargo fmt --all
 	@cargo fmt --manifest-path template/Cargo.toml
+	@cargo fmt --manifest-path fuzz/Cargo.toml
 	@$(BIN)/ruff format $(PYTHON_SOURCES)
 	@$(BIN)/ruff check --fix $(PYTHON_SOURCES)
 

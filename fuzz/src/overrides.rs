@@ -1,0 +1,219 @@
+//! Overrides of a scenario as `--set` has them, one a line: how they are read, and how a valid list
+//! becomes another one that is valid more often than chance would have it.
+
+use leafspine_core::{Rng, Role};
+use leafspine_schemes::registry::Place;
+use leafspine_schemes::{Kind, Param, Params, Value};
+use std::sync::OnceLock;
+
+/// More lines than these are not read.
+pub const MOST: usize = 40;
+
+/// Keys and values: `load_balancer.scheme=letflow`.
+pub fn parse(text: &str) -> Vec<(String, String)> {
+    let pairs = text.lines().filter_map(|line| line.split_once('='));
+    pairs.take(MOST).map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+/// Keys that are no scheme's parameters, and values that make a difference.
+const KEYS: &[(&str, &[&str])] = &[
+    ("topology.kind", &["star", "leaf-spine", "fat-tree", "tree"]),
+    ("topology.hosts", &["2", "5", "16"]),
+    ("topology.leaves", &["1", "2", "3", "5"]),
+    ("topology.spines", &["1", "2", "3", "6"]),
+    ("topology.hosts_per_leaf", &["1", "2", "4"]),
+    ("topology.k", &["2", "4"]),
+    ("topology.tors", &["1", "2", "4"]),
+    ("topology.hosts_per_tor", &["1", "3"]),
+    ("topology.links_per_pair", &["1", "2", "3"]),
+    ("topology.host_link.rate", &["1bps", "1Mbps", "937Mbps", "8Tbps"]),
+    ("topology.host_link.delay", &["0us", "1ps", "3us", "10ms"]),
+    ("topology.host_link.loss", &["0", "0.01", "0.999999"]),
+    ("topology.fabric_link.rate", &["1Mbps", "300Mbps", "10Gbps", "8Tbps"]),
+    ("topology.fabric_link.delay", &["0us", "7us", "1ms"]),
+    ("topology.fabric_link.loss", &["0.001", "0.5"]),
+    ("topology.host_delay", &["0us", "1us", "1ms"]),
+    ("topology.host_jitter", &["0us", "1ps", "2us", "1ms"]),
+    ("topology.change.0.link", &["leaf0-spine1", "leaf1-spine0", "host0-leaf0", "leaf0-spine0#1"]),
+    ("topology.change.0.at", &["0us", "100us", "1ms"]),
+    ("topology.change.0.rate", &["1bps", "50Mbps", "8Tbps"]),
+    ("topology.change.0.delay", &["0us", "1ms"]),
+    ("topology.change.0.loss", &["0", "0.3"]),
+    ("topology.change.0.state", &["down", "up", "none"]),
+    ("switch.buffer", &["1pkt", "2pkt", "100pkt", "1500B", "30KB", "4294967295pkt"]),
+    ("switch.shared_buffer", &["1500B", "30KB", "9MB"]),
+    ("switch.dt_alpha", &["0.001", "1", "1000"]),
+    ("switch.queues", &["1", "2", "3", "8", "64"]),
+    ("switch.scheduler", &["fifo", "wrr", "dwrr", "strict"]),
+    ("switch.weights", &["[1,2]", "[1,1,1]", "[1000000,1]", "[3]"]),
+    ("switch.classifier", &["hash", "stage", "dscp"]),
+    ("switch.stage_queues", &["[0]", "[0,1]", "[0,1,2]", "[0,1,1,1,1,2]"]),
+    ("switch.host_ports", &["like-switch", "unlimited"]),
+    ("transport.ecn", &["true", "false"]),
+    ("transport.mss", &["1", "536", "1460", "8960", "65495"]),
+    ("transport.header", &["0", "1", "40", "64075"]),
+    ("transport.init_cwnd", &["1pkt", "10pkt", "1B", "4294967295pkt"]),
+    ("transport.max_cwnd", &["none", "1pkt", "64KB", "1B"]),
+    ("transport.min_rto", &["0us", "1us", "200us", "10ms", "60s"]),
+    ("transport.initial_rto", &["1us", "3ms"]),
+    ("transport.max_rto", &["1us", "50ms", "60s"]),
+    ("transport.dupack_threshold", &["1", "2", "3", "4294967295"]),
+    ("transport.sack", &["true", "false"]),
+    ("transport.limited_transmit", &["true", "false"]),
+    ("transport.delayed_ack", &["off", "1ps", "40ms"]),
+    ("transport.handshake", &["true", "false"]),
+    ("workload.0.kind", &["poisson", "incast", "long-flows", "permutation", "all-to-all", "trace"]),
+    ("workload.0.sizes", &["web-search", "hadoop", "[[1,0.5],[\"30KB\",1]]", "sizes.csv"]),
+    ("workload.0.sizes.kind", &["fixed", "uniform", "pareto"]),
+    ("workload.0.sizes.bytes", &["1B", "1460B", "1461B", "9000GB"]),
+    ("workload.0.path", &["trace.csv"]),
+    ("workload.0.senders", &["all", "a random half", "the rest", "leaf0", "3", "[0,2]"]),
+    ("workload.0.receivers", &["all", "a random half", "the rest", "leaf1", "1", "[1]"]),
+    ("workload.0.pattern", &["any", "inter-leaf", "intra-leaf"]),
+    ("workload.0.start", &["0us", "200us"]),
+    ("workload.0.load", &["0.01", "0.8", "1000"]),
+    ("workload.0.load_basis", &["fabric", "host"]),
+    ("workload.0.interarrival", &["1ps", "10us", "1s"]),
+    ("workload.0.rate", &["1bps", "1Gbps", "8Tbps"]),
+    ("workload.0.flows", &["1", "20", "300"]),
+    ("workload.0.fan_in", &["all", "1", "3"]),
+    ("workload.0.rounds", &["1", "3"]),
+    ("workload.0.every", &["1ps", "100us"]),
+    ("workload.0.jitter", &["0us", "20us"]),
+    ("workload.0.count", &["1", "7"]),
+    ("workload.0.stagger", &["0us", "5us"]),
+    ("run.seed", &["0", "2", "9223372036854775807"]),
+    ("run.until", &["none", "1ps", "300us", "5ms"]),
+    ("run.ports", &["auto", "general"]),
+    ("measure.window", &["arrivals", "all", "[\"0us\",\"1ms\"]"]),
+    ("scheme", &["presto", "aq-car", "tam", "qall", "qdaps", "abq"]),
+];
+
+type Catalogue = Vec<(String, Vec<String>)>;
+
+/// Every key with its values: [`KEYS`], and those of all schemes.
+fn catalogue() -> &'static Catalogue {
+    static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
+    CATALOGUE.get_or_init(|| {
+        let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
+        let mut all: Catalogue =
+            KEYS.iter().map(|(key, values)| ((*key).to_owned(), owned(values))).collect();
+        for place in Place::ALL {
+            all.push((format!("{}.scheme", place.table()), owned(&place.names())));
+        }
+        for place in [Place::Aqm, Place::Hold] {
+            all.push((format!("{}.scheme", place.table()), owned(&["balancer", "none"])));
+        }
+        all
+    })
+}
+
+/// Values of a parameter: its default, less, more, and its bounds.
+fn values(param: &Param) -> Vec<String> {
+    let number = |low: u64, high: u64, default: u64, show: &dyn Fn(u64) -> String| {
+        let near = [default / 8, default, default.saturating_mul(8)];
+        let all = near.into_iter().chain([low, low.saturating_add(1), high.min(1 << 62)]);
+        all.map(show).collect::<Vec<_>>()
+    };
+    let given = Params::try_defaults(std::slice::from_ref(param)).ok();
+    let given = given.and_then(|params| params.0.get(param.name).cloned());
+    let whole = match &given {
+        Some(Value::Span(v)) => v.0,
+        Some(Value::Bytes(v)) => v.0,
+        Some(Value::Int(v)) => *v,
+        _ => 1_000_000,
+    };
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    match param.kind {
+        Kind::Span(low, high) => number(low, high, whole, &|v| format!("{v}ps")),
+        Kind::SpanOr(low, high, word) => {
+            let mut all = number(low, high, whole, &|v| format!("{v}ps"));
+            all.push(word.to_owned());
+            all
+        }
+        Kind::Bytes(low, high) => number(low, high, whole, &|v| format!("{v}B")),
+        Kind::Int(low, high) => number(low, high, whole, &|v| v.to_string()),
+        Kind::Amount => words(&["1pkt", "7pkt", "100pkt", "1B", "30KB", "4294967295pkt"]),
+        Kind::AmountOr(word) => words(&[word, "1pkt", "7pkt", "100pkt", "1B", "30KB"]),
+        Kind::Rate => words(&["1bps", "1Mbps", "10Gbps", "8Tbps"]),
+        Kind::Float(low, high) => {
+            let middle = if (low..=high).contains(&0.5) { 0.5 } else { f64::midpoint(low, high) };
+            [low, high, middle].iter().map(|v| format!("{v:?}")).collect()
+        }
+        Kind::Bool => words(&["true", "false"]),
+        Kind::Word(all) => words(all),
+        Kind::Numbers(_) => words(&["[]", "[1.0]", "[0.5, -1.0, 2.0]"]),
+    }
+}
+
+fn one_of<'a, T>(of: &'a [T], rng: &mut Rng) -> &'a T {
+    &of[rng.below(of.len() as u64) as usize]
+}
+
+/// A key of the catalogue with one of its values.
+fn any_line(rng: &mut Rng) -> String {
+    let (key, values) = one_of(catalogue(), rng);
+    format!("{key}={}", one_of(values, rng))
+}
+
+/// A scheme of any place, and some of its parameters.
+fn any_scheme(rng: &mut Rng) -> Vec<String> {
+    let place = *one_of(&Place::ALL, rng);
+    let schemes = place.schemes();
+    let info = *one_of(&schemes, rng);
+    let table = place.table();
+    let mut lines = vec![format!("{table}.scheme={}", info.name)];
+    for param in info.params {
+        if rng.chance(0.4) {
+            lines.push(format!("{table}.{}={}", param.name, one_of(&values(param), rng)));
+        }
+    }
+    lines
+}
+
+/// Another value for a line's key, if the catalogue knows it.
+fn other_value(line: &str, rng: &mut Rng) -> Option<String> {
+    let (key, _) = line.split_once('=')?;
+    let (_, values) = catalogue().iter().find(|(known, _)| known == key)?;
+    Some(format!("{key}={}", one_of(values, rng)))
+}
+
+/// A number in the line made another one.
+fn other_number(line: &str, rng: &mut Rng) -> Option<String> {
+    let (key, value) = line.split_once('=')?;
+    let from = value.find(|c: char| c.is_ascii_digit())?;
+    let digits = value[from..].find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len() - from);
+    let number: u64 = value[from..from + digits].parse().ok()?;
+    let near = [number / 2, number.wrapping_mul(2), number.wrapping_add(1), number.wrapping_sub(1)];
+    let any = rng.next_u64() >> rng.below(64);
+    let other = if rng.chance(0.7) { *one_of(&near, rng) } else { any };
+    Some(format!("{key}={}{other}{}", &value[..from], &value[from + digits..]))
+}
+
+/// Changes some lines of the text in `data[..size]`, and gives its new size, at most `most`.
+pub fn mutate(data: &mut [u8], size: usize, most: usize, seed: u32) -> usize {
+    let mut rng = Rng::new(seed.into(), Role::HostSet, 0);
+    let text = String::from_utf8_lossy(&data[..size]).into_owned();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for _ in 0..=rng.below(3) {
+        let at = if lines.is_empty() { 0 } else { rng.below(lines.len() as u64) as usize };
+        match rng.below(8) {
+            0 | 1 => lines.push(any_line(&mut rng)),
+            2 | 3 => lines.extend(any_scheme(&mut rng)),
+            4 if !lines.is_empty() => drop(lines.remove(at)),
+            5 if !lines.is_empty() => {
+                lines[at] = other_value(&lines[at], &mut rng).unwrap_or_default()
+            }
+            6 | 7 if !lines.is_empty() => {
+                lines[at] = other_number(&lines[at], &mut rng).unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+    lines.retain(|line| !line.is_empty());
+    let from = lines.len().saturating_sub(MOST);
+    let text = lines[from..].join("\n");
+    let size = text.len().min(most).min(data.len());
+    data[..size].copy_from_slice(&text.as_bytes()[..size]);
+    size
+}

@@ -1,0 +1,179 @@
+//! Scenarios put together from overrides: one that is accepted runs to its end, conserves its
+//! packets, and is the same run whoever looks at it and whichever ports it has.
+
+use crate::overrides::parse;
+use crate::scenario_toml::{base, reads_as_itself};
+use leafspine_core::{Span, Time};
+use leafspine_scenario::{Source, expand};
+use leafspine_schemes::testing::FakeLeaf;
+use leafspine_schemes::{Params, Value, registry};
+use leafspine_sim::spec::{
+    LinkChange, PortModel, ProbeKind, ProbeSpec, RunSpec, Spec, WorkloadKind,
+};
+use leafspine_sim::topology::Graph;
+use leafspine_sim::{Counters, Output, PortRow, Progress, Simulation};
+
+/// What is overridden: small, and slow enough that a run of milliseconds is short.
+const BASE: &str = r#"
+[topology]
+kind = "leaf-spine"
+leaves = 2
+spines = 2
+hosts_per_leaf = 3
+host_link = { rate = "100Mbps", delay = "5us" }
+fabric_link = { rate = "100Mbps", delay = "5us" }
+
+[transport]
+min_rto = "1ms"
+
+[[workload]]
+load = 0.6
+flows = 30
+sizes = { kind = "uniform", low = "1B", high = "60KB" }
+"#;
+
+/// Packets of 200 bytes that all links together could send until a run ends.
+const PACKETS: u64 = 20_000;
+
+/// Overrides [`BASE`] by the text's lines, and runs it three times if it is accepted and small.
+///
+/// # Panics
+/// If anything does, if a packet is lost without account, or if the runs are not one.
+pub fn check(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let sets = parse(text);
+    if sets.iter().any(|(_, value)| value.contains("/dev")) {
+        return;
+    }
+    let source = Source { text: BASE, file: "fuzz.toml", base: base(), sets: &sets };
+    let Ok(cases) = expand(&source) else { return };
+    let Some(case) = cases.first() else { return };
+    reads_as_itself(&case.toml);
+    if !small(&case.spec) {
+        return;
+    }
+    let spec = tamed(case.spec.clone());
+    let Some(first) = run(&spec) else { return };
+    assert_sound(&spec, &first);
+    let same = |other: &Spec| assert_same(&first, &run(other).expect("it ran before"));
+    same(&probed(&spec));
+    if !foresees(&spec) {
+        same(&Spec { run: RunSpec { ports: PortModel::General, ..spec.run }, ..spec.clone() });
+    }
+}
+
+/// The largest table whose making is not most of an input's time.
+const ENTRIES: u64 = 1 << 16;
+
+/// Whether all that a scheme counts is small.
+pub fn few(params: &Params) -> bool {
+    let counts = |value: &Value| matches!(value, Value::Int(number) if *number > ENTRIES);
+    !params.0.values().any(counts)
+}
+
+/// Whether a fabric is small enough to be run many times a second.
+fn small(spec: &Spec) -> bool {
+    use leafspine_sim::spec::TopologyKind as K;
+    let (hosts, links) = match spec.topology.kind {
+        K::Star { hosts } => (u64::from(hosts), 0),
+        K::LeafSpine { leaves, spines, hosts_per_leaf, links_per_pair } => (
+            u64::from(leaves) * u64::from(hosts_per_leaf),
+            u64::from(leaves) * u64::from(spines) * u64::from(links_per_pair),
+        ),
+        K::FatTree { k } => (u64::from(k).pow(3) / 4, u64::from(k).pow(3) / 2),
+        K::Tree { tors, hosts_per_tor, links_per_pair } => (
+            u64::from(tors) * u64::from(hosts_per_tor),
+            u64::from(tors) * u64::from(links_per_pair),
+        ),
+    };
+    let times = |change: &LinkChange| u64::from(change.flap.map_or(0, |flap| flap.times));
+    let flaps: u64 = spec.changes.iter().map(times).sum();
+    let schemes = [Some(&spec.balancer), Some(&spec.aqm), spec.hold.as_ref(), spec.edge.as_ref()];
+    let few = schemes.into_iter().flatten().all(|scheme| few(&scheme.params));
+    few && hosts <= 32 && links <= 64 && flaps <= 1_000 && spec.changes.len() <= 20
+}
+
+/// The same with an end that comes after a bounded number of packets, flows and samples.
+fn tamed(mut spec: Spec) -> Spec {
+    for workload in &mut spec.workloads {
+        match &mut workload.kind {
+            WorkloadKind::Poisson { flows, .. } => *flows = (*flows).min(300),
+            WorkloadKind::Incast { rounds, .. } => *rounds = (*rounds).min(5),
+            WorkloadKind::LongFlows { count, .. } => *count = (*count).min(100),
+            _ => {}
+        }
+    }
+    let links = Graph::build(&spec.topology).map_or(0, |graph| graph.links.len() as u64);
+    let fastest = spec.changes.iter().filter_map(|change| change.rate.map(|rate| rate.0));
+    let topology = &spec.topology;
+    let rates = fastest.chain([topology.host_link.rate.0, topology.fabric_link.rate.0]);
+    let rate = u128::from(rates.max().unwrap_or(1)) * u128::from(2 * links.max(1));
+    let most = u128::from(PACKETS) * 1_600 * 1_000_000_000_000 / rate;
+    // Ten seconds: a scheme that ticks, and a link at some bits per second.
+    let most = u64::try_from(most).unwrap_or(u64::MAX).min(10_000_000_000_000);
+    let sampled = spec.probes.iter().map(|probe| probe.every.0.saturating_mul(1_000));
+    let most = sampled.chain([most]).min().unwrap_or(most);
+    spec.run.until = Some(Time(spec.run.until.map_or(most, |until| until.0.min(most))));
+    spec
+}
+
+/// `None` if the fabric or a scheme refuses it.
+fn run(spec: &Spec) -> Option<Output> {
+    match Simulation::new(spec) {
+        Err(error) => {
+            assert!(!error.to_string().is_empty(), "refused without a reason");
+            None
+        }
+        // A flow of more bytes than can be counted is refused when it comes.
+        Ok(simulation) => simulation.run(&Progress::default()).ok(),
+    }
+}
+
+fn assert_sound(spec: &Spec, output: &Output) {
+    let (flows, counts) = (&output.flows, &output.counters);
+    assert!(counts.conserved(), "packets are conserved: {counts:?}");
+    let asked = flows.bytes.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+    assert!(counts.bytes_delivered <= asked, "more bytes than were sent");
+    assert!(spec.run.until.is_some_and(|until| output.end <= until), "it goes on");
+    for port in &output.ports {
+        assert!(port.utilisation <= 1.0 + 1e-9, "{} is busier than its line", port.name);
+    }
+}
+
+fn probed(spec: &Spec) -> Spec {
+    let kinds = [ProbeKind::Queue, ProbeKind::Utilisation, ProbeKind::State, ProbeKind::Packets];
+    let until = spec.run.until.map_or(1, |until| until.0);
+    let probe = |(i, kind): (usize, ProbeKind)| ProbeSpec {
+        kind,
+        ports: "*".to_owned(),
+        flows: Vec::new(),
+        every: Span((until / 37).max(1)),
+        name: format!("probe{i}"),
+    };
+    let probes = kinds.into_iter().enumerate().map(probe);
+    Spec { probes: spec.probes.iter().cloned().chain(probes).collect(), ..spec.clone() }
+}
+
+/// Whether a balancer is told of departures before they happen where ports can foresee them: then it
+/// may decide otherwise over ports that cannot.
+fn foresees(spec: &Spec) -> bool {
+    let Some(entry) = registry::load_balancer(&spec.balancer.name) else { return true };
+    let balancer = (entry.build)(&spec.balancer.params, &FakeLeaf::new(4, 4, 1).env);
+    balancer.is_ok_and(|balancer| balancer.needs().leaving && !balancer.needs().exact_dequeue)
+}
+
+/// Whether two runs are one: in every packet-hop, flow and count. Events may differ, and with them
+/// how many packets were in the pool for a moment.
+fn assert_same(a: &Output, b: &Output) {
+    assert_eq!(a.trace_hash, b.trace_hash, "another run");
+    assert_eq!(a.flows.fct_ps, b.flows.fct_ps);
+    assert_eq!(a.flows.mean_window, b.flows.mean_window);
+    assert_eq!(a.end, b.end);
+    let counts = |output: &Output| Counters { events: 0, peak_packets: 0, ..output.counters };
+    assert_eq!(counts(a), counts(b));
+    for (p, q) in a.ports.iter().zip(&b.ports) {
+        let exact =
+            |r: &PortRow| (r.packets, r.bytes, r.marks, r.drops, r.lost, r.queue_max_packets);
+        assert_eq!(exact(p), exact(q), "{}", p.name);
+    }
+}

@@ -1,0 +1,54 @@
+//! Every kept input of every fuzz target once more, on any compiler.
+
+use leafspine_fuzz::TARGETS;
+use std::path::{Path, PathBuf};
+
+/// The kept inputs of a target, by name.
+fn corpus(target: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
+    let entries = std::fs::read_dir(folder).expect("a corpus");
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
+    files.sort();
+    files
+}
+
+fn replay(target: &str) {
+    let (_, check) = TARGETS.iter().find(|(name, _)| *name == target).expect("a target");
+    let files = corpus(target);
+    assert!(files.len() >= 10, "{target}: a corpus of {} inputs", files.len());
+    for file in files {
+        // What a failing input is called stands above its panic.
+        println!("{}", file.display());
+        check(&std::fs::read(&file).expect("readable"));
+    }
+}
+
+/// Breaks if a text makes the scenario reader panic, or resolves to one that reads as another.
+#[test]
+fn scenario_toml() {
+    replay("scenario_toml");
+}
+
+/// Breaks if a valid scenario panics, loses a packet, or is another run with probes or other ports.
+#[test]
+fn scenario_run() {
+    replay("scenario_run");
+}
+
+/// Breaks if a CSV file is read as anything but what stands there.
+#[test]
+fn flow_csv() {
+    replay("flow_csv");
+}
+
+/// Breaks if a text makes the reader of decision vectors panic.
+#[test]
+fn decision_vectors() {
+    replay("decision_vectors");
+}
+
+/// Breaks if a packet with any header makes a scheme leave its bounds.
+#[test]
+fn packet_headers() {
+    replay("packet_headers");
+}
