@@ -325,7 +325,7 @@ def test_defaults_are_those_of_the_engine() -> None:
 
 
 def test_generated_parts_are_up_to_date() -> None:
-    """Breaks if a scheme, a distribution or a theory figure has changed: run docs/generate.py."""
+    """Breaks if a scheme, a distribution or a figure has changed: run docs/generate.py."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import generate as g\n"
         "from pathlib import Path\n"
@@ -335,6 +335,7 @@ def test_generated_parts_are_up_to_date() -> None:
         "assert text == g.with_table(text), 'scenario.md'\n"
         "text = (docs / 'validation.md').read_text()\n"
         "assert text == g.with_theory(text), 'validation.md, theory'\n"
+        "assert text == g.with_fuzzing(text), 'validation.md, fuzzing'\n"
     )
     done = real("-B", "-c", code, DOCS)
     assert done.returncode == 0, f"out of date, run docs/generate.py: {done.stderr}"
