@@ -17,7 +17,7 @@ from rich.console import Console
 
 from leafspine import api, benchmark, catalogue, costs, engine, fitting, results, scenario, tables
 from leafspine.comparison import Comparison
-from leafspine.errors import EngineError, InputError, LeafspineError
+from leafspine.errors import EngineError, InputError, LeafspineError, RunError
 from leafspine.results import Result
 
 DEBUG = "LEAFSPINE_DEBUG"
@@ -394,6 +394,65 @@ def _catalogue(what: str, entries: list[dict[str, Any]], name: str | None, as_js
     console = Console()
     show = catalogue.show_list if name is None else catalogue.show_entries
     show(what, entries, console)
+
+
+@cli.command()
+@click.argument("names", nargs=-1, metavar="[all | PAPER | PAPER/FIGURE]...")
+@click.option(
+    "--scale",
+    default="quick",
+    metavar="quick|paper",
+    help="quick: fewer flows, few seeds; paper: the paper's size. [quick]",
+)
+@out_option("reproduction")
+@click.option("--jobs", type=int, help="Processes. [all cores]")
+@click.option(
+    "--from-kept", is_flag=True, help="Pages from the results kept in papers/, without a run."
+)
+@click.option("--keep", is_flag=True, help="Keep the numbers in papers/<paper>/<figure>/ too.")
+@click.option(
+    "--papers",
+    "library",
+    type=click.Path(path_type=Path),
+    help="Folder of papers. [those that come with leafspine]",
+)
+def reproduce(
+    names: tuple[str, ...],
+    scale: str,
+    out: Path | None,
+    jobs: int | None,
+    from_kept: bool,
+    keep: bool,
+    library: Path | None,
+) -> None:
+    """Reproduce figures of papers, with a verdict on every claim. Without a name: what there is."""
+    # Drawing needs Matplotlib, which the other verbs do without.
+    from leafspine.reproduce import figures, pages, reproducing
+
+    if not names:
+        for book in figures.papers(library):
+            click.echo(f"{book.name}: {book.title} ({len(book.claims)} claims)")
+            for figure in book.figures:
+                click.echo(f"  {figure.path}: {figure.title}")
+        return
+    chosen = reproducing.choose(names, library)
+    directory = out or Path("reproduction")
+    if from_kept:
+        done = reproducing.from_kept(chosen, directory)
+    else:
+        keep_in = (library or figures.library()) if keep else None
+        done = reproducing.reproduce(
+            chosen, scale, directory, jobs=jobs, progress_bar=True, keep_in=keep_in
+        )
+    heads, rows = pages.counts(done.chapters)
+    tables.show_table(
+        tables.Table("Claims", "", heads, tuple(rows), (False,) * len(rows), 1), Console()
+    )
+    for failure in done.failures:
+        click.echo(f"warning: no result for {failure.case.label()}: {failure.message}", err=True)
+    click.echo(f"report: {done.report}")
+    if done.failures:
+        raise RunError(f"{len(done.failures)} runs failed; their numbers are missing")
 
 
 @cli.command()

@@ -84,7 +84,7 @@ class Axis:
 
 def figures(comparison: Comparison) -> Iterator[Plot]:
     """All figures of a comparison, one after the other (each is freed by its user)."""
-    with _settings():
+    with settings():
         for axis in axes_of(comparison):
             for flow_class in comparison.populated:
                 yield _fct(comparison, axis, flow_class)
@@ -103,7 +103,7 @@ def write(comparison: Comparison, directory: Path) -> list[Saved]:
 def save(plot: Plot, directory: Path) -> Saved:
     """Write one figure as PDF and PNG; without dates, so that the same one has the same bytes."""
     paths = []
-    with _settings():
+    with settings():
         for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
             path = directory / f"{plot.name}.{kind}"
             with results.replacing_file(path) as temporary:
@@ -114,7 +114,7 @@ def save(plot: Plot, directory: Path) -> Saved:
 
 
 @contextmanager
-def _settings() -> Iterator[None]:
+def settings() -> Iterator[None]:
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(matplotlib_settings())
@@ -219,9 +219,9 @@ def _draw(
     for place, variant in enumerate(variants):
         found = [get(comparison.by_name[variant, point, group, metric]) for point in axis.points]
         if axis.key is None:
-            _bar(axes, place, found[0], _label(variant), chosen[variant])
+            _bar(axes, place, found[0], shown_name(variant), chosen[variant])
         else:
-            _line(axes, axis.values, found, _label(variant), chosen[variant])
+            draw_line(axes, axis.values, found, shown_name(variant), chosen[variant])
     if axis.key is None:
         axes.set_xticks(range(len(variants)), [""] * len(variants))
         axes.set_xlim(-0.5, len(variants) - 0.5)
@@ -232,7 +232,7 @@ def _draw(
             axes.set_xticks(axis.values, [f"{value:g}" for value in axis.values])
 
 
-def _marker(style: Style) -> dict[str, Any]:
+def marker_of(style: Style) -> dict[str, Any]:
     return {
         "color": style.colour,
         "marker": style.marker,
@@ -241,13 +241,13 @@ def _marker(style: Style) -> dict[str, Any]:
     }
 
 
-def _label(variant: str) -> str:
+def shown_name(variant: str) -> str:
     """A name as Matplotlib takes it: no mathematics, and shown even if it starts with ``_``."""
     text = variant.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
 
-def _line(
+def draw_line(
     axes: Axes,
     values: Sequence[float],
     found: Sequence[Estimate | None],
@@ -255,7 +255,7 @@ def _line(
     style: Style,
 ) -> None:
     means = [entry.mean if entry else np.nan for entry in found]
-    axes.plot(values, means, label=label, linestyle=style.line, **_marker(style))
+    axes.plot(values, means, label=label, linestyle=style.line, **marker_of(style))
     halves = [entry.half if entry and entry.half is not None else 0.0 for entry in found]
     if any(halves):
         low = np.subtract(means, halves)
@@ -266,7 +266,7 @@ def _bar(axes: Axes, place: int, found: Estimate | None, label: str, style: Styl
     mean = found.mean if found else np.nan
     half = found.half if found and found.half is not None else 0.0
     axes.errorbar(
-        [place], [mean], yerr=[half], label=label, capsize=3, linestyle="none", **_marker(style)
+        [place], [mean], yerr=[half], label=label, capsize=3, linestyle="none", **marker_of(style)
     )
 
 
@@ -310,7 +310,7 @@ def _relative(comparison: Comparison, axis: Axis, flow_class: FlowClass) -> Plot
             lambda row: row.difference,
             skip_first=True,
         )
-        axes.set_ylabel(f"{METRICS[metric].label} vs {_label(first)} (%)")
+        axes.set_ylabel(f"{METRICS[metric].label} vs {shown_name(first)} (%)")
     _legend(figure, panels[0])
     return Plot(
         f"fct-{slug(flow_class.name)}-relative{axis.suffix}",
@@ -336,7 +336,7 @@ def _network(comparison: Comparison, axis: Axis) -> Iterator[Plot]:
             _draw(comparison, axis, axes, NETWORK, metric, _scaled(1.0))
             unit = METRICS[metric].unit
             axes.set_ylabel(METRICS[metric].label + (f" ({unit})" if unit else ""))
-            _from_zero(axes)
+            from_zero(axes)
         if name == "utilisation":
             top = max(axes.get_ylim()[1] for axes in panels)
             for axes in panels:
@@ -357,7 +357,7 @@ def _cdf(comparison: Comparison, point: Point) -> Plot:
         sizes, fct = _pooled(comparison, variant, point)
         for axes, flow_class, (scale, _) in zip(panels, classes, units, strict=True):
             ordered = np.sort(fct[in_class(sizes, flow_class)]) / PS_PER_US * scale
-            _cdf_line(axes, ordered, _label(variant), chosen[variant])
+            _cdf_line(axes, ordered, shown_name(variant), chosen[variant])
     for axes, flow_class, (_, unit) in zip(panels, classes, units, strict=True):
         axes.set_title(_class_label(flow_class))
         axes.set_xlabel(f"FCT ({unit})")
@@ -388,7 +388,7 @@ def _pooled(comparison: Comparison, variant: str, point: Point) -> tuple[Any, An
 def _cdf_line(axes: Axes, ordered: Any, label: str, style: Style) -> None:
     count = len(ordered)
     if count == 0:
-        axes.plot([], [], label=label, linestyle=style.line, **_marker(style))
+        axes.plot([], [], label=label, linestyle=style.line, **marker_of(style))
         return
     # Evenly spaced ranks, and more in the last percent: steps too small to see are left out.
     shares = np.concatenate([np.linspace(0, 0.99, CDF_POINTS), np.linspace(0.99, 1, CDF_POINTS)])
@@ -401,7 +401,7 @@ def _cdf_line(axes: Axes, ordered: Any, label: str, style: Style) -> None:
         linestyle=style.line,
         markevery=0.13,
         markersize=4,
-        **_marker(style),
+        **marker_of(style),
     )
     axes.set_xscale("log")
 
@@ -426,10 +426,10 @@ def _from_zero_or_log(axes: Axes) -> None:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(ScalarFormatter())
     else:
-        _from_zero(axes)
+        from_zero(axes)
 
 
-def _from_zero(axes: Axes) -> None:
+def from_zero(axes: Axes) -> None:
     """From zero to a little above the highest band, so that no marker is cut."""
     highest = axes.dataLim.ymax
     axes.set_ylim(0, 1.06 * highest if np.isfinite(highest) and highest > 0 else 1.0)

@@ -1,0 +1,143 @@
+"""``claims.toml``: what a paper claims in numbers, and how each claim is tested."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from leafspine.errors import InputError
+from leafspine.reproduce import reading
+from leafspine.reproduce.reading import Keys
+
+TESTED = ("at", "upto", "range", "ratio", "abs", "order", "similar", "rise", "flat")
+UNTESTED = ("cost", "bg")
+TYPES = TESTED + UNTESTED
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison of numbers. Which fields matter depends on ``type``."""
+
+    type: str
+    metric: str
+    runs: str = "main"
+    runs_against: str = ""
+    scheme: str = ""
+    schemes: tuple[str, ...] = ()
+    against: str = ""
+    less: tuple[str, ...] = ()
+    less_than: tuple[str, ...] = ()
+    more_than: tuple[str, ...] = ()
+    advantage: bool = False
+    claimed: float | tuple[float, float] | None = None
+    below: float | None = None
+    above: float | None = None
+    bound: float | None = None
+    at: Mapping[str, Any] | None = None
+    start: Mapping[str, Any] | None = None
+    end: Mapping[str, Any] | None = None
+    along: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper that states a number, an order or a trend."""
+
+    id: str
+    place: str
+    figure: str
+    type: str
+    says: str
+    reason: str
+    tests: tuple[Check, ...]
+
+
+def read_claims(path: Path) -> tuple[Claim, ...]:
+    """All claims of a file, in its order. Raises :class:`InputError`."""
+    keys = Keys(reading.load(path), str(path))
+    claims = tuple(_claim(table, path) for table in keys.need("claim", list))
+    keys.end()
+    seen: set[str] = set()
+    for claim in claims:
+        if claim.id in seen:
+            raise InputError(f"{path}: {claim.id} is there twice")
+        seen.add(claim.id)
+    return claims
+
+
+def _claim(table: object, path: Path) -> Claim:
+    keys = Keys(table, f"{path}: claim")
+    name = keys.need("id", str)
+    keys.where = f"{path}: {name}"
+    kind = keys.word("type", TYPES)
+    claim = Claim(
+        id=name,
+        place=keys.need("place", str),
+        figure=keys.get("figure", str, ""),
+        type=kind,
+        says=keys.need("says", str),
+        reason=keys.get("reason", str, ""),
+        tests=tuple(_test(entry, kind, keys.where) for entry in keys.get("test", list, [])),
+    )
+    keys.end()
+    if bool(claim.tests) == bool(claim.reason):
+        raise InputError(f"{keys.where}: either a test, or the reason why there is none")
+    return claim
+
+
+def _test(table: object, kind: str, where: str) -> Check:
+    keys = Keys(table, f"{where}: test")
+    claimed = keys.get("claimed", (int, float, list))
+    number = (int, float)
+    test = Check(
+        type=keys.word("type", TESTED, kind),
+        metric=keys.need("metric", str),
+        runs=keys.get("runs", str, "main"),
+        runs_against=keys.get("runs_against", str, ""),
+        scheme=keys.get("scheme", str, ""),
+        schemes=keys.texts("schemes"),
+        against=keys.get("against", str, ""),
+        less=keys.texts("less"),
+        less_than=keys.texts("less_than"),
+        more_than=keys.texts("more_than"),
+        advantage=keys.get("advantage", bool, False),
+        claimed=tuple(claimed) if isinstance(claimed, list) else claimed,
+        below=keys.get("below", number),
+        above=keys.get("above", number),
+        bound=keys.get("bound", number),
+        at=keys.get("at", dict),
+        start=keys.get("from", dict),
+        end=keys.get("to", dict),
+        along=keys.get("along", str, ""),
+    )
+    keys.end()
+    _complete(test, keys.where)
+    return test
+
+
+def _complete(test: Check, where: str) -> None:
+    """What each type cannot do without."""
+    missing = {
+        "at": not (test.scheme and test.against and isinstance(test.claimed, int | float)),
+        "upto": not (test.scheme and test.against and isinstance(test.claimed, int | float)),
+        "range": not (test.scheme and test.against and isinstance(test.claimed, tuple)),
+        "ratio": not (
+            test.scheme
+            and (test.against or (test.start and test.end))
+            and isinstance(test.claimed, int | float)
+            and test.claimed > 0
+        ),
+        "abs": not test.scheme
+        or (test.claimed, test.below, test.above) == (None, None, None)
+        or (test.claimed == 0 and test.below is None),
+        "order": not (
+            len(test.less) > 1
+            or (test.scheme and (test.less_than or test.more_than))
+            or (test.advantage and test.scheme and test.against and test.runs_against)
+        ),
+        "similar": not (test.scheme and test.against),
+        "rise": not (test.scheme or test.schemes),
+        "flat": not (test.scheme or test.schemes),
+    }[test.type]
+    if missing:
+        raise InputError(f"{where}: a test of type {test.type!r} lacks a key (docs/reproducing.md)")

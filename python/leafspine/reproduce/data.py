@@ -1,0 +1,147 @@
+"""The numbers of a figure: what verdicts and plots are made from, and what is kept.
+
+Runs are large and thrown away; these tables are small and stay in the repository.
+"""
+
+import csv
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leafspine import results
+from leafspine.engine import Point
+from leafspine.errors import InputError
+from leafspine.stats import Estimate, estimate
+
+Values = npt.NDArray[np.float64]
+
+FILE = "data.csv"
+SERIES_FILE = "series.csv"
+HEADS = ["runs", "variant", "point", "seed", "metric", "value"]
+SERIES_HEADS = ["runs", "variant", "point", "seed", "series", "x", "y"]
+
+Place = tuple[str, str, Point]
+"""A set of runs, a variant and a point of the sweep."""
+
+
+@dataclass
+class Data:
+    """Values by place, metric and seed; series likewise. In the order of the runs."""
+
+    values: dict[Place, dict[str, dict[int, float | None]]] = field(default_factory=dict)
+    series: dict[Place, dict[str, dict[int, tuple[Values, Values]]]] = field(default_factory=dict)
+
+    def put(self, place: Place, metric: str, seed: int, value: float | None) -> None:
+        """Add one number; ``None`` where it is undefined."""
+        self.values.setdefault(place, {}).setdefault(metric, {})[seed] = value
+
+    def put_series(self, place: Place, name: str, seed: int, x: Values, y: Values) -> None:
+        """Add one curve."""
+        self.series.setdefault(place, {}).setdefault(name, {})[seed] = (x, y)
+
+    def seeds(self, place: Place, metric: str) -> dict[int, float]:
+        """The defined values of a metric by seed; empty if there are none."""
+        found = self.values.get(place, {}).get(metric, {})
+        return {seed: value for seed, value in found.items() if value is not None}
+
+    def mean(self, place: Place, metric: str) -> Estimate | None:
+        """Mean and interval over seeds."""
+        return estimate(list(self.seeds(place, metric).values()))
+
+    def variants(self, runs: str) -> tuple[str, ...]:
+        """Variants of a set of runs."""
+        places = [*self.values, *self.series]
+        return tuple(dict.fromkeys(place[1] for place in places if place[0] == runs))
+
+    def points(self, runs: str, at: Mapping[str, Any] | None = None) -> tuple[Point, ...]:
+        """Points of a set of runs that agree with ``at``."""
+        places = [*self.values, *self.series]
+        found = dict.fromkeys(place[2] for place in places if place[0] == runs)
+        return tuple(point for point in found if matches(point, at or {}))
+
+
+def matches(point: Point, at: Mapping[str, Any]) -> bool:
+    """Whether a point has the values given; ``0.8`` and ``"0.8"`` are alike."""
+    values = dict(point)
+    return all(key in values and same(values[key], value) for key, value in at.items())
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two values of a sweep are alike, a number or its text."""
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return float(one) == float(other)
+    return str(one) == str(other)
+
+
+def write(data: Data, folder: Path) -> None:
+    """Write ``data.csv`` and, if there are any, ``series.csv``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = (
+        (*_start(place), seed, metric, _text(value))
+        for place, metrics in data.values.items()
+        for metric, seeds in metrics.items()
+        for seed, value in seeds.items()
+    )
+    _write(folder / FILE, HEADS, rows)
+    curves = (
+        (*_start(place), seed, name, f"{x:.6g}", f"{y:.6g}")
+        for place, names in data.series.items()
+        for name, seeds in names.items()
+        for seed, (xs, ys) in seeds.items()
+        for x, y in zip(xs, ys, strict=True)
+    )
+    if data.series:
+        _write(folder / SERIES_FILE, SERIES_HEADS, curves)
+
+
+def _start(place: Place) -> tuple[str, str, str]:
+    runs, variant, point = place
+    return runs, variant, json.dumps(dict(point))
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else f"{value:.9g}"
+
+
+def _write(path: Path, heads: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
+    with results.replacing_file(path) as temporary, temporary.open("w", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(heads)
+        writer.writerows(rows)
+
+
+def read(folder: Path) -> Data:
+    """What :func:`write` has written. Raises :class:`InputError`."""
+    data = Data()
+    for row in _rows(folder / FILE, HEADS):
+        value = float(row["value"]) if row["value"] else None
+        data.put(_place(row), row["metric"], int(row["seed"]), value)
+    if (folder / SERIES_FILE).is_file():
+        curves: dict[tuple[Place, str, int], tuple[list[float], list[float]]] = {}
+        for row in _rows(folder / SERIES_FILE, SERIES_HEADS):
+            xs, ys = curves.setdefault((_place(row), row["series"], int(row["seed"])), ([], []))
+            xs.append(float(row["x"]))
+            ys.append(float(row["y"]))
+        for (place, name, seed), (xs, ys) in curves.items():
+            data.put_series(place, name, seed, np.array(xs), np.array(ys))
+    return data
+
+
+def _rows(path: Path, heads: list[str]) -> list[dict[str, str]]:
+    try:
+        with path.open(newline="", encoding="utf-8") as stream:
+            reader = csv.DictReader(stream)
+            if reader.fieldnames != heads:
+                raise InputError(f"{path}: found columns {reader.fieldnames}; allowed: {heads}")
+            return list(reader)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file: this figure has no kept results") from None
+
+
+def _place(row: Mapping[str, str]) -> Place:
+    return row["runs"], row["variant"], tuple(json.loads(row["point"]).items())

@@ -1,0 +1,242 @@
+"""``paper.toml`` and ``figure.toml``: what belongs to a paper, what a figure runs and draws."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from leafspine.errors import InputError
+from leafspine.reproduce import reading
+from leafspine.reproduce.claims import Claim, read_claims
+from leafspine.reproduce.reading import Keys
+
+SCALES = ("quick", "paper")
+KINDS = ("line", "bar", "cdf", "time", "table")
+
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RunSet:
+    """Runs of one scenario: ``settings`` replace keys, ``sweep`` swept keys; ``quick_...`` those of
+    the quick scale on top."""
+
+    name: str
+    scenario: Path
+    settings: Settings = field(default_factory=dict)
+    sweep: Settings = field(default_factory=dict)
+    quick_settings: Settings = field(default_factory=dict)
+    quick_sweep: Settings = field(default_factory=dict)
+
+    def at(self, scale: str) -> tuple[Settings, Settings]:
+        """Settings and sweep at a scale."""
+        if scale == "quick":
+            return {**self.settings, **self.quick_settings}, {**self.sweep, **self.quick_sweep}
+        return self.settings, self.sweep
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot or table of a figure: a metric over a swept key, or series at one point."""
+
+    name: str
+    title: str
+    kind: str
+    runs: str
+    metric: str
+    series: str
+    x: str
+    x_label: str
+    unit: str
+    log: bool
+    variants: tuple[str, ...]
+    at: Settings
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Claims once more under another plausible value of what the paper does not state."""
+
+    name: str
+    runs: str
+    settings: Settings
+    sweep: Settings
+    claims: tuple[str, ...]
+
+    @property
+    def run_set(self) -> str:
+        """The name that its runs go by in the data."""
+        return f"{self.runs}~{self.name}"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure or table of a paper."""
+
+    paper: str
+    name: str
+    folder: Path
+    title: str
+    place: str
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...]
+    runs: tuple[RunSet, ...]
+    panels: tuple[Panel, ...]
+    sensitivities: tuple[Sensitivity, ...]
+
+    @property
+    def path(self) -> str:
+        """``paper/figure``, as on the command line."""
+        return f"{self.paper}/{self.name}"
+
+    def all_runs(self) -> tuple[RunSet, ...]:
+        """The sets of runs, and those of the sensitivities."""
+        named = {entry.name: entry for entry in self.runs}
+        more = tuple(
+            RunSet(
+                other.run_set,
+                named[other.runs].scenario,
+                {**named[other.runs].settings, **other.settings},
+                {**named[other.runs].sweep, **other.sweep},
+                {**named[other.runs].quick_settings, **other.settings},
+                {**named[other.runs].quick_sweep, **other.sweep},
+            )
+            for other in self.sensitivities
+        )
+        return self.runs + more
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper with its figures and claims."""
+
+    name: str
+    title: str
+    authors: str
+    folder: Path
+    figures: tuple[Figure, ...]
+    claims: tuple[Claim, ...]
+
+    def claims_of(self, figure: str) -> tuple[Claim, ...]:
+        """The claims that a figure's runs are to judge."""
+        return tuple(claim for claim in self.claims if claim.figure == figure)
+
+
+def library() -> Path:
+    """The papers that ship with leafspine."""
+    return Path(__file__).parent.parent / "data" / "papers"
+
+
+def papers(folder: Path | None = None) -> tuple[Paper, ...]:
+    """All papers of a folder, in the order of their names. Raises :class:`InputError`."""
+    where = library() if folder is None else folder
+    found = tuple(read_paper(path.parent) for path in sorted(where.glob("*/paper.toml")))
+    if not found:
+        raise InputError(f"{where}: holds no paper (a folder with paper.toml)")
+    return found
+
+
+def read_paper(folder: Path) -> Paper:
+    """One paper's folder."""
+    path = folder / "paper.toml"
+    keys = Keys(reading.load(path), str(path))
+    title, authors = keys.need("title", str), keys.get("authors", str, "")
+    names = keys.texts("figures")
+    keys.end()
+    figures = tuple(read_figure(folder / name, folder.name) for name in names)
+    claims = read_claims(folder / "claims.toml")
+    _agree(folder, figures, claims)
+    return Paper(folder.name, title, authors, folder, figures, claims)
+
+
+def _agree(folder: Path, figures: tuple[Figure, ...], claims: tuple[Claim, ...]) -> None:
+    """Claims name figures and sets of runs that there are; sensitivities name claims."""
+    by_name = {figure.name: figure for figure in figures}
+    ids = {claim.id for claim in claims}
+    for claim in claims:
+        where = f"{folder / 'claims.toml'}: {claim.id}"
+        if claim.tests and claim.figure not in by_name:
+            known = tuple(by_name)
+            raise InputError(
+                f"{where}: figure: found {claim.figure!r}; allowed: {', '.join(known)}"
+                + reading.nearest(claim.figure, known)
+            )
+        for test in claim.tests:
+            sets = tuple(entry.name for entry in by_name[claim.figure].runs)
+            for name in (test.runs, test.runs_against or test.runs):
+                if name not in sets:
+                    raise InputError(f"{where}: runs: found {name!r}; allowed: {', '.join(sets)}")
+    for figure in figures:
+        for other in figure.sensitivities:
+            for name in other.claims:
+                if name not in ids:
+                    where = f"{figure.folder / 'figure.toml'}: sensitivity {other.name!r}"
+                    raise InputError(f"{where}: no claim {name!r}")
+
+
+def read_figure(folder: Path, paper: str) -> Figure:
+    """One figure's folder."""
+    path = folder / "figure.toml"
+    keys = Keys(reading.load(path), str(path))
+    title, place = keys.need("title", str), keys.need("place", str)
+    assumptions, notes = keys.texts("assumptions"), keys.texts("notes")
+    sets = keys.get("runs", dict, {})
+    runs = tuple(_run_set(name, table, folder, path) for name, table in sets.items())
+    panels = tuple(_panel(table, path) for table in keys.get("panel", list, []))
+    others = tuple(_sensitivity(table, path) for table in keys.get("sensitivity", list, []))
+    keys.end()
+    names = tuple(entry.name for entry in runs)
+    for name in [panel.runs for panel in panels] + [other.runs for other in others]:
+        if name not in names:
+            raise InputError(f"{path}: runs: found {name!r}; allowed: {', '.join(names)}")
+    return Figure(
+        paper, folder.name, folder, title, place, assumptions, notes, runs, panels, others
+    )
+
+
+def _run_set(name: str, table: object, folder: Path, path: Path) -> RunSet:
+    keys = Keys(table, f"{path}: runs.{name}")
+    scenario = folder / keys.get("scenario", str, "scenario.toml")
+    settings, sweep = keys.get("set", dict, {}), keys.get("sweep", dict, {})
+    quick = Keys(keys.get("quick", dict, {}), f"{path}: runs.{name}.quick")
+    quick_settings, quick_sweep = quick.get("set", dict, {}), quick.get("sweep", dict, {})
+    quick.end()
+    keys.end()
+    return RunSet(name, scenario, settings, sweep, quick_settings, quick_sweep)
+
+
+def _panel(table: object, path: Path) -> Panel:
+    keys = Keys(table, f"{path}: panel")
+    panel = Panel(
+        name=keys.need("name", str),
+        title=keys.get("title", str, ""),
+        kind=keys.word("kind", KINDS, "line"),
+        runs=keys.get("runs", str, "main"),
+        metric=keys.get("metric", str, ""),
+        series=keys.get("series", str, ""),
+        x=keys.get("x", str, ""),
+        x_label=keys.get("x_label", str, ""),
+        unit=keys.get("unit", str, ""),
+        log=keys.get("log", bool, False),
+        variants=keys.texts("variants"),
+        at=keys.get("at", dict, {}),
+    )
+    keys.end()
+    drawn = panel.series if panel.kind in ("cdf", "time") else panel.metric
+    if not drawn:
+        needed = "series" if panel.kind in ("cdf", "time") else "metric"
+        raise InputError(f"{path}: panel {panel.name!r}: a {panel.kind} needs {needed}")
+    return panel
+
+
+def _sensitivity(table: object, path: Path) -> Sensitivity:
+    keys = Keys(table, f"{path}: sensitivity")
+    found = Sensitivity(
+        name=keys.need("name", str),
+        runs=keys.get("runs", str, "main"),
+        settings=keys.get("set", dict, {}),
+        sweep=keys.get("sweep", dict, {}),
+        claims=keys.texts("claims"),
+    )
+    keys.end()
+    return found

@@ -1,0 +1,110 @@
+"""Numbers that only a reproduction needs, read off one run: ``own.<name>`` in the papers' files.
+
+Each is one function of a run. A new one needs nothing but :func:`metric` above it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from leafspine.engine import Case
+from leafspine.errors import InputError
+from leafspine.measures import METRICS, Measured
+from leafspine.reproduce import reading
+from leafspine.results import Result
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: its case, its files, and the metrics that every run has."""
+
+    case: Case
+    result: Result
+    measured: Measured
+
+
+@dataclass(frozen=True)
+class OwnMetric:
+    """Unit, label for axes, and how it is computed; ``None`` where it is undefined."""
+
+    unit: str
+    label: str
+    compute: Callable[[Run], float | None]
+
+
+OWN: dict[str, OwnMetric] = {}
+
+
+def metric(
+    name: str, unit: str, label: str
+) -> Callable[[Callable[[Run], float | None]], Callable[[Run], float | None]]:
+    """Register a function as ``own.<name>``."""
+
+    def register(compute: Callable[[Run], float | None]) -> Callable[[Run], float | None]:
+        OWN[name] = OwnMetric(unit, label, compute)
+        return compute
+
+    return register
+
+
+def value(run: Run, name: str) -> float | None:
+    """A metric of a run: ``all.fct_mean``, ``network.drops``, ``own.<name>``."""
+    group, _, short = name.partition(".")
+    if group == "own":
+        return _own(short).compute(run)
+    found = run.measured.get((group, short), False)
+    if found is False:
+        known = [f"{group}.{metric}" for group, metric in run.measured]
+        raise InputError(f"no metric {name!r}" + reading.nearest(name, known))
+    return found
+
+
+def unit_and_label(name: str) -> tuple[str, str]:
+    """A metric's unit, and its label for axes."""
+    group, _, short = name.partition(".")
+    if group == "own":
+        return _own(short).unit, _own(short).label
+    known = METRICS.get(short)
+    return (known.unit, known.label) if known else ("", short)
+
+
+def _own(name: str) -> OwnMetric:
+    if name not in OWN:
+        raise InputError(f"no metric own.{name}" + reading.nearest(name, list(OWN)))
+    return OWN[name]
+
+
+@metric("reordered_per_flow", "%", "reordered packets per flow")
+def _reordered_per_flow(run: Run) -> float | None:
+    """Mean over flows of the share of a flow's data packets that were reordered."""
+    packets = run.result.flows["packets"].to_numpy()
+    reordered = run.result.flows["reordered"].to_numpy()[packets > 0]
+    packets = packets[packets > 0]
+    return float(100.0 * (reordered / packets).mean()) if len(packets) else None
+
+
+@metric("window_mean", "KB", "mean window")
+def _window_mean(run: Run) -> float | None:
+    """Mean over flows of a flow's mean congestion window."""
+    windows = run.result.flows["mean_window"].to_numpy().astype(float)
+    return float(np.nanmean(windows)) / 1e3 if len(windows) else None
+
+
+@metric("drop_share", "%", "dropped packets")
+def _drop_share(run: Run) -> float | None:
+    """Dropped packets in percent of those that transports gave to the network."""
+    sent = run.result.summary["packets_sent"]
+    return 100.0 * float(run.result.summary["dropped"]) / sent if sent else None
+
+
+@metric("goodput", "Mb/s", "goodput")
+def _goodput(run: Run) -> float | None:
+    """All flows' bytes over the time from the first start to the last completion."""
+    flows = run.result.flows
+    done = flows.filter(flows["fct_ps"].is_valid())
+    if done.num_rows == 0:
+        return None
+    start = int(flows["start_ps"].to_numpy().min())
+    end = int((done["start_ps"].to_numpy() + done["fct_ps"].to_numpy()).max())
+    return float(done["bytes"].to_numpy().sum()) * 8e6 / (end - start)

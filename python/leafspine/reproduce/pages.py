@@ -1,0 +1,181 @@
+"""What a reproduction says: a page per figure, the scorecard over all, and one HTML report."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from leafspine import engine, results
+from leafspine.plots import Saved
+from leafspine.reproduce import metrics
+from leafspine.reproduce.data import Data
+from leafspine.reproduce.drawing import scaled
+from leafspine.reproduce.figures import Figure, Panel, Paper
+from leafspine.reproduce.verdicts import Judged, Verdict
+from leafspine.stats import Estimate
+from leafspine.tables import point_label
+
+SHOWN = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.NOT, Verdict.UNTESTABLE, Verdict.MISSING)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A figure with everything that is said about it."""
+
+    figure: Figure
+    data: Data
+    judged: tuple[Judged, ...]
+    sensitive: tuple[tuple[str, Judged], ...]
+    """Claims under another setting, each with the setting's name."""
+    picture: Saved | None
+    command: str
+    size: str
+    """Scale and seeds, in words."""
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A paper, its pages, and all its claims with their verdicts."""
+
+    paper: Paper
+    pages: tuple[Page, ...]
+    judged: tuple[Judged, ...]
+
+    def count(self, verdict: Verdict) -> int:
+        """How many claims have a verdict."""
+        return sum(entry.verdict == verdict for entry in self.judged)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of text."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def grids(page: Page) -> list[Grid]:
+    """The numbers of the panels of kind ``table``."""
+    return [_grid(panel, page.data) for panel in page.figure.panels if panel.kind == "table"]
+
+
+def _grid(panel: Panel, data: Data) -> Grid:
+    unit, label = metrics.unit_and_label(panel.metric)
+    scale, unit = scaled(unit, panel.unit)
+    points = data.points(panel.runs, panel.at)
+    heads = ("", *(point_label(point) or label for point in points))
+    rows = tuple(
+        (
+            variant,
+            *(_cell(data.mean((panel.runs, variant, p), panel.metric), scale) for p in points),
+        )
+        for variant in panel.variants or data.variants(panel.runs)
+    )
+    title = f"({panel.name}) {panel.title}: {label}" + (f" ({unit})" if unit else "")
+    return Grid(title, heads, rows)
+
+
+def _cell(found: Estimate | None, scale: float) -> str:
+    if found is None:
+        return "–"
+    text = f"{found.mean * scale:.4g}"
+    return text if found.half is None else f"{text} ± {found.half * scale:.2g}"
+
+
+def markdown(page: Page) -> str:
+    """A figure's page."""
+    figure = page.figure
+    lines = [f"# {figure.title}", "", f"{figure.place}. {page.size}.", ""]
+    if page.picture is not None:
+        lines += [f"![{figure.title}]({page.picture.png.name})", ""]
+    for grid in grids(page):
+        lines += [f"{grid.title}", "", *_table(grid.heads, grid.rows), ""]
+    if page.judged:
+        lines += ["## Claims", "", *_claims(page.judged), ""]
+    if page.sensitive:
+        heads = ("claim", "under", "verdict", "found")
+        rows = [(j.claim.id, name, j.verdict.words, j.found) for name, j in page.sensitive]
+        lines += ["## Where the outcome hinges on what is not stated", "", *_table(heads, rows), ""]
+    for title, texts in (("Assumptions", figure.assumptions), ("Notes", figure.notes)):
+        if texts:
+            lines += [f"## {title}", "", *(f"- {text}" for text in texts), ""]
+    if page.problems:
+        lines += ["## Missing", "", *(f"- {text}" for text in page.problems), ""]
+    lines += ["## Command", "", "```sh", page.command, "```", ""]
+    return "\n".join(lines)
+
+
+def _claims(judged: Sequence[Judged]) -> list[str]:
+    heads = ("claim", "place", "says", "verdict", "found")
+    rows = [(j.claim.id, j.claim.place, j.claim.says, j.verdict.words, j.found) for j in judged]
+    return _table(heads, rows)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    return [line(heads), line(["---"] * len(heads)), *(line(row) for row in rows)]
+
+
+def scorecard(chapters: Sequence[Chapter]) -> str:
+    """All claims by paper: counts first, then each with its verdict."""
+    lines = ["# Scorecard", "", *_table(*counts(chapters)), ""]
+    for chapter in chapters:
+        lines += [f"## {chapter.paper.title}", "", *_claims(chapter.judged), ""]
+    return "\n".join(lines)
+
+
+def counts(chapters: Sequence[Chapter]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Heads and rows: claims per paper and verdict, and the sums."""
+    shown = [v for v in SHOWN if v != Verdict.MISSING or any(c.count(v) for c in chapters)]
+    heads = ("paper", "claims", *(verdict.words for verdict in shown))
+    rows = [
+        (c.paper.name, str(len(c.judged)), *(str(c.count(verdict)) for verdict in shown))
+        for c in chapters
+    ]
+    sums = [str(sum(int(row[column]) for row in rows)) for column in range(1, len(heads))]
+    return heads, [*rows, ("all", *sums)]
+
+
+def write_page(page: Page, folder: Path) -> None:
+    """Write ``page.md``."""
+    _write(folder / "page.md", markdown(page))
+
+
+def write_scorecard(chapters: Sequence[Chapter], folder: Path) -> Path:
+    """Write ``scorecard.md`` and ``report.html``; says where the report is."""
+    _write(folder / "scorecard.md", scorecard(chapters))
+    path = folder / "report.html"
+    _write(path, report(chapters))
+    return path
+
+
+def report(chapters: Sequence[Chapter]) -> str:
+    """The HTML report: it needs nothing but a browser."""
+    environment = Environment(
+        loader=PackageLoader("leafspine"), autoescape=True, undefined=StrictUndefined
+    )
+    heads, rows = counts(chapters)
+    return environment.get_template("reproduction.html").render(
+        chapters=chapters,
+        heads=heads,
+        rows=rows,
+        grids=grids,
+        picture=_picture,
+        version=engine.version(),
+    )
+
+
+def _picture(saved: Saved) -> str:
+    return base64.b64encode(saved.png.read_bytes()).decode()
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with results.replacing_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

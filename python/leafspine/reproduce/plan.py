@@ -1,0 +1,151 @@
+"""Which runs a figure needs at a scale, and what is read off them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from leafspine import results, scenario
+from leafspine.engine import Case
+from leafspine.errors import InputError, ScenarioError
+from leafspine.measures import measure
+from leafspine.reproduce import metrics, series
+from leafspine.reproduce.claims import Check, Claim
+from leafspine.reproduce.data import Data, Place, same
+from leafspine.reproduce.figures import Figure, RunSet
+from leafspine.results import Result
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A case of a set of runs, with the metrics and series that are read off it."""
+
+    runs: str
+    case: Case
+    metrics: tuple[str, ...]
+    series: tuple[str, ...]
+
+    @property
+    def place(self) -> Place:
+        """Where its numbers stand in the data."""
+        return self.runs, self.case.variant, self.case.point
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that a figure needs."""
+
+    figure: Figure
+    claims: tuple[Claim, ...]
+    wanted: tuple[Wanted, ...]
+    schemes: dict[str, Case] = field(default_factory=dict)
+    """A case of each variant: figures take its style from it."""
+
+
+def plan(figure: Figure, claims: Sequence[Claim], scale: str) -> Plan:
+    """The runs of a figure at a scale. Raises :class:`InputError` for what cannot be run."""
+    wanted: list[Wanted] = []
+    for run_set in figure.all_runs():
+        read = _read_off(figure, claims, run_set.name)
+        for case in cases(run_set, scale):
+            wanted.append(Wanted(run_set.name, case, *read))
+    schemes: dict[str, Case] = {}
+    for entry in wanted:
+        schemes.setdefault(entry.case.variant, entry.case)
+    return Plan(figure, tuple(claims), tuple(wanted), schemes)
+
+
+def cases(run_set: RunSet, scale: str) -> list[Case]:
+    """All cases of a set of runs."""
+    settings, sweep = run_set.at(scale)
+    source = scenario.read(run_set.scenario)
+    pairs = scenario.to_settings(
+        {key: value for key, value in settings.items() if key not in sweep}
+    )
+    try:
+        return scenario.expand(source, scenario.comparing(source, pairs, over=sweep))
+    except ScenarioError as error:
+        message = str(error)
+        where = message if source.name in message else f"{source.name}: {message}"
+        raise InputError(f"runs.{run_set.name}: {where}") from None
+
+
+def _read_off(
+    figure: Figure, claims: Sequence[Claim], runs: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The metrics and series that panels and tests want of a set of runs."""
+    base = runs.partition("~")[0]
+    names: dict[str, None] = {}
+    curves: dict[str, None] = {}
+    for panel in figure.panels:
+        if panel.runs == runs and panel.series:
+            curves[panel.series] = None
+        elif panel.runs == runs:
+            names[panel.metric] = None
+    for claim in claims:
+        for test in claim.tests:
+            if base in (test.runs, test.runs_against):
+                names[test.metric] = None
+    return tuple(names), tuple(curves)
+
+
+def reduce(wanted: Sequence[Wanted], runs_folder: Path) -> Data:
+    """Read the numbers off the finished runs; a run that failed leaves a hole."""
+    data = Data()
+    for entry in wanted:
+        folder = runs_folder / entry.case.key
+        if not (folder / results.SUMMARY).is_file():
+            continue
+        run = _load(entry.case, folder)
+        for name in entry.metrics:
+            data.put(entry.place, name, entry.case.seed, metrics.value(run, name))
+        for name in entry.series:
+            data.put_series(entry.place, name, entry.case.seed, *series.of(run, name))
+    return data
+
+
+def _load(case: Case, folder: Path) -> metrics.Run:
+    result = Result.load(folder)
+    measured = measure(result.flows, result.ports, result.summary, case.classes)
+    return metrics.Run(case, result, measured)
+
+
+def unmet(claims: Sequence[Claim], plan_: Plan) -> list[str]:
+    """Tests that name a variant or a point that the plan lacks: they could never be judged."""
+    found = []
+    for claim in claims:
+        for test in claim.tests:
+            found += [f"{claim.id}: {problem}" for problem in _problems(test, plan_)]
+    return found
+
+
+def _problems(test: Check, plan_: Plan) -> list[str]:
+    found = []
+    for runs in {test.runs, test.runs_against or test.runs}:
+        entries = [entry for entry in plan_.wanted if entry.runs == runs]
+        variants = {entry.case.variant for entry in entries}
+        for at in (test.at, test.start, test.end):
+            for key, value in (at or {}).items():
+                swept = {dict(entry.case.point).get(key) for entry in entries}
+                if not any(same(value, entry) for entry in swept if entry is not None):
+                    found.append(f"{runs}: no point with {key} = {value!r}")
+        if test.along and not any(test.along in dict(entry.case.point) for entry in entries):
+            found.append(f"{runs}: {test.along} is not swept")
+        for name in _named(test):
+            if name and name not in variants and runs == test.runs:
+                found.append(
+                    f"{runs}: no variant {name!r}; there are {', '.join(sorted(variants))}"
+                )
+    return found
+
+
+def _named(test: Check) -> list[str]:
+    return [test.scheme, test.against, *test.schemes, *test.less, *test.less_than, *test.more_than]
+
+
+def seeds(wanted: Sequence[Wanted]) -> int:
+    """How many seeds the set of runs with the fewest has."""
+    by_runs: dict[Any, set[int]] = {}
+    for entry in wanted:
+        by_runs.setdefault(entry.runs, set()).add(entry.case.seed)
+    return min((len(found) for found in by_runs.values()), default=0)

@@ -1,0 +1,202 @@
+"""``leafspine reproduce``: run what figures need, judge claims, write pages and the scorecard."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from leafspine import progress, results
+from leafspine.errors import InputError, Interrupted, ScenarioError
+from leafspine.reproduce import data as numbers
+from leafspine.reproduce import drawing, pages, plan, reading
+from leafspine.reproduce.data import Data
+from leafspine.reproduce.figures import SCALES, Figure, Paper, papers
+from leafspine.reproduce.pages import Chapter, Page
+from leafspine.reproduce.plan import Plan
+from leafspine.reproduce.verdicts import Judged, judge
+from leafspine.workers import Failure, Pool, Task, cores
+
+MARK = "reproduction.json"
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What was done: a chapter per paper, and the runs that failed."""
+
+    chapters: tuple[Chapter, ...]
+    directory: Path
+    report: Path
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A paper and those of its figures that are asked for."""
+
+    paper: Paper
+    figures: tuple[Figure, ...]
+
+
+def choose(names: Sequence[str], library: Path | None = None) -> list[Chosen]:
+    """What ``all``, ``qdaps`` or ``qdaps/fig12`` ask for, in the papers' order.
+
+    Raises :class:`InputError` for a name that there is not.
+    """
+    books = papers(library)
+    known = ["all"] + [book.name for book in books]
+    known += [figure.path for book in books for figure in book.figures]
+    for name in names:
+        if name not in known:
+            some = ", ".join(["all", *(book.name for book in books)])
+            raise InputError(
+                f"{name}: no such paper or figure; papers: {some}" + reading.nearest(name, known)
+            )
+    found = []
+    for book in books:
+        whole = "all" in names or book.name in names
+        figures = tuple(f for f in book.figures if whole or f.path in names)
+        if figures:
+            found.append(Chosen(book, figures))
+    return found
+
+
+def reproduce(
+    chosen: Sequence[Chosen],
+    scale: str,
+    directory: Path,
+    *,
+    jobs: int | None = None,
+    progress_bar: bool = False,
+    keep_in: Path | None = None,
+) -> Reproduction:
+    """Run, judge, draw and write. With ``keep_in`` the numbers are kept in the papers' folders too.
+
+    Runs that are finished in ``directory`` are not run again. Raises :class:`InputError`,
+    :class:`Interrupted`.
+    """
+    if scale not in SCALES:
+        raise InputError(f"--scale {scale}: allowed: {', '.join(SCALES)}")
+    claim(directory)
+    plans = [plan.plan(f, c.paper.claims_of(f.name), scale) for c in chosen for f in c.figures]
+    failures = run(plans, directory, jobs, progress_bar)
+    failed = {failure.case.key: failure.message for failure in failures}
+    by_path: dict[str, Page] = {}
+    for plan_ in plans:
+        found = plan.reduce(plan_.wanted, directory / "runs")
+        problems = [
+            f"{entry.runs}, {entry.case.label()}: {failed[entry.case.key]}"
+            for entry in plan_.wanted
+            if entry.case.key in failed
+        ]
+        by_path[plan_.figure.path] = _page(plan_, found, scale, directory, problems)
+        if keep_in is not None:
+            numbers.write(found, keep_in / plan_.figure.path)
+    return _finish(chosen, by_path, directory, tuple(failures))
+
+
+def from_kept(chosen: Sequence[Chosen], directory: Path) -> Reproduction:
+    """Pages and scorecard from the kept results, without a run."""
+    claim(directory)
+    by_path = {}
+    for entry in chosen:
+        for figure in entry.figures:
+            plan_ = plan.plan(figure, entry.paper.claims_of(figure.name), "paper")
+            if (figure.folder / numbers.FILE).is_file():
+                found, problems = numbers.read(figure.folder), []
+            else:
+                found, problems = Data(), ["no kept results yet"]
+            by_path[figure.path] = _page(plan_, found, "paper", directory, problems)
+    return _finish(chosen, by_path, directory, ())
+
+
+def claim(directory: Path) -> None:
+    """Refuse a directory that holds anything but a reproduction; make it if there is none."""
+    if directory.exists() and not directory.is_dir():
+        raise InputError(f"{directory} is a file: choose another directory with --out")
+    names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
+    if MARK not in names and not names <= {"runs"}:
+        raise InputError(
+            f"{directory} is not empty and holds no reproduction of leafspine: "
+            "choose another directory with --out"
+        )
+    (directory / "runs").mkdir(parents=True, exist_ok=True)
+    with results.replacing_file(directory / MARK) as path:
+        path.write_text(results.to_json({}), encoding="utf-8")
+
+
+def run(
+    plans: Sequence[Plan], directory: Path, jobs: int | None, progress_bar: bool
+) -> list[Failure]:
+    """Make the runs that have no result yet, over all figures at once."""
+    if jobs is not None and jobs < 1:
+        raise InputError(f"--jobs {jobs}: at least 1 is needed")
+    folder = directory / "runs"
+    cases = {entry.case.key: entry.case for plan_ in plans for entry in plan_.wanted}
+    results.sweep_leftovers(folder)
+    tasks = [
+        Task(case, folder / key)
+        for key, case in cases.items()
+        if not results.is_finished(folder / key, case)
+    ]
+    done = len(cases) - len(tasks)
+    try:
+        with progress.of_comparison(len(cases), done, show=progress_bar) as watcher:
+            return Pool(jobs or cores(), watcher=watcher).run(tasks)
+    except KeyboardInterrupt:
+        results.sweep_leftovers(folder)
+        finished = sum((folder / key).is_dir() for key in cases)
+        raise Interrupted(
+            f"interrupted: {finished} of {len(cases)} runs are finished and kept in "
+            f"{shlex.quote(str(folder))}; the same command goes on from there"
+        ) from None
+    except ScenarioError as error:
+        raise InputError(f"a figure's scenario: {error}") from None
+
+
+def _page(plan_: Plan, found: Data, scale: str, directory: Path, problems: Sequence[str]) -> Page:
+    """Judge a figure's claims and write its folder."""
+    figure, folder = plan_.figure, directory / plan_.figure.path
+    numbers.write(found, folder)
+    # Verdicts and plots see what the files hold, digit by digit, and so does who reads them again.
+    found = numbers.read(folder)
+    judged = tuple(judge(entry, found) for entry in plan_.claims)
+    by_id = {entry.id: entry for entry in plan_.claims}
+    sensitive = tuple(
+        (other.name, judge(by_id[name], found, f"~{other.name}"))
+        for other in figure.sensitivities
+        for name in other.claims
+        if name in by_id
+    )
+    count = plan.seeds(plan_.wanted)
+    size = f"{scale.capitalize()} scale, {count} seed{'s' if count != 1 else ''}"
+    picture = drawing.draw(figure, found, plan_.schemes, folder, size) if found.values else None
+    command = f"leafspine reproduce {figure.path} --scale {scale}"
+    page = Page(figure, found, judged, sensitive, picture, command, size, tuple(problems))
+    pages.write_page(page, folder)
+    return page
+
+
+def _finish(
+    chosen: Sequence[Chosen],
+    by_path: dict[str, Page],
+    directory: Path,
+    failures: tuple[Failure, ...],
+) -> Reproduction:
+    chapters = tuple(_chapter(entry, by_path) for entry in chosen)
+    report = pages.write_scorecard(chapters, directory)
+    return Reproduction(chapters, directory, report, failures)
+
+
+def _chapter(entry: Chosen, by_path: dict[str, Page]) -> Chapter:
+    """All claims in the paper's order; those that no figure judges have a reason."""
+    done: dict[str, Judged] = {}
+    shown = tuple(by_path[figure.path] for figure in entry.figures)
+    for page in shown:
+        done.update({judged.claim.id: judged for judged in page.judged})
+    whole = len(entry.figures) == len(entry.paper.figures)
+    judged = tuple(
+        done.get(claim.id) or judge(claim, Data())
+        for claim in entry.paper.claims
+        if whole or claim.id in done
+    )
+    return Chapter(entry.paper, shown, judged)

@@ -1,0 +1,472 @@
+"""Verdicts: computed from a figure's numbers by the type of the claim, never typed in.
+
+All differences are paired: the same seed gives the same flows to every variant. Intervals are 95 %
+(Student's t over seeds). The rules are those of ``docs/reproducing.md``.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from leafspine.engine import Point
+from leafspine.reproduce.claims import Check, Claim
+from leafspine.reproduce.data import Data, matches
+from leafspine.stats import Estimate, estimate
+from leafspine.tables import point_label
+
+SIMILAR = 10.0
+FLAT = 20.0
+
+
+class Verdict(IntEnum):
+    """From worst to best; a claim has the worst of its tests."""
+
+    MISSING = 0
+    NOT = 1
+    DIRECTION = 2
+    REPRODUCED = 3
+    UNTESTABLE = 4
+
+    @property
+    def words(self) -> str:
+        """As the scorecard says it."""
+        return (
+            "no data",
+            "not reproduced",
+            "direction only",
+            "reproduced",
+            "not testable",
+        )[self]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a test found: the verdict, and the numbers for a reader."""
+
+    verdict: Verdict
+    found: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its verdict and what each of its tests found."""
+
+    claim: Claim
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+
+    @property
+    def found(self) -> str:
+        """All findings in one line."""
+        if not self.findings:
+            return self.claim.reason
+        return "; ".join(finding.found for finding in self.findings)
+
+
+def judge(claim: Claim, data: Data, suffix: str = "") -> Judged:
+    """A claim's verdict. ``suffix`` is added to the names of the sets of runs (a sensitivity)."""
+    if not claim.tests:
+        return Judged(claim, Verdict.UNTESTABLE, ())
+    findings = tuple(_RULES[test.type](_Numbers(data, test, suffix)) for test in claim.tests)
+    return Judged(claim, min(finding.verdict for finding in findings), findings)
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """A test beside the numbers that it is about."""
+
+    data: Data
+    test: Check
+    suffix: str
+
+    def points(self) -> tuple[Point, ...]:
+        return self.data.points(self.test.runs + self.suffix, self.test.at)
+
+    def seeds(self, variant: str, point: Point, other: bool = False) -> dict[int, float]:
+        """Values by seed; of the runs that are compared against, if ``other``."""
+        name = (self.test.runs_against or self.test.runs) if other else self.test.runs
+        found = self.data.seeds((name + self.suffix, variant, point), self.test.metric)
+        if found or not self.suffix:
+            return found
+        # A sensitivity changes one set of runs; others are as they were.
+        return self.data.seeds((name, variant, point), self.test.metric) if other else {}
+
+    def percent(self, scheme: str, against: str, point: Point) -> Estimate | None:
+        """The paired difference in percent at a point."""
+        mine, theirs = self.seeds(scheme, point), self.seeds(against, point, other=True)
+        both = [seed for seed in mine if theirs.get(seed)]
+        return estimate([100.0 * (mine[seed] - theirs[seed]) / theirs[seed] for seed in both])
+
+    def last(self) -> list[Point]:
+        """The points in rising order along the swept key (the test's, or the only number swept)."""
+        points = list(self.points())
+        key = self.test.along or _swept(points)
+        return sorted(points, key=lambda point: _number(dict(point).get(key))) if key else points
+
+
+def _swept(points: Sequence[Point]) -> str:
+    """The first key whose value changes."""
+    for key in dict(points[0]) if points else ():
+        if len({str(dict(point).get(key)) for point in points}) > 1:
+            return key
+    return ""
+
+
+def _number(value: object) -> float:
+    # Matplotlib comes with the plots: only where an order of values is asked for.
+    from leafspine.plots import number
+
+    return number(value)[0]
+
+
+def _percent(found: Estimate) -> str:
+    band = f" [{found.low:+.1f}, {found.high:+.1f}]" if found.half is not None else " (one seed)"
+    return f"{found.mean:+.1f} %{band}"
+
+
+def _where(point: Point) -> str:
+    return f" at {point_label(point)}" if point else ""
+
+
+def sure(found: Estimate, sign: float) -> bool:
+    """Whether the whole interval lies on the claim's side of zero."""
+    return (
+        found.half is not None
+        and min(sign * (found.mean - found.half), sign * (found.mean + found.half)) > 0
+    )
+
+
+def tolerance(claimed: float) -> float:
+    """How far from a claim of so many percent an effect may lie: a third of it, or ten points (at
+    most half of it), whichever is larger."""
+    return max(abs(claimed) / 3, min(10.0, abs(claimed) / 2))
+
+
+def effect(found: Estimate | None, claimed: float) -> Verdict:
+    """An effect in percent against the claimed one."""
+    if found is None:
+        return Verdict.MISSING
+    sign = math.copysign(1.0, claimed)
+    if found.mean * sign <= 0:
+        return Verdict.NOT
+    if found.half is None:
+        return Verdict.DIRECTION
+    if not sure(found, sign):
+        return Verdict.NOT
+    near = abs(found.mean - claimed) <= tolerance(claimed)
+    return Verdict.REPRODUCED if near else Verdict.DIRECTION
+
+
+def _nothing(numbers: _Numbers) -> Finding:
+    return Finding(Verdict.MISSING, f"no data for {numbers.test.metric}")
+
+
+def _at(numbers: _Numbers) -> Finding:
+    """The named point; without one the last of the sweep, with its neighbour shown."""
+    test, points = numbers.test, numbers.last()
+    if not points:
+        return _nothing(numbers)
+    found = numbers.percent(test.scheme, test.against, points[-1])
+    if found is None:
+        return _nothing(numbers)
+    text = _percent(found) + _where(points[-1])
+    if len(points) > 1:
+        beside = numbers.percent(test.scheme, test.against, points[-2])
+        text += f" ({_percent(beside)}{_where(points[-2])})" if beside else ""
+    return Finding(effect(found, _claimed(test)), text)
+
+
+def _claimed(test: Check) -> float:
+    assert isinstance(test.claimed, int | float)
+    return float(test.claimed)
+
+
+def _effects(numbers: _Numbers) -> list[tuple[Point, Estimate]]:
+    test = numbers.test
+    pairs = ((point, numbers.percent(test.scheme, test.against, point)) for point in numbers.last())
+    return [(point, found) for point, found in pairs if found is not None]
+
+
+def _upto(numbers: _Numbers) -> Finding:
+    """The largest effect of the claim's sign over the sweep."""
+    found = _effects(numbers)
+    if not found:
+        return _nothing(numbers)
+    claimed = _claimed(numbers.test)
+    point, largest = max(found, key=lambda entry: math.copysign(1.0, claimed) * entry[1].mean)
+    return Finding(effect(largest, claimed), f"largest {_percent(largest)}{_where(point)}")
+
+
+def _range(numbers: _Numbers) -> Finding:
+    """The smallest and the largest effect over the sweep, each against its end."""
+    test, found = numbers.test, _effects(numbers)
+    if not found:
+        return _nothing(numbers)
+    assert isinstance(test.claimed, tuple)
+    ends = sorted(test.claimed, key=abs)
+    sign = math.copysign(1.0, ends[-1])
+    ordered = sorted(found, key=lambda entry: sign * entry[1].mean)
+    (_, least), (_, most) = ordered[0], ordered[-1]
+    text = f"{_percent(least)}{_where(ordered[0][0])} to {_percent(most)}{_where(ordered[-1][0])}"
+    verdicts = (effect(least, ends[0]), effect(most, ends[-1]))
+    if min(verdicts) == Verdict.REPRODUCED:
+        return Finding(Verdict.REPRODUCED, text)
+    signs = all(sign * entry.mean > 0 for _, entry in found)
+    known = most.half is None or sure(most, sign)
+    return Finding(Verdict.DIRECTION if signs and known else Verdict.NOT, text)
+
+
+def _ratio(numbers: _Numbers) -> Finding:
+    """The mean of the logarithms of the ratio, against that of the claim."""
+    test = numbers.test
+    if test.start is not None and test.end is not None:
+        above = _only(numbers, test.scheme, test.end)
+        below = _only(numbers, test.scheme, test.start)
+    else:
+        points = numbers.last()
+        above = numbers.seeds(test.scheme, points[-1]) if points else {}
+        below = numbers.seeds(test.against, points[-1], other=True) if points else {}
+    pairs = [(above[seed], below[seed]) for seed in above if seed in below]
+    found = estimate([math.log(one / other) for one, other in pairs if one > 0 and other > 0])
+    if found is None:
+        return _nothing(numbers)
+    wanted = math.log(_claimed(test))
+    text = f"{math.exp(found.mean):.3g} times"
+    if found.half is not None:
+        text += f" [{_times(found.mean - found.half)}, {_times(found.mean + found.half)}]"
+    near = abs(found.mean - wanted) <= max(abs(wanted) / 3, min(math.log(1.1), abs(wanted) / 2))
+    sign = math.copysign(1.0, wanted)
+    if sign * found.mean <= 0 or (found.half is not None and not sure(found, sign)):
+        return Finding(Verdict.NOT, text)
+    good = near and found.half is not None
+    return Finding(Verdict.REPRODUCED if good else Verdict.DIRECTION, text)
+
+
+def _times(logarithm: float) -> str:
+    return f"{math.exp(min(logarithm, 700.0)):.3g}"
+
+
+def _only(numbers: _Numbers, scheme: str, at: object) -> dict[int, float]:
+    fixed = {**(numbers.test.at or {}), **dict(at)}  # type: ignore[call-overload]
+    for point in numbers.data.points(numbers.test.runs + numbers.suffix, fixed):
+        return numbers.seeds(scheme, point)
+    return {}
+
+
+def _abs(numbers: _Numbers) -> Finding:
+    """A value: relative error, or a bound that was stated beforehand."""
+    test, points = numbers.test, numbers.last()
+    found = _over_points(numbers, points, lambda point: numbers.seeds(test.scheme, point))
+    if found is None:
+        return _nothing(numbers)
+    band = f" [{found.low:.4g}, {found.high:.4g}]" if found.half is not None else " (one seed)"
+    text = f"{found.mean:.4g}{band}" + (_where(points[0]) if len(points) == 1 else "")
+    verdicts = []
+    if test.claimed is not None:
+        verdicts.append(_near(found.mean, _claimed(test)))
+    half = found.half if found.half is not None else 0.0
+    for bound, sign in ((test.below, 1.0), (test.above, -1.0)):
+        if bound is not None:
+            word = "below" if sign > 0 else "above"
+            text += f", bound: {word} {bound:g}"
+            whole = sign * (found.mean + sign * half - bound) < 0 and found.half is not None
+            mean = sign * (found.mean - bound) < 0
+            verdicts.append(
+                Verdict.REPRODUCED if whole else Verdict.DIRECTION if mean else Verdict.NOT
+            )
+    return Finding(min(verdicts), text)
+
+
+def _near(found: float, claimed: float) -> Verdict:
+    if claimed == 0:
+        return Verdict.REPRODUCED  # its bound decides
+    if abs(found - claimed) <= abs(claimed) / 3:
+        return Verdict.REPRODUCED
+    return Verdict.DIRECTION if 0.5 <= found / claimed <= 2 else Verdict.NOT
+
+
+def _over_points(
+    numbers: _Numbers, points: Sequence[Point], values: Callable[[Point], dict[int, float]]
+) -> Estimate | None:
+    """The mean over points, seed by seed; of seeds that have a value everywhere."""
+    columns = [values(point) for point in points]
+    if not columns or not all(columns):
+        return None
+    common = set(columns[0]).intersection(*columns[1:])
+    return estimate([math.fsum(c[seed] for c in columns) / len(columns) for seed in sorted(common)])
+
+
+def _relative(mine: dict[int, float], theirs: dict[int, float]) -> dict[int, float]:
+    """Difference in percent of the mean of both, which is defined where one is zero."""
+    found = {}
+    for seed in set(mine) & set(theirs):
+        middle = (abs(mine[seed]) + abs(theirs[seed])) / 2
+        found[seed] = 100.0 * (mine[seed] - theirs[seed]) / middle if middle else 0.0
+    return found
+
+
+def _order(numbers: _Numbers) -> Finding:
+    """Every pair: the first is less than the second, over all points of the sweep."""
+    test, points = numbers.test, numbers.points()
+    if not points:
+        return _nothing(numbers)
+    if test.advantage:
+        return _greater_advantage(numbers)
+    pairs = list(zip(test.less, test.less[1:], strict=False))
+    pairs += [(test.scheme, other) for other in test.less_than]
+    verdicts: list[Verdict] = []
+    texts: list[str] = []
+    for less, more in pairs:
+        verdicts.append(_pair(numbers, points, less, more, -1.0, texts))
+    for less in test.more_than:
+        verdicts.append(_pair(numbers, points, test.scheme, less, 1.0, texts))
+    return Finding(min(verdicts), ", ".join(texts))
+
+
+def _pair(
+    numbers: _Numbers,
+    points: Sequence[Point],
+    one: str,
+    other: str,
+    sign: float,
+    texts: list[str],
+) -> Verdict:
+    """Whether one is less (sign -1) or more (1) than the other."""
+    found = _over_points(
+        numbers,
+        points,
+        lambda point: _relative(numbers.seeds(one, point), numbers.seeds(other, point, other=True)),
+    )
+    if found is None:
+        texts.append(f"no data for {one} or {other}")
+        return Verdict.MISSING
+    texts.append(f"{one} to {other} {_percent(found)}")
+    if sign * found.mean <= 0:
+        return Verdict.NOT
+    return Verdict.REPRODUCED if sure(found, sign) else Verdict.DIRECTION
+
+
+def _advantage(numbers: _Numbers, data_runs: str, point: Point) -> dict[int, float]:
+    """By how many percent the scheme is below the other one, by seed."""
+    test = numbers.test
+    mine = numbers.data.seeds((data_runs, test.scheme, point), test.metric)
+    theirs = numbers.data.seeds((data_runs, test.against, point), test.metric)
+    return {s: 100.0 * (theirs[s] - mine[s]) / theirs[s] for s in mine if theirs.get(s)}
+
+
+def _greater_advantage(numbers: _Numbers) -> Finding:
+    """The advantage in one set of runs is greater than in the other."""
+    test = numbers.test
+    here, there = test.runs + numbers.suffix, test.runs_against
+    points = [point for point in numbers.points() if point in numbers.data.points(there)]
+    gain = _over_points(numbers, points, lambda point: _advantage(numbers, here, point))
+    other = _over_points(numbers, points, lambda point: _advantage(numbers, there, point))
+
+    def more(point: Point) -> dict[int, float]:
+        one, two = _advantage(numbers, here, point), _advantage(numbers, there, point)
+        return {seed: one[seed] - two[seed] for seed in one if seed in two}
+
+    change = _over_points(numbers, points, more)
+    if gain is None or other is None or change is None:
+        return _nothing(numbers)
+    text = f"advantage {gain.mean:.1f} against {other.mean:.1f} %: {_percent(change)}"
+    if change.mean <= 0:
+        return Finding(Verdict.NOT, text)
+    return Finding(Verdict.REPRODUCED if sure(change, 1.0) else Verdict.DIRECTION, text)
+
+
+def _similar(numbers: _Numbers) -> Finding:
+    """The mean difference over the sweep, whole interval within the bound."""
+    test, points = numbers.test, numbers.points()
+    found = _over_points(
+        numbers,
+        points,
+        lambda point: _relative(
+            numbers.seeds(test.scheme, point), numbers.seeds(test.against, point, other=True)
+        ),
+    )
+    if found is None:
+        return _nothing(numbers)
+    bound = SIMILAR if test.bound is None else test.bound
+    text = f"{test.scheme} to {test.against} {_percent(found)}, bound {bound:g} %"
+    inside = found.half is not None and abs(found.mean) + found.half <= bound
+    if inside:
+        return Finding(Verdict.REPRODUCED, text)
+    return Finding(Verdict.DIRECTION if abs(found.mean) <= bound else Verdict.NOT, text)
+
+
+def _schemes(test: Check) -> Iterable[str]:
+    return test.schemes or (test.scheme,)
+
+
+def _rise(numbers: _Numbers) -> Finding:
+    """From the first point of the sweep (or ``from``) to the last (or ``to``); with ``against`` the
+    advantage over it."""
+    points = numbers.last()
+    for at, place in ((numbers.test.start, 0), (numbers.test.end, -1)):
+        named = [point for point in points if matches(point, at)] if at else []
+        if named:
+            points[place] = named[0]
+    if len(points) < 2:
+        return _nothing(numbers)
+    verdicts: list[Verdict] = []
+    texts: list[str] = []
+    for scheme in _schemes(numbers.test):
+        found = _change(numbers, scheme, points)
+        if found is None:
+            return _nothing(numbers)
+        unit = "points" if numbers.test.against else "%"
+        texts.append(f"{scheme} {_percent(found).replace(' %', f' {unit}')}")
+        good = sure(found, 1.0)
+        verdicts.append(
+            Verdict.REPRODUCED if good else Verdict.DIRECTION if found.mean > 0 else Verdict.NOT
+        )
+    return Finding(min(verdicts), ", ".join(texts) + " from first to last")
+
+
+def _change(numbers: _Numbers, scheme: str, points: Sequence[Point]) -> Estimate | None:
+    """The change from the first point to the last, by seed."""
+    if numbers.test.against:
+        runs = numbers.test.runs + numbers.suffix
+        first, last = (_advantage(numbers, runs, point) for point in (points[0], points[-1]))
+        return estimate([last[seed] - first[seed] for seed in first if seed in last])
+    first, last = (numbers.seeds(scheme, point) for point in (points[0], points[-1]))
+    both = [seed for seed in first if seed in last and first[seed]]
+    return estimate([100.0 * (last[seed] - first[seed]) / first[seed] for seed in both])
+
+
+def _flat(numbers: _Numbers) -> Finding:
+    """The largest value over the sweep above the smallest, in percent of it."""
+    points = numbers.last()
+    bound = FLAT if numbers.test.bound is None else numbers.test.bound
+    verdicts: list[Verdict] = []
+    texts: list[str] = []
+    for scheme in _schemes(numbers.test):
+        columns = [numbers.seeds(scheme, point) for point in points]
+        if len(columns) < 2 or not all(columns):
+            return _nothing(numbers)
+        means = [math.fsum(column.values()) / len(column) for column in columns]
+        low, high = columns[means.index(min(means))], columns[means.index(max(means))]
+        both = [seed for seed in low if seed in high and low[seed]]
+        found = estimate([100.0 * (high[seed] - low[seed]) / low[seed] for seed in both])
+        if found is None:
+            return _nothing(numbers)
+        texts.append(f"{scheme} {_percent(found)}")
+        whole = found.half is not None and found.mean + found.half < bound
+        near = Verdict.DIRECTION if found.mean < 2 * bound else Verdict.NOT
+        verdicts.append(Verdict.REPRODUCED if whole else near)
+    return Finding(min(verdicts), ", ".join(texts) + f" over the sweep, bound {bound:g} %")
+
+
+_RULES: dict[str, Callable[[_Numbers], Finding]] = {
+    "at": _at,
+    "upto": _upto,
+    "range": _range,
+    "ratio": _ratio,
+    "abs": _abs,
+    "order": _order,
+    "similar": _similar,
+    "rise": _rise,
+    "flat": _flat,
+}

@@ -1,0 +1,237 @@
+"""A reproduction from the papers' files to the scorecard, on the fake engine."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import SCENARIO, VARIANTS
+from leafspine import cli
+from leafspine.errors import InputError
+from leafspine.reproduce import data as numbers
+from leafspine.reproduce import figures, plan, reproducing
+from leafspine.reproduce.verdicts import Verdict
+
+PAPER = """
+title = "A paper"
+authors = "Somebody"
+figures = ["fig1", "fig2"]
+"""
+
+FIGURE = """
+title = "Completion times"
+place = "§1, Fig. 1"
+assumptions = ["The seed is one."]
+
+[runs.main]
+scenario = "../fig1/scenario.toml"
+
+[runs.main.quick]
+set = { "workload.0.flows" = 50 }
+sweep = { "workload.0.load" = [0.8] }
+
+[[panel]]
+name = "a"
+kind = "bar"
+metric = "all.fct_mean"
+x = "workload.0.load"
+unit = "ms"
+
+[[panel]]
+name = "b"
+kind = "cdf"
+series = "fct:short"
+
+[[panel]]
+name = "c"
+kind = "table"
+metric = "own.window_mean"
+
+[[sensitivity]]
+name = "more flows"
+set = { "workload.0.flows" = 100 }
+claims = ["C1"]
+"""
+
+CLAIMS = """
+[[claim]]
+id = "C1"
+place = "Fig. 1"
+figure = "fig1"
+type = "order"
+says = "LetFlow is faster than ECMP"
+[[claim.test]]
+metric = "all.fct_mean"
+less = ["LetFlow", "ECMP"]
+
+[[claim]]
+id = "C2"
+place = "§2"
+type = "cost"
+says = "8 bytes a flow"
+reason = "memory of hardware"
+
+[[claim]]
+id = "C3"
+place = "Fig. 2"
+figure = "fig2"
+type = "order"
+says = "ECMP is faster than LetFlow"
+[[claim.test]]
+metric = "all.fct_p99"
+less = ["ECMP", "LetFlow"]
+"""
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """A library with one paper: two figures that share their runs."""
+    folder = tmp_path / "papers" / "some"
+    for name in ("fig1", "fig2"):
+        (folder / name).mkdir(parents=True)
+    (folder / "paper.toml").write_text(PAPER)
+    (folder / "claims.toml").write_text(CLAIMS)
+    (folder / "fig1" / "scenario.toml").write_text(SCENARIO + VARIANTS)
+    (folder / "fig1" / "figure.toml").write_text(FIGURE)
+    rest = FIGURE[: FIGURE.index("[[sensitivity]]")].replace("Completion times", "The tail")
+    (folder / "fig2" / "figure.toml").write_text(rest)
+    return tmp_path / "papers"
+
+
+def test_a_paper_from_runs_to_scorecard(library: Path, tmp_path: Path) -> None:
+    """Breaks if a run is made twice, a claim is skipped, a verdict is not that of the numbers, or a
+    file is missing."""
+    out = tmp_path / "out"
+    done = reproducing.reproduce(reproducing.choose(["all"], library), "quick", out)
+    (chapter,) = done.chapters
+    verdicts = {judged.claim.id: judged.verdict for judged in chapter.judged}
+    assert verdicts == {
+        "C1": Verdict.REPRODUCED,
+        "C2": Verdict.UNTESTABLE,
+        "C3": Verdict.NOT,
+    }
+    # Two variants, one load, three seeds; and as many of the sensitivity.
+    assert len(list((out / "runs").iterdir())) == 12
+    for name in ("data.csv", "series.csv", "page.md", "figure.png", "figure.pdf"):
+        assert (out / "some" / "fig1" / name).stat().st_size > 0, name
+    page = (out / "some" / "fig1" / "page.md").read_text()
+    assert "Quick scale, 3 seeds" in page and "| C1 | more flows | reproduced |" in page
+    assert "leafspine reproduce some/fig1 --scale quick" in page
+    card = (out / "scorecard.md").read_text()
+    assert "| some | 3 | 1 | 0 | 1 | 1 |" in card and "memory of hardware" in card
+    report = (out / "report.html").read_text()
+    assert report.count("data:image/png") == 2 and "not reproduced" in report
+
+
+def test_verdicts_and_pages_come_from_the_kept_numbers_alone(library: Path, tmp_path: Path) -> None:
+    """Breaks if kept results give another page than the runs they were made from."""
+    chosen = reproducing.choose(["some"], library)
+    reproducing.reproduce(chosen, "paper", tmp_path / "one", keep_in=library)
+    shutil.rmtree(tmp_path / "one" / "runs")
+    reproducing.from_kept(chosen, tmp_path / "two")
+    for name in ("some/fig1/page.md", "some/fig2/page.md", "scorecard.md", "some/fig1/data.csv"):
+        one, two = ((tmp_path / folder / name).read_text() for folder in ("one", "two"))
+        assert one == two, name
+    one, two = ((tmp_path / f / "some/fig1/figure.png").read_bytes() for f in ("one", "two"))
+    assert one == two
+
+
+def test_data_comes_back_as_it_was(tmp_path: Path) -> None:
+    """Breaks if a value, a hole, a point's type or a curve changes on its way through the file."""
+    import numpy as np
+
+    data = numbers.Data()
+    place = ("main", "A, B", (("workload.0.load", 0.8), ("aqm.threshold", "40pkt")))
+    data.put(place, "all.fct_mean", 1, 1234.5)
+    data.put(place, "all.fct_mean", 2, None)
+    data.put_series(place, "fct:short", 1, np.array([1.0, 2.5]), np.array([0.5, 1.0]))
+    numbers.write(data, tmp_path)
+    back = numbers.read(tmp_path)
+    assert back.values == data.values
+    x, y = back.series[place]["fct:short"][1]
+    assert (x.tolist(), y.tolist()) == ([1.0, 2.5], [0.5, 1.0])
+
+
+def test_a_single_figure_judges_its_own_claims(library: Path, tmp_path: Path) -> None:
+    """Breaks if the claims of figures that were not asked for are shown as missing."""
+    chosen = reproducing.choose(["some/fig2"], library)
+    (chapter,) = reproducing.reproduce(chosen, "quick", tmp_path / "out").chapters
+    assert [judged.claim.id for judged in chapter.judged] == ["C3"]
+
+
+def test_a_failed_run_is_a_hole_that_is_named(library: Path, tmp_path: Path) -> None:
+    """Breaks if a verdict is given without numbers, or the page does not say what is missing."""
+    path = library / "some" / "fig1" / "scenario.toml"
+    text = path.read_text().replace(
+        'set = { "load_balancer.scheme" = "letflow" }',
+        'set = { "load_balancer.scheme" = "letflow", "run.fake_fail" = true }',
+    )
+    path.write_text(text)
+    chosen = reproducing.choose(["some/fig1"], library)
+    done = reproducing.reproduce(chosen, "quick", tmp_path / "out")
+    assert done.chapters[0].judged[0].verdict == Verdict.MISSING
+    page = (tmp_path / "out" / "some" / "fig1" / "page.md").read_text()
+    assert "## Missing" in page and "LetFlow" in page
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        ("claims.toml", lambda t: t.replace('"fig1"', '"fig3"'), "figure: found 'fig3'"),
+        ("claims.toml", lambda t: t.replace('"C2"', '"C1"'), "C1 is there twice"),
+        ("claims.toml", lambda t: t.replace("less =", "lesser ="), 'did you mean "less"?'),
+        ("claims.toml", lambda t: t.replace('"cost"', '"price"'), "allowed: at, upto"),
+        ("claims.toml", lambda t: t.replace("reason =", "figure ="), "or the reason why"),
+        ("claims.toml", lambda t: t.replace('["LetFlow", "ECMP"]', '["ECMP"]'), "lacks a key"),
+        ("fig1/figure.toml", lambda t: t.replace('"bar"', '"pie"'), "found 'pie'"),
+        ("fig1/figure.toml", lambda t: t.replace('["C1"]', '["C9"]'), "no claim 'C9'"),
+        ("fig1/figure.toml", lambda t: t.replace("metric", "metrics"), 'did you mean "metric"?'),
+        ("fig1/figure.toml", lambda t: t + "[", "figure.toml: "),
+        ("paper.toml", lambda t: t.replace("fig2", "fig4"), "fig4/figure.toml: no such file"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    library: Path, file: str, change: Callable[[str], str], message: str
+) -> None:
+    """Breaks if a mistake in a paper's files is read over, or is not said in one line."""
+    path = library / "some" / file
+    path.write_text(change(path.read_text()))
+    with pytest.raises(InputError) as caught:
+        figures.papers(library)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_command(library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Breaks if a name that there is not is no bad input, or the list does not show figures."""
+    folder = ["--papers", str(library)]
+    assert cli.invoke(["reproduce", *folder]) == 0
+    assert "some/fig2: The tail" in capsys.readouterr().out
+    assert cli.invoke(["reproduce", "sme", *folder]) == 2
+    assert 'did you mean "some"?' in capsys.readouterr().err
+    assert cli.invoke(["reproduce", "some", "--scale", "small", *folder]) == 2
+    out = ["--out", str(tmp_path / "out")]
+    assert cli.invoke(["reproduce", "some", *folder, *out]) == 0
+    assert "report.html" in capsys.readouterr().out
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    assert cli.invoke(["reproduce", "some", *folder, "--out", str(tmp_path / "full")]) == 2
+
+
+@pytest.mark.parametrize("scale", figures.SCALES)
+def test_every_test_of_a_claim_has_its_runs(library: Path, scale: str) -> None:
+    """Breaks if a claim names a variant or a point that is not run, and nobody says so."""
+    (paper,) = figures.papers(library)
+    for figure in paper.figures:
+        claims = paper.claims_of(figure.name)
+        assert plan.unmet(claims, plan.plan(figure, claims, scale)) == []
+    text = CLAIMS.replace('less = ["LetFlow", "ECMP"]', 'less = ["LetFlow", "ECNP"]').replace(
+        'metric = "all.fct_p99"', 'metric = "all.fct_p99"\nat = { "workload.0.load" = 0.3 }'
+    )
+    (library / "some" / "claims.toml").write_text(text)
+    (paper,) = figures.papers(library)
+    found = []
+    for figure in paper.figures:
+        claims = paper.claims_of(figure.name)
+        found += plan.unmet(claims, plan.plan(figure, claims, scale))
+    assert len(found) == 2 and "ECNP" in found[0] and "0.3" in found[1]

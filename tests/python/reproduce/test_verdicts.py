@@ -1,0 +1,217 @@
+"""Verdicts from numbers made by hand: each rule of docs/reproducing.md at its edges."""
+
+import pytest
+
+from leafspine.engine import Point
+from leafspine.reproduce.claims import Check, Claim
+from leafspine.reproduce.data import Data
+from leafspine.reproduce.verdicts import Verdict, effect, judge, tolerance
+from leafspine.stats import Estimate
+
+LOW: Point = (("load", 0.4),)
+HIGH: Point = (("load", 0.8),)
+
+
+def made(**variants: object) -> Data:
+    """``QDAPS={0.4: [...], 0.8: [...]}``: values of the metric ``m`` by seed."""
+    data = Data()
+    for variant, points in variants.items():
+        assert isinstance(points, dict)
+        for load, values in points.items():
+            for seed, value in enumerate(values, 1):
+                data.put(("main", variant, (("load", load),)), "m", seed, value)
+    return data
+
+
+def verdict(data: Data, kind: str, **keys: object) -> Verdict:
+    """The verdict of a claim with one test."""
+    test = Check(kind, "m", **keys)  # type: ignore[arg-type]
+    return judge(Claim("X1", "§1", "fig", kind, "", "", (test,)), data).verdict
+
+
+@pytest.mark.parametrize(
+    ("claimed", "mean", "half", "expected"),
+    [
+        (-50, -50, 5, Verdict.REPRODUCED),
+        (-50, -33.4, 5, Verdict.REPRODUCED),  # a third of 50 is 16.7
+        (-50, -33.2, 5, Verdict.DIRECTION),
+        (-50, -66.6, 5, Verdict.REPRODUCED),
+        (-50, -66.8, 5, Verdict.DIRECTION),
+        (-15, -5.1, 1, Verdict.DIRECTION),  # half of 15 is 7.5: more than a third, less than ten
+        (-15, -7.6, 1, Verdict.REPRODUCED),
+        (-15, -22.4, 1, Verdict.REPRODUCED),
+        (-50, -50, 51, Verdict.NOT),  # the interval holds zero
+        (-50, 50, 5, Verdict.NOT),
+        (-50, -50, None, Verdict.DIRECTION),  # one seed
+        (-50, 1, None, Verdict.NOT),
+        (20, 25, 3, Verdict.REPRODUCED),
+        (20, -25, 3, Verdict.NOT),
+    ],
+)
+def test_an_effect_needs_sign_interval_and_size(
+    claimed: float, mean: float, half: float | None, expected: Verdict
+) -> None:
+    """Breaks if a bound is off, a sign is lost, or one seed passes for certain."""
+    assert effect(Estimate(mean, half, 1 if half is None else 5), claimed) == expected
+
+
+def test_the_tolerance_is_the_larger_of_its_two() -> None:
+    """Breaks if small claims get ten points, or large ones no more than those."""
+    assert [tolerance(c) for c in (-90, 30, -24, 10)] == [30, 10, 10, 5]
+
+
+def test_differences_are_paired() -> None:
+    """Breaks if means are compared: the seeds differ tenfold, the effect is 50 % in each."""
+    data = made(QDAPS={0.8: [5, 51, 495]}, ECMP={0.8: [10, 100, 1000]})
+    assert verdict(data, "at", scheme="QDAPS", against="ECMP", claimed=-50) == Verdict.REPRODUCED
+    data = made(QDAPS={0.8: [5, 100, 495]}, ECMP={0.8: [10, 100, 1000]})
+    assert verdict(data, "at", scheme="QDAPS", against="ECMP", claimed=-50) == Verdict.NOT
+
+
+def test_without_a_point_the_highest_one_counts() -> None:
+    """Breaks if "high load" is the first point of the file, or the mean over all."""
+    data = made(
+        QDAPS={0.8: [5, 5.1, 4.9], 0.4: [20, 21, 20]}, ECMP={0.8: [10, 10, 10], 0.4: [10, 10, 10]}
+    )
+    assert verdict(data, "at", scheme="QDAPS", against="ECMP", claimed=-50) == Verdict.REPRODUCED
+    low = {"load": 0.4}
+    assert verdict(data, "at", scheme="QDAPS", against="ECMP", claimed=-50, at=low) == Verdict.NOT
+
+
+def test_up_to_is_the_largest_effect() -> None:
+    """Breaks if "up to" is a mean over the sweep, or an increase passes for a reduction."""
+    data = made(
+        P={0.4: [9, 9.1, 8.9], 0.8: [5, 5.1, 4.9]}, E={0.4: [10, 10, 10], 0.8: [10, 10, 10]}
+    )
+    assert verdict(data, "upto", scheme="P", against="E", claimed=-50) == Verdict.REPRODUCED
+    assert verdict(data, "upto", scheme="E", against="P", claimed=-50) == Verdict.NOT
+    assert verdict(data, "upto", scheme="E", against="P", claimed=100) == Verdict.REPRODUCED
+
+
+def test_a_range_needs_both_ends() -> None:
+    """Breaks if one end is not looked at, or a point of the other sign is let by."""
+    data = made(
+        P={0.4: [7.5, 7.6, 7.4], 0.8: [5, 5.1, 4.9]}, E={0.4: [10, 10, 10], 0.8: [10, 10, 10]}
+    )
+    keys = {"scheme": "P", "against": "E"}
+    assert verdict(data, "range", claimed=(-25, -50), **keys) == Verdict.REPRODUCED
+    assert verdict(data, "range", claimed=(-50, -50), **keys) == Verdict.DIRECTION
+    worse = made(
+        P={0.4: [10.5, 10.6, 10.4], 0.8: [5, 5.1, 4.9]}, E={0.4: [10, 10, 10], 0.8: [10, 10, 10]}
+    )
+    assert verdict(worse, "range", claimed=(-25, -50), **keys) == Verdict.NOT
+
+
+def test_ratios_are_judged_as_logarithms() -> None:
+    """Breaks if 5 times is judged in points, or the direction is lost."""
+    keys = {"scheme": "RPS", "start": {"load": 0.4}, "end": {"load": 0.8}}
+    for last, expected in (
+        (50, Verdict.REPRODUCED),
+        (86, Verdict.DIRECTION),  # more than 5 ** (4 / 3) = 8.55
+        (85, Verdict.REPRODUCED),
+        (29, Verdict.DIRECTION),  # less than 5 ** (2 / 3) = 2.92
+        (9, Verdict.NOT),
+    ):
+        data = made(RPS={0.4: [10, 10, 10], 0.8: [last, last * 1.001, last * 0.999]})
+        assert verdict(data, "ratio", claimed=5, **keys) == expected, last
+    data = made(A={0.8: [15, 15.1, 14.9]}, B={0.8: [10, 10, 10]})
+    assert verdict(data, "ratio", claimed=1.5, scheme="A", against="B") == Verdict.REPRODUCED
+    assert verdict(data, "ratio", claimed=1.5, scheme="B", against="A") == Verdict.NOT
+
+
+def test_absolute_values_and_bounds() -> None:
+    """Breaks if the relative error or a bound is off, or zero divides."""
+    data = made(R={0.8: [30, 31, 29]}, Z={0.8: [0, 0, 0]}, N={0.8: [0.4, 0.6, 0.45]})
+    assert verdict(data, "abs", scheme="R", claimed=40) == Verdict.REPRODUCED
+    assert verdict(data, "abs", scheme="R", claimed=46) == Verdict.DIRECTION
+    assert verdict(data, "abs", scheme="R", claimed=61) == Verdict.NOT
+    assert verdict(data, "abs", scheme="Z", claimed=0, below=0.5) == Verdict.REPRODUCED
+    assert verdict(data, "abs", scheme="N", below=0.5) == Verdict.DIRECTION
+    assert verdict(data, "abs", scheme="N", below=0.1) == Verdict.NOT
+    assert verdict(data, "abs", scheme="R", above=25) == Verdict.REPRODUCED
+
+
+def test_an_order_is_every_pair() -> None:
+    """Breaks if one pair is enough, a doubtful one passes, or zeros cannot be compared."""
+    data = made(
+        A={0.8: [1, 1.1, 0.9]}, B={0.8: [2, 2.1, 1.9]}, C={0.8: [2, 2.3, 1.8]}, Z={0.8: [0, 0, 0]}
+    )
+    assert verdict(data, "order", less=("A", "B")) == Verdict.REPRODUCED
+    assert verdict(data, "order", less=("A", "B", "C")) == Verdict.DIRECTION
+    assert verdict(data, "order", less=("B", "A")) == Verdict.NOT
+    assert verdict(data, "order", less=("Z", "A")) == Verdict.REPRODUCED
+    assert verdict(data, "order", scheme="A", less_than=("B", "C")) == Verdict.REPRODUCED
+    assert verdict(data, "order", scheme="A", more_than=("Z",)) == Verdict.REPRODUCED
+    assert verdict(data, "order", scheme="A", less_than=("B", "Z")) == Verdict.NOT
+    assert verdict(data, "order", scheme="Z", less_than=("Z",)) == Verdict.NOT
+
+
+def test_an_advantage_can_be_greater_elsewhere() -> None:
+    """Breaks if sets of runs are mixed up."""
+    data = made(P={0.8: [8, 8.1, 7.9]}, E={0.8: [10, 10, 10]})
+    for seed, value in enumerate((5, 5.1, 4.9), 1):
+        data.put(("asym", "P", HIGH), "m", seed, value)
+        data.put(("asym", "E", HIGH), "m", seed, 10)
+    keys = {"scheme": "P", "against": "E", "advantage": True}
+    good = verdict(data, "order", runs="asym", runs_against="main", **keys)
+    bad = verdict(data, "order", runs="main", runs_against="asym", **keys)
+    assert (good, bad) == (Verdict.REPRODUCED, Verdict.NOT)
+
+
+def test_trends() -> None:
+    """Breaks if a fall passes for a rise, or a flat line's bound is not that of its interval."""
+    data = made(A={0.4: [10, 10, 10], 0.8: [11.5, 11.4, 11.6]}, B={0.4: [9, 9, 9], 0.8: [5, 5, 5]})
+    assert verdict(data, "rise", scheme="A") == Verdict.REPRODUCED
+    assert verdict(data, "rise", scheme="B") == Verdict.NOT
+    assert verdict(data, "rise", schemes=("A", "B")) == Verdict.NOT
+    assert verdict(data, "flat", scheme="A") == Verdict.REPRODUCED
+    assert verdict(data, "flat", scheme="A", bound=14) == Verdict.DIRECTION
+    assert verdict(data, "flat", scheme="B") == Verdict.NOT
+    assert verdict(data, "rise", scheme="B", against="A") == Verdict.REPRODUCED
+    assert verdict(data, "rise", scheme="A", against="B") == Verdict.NOT
+
+
+def test_similar_means_the_whole_interval() -> None:
+    """Breaks if a wide interval around zero counts as alike."""
+    data = made(A={0.8: [10, 10.1, 9.9]}, B={0.8: [10, 10, 10]}, C={0.8: [10, 12, 8]})
+    assert verdict(data, "similar", scheme="A", against="B") == Verdict.REPRODUCED
+    assert verdict(data, "similar", scheme="C", against="B") == Verdict.DIRECTION
+    assert verdict(data, "similar", scheme="A", against="B", bound=0.5) == Verdict.DIRECTION
+
+
+def test_the_worst_test_counts_and_holes_are_seen() -> None:
+    """Breaks if a claim has its best test's verdict, or a missing run passes for anything."""
+    data = made(A={0.8: [1, 1.1, 0.9]}, B={0.8: [2, 2.1, 1.9]})
+    tests = (Check("order", "m", less=("A", "B")), Check("order", "m", less=("B", "A")))
+    claim = Claim("X1", "§1", "fig", "order", "", "", tests)
+    assert judge(claim, data).verdict == Verdict.NOT
+    for kind, keys in (
+        ("at", {"scheme": "A", "against": "B", "claimed": -50}),
+        ("upto", {"scheme": "A", "against": "B", "claimed": -50}),
+        ("range", {"scheme": "A", "against": "B", "claimed": (-50, -60)}),
+        ("ratio", {"scheme": "A", "against": "B", "claimed": 2}),
+        ("abs", {"scheme": "A", "claimed": 1}),
+        ("order", {"less": ("A", "B")}),
+        ("similar", {"scheme": "A", "against": "B"}),
+        ("rise", {"scheme": "A"}),
+        ("flat", {"scheme": "A"}),
+    ):
+        assert verdict(Data(), kind, **keys) == Verdict.MISSING, kind
+
+
+def test_a_sensitivity_judges_its_own_runs() -> None:
+    """Breaks if the claim is judged by the runs of the default again."""
+    data = made(A={0.8: [1, 1.1, 0.9]}, B={0.8: [2, 2.1, 1.9]})
+    for seed in (1, 2, 3):
+        data.put(("main~other", "A", HIGH), "m", seed, 3 + seed / 10)
+        data.put(("main~other", "B", HIGH), "m", seed, 2 + seed / 10)
+    claim = Claim("X1", "§1", "fig", "order", "", "", (Check("order", "m", less=("A", "B")),))
+    found = (judge(claim, data).verdict, judge(claim, data, "~other").verdict)
+    assert found == (Verdict.REPRODUCED, Verdict.NOT)
+
+
+def test_a_rise_can_begin_later() -> None:
+    """Breaks if ``from`` is not looked at: the fall before it does not count."""
+    data = made(A={0.2: [20, 20, 20], 0.4: [10, 10, 10], 0.8: [15, 15, 15.1]})
+    assert verdict(data, "rise", scheme="A") == Verdict.NOT
+    assert verdict(data, "rise", scheme="A", start={"load": 0.4}) == Verdict.REPRODUCED
