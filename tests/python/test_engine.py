@@ -14,7 +14,12 @@ import pytest
 from test_results import contents
 
 ROOT = Path(__file__).parent.parent.parent
-SCENARIOS = sorted([*ROOT.glob("examples/*.toml"), *ROOT.glob("papers/*/*.toml")])
+PAPERS = [
+    path
+    for path in ROOT.glob("papers/**/*.toml")
+    if path.name not in ("paper.toml", "claims.toml", "figure.toml")
+]
+SCENARIOS = sorted([*ROOT.glob("examples/*.toml"), *PAPERS])
 
 SMALL = """\
 [topology]
