@@ -396,7 +396,7 @@ def observe_port(
     ``sizes`` in bytes on the wire; ``buffer`` in packets, or bytes if ``in_bytes``; ``period`` and
     ``tau`` in ps. The first sample's traffic and interval are not known: it is left out.
     """
-    behind = _returns(starts, period)
+    behind = returns(starts, period)
     which, before = behind[1:], behind[:-1]
     # What began no later than this packet came no longer waited.
     gone = np.searchsorted(starts, starts[which] - waited[which], side="right")
@@ -410,7 +410,7 @@ def observe_port(
     return Samples(np.minimum(waiting * 100 // buffer, 100), interval, traffic)
 
 
-def _returns(starts: Ints, period: int) -> Ints:
+def returns(starts: Ints, period: int) -> Ints:
     """Which packets' dequeues return state: the first more than ``period`` after the last."""
     found: list[int] = []
     last = 0
