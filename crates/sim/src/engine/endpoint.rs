@@ -329,12 +329,12 @@ impl Simulation {
             packet.flow = slot;
             packet.path = place.path;
             place.in_flight += 1;
+            self.counters.payload.sent += u64::from(packet.payload);
             let (host, port) = (place.tuple.src(), place.src_port);
             if !self.endpoints.edges.is_empty() {
                 self.edge_sends(slot, handle);
             }
             self.counters.sent += 1;
-            self.counters.payload.sent += u64::from(self.pool[handle].payload);
             self.hand_down(host, port, handle);
         }
         self.arm(slot);

@@ -21,6 +21,7 @@ mod standstill;
 #[cfg(test)]
 mod standstill_tests;
 mod transmit;
+mod watched;
 
 pub use build::{Factories, SetupError};
 pub use fault::Fault;
