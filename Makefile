@@ -131,10 +131,10 @@ FUZZ_CRATE := --manifest-path fuzz/Cargo.toml --target-dir $(TARGET)
 # docs/fuzzing.md says what is fuzzed, and what to do about a failure.
 fuzz: check
 	@command -v c++ >/dev/null || { echo "leafspine: no C++ compiler (c++), which libFuzzer needs: install one (Debian, Ubuntu: apt install g++)" >&2; exit 1; }
-	@CARGO_TARGET_DIR=$(TARGET) $(PYTHON) fuzz/run.py --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --out $(FUZZ_RESULT)
+	@CARGO_TARGET_DIR=$(TARGET) $(PYTHON) fuzz/fuzzing.py --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --out $(FUZZ_RESULT)
 
 fuzz-keep: check
-	@CARGO_TARGET_DIR=$(TARGET) $(PYTHON) fuzz/run.py --keep
+	@CARGO_TARGET_DIR=$(TARGET) $(PYTHON) fuzz/fuzzing.py --keep
 
 lint: check $(VENV)/.made-dev
 	@cargo fmt --all --check

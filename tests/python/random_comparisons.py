@@ -15,7 +15,7 @@ import leafspine
 from leafspine import engine
 from leafspine.errors import ScenarioError
 
-CASES = 40
+CASES = 24
 
 BASE = """\
 [topology]

@@ -12,4 +12,4 @@ def test_random_scenarios_do_not_depend_on_workers_or_probes(tmp_path: Path) -> 
     done = python(ROOT / "tests" / "python" / "random_comparisons.py", tmp_path, 1)
     assert done.returncode == 0, done.stderr
     finished = re.search(r"(\d+) runs finished", done.stdout)
-    assert finished is not None and int(finished[1]) >= 35, done.stdout
+    assert finished is not None and int(finished[1]) >= 20, done.stdout

@@ -1,11 +1,11 @@
 """Runs the fuzz targets for a bounded time each, and writes down what came of it.
 
-    python3 fuzz/run.py [--seconds 60] [--seed 0] [--out FILE] [TARGET...]
-    python3 fuzz/run.py --keep      # what was found since, minimised, into fuzz/corpus
+    python3 fuzz/fuzzing.py [--seconds 60] [--seed 0] [--out FILE] [TARGET...]
+    python3 fuzz/fuzzing.py --keep      # what was found since, minimised, into fuzz/corpus
 
-The targets are ordinary programs with libFuzzer linked in. What they count is asked of the compiler by
-flags that the stable one has; no sanitizer is needed, since the code is safe Rust and has its sums and
-assertions checked.
+The targets are ordinary programs with libFuzzer linked in. What they count is asked of the compiler
+by flags that the stable one has; no sanitizer is needed: the code is safe Rust, and has its sums
+and assertions checked.
 """
 
 import argparse
@@ -38,7 +38,7 @@ COVERAGE = [
 ]
 
 # An input that takes longer, or more memory, has found something.
-LIMITS = ["-timeout=20", "-rss_limit_mb=2500"]
+LIMITS = ["-timeout=60", "-rss_limit_mb=2500"]
 
 
 def build() -> Path:
