@@ -8,41 +8,62 @@
 >>> comparison.write("results")     # tables, plots, one HTML report
 """
 
+import importlib
 from typing import TYPE_CHECKING
 
-from leafspine.api import compare, fit_qall, run, schemes, sweep, workloads
-from leafspine.comparison import Comparison, Row
-from leafspine.engine import Case, FlowClass
-from leafspine.errors import (
-    EngineError,
-    InputError,
-    Interrupted,
-    LeafspineError,
-    RunError,
-    ScenarioError,
-    StuckError,
-    TooLargeError,
-)
-from leafspine.fitting import Fit
-from leafspine.results import Result
-from leafspine.stats import Estimate
-
 if TYPE_CHECKING:
+    from leafspine.api import compare, fit_qall, run, schemes, sweep, workloads
+    from leafspine.comparison import Comparison, Row
+    from leafspine.engine import Case, FlowClass
+    from leafspine.errors import (
+        DamagedError,
+        EngineError,
+        InputError,
+        Interrupted,
+        LeafspineError,
+        RunError,
+        ScenarioError,
+        StuckError,
+        TooLargeError,
+        WriteError,
+    )
+    from leafspine.fitting import Fit
+    from leafspine.results import Result
+    from leafspine.stats import Estimate
+
     __version__: str
 else:
+    _HOMES = {
+        "api": "compare fit_qall run schemes sweep workloads",
+        "comparison": "Comparison Row",
+        "engine": "Case FlowClass",
+        "errors": "DamagedError EngineError InputError Interrupted LeafspineError RunError "
+        "ScenarioError StuckError TooLargeError WriteError",
+        "fitting": "Fit",
+        "results": "Result",
+        "stats": "Estimate",
+    }
+    _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-    def __getattr__(name: str) -> str:
-        # Only when asked for: importing the package must not fail over an engine that does not fit.
+    def __getattr__(name: str) -> object:
+        # Only when asked for: the command line has to be able to hear Ctrl-C from its first moment
+        # on, and importing the package must not fail over an engine that does not fit.
         if name == "__version__":
-            from leafspine import engine
+            return importlib.import_module("leafspine.engine").version()
+        if name not in _HOME:
+            raise AttributeError(f"module 'leafspine' has no attribute {name!r}")
+        found = getattr(importlib.import_module(f"leafspine.{_HOME[name]}"), name)
+        globals()[name] = found
+        return found
 
-            return engine.version()
-        raise AttributeError(f"module 'leafspine' has no attribute {name!r}")
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_HOME, "__version__"})
 
 
 __all__ = [
     "Case",
     "Comparison",
+    "DamagedError",
     "EngineError",
     "Estimate",
     "Fit",
@@ -56,6 +77,7 @@ __all__ = [
     "ScenarioError",
     "StuckError",
     "TooLargeError",
+    "WriteError",
     "compare",
     "fit_qall",
     "run",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leafspine import arguments, engine, fitting, progress, results, scenario
+from leafspine import arguments, engine, files, fitting, progress, results, scenario
 from leafspine import comparison as comparing
 from leafspine import memory as memories
 from leafspine.comparison import Comparison
@@ -41,8 +41,10 @@ def run(
 
     Raises :class:`leafspine.ScenarioError` for a bad scenario, :class:`leafspine.TooLargeError` for
     one that needs more memory than there is, :class:`leafspine.InputError` for any other argument
-    that is wrong, or a directory that holds something else; :class:`leafspine.StuckError` if the
-    run gets nowhere, :class:`leafspine.EngineError` for a fault of leafspine or a scheme, which are
+    that is wrong, or a directory that holds something else, of which
+    :class:`leafspine.DamagedError` is a result that is not what was written;
+    :class:`leafspine.WriteError` if the system refuses to write, :class:`leafspine.StuckError` if
+    the run gets nowhere, :class:`leafspine.EngineError` for a fault of leafspine or a scheme, which are
     :class:`leafspine.RunError` as is whatever else makes it fail.
     """
     _check_common(scenario_, csv, check, progress_bar)
@@ -61,9 +63,13 @@ def _finished_or_run(
     most: int | None,
     progress_bar: bool,
 ) -> Result:
+    if directory is not None:
+        files.sweep_leftovers(directory.parent)
     if directory is not None and results.is_finished(directory, case, check=check):
         result = Result.load(directory)
     else:
+        if directory is not None:
+            files.refuse_unwritable(directory)
         with progress.of_run(case.label(), show=progress_bar) as watch:
             result = _guarded(case, watch, check=check, most=most)
         if directory is not None:

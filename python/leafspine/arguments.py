@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from leafspine.errors import InputError, RunError
+from leafspine.errors import InputError, RunError, WriteError
 
 
 def refuse(name: str, found: object, allowed: str) -> InputError:
@@ -58,6 +58,8 @@ def writing(path: Path | None) -> Iterator[None]:
     """What the system says against a path, as bad input; against writing at all, as a failure."""
     try:
         yield
+    except WriteError:
+        raise
     except OSError as error:
         where = error.filename or path
         message = f"{where}: {error.strerror or error}"

@@ -1,13 +1,9 @@
 """Many runs side by side: what is missing is run, what there is becomes one comparison.
 
-A comparison's directory holds ``runs/<key>/`` with a result each (see :mod:`leafspine.results`),
-``comparison.json`` with what was asked for, and tables, plots and the report, which are made anew
-from the runs each time.
+What its directory holds is in :mod:`leafspine.folder`.
 """
 
-import json
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,16 +11,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from leafspine import arguments, engine, memory, progress, results
+from leafspine import arguments, engine, folder, memory, progress, results
 from leafspine.engine import Case, FlowClass, Point
-from leafspine.errors import EngineError, InputError, Interrupted, RunError, ScenarioError
+from leafspine.errors import (
+    EngineError,
+    InputError,
+    Interrupted,
+    RunError,
+    ScenarioError,
+    WriteError,
+)
 from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS, Measured, measure
 from leafspine.results import Result
 from leafspine.scenario import Source
 from leafspine.stats import Estimate, estimate, paired_percent
-from leafspine.workers import Failure, Pool, Task, cores
-
-MANIFEST = "comparison.json"
+from leafspine.workers import Failure, Pool, cores
 
 
 @dataclass(frozen=True)
@@ -104,9 +105,7 @@ class Comparison:
 
     def summary(self, case: Case) -> dict[str, Any]:
         """A case's summary alone, without reading its tables."""
-        path = self.directory / "runs" / case.key / results.SUMMARY
-        summary: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return summary
+        return results.summary(self.directory / "runs" / case.key)
 
     @cached_property
     def measured(self) -> dict[tuple[str, Point, int], Measured]:
@@ -197,6 +196,10 @@ class Comparison:
             *self._from_engine(),
         ]
 
+    def strangers(self) -> list[Path]:
+        """What lies in the directory without being leafspine's: left alone and never read."""
+        return folder.strangers(self.directory, self.finished)
+
     def _failed(self) -> list[str]:
         return [
             f"no result for {failure.case.label()}: {failure.message}" for failure in self.failures
@@ -223,8 +226,7 @@ class Comparison:
         """A scheme that was changed and compiled anew has no new version, but other results."""
         count = 0
         for case in self.finished:
-            path = self.directory / "runs" / case.key / results.TIMING
-            timing = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+            timing = results.timing(self.directory / "runs" / case.key)
             count += timing.get("build") != engine.build()
         if not count:
             return []
@@ -284,19 +286,16 @@ def compare(
     """Run the cases that have no result yet, over ``jobs`` processes (default: all cores).
 
     Fewer, if the runs side by side would need more than ``most`` bytes of memory.
-    Raises :class:`Interrupted` on Ctrl-C, with what is finished kept.
+    Raises :class:`Interrupted` on Ctrl-C and :class:`WriteError` where results cannot be written,
+    with what is finished kept; :class:`DamagedError` if a result that is there is not what was
+    written.
     """
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs {jobs}: at least 1 is needed")
-    claim(directory)
+    folder.claim(directory)
     unique = {case.key: case for case in cases}
-    results.sweep_leftovers(directory / "runs")
-    tasks = [
-        Task(case, directory / "runs" / key)
-        for key, case in unique.items()
-        if not results.is_finished(directory / "runs" / key, case, check=check)
-    ]
-    _write_manifest(source, settings, directory, cases, command)
+    tasks = folder.missing(directory, unique, check=check)
+    folder.write_manifest(source, settings, directory, cases, command)
     workers, remark = side_by_side(jobs or cores(), [task.case for task in tasks], most)
     progress.say(remark, show=progress_bar)
     pool = Pool(workers, csv=csv, check=check, most=most and most // workers)
@@ -307,7 +306,10 @@ def compare(
             pool.watcher = watcher
             failures = pool.run(tasks)
     except KeyboardInterrupt:
-        raise _interrupted(directory, unique) from None
+        kept = folder.kept(directory, unique)
+        raise Interrupted(f"interrupted: {kept}; the same command goes on from there") from None
+    except WriteError as error:
+        raise WriteError(f"{error}; {folder.kept(directory, unique)}") from error
     except ScenarioError as error:
         raise ScenarioError(f"{source.name}: {error}", **error.parts()) from None
     comparison = Comparison(
@@ -337,52 +339,4 @@ def side_by_side(jobs: int, cases: Sequence[Case], most: int | None) -> tuple[in
     return fitting, (
         f"{fitting} of {wanted} workers: a run takes up to {memory.show(largest)}, and "
         f"{memory.show(most)} of memory are free"
-    )
-
-
-def claim(directory: Path) -> None:
-    """Refuse a directory that holds anything but a comparison; make it if there is none."""
-    if directory.exists() and not directory.is_dir():
-        raise InputError(f"{directory} is a file: choose another directory with --out")
-    names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
-    if MANIFEST not in names and not names <= {"runs"}:
-        raise InputError(
-            f"{directory} is not empty and holds no comparison of leafspine: "
-            "choose another directory with --out"
-        )
-    (directory / "runs").mkdir(parents=True, exist_ok=True)
-
-
-def _write_manifest(
-    source: Source,
-    settings: Sequence[tuple[str, str]],
-    directory: Path,
-    cases: Sequence[Case],
-    command: str,
-) -> None:
-    manifest = {
-        "leafspine": engine.version(),
-        "scenario": source.text,
-        "settings": [list(setting) for setting in settings],
-        "command": command,
-        "runs": [
-            {
-                "key": case.key,
-                "variant": case.variant,
-                "point": dict(case.point),
-                "seed": case.seed,
-            }
-            for case in cases
-        ],
-    }
-    with results.replacing_file(directory / MANIFEST) as path:
-        path.write_text(results.to_json(manifest), encoding="utf-8")
-
-
-def _interrupted(directory: Path, unique: Mapping[str, Case]) -> Interrupted:
-    results.sweep_leftovers(directory / "runs")
-    finished = sum((directory / "runs" / key).is_dir() for key in unique)
-    return Interrupted(
-        f"interrupted: {finished} of {len(unique)} runs are finished and kept in "
-        f"{shlex.quote(str(directory / 'runs'))}; the same command goes on from there"
     )

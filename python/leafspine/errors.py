@@ -75,5 +75,13 @@ class EngineError(RunError):
     scenario: str | None = None
 
 
+class DamagedError(InputError):
+    """A file of a result is truncated, changed, missing or not leafspine's: it is not read."""
+
+
+class WriteError(LeafspineError, OSError):
+    """Results cannot be written: a full disk, no permission. What had finished is kept."""
+
+
 class Interrupted(LeafspineError):
     """Ctrl-C. What had finished is kept; the message says how to go on."""

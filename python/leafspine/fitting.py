@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
-from leafspine import engine, results, scenario
+from leafspine import engine, files, results, scenario
 from leafspine.engine import Case, Watch
 from leafspine.errors import InputError, RunError
 from leafspine.results import Result
@@ -582,8 +582,11 @@ def fit(request: Request, directory: Path | None, report: Report) -> Fit:
     """Observe, fit, write; or read what the same request has left in ``directory``."""
     first = request.case(0)
     plain = request.plain(first)
-    if directory is not None and _is_finished(directory, plain):
-        return load(directory)
+    if directory is not None:
+        files.sweep_leftovers(directory.parent)
+        if _is_finished(directory, plain):
+            return load(directory)
+        files.refuse_unwritable(directory)
     samples, seeds = collect(request, first, report)
     # Which are for training is drawn by the scenario's seed: samples of one port follow each other.
     order = np.random.default_rng(first.seed).permutation(len(samples))
@@ -593,9 +596,11 @@ def fit(request: Request, directory: Path | None, report: Report) -> Fit:
 
 
 def _is_finished(directory: Path, plain: Mapping[str, Any]) -> bool:
+    if directory.is_symlink():
+        raise InputError(f"{directory} is a symbolic link: name {directory.resolve()} itself")
     if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
         return False
-    if not (directory / FIT).is_file():
+    if not (directory / FIT).exists() and not (directory / files.SUMS).exists():
         raise InputError(
             f"{directory} holds something else than a fit of leafspine: choose another directory"
         )
@@ -608,18 +613,21 @@ def _is_finished(directory: Path, plain: Mapping[str, Any]) -> bool:
 
 
 def load(directory: str | Path) -> Fit:
-    """Read a fit that was written, without its samples. Raises :class:`InputError`."""
+    """Read a fit that was written, without its samples.
+
+    Raises :class:`InputError`: :class:`DamagedError` if a file is not what was written.
+    """
     folder = Path(directory)
+    contents = files.read(folder)
     try:
-        plain = json.loads((folder / FIT).read_text(encoding="utf-8"))
-        return Fit.from_plain(plain, folder)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return Fit.from_plain(json.loads(contents[FIT]), folder)
+    except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder} holds no fit that can be read ({error})") from None
 
 
 def write(found: Fit, directory: Path) -> Fit:
     """Write a fit's files to ``directory``, all or nothing."""
-    with results.replacing(directory) as folder:
+    with files.replacing(directory) as folder:
         for name, text in _files(found):
             (folder / name).write_text(text, encoding="utf-8", newline="\n")
         if found.samples is not None:

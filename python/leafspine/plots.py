@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
-from leafspine import results
+from leafspine import files
 from leafspine.comparison import Comparison, Row
 from leafspine.engine import Case, FlowClass, Point
 from leafspine.measures import METRICS, NETWORK, PS_PER_US, in_class
@@ -106,7 +106,7 @@ def save(plot: Plot, directory: Path) -> Saved:
     with settings():
         for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
             path = directory / f"{plot.name}.{kind}"
-            with results.replacing_file(path) as temporary:
+            with files.replacing_file(path) as temporary:
                 plot.figure.savefig(temporary, format=kind, metadata=metadata)
             paths.append(path)
     wide = len(plot.figure.axes) > 2

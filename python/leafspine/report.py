@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from leafspine import engine, results, tables
+from leafspine import engine, files, tables
 from leafspine.comparison import Comparison
 from leafspine.plots import Saved
 
@@ -15,7 +15,7 @@ from leafspine.plots import Saved
 def write(comparison: Comparison, directory: Path, figures: Sequence[Saved]) -> Path:
     """Write ``report.html`` with these figures to ``directory`` and say where it is."""
     path = directory / "report.html"
-    with results.replacing_file(path) as temporary:
+    with files.replacing_file(path) as temporary:
         temporary.write_text(render(comparison, figures), encoding="utf-8")
     return path
 

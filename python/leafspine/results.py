@@ -4,14 +4,13 @@
 its flow classes, ``flows.parquet`` and ``ports.parquet`` one row a flow and a port, and each probe
 has a file of its name. The same scenario and seed give the same bytes in all of them; wall time,
 which differs, is in ``timing.json``, and so is which build of the engine made the result, and
-whether its books were checked.
+whether its books were checked. ``SHA256SUMS`` tells them from all others (see
+:mod:`leafspine.files`).
 """
 
-import contextlib
 import json
 import os
-import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from leafspine import arguments, engine
+from leafspine import arguments, engine, files
 from leafspine.engine import Case, Watch
 from leafspine.errors import InputError
 from leafspine.measures import Measured, measure
@@ -30,7 +29,8 @@ UNFINISHED = np.uint64(2**64 - 1)
 
 SCENARIO = "scenario.toml"
 SUMMARY = "summary.json"
-TIMING = "timing.json"
+TABLES = ("flows", "ports")
+"""Those that every result has; the others are probes."""
 
 
 @dataclass(frozen=True)
@@ -54,22 +54,27 @@ class Result:
 
     @staticmethod
     def load(directory: str | Path) -> "Result":
-        """Read a finished result. Raises :class:`InputError` when there is none."""
+        """Read a finished result.
+
+        Raises :class:`InputError` when there is none, :class:`DamagedError` when one of its files
+        is not what was written.
+        """
         folder = arguments.directory("the result", directory) or Path()
-        if not (folder / SUMMARY).is_file() or not (folder / SCENARIO).is_file():
-            raise InputError(f"{folder} holds no finished result (no {SUMMARY} and {SCENARIO})")
-        timing = folder / TIMING
+        if not (folder / files.SUMS).exists():
+            raise InputError(f"{folder} holds no finished result (no {files.SUMS})")
+        contents = _contents(folder)
+        tables = {
+            name.removesuffix(".parquet"): pa_parquet.read_table(pa.BufferReader(data))
+            for name, data in contents.items()
+            if name.endswith(".parquet")
+        }
         return Result(
-            scenario=(folder / SCENARIO).read_text(encoding="utf-8"),
-            summary=json.loads((folder / SUMMARY).read_text(encoding="utf-8")),
-            flows=pa_parquet.read_table(folder / "flows.parquet"),
-            ports=pa_parquet.read_table(folder / "ports.parquet"),
-            probes={
-                path.stem: pa_parquet.read_table(path)
-                for path in sorted(folder.glob("*.parquet"))
-                if path.stem not in ("flows", "ports")
-            },
-            timing=json.loads(timing.read_text(encoding="utf-8")) if timing.is_file() else {},
+            scenario=contents[SCENARIO].decode(),
+            summary=json.loads(contents[SUMMARY]),
+            flows=tables.pop("flows"),
+            ports=tables.pop("ports"),
+            probes=tables,
+            timing=timing(folder),
             directory=folder,
         )
 
@@ -142,30 +147,61 @@ def is_finished(directory: Path, case: Case, *, check: bool = False) -> bool:
 
     Raises :class:`InputError` if it holds anything else.
     """
+    if directory.is_symlink():
+        raise InputError(f"{directory} is a symbolic link: name {directory.resolve()} itself")
     if not directory.exists():
         return False
     if not directory.is_dir():
         raise InputError(f"{directory} is a file: choose another directory for the result")
-    if not any(directory.iterdir()):
+    files.sweep_leftovers(directory)
+    names = {path.name for path in directory.iterdir() if not files.is_temporary(path.name)}
+    if not names:
         return False
-    scenario = directory / SCENARIO
-    if not scenario.is_file() or not (directory / SUMMARY).is_file():
+    if names.isdisjoint((files.SUMS, SCENARIO, SUMMARY)):
         raise InputError(
             f"{directory} is not empty and holds no result of leafspine: "
             "choose another directory with --out"
         )
-    if scenario.read_text(encoding="utf-8") != case.text:
+    scenario = _contents(directory)[SCENARIO]
+    was_checked = _was_checked(directory)
+    if scenario != case.text.encode():
         raise InputError(
             f"{directory} holds the result of another scenario, seed or version "
-            f"(see {scenario}): choose another directory with --out, or remove it"
+            f"(see {directory / SCENARIO}): choose another directory with --out, or remove it"
         )
-    return _was_checked(directory) or not engine.is_checked(check)
+    return was_checked or not engine.is_checked(check)
 
 
 def _was_checked(directory: Path) -> bool:
-    timing = directory / TIMING
-    found = json.loads(timing.read_text(encoding="utf-8")) if timing.is_file() else {}
-    return bool(found.get("checked"))
+    return bool(timing(directory).get("checked"))
+
+
+def _contents(directory: Path) -> dict[str, bytes]:
+    """A result's files, every one of which is there and what was written."""
+    contents = files.read(directory)
+    for name in (SCENARIO, SUMMARY, *(f"{table}.parquet" for table in TABLES)):
+        if name not in contents:
+            raise files.damaged(directory, files.SUMS, f"does not name {name}")
+    return contents
+
+
+def summary(directory: Path) -> dict[str, Any]:
+    """A finished result's summary alone, without its tables."""
+    found: dict[str, Any] = json.loads(files.read_one(directory, SUMMARY))
+    return found
+
+
+def timing(directory: Path) -> dict[str, Any]:
+    """How long a finished result took and which build made it; nothing if that was removed."""
+    if not os.path.lexists(directory / files.TIMING):
+        return {}
+    try:
+        found = json.loads(files.read_plain(directory, files.TIMING))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise files.damaged(directory, files.TIMING, "is truncated or changed (no JSON object)")
+    return found
 
 
 def write(result: Result, directory: Path, *, csv: bool = False) -> Result:
@@ -173,16 +209,16 @@ def write(result: Result, directory: Path, *, csv: bool = False) -> Result:
 
     The files are made in a sibling directory which then takes the name; a process that is killed
     leaves no half result. A finished one that is already there stays, unless this one was checked
-    and that one was not: then its files are replaced, one by one.
+    and that one was not: then it is replaced as a whole.
     """
     anew = result.timing.get("checked") and (directory / SUMMARY).is_file()
-    with replacing(directory, over=bool(anew) and not _was_checked(directory)) as folder:
+    with files.replacing(directory, over=bool(anew) and not _was_checked(directory)) as folder:
         _write_text(folder / SCENARIO, result.scenario)
         for name, table in result.tables().items():
             _write_parquet(table, folder / f"{name}.parquet")
             if csv:
                 _write_csv(table, folder / f"{name}.csv")
-        _write_text(folder / TIMING, to_json(result.timing))
+        _write_text(folder / files.TIMING, to_json(result.timing))
         _write_text(folder / SUMMARY, to_json(result.summary))
     return Result(
         result.scenario,
@@ -196,14 +232,12 @@ def write(result: Result, directory: Path, *, csv: bool = False) -> Result:
 
 
 def add_csv(result: Result) -> None:
-    """Write the CSV files that a finished result lacks."""
+    """Write a finished result's CSV files, in the place of any that are there."""
     if result.directory is None:
         return
     for name, table in result.tables().items():
-        path = result.directory / f"{name}.csv"
-        if not path.is_file():
-            with replacing_file(path) as temporary:
-                _write_csv(table, temporary)
+        with files.replacing_file(result.directory / f"{name}.csv") as temporary:
+            _write_csv(table, temporary)
 
 
 def to_json(value: Any) -> str:
@@ -211,78 +245,15 @@ def to_json(value: Any) -> str:
     return json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 
-@contextlib.contextmanager
-def replacing(directory: Path, *, over: bool = False) -> Iterator[Path]:
-    """A new sibling directory that becomes ``directory`` when the block ends well."""
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    sweep_leftovers(directory.parent)
-    temporary = directory.parent / f".{directory.name}.tmp-{os.getpid()}"
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
-    try:
-        yield temporary
-        _sync(temporary)
-        if over:
-            for path in sorted(temporary.iterdir(), key=lambda path: path.name == TIMING):
-                path.replace(directory / path.name)
-            return
-        try:
-            temporary.rename(directory)
-        except OSError:
-            # Another process finished the same case first: its files are the same.
-            if not (directory / SUMMARY).is_file():
-                raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def replacing_file(path: Path) -> Iterator[Path]:
-    """A temporary sibling that takes the file's place when the block ends well."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
-    try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def sweep_leftovers(parent: Path) -> None:
-    """Remove what processes that no longer live left half written."""
-    for path in parent.glob(".*.tmp-*"):
-        owner = path.name.rpartition("-")[2]
-        if owner.isdigit() and not _is_alive(int(owner)):
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
 def _write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _write_parquet(table: pa.Table, path: Path) -> None:
-    pa_parquet.write_table(table, path, compression="zstd")
+    # Arrow itself writes a few bytes at a time.
+    with pa.output_stream(path, compression=None, buffer_size=1 << 20) as stream:
+        pa_parquet.write_table(table, stream, compression="zstd")
 
 
 def _write_csv(table: pa.Table, path: Path) -> None:
     pa_csv.write_csv(table, path, pa_csv.WriteOptions(quoting_style="needed"))
-
-
-def _sync(directory: Path) -> None:
-    """Force the files to the disk before the rename makes them a result."""
-    for path in directory.iterdir():
-        with path.open("rb") as stream:
-            os.fsync(stream.fileno())

@@ -14,7 +14,7 @@ import pyarrow.csv as pa_csv
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from leafspine import fitting, results
+from leafspine import files, fitting
 from leafspine.engine import FlowClass, Point
 from leafspine.fitting import Fit
 from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS
@@ -321,9 +321,9 @@ def write(comparison: "Comparison", directory: Path) -> list[Path]:
     markdown, csv = directory / "tables.md", directory / "tables.csv"
     notes = "".join(f"> {warning}\n" for warning in comparison.warnings())
     text = "\n".join(to_markdown(table) for table in tables(comparison))
-    with results.replacing_file(markdown) as path:
+    with files.replacing_file(markdown) as path:
         path.write_text(f"# {comparison.source.stem}\n\n{notes}\n{text}", encoding="utf-8")
-    with results.replacing_file(csv) as path:
+    with files.replacing_file(csv) as path:
         pa_csv.write_csv(comparison.table(), path, pa_csv.WriteOptions(quoting_style="needed"))
     return [markdown, csv]
 

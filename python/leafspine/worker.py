@@ -2,8 +2,8 @@
 
 Started by :mod:`leafspine.workers` as ``python -m leafspine.worker``. Each line on standard input
 is a case as JSON; each line on standard output is what became of it: ``progress``, ``done``,
-``refused`` (bad input) or ``failed``. When standard input ends, as it does when the parent dies,
-the process ends at once.
+``refused`` (bad input), ``unwritable`` (a full disk) or ``failed``. When standard input ends, as it
+does when the parent dies, the process ends at once.
 """
 
 import json
@@ -18,7 +18,7 @@ from typing import Any, TextIO
 
 from leafspine import results
 from leafspine.engine import Case, FlowClass
-from leafspine.errors import EngineError, LeafspineError, ScenarioError
+from leafspine.errors import EngineError, LeafspineError, ScenarioError, WriteError
 
 
 def to_message(
@@ -81,6 +81,8 @@ def _serve(message: dict[str, Any], answers: TextIO) -> None:
         results.write(result, Path(message["directory"]), csv=message["csv"])
     except ScenarioError as error:
         answer("refused", message=str(error), parts=error.parts())
+    except WriteError as error:
+        answer("unwritable", message=str(error))
     except LeafspineError as error:
         fault = isinstance(error, EngineError)
         answer("failed", message=str(error), fault=fault, trace=traceback.format_exc())

@@ -5,6 +5,7 @@ themselves, so nothing that is finished is ever lost, and a script that calls
 :func:`leafspine.compare` needs no ``if __name__ == "__main__"``.
 """
 
+import contextlib
 import json
 import os
 import selectors
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from leafspine.engine import Case
-from leafspine.errors import ScenarioError
+from leafspine.errors import ScenarioError, WriteError
 from leafspine.worker import to_message
 
 ATTEMPTS = 2
@@ -72,7 +73,10 @@ class _Worker:
     """A worker process and the task it has."""
 
     def __init__(self) -> None:
-        self.complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by stop)
+        try:
+            self.complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by stop)
+        except OSError as error:
+            raise WriteError(f"cannot write a temporary file: {error.strerror or error}") from error
         self.process = subprocess.Popen(
             [sys.executable, "-m", "leafspine.worker"],
             stdin=subprocess.PIPE,
@@ -111,7 +115,8 @@ class _Worker:
     def stop(self) -> None:
         self.process.kill()
         self.process.wait()
-        self.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # what a dead worker has not read
+            self.stdin.close()
         self.stdout.close()
         self.complaints.close()
 
@@ -149,8 +154,9 @@ class Pool:
         """Run all tasks; those that failed come back with a reason.
 
         A task whose worker dies is tried once more in a new one. Raises :class:`ScenarioError` as
-        soon as the engine refuses a case, since that is bad input. Whatever ends this call, no
-        worker outlives it.
+        soon as the engine refuses a case, since that is bad input, and :class:`WriteError` as soon
+        as a result cannot be written, since the next would be lost as well. Whatever ends this
+        call, no worker outlives it.
         """
         self.waiting.extend(tasks)
         try:
@@ -200,6 +206,8 @@ class Pool:
             return
         if answer["kind"] == "refused":
             raise ScenarioError(answer["message"], **answer["parts"])
+        if answer["kind"] == "unwritable":
+            raise WriteError(answer["message"])
         worker.task = None
         if answer["kind"] == "done":
             self.watcher(Event("done", task.case, 1.0))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 import leafspine
 from conftest import SCENARIO
-from leafspine.workers import Pool, Task
+from leafspine.workers import Event, Pool, Task
 from test_results import contents
 
 
@@ -50,6 +51,63 @@ def test_a_killed_worker_loses_no_other_case(many: Path, tmp_path: Path) -> None
     assert mark.exists()
     assert comparison.failures == ()
     assert len(comparison.finished) == 12
+
+
+def test_a_worker_that_dies_between_two_cases_is_replaced(many: Path, tmp_path: Path) -> None:
+    """Breaks if what it has not read any more ends the comparison, and as if it were finished: the
+    command line took the broken pipe for that of a reader that has gone."""
+    from leafspine import scenario as scenarios
+
+    cases = scenarios.expand(scenarios.read(many))
+    killed = []
+
+    def kill(event: Event) -> None:
+        if event.kind == "done" and not killed:
+            for worker in pool.workers:
+                worker.process.kill()
+                worker.process.wait()
+            killed.append(event.case)
+
+    pool = Pool(1, watcher=kill)
+    assert pool.run([Task(case, tmp_path / case.key) for case in cases]) == []
+    assert killed
+    assert all((tmp_path / case.key / "summary.json").is_file() for case in cases)
+
+
+def test_a_full_disk_ends_a_comparison_at_once(many: Path, tmp_path: Path) -> None:
+    """Breaks if hours are simulated for results that there is no room for."""
+    started = []
+    from leafspine import scenario as scenarios
+
+    cases = scenarios.expand(scenarios.read(many))
+    pool = Pool(1, watcher=lambda event: started.append(event.kind))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))  # workers inherit it
+    try:
+        with pytest.raises(leafspine.WriteError, match=r"cannot write .*File too large; raise"):
+            pool.run([Task(case, tmp_path / "runs" / case.key) for case in cases])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert started.count("started") == 1
+    assert pool.workers == []
+
+
+def test_every_bad_result_is_named(many: Path, tmp_path: Path) -> None:
+    """Breaks if a user learns of damaged results one at a time."""
+    comparison = leafspine.compare(many, seeds=1, out=tmp_path / "out")
+    first, second, *_ = (case.key for case in comparison.cases)
+    for key in (first, second):
+        (tmp_path / "out" / "runs" / key / "flows.parquet").write_bytes(b"")
+    with pytest.raises(leafspine.DamagedError, match=rf"{first}.*1 more are bad: {second}"):
+        leafspine.compare(many, seeds=1, out=tmp_path / "out")
+
+
+def test_without_its_manifest_a_comparison_is_still_one(many: Path, tmp_path: Path) -> None:
+    """Breaks if finished runs are refused for want of comparison.json, which is only written."""
+    leafspine.compare(many, seeds=1, out=tmp_path / "out").write()
+    (tmp_path / "out" / "comparison.json").unlink()
+    leafspine.compare(many, seeds=1, out=tmp_path / "out")
+    assert (tmp_path / "out" / "comparison.json").is_file()
 
 
 def test_a_case_that_always_kills_its_worker_fails_alone(tmp_path: Path) -> None:
@@ -173,7 +231,7 @@ def test_a_changed_result_is_not_taken_for_another(many: Path, tmp_path: Path) -
     comparison = leafspine.compare(many, seeds=1, out=tmp_path / "out")
     case = comparison.cases[0]
     (tmp_path / "out" / "runs" / case.key / "scenario.toml").write_text("other = true\n")
-    with pytest.raises(leafspine.InputError, match="result of another scenario"):
+    with pytest.raises(leafspine.DamagedError, match=r"scenario\.toml is truncated, changed"):
         leafspine.compare(many, seeds=1, out=tmp_path / "out")
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leafspine import fitting
-from leafspine.errors import InputError, RunError
+from leafspine.errors import DamagedError, InputError, RunError
 from leafspine.fitting import Bounds, Fit, Request, Samples
 from leafspine.scenario import Source
 from test_engine import SMALL, leafspine
@@ -223,7 +223,8 @@ class TestFiles:
         written = fitting.write(a_fit(), tmp_path / "fit")
         assert fitting.load(tmp_path / "fit") == written
         names = {path.name for path in (tmp_path / "fit").iterdir()}
-        assert names == {"fit.json", "coefficients.toml", "scenario.toml", "samples.parquet"}
+        wanted = "fit.json coefficients.toml scenario.toml samples.parquet SHA256SUMS"
+        assert names == set(wanted.split())
 
     def test_the_snippet_has_the_variants_that_qall_can_take(self) -> None:
         """Breaks if a degree is under a wrong name, or one that no switch evaluates is there."""
@@ -248,7 +249,7 @@ class TestFiles:
         with pytest.raises(InputError, match="another scenario"):
             fitting._is_finished(tmp_path / "fit", {**found.request, "train": 7})
         (tmp_path / "fit" / "fit.json").write_text("{}")
-        with pytest.raises(InputError, match="holds no fit that can be read"):
+        with pytest.raises(DamagedError, match=r"fit\.json is truncated, changed"):
             fitting.load(tmp_path / "fit")
 
 

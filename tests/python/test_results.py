@@ -11,11 +11,11 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import leafspine
-from leafspine import results
+from leafspine import files, results
 
 NAMES = {
     "scenario.toml", "summary.json", "timing.json", "flows.parquet", "ports.parquet",
-    "queue-0.parquet",
+    "queue-0.parquet", "SHA256SUMS",
 }  # fmt: skip
 
 
@@ -109,16 +109,92 @@ def test_a_write_that_fails_leaves_nothing(
     assert {path.name for path in tmp_path.iterdir()} == {scenario.name}
 
 
+HALF_WRITTEN = """
+import os, signal, sys
+from pathlib import Path
+from leafspine import files
+with files.replacing(Path(sys.argv[1])) as folder:
+    (folder / "half").write_text("x")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
 def test_what_a_killed_process_left_is_swept(scenario: Path, tmp_path: Path) -> None:
-    """Breaks if half results pile up, or if those of a living process are taken from it."""
-    child = subprocess.Popen([sys.executable, "-c", ""])
-    child.wait()
-    dead, alive = tmp_path / f".out.tmp-{child.pid}", tmp_path / f".other.tmp-{os.getpid()}"
-    dead.mkdir()
-    alive.mkdir()
+    """Breaks if half results pile up, or if those of a living process, on this machine or another,
+    or a user's own hidden files are taken for such."""
+    subprocess.run([sys.executable, "-c", HALF_WRITTEN, str(tmp_path / "out")], check=False)
+    dead = [path for path in tmp_path.iterdir() if path.name.startswith(".leafspine-")]
+    assert len(dead) == 2  # a directory and its lock
+    mine = tmp_path / ".notes.tmp-99999999"
+    mine.mkdir()
+    with files.replacing(tmp_path / "other") as alive:
+        leafspine.run(scenario, out=tmp_path / "out")
+        assert alive.exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "other", mine.name, scenario.name}
+
+
+def test_a_result_is_what_was_written(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if the sums are not those of sha256sum, or a file is without one."""
+    leafspine.run(scenario, out=tmp_path / "out", csv=True)
+    check = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
+    said = subprocess.run(check, cwd=tmp_path / "out", capture_output=True, text=True, check=True)
+    named = {line.partition(":")[0] for line in said.stdout.splitlines()}
+    assert named == NAMES - {"SHA256SUMS", "timing.json"}
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+@pytest.mark.parametrize("size", [0, 30])
+def test_a_truncated_file_is_named_and_not_read(
+    scenario: Path, tmp_path: Path, name: str, size: int
+) -> None:
+    """Breaks if a file that a crash or a copy cut off is read, or fails in a parser's words."""
     leafspine.run(scenario, out=tmp_path / "out")
-    assert not dead.exists()
-    assert alive.exists()
+    os.truncate(tmp_path / "out" / name, size)
+    for read in (lambda: leafspine.run(scenario, out=tmp_path / "out"), lambda: load(tmp_path)):
+        with pytest.raises(leafspine.DamagedError) as caught:
+            read()
+        assert f"out/{name} is " in str(caught.value)
+        assert f"rm -r {tmp_path / 'out'}" in str(caught.value)
+
+
+def load(directory: Path) -> object:
+    return leafspine.Result.load(directory / "out")
+
+
+def test_sums_that_leave_out_a_file_are_no_proof(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if a result is believed whose list of files was cut off between two of them."""
+    leafspine.run(scenario, out=tmp_path / "out")
+    sums = tmp_path / "out" / "SHA256SUMS"
+    sums.write_text("".join(sums.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(leafspine.DamagedError, match=r"SHA256SUMS does not name summary\.json"):
+        load(tmp_path)
+
+
+def test_a_foreign_table_is_no_probe(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if any Parquet file that somebody puts there becomes a part of the result."""
+    leafspine.run(scenario, out=tmp_path / "out")
+    foreign = tmp_path / "out" / "mine.parquet"
+    foreign.write_bytes((tmp_path / "out" / "flows.parquet").read_bytes())
+    assert set(leafspine.Result.load(tmp_path / "out").probes) == {"queue-0"}
+    assert files.strangers(tmp_path / "out") == [foreign]
+
+
+def test_a_place_that_cannot_be_written_is_said_before_the_run(
+    scenario: Path, tmp_path: Path
+) -> None:
+    """Breaks if hours of simulation come before the news that there is nowhere to put them."""
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(leafspine.InputError, match=r"Not a directory: choose another"):
+        leafspine.run(scenario, out=tmp_path / "file" / "out", **{"run.fake_fail": True})
+
+
+@pytest.mark.parametrize("target", ["there", "nowhere"])
+def test_a_link_is_no_result(scenario: Path, tmp_path: Path, target: str) -> None:
+    """Breaks if a result goes where a link leads, or the renaming fails over it in other words."""
+    leafspine.run(scenario, out=tmp_path / "there")
+    (tmp_path / "out").symlink_to(target)
+    with pytest.raises(leafspine.InputError, match="out is a symbolic link"):
+        leafspine.run(scenario, out=tmp_path / "out")
 
 
 def test_csv_has_the_same_rows_also_afterwards(scenario: Path, tmp_path: Path) -> None:

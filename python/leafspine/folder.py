@@ -1,0 +1,128 @@
+"""A comparison's directory: whose it is, what is missing in it, and what does not belong there.
+
+It holds ``runs/<key>/`` with a result each (see :mod:`leafspine.results`), ``comparison.json`` with
+what was asked for, and tables, plots and the report, which are made anew from the runs each time.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from leafspine import engine, files, results
+from leafspine.engine import Case
+from leafspine.errors import DamagedError, InputError
+from leafspine.scenario import Source
+from leafspine.workers import Task
+
+MANIFEST = "comparison.json"
+OURS = frozenset({MANIFEST, "runs", "tables.md", "tables.csv", "plots", "report.html"})
+"""Names in the directory."""
+
+_KEY = re.compile("[0-9a-f]{16}")
+
+
+def claim(directory: Path) -> None:
+    """Refuse a directory that holds anything but a comparison; make it if there is none."""
+    if directory.is_symlink() and not directory.exists():
+        raise InputError(f"{directory} is a symbolic link to nothing: choose another with --out")
+    if directory.exists() and not directory.is_dir():
+        raise InputError(f"{directory} is a file: choose another directory with --out")
+    if directory.is_dir():
+        files.sweep_leftovers(directory)
+        for name in ("runs", "plots"):
+            files.sweep_leftovers(directory / name)
+        names = {path.name for path in directory.iterdir() if not files.is_temporary(path.name)}
+        if MANIFEST in names:
+            _check_manifest(directory)
+        elif names and not ("runs" in names and names <= OURS):
+            raise InputError(
+                f"{directory} is not empty and holds no comparison of leafspine: "
+                "choose another directory with --out"
+            )
+    with files.writing(directory / "runs"):
+        files.make_directory(directory / "runs")
+
+
+def _check_manifest(directory: Path) -> None:
+    """Another program's file of this name would be overwritten."""
+    path = directory / MANIFEST
+    try:
+        plain = path.is_file() and not path.is_symlink()
+        found = json.loads(path.read_bytes()) if plain else None
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not {"leafspine", "runs"} <= found.keys():
+        raise DamagedError(
+            f"{path} is truncated or not leafspine's: it is not read; if {directory} holds a "
+            f"comparison, go on without it: rm -r {shlex.quote(str(path))}"
+        )
+
+
+def missing(directory: Path, unique: Mapping[str, Case], *, check: bool = False) -> list[Task]:
+    """The cases without a result, with ``check`` a checked one. Raises :class:`InputError` if anything stands in their place."""
+    tasks = []
+    bad: dict[str, InputError] = {}
+    for key, case in unique.items():
+        task = Task(case, directory / "runs" / key)
+        try:
+            if not results.is_finished(task.directory, case, check=check):
+                tasks.append(task)
+        except DamagedError as error:
+            bad[key] = error
+        except InputError as error:
+            place = shlex.quote(str(task.directory))
+            bad[key] = InputError(f"{error}; to make this one anew: rm -r {place}")
+    if bad:
+        first, *others = bad
+        more = f" ({len(others)} more are bad: {', '.join(others)})" if others else ""
+        raise type(bad[first])(f"{bad[first]}{more}")
+    return tasks
+
+
+def strangers(directory: Path, finished: Sequence[Case]) -> list[Path]:
+    """What lies in the directory or its finished runs without being leafspine's."""
+    found = [path for path in directory.iterdir() if path.name not in OURS]
+    found += [path for path in (directory / "runs").iterdir() if not _KEY.fullmatch(path.name)]
+    found = [path for path in found if not files.is_temporary(path.name)]
+    for key in dict.fromkeys(case.key for case in finished):
+        found += files.strangers(directory / "runs" / key)
+    return sorted(found)
+
+
+def write_manifest(
+    source: Source,
+    settings: Sequence[tuple[str, str]],
+    directory: Path,
+    cases: Sequence[Case],
+    command: str,
+) -> None:
+    """Write ``comparison.json``: what was asked for."""
+    manifest = {
+        "leafspine": engine.version(),
+        "scenario": source.text,
+        "settings": [list(setting) for setting in settings],
+        "command": command,
+        "runs": [
+            {
+                "key": case.key,
+                "variant": case.variant,
+                "point": dict(case.point),
+                "seed": case.seed,
+            }
+            for case in cases
+        ],
+    }
+    with files.replacing_file(directory / MANIFEST) as path:
+        path.write_text(results.to_json(manifest), encoding="utf-8")
+
+
+def kept(directory: Path, unique: Mapping[str, Case]) -> str:
+    """What is not lost when a comparison ends early, in words."""
+    files.sweep_leftovers(directory / "runs")
+    finished = sum((directory / "runs" / key / files.SUMS).is_file() for key in unique)
+    return (
+        f"{finished} of {len(unique)} runs are finished and kept in "
+        f"{shlex.quote(str(directory / 'runs'))}"
+    )
