@@ -44,8 +44,8 @@ def run(
     that is wrong, or a directory that holds something else, of which
     :class:`leafspine.DamagedError` is a result that is not what was written;
     :class:`leafspine.WriteError` if the system refuses to write, :class:`leafspine.StuckError` if
-    the run gets nowhere, :class:`leafspine.EngineError` for a fault of leafspine or a scheme, which are
-    :class:`leafspine.RunError` as is whatever else makes it fail.
+    the run gets nowhere, :class:`leafspine.EngineError` for a fault of leafspine or a scheme, which
+    are :class:`leafspine.RunError` as is whatever else makes it fail.
     """
     _check_common(scenario_, csv, check, progress_bar)
     directory = arguments.directory("out", out)

@@ -1,8 +1,10 @@
 """The command line. Results go to standard output, progress and errors to standard error.
 
-Exit codes: 0 done, 1 failed, 2 bad input, 3 a fault of leafspine itself.
+Exit codes: 0 done; 1 failed, interrupted, or nowhere to write; 2 bad input, also a result that is
+not what was written; 3 a fault of leafspine itself.
 """
 
+import contextlib
 import json
 import os
 import shlex
@@ -10,26 +12,56 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 from rich.console import Console
 
-from leafspine import api, benchmark, catalogue, costs, engine, fitting, results, scenario, tables
+from leafspine import (
+    api,
+    benchmark,
+    catalogue,
+    costs,
+    engine,
+    files,
+    fitting,
+    results,
+    scenario,
+    tables,
+)
 from leafspine.comparison import Comparison
-from leafspine.errors import EngineError, InputError, LeafspineError, RunError
+from leafspine.errors import EngineError, InputError, Interrupted, LeafspineError, RunError
+from leafspine.interrupts import interruptible
 from leafspine.results import Result
 
 DEBUG = "LEAFSPINE_DEBUG"
 
 
-def main() -> NoReturn:
-    """Run the command line and exit."""
-    sys.exit(invoke(sys.argv[1:]))
-
-
 def invoke(arguments: list[str]) -> int:
     """Run the command line; every error becomes one line on standard error and an exit code."""
+    with interruptible():
+        code = _invoke(arguments)
+        return _flush() if code == 0 else code
+
+
+def _flush() -> int:
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        return _no_output(error)
+    return 0
+
+
+def _no_output(error: OSError) -> int:
+    """Standard output cannot be written."""
+    _forget_stdout()
+    if isinstance(error, BrokenPipeError):
+        # The reader (head, less) has gone: not an error, and nothing more can be said to it.
+        return 0
+    return _complain(f"cannot write standard output: {error.strerror or error}", 1)
+
+
+def _invoke(arguments: list[str]) -> int:
     try:
         cli.main(args=arguments, prog_name="leafspine", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -44,15 +76,20 @@ def invoke(arguments: list[str]) -> int:
     except LeafspineError as error:
         return _complain(str(error), 1)
     except (KeyboardInterrupt, click.Abort):
-        return _complain("interrupted", 1)
-    except BrokenPipeError:
-        # The reader (head, less) has gone: not an error, and nothing more can be said to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _complain("interrupted; what had finished is kept", 1)
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is None:
+            # Files have WriteError.
+            return _no_output(error)
         text = " ".join(str(error).split()) or "no message"
         return _complain(f"{type(error).__name__}: {text}", 1)
     return 0
+
+
+def _forget_stdout() -> None:
+    """What is still to be written there shall not fail at the very end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str, code: int) -> int:
@@ -155,6 +192,8 @@ def _show_run(result: Result) -> None:
     console = Console()
     for table in tables.of_result(result):
         tables.show_table(table, console)
+    for stranger in files.strangers(result.directory) if result.directory else ():
+        click.echo(f"warning: {stranger} is not leafspine's: left alone and not read", err=True)
     for warning in result.summary.get("warnings", []):
         click.echo(f"warning: {warning}", err=True)
     if not result.is_of_this_build:
@@ -211,7 +250,9 @@ def compare(
         command=shlex.join(["leafspine", *sys.argv[1:]]),
         **dict(scenario.parse_setting(text) for text in settings),
     )
-    report = comparison.write()
+    report = _write(comparison)
+    for stranger in comparison.strangers():
+        click.echo(f"warning: {stranger} is not leafspine's: left alone and not read", err=True)
     if as_json:
         click.echo(results.to_json(to_plain(comparison)), nl=False)
     else:
@@ -223,6 +264,18 @@ def compare(
             f"{count} of {len(comparison.cases)} runs failed, the first because "
             f"{comparison.failures[0].message}; the same command tries them again"
         )
+
+
+def _write(comparison: Comparison) -> Path:
+    try:
+        return comparison.write()
+    except KeyboardInterrupt:
+        done, cases = len(comparison.finished), len(comparison.cases)
+        raise Interrupted(
+            f"interrupted while tables and plots were written: {done} of {cases} runs are finished "
+            f"and kept in {shlex.quote(str(comparison.directory / 'runs'))}; the same command goes "
+            "on from there"
+        ) from None
 
 
 def _show_comparison(comparison: Comparison, report: Path) -> None:

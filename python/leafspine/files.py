@@ -214,7 +214,11 @@ def _publish_over(temporary: Path, directory: Path) -> None:
     # Between the two renamings there is no result, and so never half a one.
     with _temporary_name(directory.parent) as old:
         directory.rename(old)
-        temporary.rename(directory)
+        try:
+            temporary.rename(directory)
+        except OSError:
+            old.rename(directory)
+            raise
 
 
 def _sync(path: Path) -> None:

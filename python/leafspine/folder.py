@@ -61,7 +61,10 @@ def _check_manifest(directory: Path) -> None:
 
 
 def missing(directory: Path, unique: Mapping[str, Case], *, check: bool = False) -> list[Task]:
-    """The cases without a result, with ``check`` a checked one. Raises :class:`InputError` if anything stands in their place."""
+    """The cases without a result, with ``check`` a checked one.
+
+    Raises :class:`InputError` if anything stands in their place.
+    """
     tasks = []
     bad: dict[str, InputError] = {}
     for key, case in unique.items():

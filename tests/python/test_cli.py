@@ -1,8 +1,13 @@
 """The command line: exit codes, one line for an error, JSON for scripts."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -173,3 +178,76 @@ def test_bench(cli: Cli) -> None:
     assert "0a" in cli("bench")[1]
     [entry] = json.loads(cli("bench", "--smoke", "--json")[1])
     assert entry["case"] == "smoke"
+
+
+def command(*arguments: object, **how: Any) -> "subprocess.Popen[str]":
+    words = [sys.executable, "-m", "leafspine", *(str(argument) for argument in arguments)]
+    return subprocess.Popen(words, stderr=subprocess.PIPE, text=True, **how)
+
+
+def test_a_full_disk_under_standard_output_is_a_failure(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if a table that could not be written ends with 0, or with Python's own words."""
+    with Path("/dev/full").open("w") as full:
+        child = command("run", scenario, "--out", tmp_path / "out", stdout=full)
+        said = child.communicate(timeout=60)[1]
+    wanted = "leafspine: cannot write standard output: No space left on device\n"
+    assert (child.returncode, said) == (1, wanted)
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_batch_systems_signals_are_heard(many: Path, tmp_path: Path, name: str) -> None:
+    """Breaks if the end of a job leaves half results, or says nothing of how to go on."""
+    out = tmp_path / "out"
+    options = ("--out", out, "--jobs", 1, "--set", "run.fake_seconds=0.3")
+    default = lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)  # noqa: E731
+    child = command("compare", many, *options, stdout=subprocess.DEVNULL, preexec_fn=default)
+    deadline = time.monotonic() + 60
+    while not list(out.glob("runs/[!.]*")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    child.send_signal(getattr(signal, name))
+    said = child.communicate(timeout=60)[1].splitlines()[-1]
+    assert child.returncode == 1
+    assert "of 12 runs are finished and kept" in said
+    assert not list(out.glob("runs/.*"))
+
+
+SLOW_IMPORT = """
+import os, signal, sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "leafspine.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from leafspine.__main__ import main
+main()
+"""
+
+
+def test_an_interruption_while_starting_is_one_line() -> None:
+    """Breaks if Ctrl-C in the first second, while libraries load, is a traceback."""
+    words = [sys.executable, "-c", SLOW_IMPORT]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "leafspine: interrupted\n")
+
+
+def test_a_second_interruption_ends_at_once(many: Path, tmp_path: Path) -> None:
+    """Breaks if Ctrl-C cannot end a command that hangs while it tidies up."""
+    code = (
+        "import os, signal, time\n"
+        "from leafspine.interrupts import interruptible\n"
+        "with interruptible():\n"
+        "    try:\n"
+        "        os.kill(os.getpid(), signal.SIGINT); time.sleep(9)\n"
+        "    except KeyboardInterrupt:\n"
+        "        os.kill(os.getpid(), signal.SIGINT); time.sleep(9)\n"
+    )
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(
+        words,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert (done.returncode, done.stderr) == (1, "leafspine: interrupted again: ended at once\n")

@@ -1,0 +1,36 @@
+"""How a command ends that is asked to: by the terminal, a batch system, or twice."""
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """SIGTERM and SIGHUP end a command as Ctrl-C does; a second signal ends it at once."""
+    heard = False
+
+    def hear(_number: int, _frame: object) -> None:
+        nonlocal heard
+        if heard:
+            show_cursor = b"\x1b[?25h" if os.isatty(2) else b""
+            os.write(2, show_cursor + b"leafspine: interrupted again: ended at once\n")
+            os._exit(1)
+        heard = True
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    # Those that the caller ignores, as nohup and background jobs have it, stay ignored.
+    before = {n: signal.getsignal(n) for n in numbers if signal.getsignal(n) != signal.SIG_IGN}
+    try:
+        for number in before:
+            signal.signal(number, hear)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
