@@ -5,6 +5,7 @@
 # make validate-theory   measures what closed forms predict, and writes both into the documentation
 # make validate-tools   installs ns-3 and a C++ compiler (Debian, Ubuntu; as root)
 # make fuzz   fuzzes every target for FUZZ_SECONDS (60) each; fuzz-keep: keeps what it found
+# make faults kills, fills disks, damages files: does a comparison survive it? (an hour)
 # make lint   format, clippy, rustdoc, ruff, mypy
 # make docs   the Rust documentation, into target/doc
 # make clean  removes what the others made
@@ -33,7 +34,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 PYTHON_SOURCES := python tests/python template validation fuzz
 RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
-.PHONY: help demo test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools lint format docs clean check build
+.PHONY: help demo test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults lint format docs clean check build
 
 help:
 	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
@@ -135,6 +136,10 @@ fuzz: check
 
 fuzz-keep: check
 	@CARGO_TARGET_DIR=$(TARGET) $(PYTHON) fuzz/fuzzing.py --keep
+
+# Hundreds of faults of every kind; docs/generate.py puts the counts into docs/validation.md.
+faults: build
+	@nice $(BIN)/python tests/python/faults/soak.py --out validation/results/faults.json
 
 lint: check $(VENV)/.made-dev
 	@cargo fmt --all --check

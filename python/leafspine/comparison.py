@@ -16,10 +16,8 @@ from leafspine.engine import Case, FlowClass, Point
 from leafspine.errors import (
     EngineError,
     InputError,
-    Interrupted,
     RunError,
     ScenarioError,
-    WriteError,
 )
 from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS, Measured, measure
 from leafspine.results import Result
@@ -300,16 +298,14 @@ def compare(
     progress.say(remark, show=progress_bar)
     pool = Pool(workers, csv=csv, check=check, most=most and most // workers)
     try:
-        with progress.of_comparison(
-            len(unique), len(unique) - len(tasks), show=progress_bar
-        ) as watcher:
+        with (
+            folder.keeping(directory, unique),
+            progress.of_comparison(
+                len(unique), len(unique) - len(tasks), show=progress_bar
+            ) as watcher,
+        ):
             pool.watcher = watcher
             failures = pool.run(tasks)
-    except KeyboardInterrupt:
-        kept = folder.kept(directory, unique)
-        raise Interrupted(f"interrupted: {kept}; the same command goes on from there") from None
-    except WriteError as error:
-        raise WriteError(f"{error}; {folder.kept(directory, unique)}") from error
     except ScenarioError as error:
         raise ScenarioError(f"{source.name}: {error}", **error.parts()) from None
     comparison = Comparison(

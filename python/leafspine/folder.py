@@ -4,15 +4,16 @@ It holds ``runs/<key>/`` with a result each (see :mod:`leafspine.results`), ``co
 what was asked for, and tables, plots and the report, which are made anew from the runs each time.
 """
 
+import contextlib
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from leafspine import engine, files, results
 from leafspine.engine import Case
-from leafspine.errors import DamagedError, InputError
+from leafspine.errors import DamagedError, InputError, Interrupted, WriteError
 from leafspine.scenario import Source
 from leafspine.workers import Task
 
@@ -121,7 +122,20 @@ def write_manifest(
         path.write_text(results.to_json(manifest), encoding="utf-8")
 
 
-def kept(directory: Path, unique: Mapping[str, Case]) -> str:
+@contextlib.contextmanager
+def keeping(directory: Path, unique: Mapping[str, Case]) -> Iterator[None]:
+    """An end before its time says what is kept: :class:`Interrupted`, :class:`WriteError`."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"interrupted: {_kept(directory, unique)}; the same command goes on from there"
+        ) from None
+    except WriteError as error:
+        raise WriteError(f"{error}; {_kept(directory, unique)}") from error
+
+
+def _kept(directory: Path, unique: Mapping[str, Case]) -> str:
     """What is not lost when a comparison ends early, in words."""
     files.sweep_leftovers(directory / "runs")
     finished = sum((directory / "runs" / key / files.SUMS).is_file() for key in unique)

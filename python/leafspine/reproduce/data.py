@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leafspine import results
+from leafspine import files
 from leafspine.engine import Point
 from leafspine.errors import InputError
 from leafspine.stats import Estimate, estimate
@@ -109,7 +109,7 @@ def _text(value: float | None) -> str:
 
 
 def _write(path: Path, heads: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
-    with results.replacing_file(path) as temporary, temporary.open("w", newline="") as stream:
+    with files.replacing_file(path) as temporary, temporary.open("w", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(heads)
         writer.writerows(rows)

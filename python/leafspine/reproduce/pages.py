@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from leafspine import engine, results
+from leafspine import engine, files
 from leafspine.plots import Saved
 from leafspine.reproduce import metrics
 from leafspine.reproduce.data import Data
@@ -177,5 +177,5 @@ def _picture(saved: Saved) -> str:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with results.replacing_file(path) as temporary:
+    with files.replacing_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -1,12 +1,11 @@
 """``leafspine reproduce``: run what figures need, judge claims, write pages and the scorecard."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from leafspine import progress, results
-from leafspine.errors import InputError, Interrupted, ScenarioError
+from leafspine import files, folder, progress, results
+from leafspine.errors import InputError, ScenarioError
 from leafspine.reproduce import data as numbers
 from leafspine.reproduce import drawing, pages, plan, reading
 from leafspine.reproduce.data import Data
@@ -14,7 +13,7 @@ from leafspine.reproduce.figures import SCALES, Figure, Paper, papers
 from leafspine.reproduce.pages import Chapter, Page
 from leafspine.reproduce.plan import Plan
 from leafspine.reproduce.verdicts import Judged, judge
-from leafspine.workers import Failure, Pool, Task, cores
+from leafspine.workers import Failure, Pool, cores
 
 MARK = "reproduction.json"
 
@@ -113,14 +112,19 @@ def claim(directory: Path) -> None:
     """Refuse a directory that holds anything but a reproduction; make it if there is none."""
     if directory.exists() and not directory.is_dir():
         raise InputError(f"{directory} is a file: choose another directory with --out")
-    names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
+    names: set[str] = set()
+    if directory.is_dir():
+        files.sweep_leftovers(directory)
+        files.sweep_leftovers(directory / "runs")
+        names = {path.name for path in directory.iterdir() if not files.is_temporary(path.name)}
     if MARK not in names and not names <= {"runs"}:
         raise InputError(
             f"{directory} is not empty and holds no reproduction of leafspine: "
             "choose another directory with --out"
         )
-    (directory / "runs").mkdir(parents=True, exist_ok=True)
-    with results.replacing_file(directory / MARK) as path:
+    with files.writing(directory):
+        files.make_directory(directory / "runs")
+    with files.replacing_file(directory / MARK) as path:
         path.write_text(results.to_json({}), encoding="utf-8")
 
 
@@ -130,25 +134,15 @@ def run(
     """Make the runs that have no result yet, over all figures at once."""
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs {jobs}: at least 1 is needed")
-    folder = directory / "runs"
     cases = {entry.case.key: entry.case for plan_ in plans for entry in plan_.wanted}
-    results.sweep_leftovers(folder)
-    tasks = [
-        Task(case, folder / key)
-        for key, case in cases.items()
-        if not results.is_finished(folder / key, case)
-    ]
+    tasks = folder.missing(directory, cases)
     done = len(cases) - len(tasks)
     try:
-        with progress.of_comparison(len(cases), done, show=progress_bar) as watcher:
+        with (
+            folder.keeping(directory, cases),
+            progress.of_comparison(len(cases), done, show=progress_bar) as watcher,
+        ):
             return Pool(jobs or cores(), watcher=watcher).run(tasks)
-    except KeyboardInterrupt:
-        results.sweep_leftovers(folder)
-        finished = sum((folder / key).is_dir() for key in cases)
-        raise Interrupted(
-            f"interrupted: {finished} of {len(cases)} runs are finished and kept in "
-            f"{shlex.quote(str(folder))}; the same command goes on from there"
-        ) from None
     except ScenarioError as error:
         raise InputError(f"a figure's scenario: {error}") from None
 
