@@ -9,7 +9,7 @@ from leafspine import results, scenario
 from leafspine.engine import Case
 from leafspine.errors import InputError, ScenarioError
 from leafspine.measures import measure
-from leafspine.reproduce import fits, metrics, queues, series  # noqa: F401  (they register)
+from leafspine.reproduce import fits, metrics, paths, queues, series  # noqa: F401  (they register)
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, Place, same
 from leafspine.reproduce.figures import Figure, RunSet

@@ -71,7 +71,7 @@ def _fct(run: Run, argument: str) -> Curve:
     return ordered, np.arange(1, len(ordered) + 1) / max(len(ordered), 1)
 
 
-@curve("flow", "share of flows", "")
+@curve("flow", "", "share of flows")
 def _flow(run: Run, argument: str) -> Curve:
     """A column of the flows, sorted: the distribution of windows, reordered packets, ..."""
     values = np.sort(run.result.flows[argument].to_numpy().astype(float))
