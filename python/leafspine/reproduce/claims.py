@@ -30,6 +30,7 @@ class Check:
     more_than: tuple[str, ...] = ()
     advantage: bool = False
     claimed: float | tuple[float, float] | None = None
+    or_more: bool = False
     below: float | None = None
     above: float | None = None
     bound: float | None = None
@@ -102,6 +103,7 @@ def _test(table: object, kind: str, where: str) -> Check:
         more_than=keys.texts("more_than"),
         advantage=keys.get("advantage", bool, False),
         claimed=tuple(claimed) if isinstance(claimed, list) else claimed,
+        or_more=keys.get("or_more", bool, False),
         below=keys.get("below", number),
         above=keys.get("above", number),
         bound=keys.get("bound", number),
@@ -118,7 +120,8 @@ def _test(table: object, kind: str, where: str) -> Check:
 def _complete(test: Check, where: str) -> None:
     """What each type cannot do without."""
     missing = {
-        "at": not (test.scheme and test.against and isinstance(test.claimed, int | float)),
+        "at": not (test.scheme and test.against)
+        or isinstance(test.claimed, int | float) == _bounded(test),
         "upto": not (test.scheme and test.against and isinstance(test.claimed, int | float)),
         "range": not (test.scheme and test.against and isinstance(test.claimed, tuple)),
         "ratio": not (
@@ -141,3 +144,7 @@ def _complete(test: Check, where: str) -> None:
     }[test.type]
     if missing:
         raise InputError(f"{where}: a test of type {test.type!r} lacks a key (docs/reproducing.md)")
+
+
+def _bounded(test: Check) -> bool:
+    return (test.below, test.above) != (None, None)

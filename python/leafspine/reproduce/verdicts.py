@@ -143,8 +143,8 @@ def tolerance(claimed: float) -> float:
     return max(abs(claimed) / 3, min(10.0, abs(claimed) / 2))
 
 
-def effect(found: Estimate | None, claimed: float) -> Verdict:
-    """An effect in percent against the claimed one."""
+def effect(found: Estimate | None, claimed: float, or_more: bool = False) -> Verdict:
+    """An effect in percent against the claimed one; with ``or_more`` a larger one is as good."""
     if found is None:
         return Verdict.MISSING
     sign = math.copysign(1.0, claimed)
@@ -154,7 +154,8 @@ def effect(found: Estimate | None, claimed: float) -> Verdict:
         return Verdict.DIRECTION
     if not sure(found, sign):
         return Verdict.NOT
-    near = abs(found.mean - claimed) <= tolerance(claimed)
+    short_by = sign * (claimed - found.mean)
+    near = (short_by if or_more else abs(short_by)) <= tolerance(claimed)
     return Verdict.REPRODUCED if near else Verdict.DIRECTION
 
 
@@ -174,7 +175,10 @@ def _at(numbers: _Numbers) -> Finding:
     if len(points) > 1:
         beside = numbers.percent(test.scheme, test.against, points[-2])
         text += f" ({_percent(beside)}{_where(points[-2])})" if beside else ""
-    return Finding(effect(found, _claimed(test)), text)
+    if test.claimed is None:
+        verdicts, bounds = _bounds(test, found)
+        return Finding(min(verdicts), text + bounds)
+    return Finding(effect(found, _claimed(test), test.or_more), text)
 
 
 def _claimed(test: Check) -> float:
@@ -195,7 +199,8 @@ def _upto(numbers: _Numbers) -> Finding:
         return _nothing(numbers)
     claimed = _claimed(numbers.test)
     point, largest = max(found, key=lambda entry: math.copysign(1.0, claimed) * entry[1].mean)
-    return Finding(effect(largest, claimed), f"largest {_percent(largest)}{_where(point)}")
+    verdict = effect(largest, claimed, numbers.test.or_more)
+    return Finding(verdict, f"largest {_percent(largest)}{_where(point)}")
 
 
 def _range(numbers: _Numbers) -> Finding:
@@ -262,9 +267,15 @@ def _abs(numbers: _Numbers) -> Finding:
         return _nothing(numbers)
     band = f" [{found.low:.4g}, {found.high:.4g}]" if found.half is not None else " (one seed)"
     text = f"{found.mean:.4g}{band}" + (_where(points[0]) if len(points) == 1 else "")
-    verdicts = []
+    verdicts, bounds = _bounds(test, found)
     if test.claimed is not None:
         verdicts.append(_near(found.mean, _claimed(test)))
+    return Finding(min(verdicts), text + bounds)
+
+
+def _bounds(test: Check, found: Estimate) -> tuple[list[Verdict], str]:
+    """Whether an estimate keeps the test's bounds, and how they read."""
+    verdicts, text = [], ""
     half = found.half if found.half is not None else 0.0
     for bound, sign in ((test.below, 1.0), (test.above, -1.0)):
         if bound is not None:
@@ -275,7 +286,7 @@ def _abs(numbers: _Numbers) -> Finding:
             verdicts.append(
                 Verdict.REPRODUCED if whole else Verdict.DIRECTION if mean else Verdict.NOT
             )
-    return Finding(min(verdicts), text)
+    return verdicts, text
 
 
 def _near(found: float, claimed: float) -> Verdict:

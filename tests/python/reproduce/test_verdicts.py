@@ -60,6 +60,37 @@ def test_the_tolerance_is_the_larger_of_its_two() -> None:
     assert [tolerance(c) for c in (-90, 30, -24, 10)] == [30, 10, 10, 5]
 
 
+@pytest.mark.parametrize(
+    ("claimed", "mean", "expected"),
+    [
+        (22, 80, Verdict.REPRODUCED),
+        (22, 12.1, Verdict.REPRODUCED),  # the tolerance of 22 is 10 points
+        (22, 11.9, Verdict.DIRECTION),
+        (22, -80, Verdict.NOT),
+        (-22, -80, Verdict.REPRODUCED),
+        (-22, -11.9, Verdict.DIRECTION),
+    ],
+)
+def test_more_than_a_claim_is_as_good_as_it(claimed: float, mean: float, expected: Verdict) -> None:
+    """Breaks if "more than 22 %" fails at 80 %, or passes with too little or the wrong sign."""
+    assert effect(Estimate(mean, 5, 5), claimed, or_more=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([9.5, 9.6, 9.5], Verdict.REPRODUCED),
+        ([12.0, 12.1, 12.0], Verdict.REPRODUCED),  # a gain is no loss
+        ([9.9, 9.5, 9.0], Verdict.DIRECTION),  # the mean keeps the bound, the interval does not
+        ([9.0, 9.1, 9.0], Verdict.NOT),
+    ],
+)
+def test_a_difference_keeps_a_bound(values: list[float], expected: Verdict) -> None:
+    """Breaks if "a loss of less than 7 %" needs a loss, or ignores the interval."""
+    data = made(QDAPS={0.8: values}, ECMP={0.8: [10, 10, 10]})
+    assert verdict(data, "at", scheme="QDAPS", against="ECMP", above=-7) == expected
+
+
 def test_differences_are_paired() -> None:
     """Breaks if means are compared: the seeds differ tenfold, the effect is 50 % in each."""
     data = made(QDAPS={0.8: [5, 51, 495]}, ECMP={0.8: [10, 100, 1000]})
