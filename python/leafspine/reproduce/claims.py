@@ -28,7 +28,9 @@ class Check:
     less: tuple[str, ...] = ()
     less_than: tuple[str, ...] = ()
     more_than: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     advantage: bool = False
+    average: bool = False
     claimed: float | tuple[float, float] | None = None
     or_more: bool = False
     below: float | None = None
@@ -101,7 +103,9 @@ def _test(table: object, kind: str, where: str) -> Check:
         less=keys.texts("less"),
         less_than=keys.texts("less_than"),
         more_than=keys.texts("more_than"),
+        others=keys.texts("others"),
         advantage=keys.get("advantage", bool, False),
+        average=keys.get("average", bool, False),
         claimed=tuple(claimed) if isinstance(claimed, list) else claimed,
         or_more=keys.get("or_more", bool, False),
         below=keys.get("below", number),
@@ -119,11 +123,12 @@ def _test(table: object, kind: str, where: str) -> Check:
 
 def _complete(test: Check, where: str) -> None:
     """What each type cannot do without."""
+    compared = bool(test.against) != bool(test.others)
     missing = {
         "at": not (test.scheme and test.against)
         or isinstance(test.claimed, int | float) == _bounded(test),
-        "upto": not (test.scheme and test.against and isinstance(test.claimed, int | float)),
-        "range": not (test.scheme and test.against and isinstance(test.claimed, tuple)),
+        "upto": not (test.scheme and compared and isinstance(test.claimed, int | float)),
+        "range": not (test.scheme and compared and isinstance(test.claimed, tuple)),
         "ratio": not (
             test.scheme
             and (test.against or (test.start and test.end))

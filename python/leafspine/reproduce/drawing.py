@@ -130,7 +130,7 @@ def _x_axis(panel: Panel, points: Sequence[Point], axes: Axes) -> None:
         axes.grid(False, axis="x")
     elif len(values) <= plots.MOST_TICKS:
         numbers = [number(value)[0] for value in values]
-        if len(numbers) > 3 and max(numbers) > 50 * max(min(numbers), 1e-9):
+        if len(numbers) > 3 and max(numbers) > 30 * max(min(numbers), 1e-9):
             axes.set_xscale("log")
         axes.set_xticks(numbers, [f"{value:g}" for value in numbers])
         axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)

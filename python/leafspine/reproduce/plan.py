@@ -140,7 +140,10 @@ def _problems(test: Check, plan_: Plan) -> list[str]:
 
 
 def _named(test: Check) -> list[str]:
-    return [test.scheme, test.against, *test.schemes, *test.less, *test.less_than, *test.more_than]
+    return [
+        *(test.scheme, test.against, *test.others, *test.schemes),
+        *(*test.less, *test.less_than, *test.more_than),
+    ]
 
 
 def seeds(wanted: Sequence[Wanted]) -> int:

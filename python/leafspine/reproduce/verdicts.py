@@ -95,14 +95,24 @@ class _Numbers:
     def percent(self, scheme: str, against: str, point: Point) -> Estimate | None:
         """The paired difference in percent at a point."""
         mine, theirs = self.seeds(scheme, point), self.seeds(against, point, other=True)
-        both = [seed for seed in mine if theirs.get(seed)]
-        return estimate([100.0 * (mine[seed] - theirs[seed]) / theirs[seed] for seed in both])
+        return _percents(mine, theirs)
+
+    def averaged(self, variant: str, other: bool = False) -> dict[int, float]:
+        """Values by seed, each the mean over all points; of seeds that have a value everywhere."""
+        columns = [self.seeds(variant, point, other) for point in self.points()]
+        common = set(columns[0]).intersection(*columns[1:]) if columns else set()
+        return {seed: math.fsum(c[seed] for c in columns) / len(columns) for seed in sorted(common)}
 
     def last(self) -> list[Point]:
         """The points in rising order along the swept key (the test's, or the only number swept)."""
         points = list(self.points())
         key = self.test.along or _swept(points)
         return sorted(points, key=lambda point: _number(dict(point).get(key))) if key else points
+
+
+def _percents(mine: dict[int, float], theirs: dict[int, float]) -> Estimate | None:
+    both = [seed for seed in mine if theirs.get(seed)]
+    return estimate([100.0 * (mine[seed] - theirs[seed]) / theirs[seed] for seed in both])
 
 
 def _swept(points: Sequence[Point]) -> str:
@@ -166,6 +176,12 @@ def _nothing(numbers: _Numbers) -> Finding:
 def _at(numbers: _Numbers) -> Finding:
     """The named point; without one the last of the sweep, with its neighbour shown."""
     test, points = numbers.test, numbers.last()
+    if test.average:
+        found = _percents(numbers.averaged(test.scheme), numbers.averaged(test.against, other=True))
+        if found is None:
+            return _nothing(numbers)
+        text = f"{_percent(found)} of the averages over the sweep"
+        return Finding(effect(found, _claimed(test), test.or_more), text)
     if not points:
         return _nothing(numbers)
     found = numbers.percent(test.scheme, test.against, points[-1])
@@ -186,10 +202,16 @@ def _claimed(test: Check) -> float:
     return float(test.claimed)
 
 
-def _effects(numbers: _Numbers) -> list[tuple[Point, Estimate]]:
+def _effects(numbers: _Numbers) -> list[tuple[str, Estimate]]:
+    """The effect against each of the others at each point, with where that is."""
     test = numbers.test
-    pairs = ((point, numbers.percent(test.scheme, test.against, point)) for point in numbers.last())
-    return [(point, found) for point, found in pairs if found is not None]
+    found = []
+    for point in numbers.last():
+        for other in test.others or (test.against,):
+            one = numbers.percent(test.scheme, other, point)
+            where = (f" against {other}" if test.others else "") + _where(point)
+            found += [(where, one)] if one is not None else []
+    return found
 
 
 def _upto(numbers: _Numbers) -> Finding:
@@ -198,9 +220,9 @@ def _upto(numbers: _Numbers) -> Finding:
     if not found:
         return _nothing(numbers)
     claimed = _claimed(numbers.test)
-    point, largest = max(found, key=lambda entry: math.copysign(1.0, claimed) * entry[1].mean)
+    where, largest = max(found, key=lambda entry: math.copysign(1.0, claimed) * entry[1].mean)
     verdict = effect(largest, claimed, numbers.test.or_more)
-    return Finding(verdict, f"largest {_percent(largest)}{_where(point)}")
+    return Finding(verdict, f"largest {_percent(largest)}{where}")
 
 
 def _range(numbers: _Numbers) -> Finding:
@@ -213,7 +235,7 @@ def _range(numbers: _Numbers) -> Finding:
     sign = math.copysign(1.0, ends[-1])
     ordered = sorted(found, key=lambda entry: sign * entry[1].mean)
     (_, least), (_, most) = ordered[0], ordered[-1]
-    text = f"{_percent(least)}{_where(ordered[0][0])} to {_percent(most)}{_where(ordered[-1][0])}"
+    text = f"{_percent(least)}{ordered[0][0]} to {_percent(most)}{ordered[-1][0]}"
     verdicts = (effect(least, ends[0]), effect(most, ends[-1]))
     if min(verdicts) == Verdict.REPRODUCED:
         return Finding(Verdict.REPRODUCED, text)
@@ -225,7 +247,10 @@ def _range(numbers: _Numbers) -> Finding:
 def _ratio(numbers: _Numbers) -> Finding:
     """The mean of the logarithms of the ratio, against that of the claim."""
     test = numbers.test
-    if test.start is not None and test.end is not None:
+    if test.average:
+        above = numbers.averaged(test.scheme)
+        below = numbers.averaged(test.against, other=True)
+    elif test.start is not None and test.end is not None:
         above = _only(numbers, test.scheme, test.end)
         below = _only(numbers, test.scheme, test.start)
     else:

@@ -246,3 +246,29 @@ def test_a_rise_can_begin_later() -> None:
     data = made(A={0.2: [20, 20, 20], 0.4: [10, 10, 10], 0.8: [15, 15, 15.1]})
     assert verdict(data, "rise", scheme="A") == Verdict.NOT
     assert verdict(data, "rise", scheme="A", start={"load": 0.4}) == Verdict.REPRODUCED
+
+
+def test_averages_are_taken_before_they_are_compared() -> None:
+    """Breaks if points are compared one by one: the first has no base for a percentage."""
+    data = made(
+        A={0.4: [0.0, 0.0, 0.0], 0.8: [10.0, 11.0, 10.0]},
+        B={0.4: [0.0, 0.0, 0.0], 0.8: [40.0, 40.0, 41.0]},
+    )
+    keys = {"scheme": "A", "against": "B", "average": True}
+    assert verdict(data, "at", claimed=-75, **keys) == Verdict.REPRODUCED
+    assert verdict(data, "at", claimed=-30, **keys) == Verdict.DIRECTION
+    assert verdict(data, "ratio", claimed=0.25, **keys) == Verdict.REPRODUCED
+    low = {0.4: [40.0, 40.0, 41.0], 0.8: [10.0, 11.0, 10.0]}
+    data = made(A=low, B={0.4: [10.0, 10.0, 11.0], 0.8: [40.0, 41.0, 40.0]})
+    assert verdict(data, "at", claimed=-75, **keys) == Verdict.NOT  # at the last point alone: -75
+
+
+def test_up_to_looks_at_all_others() -> None:
+    """Breaks if only the first of the others counts, or a range leaves one out."""
+    data = made(
+        A={0.4: [10.0, 10.1, 10.0]}, B={0.4: [12.5, 12.5, 12.6]}, C={0.4: [25.0, 25.0, 25.1]}
+    )
+    keys = {"scheme": "A", "others": ("B", "C")}
+    assert verdict(data, "upto", claimed=-60, **keys) == Verdict.REPRODUCED
+    assert verdict(data, "range", claimed=(-20, -60), **keys) == Verdict.REPRODUCED
+    assert verdict(data, "range", claimed=(-50, -60), **keys) == Verdict.DIRECTION
