@@ -42,7 +42,7 @@ def draw(
             _panel(panel, data, styles, one)
         for one in axes[len(panels) :]:
             one.set_axis_off()
-        _legend(canvas, axes)
+        _legend(canvas, axes, 2 * columns + 1)
         canvas.supxlabel(note, fontsize=7, color="#666666")
         return plots.save(Plot("figure", figure.title, note, canvas), folder)
 
@@ -158,7 +158,7 @@ def _curves(
     axes.set_ylabel(y_label)
     if panel.kind == "cdf":
         axes.set_ylim(0, 1.02)
-    else:
+    elif not panel.log:
         plots.from_zero(axes)
 
 
@@ -168,12 +168,12 @@ def _pooled(curves: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
     return x, np.arange(1, len(x) + 1) / max(len(x), 1)
 
 
-def _legend(canvas: Canvas, axes: Sequence[Axes]) -> None:
-    """All variants of all panels, once."""
+def _legend(canvas: Canvas, axes: Sequence[Axes], widest: int) -> None:
+    """All variants of all panels, once; at most ``widest`` beside each other."""
     found: dict[str, Any] = {}
     for one in axes:
         for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     if len(found) > 1:
-        columns = min(len(found), 6)
+        columns = min(len(found), widest, 6)
         canvas.legend(found.values(), found.keys(), loc="outside upper center", ncols=columns)

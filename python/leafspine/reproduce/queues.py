@@ -125,7 +125,7 @@ def _dup_acks_1(run: Run) -> float | None:
     return _above(run, 0)
 
 
-@metric("dup_acks_4", "%", "flows with more than 3 duplicate ACKs")
+@metric("dup_acks_4", "%", "flows with > 3 duplicate ACKs")
 def _dup_acks_4(run: Run) -> float | None:
     """Flows whose sender saw more duplicate ACKs than TCP's threshold of 3."""
     return _above(run, 3)
