@@ -104,7 +104,7 @@ def test_a_write_that_fails_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(results, "_write_parquet", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(leafspine.RunError, match="out: No space"):
         leafspine.run(scenario, out=tmp_path / "out")
     assert {path.name for path in tmp_path.iterdir()} == {scenario.name}
 
