@@ -57,6 +57,7 @@ fn settings(
     let limited_transmit = section.flag("limited_transmit", "true")?;
     let delayed_ack = section.unless("delayed_ack", TIMEOUT, "off")?;
     let handshake = section.flag("handshake", "true")?;
+    let handshake_ack = section.flag("handshake_ack", "false")?;
     Ok(TransportSpec {
         scheme,
         ecn: Some(ecn),
@@ -72,5 +73,6 @@ fn settings(
         limited_transmit,
         delayed_ack: delayed_ack.map(|value| content!(value, Span)),
         handshake,
+        handshake_ack,
     })
 }

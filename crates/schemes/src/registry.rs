@@ -60,6 +60,7 @@ impl Place {
                 "limited_transmit",
                 "delayed_ack",
                 "handshake",
+                "handshake_ack",
             ],
             _ => &["scheme"],
         }

@@ -239,6 +239,8 @@ pub struct TransportSpec {
     pub delayed_ack: Option<Span>,
     /// Open with a three-way handshake. Without, data starts at once.
     pub handshake: bool,
+    /// The handshake's third ACK is a packet of its own and does not ride on the first data.
+    pub handshake_ack: bool,
 }
 
 /// A source of flows.

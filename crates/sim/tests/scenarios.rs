@@ -247,10 +247,10 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
         proptest::option::of((1u64..2_000).prop_map(Span::from_micros)),
     );
     let switches =
-        (any::<bool>(), any::<bool>(), any::<bool>(), proptest::option::of(any::<bool>()));
+        (any::<bool>(), any::<bool>(), any::<[bool; 2]>(), proptest::option::of(any::<bool>()));
     (any_of(Place::Transport), windows, times, switches).prop_map(
         |(scheme, (window, max, dupacks, mss), (min_rto, initial_rto, delayed_ack), s)| {
-            let (sack, limited_transmit, handshake, ecn) = s;
+            let (sack, limited_transmit, [handshake, handshake_ack], ecn) = s;
             TransportSpec {
                 scheme,
                 ecn,
@@ -266,6 +266,7 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
                 limited_transmit,
                 delayed_ack,
                 handshake,
+                handshake_ack,
             }
         },
     )

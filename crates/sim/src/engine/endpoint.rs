@@ -403,8 +403,9 @@ impl Simulation {
         if packet.flags.has(Flags::PROBE) {
             return self.probe_arrives(handle);
         }
-        self.endpoints.places[slot as usize].in_flight -= 1;
-        let to_receiver = packet.is_data() || !packet.flags.has(Flags::ACK);
+        let place = &mut self.endpoints.places[slot as usize];
+        place.in_flight -= 1;
+        let to_receiver = packet.tuple == place.tuple;
         if to_receiver {
             self.receiver_gets(slot, handle);
         } else {

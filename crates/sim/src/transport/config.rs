@@ -24,6 +24,8 @@ pub struct TcpConfig {
     pub limited_transmit: bool,
     /// Three-way handshake.
     pub handshake: bool,
+    /// The handshake's third ACK is a packet of its own.
+    pub handshake_ack: bool,
     /// Whether data packets are ECN-capable.
     pub ecn: bool,
     /// Whether receivers echo marks precisely (RFC 8257 §3.2).
@@ -60,6 +62,7 @@ impl TcpConfig {
             sack: spec.sack,
             limited_transmit: spec.limited_transmit,
             handshake: spec.handshake,
+            handshake_ack: spec.handshake_ack,
             ecn: spec.ecn.unwrap_or(ecn),
             precise_echo: control.precise_echo(),
             delayed_ack: spec.delayed_ack,

@@ -16,6 +16,7 @@ impl Sender {
     ) -> bool {
         match self.phase {
             Phase::Opening if self.resend_due => self.emit_syn(cfg, now, out),
+            Phase::Answering => self.emit_third_ack(cfg, now, out),
             Phase::Recovery if self.resend_due => self.resend_first(cfg, now, out),
             Phase::Recovery if cfg.sack => return self.poll_sack(cfg, now, out),
             Phase::Recovery => return self.poll_inflated(cfg, now, out),

@@ -14,6 +14,8 @@ pub(super) enum Phase {
     Closed,
     /// SYN sent.
     Opening,
+    /// The SYN-ACK is here, and the third ACK goes before all data (`TcpConfig::handshake_ack`).
+    Answering,
     /// Nothing is known to be lost.
     Open,
     /// Fast recovery (RFC 6675 §5, or RFC 6582 without SACK).
@@ -267,6 +269,20 @@ impl Sender {
         self.arm_if_idle(now);
     }
 
+    /// The third packet of the handshake. Nothing depends on it here: if it is lost, data opens the
+    /// receiver's side as well (RFC 9293 §3.10.7.4, SYN-RECEIVED), so no timer is set for it.
+    pub(super) fn emit_third_ack(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) {
+        self.phase = Phase::Open;
+        out.seq = 0;
+        out.stamp = stamp(now);
+        out.size = cfg.header as u16;
+        out.payload = 0;
+        out.flags = Flags::ACK;
+        out.ecn = Ecn::NotCapable;
+        out.notes = 0;
+        out.sack = [SackBlock::default(); 3];
+    }
+
     /// A SYN-ACK or an ACK has come.
     #[inline]
     pub fn on_packet(&mut self, cfg: &TcpConfig, p: &PacketMeta, now: Time) -> AckOutcome {
@@ -301,7 +317,8 @@ impl Sender {
         outcome
     }
 
-    /// RFC 9293 §3.10.7.3. The third ACK of the handshake rides on the first data segment.
+    /// RFC 9293 §3.10.7.3. The third ACK of the handshake rides on the first data segment, unless
+    /// it is to be a packet of its own.
     fn on_syn_ack(&mut self, cfg: &TcpConfig, p: &PacketMeta, now: Time) -> AckOutcome {
         if self.phase != Phase::Opening || !p.flags.has(Flags::SYN.with(Flags::ACK)) {
             return AckOutcome::default();
@@ -311,6 +328,9 @@ impl Sender {
         self.deadline = Time::MAX;
         self.resend_due = false;
         self.start_data(now);
+        if cfg.handshake_ack {
+            self.phase = Phase::Answering;
+        }
         AckOutcome { rtt: Some(rtt), ..AckOutcome::default() }
     }
 

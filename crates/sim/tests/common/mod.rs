@@ -125,6 +125,7 @@ pub fn base() -> Spec {
             limited_transmit: true,
             delayed_ack: None,
             handshake: true,
+            handshake_ack: false,
         },
         workloads: vec![WorkloadSpec {
             sizes: leafspine_sim::workload::named("web-search").expect("ships"),

@@ -41,3 +41,15 @@ fn odd_rates_are_exact() {
         assert_eq!(lone(&spec, 14_600, 0, 5), ideal(&spec, 14_600, 0, 5), "{mbps} Mb/s");
     }
 }
+
+/// Breaks if the handshake's third ACK as a packet of its own costs a flow anything but its 32 ns on
+/// the first line, which the data behind it waits for.
+#[test]
+fn a_third_ack_costs_its_time_on_the_first_line() {
+    let mut spec = base();
+    spec.transport.handshake_ack = true;
+    for bytes in [1_460, 14_600] {
+        let (found, ideal) = (lone(&spec, bytes, 0, 5), ideal(&spec, bytes, 0, 5));
+        assert_eq!(found, ideal + 32_000.0, "{bytes} B");
+    }
+}

@@ -29,6 +29,7 @@ pub(super) fn spec(scheme: &str) -> TransportSpec {
         limited_transmit: true,
         delayed_ack: None,
         handshake: false,
+        handshake_ack: false,
     }
 }
 

@@ -61,6 +61,27 @@ fn three_way_handshake() {
     insta::assert_snapshot!(pipe.trace);
 }
 
+/// Breaks if the third ACK, asked to be a packet of its own, is not one of 40 bytes that is not
+/// ECN-capable, before all data, or if its loss holds anything up (RFC 9293 §3.10.7.4).
+#[test]
+fn the_third_ack_as_a_packet_of_its_own() {
+    let spec = TransportSpec { handshake: true, handshake_ack: true, ..small("dctcp", 2) };
+    for fate in [Fate::Arrive, Fate::Drop] {
+        let network: Network = Box::new(move |packet, to_receiver| {
+            let third = to_receiver && packet.is_pure_ack();
+            if third {
+                assert_eq!((packet.size, packet.ecn), (40, leafspine_core::Ecn::NotCapable));
+            }
+            if third { fate } else { Fate::Arrive }
+        });
+        let pipe = run(&spec, 4_000, network);
+        assert_eq!((pipe.receiver.delivered(), pipe.sender.timeouts()), (4_000, 0));
+        let forward = pipe.trace.lines().filter(|line| line.contains("S>R"));
+        let kinds: Vec<bool> = forward.map(|line| line.contains("data")).collect();
+        assert_eq!(kinds, [false, false, true, true, true, true], "{}", pipe.trace);
+    }
+}
+
 /// The first `n` packets with these flags are lost.
 fn losing_first(n: u32, flags: Flags) -> Network {
     let mut left = n;
