@@ -1,5 +1,5 @@
 """Writes what the documentation takes from the engine: the catalogue in ``schemes.md``,
-the named size distributions in ``scenario.md``, the figures of theory and of ``make fuzz`` in
+the named size distributions in ``scenario.md``, the figures of ns-3, theory and ``make fuzz`` in
 ``validation.md``.
 
     .venv/bin/python docs/generate.py
@@ -12,6 +12,10 @@ What theory predicts and the engine gives is kept in ``validation/results/theory
 
     make validate-theory
 
+What ns-3 gives beside the engine is kept in ``validation/results/ns3.json``:
+
+    make validate
+
 A test compares all of them with what this makes.
 """
 
@@ -19,6 +23,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ns3 import with_ns3
 from theory import with_theory
 
 from leafspine import api, catalogue, costs
@@ -193,7 +198,7 @@ def main() -> None:
     scenario = DOCS / "scenario.md"
     scenario.write_text(with_table(scenario.read_text(encoding="utf-8")), encoding="utf-8")
     validation = DOCS / "validation.md"
-    text = with_fuzzing(with_theory(validation.read_text(encoding="utf-8")))
+    text = with_fuzzing(with_theory(with_ns3(validation.read_text(encoding="utf-8"))))
     validation.write_text(text, encoding="utf-8")
 
 

@@ -18,7 +18,11 @@ TRACE_HEAD = "start_ps,src,dst,bytes,path"
 
 @dataclass(frozen=True)
 class Case:
-    """One line of ``cases.toml``; ``limits`` are fractions."""
+    """An entry of ``cases.toml``; ``limits`` are fractions.
+
+    ``offset_ps``: by how much the completion time of every flow is known to differ.
+    ``control``: ns-3's congestion control, if it is not the one that the scenario names.
+    """
 
     name: str
     title: str
@@ -27,8 +31,9 @@ class Case:
     seeds: int = 1
     quick: bool = False
     limits: dict[str, float] = field(default_factory=dict)
+    offset_ps: int | None = None
     explained: str = ""
-    control: str = ""  # of ns-3, if it is not the one that the scenario names
+    control: str = ""
 
 
 def load(path: Path = CASES) -> list[Case]:

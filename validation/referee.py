@@ -144,6 +144,8 @@ def _port(found: dict[str, Any]) -> dict[str, Any]:
 def _transport(found: dict[str, Any]) -> dict[str, Any]:
     if found["header"] != HEADER_BYTES or found["max_cwnd"] != "none" or not found["handshake"]:
         raise RefereeError(f"ns-3 has {HEADER_BYTES} bytes of header, a handshake, no max_cwnd")
+    if not found["handshake_ack"]:
+        raise RefereeError("ns-3's third ACK is a packet of its own: handshake_ack = true")
     lines = {
         "control": found["scheme"],
         "mss": found["mss"],

@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 import tempfile
@@ -77,7 +78,7 @@ def all_of(chosen: Sequence[Case], program: Path, jobs: int | None) -> list[dict
                     name: round(sum(seconds[name] for _, seconds in runs), 2)
                     for name in figures.SIMULATORS
                 },
-                **figures.summary([run for run, _ in runs]),
+                **figures.summary([run for run, _ in runs], case.offset_ps),
             }
             row["beyond"] = figures.beyond(row, case.limits)
             print(line(row), flush=True)
@@ -88,16 +89,17 @@ def all_of(chosen: Sequence[Case], program: Path, jobs: int | None) -> list[dict
 def compare(
     case: Case, seed: int, program: Path, folder: Path
 ) -> tuple[figures.Run, dict[str, float]]:
-    """One seed of a case in both, and the seconds that they took."""
+    """One seed of a case in both, and the seconds of processor time that they took."""
     place = folder / f"{case.name}-{seed}"
     place.mkdir()
     trace = place / "trace.csv"
     cases.write_trace(case, seed, trace)
-    began = time.perf_counter()
+    began = time.process_time()
     ours = cases.run_leafspine(case, seed, trace)
-    between = time.perf_counter()
+    between = time.process_time()
+    children = _children()
     theirs = referee.run(program, ours, trace, place, case.control)
-    seconds = {"leafspine": between - began, "ns3": time.perf_counter() - between}
+    seconds = {"leafspine": between - began, "ns3": _children() - children}
     fct = ours.flows["fct_ps"].cast("int64").fill_null(-1).to_numpy()
     run = figures.Run(
         sizes=ours.flows["bytes"].to_numpy(),
@@ -105,6 +107,12 @@ def compare(
         totals={"leafspine": totals(ours), "ns3": their_totals(theirs, ours)},
     )
     return run, seconds
+
+
+def _children() -> float:
+    """Processor time of the processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def totals(result: Result) -> dict[str, float]:

@@ -334,6 +334,7 @@ def test_generated_parts_are_up_to_date() -> None:
         "text = (docs / 'scenario.md').read_text()\n"
         "assert text == g.with_table(text), 'scenario.md'\n"
         "text = (docs / 'validation.md').read_text()\n"
+        "assert text == g.with_ns3(text), 'validation.md, ns-3'\n"
         "assert text == g.with_theory(text), 'validation.md, theory'\n"
         "assert text == g.with_fuzzing(text), 'validation.md, fuzzing'\n"
     )

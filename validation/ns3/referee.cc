@@ -5,7 +5,7 @@
 // SPEC: see spec.h. FLOWS: a leafspine trace, `start_ps,src,dst,bytes,path`. OUT_FLOWS gets a line
 // per flow, OUT_PORTS a line per port; their columns are those of leafspine's results.
 
-#include "dctcp.h"
+#include "controls.h"
 #include "fabric.h"
 #include "spec.h"
 #include "traffic.h"
@@ -29,6 +29,8 @@ ns3::TypeId
 Control(const std::string& name)
 {
     if (name == "newreno")
+        return FlightNewReno::GetTypeId();
+    if (name == "newreno-stock")
         return ns3::TcpNewReno::GetTypeId();
     if (name == "dctcp")
         return BoundedDctcp::GetTypeId();

@@ -29,7 +29,7 @@ struct Spec
     uint32_t markFrom = 0; // packets that wait; 0: nothing is marked
 
     // Transport.
-    std::string control = "newreno"; // "newreno", "dctcp", "dctcp-stock"
+    std::string control = "newreno"; // see referee.cc
     uint32_t mss = 1458;
     uint32_t initCwnd = 10; // segments
     int64_t minRto = 0;
