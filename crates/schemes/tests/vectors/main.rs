@@ -167,6 +167,14 @@ fn filling_is_stable() {
     assert_eq!(draws, [true, false, true], "{filled}");
 }
 
+/// Breaks if a time far ahead has a scheme that ticks make files of gigabytes.
+#[test]
+fn not_too_many_ticks() {
+    let text = "vector place=host_edge scheme=hermes\n2000000000000000 wait\n";
+    let (line, why) = vector::replay(text).expect_err("four million ticks");
+    assert_eq!((line, why.as_str()), (2, "more than 50000 ticks until this event"));
+}
+
 /// Breaks if ticks alone, which are put in and taken out, count as events: what is written would
 /// then read as another vector.
 #[test]

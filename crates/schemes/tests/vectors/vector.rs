@@ -40,8 +40,12 @@ pub fn replay(text: &str) -> Result<String, Stuck> {
         _ => Box::new(Switch::new(&header).map_err(|why| (1, why))?),
     };
     let mut out = header.to_string();
-    let mut clock =
-        Clock { now: Time::ZERO, due: device.ticks().then_some(Time::ZERO), device: &mut *device };
+    let mut clock = Clock {
+        now: Time::ZERO,
+        due: device.ticks().then_some(Time::ZERO),
+        ticks: 0,
+        device: &mut *device,
+    };
     let mut events = 0;
     for (index, line) in lines[body..].iter().enumerate() {
         let event = line.split(" ->").next().unwrap_or_default().trim_end();
@@ -66,6 +70,9 @@ fn generically(header: &Header, body: usize) -> Result<String, Stuck> {
     replay(&format!("{header}\n{events}")).map_err(suits)
 }
 
+/// Of a vector. Each may send packets, a line each: more would be written than anyone reads.
+const MOST_TICKS: u32 = 50_000;
+
 fn is_event(line: &str) -> bool {
     line.starts_with(|c: char| c.is_ascii_digit())
 }
@@ -78,6 +85,8 @@ struct Clock<'a> {
     now: Time,
     /// When the scheme wants to be called next.
     due: Option<Time>,
+    /// So far.
+    ticks: u32,
     device: &'a mut dyn Device,
 }
 
@@ -110,11 +119,10 @@ impl Clock<'_> {
     fn ticks_before(&mut self, end: Time, out: &mut String) -> Result<(), Wrong> {
         // Ticks in a row that neither draw nor send are one line: (first, how many).
         let mut silent: Option<(Time, u64)> = None;
-        let mut told = 0;
         while let Some(at) = self.due.filter(|at| *at < end) {
-            told += 1;
-            if told > 1_000_000 {
-                return Err("more than a million ticks before this event".to_owned());
+            self.ticks += 1;
+            if self.ticks > MOST_TICKS {
+                return Err(format!("more than {MOST_TICKS} ticks until this event"));
             }
             let before = self.device.rng().clone();
             let (next, mut decision) = self.device.tick(at);
