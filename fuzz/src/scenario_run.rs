@@ -32,7 +32,7 @@ flows = 30
 sizes = { kind = "uniform", low = "1B", high = "60KB" }
 "#;
 
-/// Packets of 200 bytes that all links together could send until a run ends.
+/// Packets of up to 200 bytes that all links together could send until a run ends.
 const PACKETS: u64 = 20_000;
 
 /// Overrides [`BASE`] by the text's lines, and runs it three times if it is accepted and small.
@@ -110,7 +110,8 @@ fn tamed(mut spec: Spec) -> Spec {
     let topology = &spec.topology;
     let rates = fastest.chain([topology.host_link.rate.0, topology.fabric_link.rate.0]);
     let rate = u128::from(rates.max().unwrap_or(1)) * u128::from(2 * links.max(1));
-    let most = u128::from(PACKETS) * 1_600 * 1_000_000_000_000 / rate;
+    let bits = 8 * u128::from(spec.transport.header + spec.transport.mss).min(200);
+    let most = u128::from(PACKETS) * bits * 1_000_000_000_000 / rate;
     // Ten seconds: a scheme that ticks, and a link at some bits per second.
     let most = u64::try_from(most).unwrap_or(u64::MAX).min(10_000_000_000_000);
     let sampled = spec.probes.iter().map(|probe| probe.every.0.saturating_mul(1_000));
