@@ -184,7 +184,7 @@ PATHS = ("paths", "down", "last")
 """Packets probes over the ports that data passes one after the other."""
 
 
-@metric("short_queueing", "us", "queueing delay of short flows")
+@metric("short_queueing", "us", "queueing delay")
 def short_queueing(run: Run) -> float | None:
     """What a data packet of a short flow waits in switches' queues, mean over packets.
 
@@ -201,7 +201,7 @@ def short_queueing(run: Run) -> float | None:
     return total
 
 
-@metric("path_deviation", "pkt", "deviation of long flows' packets over paths")
+@metric("path_deviation", "pkt", "deviation over paths")
 def path_deviation(run: Run) -> float | None:
     """Standard deviation over the first leaf's uplinks of the long flows' data packets on each."""
     data = _data_of(run, "paths", long=True)
@@ -215,7 +215,7 @@ def path_deviation(run: Run) -> float | None:
     return float(np.std(list(counts.values()))) if counts else None
 
 
-@metric("long_retransmits", "", "packets that long flows sent again")
+@metric("long_retransmits", "", "packets sent again")
 def long_retransmits(run: Run) -> float | None:
     """Data segments sent again by flows of more than 100 KB, whatever the reason."""
     flows = run.result.flows
