@@ -42,7 +42,7 @@ def draw(
             _panel(panel, data, styles, one)
         for one in axes[len(panels) :]:
             one.set_axis_off()
-        _legend(canvas, axes, 2 * columns + 1)
+        _legend(canvas, axes, 2 * columns + (columns > 1))
         canvas.supxlabel(note, fontsize=7, color="#666666")
         return plots.save(Plot("figure", figure.title, note, canvas), folder)
 
