@@ -377,7 +377,9 @@ def _pair(
     if found is None:
         texts.append(f"no data for {one} or {other}")
         return Verdict.MISSING
-    texts.append(f"{one} to {other} {_percent(found)}")
+    test = numbers.test
+    here, there = (f" ({test.runs})", f" ({test.runs_against})") if test.runs_against else ("", "")
+    texts.append(f"{one}{here} to {other}{there} {_percent(found)}")
     if sign * found.mean <= 0:
         return Verdict.NOT
     return Verdict.REPRODUCED if sure(found, sign) else Verdict.DIRECTION

@@ -272,3 +272,14 @@ def test_up_to_looks_at_all_others() -> None:
     assert verdict(data, "upto", claimed=-60, **keys) == Verdict.REPRODUCED
     assert verdict(data, "range", claimed=(-20, -60), **keys) == Verdict.REPRODUCED
     assert verdict(data, "range", claimed=(-50, -60), **keys) == Verdict.DIRECTION
+
+
+def test_pairs_in_two_sets_of_runs_say_which() -> None:
+    """Breaks if a reader sees a variant compared with itself."""
+    data = made(A={0.4: [1.0, 1.0, 1.1]})
+    for seed in (1, 2, 3):
+        data.put(("other", "A", LOW), "m", seed, 2.0)
+    test = Check("order", "m", scheme="A", less_than=("A",), runs_against="other")
+    (finding,) = judge(Claim("X1", "§1", "fig", "order", "", "", (test,)), data).findings
+    assert finding.verdict == Verdict.REPRODUCED
+    assert finding.found.startswith("A (main) to A (other) -")
