@@ -146,6 +146,20 @@ def _named(test: Check) -> list[str]:
     ]
 
 
+def unknown(entry: Wanted) -> list[str]:
+    """Metrics and series of a set of runs that nobody computes."""
+    found = []
+    for name, check in (
+        *((name, metrics.unit_and_label) for name in entry.metrics),
+        *((name, series.labels) for name in entry.series),
+    ):
+        try:
+            check(name)
+        except InputError as error:
+            found.append(f"{entry.runs}: {error}")
+    return found
+
+
 def seeds(wanted: Sequence[Wanted]) -> int:
     """How many seeds the set of runs with the fewest has."""
     by_runs: dict[Any, set[int]] = {}

@@ -1,0 +1,39 @@
+"""What a process with the real engine says of the papers: a line of JSON.
+
+Claims by paper, the runs of each scale, and every test of a claim that its runs can never judge.
+"""
+
+import json
+
+from leafspine.reproduce import figures, plan
+
+
+def main() -> None:
+    claims: dict[str, list[str]] = {}
+    runs: dict[str, int] = {}
+    unmet: list[str] = []
+    unnamed: list[str] = []
+    for paper in figures.papers():
+        claims[paper.name] = [claim.id for claim in paper.claims]
+        for scale in figures.SCALES:
+            keys = set()
+            for figure in paper.figures:
+                plan_ = plan.plan(figure, paper.claims_of(figure.name), scale)
+                unmet += [
+                    f"{figure.path} ({scale}): {line}" for line in plan.unmet(plan_.claims, plan_)
+                ]
+                keys.update(entry.case.key for entry in plan_.wanted)
+                for entry in plan_.wanted:
+                    unnamed += plan.unknown(entry)
+            runs[f"{paper.name} {scale}"] = len(keys)
+    found = {
+        "claims": claims,
+        "runs": runs,
+        "unmet": sorted(set(unmet)),
+        "unnamed": sorted(set(unnamed)),
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
