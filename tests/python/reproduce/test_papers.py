@@ -20,8 +20,8 @@ CLAIMS = {
     "abq": ("B", 24),
 }
 
-# Small ones, each with another kind of runs: series, sensitivities, kept from other figures.
-SUBSET = ("qdaps/fig05", "abq/fig1c", "qall/fig08")
+# Small ones: curves against time, and sensitivities.
+SUBSET = ("qdaps/fig05", "abq/fig01")
 
 
 def real(*words: object) -> str:
