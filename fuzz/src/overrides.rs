@@ -62,6 +62,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("transport.limited_transmit", &["true", "false"]),
     ("transport.delayed_ack", &["off", "1ps", "40ms"]),
     ("transport.handshake", &["true", "false"]),
+    ("transport.handshake_ack", &["true", "false"]),
     ("workload.0.kind", &["poisson", "incast", "long-flows", "permutation", "all-to-all", "trace"]),
     ("workload.0.sizes", &["web-search", "hadoop", "[[1,0.5],[\"30KB\",1]]", "sizes.csv"]),
     ("workload.0.sizes.kind", &["fixed", "uniform", "pareto"]),
