@@ -124,6 +124,21 @@ def test_a_paper_from_runs_to_scorecard(library: Path, tmp_path: Path) -> None:
     assert report.count("data:image/png") == 2 and "not reproduced" in report
 
 
+def test_the_files_that_the_docs_show_are_good(tmp_path: Path) -> None:
+    """Breaks if docs/reproducing.md shows a key that there is not, or leaves out one that must be."""
+    page = (Path(__file__).parents[3] / "docs" / "reproducing.md").read_text()
+    paper, figure, claims = (part.split("```")[0] for part in page.split("```toml\n")[1:])
+    (tmp_path / "some" / "fig12").mkdir(parents=True)
+    for name, text in (
+        ("paper.toml", paper),
+        ("fig12/figure.toml", figure),
+        ("claims.toml", claims),
+    ):
+        (tmp_path / "some" / name).write_text(text)
+    (found,) = figures.papers(tmp_path)
+    assert [claim.id for claim in found.claims_of("fig12")] == ["Q26"]
+
+
 def test_verdicts_and_pages_come_from_the_kept_numbers_alone(library: Path, tmp_path: Path) -> None:
     """Breaks if kept results give another page than the runs they were made from."""
     chosen = reproducing.choose(["some"], library)
