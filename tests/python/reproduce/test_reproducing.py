@@ -125,7 +125,7 @@ def test_a_paper_from_runs_to_scorecard(library: Path, tmp_path: Path) -> None:
 
 
 def test_the_files_that_the_docs_show_are_good(tmp_path: Path) -> None:
-    """Breaks if docs/reproducing.md shows a key that there is not, or leaves out one that must be."""
+    """Breaks if docs/reproducing.md shows a key that there is not, or leaves out a needed one."""
     page = (Path(__file__).parents[3] / "docs" / "reproducing.md").read_text()
     paper, figure, claims = (part.split("```")[0] for part in page.split("```toml\n")[1:])
     (tmp_path / "some" / "fig12").mkdir(parents=True)
