@@ -15,12 +15,12 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fault_lab import SCENARIO, tree
 
-from leafspine import api, fitting, folder, results, scenario, tables
+from leafspine import api, files, fitting, folder, results, scenario, tables
 from leafspine.errors import LeafspineError
 from leafspine.folder import MANIFEST
 
@@ -60,7 +60,8 @@ def actions(scratch: Path) -> dict[str, Action]:
     result = comparison.result(case)
     whole = tree(out / "runs" / case.key)
 
-    results.run_case = lambda *_, **__: result  # no engine's threads in a process that forks
+    checked = replace(result, timing={**result.timing, "checked": True})
+    results.run_case = lambda *_, **__: checked  # no engine's threads in a process that forks
 
     def run(directory: Path) -> None:
         api.run(case.toml, out=directory / "new" / "runs" / "result")
@@ -100,6 +101,23 @@ def actions(scratch: Path) -> dict[str, Action]:
     def is_csv(directory: Path) -> bool:
         return results.is_finished(directory, case)
 
+    def unchecked(directory: Path) -> None:
+        results.write(replace(result, timing={}), directory)
+
+    def check(directory: Path) -> None:
+        api.run(case.toml, out=directory, check=True)
+        assert results.timing(directory)["checked"]
+
+    def of_another_build(directory: Path) -> None:
+        other = {**result.summary, "events": 0}
+        results.write(replace(result, summary=other, timing={}), directory)
+
+    def is_run_there(directory: Path) -> bool:
+        return tree(directory) == whole
+
+    def is_old_or_new(directory: Path) -> bool:
+        return not directory.exists() or bool(files.read(directory))
+
     def fit(directory: Path) -> None:
         fitting.write(a_fit(), directory / "fit")
 
@@ -108,6 +126,8 @@ def actions(scratch: Path) -> dict[str, Action]:
         "manifest": Action(manifest, is_whole=is_manifest),
         "tables": Action(table, old, is_table),
         "csv": Action(csv, finished, is_csv),
+        "checked": Action(check, unchecked, is_run_there),
+        "replaced": Action(check, of_another_build, is_old_or_new),
         "fit": Action(fit),
     }
 

@@ -26,6 +26,8 @@ ROOT = HERE.parent.parent.parent
 ACTIONS = {
     "result": "writing a result",
     "csv": "reading one and writing CSV files",
+    "checked": "a checked result over the same",
+    "replaced": "a checked result over another build's",
     "manifest": "taking a directory and writing comparison.json",
     "tables": "writing tables.md and tables.csv over older ones",
     "fit": "writing a fit",
