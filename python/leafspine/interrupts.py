@@ -3,8 +3,12 @@
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
+
+SOON = 0.01
+"""Seconds until a signal that was lost is heard again."""
 
 
 @contextlib.contextmanager
@@ -21,16 +25,30 @@ def interruptible() -> Iterator[None]:
         heard = True
         raise KeyboardInterrupt
 
+    def lost(what: "sys.UnraisableHookArgs") -> None:
+        # A signal that comes while an object is taken down raises where nobody can catch it.
+        nonlocal heard
+        if what.exc_type is KeyboardInterrupt:
+            heard = False
+            signal.setitimer(signal.ITIMER_REAL, SOON)
+        else:
+            hook(what)
+
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    hook = sys.unraisablehook
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     # Those that the caller ignores, as nohup and background jobs have it, stay ignored.
     before = {n: signal.getsignal(n) for n in numbers if signal.getsignal(n) != signal.SIG_IGN}
+    before[signal.SIGALRM] = signal.getsignal(signal.SIGALRM)
     try:
+        sys.unraisablehook = lost
         for number in before:
             signal.signal(number, hear)
         yield
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = hook

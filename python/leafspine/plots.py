@@ -6,6 +6,7 @@ intervals as bands; ``fct-<class>-relative``: the same as a paired difference to
 network. Without a swept number, variants stand side by side with error bars.
 """
 
+import io
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -106,8 +107,11 @@ def save(plot: Plot, directory: Path) -> Saved:
     with settings():
         for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
             path = directory / f"{plot.name}.{kind}"
+            # Matplotlib loses a full disk's error in one of its own; memory has room.
+            drawn = io.BytesIO()
+            plot.figure.savefig(drawn, format=kind, metadata=metadata)
             with files.replacing_file(path) as temporary:
-                plot.figure.savefig(temporary, format=kind, metadata=metadata)
+                temporary.write_bytes(drawn.getvalue())
             paths.append(path)
     wide = len(plot.figure.axes) > 2
     return Saved(plot.name, plot.title, plot.caption, paths[0], paths[1], wide)

@@ -251,3 +251,31 @@ def test_a_second_interruption_ends_at_once(many: Path, tmp_path: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert (done.returncode, done.stderr) == (1, "leafspine: interrupted again: ended at once\n")
+
+
+LOST = """
+import os, signal, time, weakref
+from leafspine.interrupts import interruptible
+signal.signal(signal.SIGINT, signal.default_int_handler)
+class Thing:
+    pass
+def interrupt(_):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0)
+with interruptible():
+    try:
+        thing = Thing()
+        watched = weakref.ref(thing, interrupt)
+        del thing
+        time.sleep(9)
+    except KeyboardInterrupt:
+        print("heard")
+"""
+
+
+def test_an_interruption_is_not_lost_where_nothing_can_be_raised() -> None:
+    """Breaks if Ctrl-C at the moment that an object is taken down prints a traceback and the run
+    goes on for hours."""
+    words = [sys.executable, "-c", LOST]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "heard\n", "")

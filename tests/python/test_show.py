@@ -1,6 +1,7 @@
 """Tables, figures, the report."""
 
 import re
+import resource
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -110,6 +111,21 @@ def test_every_figure_is_written_twice(comparison: leafspine.Comparison) -> None
     assert names == {f"{stem}.{kind}" for stem in stems for kind in ("pdf", "png")}
     for path in written:
         assert path.stat().st_size > 2000, path.name
+
+
+def test_a_figure_that_does_not_fit_on_the_disk_is_said_so(
+    comparison: leafspine.Comparison, tmp_path: Path
+) -> None:
+    """Breaks if Matplotlib writes the file: a full disk becomes an AttributeError of its own."""
+    plot = next(plots.figures(comparison))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(leafspine.WriteError, match=r"\.pdf: File too large; raise"):
+            plots.save(plot, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_axes_have_units(comparison: leafspine.Comparison) -> None:
