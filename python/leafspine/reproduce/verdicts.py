@@ -86,11 +86,12 @@ class _Numbers:
     def seeds(self, variant: str, point: Point, other: bool = False) -> dict[int, float]:
         """Values by seed; of the runs that are compared against, if ``other``."""
         name = (self.test.runs_against or self.test.runs) if other else self.test.runs
-        found = self.data.seeds((name + self.suffix, variant, point), self.test.metric)
-        if found or not self.suffix:
-            return found
-        # A sensitivity changes one set of runs; others are as they were.
-        return self.data.seeds((name, variant, point), self.test.metric) if other else {}
+        # A sensitivity changes one set of runs; those that have no such runs are as they were. One
+        # that failed is a hole, not the number of the default.
+        changed = name + self.suffix
+        if name != self.test.runs and not self.data.points(changed):
+            changed = name
+        return self.data.seeds((changed, variant, point), self.test.metric)
 
     def percent(self, scheme: str, against: str, point: Point) -> Estimate | None:
         """The paired difference in percent at a point."""
@@ -385,10 +386,12 @@ def _pair(
     return Verdict.REPRODUCED if sure(found, sign) else Verdict.DIRECTION
 
 
-def _advantage(numbers: _Numbers, data_runs: str, point: Point) -> dict[int, float]:
-    """By how many percent the scheme is below the other one, by seed."""
+def _advantage(
+    numbers: _Numbers, data_runs: str, point: Point, scheme: str = ""
+) -> dict[int, float]:
+    """By how many percent the scheme (default: the test's) is below the other one, by seed."""
     test = numbers.test
-    mine = numbers.data.seeds((data_runs, test.scheme, point), test.metric)
+    mine = numbers.data.seeds((data_runs, scheme or test.scheme, point), test.metric)
     theirs = numbers.data.seeds((data_runs, test.against, point), test.metric)
     return {s: 100.0 * (theirs[s] - mine[s]) / theirs[s] for s in mine if theirs.get(s)}
 
@@ -467,7 +470,7 @@ def _change(numbers: _Numbers, scheme: str, points: Sequence[Point]) -> Estimate
     """The change from the first point to the last, by seed."""
     if numbers.test.against:
         runs = numbers.test.runs + numbers.suffix
-        first, last = (_advantage(numbers, runs, point) for point in (points[0], points[-1]))
+        first, last = (_advantage(numbers, runs, p, scheme) for p in (points[0], points[-1]))
         return estimate([last[seed] - first[seed] for seed in first if seed in last])
     first, last = (numbers.seeds(scheme, point) for point in (points[0], points[-1]))
     both = [seed for seed in first if seed in last and first[seed]]

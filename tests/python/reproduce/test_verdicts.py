@@ -241,6 +241,26 @@ def test_a_sensitivity_judges_its_own_runs() -> None:
     assert found == (Verdict.REPRODUCED, Verdict.NOT)
 
 
+def test_a_failed_run_of_a_sensitivity_is_a_hole() -> None:
+    """Breaks if the default's number stands in for a baseline that failed elsewhere."""
+    data = made(A={0.8: [1, 1.1, 0.9]}, B={0.8: [2, 2.1, 1.9]})
+    for seed in (1, 2, 3):
+        data.put(("main~other", "A", HIGH), "m", seed, 1 + seed / 10)
+    claim = Claim("X1", "§1", "fig", "order", "", "", (Check("order", "m", less=("A", "B")),))
+    assert judge(claim, data, "~other").verdict == Verdict.MISSING
+
+
+def test_every_scheme_of_a_growing_advantage_counts() -> None:
+    """Breaks if only the first one's advantage is looked at."""
+    data = made(
+        A={0.4: [9, 9, 9], 0.8: [5, 5.1, 4.9]},
+        B={0.4: [5, 5, 5], 0.8: [9, 9.1, 8.9]},
+        E={0.4: [10, 10, 10], 0.8: [10, 10, 10]},
+    )
+    assert verdict(data, "rise", schemes=("A",), against="E") == Verdict.REPRODUCED
+    assert verdict(data, "rise", schemes=("A", "B"), against="E") == Verdict.NOT
+
+
 def test_a_rise_can_begin_later() -> None:
     """Breaks if ``from`` is not looked at: the fall before it does not count."""
     data = made(A={0.2: [20, 20, 20], 0.4: [10, 10, 10], 0.8: [15, 15, 15.1]})
