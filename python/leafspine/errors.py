@@ -79,7 +79,7 @@ class DamagedError(InputError):
     """A file of a result is truncated, changed, missing or not leafspine's: it is not read."""
 
 
-class WriteError(LeafspineError, OSError):
+class WriteError(RunError, OSError):
     """Results cannot be written: a full disk, no permission. What had finished is kept."""
 
 
