@@ -1,6 +1,6 @@
 """Writes what the documentation takes from the engine: the catalogue in ``schemes.md``,
-the named size distributions in ``scenario.md``, the figures of ns-3, theory and ``make fuzz`` in
-``validation.md``.
+the named size distributions in ``scenario.md``, the figures of ns-3, theory, ``make fuzz`` and
+``make faults`` in ``validation.md``.
 
     .venv/bin/python docs/generate.py
 
@@ -23,6 +23,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from faults import with_faults
 from ns3 import with_ns3
 from theory import with_theory
 
@@ -199,6 +200,7 @@ def main() -> None:
     scenario.write_text(with_table(scenario.read_text(encoding="utf-8")), encoding="utf-8")
     validation = DOCS / "validation.md"
     text = with_fuzzing(with_theory(with_ns3(validation.read_text(encoding="utf-8"))))
+    text = with_faults(text)
     validation.write_text(text, encoding="utf-8")
 
 
