@@ -5,7 +5,7 @@
 # make validate-theory   measures what closed forms predict, and writes both into the documentation
 # make validate-tools   installs ns-3 and a C++ compiler (Debian, Ubuntu; as root)
 # make fuzz   fuzzes every target for FUZZ_SECONDS (60) each; fuzz-keep: keeps what it found
-# make faults kills, fills disks, damages files: does a comparison survive it? (an hour)
+# make faults   kills, fills disks, damages files: does a comparison survive it? (half an hour)
 # make lint   format, clippy, rustdoc, ruff, mypy
 # make docs   the Rust documentation, into target/doc
 # make clean  removes what the others made

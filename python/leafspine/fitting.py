@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pa_parquet
 
 from leafspine import engine, files, results, scenario
 from leafspine.engine import Case, Watch
@@ -631,9 +630,7 @@ def write(found: Fit, directory: Path) -> Fit:
         for name, text in _files(found):
             (folder / name).write_text(text, encoding="utf-8", newline="\n")
         if found.samples is not None:
-            pa_parquet.write_table(
-                found.samples.table(), folder / "samples.parquet", compression="zstd"
-            )
+            results.write_parquet(found.samples.table(), folder / "samples.parquet")
     return Fit(**{**vars(found), "directory": directory})
 
 

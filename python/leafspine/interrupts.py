@@ -11,6 +11,11 @@ SOON = 0.01
 """Seconds until a signal that was lost is heard again."""
 
 
+class Heard(KeyboardInterrupt):
+    """A signal. Python ends by SIGINT after a plain one that went through ``exec``, caught or not,
+    and dataclasses are made with that."""
+
+
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
     """SIGTERM and SIGHUP end a command as Ctrl-C does; a second signal ends it at once."""
@@ -23,12 +28,12 @@ def interruptible() -> Iterator[None]:
             os.write(2, show_cursor + b"leafspine: interrupted again: ended at once\n")
             os._exit(1)
         heard = True
-        raise KeyboardInterrupt
+        raise Heard
 
     def lost(what: "sys.UnraisableHookArgs") -> None:
         # A signal that comes while an object is taken down raises where nobody can catch it.
         nonlocal heard
-        if what.exc_type is KeyboardInterrupt:
+        if what.exc_type is Heard:
             heard = False
             signal.setitimer(signal.ITIMER_REAL, SOON)
         else:

@@ -215,9 +215,9 @@ def write(result: Result, directory: Path, *, csv: bool = False) -> Result:
     with files.replacing(directory, over=bool(anew) and not _was_checked(directory)) as folder:
         _write_text(folder / SCENARIO, result.scenario)
         for name, table in result.tables().items():
-            _write_parquet(table, folder / f"{name}.parquet")
+            write_parquet(table, folder / f"{name}.parquet")
             if csv:
-                _write_csv(table, folder / f"{name}.csv")
+                write_csv(table, folder / f"{name}.csv")
         _write_text(folder / files.TIMING, to_json(result.timing))
         _write_text(folder / SUMMARY, to_json(result.summary))
     return Result(
@@ -237,7 +237,7 @@ def add_csv(result: Result) -> None:
         return
     for name, table in result.tables().items():
         with files.replacing_file(result.directory / f"{name}.csv") as temporary:
-            _write_csv(table, temporary)
+            write_csv(table, temporary)
 
 
 def to_json(value: Any) -> str:
@@ -249,11 +249,15 @@ def _write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _write_parquet(table: pa.Table, path: Path) -> None:
-    # Arrow itself writes a few bytes at a time.
-    with pa.output_stream(path, compression=None, buffer_size=1 << 20) as stream:
-        pa_parquet.write_table(table, stream, compression="zstd")
+def write_parquet(table: pa.Table, path: Path) -> None:
+    """Write a table's Parquet file."""
+    # By way of memory: Arrow writes a few bytes at a time, and tells of a full disk more than once.
+    stream = pa.BufferOutputStream()
+    pa_parquet.write_table(table, stream, compression="zstd")
+    path.write_bytes(stream.getvalue())
 
 
-def _write_csv(table: pa.Table, path: Path) -> None:
-    pa_csv.write_csv(table, path, pa_csv.WriteOptions(quoting_style="needed"))
+def write_csv(table: pa.Table, path: Path) -> None:
+    """Write a table's CSV file."""
+    with path.open("wb") as stream:
+        pa_csv.write_csv(table, stream, pa_csv.WriteOptions(quoting_style="needed"))

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow.csv as pa_csv
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from leafspine import files, fitting
+from leafspine import files, fitting, results
 from leafspine.engine import FlowClass, Point
 from leafspine.fitting import Fit
 from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS
@@ -324,7 +323,7 @@ def write(comparison: "Comparison", directory: Path) -> list[Path]:
     with files.replacing_file(markdown) as path:
         path.write_text(f"# {comparison.source.stem}\n\n{notes}\n{text}", encoding="utf-8")
     with files.replacing_file(csv) as path:
-        pa_csv.write_csv(comparison.table(), path, pa_csv.WriteOptions(quoting_style="needed"))
+        results.write_csv(comparison.table(), path)
     return [markdown, csv]
 
 

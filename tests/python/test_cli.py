@@ -273,6 +273,25 @@ with interruptible():
 """
 
 
+THROUGH_EXEC = """
+import os, signal, time
+from leafspine.interrupts import interruptible
+signal.signal(signal.SIGINT, signal.default_int_handler)
+with interruptible():
+    try:
+        exec("os.kill(os.getpid(), signal.SIGINT); time.sleep(9)")
+    except KeyboardInterrupt:
+        print("heard")
+"""
+
+
+def test_an_interruption_while_a_class_is_made_has_its_exit_code() -> None:
+    """Breaks if Python, which remembers that a KeyboardInterrupt left exec, ends by SIGINT."""
+    words = [sys.executable, "-c", THROUGH_EXEC]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "heard\n")
+
+
 def test_an_interruption_is_not_lost_where_nothing_can_be_raised() -> None:
     """Breaks if Ctrl-C at the moment that an object is taken down prints a traceback and the run
     goes on for hours."""

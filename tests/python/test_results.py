@@ -103,7 +103,7 @@ def test_a_write_that_fails_leaves_nothing(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(results, "_write_parquet", full)
+    monkeypatch.setattr(results, "write_parquet", full)
     with pytest.raises(leafspine.RunError, match="out: No space"):
         leafspine.run(scenario, out=tmp_path / "out")
     assert {path.name for path in tmp_path.iterdir()} == {scenario.name}

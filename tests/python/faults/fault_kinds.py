@@ -63,7 +63,7 @@ def worker_killed(world: World, rng: random.Random) -> bool:
     while not sweep.processes("leafspine.worker") and process.poll() is None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    time.sleep(rng.uniform(0, world.lab.undisturbed))
+    time.sleep(rng.uniform(0, world.lab.undisturbed / 2))
     victims = sweep.processes("leafspine.worker")
     _kill(rng.sample(victims, min(1, len(victims))))
     done = finish(process)
@@ -80,7 +80,7 @@ def workers_killed(world: World, rng: random.Random) -> bool:
     sweep = world.lab.sweep()
     process = sweep.start()
     killed = 0
-    pauses = iter([rng.uniform(0, world.lab.undisturbed / 2) for _ in range(6)])
+    pauses = iter([rng.uniform(0, world.lab.undisturbed / 4) for _ in range(8)])
     while process.poll() is None and (pause := next(pauses, None)) is not None:
         time.sleep(pause)
         victims = sweep.processes("leafspine.worker")[:1]

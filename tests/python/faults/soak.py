@@ -42,7 +42,7 @@ def set_up(root: str) -> None:
     global _world
     home = Path(tempfile.mkdtemp(dir=root))
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    lab = Lab(home, environment, slow="", flows=400)
+    lab = Lab(home, environment, slow="", flows=20_000)
     _world = World(lab, lab.prepare(), build_shim(home))
 
 
@@ -115,7 +115,7 @@ def soak(pool: ProcessPoolExecutor, names: list[str], each: int, seed: int) -> l
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--each", type=int, default=15, help="faults of a kind [15]")
+    parser.add_argument("--each", type=int, default=10, help="faults of a kind [10]")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2, help="faults at a time [2]")
     parser.add_argument("--only", choices=list(KINDS), help="one kind")
