@@ -462,7 +462,12 @@ def _catalogue(what: str, entries: list[dict[str, Any]], name: str | None, as_js
 @click.option(
     "--from-kept", is_flag=True, help="Pages from the results kept in papers/, without a run."
 )
-@click.option("--keep", is_flag=True, help="Keep the numbers in papers/<paper>/<figure>/ too.")
+@click.option(
+    "--keep", is_flag=True, help="Complete the numbers kept in papers/: run what they lack."
+)
+@click.option(
+    "--no-run", is_flag=True, help="Pages from the runs that are finished, and no more of them."
+)
 @click.option(
     "--papers",
     "library",
@@ -476,6 +481,7 @@ def reproduce(
     jobs: int | None,
     from_kept: bool,
     keep: bool,
+    no_run: bool,
     library: Path | None,
 ) -> None:
     """Reproduce figures of papers, with a verdict on every claim. Without a name: what there is."""
@@ -488,6 +494,8 @@ def reproduce(
             for figure in book.figures:
                 click.echo(f"  {figure.path}: {figure.title}")
         return
+    if keep and scale != "paper":
+        raise InputError(f"--keep: found --scale {scale}; allowed: paper (what is kept is of one)")
     chosen = reproducing.choose(names, library)
     directory = out or Path("reproduction")
     if from_kept:
@@ -495,7 +503,13 @@ def reproduce(
     else:
         keep_in = (library or figures.library()) if keep else None
         done = reproducing.reproduce(
-            chosen, scale, directory, jobs=jobs, progress_bar=True, keep_in=keep_in
+            chosen,
+            scale,
+            directory,
+            jobs=jobs,
+            progress_bar=True,
+            keep_in=keep_in,
+            make_runs=not no_run,
         )
     heads, rows = pages.counts(done.chapters)
     tables.show_table(

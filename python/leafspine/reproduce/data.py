@@ -1,12 +1,13 @@
 """The numbers of a figure: what verdicts and plots are made from, and what is kept.
 
-Runs are large and thrown away; these tables are small and stay in the repository.
+Runs are large and thrown away; these tables are small and stay in the repository, and with them
+where each number is from.
 """
 
 import csv
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +23,38 @@ Values = npt.NDArray[np.float64]
 
 FILE = "data.csv"
 SERIES_FILE = "series.csv"
+RUNS_FILE = "runs.csv"
 HEADS = ["runs", "variant", "point", "seed", "metric", "value"]
 SERIES_HEADS = ["runs", "variant", "point", "seed", "series", "x", "y"]
+RUNS_HEADS = ["runs", "variant", "point", "seed", "key", "version", "packet_hops", "trace_hash"]
 
 Place = tuple[str, str, Point]
 """A set of runs, a variant and a point of the sweep."""
 
 
+@dataclass(frozen=True)
+class Origin:
+    """The run that numbers are from.
+
+    ``key``: that of the resolved scenario and the seed (:attr:`leafspine.engine.Case.key`);
+    ``version``: leafspine's; ``trace_hash``: who makes the run again and gets it has the same
+    packets.
+    """
+
+    key: str
+    version: str
+    packet_hops: int
+    trace_hash: str
+
+
 @dataclass
 class Data:
-    """Values by place, metric and seed; series likewise. In the order of the runs."""
+    """Values by place, metric and seed; series likewise; origins by place and seed. In the order of
+    the runs."""
 
     values: dict[Place, dict[str, dict[int, float | None]]] = field(default_factory=dict)
     series: dict[Place, dict[str, dict[int, tuple[Values, Values]]]] = field(default_factory=dict)
+    origins: dict[Place, dict[int, Origin]] = field(default_factory=dict)
 
     def put(self, place: Place, metric: str, seed: int, value: float | None) -> None:
         """Add one number; ``None`` where it is undefined."""
@@ -43,6 +63,42 @@ class Data:
     def put_series(self, place: Place, name: str, seed: int, x: Values, y: Values) -> None:
         """Add one curve."""
         self.series.setdefault(place, {}).setdefault(name, {})[seed] = (x, y)
+
+    def put_origin(self, place: Place, seed: int, origin: Origin) -> None:
+        """Say which run the numbers of a place and seed are from."""
+        self.origins.setdefault(place, {})[seed] = origin
+
+    def take(
+        self,
+        other: "Data",
+        place: Place,
+        seed: int,
+        metrics: Iterable[str],
+        series: Iterable[str],
+    ) -> None:
+        """Copy the numbers of one run from other data, which has them."""
+        for name in metrics:
+            self.put(place, name, seed, other.values[place][name][seed])
+        for name in series:
+            self.put_series(place, name, seed, *other.series[place][name][seed])
+        self.put_origin(place, seed, other.origins[place][seed])
+
+    def has(
+        self, place: Place, seed: int, key: str, metrics: Iterable[str], series: Iterable[str]
+    ) -> bool:
+        """Whether all these numbers are there, and from the run of this key."""
+        origin = self.origins.get(place, {}).get(seed)
+        return (
+            origin is not None
+            and origin.key == key
+            and all(seed in self.values.get(place, {}).get(name, {}) for name in metrics)
+            and all(seed in self.series.get(place, {}).get(name, {}) for name in series)
+        )
+
+    def seed_counts(self) -> tuple[int, int]:
+        """With how many seeds the places were run: the fewest and the most."""
+        counts = [len(seeds) for seeds in self.origins.values()]
+        return min(counts, default=0), max(counts, default=0)
 
     def seeds(self, place: Place, metric: str) -> dict[int, float]:
         """The defined values of a metric by seed; empty if there are none."""
@@ -79,7 +135,7 @@ def same(one: object, other: object) -> bool:
 
 
 def write(data: Data, folder: Path) -> None:
-    """Write ``data.csv`` and, if there are any, ``series.csv``."""
+    """Write ``data.csv``, ``runs.csv`` and, if there are any, ``series.csv``."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = (
         (*_start(place), seed, metric, _text(value))
@@ -97,6 +153,12 @@ def write(data: Data, folder: Path) -> None:
     )
     if data.series:
         _write(folder / SERIES_FILE, SERIES_HEADS, curves)
+    origins = (
+        (*_start(place), seed, *astuple(origin))
+        for place, seeds in data.origins.items()
+        for seed, origin in seeds.items()
+    )
+    _write(folder / RUNS_FILE, RUNS_HEADS, origins)
 
 
 def _start(place: Place) -> tuple[str, str, str]:
@@ -129,6 +191,9 @@ def read(folder: Path) -> Data:
             ys.append(float(row["y"]))
         for (place, name, seed), (xs, ys) in curves.items():
             data.put_series(place, name, seed, np.array(xs), np.array(ys))
+    for row in _rows(folder / RUNS_FILE, RUNS_HEADS):
+        origin = Origin(row["key"], row["version"], int(row["packet_hops"]), row["trace_hash"])
+        data.put_origin(_place(row), int(row["seed"]), origin)
     return data
 
 

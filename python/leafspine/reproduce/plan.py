@@ -1,9 +1,10 @@
 """Which runs a figure needs at a scale, and what is read off them."""
 
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from leafspine import results, scenario
 from leafspine.engine import Case
@@ -11,7 +12,7 @@ from leafspine.errors import InputError, ScenarioError
 from leafspine.measures import measure
 from leafspine.reproduce import fits, metrics, paths, queues, series  # noqa: F401  (they register)
 from leafspine.reproduce.claims import Check, Claim
-from leafspine.reproduce.data import Data, Place, same
+from leafspine.reproduce.data import Data, Origin, Place, same
 from leafspine.reproduce.figures import Figure, RunSet
 from leafspine.results import Result
 
@@ -24,6 +25,11 @@ class Wanted:
     case: Case
     metrics: tuple[str, ...]
     series: tuple[str, ...]
+
+    def kept_in(self, data: Data) -> bool:
+        """Whether data has all of its numbers, from this very run."""
+        case = self.case
+        return data.has(self.place, case.seed, case.key, self.metrics, self.series)
 
     @property
     def place(self) -> Place:
@@ -89,25 +95,47 @@ def _read_off(
     return tuple(names), tuple(curves)
 
 
-def reduce(wanted: Sequence[Wanted], runs_folder: Path) -> Data:
-    """Read the numbers off the finished runs; a run that failed leaves a hole."""
+def reduce(wanted: Sequence[Wanted], runs_folder: Path, kept: Data | None = None) -> Data:
+    """The numbers of the kept runs, and read off the finished ones; others leave holes."""
     data = Data()
     for entry in wanted:
         folder = runs_folder / entry.case.key
-        if not (folder / results.SUMMARY).is_file():
-            continue
-        run = _load(entry.case, folder)
-        for name in entry.metrics:
-            data.put(entry.place, name, entry.case.seed, metrics.value(run, name))
-        for name in entry.series:
-            data.put_series(entry.place, name, entry.case.seed, *series.of(run, name))
+        if kept is not None and entry.kept_in(kept):
+            data.take(kept, entry.place, entry.case.seed, entry.metrics, entry.series)
+        elif (folder / results.SUMMARY).is_file():
+            _read(data, entry, folder)
     return data
 
 
-def _load(case: Case, folder: Path) -> metrics.Run:
+def _read(data: Data, entry: Wanted, folder: Path) -> None:
     result = Result.load(folder)
-    measured = measure(result.flows, result.ports, result.summary, case.classes)
-    return metrics.Run(case, result, measured)
+    measured = measure(result.flows, result.ports, result.summary, entry.case.classes)
+    run = metrics.Run(entry.case, result, measured)
+    seed = entry.case.seed
+    for name in entry.metrics:
+        data.put(entry.place, name, seed, metrics.value(run, name))
+    for name in entry.series:
+        data.put_series(entry.place, name, seed, *series.of(run, name))
+    data.put_origin(entry.place, seed, _origin(entry.case, result))
+
+
+def _origin(case: Case, result: Result) -> Origin:
+    said = result.summary
+    version = "+".join(part for part in (said["leafspine"], commit()) if part)
+    return Origin(case.key, version, said["packet_hops"], said["trace_hash"])
+
+
+@cache
+def commit() -> str:
+    """The commit of the sources that leafspine is used from; empty where it is installed."""
+    root = Path(__file__).parents[3]
+    if not (root / "crates").is_dir():
+        return ""
+    command = ("git", "-C", str(root), "describe", "--always", "--match=", "--dirty")
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 def unmet(claims: Sequence[Claim], plan_: Plan) -> list[str]:
@@ -158,11 +186,3 @@ def unknown(entry: Wanted) -> list[str]:
         except InputError as error:
             found.append(f"{entry.runs}: {error}")
     return found
-
-
-def seeds(wanted: Sequence[Wanted]) -> int:
-    """How many seeds the set of runs with the fewest has."""
-    by_runs: dict[Any, set[int]] = {}
-    for entry in wanted:
-        by_runs.setdefault(entry.runs, set()).add(entry.case.seed)
-    return min((len(found) for found in by_runs.values()), default=0)

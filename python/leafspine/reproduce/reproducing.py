@@ -1,6 +1,6 @@
 """``leafspine reproduce``: run what figures need, judge claims, write pages and the scorecard."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,30 +67,50 @@ def reproduce(
     jobs: int | None = None,
     progress_bar: bool = False,
     keep_in: Path | None = None,
+    make_runs: bool = True,
 ) -> Reproduction:
-    """Run, judge, draw and write. With ``keep_in`` the numbers are kept in the papers' folders too.
+    """Run, judge, draw and write.
 
-    Runs that are finished in ``directory`` are not run again. Raises :class:`InputError`,
-    :class:`Interrupted`.
+    Runs that are finished in ``directory`` are not run again. With ``keep_in``, a folder of papers,
+    neither are those whose numbers are kept there, and all numbers are kept there at the end, each
+    figure with its own. Without ``make_runs`` only what is finished is shown, and the rest counted.
+    Raises :class:`InputError`, :class:`Interrupted`.
     """
     if scale not in SCALES:
         raise InputError(f"--scale {scale}: allowed: {', '.join(SCALES)}")
     claim(directory)
     plans = [plan.plan(f, c.paper.claims_of(f.name), scale) for c in chosen for f in c.figures]
-    failures = run(plans, directory, jobs, progress_bar)
-    failed = {failure.case.key: failure.message for failure in failures}
+    kept = {entry.figure.path: _kept(keep_in, entry.figure) for entry in plans}
+    failures = run(plans, kept, directory, jobs, progress_bar) if make_runs else []
     by_path: dict[str, Page] = {}
     for plan_ in plans:
-        found = plan.reduce(plan_.wanted, directory / "runs")
-        problems = [
-            f"{entry.runs}, {entry.case.label()}: {failed[entry.case.key]}"
-            for entry in plan_.wanted
-            if entry.case.key in failed
-        ]
-        by_path[plan_.figure.path] = _page(plan_, found, scale, directory, problems)
-        if keep_in is not None:
-            numbers.write(found, keep_in / plan_.figure.path)
+        path = plan_.figure.path
+        found = plan.reduce(plan_.wanted, directory / "runs", kept[path])
+        by_path[path] = _page(plan_, found, scale, directory, _problems(plan_, found, failures))
+        if keep_in is not None and found.origins:
+            numbers.write(found, keep_in / path)
     return _finish(chosen, by_path, directory, tuple(failures))
+
+
+def _kept(papers_folder: Path | None, figure: Figure) -> Data:
+    """What is kept of a figure in a folder of papers."""
+    if papers_folder is None or not (papers_folder / figure.path / numbers.FILE).is_file():
+        return Data()
+    return numbers.read(papers_folder / figure.path)
+
+
+def _problems(plan_: Plan, found: Data, failures: Sequence[Failure]) -> list[str]:
+    """Runs that have no numbers: those that failed by name, the others counted."""
+    failed = {failure.case.key: failure.message for failure in failures}
+    holes = [entry for entry in plan_.wanted if not entry.kept_in(found)]
+    problems = [
+        f"{entry.runs}, {entry.case.label()}: {failed[entry.case.key]}"
+        for entry in holes
+        if entry.case.key in failed
+    ]
+    if rest := len(holes) - len(problems):
+        problems.append(f"{rest} of {len(plan_.wanted)} runs are not made yet")
+    return problems
 
 
 def from_kept(chosen: Sequence[Chosen], directory: Path) -> Reproduction:
@@ -100,10 +120,8 @@ def from_kept(chosen: Sequence[Chosen], directory: Path) -> Reproduction:
     for entry in chosen:
         for figure in entry.figures:
             plan_ = plan.plan(figure, entry.paper.claims_of(figure.name), "paper")
-            if (figure.folder / numbers.FILE).is_file():
-                found, problems = numbers.read(figure.folder), []
-            else:
-                found, problems = Data(), ["no kept results yet"]
+            found = _kept(figure.folder.parent.parent, figure)
+            problems = _problems(plan_, found, ())
             by_path[figure.path] = _page(plan_, found, "paper", directory, problems)
     return _finish(chosen, by_path, directory, ())
 
@@ -129,12 +147,26 @@ def claim(directory: Path) -> None:
 
 
 def run(
-    plans: Sequence[Plan], directory: Path, jobs: int | None, progress_bar: bool
+    plans: Sequence[Plan],
+    kept: Mapping[str, Data],
+    directory: Path,
+    jobs: int | None,
+    progress_bar: bool,
 ) -> list[Failure]:
-    """Make the runs that have no result yet, over all figures at once."""
+    """Make the runs that have no result and no kept numbers yet, over all figures at once.
+
+    First all of the first seed, then all of the second: what is interrupted has whole curves.
+    """
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs {jobs}: at least 1 is needed")
-    cases = {entry.case.key: entry.case for plan_ in plans for entry in plan_.wanted}
+    wanted = [
+        entry
+        for plan_ in plans
+        for entry in plan_.wanted
+        if not entry.kept_in(kept[plan_.figure.path])
+    ]
+    wanted.sort(key=lambda entry: entry.case.seed)
+    cases = {entry.case.key: entry.case for entry in wanted}
     tasks = folder.missing(directory, cases)
     done = len(cases) - len(tasks)
     try:
@@ -161,13 +193,18 @@ def _page(plan_: Plan, found: Data, scale: str, directory: Path, problems: Seque
         for name in other.claims
         if name in by_id
     )
-    count = plan.seeds(plan_.wanted)
-    size = f"{scale.capitalize()} scale, {count} seed{'s' if count != 1 else ''}"
+    size = f"{scale.capitalize()} scale, {_seeds(found)}"
     picture = drawing.draw(figure, found, plan_.schemes, folder, size) if found.values else None
     command = f"leafspine reproduce {figure.path} --scale {scale}"
     page = Page(figure, found, judged, sensitive, picture, command, size, tuple(problems))
     pages.write_page(page, folder)
     return page
+
+
+def _seeds(found: Data) -> str:
+    fewest, most = found.seed_counts()
+    count = str(most) if fewest == most else f"{fewest} to {most}"
+    return f"{count} seed{'s' if most != 1 else ''}"
 
 
 def _finish(

@@ -12,6 +12,7 @@ from leafspine.errors import InputError
 from leafspine.reproduce import data as numbers
 from leafspine.reproduce import figures, plan, reproducing
 from leafspine.reproduce.verdicts import Verdict
+from leafspine.workers import Failure, Task
 
 PAPER = """
 title = "A paper"
@@ -152,6 +153,68 @@ def test_verdicts_and_pages_come_from_the_kept_numbers_alone(library: Path, tmp_
     assert one == two
 
 
+def _run_names(directory: Path) -> set[str]:
+    return {path.name for path in (directory / "runs").iterdir()}
+
+
+def test_what_is_kept_is_not_run_again(library: Path, tmp_path: Path) -> None:
+    """Breaks if a second sitting, on another machine, repeats the runs of the first, or loses their
+    numbers, or takes kept numbers for those of a changed scenario."""
+    chosen = reproducing.choose(["some/fig1"], library)
+    reproducing.reproduce(chosen, "paper", tmp_path / "whole")
+    path = library / "some" / "fig1" / "scenario.toml"
+    whole = path.read_text()
+    path.write_text(whole.replace('"run.seed" = [1, 2, 3]', '"run.seed" = [1, 2]'))
+    assert path.read_text() != whole
+    reproducing.reproduce(chosen, "paper", tmp_path / "first", keep_in=library)
+    path.write_text(whole)
+
+    chosen = reproducing.choose(["some/fig1"], library)
+    done = reproducing.reproduce(chosen, "paper", tmp_path / "second", keep_in=library)
+    ours = _run_names(tmp_path / "whole")
+    assert _run_names(tmp_path / "second") == ours - _run_names(tmp_path / "first")
+    assert "3 seeds" in done.chapters[0].pages[0].size
+    for name in (numbers.FILE, numbers.RUNS_FILE, numbers.SERIES_FILE):
+        kept, at_once = (f / "some" / "fig1" / name for f in (library, tmp_path / "whole"))
+        assert kept.read_text() == at_once.read_text(), name
+
+    path.write_text(whole.replace("0.2, 0.8", "0.25, 0.8"))
+    chosen = reproducing.choose(["some/fig1"], library)
+    reproducing.reproduce(chosen, "paper", tmp_path / "third", keep_in=library)
+    assert 0 < len(_run_names(tmp_path / "third")) < len(ours)
+
+
+def test_only_what_is_finished(library: Path, tmp_path: Path) -> None:
+    """Breaks if --no-run makes a run, or a page hides that runs are missing."""
+    out = tmp_path / "out"
+    chosen = reproducing.choose(["some/fig1"], library)
+    reproducing.reproduce(chosen, "paper", out)
+    runs = sorted((out / "runs").iterdir())
+    for path in runs[1:]:
+        shutil.rmtree(path)
+    reproducing.reproduce(chosen, "paper", out, make_runs=False, keep_in=library)
+    page = (out / "some" / "fig1" / "page.md").read_text()
+    assert f"{len(runs) - 1} of {len(runs)} runs are not made yet" in page
+    assert _run_names(out) == {runs[0].name}
+    (row,) = (library / "some" / "fig1" / numbers.RUNS_FILE).read_text().splitlines()[1:]
+    assert runs[0].name in row and ",12345," in row
+
+
+def test_all_of_a_seed_come_before_the_next(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Breaks if an interrupted reproduction has all seeds of some points and none of others."""
+    seeds: list[int] = []
+
+    def run(_pool: object, tasks: list[Task]) -> list[Failure]:
+        seeds.extend(task.case.seed for task in tasks)
+        return []
+
+    monkeypatch.setattr("leafspine.workers.Pool.run", run)
+    reproducing.reproduce(reproducing.choose(["all"], library), "quick", tmp_path / "out")
+    assert seeds == sorted(seeds) and set(seeds) == {1, 2, 3}
+
+
 def test_data_comes_back_as_it_was(tmp_path: Path) -> None:
     """Breaks if a value, a hole, a point's type or a curve changes on its way through the file."""
     import numpy as np
@@ -161,8 +224,10 @@ def test_data_comes_back_as_it_was(tmp_path: Path) -> None:
     data.put(place, "all.fct_mean", 1, 1234.5)
     data.put(place, "all.fct_mean", 2, None)
     data.put_series(place, "fct:short", 1, np.array([1.0, 2.5]), np.array([0.5, 1.0]))
+    data.put_origin(place, 1, numbers.Origin("0a" * 8, "0.1.0+abc", 10**10, "12" * 8))
     numbers.write(data, tmp_path)
     back = numbers.read(tmp_path)
+    assert back.origins == data.origins
     assert back.values == data.values
     x, y = back.series[place]["fct:short"][1]
     assert (x.tolist(), y.tolist()) == ([1.0, 2.5], [0.5, 1.0])
@@ -225,6 +290,7 @@ def test_the_command(library: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert cli.invoke(["reproduce", "sme", *folder]) == 2
     assert 'did you mean "some"?' in capsys.readouterr().err
     assert cli.invoke(["reproduce", "some", "--scale", "small", *folder]) == 2
+    assert cli.invoke(["reproduce", "some", "--keep", *folder]) == 2
     out = ["--out", str(tmp_path / "out")]
     assert cli.invoke(["reproduce", "some", *folder, *out]) == 0
     assert "report.html" in capsys.readouterr().out
