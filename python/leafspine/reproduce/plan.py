@@ -13,7 +13,7 @@ from leafspine.measures import measure
 from leafspine.reproduce import fits, metrics, paths, queues, series  # noqa: F401  (they register)
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, Origin, Place, same
-from leafspine.reproduce.figures import Figure, RunSet
+from leafspine.reproduce.figures import Figure, RunSet, Settings
 from leafspine.results import Result
 
 
@@ -69,11 +69,28 @@ def cases(run_set: RunSet, scale: str) -> list[Case]:
         {key: value for key, value in settings.items() if key not in sweep}
     )
     try:
-        return scenario.expand(source, scenario.comparing(source, pairs, over=sweep))
+        found = scenario.expand(source, scenario.comparing(source, pairs, over=sweep))
     except ScenarioError as error:
         message = str(error)
         where = message if source.name in message else f"{source.name}: {message}"
         raise InputError(f"runs.{run_set.name}: {where}") from None
+    _sweeps_work(run_set.name, settings, found)
+    return found
+
+
+def _sweeps_work(runs: str, settings: Settings, found: Sequence[Case]) -> None:
+    """A table that is set whole would hide the sweep of a key in it: all its points were one."""
+    swept: dict[str, set[str]] = {}
+    for case in found:
+        for key, value in case.point:
+            swept.setdefault(key, set()).add(str(value))
+    for key, values in swept.items():
+        for name in settings:
+            if key.startswith(f"{name}.") and len(values) > 1:
+                raise InputError(
+                    f"runs.{runs}: {name} is set whole, so that the sweep of {key} changes "
+                    "nothing: set its keys one by one, or sweep one value"
+                )
 
 
 def _read_off(

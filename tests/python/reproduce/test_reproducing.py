@@ -282,6 +282,19 @@ def test_what_does_not_fit_is_refused(
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
+def test_a_setting_that_hides_a_sweep_is_refused(library: Path) -> None:
+    """Breaks if points of a sweep that are one and the same run are shown as a curve."""
+    path = library / "some" / "fig1" / "figure.toml"
+    workload = 'workload = [{ kind = "poisson", sizes = "web-search", load = 0.5, flows = 100 }]'
+    text = path.read_text().replace('set = { "workload.0.flows" = 50 }\n', "")
+    path.write_text(text.replace('"workload.0.flows" = 100', workload))
+    (figure, _) = figures.papers(library)[0].figures
+    plan.plan(figure, (), "quick")
+    with pytest.raises(InputError) as caught:
+        plan.plan(figure, (), "paper")
+    assert "the sweep of workload.0.load changes nothing" in str(caught.value)
+
+
 def test_the_command(library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Breaks if a name that there is not is no bad input, or the list does not show figures."""
     folder = ["--papers", str(library)]
