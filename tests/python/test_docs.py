@@ -333,6 +333,7 @@ def test_generated_parts_are_up_to_date() -> None:
         "from pathlib import Path\n"
         "docs = Path(sys.argv[1])\n"
         "assert (docs / 'schemes.md').read_text() == g.schemes_page(), 'schemes.md'\n"
+        "assert (docs / 'scorecard.md').read_text() == g.scorecard_page(), 'scorecard.md'\n"
         "text = (docs / 'scenario.md').read_text()\n"
         "assert text == g.with_table(text), 'scenario.md'\n"
         "text = (docs / 'validation.md').read_text()\n"

@@ -109,6 +109,20 @@ def markdown(page: Page) -> str:
     return "\n".join(lines)
 
 
+def _figures(shown: Sequence[Page]) -> list[str]:
+    heads = ("figure", "what", "runs", "packet-hops", "size", "missing")
+    rows = []
+    for page in shown:
+        origins = {o.key: o for seeds in page.data.origins.values() for o in seeds.values()}
+        hops = sum(origin.packet_hops for origin in origins.values())
+        size = page.size if origins else "–"
+        missing = "; ".join(page.problems)
+        where = f"{page.figure.title} ({page.figure.place})"
+        row = (f"`{page.figure.path}`", where, str(len(origins)), f"{hops:.2g}", size, missing)
+        rows.append(row)
+    return _table(heads, rows)
+
+
 def _claims(judged: Sequence[Judged]) -> list[str]:
     heads = ("claim", "place", "says", "verdict", "found")
     rows = [(j.claim.id, j.claim.place, j.claim.says, j.verdict.words, j.found) for j in judged]
@@ -126,7 +140,8 @@ def scorecard(chapters: Sequence[Chapter]) -> str:
     """All claims by paper: counts first, then each with its verdict."""
     lines = ["# Scorecard", "", *_table(*counts(chapters)), ""]
     for chapter in chapters:
-        lines += [f"## {chapter.paper.title}", "", *_claims(chapter.judged), ""]
+        lines += [f"## {chapter.paper.title}", "", *_figures(chapter.pages), ""]
+        lines += [*_claims(chapter.judged), ""]
     return "\n".join(lines)
 
 

@@ -1,7 +1,7 @@
 """``leafspine reproduce``: run what figures need, judge claims, write pages and the scorecard."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from leafspine import files, folder, progress, results
@@ -116,14 +116,30 @@ def _problems(plan_: Plan, found: Data, failures: Sequence[Failure]) -> list[str
 def from_kept(chosen: Sequence[Chosen], directory: Path) -> Reproduction:
     """Pages and scorecard from the kept results, without a run."""
     claim(directory)
-    by_path = {}
+    by_path = {
+        plan_.figure.path: _page(plan_, found, "paper", directory, problems)
+        for plan_, found, problems in _all_kept(chosen)
+    }
+    return _finish(chosen, by_path, directory, ())
+
+
+def kept_scorecard(library: Path | None = None) -> str:
+    """The scorecard of everything that is kept, without a file written."""
+    chosen = choose(["all"], library)
+    by_path = {
+        plan_.figure.path: _judged(plan_, found, "paper", problems)
+        for plan_, found, problems in _all_kept(chosen)
+    }
+    return pages.scorecard([_chapter(entry, by_path) for entry in chosen])
+
+
+def _all_kept(chosen: Sequence[Chosen]) -> Iterator[tuple[Plan, Data, list[str]]]:
+    """Figure by figure the plan, the kept numbers, and what they lack."""
     for entry in chosen:
         for figure in entry.figures:
             plan_ = plan.plan(figure, entry.paper.claims_of(figure.name), "paper")
             found = _kept(figure.folder.parent.parent, figure)
-            problems = _problems(plan_, found, ())
-            by_path[figure.path] = _page(plan_, found, "paper", directory, problems)
-    return _finish(chosen, by_path, directory, ())
+            yield plan_, found, _problems(plan_, found, ())
 
 
 def claim(directory: Path) -> None:
@@ -181,24 +197,37 @@ def run(
 
 def _page(plan_: Plan, found: Data, scale: str, directory: Path, problems: Sequence[str]) -> Page:
     """Judge a figure's claims and write its folder."""
-    figure, folder = plan_.figure, directory / plan_.figure.path
+    folder = directory / plan_.figure.path
     numbers.write(found, folder)
     # Verdicts and plots see what the files hold, digit by digit, and so does who reads them again.
-    found = numbers.read(folder)
-    judged = tuple(judge(entry, found) for entry in plan_.claims)
-    by_id = {entry.id: entry for entry in plan_.claims}
-    sensitive = tuple(
-        (other.name, judge(by_id[name], found, f"~{other.name}"))
-        for other in figure.sensitivities
-        for name in other.claims
-        if name in by_id
-    )
-    size = f"{scale.capitalize()} scale, {_seeds(found)}"
-    picture = drawing.draw(figure, found, plan_.schemes, folder, size) if found.values else None
-    command = f"leafspine reproduce {figure.path} --scale {scale}"
-    page = Page(figure, found, judged, sensitive, picture, command, size, tuple(problems))
+    page = _judged(plan_, numbers.read(folder), scale, problems)
+    if page.data.values:
+        schemes = plan_.schemes
+        picture = drawing.draw(page.figure, page.data, schemes, folder, page.size)
+        page = replace(page, picture=picture)
     pages.write_page(page, folder)
     return page
+
+
+def _judged(plan_: Plan, found: Data, scale: str, problems: Sequence[str]) -> Page:
+    """A figure's page, without its picture."""
+    figure = plan_.figure
+    by_id = {entry.id: entry for entry in plan_.claims}
+    return Page(
+        figure,
+        found,
+        judged=tuple(judge(entry, found) for entry in plan_.claims),
+        sensitive=tuple(
+            (other.name, judge(by_id[name], found, f"~{other.name}"))
+            for other in figure.sensitivities
+            for name in other.claims
+            if name in by_id
+        ),
+        picture=None,
+        command=f"leafspine reproduce {figure.path} --scale {scale}",
+        size=f"{scale.capitalize()} scale, {_seeds(found)}",
+        problems=tuple(problems),
+    )
 
 
 def _seeds(found: Data) -> str:
