@@ -53,6 +53,9 @@ impl Leaf {
 
     /// §II-B2b: "the paths with a larger queueing delay than RQD", and of those "the path with the
     /// current minimum queueing delay": the flow's own if it is as good as any, else ties at random.
+    ///
+    /// Its own path is a candidate whatever its delay: a packet does not overtake there. Eqs. 1 to 3 may
+    /// say otherwise, for a queue drains faster than they reckon while other queues are idle.
     fn shortest_beyond(
         &mut self,
         left: Span,
@@ -65,7 +68,8 @@ impl Leaf {
         for port in paths.ports.iter().copied() {
             let spine = self.spine_delay(port, size, paths, cx);
             let delay = Span(self.leaf_delay(port, size, cx).0.saturating_add(spine.0));
-            if delay <= left || delay > best {
+            let reorders = delay <= left && port != current;
+            if reorders || delay > best {
                 continue;
             }
             ties = if delay < best { 1 } else { ties + 1 };

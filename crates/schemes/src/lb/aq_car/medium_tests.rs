@@ -111,6 +111,19 @@ fn a_path_no_longer_than_what_remains_is_none() {
     }
 }
 
+/// Breaks if a flow leaves a path for a longer one because its own queue has drained faster than eq. 3 reckons:
+/// 10 us after the first packet RQD = 134.4 + 46.2 - 10 = 170.6 us, the own path's 5 packets are 25.2 + 134.4 =
+/// 159.6 us, the others' 50 are 214.2 us.
+#[test]
+fn the_own_path_stays_a_candidate() {
+    let (mut fabric, spine) = asked([0; 4]);
+    fill_others(&mut fabric, spine, [50; 3]);
+    fabric.send(staged(7, 4));
+    fabric.source.fill(HOSTS + spine, 1, 5);
+    fabric.wait(US * 10);
+    assert_eq!(fabric.send(staged(7, 4)), spine);
+}
+
 /// Breaks if a candidate's delay leaves out its spine: with an empty uplink and level 1 (67.2 us and
 /// 4.2) it is too short, with level 2 (138.6 us) it is not.
 #[test]

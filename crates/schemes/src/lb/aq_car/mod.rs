@@ -99,7 +99,8 @@ pub(crate) const ENTRY: Entry = Entry {
              packet that shows the move asks for no other, and after a move the source's leaf heeds no \
              request before an ACK without one: older ACKs are under way.",
             "Eqs. 1 and 2 use the source's uplink rate for the spine's port too, and the packet's own \
-             size. The flow's present path is one of the candidates; no candidate: it stays.",
+             size. The flow's present path is always one of the candidates, for nothing is reordered \
+             there.",
             "Two large flows must be of one source leaf, which alone can part them. One of each such \
              port is asked at a time, at most once in large_pause; it moves to the free port whose \
              large queue is least congested at the source's leaf.",
