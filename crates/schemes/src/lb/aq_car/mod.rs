@@ -35,10 +35,10 @@
 //! by queues and marking (`ml-ecn` over ECMP gives them the same); large flows are parted. Medium routing as
 //! written does not shorten medium flows' completion times, it lengthens them and those of large flows:
 //! eq. 3 admits only paths on which the next packet would wait longer than the last one still does, so a flow
-//! that must leave a congested spine goes where the uplink's own queue is long (three moves of four),
-//! and as only spines stamp, nothing moves it away from there. The weight in eqs. 1 and 2 adds to it: a medium
-//! queue gets more than 2/7 of the line while others are idle, so delays are overestimated.
-//! `medium_rerouting = false` is the sensitivity.
+//! that must leave a congested spine goes where the uplink's own queue is long, and as only spines stamp,
+//! nothing moves it away from there. The weight in eqs. 1 and 2 adds to it: a medium queue gets more than 2/7
+//! of the line while others are idle, so delays are overestimated. `medium_rerouting = false` is the
+//! sensitivity.
 //!
 //! Provenance: paper.
 
