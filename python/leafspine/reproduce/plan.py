@@ -12,7 +12,7 @@ from leafspine.errors import InputError, ScenarioError
 from leafspine.measures import measure
 from leafspine.reproduce import fits, metrics, paths, queues, series  # noqa: F401  (they register)
 from leafspine.reproduce.claims import Check, Claim
-from leafspine.reproduce.data import Data, Origin, Place, same
+from leafspine.reproduce.data import Data, Origin, Place, matches, same
 from leafspine.reproduce.figures import Figure, RunSet, Settings
 from leafspine.results import Result
 
@@ -52,9 +52,12 @@ def plan(figure: Figure, claims: Sequence[Claim], scale: str) -> Plan:
     """The runs of a figure at a scale. Raises :class:`InputError` for what cannot be run."""
     wanted: list[Wanted] = []
     for run_set in figure.all_runs():
-        read = _read_off(figure, claims, run_set.name)
-        for case in cases(run_set, scale):
-            wanted.append(Wanted(run_set.name, case, *read))
+        names = _metrics(figure, claims, run_set.name)
+        found = cases(run_set, scale)
+        for case in found:
+            curves = _series(figure, run_set.name, case, found)
+            if names or curves:
+                wanted.append(Wanted(run_set.name, case, names, curves))
     schemes: dict[str, Case] = {}
     for entry in wanted:
         schemes.setdefault(entry.case.variant, entry.case)
@@ -93,23 +96,32 @@ def _sweeps_work(runs: str, settings: Settings, found: Sequence[Case]) -> None:
                 )
 
 
-def _read_off(
-    figure: Figure, claims: Sequence[Claim], runs: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The metrics and series that panels and tests want of a set of runs."""
+def _metrics(figure: Figure, claims: Sequence[Claim], runs: str) -> tuple[str, ...]:
+    """The metrics that panels and tests want of a set of runs."""
     base = runs.partition("~")[0]
-    names: dict[str, None] = {}
-    curves: dict[str, None] = {}
+    panels = [panel.metric for panel in figure.panels if panel.runs == runs and panel.metric]
+    tests = [
+        test.metric
+        for claim in claims
+        for test in claim.tests
+        if base in (test.runs, test.runs_against)
+    ]
+    return tuple(dict.fromkeys(panels + tests))
+
+
+def _series(figure: Figure, runs: str, case: Case, found: Sequence[Case]) -> tuple[str, ...]:
+    """The series that panels draw of a case: of their variants, at their first point."""
+    wanted = []
     for panel in figure.panels:
-        if panel.runs == runs and panel.series:
-            curves[panel.series] = None
-        elif panel.runs == runs:
-            names[panel.metric] = None
-    for claim in claims:
-        for test in claim.tests:
-            if base in (test.runs, test.runs_against):
-                names[test.metric] = None
-    return tuple(names), tuple(curves)
+        if (
+            panel.runs == runs
+            and panel.series
+            and case.variant in (panel.variants or [case.variant])
+        ):
+            points = (other.point for other in found if matches(other.point, panel.at))
+            if case.point == next(points, None):
+                wanted.append(panel.series)
+    return tuple(dict.fromkeys(wanted))
 
 
 def reduce(wanted: Sequence[Wanted], runs_folder: Path, kept: Data | None = None) -> Data:

@@ -153,6 +153,28 @@ def test_verdicts_and_pages_come_from_the_kept_numbers_alone(library: Path, tmp_
     assert one == two
 
 
+def test_curves_are_kept_where_they_are_drawn(library: Path) -> None:
+    """Breaks if curves that no panel shows fill the tables, one is missing, or a run is made that
+    nothing is read off."""
+    path = library / "some" / "fig1" / "figure.toml"
+    at = 'series = "fct:short"\nat = { "workload.0.load" = 0.8 }\nvariants = ["LetFlow"]'
+    path.write_text(path.read_text().replace('series = "fct:short"', at))
+    (figure, other) = figures.papers(library)[0].figures
+    wanted = plan.plan(figure, (), "paper").wanted
+    found = {(w.runs, w.case.variant, w.case.point) for w in wanted if w.series}
+    assert found == {("main", "LetFlow", (("workload.0.load", 0.8),))}
+    # Without a point: the first of the sweep.
+    wanted = plan.plan(other, (), "paper").wanted
+    assert {(w.case.variant, w.case.point[0][1]) for w in wanted if w.series} == {
+        ("ECMP", 0.2),
+        ("LetFlow", 0.2),
+    }
+    head, _, b, _ = path.read_text().split("[[panel]]")
+    path.write_text(f"{head}[[panel]]{b}")
+    (figure, _) = figures.papers(library)[0].figures
+    assert {w.case.variant for w in plan.plan(figure, (), "paper").wanted} == {"LetFlow"}
+
+
 def _run_names(directory: Path) -> set[str]:
     return {path.name for path in (directory / "runs").iterdir()}
 
