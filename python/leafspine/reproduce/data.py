@@ -6,7 +6,7 @@ where each number is from.
 
 import csv
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,11 @@ Values = npt.NDArray[np.float64]
 
 FILE = "data.csv"
 SERIES_FILE = "series.csv"
-RUNS_FILE = "runs.csv"
-HEADS = ["runs", "variant", "point", "seed", "metric", "value"]
-SERIES_HEADS = ["runs", "variant", "point", "seed", "series", "x", "y"]
-RUNS_HEADS = ["runs", "variant", "point", "seed", "key", "version", "packet_hops", "trace_hash"]
+PLACE_HEADS = ["runs", "variant", "point", "seed"]
+ORIGIN_HEADS = ["key", "version", "packet_hops", "trace_hash"]
+SERIES_HEADS = [*PLACE_HEADS, "series", "x", "y"]
+UNDEFINED = "nan"
+"""A metric without a value, as of a class without flows; one that was not read off is empty."""
 
 Place = tuple[str, str, Point]
 """A set of runs, a variant and a point of the sweep."""
@@ -135,15 +136,15 @@ def same(one: object, other: object) -> bool:
 
 
 def write(data: Data, folder: Path) -> None:
-    """Write ``data.csv``, ``runs.csv`` and, if there are any, ``series.csv``."""
+    """Write ``data.csv``, a row a run, and, if there are any, ``series.csv``."""
     folder.mkdir(parents=True, exist_ok=True)
+    names = list(dict.fromkeys(name for metrics in data.values.values() for name in metrics))
     rows = (
-        (*_start(place), seed, metric, _text(value))
-        for place, metrics in data.values.items()
-        for metric, seeds in metrics.items()
-        for seed, value in seeds.items()
+        (*_start(place), seed, *_cells(data, place, seed, names), *astuple(origin))
+        for place, seeds in data.origins.items()
+        for seed, origin in seeds.items()
     )
-    _write(folder / FILE, HEADS, rows)
+    _write(folder / FILE, [*PLACE_HEADS, *names, *ORIGIN_HEADS], rows)
     curves = (
         (*_start(place), seed, name, f"{x:.6g}", f"{y:.6g}")
         for place, names in data.series.items()
@@ -153,21 +154,19 @@ def write(data: Data, folder: Path) -> None:
     )
     if data.series:
         _write(folder / SERIES_FILE, SERIES_HEADS, curves)
-    origins = (
-        (*_start(place), seed, *astuple(origin))
-        for place, seeds in data.origins.items()
-        for seed, origin in seeds.items()
-    )
-    _write(folder / RUNS_FILE, RUNS_HEADS, origins)
+
+
+def _cells(data: Data, place: Place, seed: int, names: Iterable[str]) -> Iterator[str]:
+    found = data.values.get(place, {})
+    for name in names:
+        seeds = found.get(name, {})
+        value = seeds.get(seed)
+        yield "" if seed not in seeds else UNDEFINED if value is None else f"{value:.9g}"
 
 
 def _start(place: Place) -> tuple[str, str, str]:
     runs, variant, point = place
     return runs, variant, json.dumps(dict(point))
-
-
-def _text(value: float | None) -> str:
-    return "" if value is None else f"{value:.9g}"
 
 
 def _write(path: Path, heads: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
@@ -180,29 +179,34 @@ def _write(path: Path, heads: list[str], rows: Iterable[tuple[Any, ...]]) -> Non
 def read(folder: Path) -> Data:
     """What :func:`write` has written. Raises :class:`InputError`."""
     data = Data()
-    for row in _rows(folder / FILE, HEADS):
-        value = float(row["value"]) if row["value"] else None
-        data.put(_place(row), row["metric"], int(row["seed"]), value)
+    for row in _rows(folder / FILE):
+        place, seed = _place(row), int(row["seed"])
+        for name, text in row.items():
+            if text and name not in PLACE_HEADS and name not in ORIGIN_HEADS:
+                data.put(place, name, seed, None if text == UNDEFINED else float(text))
+        origin = Origin(row["key"], row["version"], int(row["packet_hops"]), row["trace_hash"])
+        data.put_origin(place, seed, origin)
     if (folder / SERIES_FILE).is_file():
         curves: dict[tuple[Place, str, int], tuple[list[float], list[float]]] = {}
-        for row in _rows(folder / SERIES_FILE, SERIES_HEADS):
+        for row in _rows(folder / SERIES_FILE):
             xs, ys = curves.setdefault((_place(row), row["series"], int(row["seed"])), ([], []))
             xs.append(float(row["x"]))
             ys.append(float(row["y"]))
         for (place, name, seed), (xs, ys) in curves.items():
             data.put_series(place, name, seed, np.array(xs), np.array(ys))
-    for row in _rows(folder / RUNS_FILE, RUNS_HEADS):
-        origin = Origin(row["key"], row["version"], int(row["packet_hops"]), row["trace_hash"])
-        data.put_origin(_place(row), int(row["seed"]), origin)
     return data
 
 
-def _rows(path: Path, heads: list[str]) -> list[dict[str, str]]:
+def _rows(path: Path) -> list[dict[str, str]]:
+    needed = SERIES_HEADS if path.name == SERIES_FILE else [*PLACE_HEADS, *ORIGIN_HEADS]
     try:
         with path.open(newline="", encoding="utf-8") as stream:
             reader = csv.DictReader(stream)
-            if reader.fieldnames != heads:
-                raise InputError(f"{path}: found columns {reader.fieldnames}; allowed: {heads}")
+            found = reader.fieldnames or []
+            if missing := [head for head in needed if head not in found]:
+                raise InputError(
+                    f"{path}: found columns {', '.join(found)}; missing: {', '.join(missing)}"
+                )
             return list(reader)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file: this figure has no kept results") from None

@@ -196,7 +196,7 @@ def test_what_is_kept_is_not_run_again(library: Path, tmp_path: Path) -> None:
     ours = _run_names(tmp_path / "whole")
     assert _run_names(tmp_path / "second") == ours - _run_names(tmp_path / "first")
     assert "3 seeds" in done.chapters[0].pages[0].size
-    for name in (numbers.FILE, numbers.RUNS_FILE, numbers.SERIES_FILE):
+    for name in (numbers.FILE, numbers.SERIES_FILE):
         kept, at_once = (f / "some" / "fig1" / name for f in (library, tmp_path / "whole"))
         assert kept.read_text() == at_once.read_text(), name
 
@@ -218,7 +218,7 @@ def test_only_what_is_finished(library: Path, tmp_path: Path) -> None:
     page = (out / "some" / "fig1" / "page.md").read_text()
     assert f"{len(runs) - 1} of {len(runs)} runs are not made yet" in page
     assert _run_names(out) == {runs[0].name}
-    (row,) = (library / "some" / "fig1" / numbers.RUNS_FILE).read_text().splitlines()[1:]
+    (row,) = (library / "some" / "fig1" / numbers.FILE).read_text().splitlines()[1:]
     assert runs[0].name in row and ",12345," in row
 
 
@@ -246,7 +246,12 @@ def test_data_comes_back_as_it_was(tmp_path: Path) -> None:
     data.put(place, "all.fct_mean", 1, 1234.5)
     data.put(place, "all.fct_mean", 2, None)
     data.put_series(place, "fct:short", 1, np.array([1.0, 2.5]), np.array([0.5, 1.0]))
-    data.put_origin(place, 1, numbers.Origin("0a" * 8, "0.1.0+abc", 10**10, "12" * 8))
+    for seed in (1, 2):
+        data.put_origin(place, seed, numbers.Origin("0a" * 8, "0.1.0+abc", 10**10, "12" * 8))
+    # A run off which only the other metric is read.
+    other = ("main", "B", place[2])
+    data.put(other, "all.fct_p99", 1, 0.0)
+    data.put_origin(other, 1, numbers.Origin("0b" * 8, "0.1.0", 0, ""))
     numbers.write(data, tmp_path)
     back = numbers.read(tmp_path)
     assert back.origins == data.origins
