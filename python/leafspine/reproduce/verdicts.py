@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from leafspine.engine import Point
+from leafspine.quantities import number
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, matches
 from leafspine.stats import Estimate, estimate
@@ -108,7 +109,7 @@ class _Numbers:
         """The points in rising order along the swept key (the test's, or the only number swept)."""
         points = list(self.points())
         key = self.test.along or _swept(points)
-        return sorted(points, key=lambda point: _number(dict(point).get(key))) if key else points
+        return sorted(points, key=lambda point: number(dict(point).get(key))[0]) if key else points
 
 
 def _percents(mine: dict[int, float], theirs: dict[int, float]) -> Estimate | None:
@@ -122,13 +123,6 @@ def _swept(points: Sequence[Point]) -> str:
         if len({str(dict(point).get(key)) for point in points}) > 1:
             return key
     return ""
-
-
-def _number(value: object) -> float:
-    # Matplotlib comes with the plots: only where an order of values is asked for.
-    from leafspine.plots import number
-
-    return number(value)[0]
 
 
 def _percent(found: Estimate) -> str:
