@@ -140,14 +140,18 @@ def styles(comparison: Comparison) -> dict[str, Style]:
 
 
 def scheme_of(case: Case) -> str:
-    """What a case's figure is about: the edge that steers, the hold, a variant of QALL, or else the
-    load balancer; the variant's own name if the scenario names none."""
+    """What a case's figure is about: the edge that steers, the hold, the queue manager that the
+    variant is named after, a variant of QALL, or else the load balancer; the variant's own name if
+    the scenario names none."""
     tree = tomllib.loads(case.toml)
-    named = {place: tree.get(place, {}).get("scheme") for place in ("host_edge", "hold")}
+    named = {place: tree.get(place, {}).get("scheme") for place in ("host_edge", "hold", "aqm")}
     if named["host_edge"] in STEERING:
         return str(named["host_edge"])
     if named["hold"] not in (None, "none"):
         return str(named["hold"])
+    manager = str(named["aqm"])
+    if case.variant.lower() in (manager, manager.partition("-")[0]):
+        return manager
     balancer = tree.get("load_balancer", {})
     name = str(balancer.get("scheme", case.variant.lower()))
     kinds = (balancer.get(key) for key in ("variant", "granularity"))

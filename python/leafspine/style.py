@@ -1,8 +1,9 @@
 """How figures look: the same colour, marker and line for a scheme in every figure of every run.
 
 Eight colours that people with colour-vision deficiencies tell apart (after Okabe and Ito, 2008,
-its yellow darkened so that it shows on white), in rounds: the second has dashed lines and hollow
-markers. A marker per scheme keeps figures readable in print without colour.
+its yellow darkened so that it shows on white). There are more schemes than colours: those that
+papers compare with each other differ in colour and in marker, any two in one of them. Markers, and
+the hatches of bars, which go with them, keep figures readable in print without colour.
 """
 
 import zlib
@@ -10,48 +11,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-COLOURS = (
-    "#333333",
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#D55E00",
-    "#CC79A7",
-    "#56B4E9",
-    "#9A8700",
-)
+BLACK, BLUE, ORANGE, GREEN = "#333333", "#0072B2", "#E69F00", "#009E73"
+VERMILION, PURPLE, SKY, OLIVE = "#D55E00", "#CC79A7", "#56B4E9", "#9A8700"
+COLOURS = (BLACK, BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, OLIVE)
 LINES = ("solid", "dashed", "dashdot", "dotted")
-MARKERS = ("o", "s", "^", "v", "D", "P", "X", "*")
-
-# A scheme's place is its style. New schemes go to the end, so that no figure ever changes.
-REGISTRY = (
-    "ecmp",
-    "letflow",
-    "rps",
-    "drb",
-    "qdaps",
-    "presto",
-    "wcmp",
-    "pinned",
-    "conga",
-    "drill",
-    "hula",
-    "qall",
-    "tam",
-    "aq-car",
-    "flowbender",
-    "clove-ecn",
-    "hermes",
-    "flex",
-    "qdaps-star",
-    "qall-flowlet",
-    "qall-linear",
-    "qall-poly2",
-    "qall-poly3",
-    "abq",
-)
-# Host edges that choose paths: a figure of theirs is not one of the balancer that obeys.
-STEERING = ("flowbender", "clove-ecn", "hermes", "flex")
+HATCHES = {
+    "o": "",
+    "s": "////",
+    "^": "....",
+    "v": r"\\\\",
+    "D": "xxxx",
+    "P": "----",
+    "X": "++++",
+    "*": "oo",
+}
+MARKERS = tuple(HATCHES)
 
 
 @dataclass(frozen=True)
@@ -63,6 +37,59 @@ class Style:
     line: str
     hollow: bool = False
 
+    @property
+    def hatch(self) -> str:
+        """What fills a bar: a pattern for each marker."""
+        return HATCHES[self.marker]
+
+
+def _full(colour: str, marker: str) -> Style:
+    return Style(colour, marker, "solid")
+
+
+def _open(colour: str, marker: str) -> Style:
+    return Style(colour, marker, "dashed", hollow=True)
+
+
+# No entry is changed once figures have been made with it.
+REGISTRY = {
+    "ecmp": _full(BLACK, "o"),
+    "letflow": _full(BLUE, "s"),
+    "rps": _full(ORANGE, "^"),
+    "drb": _full(GREEN, "v"),
+    "qdaps": _full(VERMILION, "D"),
+    "presto": _full(PURPLE, "P"),
+    "wcmp": _full(SKY, "X"),
+    "pinned": _full(OLIVE, "*"),
+    "conga": _open(SKY, "*"),
+    "drill": _open(OLIVE, "P"),
+    "hula": _open(PURPLE, "s"),
+    "qall": _full(GREEN, "X"),
+    "tam": _full(SKY, "D"),
+    "aq-car": _full(PURPLE, "v"),
+    "flowbender": _open(SKY, "^"),
+    "clove-ecn": _open(OLIVE, "o"),
+    "hermes": _open(BLACK, "D"),
+    "flex": _open(BLUE, "D"),
+    "qdaps-star": _open(PURPLE, "*"),
+    "qall-flowlet": _open(PURPLE, "D"),
+    "qall-linear": _open(ORANGE, "D"),
+    "qall-poly2": _open(BLUE, "v"),
+    "qall-poly3": _open(VERMILION, "o"),
+    "abq": _full(VERMILION, "^"),
+    # Queue managers, where a variant is named after its own.
+    "droptail": _full(BLACK, "v"),
+    "ecn-threshold": _full(BLUE, "o"),
+    "a-ecn": _open(ORANGE, "s"),
+    "red": _full(OLIVE, "^"),
+    "codel": _full(GREEN, "D"),
+    "tcn": _full(PURPLE, "X"),
+    "mq-ecn": _full(SKY, "P"),
+    "ml-ecn": _full(VERMILION, "*"),
+}
+# Host edges that choose paths: a figure of theirs is not one of the balancer that obeys.
+STEERING = ("flowbender", "clove-ecn", "hermes", "flex")
+
 
 def of_scheme(name: str) -> Style:
     """The style of a scheme by its registry name.
@@ -70,17 +97,13 @@ def of_scheme(name: str) -> Style:
     A name that is not in the list gets one that depends on the name alone.
     """
     if name in REGISTRY:
-        return _at(REGISTRY.index(name))
-    return _at(zlib.crc32(name.encode()) % (2 * len(COLOURS)))
-
-
-def _at(place: int) -> Style:
-    turn, colour = divmod(place, len(COLOURS))
+        return REGISTRY[name]
+    turn, colour = divmod(zlib.crc32(name.encode()) % (2 * len(COLOURS)), len(COLOURS))
     return Style(
         colour=COLOURS[colour],
         marker=MARKERS[(colour + 3 * turn) % len(MARKERS)],
-        line=LINES[turn % len(LINES)],
-        hollow=turn % 2 == 1,
+        line=LINES[2 + turn],
+        hollow=turn == 1,
     )
 
 
@@ -131,8 +154,9 @@ def matplotlib_settings() -> dict[Any, Any]:
         "axes.axisbelow": True,
         "grid.color": "#dddddd",
         "grid.linewidth": 0.6,
-        "lines.linewidth": 1.5,
-        "lines.markersize": 5,
+        "lines.linewidth": 1.3,
+        "lines.markersize": 4.5,
+        "hatch.linewidth": 0.6,
         "pdf.fonttype": 42,
         "ps.fonttype": 42,
         "text.usetex": False,

@@ -149,7 +149,6 @@ def test_a_swept_string_with_a_unit_is_an_axis() -> None:
     """Breaks if thresholds are drawn as words, or 100 before 20."""
     points = [(("aqm.threshold", text),) for text in ("100pkt", "20pkt")]
     assert plots._axis_key(points) == "aqm.threshold"
-    assert plots.number("20pkt") == (20.0, "pkt")
     assert plots._axis_key([(("a", "20pkt"),), (("a", "30KB"),)]) is None
 
 
@@ -172,13 +171,35 @@ def test_styles_do_not_depend_on_the_company() -> None:
 
 
 def test_registered_styles_are_pinned_and_distinct() -> None:
-    """Breaks if a figure of last year no longer matches: new schemes go to the end."""
+    """Breaks if a figure of last year no longer matches, or two schemes look alike in print."""
     found = [style.of_scheme(name) for name in style.REGISTRY]
-    assert len(set(found)) == len(found)
+    assert len({(entry.colour, entry.marker) for entry in found}) == len(found)
     assert style.of_scheme("ecmp") == style.Style("#333333", "o", "solid")
     assert style.of_scheme("letflow") == style.Style("#0072B2", "s", "solid")
     assert style.of_scheme("qdaps") == style.Style("#D55E00", "D", "solid")
     assert style.of_scheme("wcmp") == style.Style("#56B4E9", "X", "solid")
+
+
+# Schemes that a paper compares with each other: in its figures, or by a common subject.
+TOGETHER = (
+    ("ecmp", "letflow", "rps", "qdaps", "qdaps-star"),
+    ("ecmp", "letflow", "rps", "drb", "presto", "tam"),
+    ("ecmp", "letflow", "conga", "drill", "qall", "qall-flowlet", "rps"),
+    ("qall", "qall-linear", "qall-poly2", "qall-poly3"),
+    ("ecmp", "a-ecn", "flex", "aq-car"),
+    ("droptail", "ecn-threshold", "abq"),
+    ("droptail", "ecn-threshold", "a-ecn", "red", "codel", "tcn", "mq-ecn", "ml-ecn"),
+    ("ecmp", "letflow", "rps", "drb", "presto", "conga", "qdaps"),
+)
+
+
+@pytest.mark.parametrize("names", TOGETHER)
+def test_schemes_of_a_figure_differ_in_colour_and_in_marker(names: tuple[str, ...]) -> None:
+    """Breaks if QDAPS* has RPS's colour, or a print without colour shows two squares."""
+    found = [style.of_scheme(name) for name in names]
+    assert len({entry.colour for entry in found}) == len(names)
+    assert len({entry.marker for entry in found}) == len(names)
+    assert len({entry.hatch for entry in found}) == len(names)
 
 
 @pytest.mark.parametrize(
@@ -194,11 +215,29 @@ def test_registered_styles_are_pinned_and_distinct() -> None:
         ),
         ('[load_balancer]\nscheme = "qall"\nvariant = "online"\ngranularity = "packet"\n', "qall"),
         ("", "mine"),
+        ('[load_balancer]\nscheme = "ecmp"\n[aqm]\nscheme = "red"\n', "ecmp"),
     ],
 )
 def test_a_figure_is_of_what_steers(toml: str, scheme: str) -> None:
     """Breaks if Hermes is drawn as the balancer that obeys it, or a variant as its scheme."""
     assert plots.scheme_of(Case("Mine", (), 1, toml, (), "")) == scheme
+
+
+@pytest.mark.parametrize(
+    ("variant", "manager", "scheme"),
+    [
+        ("A-ECN", "a-ecn", "a-ecn"),
+        ("DropTail", "droptail", "droptail"),
+        ("ECN", "ecn-threshold", "ecn-threshold"),
+        ("ECMP", "droptail", "ecmp"),
+    ],
+)
+def test_a_variant_named_after_its_queue_manager_is_drawn_as_that(
+    variant: str, manager: str, scheme: str
+) -> None:
+    """Breaks if A-ECN, which leaves the paths to ECMP, has ECMP's colour."""
+    toml = f'[load_balancer]\nscheme = "ecmp"\n[aqm]\nscheme = "{manager}"\n'
+    assert plots.scheme_of(Case(variant, (), 1, toml, (), "")) == scheme
 
 
 def test_variants_of_one_scheme_share_its_colour_only() -> None:
