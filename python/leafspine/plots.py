@@ -7,6 +7,7 @@ network. Without a swept number, variants stand side by side with error bars.
 """
 
 import io
+import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -18,21 +19,30 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from leafspine import files
+from leafspine import files, quantities
 from leafspine.comparison import Comparison, Row
 from leafspine.engine import Case, FlowClass, Point
 from leafspine.measures import METRICS, NETWORK, PS_PER_US, in_class
+from leafspine.quantities import number
 from leafspine.scenario import LOAD
 from leafspine.stats import Estimate
 from leafspine.style import REGISTRY, STEERING, Style, matplotlib_settings, of_variants
 from leafspine.tables import key_label, point_label, time_unit
 
-PANEL = (3.1, 2.5)
+COLUMN, TEXT = 3.5, 7.16
+"""Widths in inches of a column and of the text of a two-column page: letters keep their size."""
+HEIGHT = 2.3
+"""A row of panels."""
+LETTER = 0.08
+"""Mean width in inches of a letter of a label."""
 CDF_POINTS = 400
 MOST_TICKS = 10
+LEAST_TICKS = 3
 
 Getter = Callable[[Row], Estimate | None]
 
@@ -171,17 +181,9 @@ def axes_of(comparison: Comparison) -> list[Axis]:
     found = []
     for rest, points in groups.items():
         ordered = sorted(points, key=lambda point: number(dict(point)[key])[0])
-        values = tuple(number(dict(point)[key])[0] for point in ordered)
-        found.append(Axis(key, values, tuple(ordered), rest, number(dict(ordered[0])[key])[1]))
+        values, unit = quantities.axis([dict(point)[key] for point in ordered])
+        found.append(Axis(key, tuple(values), tuple(ordered), rest, unit))
     return found
-
-
-def number(value: object) -> tuple[float, str]:
-    """A swept value as number and unit: ``"40pkt"`` is (40, pkt). Not a number: NaN."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value), ""
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/%]+)\s*", str(value))
-    return (float(match[1]), match[2]) if match else (np.nan, "")
 
 
 def _axis_key(points: Sequence[Point]) -> str | None:
@@ -201,9 +203,16 @@ def _alike(values: set[Any]) -> bool:
     return all(np.isfinite(size) for size, _ in found) and len({unit for _, unit in found}) == 1
 
 
-def _panels(count: int) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(PANEL[0] * count, PANEL[1]), layout="constrained")
-    return figure, list(np.atleast_1d(figure.subplots(1, count)))
+def grid(count: int) -> tuple[Figure, list[Axes]]:
+    """A figure with so many panels, as wide as a column or the text of a page, and the panels."""
+    across = 2 if count in (2, 4) else min(count, 3)
+    rows = -(-count // across)
+    size = (COLUMN if across == 1 else TEXT, HEIGHT * rows + 0.4)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = list(np.atleast_1d(figure.subplots(rows, across, squeeze=False)).flat)
+    for one in axes[count:]:
+        one.remove()
+    return figure, axes[:count]
 
 
 def _legend(figure: Figure, axes: Axes) -> None:
@@ -235,9 +244,93 @@ def _draw(
         axes.set_xlim(-0.5, len(variants) - 0.5)
         axes.grid(False, axis="x")
     else:
-        axes.set_xlabel(key_label(axis.key) + (f" ({axis.unit})" if axis.unit else ""))
+        axes.set_xlabel(quantities.with_unit(axis_label(axis.key), axis.unit))
         if len(axis.values) <= MOST_TICKS:
-            axes.set_xticks(axis.values, [f"{value:g}" for value in axis.values])
+            ticks_at(axes, axis.values)
+
+
+AXES = {
+    "workload.load": "load",
+    "workload.flows": "number of flows",
+    "workload.fan_in": "number of senders",
+    "workload.interarrival": "mean interarrival time",
+    "workload.rate": "offered traffic",
+    "workload.sizes.bytes": "flow size",
+    "topology.change.rate": "rate of the changed link",
+    "topology.change.delay": "delay of the changed link",
+    "topology.host_link.rate": "rate of the hosts' links",
+    "topology.host_link.delay": "delay of the hosts' links",
+    "topology.fabric_link.rate": "rate of the fabric's links",
+    "topology.fabric_link.delay": "delay of the fabric's links",
+    "switch.buffer": "buffer",
+    "aqm.threshold": "marking threshold",
+    "load_balancer.gap": "flowlet gap",
+    "transport.init_cwnd": "initial window",
+    "transport.min_rto": "shortest timeout",
+}
+"""What swept keys are called on an axis, without the numbers in them."""
+
+
+def axis_label(key: str) -> str:
+    """A swept key as an axis has it."""
+    plain = ".".join(part for part in key.split(".") if not part.isdigit())
+    return AXES.get(plain, key_label(key))
+
+
+def logarithmic(axes: Axes, along: str) -> None:
+    """Make the axis ``x`` or ``y`` logarithmic, with enough ticks to read it: powers of ten, or 1,
+    2 and 5 times such, or round numbers where it spans little."""
+    ruler: XAxis | YAxis = axes.xaxis if along == "x" else axes.yaxis
+    axes.set(**{f"{along}scale": "log"})
+    low, high = axes.get_xlim() if along == "x" else axes.get_ylim()
+    ticks = log_ticks(low, high)
+    ruler.set_major_locator(FixedLocator(ticks))
+    ruler.set_minor_locator(NullLocator())
+    powers = all(math.isclose(tick, 10.0 ** round(math.log10(tick))) for tick in ticks)
+    if powers and not 1e-3 <= ticks[0] <= ticks[-1] < 1e5:
+        ruler.set_major_formatter(FuncFormatter(_power))
+    else:
+        ruler.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Round numbers between two positive ones, at least three if there are so many."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    every = max(1, (last - first) // 5)
+    for parts in ((1,), (1, 3), (1, 2, 5)):
+        step = every if parts == (1,) else 1
+        ticks = [part * 10.0**power for power in range(first, last + 1, step) for part in parts]
+        ticks = [tick for tick in ticks if low <= tick * 1.0001 and tick <= high * 1.0001]
+        if len(ticks) >= LEAST_TICKS:
+            return ticks
+    found = MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high)
+    return [float(tick) for tick in found if low <= tick <= high]
+
+
+def _power(value: float, _: object) -> str:
+    return f"$10^{{{round(math.log10(value))}}}$"
+
+
+def width(axes: Axes) -> float:
+    """About how many inches an axis is long, before the layout is made."""
+    figure, place = axes.get_figure(root=True), axes.get_subplotspec()
+    if figure is None or place is None:
+        return COLUMN
+    return float(figure.get_figwidth() / place.get_gridspec().ncols - 0.8)
+
+
+def spaced(axes: Axes, names: Sequence[str]) -> list[str]:
+    """Names under ticks, every second one left out where all do not fit."""
+    if sum(len(name) + 1 for name in names) * LETTER <= width(axes):
+        return list(names)
+    return [name if index % 2 == 0 else "" for index, name in enumerate(names)]
+
+
+def ticks_at(axes: Axes, values: Sequence[float]) -> None:
+    """Ticks where values are."""
+    names = [f"{value:g}" for value in values]
+    axes.set_xticks(values, spaced(axes, names))
+    axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
 
 
 def marker_of(style: Style) -> dict[str, Any]:
@@ -263,11 +356,12 @@ def draw_line(
     style: Style,
 ) -> None:
     means = [entry.mean if entry else np.nan for entry in found]
-    axes.plot(values, means, label=label, linestyle=style.line, **marker_of(style))
+    how = {"linestyle": style.line, "clip_on": False, "zorder": 3, **marker_of(style)}
+    axes.plot(values, means, label=label, **how)
     halves = [entry.half if entry and entry.half is not None else 0.0 for entry in found]
     if any(halves):
-        low = np.subtract(means, halves)
-        axes.fill_between(values, low, np.add(means, halves), color=style.colour, alpha=0.15, lw=0)
+        low, high = np.subtract(means, halves), np.add(means, halves)
+        axes.fill_between(values, low, high, color=style.colour, alpha=0.12, lw=0)
 
 
 def _bar(axes: Axes, place: int, found: Estimate | None, label: str, style: Style) -> None:
@@ -290,7 +384,7 @@ def _scaled(scale: float) -> Getter:
 
 def _fct(comparison: Comparison, axis: Axis, flow_class: FlowClass) -> Plot:
     scale, unit = time_unit(comparison, flow_class.name)
-    figure, panels = _panels(2)
+    figure, panels = grid(2)
     for axes, metric in zip(panels, ("fct_mean", "fct_p99"), strict=True):
         _draw(comparison, axis, axes, flow_class.name, metric, _scaled(scale))
         axes.set_ylabel(f"{METRICS[metric].label} ({unit})")
@@ -306,7 +400,7 @@ def _fct(comparison: Comparison, axis: Axis, flow_class: FlowClass) -> Plot:
 
 def _relative(comparison: Comparison, axis: Axis, flow_class: FlowClass) -> Plot:
     first = comparison.variants[0]
-    figure, panels = _panels(2)
+    figure, panels = grid(2)
     for axes, metric in zip(panels, ("fct_mean", "fct_p99"), strict=True):
         axes.axhline(0, color="#333333", linewidth=0.8)
         _draw(
@@ -339,11 +433,10 @@ def _network(comparison: Comparison, axis: Axis) -> Iterator[Plot]:
         ),
     )
     for name, title, metrics in specs:
-        figure, panels = _panels(len(metrics))
+        figure, panels = grid(len(metrics))
         for axes, metric in zip(panels, metrics, strict=True):
             _draw(comparison, axis, axes, NETWORK, metric, _scaled(1.0))
-            unit = METRICS[metric].unit
-            axes.set_ylabel(METRICS[metric].label + (f" ({unit})" if unit else ""))
+            axes.set_ylabel(quantities.with_unit(METRICS[metric].label, METRICS[metric].unit))
             from_zero(axes)
         if name == "utilisation":
             top = max(axes.get_ylim()[1] for axes in panels)
@@ -358,7 +451,7 @@ def _network(comparison: Comparison, axis: Axis) -> Iterator[Plot]:
 
 def _cdf(comparison: Comparison, point: Point) -> Plot:
     classes = comparison.populated
-    figure, panels = _panels(len(classes))
+    figure, panels = grid(len(classes))
     chosen = styles(comparison)
     units = [time_unit(comparison, entry.name) for entry in classes]
     for variant in comparison.variants:
@@ -369,6 +462,7 @@ def _cdf(comparison: Comparison, point: Point) -> Plot:
     for axes, flow_class, (_, unit) in zip(panels, classes, units, strict=True):
         axes.set_title(_class_label(flow_class))
         axes.set_xlabel(f"FCT ({unit})")
+        logarithmic(axes, "x")
         axes.set_ylim(0, 1.02)
     panels[0].set_ylabel("share of finished flows")
     _legend(figure, panels[0])
@@ -411,7 +505,6 @@ def _cdf_line(axes: Axes, ordered: Any, label: str, style: Style) -> None:
         markersize=4,
         **marker_of(style),
     )
-    axes.set_xscale("log")
 
 
 def _class_label(flow_class: FlowClass) -> str:
@@ -431,13 +524,26 @@ def _from_zero_or_log(axes: Axes) -> None:
     values = [y for line in axes.get_lines() for y in np.asarray(line.get_ydata(), dtype=float)]
     positive = [value for value in values if np.isfinite(value) and value > 0]
     if positive and max(positive) > 30 * min(positive):
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(ScalarFormatter())
+        logarithmic(axes, "y")
     else:
         from_zero(axes)
 
 
 def from_zero(axes: Axes) -> None:
-    """From zero to a little above the highest band, so that no marker is cut."""
-    highest = axes.dataLim.ymax
-    axes.set_ylim(0, 1.06 * highest if np.isfinite(highest) and highest > 0 else 1.0)
+    """From zero to a little above the highest band, so that no marker is cut.
+
+    A band wider than what it surrounds would flatten all lines: it runs out of the picture where
+    that is twice as high as the largest value drawn.
+    """
+    highest, lowest = axes.dataLim.ymax, 0.0
+    # Lines that are not in the legend are ends of intervals.
+    lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+    drawn = [np.asarray(line.get_ydata(), dtype=float) for line in lines]
+    bars = [bar.get_height() for bar in axes.patches if isinstance(bar, Rectangle)]
+    values = np.concatenate([*drawn, bars, [0.0]])
+    values = values[np.isfinite(values)]
+    if values.max() > 0:
+        highest = min(highest, 2 * values.max())
+    if values.min() < 0:
+        lowest = 1.06 * min(values.min(), max(axes.dataLim.ymin, 2 * values.min()))
+    axes.set_ylim(lowest, 1.06 * highest if np.isfinite(highest) and highest > 0 else 1.0)

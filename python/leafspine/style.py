@@ -11,6 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from matplotlib.colors import to_hex
+
 BLACK, BLUE, ORANGE, GREEN = "#333333", "#0072B2", "#E69F00", "#009E73"
 VERMILION, PURPLE, SKY, OLIVE = "#D55E00", "#CC79A7", "#56B4E9", "#9A8700"
 COLOURS = (BLACK, BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, OLIVE)
@@ -119,6 +122,16 @@ def of_variants(variants: Iterable[tuple[str, str]]) -> dict[str, Style]:
     return found
 
 
+def of_shades(count: int) -> list[Style]:
+    """Styles for what belongs to one scheme (its paths): shades from dark to light, no scheme's."""
+    dark, light = np.array([0.15, 0.05, 0.35]), np.array([0.75, 0.6, 0.45])
+    weights = np.linspace(0, 1, count)
+    return [
+        Style(to_hex(dark + weight * (light - dark)), MARKERS[place], LINES[place % len(LINES)])
+        for place, weight in enumerate(weights)
+    ]
+
+
 def _distinct(style: Style, taken: Sequence[Style]) -> Style:
     line, marker = LINES.index(style.line), MARKERS.index(style.marker)
     for step in range(len(LINES) * len(MARKERS)):
@@ -157,6 +170,7 @@ def matplotlib_settings() -> dict[Any, Any]:
         "lines.linewidth": 1.3,
         "lines.markersize": 4.5,
         "hatch.linewidth": 0.6,
+        "figure.constrained_layout.w_pad": 0.07,
         "pdf.fonttype": 42,
         "ps.fonttype": 42,
         "text.usetex": False,

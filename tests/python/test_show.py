@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 import leafspine
 from conftest import SCENARIO, VARIANTS, child_path
@@ -150,6 +151,7 @@ def test_a_swept_string_with_a_unit_is_an_axis() -> None:
     points = [(("aqm.threshold", text),) for text in ("100pkt", "20pkt")]
     assert plots._axis_key(points) == "aqm.threshold"
     assert plots._axis_key([(("a", "20pkt"),), (("a", "30KB"),)]) is None
+    assert plots._axis_key([(("a", "800Mbps"),), (("a", "1Gbps"),)]) == "a"
 
 
 def test_two_swept_keys_make_a_figure_for_each_of_the_others(scenario: Path) -> None:
@@ -238,6 +240,42 @@ def test_a_variant_named_after_its_queue_manager_is_drawn_as_that(
     """Breaks if A-ECN, which leaves the paths to ECMP, has ECMP's colour."""
     toml = f'[load_balancer]\nscheme = "ecmp"\n[aqm]\nscheme = "{manager}"\n'
     assert plots.scheme_of(Case(variant, (), 1, toml, (), "")) == scheme
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.9, 1.2e6), (3.0, 7e4), (110.0, 190.0), (2e-5, 0.3), (9.0, 120.0), (1, 2)]
+)
+def test_a_logarithmic_axis_can_be_read(low: float, high: float) -> None:
+    """Breaks if an axis has one tick, or so many that their numbers run together."""
+    ticks = plots.log_ticks(low, high)
+    assert 3 <= len(ticks) <= 9
+    assert all(0.999 * low <= tick <= 1.001 * high for tick in ticks)
+
+
+def test_a_wide_band_does_not_flatten_the_lines() -> None:
+    """Breaks if an interval of three seeds makes all that is drawn a line at the bottom."""
+    axes = Figure().subplots()
+    found: list[Estimate | None] = [Estimate(10.0, 500.0, 3), Estimate(20.0, 1.0, 3)]
+    plots.draw_line(axes, [1, 2], found, "a", style.of_scheme("ecmp"))
+    plots.from_zero(axes)
+    assert axes.get_ylim() == (0, pytest.approx(42.4))
+
+
+def test_text_keeps_its_size_in_print() -> None:
+    """Breaks if a figure is wider than a page's text: its letters would shrink in print."""
+    for count in range(1, 10):
+        figure, axes = plots.grid(count)
+        assert len(axes) == count
+        assert figure.get_figwidth() in (plots.COLUMN, plots.TEXT)
+    sizes = style.matplotlib_settings()
+    assert all(sizes[key] >= 8 for key in sizes if key.endswith(("labelsize", "fontsize")))
+
+
+def test_fonts_are_embedded_as_truetype(comparison: leafspine.Comparison) -> None:
+    """Breaks if a publisher refuses a figure for its Type 3 fonts."""
+    for path in (comparison.directory / "plots").glob("*.pdf"):
+        assert b"/FontFile2" in path.read_bytes()
+        assert b"/Type3" not in path.read_bytes()
 
 
 def test_variants_of_one_scheme_share_its_colour_only() -> None:

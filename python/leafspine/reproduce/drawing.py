@@ -1,86 +1,97 @@
 """A figure's panels from its data alone, as PDF and PNG; a scheme's style is always the same."""
 
+import re
+import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import ScalarFormatter
 
-from leafspine import plots
+from leafspine import plots, quantities
 from leafspine.engine import Case, Point
-from leafspine.plots import PANEL, Plot, Saved, number, scheme_of
+from leafspine.plots import Plot, Saved, scheme_of
 from leafspine.reproduce import metrics, series
-from leafspine.reproduce.data import Data
+from leafspine.reproduce.data import Data, Values
 from leafspine.reproduce.figures import Figure, Panel
-from leafspine.stats import Estimate
-from leafspine.style import Style, of_variants
-from leafspine.tables import key_label, point_label
+from leafspine.stats import Estimate, estimate
+from leafspine.style import Style, of_shades, of_variants
+from leafspine.tables import point_label
 
-COLUMNS = 3
 TIMES = {"us": 1.0, "ms": 1e-3, "s": 1e-6}
 """Units that a panel may ask for instead of microseconds."""
+
+BARS = 0.8
+"""Share of a group's place that its bars take."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Bars that stand together: one part of a panel at one point of its sweep."""
+
+    name: str
+    panel: Panel
+    point: Point
 
 
 def draw(
     figure: Figure, data: Data, cases: Mapping[str, Case], folder: Path, note: str
 ) -> Saved | None:
     """Draw a figure's panels into ``figure.pdf`` and ``.png``; nothing if it has tables only."""
-    panels = [panel for panel in figure.panels if panel.kind != "table"]
+    panels = [parts for parts in figure.together() if parts[0].kind != "table"]
     if not panels:
         return None
-    columns = 2 if len(panels) in (2, 4) else min(COLUMNS, len(panels))
-    rows = -(-len(panels) // columns)
     styles = of_variants((variant, scheme_of(case)) for variant, case in cases.items())
     with plots.settings():
-        size = (PANEL[0] * columns, PANEL[1] * rows + 0.5)
-        canvas = Canvas(figsize=size, layout="constrained")
-        axes = list(np.atleast_1d(canvas.subplots(rows, columns, squeeze=False)).flat)
-        for panel, one in zip(panels, axes, strict=False):
-            _panel(panel, data, styles, one)
-        for one in axes[len(panels) :]:
-            one.set_axis_off()
-        _legend(canvas, axes, 2 * columns + (columns > 1))
-        canvas.supxlabel(note, fontsize=7, color="#666666")
+        canvas, axes = plots.grid(len(panels))
+        for parts, one in zip(panels, axes, strict=True):
+            _panel(parts, data, styles, one)
+            title = parts[0].title or parts[0].name
+            title = f"({parts[0].name}) {title}" if len(panels) > 1 else title
+            seed = _seed(parts, data)
+            title += f", seed {seed}" if seed is not None else ""
+            one.set_title(textwrap.fill(title, int((plots.width(one) + 0.15) / plots.LETTER)))
+        _legend(canvas, axes)
+        canvas.supxlabel(note, fontsize=8, color="#666666")
         return plots.save(Plot("figure", figure.title, note, canvas), folder)
 
 
-def _panel(panel: Panel, data: Data, styles: Mapping[str, Style], axes: Axes) -> None:
-    variants = [v for v in panel.variants or data.variants(panel.runs) if v in styles]
-    title = f"({panel.name}) {panel.title}" if panel.title else f"({panel.name})"
-    axes.set_title(title)
-    if panel.kind in ("cdf", "time"):
-        _curves(panel, data, variants, styles, axes)
+def _seed(parts: Sequence[Panel], data: Data) -> int | None:
+    """Which seed a panel against time shows, as there is no mean of such curves: the first that
+    all its curves have."""
+    if parts[0].kind != "time":
+        return None
+    found = [
+        set(_by_seed(part, data, variant))
+        for part in parts
+        for variant in part.variants or data.variants(part.runs)
+    ]
+    found = [seeds for seeds in found if seeds]
+    return min(set.intersection(*found), default=None) if found else None
+
+
+def _panel(parts: Sequence[Panel], data: Data, styles: Mapping[str, Style], axes: Axes) -> None:
+    panel = parts[0]
+    if panel.kind == "bar":
+        _bars(parts, data, styles, axes)
+    elif panel.series:
+        _curves(parts, data, styles, axes)
     else:
-        _metric(panel, data, variants, styles, axes)
-    if panel.log and panel.kind == "cdf":
-        axes.set_xscale("log")
-    elif panel.log:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(ScalarFormatter())
-    elif panel.kind in ("line", "bar"):
+        _lines(panel, data, styles, axes)
+    if not axes.has_data():
+        axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center", color="#666666")
+        return
+    if panel.log:
+        plots.logarithmic(axes, "x" if panel.kind == "cdf" else "y")
+    elif panel.kind != "cdf":
         plots.from_zero(axes)
 
 
-def _metric(
-    panel: Panel, data: Data, variants: Sequence[str], styles: Mapping[str, Style], axes: Axes
-) -> None:
-    unit, label = metrics.unit_and_label(panel.metric)
-    scale, unit = scaled(unit, panel.unit)
-    points = data.points(panel.runs, panel.at)
-    ordered = sorted(points, key=lambda p: number(dict(p).get(panel.x))[0]) if panel.x else points
-    for place, variant in enumerate(variants):
-        found = [data.mean((panel.runs, variant, point), panel.metric) for point in ordered]
-        found = [_times(entry, scale) for entry in found]
-        if panel.kind == "line":
-            values = [number(dict(point)[panel.x])[0] for point in ordered]
-            plots.draw_line(axes, values, found, plots.shown_name(variant), styles[variant])
-        else:
-            _bars(axes, place, len(variants), found, plots.shown_name(variant), styles[variant])
-    axes.set_ylabel(label + (f" ({unit})" if unit else ""))
-    _x_axis(panel, ordered, axes)
+def _variants(panel: Panel, data: Data, styles: Mapping[str, Style]) -> list[str]:
+    return [v for v in panel.variants or data.variants(panel.runs) if v in styles]
 
 
 def scaled(unit: str, wanted: str) -> tuple[float, str]:
@@ -97,83 +108,230 @@ def _times(found: Estimate | None, scale: float) -> Estimate | None:
     return Estimate(found.mean * scale, half, found.n)
 
 
-def _bars(
+def _found(panel: Panel, data: Data, variant: str, points: Sequence[Point]) -> list[Any]:
+    """A variant's means at the points, in the panel's unit."""
+    scale, _ = scaled(metrics.unit_and_label(panel.metric)[0], panel.unit)
+    means = [data.mean((panel.runs, variant, point), panel.metric) for point in points]
+    return [_times(entry, scale) for entry in means]
+
+
+def _y_label(panel: Panel, axes: Axes) -> None:
+    unit, label = metrics.unit_and_label(panel.metric)
+    _, unit = scaled(unit, panel.unit)
+    axes.set_ylabel(_wrapped(quantities.with_unit(panel.y_label or label, unit)))
+
+
+def _wrapped(label: str) -> str:
+    """A label of the vertical axis in lines that a panel is high enough for."""
+    return textwrap.fill(label, int(0.7 * plots.HEIGHT / plots.LETTER))
+
+
+def _x_label(axes: Axes, label: str, unit: str) -> None:
+    text = quantities.with_unit(label, unit)
+    axes.set_xlabel(textwrap.fill(text, int(plots.width(axes) / plots.LETTER)))
+
+
+def _ordered(panel: Panel, data: Data) -> list[Point]:
+    """The points that a panel shows, in rising order of what is on its horizontal axis."""
+    points = list(data.points(panel.runs, panel.at))
+    if panel.x:
+        points.sort(key=lambda point: quantities.number(dict(point).get(panel.x))[0])
+    return points
+
+
+def _lines(panel: Panel, data: Data, styles: Mapping[str, Style], axes: Axes) -> None:
+    """A metric against a swept key."""
+    points = _ordered(panel, data)
+    values, unit = quantities.axis([dict(point).get(panel.x) for point in points])
+    for variant in _variants(panel, data, styles):
+        found = _found(panel, data, variant, points)
+        if any(found):
+            plots.draw_line(axes, values, found, plots.shown_name(variant), styles[variant])
+    _y_label(panel, axes)
+    _x_label(axes, panel.x_label or plots.axis_label(panel.x), unit)
+    if len(values) > 3 and max(values) > 30 * max(min(values), 1e-9):
+        axes.set_xscale("log")
+    if len(values) <= plots.MOST_TICKS:
+        plots.ticks_at(axes, values)
+
+
+def _groups(parts: Sequence[Panel], data: Data) -> list[Group]:
+    found = []
+    for panel in parts:
+        points = _ordered(panel, data)
+        values, _ = quantities.axis([dict(point).get(panel.x) for point in points])
+        for point, value in zip(points, values, strict=True):
+            where = f"{value:g}" if panel.x else point_label(point) if len(points) > 1 else ""
+            name = ", ".join(word for word in (panel.label, where) if word)
+            found.append(Group(name, panel, point))
+    return found
+
+
+def _bars(parts: Sequence[Panel], data: Data, styles: Mapping[str, Style], axes: Axes) -> None:
+    """A bar a variant, in groups; on a logarithmic axis, where a bar has no length, a marker."""
+    panel, groups = parts[0], _groups(parts, data)
+    variants = list(dict.fromkeys(v for part in parts for v in _variants(part, data, styles)))
+    named = len(groups) <= 1 and len(variants) > 1
+    for place, variant in enumerate(variants):
+        found = [_found(group.panel, data, variant, [group.point])[0] for group in groups]
+        if named:
+            width, x = BARS, np.array([float(place)] * len(found))
+        else:
+            width = BARS / len(variants)
+            x = np.arange(len(found)) + (place - (len(variants) - 1) / 2) * width
+        label = None if named else plots.shown_name(variant)
+        _bar(axes, x, found, width, label, styles[variant], panel.log)
+    _y_label(panel, axes)
+    axes.grid(False, axis="x")
+    axes.set_xlim(-0.6, (len(variants) if named else len(groups)) - 0.4)
+    if named:
+        _name_ticks(axes, [plots.shown_name(variant) for variant in variants])
+    else:
+        _group_ticks(axes, groups)
+
+
+def _group_ticks(axes: Axes, groups: Sequence[Group]) -> None:
+    """Values of the swept key under the groups, or names in lines as wide as a group."""
+    panel = groups[0].panel if groups else None
+    if panel is not None and panel.x:
+        _, unit = quantities.axis([dict(group.point).get(panel.x) for group in groups])
+        axes.set_xticks(range(len(groups)), plots.spaced(axes, [group.name for group in groups]))
+        _x_label(axes, panel.x_label or plots.axis_label(panel.x), unit)
+        return
+    room = max(1, int(plots.width(axes) / plots.LETTER / max(len(groups), 1)))
+    names = [textwrap.fill(group.name, room, break_long_words=False) for group in groups]
+    axes.set_xticks(range(len(names)), names)
+
+
+def _name_ticks(axes: Axes, names: Sequence[str]) -> None:
+    """Names under bars: level if there is room, else aslant."""
+    axes.set_xticks(range(len(names)), names)
+    if sum(len(name) + 1 for name in names) * plots.LETTER > plots.width(axes):
+        axes.tick_params(axis="x", rotation=35)
+        for label in axes.get_xticklabels():
+            label.set(ha="right", rotation_mode="anchor")
+
+
+def _bar(
     axes: Axes,
-    place: int,
-    count: int,
+    x: Values,
     found: Sequence[Estimate | None],
-    label: str,
+    width: float,
+    label: str | None,
     style: Style,
+    log: bool,
 ) -> None:
-    width = 0.8 / count
-    x = np.arange(len(found)) + (place - (count - 1) / 2) * width
     means = [entry.mean if entry else np.nan for entry in found]
     halves = [entry.half if entry and entry.half is not None else 0.0 for entry in found]
-    hatch = {"solid": "", "dashed": "///", "dashdot": "...", "dotted": "xxx"}[style.line]
-    face = "white" if style.hollow else style.colour
-    axes.bar(x, means, width * 0.92, label=label, color=face, edgecolor=style.colour, hatch=hatch)
-    if any(halves):
-        axes.errorbar(x, means, yerr=halves, linestyle="none", color="#333333", lw=0.8, capsize=2)
-
-
-def _x_axis(panel: Panel, points: Sequence[Point], axes: Axes) -> None:
-    if not panel.x:
-        names = [point_label(point) for point in points]
-        axes.set_xticks(range(len(points)), names if len(points) > 1 else [""] * len(points))
-        axes.grid(False, axis="x")
+    if log:
+        how = plots.marker_of(style)
+        axes.errorbar(x, means, yerr=halves, label=label, linestyle="none", capsize=2, **how)
         return
-    values = [dict(point)[panel.x] for point in points]
-    unit = number(values[0])[1] if values else ""
-    axes.set_xlabel(panel.x_label or key_label(panel.x) + (f" ({unit})" if unit else ""))
-    if panel.kind == "bar":
-        axes.set_xticks(range(len(values)), [f"{number(value)[0]:g}" for value in values])
-        axes.grid(False, axis="x")
-    elif len(values) <= plots.MOST_TICKS:
-        numbers = [number(value)[0] for value in values]
-        if len(numbers) > 3 and max(numbers) > 30 * max(min(numbers), 1e-9):
-            axes.set_xscale("log")
-        axes.set_xticks(numbers, [f"{value:g}" for value in numbers])
-        axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
+    face, edge = (style.colour, "white") if not style.hollow else ("white", style.colour)
+    bars = axes.bar(x, means, width * 0.92, label=label, color=face, edgecolor=edge)
+    for one in bars:
+        one.set(hatch=style.hatch, linewidth=0.8)
+    if any(halves):
+        axes.errorbar(x, means, yerr=halves, linestyle="none", color="black", lw=0.8, capsize=2)
 
 
-def _curves(
-    panel: Panel, data: Data, variants: Sequence[str], styles: Mapping[str, Style], axes: Axes
-) -> None:
-    points = data.points(panel.runs, panel.at)
-    for variant in variants:
-        for point in points[:1]:
-            by_seed = data.series.get((panel.runs, variant, point), {}).get(panel.series, {})
-            if not by_seed:
-                continue
-            curves = list(by_seed.values())
-            x, y = _pooled(curves) if panel.kind == "cdf" else curves[0]
-            style = styles[variant]
-            every = {"markevery": 0.12, "markersize": 4, **plots.marker_of(style)}
-            how: dict[str, Any] = (
-                every if panel.kind == "cdf" else {"color": style.colour, "lw": 0.9}
-            )
-            axes.plot(x, y, label=plots.shown_name(variant), linestyle=style.line, **how)
-    x_label, y_label = series.labels(panel.series)
-    axes.set_xlabel(panel.x_label or x_label)
-    axes.set_ylabel(y_label)
+def _curves(parts: Sequence[Panel], data: Data, styles: Mapping[str, Style], axes: Axes) -> None:
+    """A series, a curve a variant; or several series of one variant."""
+    panel = parts[0]
+    x_label, x_unit = _unit_of(series.labels(panel.series)[0])
+    y_label, y_unit = _unit_of(series.labels(panel.series)[1])
+    scale, x_unit = scaled(x_unit, panel.unit) if panel.kind == "cdf" else (1.0, x_unit)
+    shown = [(panel, v, plots.shown_name(v), styles[v]) for v in _variants(panel, data, styles)]
+    if len(parts) > 1:
+        shades = of_shades(len(parts))
+        shown = [
+            (part, variant, part.label, shade)
+            for part, shade in zip(parts, shades, strict=True)
+            for variant in _variants(part, data, styles)
+        ]
+    seed = _seed(parts, data)
+    for place, (part, variant, label, style) in enumerate(shown):
+        found = _by_seed(part, data, variant)
+        if seed is not None:
+            found = {seed: found[seed]} if seed in found else {}
+        curves = [(x * scale, y) for x, y in found.values()]
+        if curves:
+            # Markers of curves that run together do not hide each other.
+            every = (0.14 * place / len(shown), 0.14)
+            _curve(panel.kind, axes, curves, label, style, every)
+    _x_label(axes, panel.x_label or x_label, x_unit)
+    axes.set_ylabel(_wrapped(quantities.with_unit(panel.y_label or y_label, y_unit)))
     if panel.kind == "cdf":
         axes.set_ylim(0, 1.02)
-    elif not panel.log:
-        plots.from_zero(axes)
+    elif panel.kind == "time":
+        axes.margins(x=0.01)
 
 
-def _pooled(curves: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+def _by_seed(panel: Panel, data: Data, variant: str) -> dict[int, tuple[Values, Values]]:
+    """A variant's curves by seed, at the first point that the panel wants; none without points."""
+    for point in data.points(panel.runs, panel.at)[:1]:
+        found = data.series.get((panel.runs, variant, point), {}).get(panel.series, {})
+        return {seed: curve for seed, curve in found.items() if len(curve[0])}
+    return {}
+
+
+def _curve(
+    kind: str,
+    axes: Axes,
+    curves: Sequence[tuple[Values, Values]],
+    label: str,
+    style: Style,
+    every: tuple[float, float],
+) -> None:
+    how = {"label": label, "linestyle": style.line, **plots.marker_of(style)}
+    if kind == "line":
+        common, found = _mean_curve(curves)
+        plots.draw_line(axes, common, found, label, style)
+    elif kind == "points":
+        x, y = (np.concatenate(column) for column in zip(*curves, strict=True))
+        axes.plot(x, y, **{**how, "linestyle": "none", "markersize": 2})
+    elif kind == "cdf":
+        axes.plot(*_pooled(curves), drawstyle="steps-post", markevery=every, **how)
+    else:
+        axes.plot(*curves[0], lw=0.9, markevery=every, **how)
+
+
+def _pooled(curves: Sequence[tuple[Values, Values]]) -> tuple[Values, Values]:
     """The distribution of all seeds together: each seed's points weigh alike."""
     x = np.sort(np.concatenate([curve[0] for curve in curves]))
     return x, np.arange(1, len(x) + 1) / max(len(x), 1)
 
 
-def _legend(canvas: Canvas, axes: Sequence[Axes], widest: int) -> None:
-    """All variants of all panels, once; at most ``widest`` beside each other."""
+def _mean_curve(
+    curves: Sequence[tuple[Values, Values]],
+) -> tuple[list[float], list[Estimate | None]]:
+    """Mean and interval over seeds at every x that all of them have."""
+    by_seed = [dict(zip(x.tolist(), y.tolist(), strict=True)) for x, y in curves]
+    common = sorted(set(by_seed[0]).intersection(*by_seed[1:]))
+    return common, [estimate([values[x] for values in by_seed]) for x in common]
+
+
+def _unit_of(label: str) -> tuple[str, str]:
+    """A series' label without its unit, and that: ``FCT (us)`` is FCT, us."""
+    match = re.fullmatch(r"(.*) \(([^()]*)\)", label)
+    return (match[1], match[2]) if match else (label, "")
+
+
+def _legend(canvas: Canvas, axes: Sequence[Axes]) -> None:
+    """All variants of all panels, once, above them; as many beside each other as there is room."""
     found: dict[str, Any] = {}
     for one in axes:
         for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     if len(found) > 1:
-        columns = min(len(found), widest, 6)
-        canvas.legend(found.values(), found.keys(), loc="outside upper center", ncols=columns)
+        entry = 0.8 * max(len(label) for label in found) * plots.LETTER + 0.42
+        most = max(1, int(canvas.get_figwidth() / entry))
+        rows = -(-len(found) // most)
+        canvas.legend(
+            found.values(),
+            found.keys(),
+            loc="outside upper center",
+            ncols=-(-len(found) // rows),
+            columnspacing=1.0,
+            handlelength=1.8,
+        )

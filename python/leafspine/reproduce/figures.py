@@ -1,7 +1,7 @@
 """``paper.toml`` and ``figure.toml``: what belongs to a paper, what a figure runs and draws."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,21 @@ from leafspine.reproduce.claims import Claim, read_claims
 from leafspine.reproduce.reading import Keys
 
 SCALES = ("quick", "paper")
-KINDS = ("line", "bar", "cdf", "time", "table")
+KINDS = ("line", "bar", "cdf", "time", "points", "table")
+DRAWN = {
+    "line": ("metric", "series"),
+    "cdf": ("series",),
+    "time": ("series",),
+    "points": ("series",),
+}
+"""What the kinds draw: one of these, all others a metric."""
+LISTED = {
+    "bar": ("runs", "metric"),
+    "table": ("runs", "metric"),
+    "time": ("series",),
+    "cdf": ("series",),
+}
+"""Of what a panel may show several."""
 
 Settings = Mapping[str, Any]
 
@@ -37,7 +51,11 @@ class RunSet:
 
 @dataclass(frozen=True)
 class Panel:
-    """One plot or table of a figure: a metric over a swept key, or series at one point."""
+    """One plot or table of a figure: a metric over a swept key, or series at one point.
+
+    Where it shows several sets of runs, metrics or series, there is one of these for each, with
+    its ``label``; they have the name in common.
+    """
 
     name: str
     title: str
@@ -51,6 +69,8 @@ class Panel:
     log: bool
     variants: tuple[str, ...]
     at: Settings
+    label: str = ""
+    y_label: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,6 +108,13 @@ class Figure:
     def path(self) -> str:
         """``paper/figure``, as on the command line."""
         return f"{self.paper}/{self.name}"
+
+    def together(self) -> tuple[tuple[Panel, ...], ...]:
+        """The panels as they are seen: those of one name are one."""
+        by_name: dict[str, list[Panel]] = {}
+        for panel in self.panels:
+            by_name.setdefault(panel.name, []).append(panel)
+        return tuple(tuple(parts) for parts in by_name.values())
 
     def all_runs(self) -> tuple[RunSet, ...]:
         """The sets of runs, and those of the sensitivities."""
@@ -182,13 +209,18 @@ def read_figure(folder: Path, paper: str) -> Figure:
     assumptions, notes = keys.texts("assumptions"), keys.texts("notes")
     sets = keys.get("runs", dict, {})
     runs = tuple(_run_set(name, table, folder, path) for name, table in sets.items())
-    panels = tuple(_panel(table, path) for table in keys.get("panel", list, []))
+    groups = [_panel(table, path) for table in keys.get("panel", list, [])]
+    panels = tuple(panel for group in groups for panel in group)
     others = tuple(_sensitivity(table, path) for table in keys.get("sensitivity", list, []))
     keys.end()
     names = tuple(entry.name for entry in runs)
     for name in [panel.runs for panel in panels] + [other.runs for other in others]:
         if name not in names:
             raise InputError(f"{path}: runs: found {name!r}; allowed: {', '.join(names)}")
+    titles = [group[0].name for group in groups]
+    for name in titles:
+        if titles.count(name) > 1:
+            raise InputError(f"{path}: two panels have the name {name!r}")
     return Figure(
         paper, folder.name, folder, title, place, assumptions, notes, runs, panels, others
     )
@@ -205,28 +237,56 @@ def _run_set(name: str, table: object, folder: Path, path: Path) -> RunSet:
     return RunSet(name, scenario, settings, sweep, quick_settings, quick_sweep)
 
 
-def _panel(table: object, path: Path) -> Panel:
+def _panel(table: object, path: Path) -> tuple[Panel, ...]:
+    """A panel: one, or one for each of the runs, the metrics or the series that it lists."""
     keys = Keys(table, f"{path}: panel")
+    name = keys.need("name", str)
+    where = f"{path}: panel {name!r}"
+    lists = {key: keys.texts(key) or ("",) for key in ("runs", "metric", "series")}
+    labels = keys.texts("labels")
     panel = Panel(
-        name=keys.need("name", str),
+        name=name,
         title=keys.get("title", str, ""),
         kind=keys.word("kind", KINDS, "line"),
-        runs=keys.get("runs", str, "main"),
-        metric=keys.get("metric", str, ""),
-        series=keys.get("series", str, ""),
+        runs=lists["runs"][0] or "main",
+        metric=lists["metric"][0],
+        series=lists["series"][0],
         x=keys.get("x", str, ""),
         x_label=keys.get("x_label", str, ""),
         unit=keys.get("unit", str, ""),
         log=keys.get("log", bool, False),
         variants=keys.texts("variants"),
         at=keys.get("at", dict, {}),
+        y_label=keys.get("y_label", str, ""),
     )
     keys.end()
-    drawn = panel.series if panel.kind in ("cdf", "time") else panel.metric
-    if not drawn:
-        needed = "series" if panel.kind in ("cdf", "time") else "metric"
-        raise InputError(f"{path}: panel {panel.name!r}: a {panel.kind} needs {needed}")
-    return panel
+    drawn = DRAWN.get(panel.kind, ("metric",))
+    if tuple(key for key in ("metric", "series") if lists[key] != ("",)) not in {
+        (d,) for d in drawn
+    }:
+        raise InputError(f"{where}: a {panel.kind} needs {' or '.join(drawn)}")
+    listed = [key for key, values in lists.items() if len(values) > 1]
+    count = max(len(values) for values in lists.values())
+    if not listed:
+        return (replace(panel, label=_labels(labels, 1, where)[0]),)
+    key = listed[0]
+    if listed[1:] or key not in LISTED.get(panel.kind, ()):
+        raise InputError(f"{where}: a {panel.kind} cannot list {' and '.join(listed)}")
+    if key == "series" and len(panel.variants) != 1:
+        raise InputError(f"{where}: several series are those of one variant: name it in variants")
+    pairs: list[dict[str, Any]] = [
+        {key: value, "label": label}
+        for value, label in zip(lists[key], _labels(labels, count, where), strict=True)
+    ]
+    return tuple(replace(panel, **pair) for pair in pairs)
+
+
+def _labels(found: tuple[str, ...], count: int, where: str) -> tuple[str, ...]:
+    if not found and count == 1:
+        return ("",)
+    if len(found) != count:
+        raise InputError(f"{where}: found {len(found)} labels; needed: {count}")
+    return found
 
 
 def _sensitivity(table: object, path: Path) -> Sensitivity:

@@ -7,15 +7,14 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from leafspine import engine, files
+from leafspine import engine, files, quantities
 from leafspine.plots import Saved
 from leafspine.reproduce import metrics
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.drawing import scaled
 from leafspine.reproduce.figures import Figure, Panel, Paper
 from leafspine.reproduce.verdicts import Judged, Verdict
-from leafspine.stats import Estimate
-from leafspine.tables import point_label
+from leafspine.tables import in_words, point_label
 
 SHOWN = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.NOT, Verdict.UNTESTABLE, Verdict.MISSING)
 
@@ -60,30 +59,35 @@ class Grid:
 
 def grids(page: Page) -> list[Grid]:
     """The numbers of the panels of kind ``table``."""
-    return [_grid(panel, page.data) for panel in page.figure.panels if panel.kind == "table"]
+    tables = [parts for parts in page.figure.together() if parts[0].kind == "table"]
+    return [_grid(parts, page.data) for parts in tables]
 
 
-def _grid(panel: Panel, data: Data) -> Grid:
-    unit, label = metrics.unit_and_label(panel.metric)
-    scale, unit = scaled(unit, panel.unit)
-    points = data.points(panel.runs, panel.at)
-    heads = ("", *(point_label(point) or label for point in points))
+def _grid(parts: Sequence[Panel], data: Data) -> Grid:
+    """A row a variant; a column each set of runs or metric and point of the sweep."""
+    first = parts[0]
+    unit, label = metrics.unit_and_label(first.metric)
+    scale, unit = scaled(unit, first.unit)
+    shown = [(part, point) for part in parts for point in data.points(part.runs, part.at)]
+    words = [(part.label, point_label(point)) for part, point in shown]
+    heads = ("", *(", ".join(word for word in pair if word) or label for pair in words))
+    variants = dict.fromkeys(
+        variant for part in parts for variant in part.variants or data.variants(part.runs)
+    )
     rows = tuple(
         (
             variant,
-            *(_cell(data.mean((panel.runs, variant, p), panel.metric), scale) for p in points),
+            *(
+                in_words(data.mean((part.runs, variant, point), part.metric), scale)
+                for part, point in shown
+            ),
         )
-        for variant in panel.variants or data.variants(panel.runs)
+        for variant in variants
     )
-    title = f"({panel.name}) {panel.title}: {label}" + (f" ({unit})" if unit else "")
-    return Grid(title, heads, rows)
-
-
-def _cell(found: Estimate | None, scale: float) -> str:
-    if found is None:
-        return "–"
-    text = f"{found.mean * scale:.4g}"
-    return text if found.half is None else f"{text} ± {found.half * scale:.2g}"
+    several = len({part.metric for part in parts}) > 1
+    label = first.y_label or ("" if several else label)
+    title = ": ".join(word for word in (f"({first.name}) {first.title}", label) if word)
+    return Grid(quantities.with_unit(title, unit), heads, rows)
 
 
 def markdown(page: Page) -> str:
