@@ -43,6 +43,7 @@ LETTER = 0.08
 CDF_POINTS = 400
 MOST_TICKS = 10
 LEAST_TICKS = 3
+MOST_MARKERS = 12
 
 Getter = Callable[[Row], Estimate | None]
 
@@ -238,7 +239,8 @@ def _draw(
         if axis.key is None:
             _bar(axes, place, found[0], shown_name(variant), chosen[variant])
         else:
-            draw_line(axes, axis.values, found, shown_name(variant), chosen[variant])
+            name, style = shown_name(variant), chosen[variant]
+            draw_line(axes, axis.values, found, name, style, len(variants))
     if axis.key is None:
         axes.set_xticks(range(len(variants)), [""] * len(variants))
         axes.set_xlim(-0.5, len(variants) - 0.5)
@@ -321,7 +323,7 @@ def width(axes: Axes) -> float:
 
 def spaced(axes: Axes, names: Sequence[str]) -> list[str]:
     """Names under ticks, every second one left out where all do not fit."""
-    if sum(len(name) + 1 for name in names) * LETTER <= width(axes):
+    if sum(0.8 * len(name) * LETTER + 0.08 for name in names) <= width(axes):
         return list(names)
     return [name if index % 2 == 0 else "" for index, name in enumerate(names)]
 
@@ -354,14 +356,25 @@ def draw_line(
     found: Sequence[Estimate | None],
     label: str,
     style: Style,
+    among: int = 1,
 ) -> None:
+    """A line with its band; the more lines it is ``among``, the fainter the bands."""
     means = [entry.mean if entry else np.nan for entry in found]
     how = {"linestyle": style.line, "clip_on": False, "zorder": 3, **marker_of(style)}
-    axes.plot(values, means, label=label, **how)
+    axes.plot(values, means, label=label, markevery=-(-len(means) // MOST_MARKERS), **how)
     halves = [entry.half if entry and entry.half is not None else 0.0 for entry in found]
     if any(halves):
         low, high = np.subtract(means, halves), np.add(means, halves)
-        axes.fill_between(values, low, high, color=style.colour, alpha=0.12, lw=0)
+        faint = min(0.15, 0.3 / max(among, 1))
+        axes.fill_between(values, low, high, color=style.colour, alpha=faint, lw=0)
+        edge: dict[str, Any] = {
+            "color": style.colour,
+            "lw": 0.5,
+            "alpha": 0.4,
+            "linestyle": style.line,
+        }
+        for bound in (low, high):
+            axes.plot(values, bound, label="_", **edge)
 
 
 def _bar(axes: Axes, place: int, found: Estimate | None, label: str, style: Style) -> None:

@@ -125,10 +125,9 @@ def of_variants(variants: Iterable[tuple[str, str]]) -> dict[str, Style]:
 def of_shades(count: int) -> list[Style]:
     """Styles for what belongs to one scheme (its paths): shades from dark to light, no scheme's."""
     dark, light = np.array([0.15, 0.05, 0.35]), np.array([0.75, 0.6, 0.45])
-    weights = np.linspace(0, 1, count)
     return [
-        Style(to_hex(dark + weight * (light - dark)), MARKERS[place], LINES[place % len(LINES)])
-        for place, weight in enumerate(weights)
+        Style(to_hex(dark + weight * (light - dark)), MARKERS[place % len(MARKERS)], "solid")
+        for place, weight in enumerate(np.linspace(0, 1, count))
     ]
 
 

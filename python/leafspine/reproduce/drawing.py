@@ -24,6 +24,8 @@ from leafspine.tables import point_label
 TIMES = {"us": 1.0, "ms": 1e-3, "s": 1e-6}
 """Units that a panel may ask for instead of microseconds."""
 
+LEGEND_ROW = 0.17
+"""What a further row of the legend needs in inches."""
 BARS = 0.8
 """Share of a group's place that its bars take."""
 
@@ -53,7 +55,7 @@ def draw(
             title = f"({parts[0].name}) {title}" if len(panels) > 1 else title
             seed = _seed(parts, data)
             title += f", seed {seed}" if seed is not None else ""
-            one.set_title(textwrap.fill(title, int((plots.width(one) + 0.15) / plots.LETTER)))
+            one.set_title(textwrap.fill(title, int(1.1 * plots.width(one) / plots.LETTER)))
         _legend(canvas, axes)
         canvas.supxlabel(note, fontsize=8, color="#666666")
         return plots.save(Plot("figure", figure.title, note, canvas), folder)
@@ -143,10 +145,11 @@ def _lines(panel: Panel, data: Data, styles: Mapping[str, Style], axes: Axes) ->
     """A metric against a swept key."""
     points = _ordered(panel, data)
     values, unit = quantities.axis([dict(point).get(panel.x) for point in points])
-    for variant in _variants(panel, data, styles):
-        found = _found(panel, data, variant, points)
+    variants = _variants(panel, data, styles)
+    for variant in variants:
+        found, name = _found(panel, data, variant, points), plots.shown_name(variant)
         if any(found):
-            plots.draw_line(axes, values, found, plots.shown_name(variant), styles[variant])
+            plots.draw_line(axes, values, found, name, styles[variant], len(variants))
     _y_label(panel, axes)
     _x_label(axes, panel.x_label or plots.axis_label(panel.x), unit)
     if len(values) > 3 and max(values) > 30 * max(min(values), 1e-9):
@@ -198,18 +201,23 @@ def _group_ticks(axes: Axes, groups: Sequence[Group]) -> None:
         axes.set_xticks(range(len(groups)), plots.spaced(axes, [group.name for group in groups]))
         _x_label(axes, panel.x_label or plots.axis_label(panel.x), unit)
         return
-    room = max(1, int(plots.width(axes) / plots.LETTER / max(len(groups), 1)))
-    names = [textwrap.fill(group.name, room, break_long_words=False) for group in groups]
-    axes.set_xticks(range(len(names)), names)
+    _name_ticks(axes, [group.name for group in groups])
 
 
 def _name_ticks(axes: Axes, names: Sequence[str]) -> None:
-    """Names under bars: level if there is room, else aslant."""
+    """Names under bars or groups: level, in lines, or aslant, as there is room."""
+    room = int(plots.width(axes) / (0.8 * plots.LETTER) / max(len(names), 1))
+    # No line begins with a unit.
+    names = [re.sub(r"(\d) (\w)", "\\1\N{NO-BREAK SPACE}\\2", name) for name in names]
     axes.set_xticks(range(len(names)), names)
-    if sum(len(name) + 1 for name in names) * plots.LETTER > plots.width(axes):
-        axes.tick_params(axis="x", rotation=35)
-        for label in axes.get_xticklabels():
-            label.set(ha="right", rotation_mode="anchor")
+    longest = max((len(word) for name in names for word in name.split(" ")), default=0)
+    if longest <= room:
+        lines = [textwrap.fill(name, max(room, 1), break_long_words=False) for name in names]
+        axes.set_xticks(range(len(names)), lines)
+        return
+    axes.tick_params(axis="x", rotation=35)
+    for label in axes.get_xticklabels():
+        label.set(ha="right", rotation_mode="anchor")
 
 
 def _bar(
@@ -257,8 +265,9 @@ def _curves(parts: Sequence[Panel], data: Data, styles: Mapping[str, Style], axe
         curves = [(x * scale, y) for x, y in found.values()]
         if curves:
             # Markers of curves that run together do not hide each other.
-            every = (0.14 * place / len(shown), 0.14)
-            _curve(panel.kind, axes, curves, label, style, every)
+            apart = 0.25 if panel.kind == "time" else 0.14
+            every = (apart * place / len(shown), apart)
+            _curve(panel.kind, axes, curves, label, style, every, len(shown))
     _x_label(axes, panel.x_label or x_label, x_unit)
     axes.set_ylabel(_wrapped(quantities.with_unit(panel.y_label or y_label, y_unit)))
     if panel.kind == "cdf":
@@ -282,11 +291,12 @@ def _curve(
     label: str,
     style: Style,
     every: tuple[float, float],
+    among: int,
 ) -> None:
     how = {"label": label, "linestyle": style.line, **plots.marker_of(style)}
     if kind == "line":
         common, found = _mean_curve(curves)
-        plots.draw_line(axes, common, found, label, style)
+        plots.draw_line(axes, common, found, label, style, among)
     elif kind == "points":
         x, y = (np.concatenate(column) for column in zip(*curves, strict=True))
         axes.plot(x, y, **{**how, "linestyle": "none", "markersize": 2})
@@ -323,11 +333,11 @@ def _legend(canvas: Canvas, axes: Sequence[Axes]) -> None:
     for one in axes:
         for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    if len(found) > 1:
-        entry = 0.8 * max(len(label) for label in found) * plots.LETTER + 0.42
-        most = max(1, int(canvas.get_figwidth() / entry))
+    if len(found) < 2:
+        return
+    for most in range(len(found), 0, -1):
         rows = -(-len(found) // most)
-        canvas.legend(
+        legend = canvas.legend(
             found.values(),
             found.keys(),
             loc="outside upper center",
@@ -335,3 +345,7 @@ def _legend(canvas: Canvas, axes: Sequence[Axes]) -> None:
             columnspacing=1.0,
             handlelength=1.8,
         )
+        if most == 1 or legend.get_window_extent().width <= canvas.bbox.width:
+            break
+        legend.remove()
+    canvas.set_figheight(canvas.get_figheight() + LEGEND_ROW * (rows - 1))

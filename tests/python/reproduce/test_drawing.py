@@ -139,6 +139,20 @@ def test_bars_without_groups_have_their_names_below(tmp_path: Path) -> None:
     assert axes.get_legend_handles_labels()[1] == []
 
 
+def test_names_of_groups_do_not_run_together() -> None:
+    """Breaks if five workloads do not fit under a third of a page, or a line begins with ``ms``."""
+    names_ = ["web search", "cache follower", "data mining", "Hadoop", "mix"]
+    _, narrow = plots.grid(3)
+    drawing._name_ticks(narrow[0], names_)
+    assert {label.get_rotation() for label in narrow[0].get_xticklabels()} == {35}
+    _, wide = plots.grid(2)
+    drawing._name_ticks(wide[0], names_)
+    assert "data\nmining" in names(wide[0])
+    assert {label.get_rotation() for label in wide[0].get_xticklabels()} == {0}
+    drawing._name_ticks(narrow[1], ["QALL, 0.01 ms", "QALL-Pkt", "QALL, 100 ms"])
+    assert "QALL,\n0.01\N{NO-BREAK SPACE}ms" in names(narrow[1])
+
+
 def test_a_logarithmic_axis_has_no_bars(tmp_path: Path) -> None:
     """Breaks if bars get a length that depends on where a logarithmic axis happens to begin."""
     data = numbers("network.drops", {("main", v, None): [10.0, 2000.0] for v in SCHEMES})
@@ -186,7 +200,8 @@ def test_a_line_of_a_series_is_the_mean_over_seeds(tmp_path: Path) -> None:
     """Breaks if a curve on the same x in every run shows one run only, or has no interval."""
     data = curves("fit_r2", {1: ([1, 2, 3], [0.5, 0.7, 0.9]), 2: ([1, 2], [0.7, 0.9])})
     axes = drawn(tmp_path, 'kind = "line"\nseries = "fit_r2"', data)
-    line = axes.get_lines()[0]
+    line, *edges = axes.get_lines()
+    assert len(edges) == 2
     assert list(line.get_xdata()) == [1, 2]
     assert list(line.get_ydata()) == pytest.approx([0.6, 0.8])
     assert len(axes.collections) == 1
@@ -215,7 +230,7 @@ labels = ["path 1", "path 2", "path 3", "path 4"]
     lines = drawn(tmp_path, panel, data).get_lines()
     assert [line.get_label() for line in lines] == ["path 1", "path 2", "path 3", "path 4"]
     assert len({line.get_color() for line in lines}) == 4
-    assert len({(line.get_marker(), line.get_linestyle()) for line in lines}) == 4
+    assert len({line.get_marker() for line in lines}) == 4
     assert not {line.get_color() for line in lines} & {
         of_scheme(s).colour for s in SCHEMES.values()
     }
