@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import MaxNLocator
 
 from leafspine import plots, quantities
 from leafspine.engine import Case, Point
@@ -268,6 +269,7 @@ def _curves(parts: Sequence[Panel], data: Data, styles: Mapping[str, Style], axe
             apart = 0.25 if panel.kind == "time" else 0.14
             every = (apart * place / len(shown), apart)
             _curve(panel.kind, axes, curves, label, style, every, len(shown))
+    axes.xaxis.set_major_locator(MaxNLocator(5))
     _x_label(axes, panel.x_label or x_label, x_unit)
     axes.set_ylabel(_wrapped(quantities.with_unit(panel.y_label or y_label, y_unit)))
     if panel.kind == "cdf":
