@@ -56,7 +56,8 @@ def draw(
             title = f"({parts[0].name}) {title}" if len(panels) > 1 else title
             seed = _seed(parts, data)
             title += f", seed {seed}" if seed is not None else ""
-            one.set_title(textwrap.fill(title, int(1.1 * plots.width(one) / plots.LETTER)))
+            room = int(1.1 * plots.width(one) / plots.LETTER)
+            one.set_title(textwrap.fill(_unbroken(title), room))
         _legend(canvas, axes)
         canvas.supxlabel(note, fontsize=8, color="#666666")
         return plots.save(Plot("figure", figure.title, note, canvas), folder)
@@ -208,8 +209,7 @@ def _group_ticks(axes: Axes, groups: Sequence[Group]) -> None:
 def _name_ticks(axes: Axes, names: Sequence[str]) -> None:
     """Names under bars or groups: level, in lines, or aslant, as there is room."""
     room = int(plots.width(axes) / (0.8 * plots.LETTER) / max(len(names), 1))
-    # No line begins with a unit.
-    names = [re.sub(r"(\d) (\w)", "\\1\N{NO-BREAK SPACE}\\2", name) for name in names]
+    names = [_unbroken(name) for name in names]
     axes.set_xticks(range(len(names)), names)
     longest = max((len(word) for name in names for word in name.split(" ")), default=0)
     if longest <= room:
@@ -219,6 +219,11 @@ def _name_ticks(axes: Axes, names: Sequence[str]) -> None:
     axes.tick_params(axis="x", rotation=35)
     for label in axes.get_xticklabels():
         label.set(ha="right", rotation_mode="anchor")
+
+
+def _unbroken(text: str) -> str:
+    """A text in which no line will begin with a unit."""
+    return re.sub(r"(\d) (\w)", "\\1\N{NO-BREAK SPACE}\\2", text)
 
 
 def _bar(
