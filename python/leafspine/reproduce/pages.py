@@ -108,21 +108,21 @@ def markdown(page: Page) -> str:
         if texts:
             lines += [f"## {title}", "", *(f"- {text}" for text in texts), ""]
     if page.problems:
-        lines += ["## Missing", "", *(f"- {text}" for text in page.problems), ""]
+        lines += ["## Warnings", "", *(f"- {text}" for text in page.problems), ""]
     lines += ["## Command", "", "```sh", page.command, "```", ""]
     return "\n".join(lines)
 
 
 def _figures(shown: Sequence[Page]) -> list[str]:
-    heads = ("figure", "what", "runs", "packet-hops", "size", "missing")
+    heads = ("figure", "what", "runs", "packet-hops", "size", "warnings")
     rows = []
     for page in shown:
         origins = {o.key: o for seeds in page.data.origins.values() for o in seeds.values()}
         hops = sum(origin.packet_hops for origin in origins.values())
         size = page.size if origins else "–"
-        missing = "; ".join(page.problems)
+        warnings = "; ".join(page.problems)
         where = f"{page.figure.title} ({page.figure.place})"
-        row = (f"`{page.figure.path}`", where, str(len(origins)), f"{hops:.2g}", size, missing)
+        row = (f"`{page.figure.path}`", where, str(len(origins)), f"{hops:.2g}", size, warnings)
         rows.append(row)
     return _table(heads, rows)
 

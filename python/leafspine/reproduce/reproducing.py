@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from leafspine import files, folder, progress, results
+from leafspine import engine, files, folder, progress, results
 from leafspine.errors import InputError, ScenarioError
 from leafspine.reproduce import data as numbers
 from leafspine.reproduce import drawing, pages, plan, reading
@@ -86,7 +86,8 @@ def reproduce(
     for plan_ in plans:
         path = plan_.figure.path
         found = plan.reduce(plan_.wanted, directory / "runs", kept[path])
-        by_path[path] = _page(plan_, found, scale, directory, _problems(plan_, found, failures))
+        problems = _problems(plan_, found, failures) + _other_builds(plan_, kept[path], directory)
+        by_path[path] = _page(plan_, found, scale, directory, problems)
         if keep_in is not None and found.origins:
             numbers.write(found, keep_in / path)
     return _finish(chosen, by_path, directory, tuple(failures))
@@ -111,6 +112,21 @@ def _problems(plan_: Plan, found: Data, failures: Sequence[Failure]) -> list[str
     if rest := len(holes) - len(problems):
         problems.append(f"{rest} of {len(plan_.wanted)} runs are not made yet")
     return problems
+
+
+def _other_builds(plan_: Plan, kept: Data, directory: Path) -> list[str]:
+    """A scheme that was changed and compiled anew has no new version, but other results."""
+    count = 0
+    for entry in plan_.wanted:
+        run = directory / "runs" / entry.case.key
+        if not entry.kept_in(kept) and (run / results.SUMMARY).is_file():
+            count += results.timing(run).get("build") != engine.build()
+    if not count:
+        return []
+    return [
+        f"{count} of {len(plan_.wanted)} runs were made by another build of leafspine "
+        f"{engine.version()}; to make them anew, remove {directory / 'runs'}"
+    ]
 
 
 def from_kept(chosen: Sequence[Chosen], directory: Path) -> Reproduction:

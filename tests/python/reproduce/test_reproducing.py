@@ -222,6 +222,18 @@ def test_only_what_is_finished(library: Path, tmp_path: Path) -> None:
     assert runs[0].name in row and ",12345," in row
 
 
+def test_results_of_another_build_are_pointed_out(library: Path, tmp_path: Path) -> None:
+    """Breaks if numbers of a scheme as it was are shown as those of the scheme as it is, unsaid."""
+    chosen, out = reproducing.choose(["some/fig1"], library), tmp_path / "out"
+    (chapter,) = reproducing.reproduce(chosen, "quick", out).chapters
+    assert chapter.pages[0].problems == ()
+    for run in sorted((out / "runs").iterdir())[:2]:
+        (run / "timing.json").write_text('{"build": "0123456789abcdef", "checked": true}')
+    (chapter,) = reproducing.reproduce(chosen, "quick", out).chapters
+    (warning,) = chapter.pages[0].problems
+    assert "2 of 12 runs were made by another build" in warning
+
+
 def test_all_of_a_seed_come_before_the_next(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,7 +291,7 @@ def test_a_failed_run_is_a_hole_that_is_named(library: Path, tmp_path: Path) -> 
     done = reproducing.reproduce(chosen, "quick", tmp_path / "out")
     assert done.chapters[0].judged[0].verdict == Verdict.MISSING
     page = (tmp_path / "out" / "some" / "fig1" / "page.md").read_text()
-    assert "## Missing" in page and "LetFlow" in page
+    assert "## Warnings" in page and "LetFlow" in page
 
 
 @pytest.mark.parametrize(
