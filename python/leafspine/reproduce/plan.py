@@ -150,7 +150,9 @@ def _read(data: Data, entry: Wanted, folder: Path) -> None:
 
 def _origin(case: Case, result: Result) -> Origin:
     said = result.summary
-    version = "+".join(part for part in (said["leafspine"], commit()) if part)
+    # The present commit says nothing of a run that another build has made: that is all there is.
+    made_by = commit() if result.is_of_this_build else f"build.{result.timing.get('build')}"
+    version = "+".join(part for part in (said["leafspine"], made_by) if part)
     return Origin(case.key, version, said["packet_hops"], said["trace_hash"])
 
 

@@ -232,6 +232,8 @@ def test_results_of_another_build_are_pointed_out(library: Path, tmp_path: Path)
     (chapter,) = reproducing.reproduce(chosen, "quick", out).chapters
     (warning,) = chapter.pages[0].problems
     assert "2 of 12 runs were made by another build" in warning
+    rows = (out / "some" / "fig1" / numbers.FILE).read_text().splitlines()[1:]
+    assert sum("+build.0123456789abcdef," in row for row in rows) == 2
 
 
 def test_all_of_a_seed_come_before_the_next(
