@@ -4,6 +4,7 @@ Runs are large and thrown away; these tables are small and stay in the repositor
 where each number is from.
 """
 
+import contextlib
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -179,25 +180,42 @@ def _write(path: Path, heads: list[str], rows: Iterable[tuple[Any, ...]]) -> Non
 def read(folder: Path) -> Data:
     """What :func:`write` has written. Raises :class:`InputError`."""
     data = Data()
-    for row in _rows(folder / FILE):
-        place, seed = _place(row), int(row["seed"])
-        for name, text in row.items():
-            if text and name not in PLACE_HEADS and name not in ORIGIN_HEADS:
-                data.put(place, name, seed, None if text == UNDEFINED else float(text))
-        origin = Origin(row["key"], row["version"], int(row["packet_hops"]), row["trace_hash"])
-        data.put_origin(place, seed, origin)
+    for line, row in _rows(folder / FILE):
+        with _naming(folder / FILE, line):
+            _put_row(data, row)
     if (folder / SERIES_FILE).is_file():
         curves: dict[tuple[Place, str, int], tuple[list[float], list[float]]] = {}
-        for row in _rows(folder / SERIES_FILE):
-            xs, ys = curves.setdefault((_place(row), row["series"], int(row["seed"])), ([], []))
-            xs.append(float(row["x"]))
-            ys.append(float(row["y"]))
+        for line, row in _rows(folder / SERIES_FILE):
+            with _naming(folder / SERIES_FILE, line):
+                key = (_place(row), row["series"], int(row["seed"]))
+                x, y = float(row["x"]), float(row["y"])
+            xs, ys = curves.setdefault(key, ([], []))
+            xs.append(x)
+            ys.append(y)
         for (place, name, seed), (xs, ys) in curves.items():
             data.put_series(place, name, seed, np.array(xs), np.array(ys))
     return data
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
+def _put_row(data: Data, row: Mapping[str, str]) -> None:
+    place, seed = _place(row), int(row["seed"])
+    for name, text in row.items():
+        if text and name not in PLACE_HEADS and name not in ORIGIN_HEADS:
+            data.put(place, name, seed, None if text == UNDEFINED else float(text))
+    origin = Origin(row["key"], row["version"], int(row["packet_hops"]), row["trace_hash"])
+    data.put_origin(place, seed, origin)
+
+
+@contextlib.contextmanager
+def _naming(path: Path, line: int) -> Iterator[None]:
+    """A row that is cut off or changed is bad input, named with its line."""
+    try:
+        yield
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}, line {line}: cut off or changed: {error}") from None
+
+
+def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     needed = SERIES_HEADS if path.name == SERIES_FILE else [*PLACE_HEADS, *ORIGIN_HEADS]
     try:
         with path.open(newline="", encoding="utf-8") as stream:
@@ -207,7 +225,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
                 raise InputError(
                     f"{path}: found columns {', '.join(found)}; missing: {', '.join(missing)}"
                 )
-            return list(reader)
+            return [(reader.line_num, row) for row in reader]
     except FileNotFoundError:
         raise InputError(f"{path}: no such file: this figure has no kept results") from None
 

@@ -274,6 +274,23 @@ def test_data_comes_back_as_it_was(tmp_path: Path) -> None:
     assert (x.tolist(), y.tolist()) == ([1.0, 2.5], [0.5, 1.0])
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [("12345", "12x45"), (",12345,", "\n"), ('"{""work', '"{work')]
+)
+def test_a_damaged_table_is_named_with_its_line(
+    library: Path, tmp_path: Path, before: str, after: str
+) -> None:
+    """Breaks if a kept table that was cut off or changed ends in a traceback, or is half read."""
+    chosen = reproducing.choose(["some/fig1"], library)
+    reproducing.reproduce(chosen, "paper", tmp_path / "one", keep_in=library)
+    path = library / "some" / "fig1" / numbers.FILE
+    head, first, *rest = path.read_text().splitlines()
+    assert before in first
+    path.write_text("\n".join([head, first.replace(before, after), *rest]) + "\n")
+    with pytest.raises(InputError, match=r"data\.csv, line 2: cut off or changed"):
+        reproducing.from_kept(chosen, tmp_path / "two")
+
+
 def test_a_single_figure_judges_its_own_claims(library: Path, tmp_path: Path) -> None:
     """Breaks if the claims of figures that were not asked for are shown as missing."""
     chosen = reproducing.choose(["some/fig2"], library)
