@@ -18,6 +18,10 @@ from leafspine.tables import in_words, point_label
 
 SHOWN = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.NOT, Verdict.UNTESTABLE, Verdict.MISSING)
 
+ORDERS = """Square brackets hold 95 % intervals over seeds. "A to B" is the difference in percent of
+the mean of both, so between -200 and +200. Where a claim makes many comparisons those that decide
+are shown, and all of them on the figure's page."""
+
 
 @dataclass(frozen=True)
 class Page:
@@ -127,9 +131,12 @@ def _figures(shown: Sequence[Page]) -> list[str]:
     return _table(heads, rows)
 
 
-def _claims(judged: Sequence[Judged]) -> list[str]:
+def _claims(judged: Sequence[Judged], brief: bool = False) -> list[str]:
     heads = ("claim", "place", "says", "verdict", "found")
-    rows = [(j.claim.id, j.claim.place, j.claim.says, j.verdict.words, j.found) for j in judged]
+    rows = [
+        (j.claim.id, j.claim.place, j.claim.says, j.verdict.words, j.brief if brief else j.found)
+        for j in judged
+    ]
     return _table(heads, rows)
 
 
@@ -142,10 +149,10 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def scorecard(chapters: Sequence[Chapter]) -> str:
     """All claims by paper: counts first, then each with its verdict."""
-    lines = ["# Scorecard", "", *_table(*counts(chapters)), ""]
+    lines = ["# Scorecard", "", *_table(*counts(chapters)), "", ORDERS, ""]
     for chapter in chapters:
         lines += [f"## {chapter.paper.title}", "", *_figures(chapter.pages), ""]
-        lines += [*_claims(chapter.judged), ""]
+        lines += [*_claims(chapter.judged, brief=True), ""]
     return "\n".join(lines)
 
 
@@ -186,6 +193,7 @@ def report(chapters: Sequence[Chapter]) -> str:
         rows=rows,
         grids=grids,
         picture=_picture,
+        orders=ORDERS,
         version=engine.version(),
     )
 

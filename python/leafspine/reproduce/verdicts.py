@@ -18,6 +18,8 @@ from leafspine.tables import point_label
 
 SIMILAR = 10.0
 FLAT = 20.0
+MANY = 4
+"""More comparisons than so many are not listed one by one in a scorecard."""
 
 
 class Verdict(IntEnum):
@@ -42,11 +44,30 @@ class Verdict(IntEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What a test found: the verdict, and the numbers for a reader."""
+class Part:
+    """One comparison of a test: its verdict, and the numbers for a reader."""
 
     verdict: Verdict
     found: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a test found: a part for each pair or scheme that it is about."""
+
+    parts: tuple[Part, ...]
+    tail: str = ""
+    """What is said of all parts."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the parts."""
+        return min(part.verdict for part in self.parts)
+
+    @property
+    def found(self) -> str:
+        """All parts in one line."""
+        return ", ".join(part.found for part in self.parts) + self.tail
 
 
 @dataclass(frozen=True)
@@ -54,8 +75,12 @@ class Judged:
     """A claim with its verdict and what each of its tests found."""
 
     claim: Claim
-    verdict: Verdict
     findings: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of its tests."""
+        return min((finding.verdict for finding in self.findings), default=Verdict.UNTESTABLE)
 
     @property
     def found(self) -> str:
@@ -64,13 +89,32 @@ class Judged:
             return self.claim.reason
         return "; ".join(finding.found for finding in self.findings)
 
+    @property
+    def brief(self) -> str:
+        """The findings, if there are many only those that decide."""
+        parts = [(part, finding.tail) for finding in self.findings for part in finding.parts]
+        if self.verdict == Verdict.MISSING:
+            missing = sum(part.verdict == Verdict.MISSING for part, _ in parts)
+            return f"no data yet for {missing} of {len(parts)} comparisons"
+        if len(parts) <= MANY:
+            return self.found
+        worst = [part.found + tail for part, tail in parts if part.verdict == self.verdict]
+        if self.verdict == Verdict.REPRODUCED:
+            return f"all {len(parts)} comparisons, the first: {worst[0]}"
+        more = f"; and {len(worst) - MANY} more" if len(worst) > MANY else ""
+        kept = sum(part.verdict == Verdict.REPRODUCED for part, _ in parts)
+        return (
+            f"{kept} of {len(parts)} comparisons reproduced; {self.verdict.words}: "
+            + "; ".join(worst[:MANY])
+            + more
+        )
+
 
 def judge(claim: Claim, data: Data, suffix: str = "") -> Judged:
     """A claim's verdict. ``suffix`` is added to the names of the sets of runs (a sensitivity)."""
-    if not claim.tests:
-        return Judged(claim, Verdict.UNTESTABLE, ())
-    findings = tuple(_RULES[test.type](_Numbers(data, test, suffix)) for test in claim.tests)
-    return Judged(claim, min(finding.verdict for finding in findings), findings)
+    return Judged(
+        claim, tuple(_RULES[test.type](_Numbers(data, test, suffix)) for test in claim.tests)
+    )
 
 
 @dataclass(frozen=True)
@@ -164,8 +208,12 @@ def effect(found: Estimate | None, claimed: float, or_more: bool = False) -> Ver
     return Verdict.REPRODUCED if near else Verdict.DIRECTION
 
 
+def _one(verdict: Verdict, found: str) -> Finding:
+    return Finding((Part(verdict, found),))
+
+
 def _nothing(numbers: _Numbers) -> Finding:
-    return Finding(Verdict.MISSING, f"no data for {numbers.test.metric}")
+    return _one(Verdict.MISSING, f"no data for {numbers.test.metric}")
 
 
 def _at(numbers: _Numbers) -> Finding:
@@ -175,21 +223,21 @@ def _at(numbers: _Numbers) -> Finding:
         found = _percents(numbers.averaged(test.scheme), numbers.averaged(test.against, other=True))
         if found is None:
             return _nothing(numbers)
-        text = f"{_percent(found)} of the averages over the sweep"
-        return Finding(effect(found, _claimed(test), test.or_more), text)
+        text = f"{_percent(found)} against {test.against}, of the averages over the sweep"
+        return _one(effect(found, _claimed(test), test.or_more), text)
     if not points:
         return _nothing(numbers)
     found = numbers.percent(test.scheme, test.against, points[-1])
     if found is None:
         return _nothing(numbers)
-    text = _percent(found) + _where(points[-1])
+    text = f"{_percent(found)} against {test.against}{_where(points[-1])}"
     if len(points) > 1:
         beside = numbers.percent(test.scheme, test.against, points[-2])
         text += f" ({_percent(beside)}{_where(points[-2])})" if beside else ""
     if test.claimed is None:
         verdicts, bounds = _bounds(test, found)
-        return Finding(min(verdicts), text + bounds)
-    return Finding(effect(found, _claimed(test), test.or_more), text)
+        return _one(min(verdicts), text + bounds)
+    return _one(effect(found, _claimed(test), test.or_more), text)
 
 
 def _claimed(test: Check) -> float:
@@ -217,7 +265,7 @@ def _upto(numbers: _Numbers) -> Finding:
     claimed = _claimed(numbers.test)
     where, largest = max(found, key=lambda entry: math.copysign(1.0, claimed) * entry[1].mean)
     verdict = effect(largest, claimed, numbers.test.or_more)
-    return Finding(verdict, f"largest {_percent(largest)}{where}")
+    return _one(verdict, f"largest {_percent(largest)}{where}")
 
 
 def _range(numbers: _Numbers) -> Finding:
@@ -233,10 +281,10 @@ def _range(numbers: _Numbers) -> Finding:
     text = f"{_percent(least)}{ordered[0][0]} to {_percent(most)}{ordered[-1][0]}"
     verdicts = (effect(least, ends[0]), effect(most, ends[-1]))
     if min(verdicts) == Verdict.REPRODUCED:
-        return Finding(Verdict.REPRODUCED, text)
+        return _one(Verdict.REPRODUCED, text)
     signs = all(sign * entry.mean > 0 for _, entry in found)
     known = most.half is None or sure(most, sign)
-    return Finding(Verdict.DIRECTION if signs and known else Verdict.NOT, text)
+    return _one(Verdict.DIRECTION if signs and known else Verdict.NOT, text)
 
 
 def _ratio(numbers: _Numbers) -> Finding:
@@ -263,9 +311,9 @@ def _ratio(numbers: _Numbers) -> Finding:
     near = abs(found.mean - wanted) <= max(abs(wanted) / 3, min(math.log(1.1), abs(wanted) / 2))
     sign = math.copysign(1.0, wanted)
     if sign * found.mean <= 0 or (found.half is not None and not sure(found, sign)):
-        return Finding(Verdict.NOT, text)
+        return _one(Verdict.NOT, text)
     good = near and found.half is not None
-    return Finding(Verdict.REPRODUCED if good else Verdict.DIRECTION, text)
+    return _one(Verdict.REPRODUCED if good else Verdict.DIRECTION, text)
 
 
 def _times(logarithm: float) -> str:
@@ -286,11 +334,12 @@ def _abs(numbers: _Numbers) -> Finding:
     if found is None:
         return _nothing(numbers)
     band = f" [{found.low:.4g}, {found.high:.4g}]" if found.half is not None else " (one seed)"
-    text = f"{found.mean:.4g}{band}" + (_where(points[0]) if len(points) == 1 else "")
+    where = _where(points[0]) if len(points) == 1 else ""
+    text = f"{test.scheme} {found.mean:.4g}{band}{where}"
     verdicts, bounds = _bounds(test, found)
     if test.claimed is not None:
         verdicts.append(_near(found.mean, _claimed(test)))
-    return Finding(min(verdicts), text + bounds)
+    return _one(min(verdicts), text + bounds)
 
 
 def _bounds(test: Check, found: Estimate) -> tuple[list[Verdict], str]:
@@ -346,23 +395,12 @@ def _order(numbers: _Numbers) -> Finding:
         return _greater_advantage(numbers)
     pairs = list(zip(test.less, test.less[1:], strict=False))
     pairs += [(test.scheme, other) for other in test.less_than]
-    verdicts: list[Verdict] = []
-    texts: list[str] = []
-    for less, more in pairs:
-        verdicts.append(_pair(numbers, points, less, more, -1.0, texts))
-    for less in test.more_than:
-        verdicts.append(_pair(numbers, points, test.scheme, less, 1.0, texts))
-    return Finding(min(verdicts), ", ".join(texts))
+    parts = [_pair(numbers, points, less, more, -1.0) for less, more in pairs]
+    parts += [_pair(numbers, points, test.scheme, less, 1.0) for less in test.more_than]
+    return Finding(tuple(parts))
 
 
-def _pair(
-    numbers: _Numbers,
-    points: Sequence[Point],
-    one: str,
-    other: str,
-    sign: float,
-    texts: list[str],
-) -> Verdict:
+def _pair(numbers: _Numbers, points: Sequence[Point], one: str, other: str, sign: float) -> Part:
     """Whether one is less (sign -1) or more (1) than the other."""
     found = _over_points(
         numbers,
@@ -370,14 +408,13 @@ def _pair(
         lambda point: _relative(numbers.seeds(one, point), numbers.seeds(other, point, other=True)),
     )
     if found is None:
-        texts.append(f"no data for {one} or {other}")
-        return Verdict.MISSING
+        return Part(Verdict.MISSING, f"no data for {one} or {other}")
     test = numbers.test
     here, there = (f" ({test.runs})", f" ({test.runs_against})") if test.runs_against else ("", "")
-    texts.append(f"{one}{here} to {other}{there} {_percent(found)}")
+    text = f"{one}{here} to {other}{there} {_percent(found)}"
     if sign * found.mean <= 0:
-        return Verdict.NOT
-    return Verdict.REPRODUCED if sure(found, sign) else Verdict.DIRECTION
+        return Part(Verdict.NOT, text)
+    return Part(Verdict.REPRODUCED if sure(found, sign) else Verdict.DIRECTION, text)
 
 
 def _advantage(
@@ -407,8 +444,8 @@ def _greater_advantage(numbers: _Numbers) -> Finding:
         return _nothing(numbers)
     text = f"advantage {gain.mean:.1f} against {other.mean:.1f} %: {_percent(change)}"
     if change.mean <= 0:
-        return Finding(Verdict.NOT, text)
-    return Finding(Verdict.REPRODUCED if sure(change, 1.0) else Verdict.DIRECTION, text)
+        return _one(Verdict.NOT, text)
+    return _one(Verdict.REPRODUCED if sure(change, 1.0) else Verdict.DIRECTION, text)
 
 
 def _similar(numbers: _Numbers) -> Finding:
@@ -427,8 +464,8 @@ def _similar(numbers: _Numbers) -> Finding:
     text = f"{test.scheme} to {test.against} {_percent(found)}, bound {bound:g} %"
     inside = found.half is not None and abs(found.mean) + found.half <= bound
     if inside:
-        return Finding(Verdict.REPRODUCED, text)
-    return Finding(Verdict.DIRECTION if abs(found.mean) <= bound else Verdict.NOT, text)
+        return _one(Verdict.REPRODUCED, text)
+    return _one(Verdict.DIRECTION if abs(found.mean) <= bound else Verdict.NOT, text)
 
 
 def _schemes(test: Check) -> Iterable[str]:
@@ -445,19 +482,16 @@ def _rise(numbers: _Numbers) -> Finding:
             points[place] = named[0]
     if len(points) < 2:
         return _nothing(numbers)
-    verdicts: list[Verdict] = []
-    texts: list[str] = []
+    parts: list[Part] = []
     for scheme in _schemes(numbers.test):
         found = _change(numbers, scheme, points)
         if found is None:
             return _nothing(numbers)
         unit = "points" if numbers.test.against else "%"
-        texts.append(f"{scheme} {_percent(found).replace(' %', f' {unit}')}")
-        good = sure(found, 1.0)
-        verdicts.append(
-            Verdict.REPRODUCED if good else Verdict.DIRECTION if found.mean > 0 else Verdict.NOT
-        )
-    return Finding(min(verdicts), ", ".join(texts) + " from first to last")
+        rises = Verdict.DIRECTION if found.mean > 0 else Verdict.NOT
+        verdict = Verdict.REPRODUCED if sure(found, 1.0) else rises
+        parts.append(Part(verdict, f"{scheme} {_percent(found).replace(' %', f' {unit}')}"))
+    return Finding(tuple(parts), " from first to last")
 
 
 def _change(numbers: _Numbers, scheme: str, points: Sequence[Point]) -> Estimate | None:
@@ -475,8 +509,7 @@ def _flat(numbers: _Numbers) -> Finding:
     """The largest value over the sweep above the smallest, in percent of it."""
     points = numbers.last()
     bound = FLAT if numbers.test.bound is None else numbers.test.bound
-    verdicts: list[Verdict] = []
-    texts: list[str] = []
+    parts: list[Part] = []
     for scheme in _schemes(numbers.test):
         columns = [numbers.seeds(scheme, point) for point in points]
         if len(columns) < 2 or not all(columns):
@@ -487,11 +520,11 @@ def _flat(numbers: _Numbers) -> Finding:
         found = estimate([100.0 * (high[seed] - low[seed]) / low[seed] for seed in both])
         if found is None:
             return _nothing(numbers)
-        texts.append(f"{scheme} {_percent(found)}")
         whole = found.half is not None and found.mean + found.half < bound
         near = Verdict.DIRECTION if found.mean < 2 * bound else Verdict.NOT
-        verdicts.append(Verdict.REPRODUCED if whole else near)
-    return Finding(min(verdicts), ", ".join(texts) + f" over the sweep, bound {bound:g} %")
+        verdict = Verdict.REPRODUCED if whole else near
+        parts.append(Part(verdict, f"{scheme} {_percent(found)}"))
+    return Finding(tuple(parts), f" over the sweep, bound {bound:g} %")
 
 
 _RULES: dict[str, Callable[[_Numbers], Finding]] = {

@@ -5,7 +5,7 @@ import pytest
 from leafspine.engine import Point
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data
-from leafspine.reproduce.verdicts import Verdict, effect, judge, tolerance
+from leafspine.reproduce.verdicts import Judged, Verdict, effect, judge, tolerance
 from leafspine.stats import Estimate
 
 LOW: Point = (("load", 0.4),)
@@ -303,3 +303,26 @@ def test_pairs_in_two_sets_of_runs_say_which() -> None:
     (finding,) = judge(Claim("X1", "§1", "fig", "order", "", "", (test,)), data).findings
     assert finding.verdict == Verdict.REPRODUCED
     assert finding.found.startswith("A (main) to A (other) -")
+
+
+def test_many_comparisons_are_cut_to_those_that_decide() -> None:
+    """Breaks if the one comparison that fails is lost among those that hold, or a list is cut."""
+    data = made(
+        A={0.4: [1.0, 1.1, 1.0]},
+        Best={0.4: [0.5, 0.5, 0.6]},
+        **{f"B{i}": {0.4: [2.0, 2.1, 2.2]} for i in range(5)},
+    )
+    others = (*(f"B{i}" for i in range(5)), "Best")
+
+    def judged(names: tuple[str, ...]) -> Judged:
+        test = Check("order", "m", scheme="A", less_than=names)
+        return judge(Claim("X1", "§1", "fig", "order", "", "", (test,)), data)
+
+    mixed = judged(others)
+    assert mixed.found.count(" to ") == 6
+    assert mixed.brief.startswith("5 of 6 comparisons reproduced; not reproduced: A to Best +")
+    assert mixed.brief.count("A to ") == 1
+    assert judged(others[:5]).brief.startswith("all 5 comparisons, the first: A to B0 -")
+    short = judged(others[2:])
+    assert short.brief == short.found
+    assert judged(("B0", "absent")).brief == "no data yet for 1 of 2 comparisons"
