@@ -10,7 +10,8 @@
 //! alike; flows are hashed to components in proportion to their capacity, packets are spread within.
 //! Here a component is the ports behind which there is equal capacity.
 //!
-//! State per switch: 2 bytes for each remembered port, `m` of them per engine and destination leaf. Cost
+//! State per switch: 2 bytes for each remembered port, `m` of them per engine and destination leaf, and with a
+//! clone delay 4 a port. Cost
 //! per packet: `d` random numbers and `d + m` backlogs, a walk over the ports' capacities; where these
 //! differ, a hash and a second walk.
 //!
@@ -26,8 +27,13 @@
 //!   knows capacities only, and does not tell those apart. Ports of all components share the memory; one of
 //!   another component than the packet's is passed over.
 //! - ACKs and connection packets are spread like data.
+//! - Queues are read as they are. With `clone_delay` (not in the source: how QALL's authors run DRILL on
+//!   programmable switches, `told.rs`) a queue's length is what waited behind a packet that left it so long
+//!   ago.
 //!
 //! Provenance: paper.
+
+mod told;
 
 use super::hash::{flow_hash, region};
 use super::{Arrival, Entry, LoadBalancer, Needs};
@@ -35,7 +41,11 @@ use crate::{
     Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
     SwitchEnv,
 };
-use leafspine_core::{PacketMeta, PortId, Time};
+use leafspine_core::{PacketMeta, PortId, Span, Time};
+use told::Told;
+
+/// A register with the length of a queue, at the ingress.
+const LENGTH_BYTES: u32 = 4;
 
 /// No port has this number.
 const NONE: PortId = PortId(u16::MAX);
@@ -56,6 +66,8 @@ struct Drill {
     ports: Vec<PortId>,
     /// Queue lengths and ports that are compared, shortest first.
     seen: Vec<(u64, PortId)>,
+    /// Per port, with a clone delay.
+    told: Vec<Told>,
 }
 
 /// §3.4: the ports of the flow's component: those with the capacity of the port that a hash weighted by
@@ -89,8 +101,13 @@ impl Drill {
 
     /// Looks at `port`'s queue, and sorts it in behind those that are no longer.
     fn look(&mut self, port: PortId, cx: &mut Context<'_>) {
-        let backlog = cx.ports.backlog(port);
-        let length = u64::from(backlog.bytes) + u64::from(backlog.in_service);
+        let length = match self.told.get_mut(usize::from(port.0)) {
+            Some(told) => told.length(cx.now),
+            None => {
+                let backlog = cx.ports.backlog(port);
+                u64::from(backlog.bytes) + u64::from(backlog.in_service)
+            }
+        };
         let at = self.seen.partition_point(|(seen, _)| *seen <= length);
         self.seen.insert(at, (length, port));
     }
@@ -118,7 +135,8 @@ impl Drill {
 
 impl LoadBalancer for Drill {
     fn needs(&self) -> Needs {
-        Needs { arrived: self.engines > 1, ..Needs::default() }
+        let leaving = !self.told.is_empty();
+        Needs { arrived: self.engines > 1, leaving, ..Needs::default() }
     }
 
     fn arrived(&mut self, _: &mut PacketMeta, from: PortId, _: &mut Context<'_>) -> Arrival {
@@ -139,15 +157,25 @@ impl LoadBalancer for Drill {
         self.seen.first().map_or(paths.ports[0], |(_, port)| *port)
     }
 
+    fn leaving(&mut self, packet: &mut PacketMeta, to: PortId, at: Time, cx: &mut Context<'_>) {
+        if let Some(told) = self.told.get_mut(usize::from(to.0)) {
+            told.leaving(at, cx.now, packet.size, cx.ports.backlog(to).bytes);
+        }
+    }
+
     fn footprint(&self, _: Time) -> Footprint {
-        let bytes = (self.memory.len() * size_of::<PortId>()) as u64;
-        Footprint { bytes, ..Footprint::default() }
+        let per_port = if self.told.is_empty() { 0 } else { LENGTH_BYTES };
+        let told = self.told.len() as u64 * u64::from(per_port);
+        let bytes = (self.memory.len() * size_of::<PortId>()) as u64 + told;
+        Footprint { bytes, per_port, ..Footprint::default() }
     }
 }
 
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
     let (samples, remembers) = (params.int("d") as usize, params.int("m") as usize);
     let (engines, tors) = (params.int("engines") as usize, usize::from(env.tors));
+    let clone_delay = params.span("clone_delay");
+    let told = if clone_delay == Span::ZERO { 0 } else { env.ports.len() };
     Ok(Box::new(Drill {
         seed: env.hash_seed,
         samples,
@@ -159,6 +187,7 @@ fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, Para
         memory: vec![NONE; engines * tors * remembers],
         ports: Vec::with_capacity(env.ports.len()),
         seen: Vec::with_capacity(samples + remembers),
+        told: vec![Told::new(clone_delay); told],
     }))
 }
 
@@ -177,6 +206,8 @@ pub(crate) const ENTRY: Entry = Entry {
             "Components (§3.4) are ports with equal capacity behind them; paths of equal capacity that \
              differ by other leaves' traffic, as after a failure elsewhere, are not told apart.",
             "ACKs and connection packets are spread like data.",
+            "Queues are read at once; clone_delay (QALL's Table II: 621us) is how late they are known where \
+             each departing packet tells of its queue by a clone. What is in transmission is not in such a report.",
         ],
         params: &[
             Param {
@@ -203,6 +234,13 @@ pub(crate) const ENTRY: Entry = Entry {
                 default: Some("capacity"),
                 doc: "How paths of unlike capacity are handled: flows hashed to groups of equal capacity, \
                       by weight, or all paths taken together.",
+            },
+            Param {
+                name: "clone_delay",
+                kind: Kind::Span(0, 1_000_000_000_000),
+                default: Some("0us"),
+                doc: "Time from a packet's departure until the bytes that it left waiting are known; 0: queues are \
+                      read as they are.",
             },
         ],
         demands: Demands::NONE,
@@ -440,6 +478,39 @@ mod tests {
             assert_eq!(drill.needs(), Needs { arrived, ..Needs::default() });
             assert_eq!(drill.footprint(Time::ZERO).bytes, 2 * 5 * 4 * engines);
         }
+    }
+
+    /// Breaks if a queue is known before its clone has come, or never: uplink 3's packet leaves 3,000 bytes
+    /// behind at 0, all others 6,000; 621 us later every packet takes 3, until a packet tells otherwise. And if
+    /// the delay is free: it takes calls and 4 bytes a port.
+    #[test]
+    fn with_a_clone_delay_queues_are_known_late() {
+        let mut leaf = leaf();
+        let params = Params::defaults(ENTRY.info.params);
+        let params = params.with("clone_delay", Value::Span(Span::from_micros(621)));
+        let mut drill = build(&params, &leaf.env).unwrap();
+        assert!(drill.needs().leaving && !made(&leaf, 2, 1).needs().leaving);
+        assert_eq!(drill.footprint(Time::ZERO).bytes, 2 * 4 + 4 * leaf.env.ports.len() as u64);
+        let tell = |leaf: &mut FakeLeaf, drill: &mut dyn LoadBalancer, number: u16, bytes: u32| {
+            fill(leaf, number, bytes, 1500);
+            let now = leaf.now;
+            leaf.with(|cx| drill.leaving(&mut data(0, 5, 1, 0), uplink(number), now, cx));
+        };
+        (0..UPLINKS)
+            .for_each(|n| tell(&mut leaf, &mut *drill, n, if n == 3 { 3000 } else { 6000 }));
+        let share = |leaf: &mut FakeLeaf, drill: &mut dyn LoadBalancer| {
+            warm_up(leaf, drill);
+            (0..200).filter(|seq| pick(leaf, drill, *seq) == uplink(3)).count()
+        };
+        leaf.wait(Span::from_micros(620));
+        assert!(share(&mut leaf, &mut *drill) < 60, "all queues are taken for empty");
+        leaf.wait(Span::from_micros(1));
+        assert_eq!(share(&mut leaf, &mut *drill), 200);
+        tell(&mut leaf, &mut *drill, 3, 9000);
+        leaf.wait(Span::from_micros(620));
+        assert_eq!(share(&mut leaf, &mut *drill), 200);
+        leaf.wait(Span::from_micros(1));
+        assert_eq!(share(&mut leaf, &mut *drill), 0);
     }
 
     /// Breaks if more samples than ports are drawn, or a port twice: with d = 64 of 3 ports the
