@@ -46,7 +46,7 @@ impl Told {
         self.reports.push_back(Report { at, bytes });
         if !ahead {
             // All before it have left, too.
-            self.settled = self.reports.len();
+            self.settled += 1;
         }
     }
 
