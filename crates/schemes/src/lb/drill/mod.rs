@@ -11,7 +11,7 @@
 //! Here a component is the ports behind which there is equal capacity.
 //!
 //! State per switch: 2 bytes for each remembered port, `m` of them per engine and destination leaf, and with a
-//! clone delay 4 a port. Cost
+//! clone delay 4 a port to a switch. Cost
 //! per packet: `d` random numbers and `d + m` backlogs, a walk over the ports' capacities; where these
 //! differ, a hash and a second walk.
 //!
@@ -38,8 +38,8 @@ mod told;
 use super::hash::{flow_hash, region};
 use super::{Arrival, Entry, LoadBalancer, Needs};
 use crate::{
-    Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
-    SwitchEnv,
+    Context, Demands, Footprint, Kind, Neighbour, Param, ParamError, Params, Paths, PortInfo,
+    Provenance, SchemeInfo, SwitchEnv,
 };
 use leafspine_core::{PacketMeta, PortId, Span, Time};
 use told::Told;
@@ -66,8 +66,8 @@ struct Drill {
     ports: Vec<PortId>,
     /// Queue lengths and ports that are compared, shortest first.
     seen: Vec<(u64, PortId)>,
-    /// Per port, with a clone delay.
-    told: Vec<Told>,
+    /// Per port, with a clone delay: of those that may have to be chosen among, not those of hosts.
+    told: Vec<Option<Told>>,
 }
 
 /// §3.4: the ports of the flow's component: those with the capacity of the port that a hash weighted by
@@ -102,8 +102,8 @@ impl Drill {
     /// Looks at `port`'s queue, and sorts it in behind those that are no longer.
     fn look(&mut self, port: PortId, cx: &mut Context<'_>) {
         let length = match self.told.get_mut(usize::from(port.0)) {
-            Some(told) => told.length(cx.now),
-            None => {
+            Some(Some(told)) => told.length(cx.now),
+            _ => {
                 let backlog = cx.ports.backlog(port);
                 u64::from(backlog.bytes) + u64::from(backlog.in_service)
             }
@@ -158,14 +158,14 @@ impl LoadBalancer for Drill {
     }
 
     fn leaving(&mut self, packet: &mut PacketMeta, to: PortId, at: Time, cx: &mut Context<'_>) {
-        if let Some(told) = self.told.get_mut(usize::from(to.0)) {
+        if let Some(Some(told)) = self.told.get_mut(usize::from(to.0)) {
             told.leaving(at, cx.now, packet.size, cx.ports.backlog(to).bytes);
         }
     }
 
     fn footprint(&self, _: Time) -> Footprint {
         let per_port = if self.told.is_empty() { 0 } else { LENGTH_BYTES };
-        let told = self.told.len() as u64 * u64::from(per_port);
+        let told = self.told.iter().flatten().count() as u64 * u64::from(per_port);
         let bytes = (self.memory.len() * size_of::<PortId>()) as u64 + told;
         Footprint { bytes, per_port, ..Footprint::default() }
     }
@@ -175,7 +175,10 @@ fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, Para
     let (samples, remembers) = (params.int("d") as usize, params.int("m") as usize);
     let (engines, tors) = (params.int("engines") as usize, usize::from(env.tors));
     let clone_delay = params.span("clone_delay");
-    let told = if clone_delay == Span::ZERO { 0 } else { env.ports.len() };
+    let told = |info: &PortInfo| {
+        matches!(info.neighbour, Neighbour::Switch(..)).then(|| Told::new(clone_delay))
+    };
+    let late = clone_delay > Span::ZERO;
     Ok(Box::new(Drill {
         seed: env.hash_seed,
         samples,
@@ -187,7 +190,7 @@ fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, Para
         memory: vec![NONE; engines * tors * remembers],
         ports: Vec::with_capacity(env.ports.len()),
         seen: Vec::with_capacity(samples + remembers),
-        told: vec![Told::new(clone_delay); told],
+        told: if late { env.ports.iter().map(told).collect() } else { Vec::new() },
     }))
 }
 
@@ -482,7 +485,7 @@ mod tests {
 
     /// Breaks if a queue is known before its clone has come, or never: uplink 3's packet leaves 3,000 bytes
     /// behind at 0, all others 6,000; 621 us later every packet takes 3, until a packet tells otherwise. And if
-    /// the delay is free: it takes calls and 4 bytes a port.
+    /// the delay is free: it takes calls, and 4 bytes a port that does not lead to a host.
     #[test]
     fn with_a_clone_delay_queues_are_known_late() {
         let mut leaf = leaf();
@@ -490,7 +493,7 @@ mod tests {
         let params = params.with("clone_delay", Value::Span(Span::from_micros(621)));
         let mut drill = build(&params, &leaf.env).unwrap();
         assert!(drill.needs().leaving && !made(&leaf, 2, 1).needs().leaving);
-        assert_eq!(drill.footprint(Time::ZERO).bytes, 2 * 4 + 4 * leaf.env.ports.len() as u64);
+        assert_eq!(drill.footprint(Time::ZERO).bytes, 2 * 4 + 4 * u64::from(UPLINKS));
         let tell = |leaf: &mut FakeLeaf, drill: &mut dyn LoadBalancer, number: u16, bytes: u32| {
             fill(leaf, number, bytes, 1500);
             let now = leaf.now;

@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(found, [0, 0, 0, 0, 1500, 1500, 1500, 1500, 0, 0]);
     }
 
-    /// Breaks if reports are kept where nobody asks for the length (a port towards a host).
+    /// Breaks if reports are kept where nobody asks for the length (a port that packets have no choice about).
     #[test]
     fn reports_that_have_arrived_are_gone() {
         let mut told = Told::new(DELAY);
