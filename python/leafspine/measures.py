@@ -79,6 +79,9 @@ NETWORK_METRICS: tuple[Metric, ...] = (
     Metric("queue_max", "pkt", "queue, max", "most packets that one found waiting at an uplink"),
 )
 
+FLOW_MEANS = ("fct_mean", "slowdown_mean", "goodput_mean")
+"""Those that are means over flows: of a part of the flows they are the same quantity."""
+
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in FLOW_METRICS + NETWORK_METRICS}
 
 PS_PER_US = 1_000_000
@@ -93,6 +96,14 @@ def measure(
     flows: pa.Table, ports: pa.Table, summary: Mapping[str, Any], classes: Sequence[FlowClass]
 ) -> Measured:
     """All metrics of one run by ``(class or "network", metric)``; ``None`` where undefined."""
+    found = measure_flows(flows, classes)
+    for name, value in _of_network(flows, ports, summary).items():
+        found[NETWORK, name] = value
+    return found
+
+
+def measure_flows(flows: pa.Table, classes: Sequence[FlowClass]) -> Measured:
+    """The metrics of flow classes, of all flows of a run or of some."""
     found: Measured = {}
     sizes = flows["bytes"].to_numpy()
     finished = ~flows["fct_ps"].is_null().to_numpy()
@@ -105,8 +116,6 @@ def measure(
         found[flow_class.name, "unfinished"] = int(member.sum() - done.sum())
         for name, value in _of_flows(sizes[done], fct[done], ideal[done]).items():
             found[flow_class.name, name] = value
-    for name, value in _of_network(flows, ports, summary).items():
-        found[NETWORK, name] = value
     return found
 
 

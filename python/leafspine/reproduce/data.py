@@ -7,8 +7,8 @@ where each number is from.
 import contextlib
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,24 @@ Values = npt.NDArray[np.float64]
 
 FILE = "data.csv"
 SERIES_FILE = "series.csv"
+BATCHES_FILE = "batches.csv"
 PLACE_HEADS = ["runs", "variant", "point", "seed"]
 ORIGIN_HEADS = ["key", "version", "packet_hops", "trace_hash"]
 SERIES_HEADS = [*PLACE_HEADS, "series", "x", "y"]
+BATCHES_HEADS = [*PLACE_HEADS, "batch"]
+HEADS = {
+    FILE: [*PLACE_HEADS, *ORIGIN_HEADS],
+    SERIES_FILE: SERIES_HEADS,
+    BATCHES_FILE: BATCHES_HEADS,
+}
 UNDEFINED = "nan"
 """A metric without a value, as of a class without flows; one that was not read off is empty."""
 
 Place = tuple[str, str, Point]
 """A set of runs, a variant and a point of the sweep."""
+
+Sample = tuple[int, int]
+"""A seed, and a batch of its flows; 0 where there is none but the whole run."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +61,24 @@ class Origin:
 
 @dataclass
 class Data:
-    """Values by place, metric and seed; series likewise; origins by place and seed. In the order of
-    the runs."""
+    """Values by place, metric and seed; series likewise; origins by place and seed; batches: the
+    values of the parts of a run's flows. In the order of the runs."""
 
     values: dict[Place, dict[str, dict[int, float | None]]] = field(default_factory=dict)
+    batches: dict[Place, dict[str, dict[Sample, float | None]]] = field(default_factory=dict)
     series: dict[Place, dict[str, dict[int, tuple[Values, Values]]]] = field(default_factory=dict)
     origins: dict[Place, dict[int, Origin]] = field(default_factory=dict)
 
     def put(self, place: Place, metric: str, seed: int, value: float | None) -> None:
         """Add one number; ``None`` where it is undefined."""
         self.values.setdefault(place, {}).setdefault(metric, {})[seed] = value
+
+    def put_batches(
+        self, place: Place, metric: str, seed: int, values: Sequence[float | None]
+    ) -> None:
+        """Add the numbers of the batches of one run, in their order."""
+        found = self.batches.setdefault(place, {}).setdefault(metric, {})
+        found.update({(seed, batch): value for batch, value in enumerate(values)})
 
     def put_series(self, place: Place, name: str, seed: int, x: Values, y: Values) -> None:
         """Add one curve."""
@@ -81,6 +99,8 @@ class Data:
         """Copy the numbers of one run from other data, which has them."""
         for name in metrics:
             self.put(place, name, seed, other.values[place][name][seed])
+            if values := other.batches_of(place, name, seed):
+                self.put_batches(place, name, seed, values)
         for name in series:
             self.put_series(place, name, seed, *other.series[place][name][seed])
         self.put_origin(place, seed, other.origins[place][seed])
@@ -97,19 +117,37 @@ class Data:
             and all(seed in self.series.get(place, {}).get(name, {}) for name in series)
         )
 
+    def batches_of(self, place: Place, metric: str, seed: int) -> list[float | None]:
+        """A metric's values in the batches of one run; empty if it is not known by batches."""
+        found = self.batches.get(place, {}).get(metric, {})
+        return [value for (of, _), value in found.items() if of == seed]
+
     def seed_counts(self) -> tuple[int, int]:
         """With how many seeds the places were run: the fewest and the most."""
         counts = [len(seeds) for seeds in self.origins.values()]
         return min(counts, default=0), max(counts, default=0)
+
+    def batch_count(self) -> int:
+        """Into how many batches the flows of a run were cut; 1 if they were not."""
+        samples = (s for metrics in self.batches.values() for v in metrics.values() for s in v)
+        return 1 + max((batch for _, batch in samples), default=0)
 
     def seeds(self, place: Place, metric: str) -> dict[int, float]:
         """The defined values of a metric by seed; empty if there are none."""
         found = self.values.get(place, {}).get(metric, {})
         return {seed: value for seed, value in found.items() if value is not None}
 
+    def samples(self, place: Place, metric: str) -> dict[Sample, float]:
+        """What intervals are over: the defined values of a metric by seed and batch, or by seed."""
+        if found := self.batches.get(place, {}).get(metric):
+            return {sample: value for sample, value in found.items() if value is not None}
+        return {(seed, 0): value for seed, value in self.seeds(place, metric).items()}
+
     def mean(self, place: Place, metric: str) -> Estimate | None:
-        """Mean and interval over seeds."""
-        return estimate(list(self.seeds(place, metric).values()))
+        """Mean over seeds and its interval, which is over batches where there are any."""
+        mean = estimate(list(self.seeds(place, metric).values()))
+        spread = estimate(list(self.samples(place, metric).values()))
+        return replace(spread, mean=mean.mean) if mean and spread else mean
 
     def variants(self, runs: str) -> tuple[str, ...]:
         """Variants of a set of runs."""
@@ -137,7 +175,8 @@ def same(one: object, other: object) -> bool:
 
 
 def write(data: Data, folder: Path) -> None:
-    """Write ``data.csv``, a row a run, and, if there are any, ``series.csv``."""
+    """Write ``data.csv``, a row a run, and, if there are any, ``batches.csv``, a row a batch, and
+    ``series.csv``."""
     folder.mkdir(parents=True, exist_ok=True)
     names = list(dict.fromkeys(name for metrics in data.values.values() for name in metrics))
     rows = (
@@ -146,6 +185,14 @@ def write(data: Data, folder: Path) -> None:
         for seed, origin in seeds.items()
     )
     _write(folder / FILE, [*PLACE_HEADS, *names, *ORIGIN_HEADS], rows)
+    if data.batches:
+        names = list(dict.fromkeys(name for metrics in data.batches.values() for name in metrics))
+        parts = (
+            (*_start(place), *sample, *(_cell(found.get(name, {}), sample) for name in names))
+            for place, found in data.batches.items()
+            for sample in dict.fromkeys(sample for values in found.values() for sample in values)
+        )
+        _write(folder / BATCHES_FILE, [*BATCHES_HEADS, *names], parts)
     curves = (
         (*_start(place), seed, name, f"{x:.6g}", f"{y:.6g}")
         for place, names in data.series.items()
@@ -160,9 +207,12 @@ def write(data: Data, folder: Path) -> None:
 def _cells(data: Data, place: Place, seed: int, names: Iterable[str]) -> Iterator[str]:
     found = data.values.get(place, {})
     for name in names:
-        seeds = found.get(name, {})
-        value = seeds.get(seed)
-        yield "" if seed not in seeds else UNDEFINED if value is None else f"{value:.9g}"
+        yield _cell(found.get(name, {}), seed)
+
+
+def _cell(values: Mapping[Any, float | None], key: int | Sample) -> str:
+    value = values.get(key)
+    return "" if key not in values else UNDEFINED if value is None else f"{value:.9g}"
 
 
 def _start(place: Place) -> tuple[str, str, str]:
@@ -183,6 +233,10 @@ def read(folder: Path) -> Data:
     for line, row in _rows(folder / FILE):
         with _naming(folder / FILE, line):
             _put_row(data, row)
+    if (folder / BATCHES_FILE).is_file():
+        for line, row in _rows(folder / BATCHES_FILE):
+            with _naming(folder / BATCHES_FILE, line):
+                _put_batch(data, row)
     if (folder / SERIES_FILE).is_file():
         curves: dict[tuple[Place, str, int], tuple[list[float], list[float]]] = {}
         for line, row in _rows(folder / SERIES_FILE):
@@ -199,11 +253,23 @@ def read(folder: Path) -> Data:
 
 def _put_row(data: Data, row: Mapping[str, str]) -> None:
     place, seed = _place(row), int(row["seed"])
-    for name, text in row.items():
-        if text and name not in PLACE_HEADS and name not in ORIGIN_HEADS:
-            data.put(place, name, seed, None if text == UNDEFINED else float(text))
+    for name, value in _cells_of(row, (*PLACE_HEADS, *ORIGIN_HEADS)):
+        data.put(place, name, seed, value)
     origin = Origin(row["key"], row["version"], int(row["packet_hops"]), row["trace_hash"])
     data.put_origin(place, seed, origin)
+
+
+def _put_batch(data: Data, row: Mapping[str, str]) -> None:
+    place, sample = _place(row), (int(row["seed"]), int(row["batch"]))
+    for name, value in _cells_of(row, BATCHES_HEADS):
+        data.batches.setdefault(place, {}).setdefault(name, {})[sample] = value
+
+
+def _cells_of(row: Mapping[str, str], heads: Sequence[str]) -> Iterator[tuple[str, float | None]]:
+    """The metrics of a row that were read off."""
+    for name, text in row.items():
+        if text and name not in heads:
+            yield name, None if text == UNDEFINED else float(text)
 
 
 @contextlib.contextmanager
@@ -216,7 +282,7 @@ def _naming(path: Path, line: int) -> Iterator[None]:
 
 
 def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
-    needed = SERIES_HEADS if path.name == SERIES_FILE else [*PLACE_HEADS, *ORIGIN_HEADS]
+    needed = HEADS[path.name]
     try:
         with path.open(newline="", encoding="utf-8") as stream:
             reader = csv.DictReader(stream)

@@ -103,6 +103,9 @@ class Figure:
     runs: tuple[RunSet, ...]
     panels: tuple[Panel, ...]
     sensitivities: tuple[Sensitivity, ...]
+    batches: int = 1
+    """Into how many parts, by the order of starts, the flows of a run of the paper's size are cut
+    for intervals; 1: intervals are over seeds alone."""
 
     @property
     def path(self) -> str:
@@ -169,8 +172,13 @@ def read_paper(folder: Path) -> Paper:
     keys = Keys(reading.load(path), str(path))
     title, authors = keys.need("title", str), keys.get("authors", str, "")
     names = keys.texts("figures")
+    batches = keys.get("batches", int, 1)
+    if batches < 1:
+        raise InputError(f"{path}: batches: found {batches}; allowed: 1 or more")
     keys.end()
-    figures = tuple(read_figure(folder / name, folder.name) for name in names)
+    figures = tuple(
+        replace(read_figure(folder / name, folder.name), batches=batches) for name in names
+    )
     claims = read_claims(folder / "claims.toml")
     _agree(folder, figures, claims)
     return Paper(folder.name, title, authors, folder, figures, claims)

@@ -3,14 +3,16 @@
 Each is one function of a run. A new one needs nothing but :func:`metric` above it.
 """
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
-from leafspine.engine import Case
+from leafspine.engine import Case, FlowClass
 from leafspine.errors import InputError
-from leafspine.measures import METRICS, Measured
+from leafspine.measures import FLOW_MEANS, METRICS, NETWORK, Measured, measure_flows
 from leafspine.reproduce import reading
 from leafspine.results import Result
 
@@ -58,6 +60,27 @@ def value(run: Run, name: str) -> float | None:
         known = [f"{group}.{metric}" for group, metric in run.measured]
         raise InputError(f"no metric {name!r}" + reading.nearest(name, known))
     return found
+
+
+def is_batched(name: str) -> bool:
+    """Whether a metric is a mean over flows, so that a batch of them has it too."""
+    group, _, short = name.partition(".")
+    return group not in ("own", NETWORK) and short in FLOW_MEANS
+
+
+def of_batches(
+    flows: pa.Table, classes: Sequence[FlowClass], names: Sequence[str], count: int
+) -> dict[str, list[float | None]]:
+    """Metrics of ``count`` batches of a run's flows, in each those that started one after another
+    (Law and Kelton, Simulation Modeling and Analysis, the method of batch means)."""
+    flows = flows.sort_by("flow")
+    edges = [flows.num_rows * part // count for part in range(count + 1)]
+    parts = [
+        measure_flows(flows.slice(low, high - low), classes)
+        for low, high in itertools.pairwise(edges)
+    ]
+    keys = {name: tuple(name.split(".", 1)) for name in names}
+    return {name: [part[group, short] for part in parts] for name, (group, short) in keys.items()}
 
 
 def unit_and_label(name: str) -> tuple[str, str]:

@@ -18,7 +18,8 @@ from leafspine.tables import in_words, point_label
 
 SHOWN = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.NOT, Verdict.UNTESTABLE, Verdict.MISSING)
 
-ORDERS = """Square brackets hold 95 % intervals over seeds. "A to B" is the difference in percent of
+ORDERS = """Square brackets hold 95 % intervals, over seeds unless the figure says that they are
+over batches of a run's flows. "A to B" is the difference in percent of
 the mean of both, so between -200 and +200. Where a claim makes many comparisons those that decide
 are shown, and all of them on the figure's page."""
 

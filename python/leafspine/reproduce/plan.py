@@ -25,11 +25,22 @@ class Wanted:
     case: Case
     metrics: tuple[str, ...]
     series: tuple[str, ...]
+    batches: int = 1
 
     def kept_in(self, data: Data) -> bool:
         """Whether data has all of its numbers, from this very run."""
         case = self.case
-        return data.has(self.place, case.seed, case.key, self.metrics, self.series)
+        return data.has(self.place, case.seed, case.key, self.metrics, self.series) and all(
+            len(data.batches_of(self.place, name, case.seed)) == self.batches
+            for name in self.batched
+        )
+
+    @property
+    def batched(self) -> tuple[str, ...]:
+        """Those of its metrics that are read off each batch of its flows as well."""
+        if self.batches == 1:
+            return ()
+        return tuple(name for name in self.metrics if metrics.is_batched(name))
 
     @property
     def place(self) -> Place:
@@ -51,13 +62,15 @@ class Plan:
 def plan(figure: Figure, claims: Sequence[Claim], scale: str) -> Plan:
     """The runs of a figure at a scale. Raises :class:`InputError` for what cannot be run."""
     wanted: list[Wanted] = []
+    # The quick scale has seeds, and too few flows for batches that know nothing of each other.
+    batches = figure.batches if scale == "paper" else 1
     for run_set in figure.all_runs():
         names = _metrics(figure, claims, run_set.name)
         found = cases(run_set, scale)
         for case in found:
             curves = _series(figure, run_set.name, case, found)
             if names or curves:
-                wanted.append(Wanted(run_set.name, case, names, curves))
+                wanted.append(Wanted(run_set.name, case, names, curves, batches))
     schemes: dict[str, Case] = {}
     for entry in wanted:
         schemes.setdefault(entry.case.variant, entry.case)
@@ -143,6 +156,10 @@ def _read(data: Data, entry: Wanted, folder: Path) -> None:
     seed = entry.case.seed
     for name in entry.metrics:
         data.put(entry.place, name, seed, metrics.value(run, name))
+    if entry.batched:
+        found = metrics.of_batches(result.flows, entry.case.classes, entry.batched, entry.batches)
+        for name, values in found.items():
+            data.put_batches(entry.place, name, seed, values)
     for name in entry.series:
         data.put_series(entry.place, name, seed, *series.of(run, name))
     data.put_origin(entry.place, seed, _origin(entry.case, result))

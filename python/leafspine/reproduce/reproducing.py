@@ -249,7 +249,11 @@ def _judged(plan_: Plan, found: Data, scale: str, problems: Sequence[str]) -> Pa
 def _seeds(found: Data) -> str:
     fewest, most = found.seed_counts()
     count = str(most) if fewest == most else f"{fewest} to {most}"
-    return f"{count} seed{'s' if most != 1 else ''}"
+    batches = found.batch_count()
+    return (
+        f"{count} seed{'s' if most != 1 else ''}"
+        + f", intervals over {batches} batches of flows" * (batches > 1)
+    )
 
 
 def _finish(

@@ -1,7 +1,8 @@
 """Verdicts: computed from a figure's numbers by the type of the claim, never typed in.
 
 All differences are paired: the same seed gives the same flows to every variant. Intervals are 95 %
-(Student's t over seeds). The rules are those of ``docs/reproducing.md``.
+(Student's t over seeds; over batches where a paper's runs are cut into such). The rules are those
+of ``docs/reproducing.md``.
 """
 
 import math
@@ -12,9 +13,12 @@ from enum import IntEnum
 from leafspine.engine import Point
 from leafspine.quantities import number
 from leafspine.reproduce.claims import Check, Claim
-from leafspine.reproduce.data import Data, matches
+from leafspine.reproduce.data import Data, Sample, matches
 from leafspine.stats import Estimate, estimate
 from leafspine.tables import point_label
+
+Values = dict[Sample, float]
+"""Of one metric, by what intervals are over: seeds, or batches of the flows of each seed."""
 
 SIMILAR = 10.0
 FLAT = 20.0
@@ -128,26 +132,29 @@ class _Numbers:
     def points(self) -> tuple[Point, ...]:
         return self.data.points(self.test.runs + self.suffix, self.test.at)
 
-    def seeds(self, variant: str, point: Point, other: bool = False) -> dict[int, float]:
-        """Values by seed; of the runs that are compared against, if ``other``."""
+    def samples(self, variant: str, point: Point, other: bool = False) -> Values:
+        """Values by seed or batch; of the runs that are compared against, if ``other``."""
         name = (self.test.runs_against or self.test.runs) if other else self.test.runs
         # A sensitivity changes one set of runs; those that have no such runs are as they were. One
         # that failed is a hole, not the number of the default.
         changed = name + self.suffix
         if name != self.test.runs and not self.data.points(changed):
             changed = name
-        return self.data.seeds((changed, variant, point), self.test.metric)
+        return self.data.samples((changed, variant, point), self.test.metric)
 
     def percent(self, scheme: str, against: str, point: Point) -> Estimate | None:
         """The paired difference in percent at a point."""
-        mine, theirs = self.seeds(scheme, point), self.seeds(against, point, other=True)
+        mine, theirs = self.samples(scheme, point), self.samples(against, point, other=True)
         return _percents(mine, theirs)
 
-    def averaged(self, variant: str, other: bool = False) -> dict[int, float]:
-        """Values by seed, each the mean over all points; of seeds that have a value everywhere."""
-        columns = [self.seeds(variant, point, other) for point in self.points()]
+    def averaged(self, variant: str, other: bool = False) -> Values:
+        """The same, each the mean over all points; of those that have a value everywhere."""
+        columns = [self.samples(variant, point, other) for point in self.points()]
         common = set(columns[0]).intersection(*columns[1:]) if columns else set()
-        return {seed: math.fsum(c[seed] for c in columns) / len(columns) for seed in sorted(common)}
+        return {
+            sample: math.fsum(c[sample] for c in columns) / len(columns)
+            for sample in sorted(common)
+        }
 
     def last(self) -> list[Point]:
         """The points in rising order along the swept key (the test's, or the only number swept)."""
@@ -156,9 +163,9 @@ class _Numbers:
         return sorted(points, key=lambda point: number(dict(point).get(key))[0]) if key else points
 
 
-def _percents(mine: dict[int, float], theirs: dict[int, float]) -> Estimate | None:
-    both = [seed for seed in mine if theirs.get(seed)]
-    return estimate([100.0 * (mine[seed] - theirs[seed]) / theirs[seed] for seed in both])
+def _percents(mine: Values, theirs: Values) -> Estimate | None:
+    both = [sample for sample in mine if theirs.get(sample)]
+    return estimate([100.0 * (mine[sample] - theirs[sample]) / theirs[sample] for sample in both])
 
 
 def _swept(points: Sequence[Point]) -> str:
@@ -298,9 +305,9 @@ def _ratio(numbers: _Numbers) -> Finding:
         below = _only(numbers, test.scheme, test.start)
     else:
         points = numbers.last()
-        above = numbers.seeds(test.scheme, points[-1]) if points else {}
-        below = numbers.seeds(test.against, points[-1], other=True) if points else {}
-    pairs = [(above[seed], below[seed]) for seed in above if seed in below]
+        above = numbers.samples(test.scheme, points[-1]) if points else {}
+        below = numbers.samples(test.against, points[-1], other=True) if points else {}
+    pairs = [(above[sample], below[sample]) for sample in above if sample in below]
     found = estimate([math.log(one / other) for one, other in pairs if one > 0 and other > 0])
     if found is None:
         return _nothing(numbers)
@@ -320,17 +327,17 @@ def _times(logarithm: float) -> str:
     return f"{math.exp(min(logarithm, 700.0)):.3g}"
 
 
-def _only(numbers: _Numbers, scheme: str, at: object) -> dict[int, float]:
+def _only(numbers: _Numbers, scheme: str, at: object) -> Values:
     fixed = {**(numbers.test.at or {}), **dict(at)}  # type: ignore[call-overload]
     for point in numbers.data.points(numbers.test.runs + numbers.suffix, fixed):
-        return numbers.seeds(scheme, point)
+        return numbers.samples(scheme, point)
     return {}
 
 
 def _abs(numbers: _Numbers) -> Finding:
     """A value: relative error, or a bound that was stated beforehand."""
     test, points = numbers.test, numbers.last()
-    found = _over_points(numbers, points, lambda point: numbers.seeds(test.scheme, point))
+    found = _over_points(numbers, points, lambda point: numbers.samples(test.scheme, point))
     if found is None:
         return _nothing(numbers)
     band = f" [{found.low:.4g}, {found.high:.4g}]" if found.half is not None else " (one seed)"
@@ -367,22 +374,24 @@ def _near(found: float, claimed: float) -> Verdict:
 
 
 def _over_points(
-    numbers: _Numbers, points: Sequence[Point], values: Callable[[Point], dict[int, float]]
+    numbers: _Numbers, points: Sequence[Point], values: Callable[[Point], Values]
 ) -> Estimate | None:
-    """The mean over points, seed by seed; of seeds that have a value everywhere."""
+    """The mean over points, seed by seed (or batch); of those that have a value everywhere."""
     columns = [values(point) for point in points]
     if not columns or not all(columns):
         return None
     common = set(columns[0]).intersection(*columns[1:])
-    return estimate([math.fsum(c[seed] for c in columns) / len(columns) for seed in sorted(common)])
+    return estimate(
+        [math.fsum(c[sample] for c in columns) / len(columns) for sample in sorted(common)]
+    )
 
 
-def _relative(mine: dict[int, float], theirs: dict[int, float]) -> dict[int, float]:
+def _relative(mine: Values, theirs: Values) -> Values:
     """Difference in percent of the mean of both, which is defined where one is zero."""
     found = {}
-    for seed in set(mine) & set(theirs):
-        middle = (abs(mine[seed]) + abs(theirs[seed])) / 2
-        found[seed] = 100.0 * (mine[seed] - theirs[seed]) / middle if middle else 0.0
+    for sample in set(mine) & set(theirs):
+        middle = (abs(mine[sample]) + abs(theirs[sample])) / 2
+        found[sample] = 100.0 * (mine[sample] - theirs[sample]) / middle if middle else 0.0
     return found
 
 
@@ -405,7 +414,9 @@ def _pair(numbers: _Numbers, points: Sequence[Point], one: str, other: str, sign
     found = _over_points(
         numbers,
         points,
-        lambda point: _relative(numbers.seeds(one, point), numbers.seeds(other, point, other=True)),
+        lambda point: _relative(
+            numbers.samples(one, point), numbers.samples(other, point, other=True)
+        ),
     )
     if found is None:
         return Part(Verdict.MISSING, f"no data for {one} or {other}")
@@ -417,13 +428,11 @@ def _pair(numbers: _Numbers, points: Sequence[Point], one: str, other: str, sign
     return Part(Verdict.REPRODUCED if sure(found, sign) else Verdict.DIRECTION, text)
 
 
-def _advantage(
-    numbers: _Numbers, data_runs: str, point: Point, scheme: str = ""
-) -> dict[int, float]:
-    """By how many percent the scheme (default: the test's) is below the other one, by seed."""
+def _advantage(numbers: _Numbers, data_runs: str, point: Point, scheme: str = "") -> Values:
+    """By how many percent the scheme (default: the test's) is below the other one."""
     test = numbers.test
-    mine = numbers.data.seeds((data_runs, scheme or test.scheme, point), test.metric)
-    theirs = numbers.data.seeds((data_runs, test.against, point), test.metric)
+    mine = numbers.data.samples((data_runs, scheme or test.scheme, point), test.metric)
+    theirs = numbers.data.samples((data_runs, test.against, point), test.metric)
     return {s: 100.0 * (theirs[s] - mine[s]) / theirs[s] for s in mine if theirs.get(s)}
 
 
@@ -435,9 +444,9 @@ def _greater_advantage(numbers: _Numbers) -> Finding:
     gain = _over_points(numbers, points, lambda point: _advantage(numbers, here, point))
     other = _over_points(numbers, points, lambda point: _advantage(numbers, there, point))
 
-    def more(point: Point) -> dict[int, float]:
+    def more(point: Point) -> Values:
         one, two = _advantage(numbers, here, point), _advantage(numbers, there, point)
-        return {seed: one[seed] - two[seed] for seed in one if seed in two}
+        return {sample: one[sample] - two[sample] for sample in one if sample in two}
 
     change = _over_points(numbers, points, more)
     if gain is None or other is None or change is None:
@@ -455,7 +464,7 @@ def _similar(numbers: _Numbers) -> Finding:
         numbers,
         points,
         lambda point: _relative(
-            numbers.seeds(test.scheme, point), numbers.seeds(test.against, point, other=True)
+            numbers.samples(test.scheme, point), numbers.samples(test.against, point, other=True)
         ),
     )
     if found is None:
@@ -495,14 +504,14 @@ def _rise(numbers: _Numbers) -> Finding:
 
 
 def _change(numbers: _Numbers, scheme: str, points: Sequence[Point]) -> Estimate | None:
-    """The change from the first point to the last, by seed."""
+    """The change from the first point to the last."""
     if numbers.test.against:
         runs = numbers.test.runs + numbers.suffix
         first, last = (_advantage(numbers, runs, p, scheme) for p in (points[0], points[-1]))
-        return estimate([last[seed] - first[seed] for seed in first if seed in last])
-    first, last = (numbers.seeds(scheme, point) for point in (points[0], points[-1]))
-    both = [seed for seed in first if seed in last and first[seed]]
-    return estimate([100.0 * (last[seed] - first[seed]) / first[seed] for seed in both])
+        return estimate([last[sample] - first[sample] for sample in first if sample in last])
+    first, last = (numbers.samples(scheme, point) for point in (points[0], points[-1]))
+    both = [sample for sample in first if sample in last and first[sample]]
+    return estimate([100.0 * (last[sample] - first[sample]) / first[sample] for sample in both])
 
 
 def _flat(numbers: _Numbers) -> Finding:
@@ -511,13 +520,13 @@ def _flat(numbers: _Numbers) -> Finding:
     bound = FLAT if numbers.test.bound is None else numbers.test.bound
     parts: list[Part] = []
     for scheme in _schemes(numbers.test):
-        columns = [numbers.seeds(scheme, point) for point in points]
+        columns = [numbers.samples(scheme, point) for point in points]
         if len(columns) < 2 or not all(columns):
             return _nothing(numbers)
         means = [math.fsum(column.values()) / len(column) for column in columns]
         low, high = columns[means.index(min(means))], columns[means.index(max(means))]
-        both = [seed for seed in low if seed in high and low[seed]]
-        found = estimate([100.0 * (high[seed] - low[seed]) / low[seed] for seed in both])
+        both = [sample for sample in low if sample in high and low[sample]]
+        found = estimate([100.0 * (high[sample] - low[sample]) / low[sample] for sample in both])
         if found is None:
             return _nothing(numbers)
         whole = found.half is not None and found.mean + found.half < bound

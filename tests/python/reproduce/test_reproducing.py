@@ -10,7 +10,7 @@ from conftest import SCENARIO, VARIANTS
 from leafspine import cli
 from leafspine.errors import InputError
 from leafspine.reproduce import data as numbers
-from leafspine.reproduce import figures, plan, reproducing
+from leafspine.reproduce import figures, metrics, plan, reproducing
 from leafspine.reproduce.verdicts import Verdict
 from leafspine.workers import Failure, Task
 
@@ -206,6 +206,50 @@ def test_what_is_kept_is_not_run_again(library: Path, tmp_path: Path) -> None:
     assert 0 < len(_run_names(tmp_path / "third")) < len(ours)
 
 
+def test_flows_in_batches(library: Path, tmp_path: Path) -> None:
+    """Breaks if batches do not make up the run, are read at the quick scale, are of a metric that
+    is no mean over flows, are lost when kept, or make a run that is kept without them pass."""
+    book = library / "some" / "paper.toml"
+    book.write_text(book.read_text() + "batches = 4\n")
+    path = library / "some" / "fig1" / "scenario.toml"
+    path.write_text(path.read_text().replace('"run.seed" = [1, 2, 3]', '"run.seed" = [1]'))
+    chosen = reproducing.choose(["some/fig1"], library)
+    reproducing.reproduce(chosen, "quick", tmp_path / "quick")
+    assert not (tmp_path / "quick" / "some" / "fig1" / numbers.BATCHES_FILE).exists()
+
+    done = reproducing.reproduce(chosen, "paper", tmp_path / "one", keep_in=library)
+    (page,) = done.chapters[0].pages
+    assert "1 seed, intervals over 4 batches of flows" in page.size
+    assert "(one seed)" not in page.judged[0].found
+    found = numbers.read(library / "some" / "fig1")
+    assert set(found.batches) == set(found.values)
+    for place, by_name in found.batches.items():
+        assert set(by_name) == {"all.fct_mean"}
+        # All flows of the fake engine end, and their number is a multiple of four.
+        mean = found.values[place]["all.fct_mean"][1]
+        parts = found.batches_of(place, "all.fct_mean", 1)
+        assert len(set(parts)) == 4
+        assert mean == pytest.approx(sum(part or 0.0 for part in parts) / 4, rel=1e-6)
+
+    reproducing.reproduce(chosen, "paper", tmp_path / "two", keep_in=library)
+    assert _run_names(tmp_path / "two") == set()
+    assert numbers.read(library / "some" / "fig1").batches == found.batches
+    (library / "some" / "fig1" / numbers.BATCHES_FILE).unlink()
+    reproducing.reproduce(chosen, "paper", tmp_path / "three", keep_in=library)
+    assert _run_names(tmp_path / "three") == _run_names(tmp_path / "one")
+
+
+def test_batches_are_cut_by_the_order_of_starts() -> None:
+    """Breaks if a batch is of rows as they stand, so that schemes have different flows in it."""
+    import pyarrow as pa
+
+    fct = pa.array([4_000_000, 1_000_000, 3_000_000, 2_000_000, None], pa.uint64())
+    flows = {"flow": [3, 0, 2, 1, 4], "bytes": [1000] * 5, "fct_ps": fct, "ideal_fct_ps": [1] * 5}
+    assert metrics.of_batches(pa.table(flows), (), ["all.fct_mean"], 2) == {
+        "all.fct_mean": [1.5, 3.5]
+    }
+
+
 def test_only_what_is_finished(library: Path, tmp_path: Path) -> None:
     """Breaks if --no-run makes a run, or a page hides that runs are missing."""
     out = tmp_path / "out"
@@ -266,10 +310,13 @@ def test_data_comes_back_as_it_was(tmp_path: Path) -> None:
     other = ("main", "B", place[2])
     data.put(other, "all.fct_p99", 1, 0.0)
     data.put_origin(other, 1, numbers.Origin("0b" * 8, "0.1.0", 0, ""))
+    data.put_batches(place, "all.fct_mean", 1, [1000.5, None, 1300.25])
+    data.put_batches(other, "all.goodput_mean", 1, [0.0])
     numbers.write(data, tmp_path)
     back = numbers.read(tmp_path)
     assert back.origins == data.origins
     assert back.values == data.values
+    assert back.batches == data.batches
     x, y = back.series[place]["fct:short"][1]
     assert (x.tolist(), y.tolist()) == ([1.0, 2.5], [0.5, 1.0])
 

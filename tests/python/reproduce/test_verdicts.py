@@ -99,6 +99,36 @@ def test_differences_are_paired() -> None:
     assert verdict(data, "at", scheme="QDAPS", against="ECMP", claimed=-50) == Verdict.NOT
 
 
+def test_batches_of_one_seed_make_an_interval() -> None:
+    """Breaks if one seed in batches passes for one number, if batches are not paired (they differ
+    tenfold here), or if the value shown is not that of the whole run."""
+    data = made(QDAPS={0.8: [170]}, ECMP={0.8: [350]})
+    keys = {"scheme": "QDAPS", "against": "ECMP", "claimed": -50}
+    assert verdict(data, "at", **keys) == Verdict.DIRECTION
+    place, other = (("main", name, HIGH) for name in ("QDAPS", "ECMP"))
+    data.put_batches(place, "m", 1, [5, 51, 495])
+    data.put_batches(other, "m", 1, [10, 100, 1000])
+    assert verdict(data, "at", **keys) == Verdict.REPRODUCED
+    mean = data.mean(place, "m")
+    assert mean is not None and mean.mean == 170 and mean.half is not None and mean.n == 3
+    # A class without flows in one batch of one variant: that pair is left out, nothing else.
+    data.put_batches(place, "m", 1, [5, None, 495])
+    assert verdict(data, "at", **keys) == Verdict.REPRODUCED
+    data.put_batches(place, "m", 1, [5, 100, 495])
+    assert verdict(data, "at", **keys) == Verdict.NOT
+
+
+def test_batches_of_several_seeds_are_paired_with_their_own() -> None:
+    """Breaks if the same batch of different seeds is taken for one."""
+    data = made(QDAPS={0.8: [5, 500]}, ECMP={0.8: [10, 1000]})
+    for name, factor in (("QDAPS", 0.5), ("ECMP", 1.0)):
+        data.put_batches(("main", name, HIGH), "m", 1, [factor * 8, factor * 12])
+        data.put_batches(("main", name, HIGH), "m", 2, [factor * 700, factor * 1301])
+    keys = {"scheme": "QDAPS", "against": "ECMP", "claimed": -50}
+    assert len(data.samples(("main", "ECMP", HIGH), "m")) == 4
+    assert verdict(data, "at", **keys) == Verdict.REPRODUCED
+
+
 def test_without_a_point_the_highest_one_counts() -> None:
     """Breaks if "high load" is the first point of the file, or the mean over all."""
     data = made(
