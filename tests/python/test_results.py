@@ -12,6 +12,8 @@ import pytest
 
 import leafspine
 from leafspine import files, results
+from leafspine.measures import measure
+from leafspine.scenario import read, single
 
 NAMES = {
     "scenario.toml", "summary.json", "timing.json", "flows.parquet", "ports.parquet",
@@ -56,6 +58,16 @@ def test_a_finished_run_is_read_and_not_run(scenario: Path, tmp_path: Path) -> N
     assert (tmp_path / "out" / "timing.json").read_bytes() == before
     assert again.summary == first.summary
     assert again.flows.equals(first.flows)
+
+
+def test_a_summary_has_what_was_measured(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if the metrics read off a summary alone are not those of the tables."""
+    result = leafspine.run(scenario, out=tmp_path / "out", **{"workload.0.flows": 1})
+    case = single(read(scenario), [("workload.0.flows", "1")])
+    again = measure(result.flows, result.ports, result.summary, case.classes)
+    assert ("long", "fct_p99") in again and ("network", "queue_max") in again
+    assert None in again.values()  # a class without flows
+    assert results.measured(results.summary(tmp_path / "out")) == again
 
 
 def test_unfinished_flows_are_null(scenario: Path) -> None:
@@ -150,9 +162,9 @@ def test_a_truncated_file_is_named_and_not_read(
     """Breaks if a file that a crash or a copy cut off is read, or fails in a parser's words."""
     leafspine.run(scenario, out=tmp_path / "out")
     os.truncate(tmp_path / "out" / name, size)
-    for read in (lambda: leafspine.run(scenario, out=tmp_path / "out"), lambda: load(tmp_path)):
+    for reading in (lambda: leafspine.run(scenario, out=tmp_path / "out"), lambda: load(tmp_path)):
         with pytest.raises(leafspine.DamagedError) as caught:
-            read()
+            reading()
         assert f"out/{name} is " in str(caught.value)
         assert f"rm -r {tmp_path / 'out'}" in str(caught.value)
 

@@ -6,6 +6,8 @@ Each is one function of a run. A new one needs nothing but :func:`metric` above 
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +21,16 @@ from leafspine.results import Result
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: its case, its files, and the metrics that every run has."""
+    """A finished run: its case, its result or where that lies, and the metrics of every run."""
 
     case: Case
-    result: Result
+    source: Result | Path
     measured: Measured
+
+    @cached_property
+    def result(self) -> Result:
+        """All of its files; read when a metric first asks for them, since most do not."""
+        return Result.load(self.source) if isinstance(self.source, Path) else self.source
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,19 @@
 """Which runs a figure needs at a scale, and what is read off them."""
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from leafspine import results, scenario
+from leafspine import engine, results, scenario
 from leafspine.engine import Case
 from leafspine.errors import InputError, ScenarioError
-from leafspine.measures import measure
 from leafspine.reproduce import fits, metrics, paths, queues, series  # noqa: F401  (they register)
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, Origin, Place, matches, same
 from leafspine.reproduce.figures import Figure, RunSet, Settings
-from leafspine.results import Result
 
 
 @dataclass(frozen=True)
@@ -150,25 +149,26 @@ def reduce(wanted: Sequence[Wanted], runs_folder: Path, kept: Data | None = None
 
 
 def _read(data: Data, entry: Wanted, folder: Path) -> None:
-    result = Result.load(folder)
-    measured = measure(result.flows, result.ports, result.summary, entry.case.classes)
-    run = metrics.Run(entry.case, result, measured)
+    said = results.summary(folder)
+    run = metrics.Run(entry.case, folder, results.measured(said))
     seed = entry.case.seed
     for name in entry.metrics:
         data.put(entry.place, name, seed, metrics.value(run, name))
     if entry.batched:
-        found = metrics.of_batches(result.flows, entry.case.classes, entry.batched, entry.batches)
+        found = metrics.of_batches(
+            run.result.flows, entry.case.classes, entry.batched, entry.batches
+        )
         for name, values in found.items():
             data.put_batches(entry.place, name, seed, values)
     for name in entry.series:
         data.put_series(entry.place, name, seed, *series.of(run, name))
-    data.put_origin(entry.place, seed, _origin(entry.case, result))
+    data.put_origin(entry.place, seed, _origin(entry.case, said, results.timing(folder)))
 
 
-def _origin(case: Case, result: Result) -> Origin:
-    said = result.summary
+def _origin(case: Case, said: Mapping[str, Any], timing: Mapping[str, Any]) -> Origin:
     # The present commit says nothing of a run that another build has made: that is all there is.
-    made_by = commit() if result.is_of_this_build else f"build.{result.timing.get('build')}"
+    build = timing.get("build")
+    made_by = commit() if build == engine.build() else f"build.{build}"
     version = "+".join(part for part in (said["leafspine"], made_by) if part)
     return Origin(case.key, version, said["packet_hops"], said["trace_hash"])
 
