@@ -374,6 +374,7 @@ def test_a_failed_run_is_a_hole_that_is_named(library: Path, tmp_path: Path) -> 
         ("fig1/figure.toml", lambda t: t.replace("metric", "metrics"), 'did you mean "metric"?'),
         ("fig1/figure.toml", lambda t: t + "[", "figure.toml: "),
         ("paper.toml", lambda t: t.replace("fig2", "fig4"), "fig4/figure.toml: no such file"),
+        ("paper.toml", lambda t: t + "batches = 0", "batches: found 0; allowed: 1 or more"),
     ],
 )
 def test_what_does_not_fit_is_refused(
