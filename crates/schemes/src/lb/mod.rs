@@ -76,7 +76,8 @@ pub trait LoadBalancer: Send {
         Arrival::Forward
     }
 
-    /// `packet` begins its transmission on `to` at `at`.
+    /// `packet` begins its transmission on `to` at `at`, now or later. A port's packets are told of in the
+    /// order of their transmission, so `at` never goes back there.
     fn leaving(&mut self, packet: &mut PacketMeta, to: PortId, at: Time, cx: &mut Context<'_>) {
         let _ = (packet, to, at, cx);
     }

@@ -172,6 +172,8 @@ pub struct World {
     phantom: Vec<Vec<Backlog>>,
     /// By destination leaf.
     paths: Vec<Ways>,
+    /// By port: when the last packet leaves of which the balancer was told ahead.
+    foreseen: Vec<Time>,
     /// By port: held back, and since when.
     held: Vec<VecDeque<(PacketMeta, Time)>>,
     /// Let go, not yet forwarded.
@@ -210,6 +212,7 @@ impl World {
             queues: vec![vec![VecDeque::new(); idle.len()]; ports],
             phantom: vec![idle; ports],
             paths: vec![Ways::default(); usize::from(LEAVES)],
+            foreseen: vec![Time::ZERO; ports],
             held: vec![VecDeque::new(); ports],
             released: VecDeque::new(),
             probes: Vec::new(),
@@ -361,7 +364,9 @@ impl World {
             }
         }
         if self.scheme.balancer.needs().leaving && !self.tells_at_dequeue {
-            let start = self.leaf.ports.free_at(port);
+            // A line does not take back what it has foreseen; here rates and backlogs change at will.
+            let start = self.leaf.ports.free_at(port).max(self.foreseen[at]);
+            self.foreseen[at] = start;
             self.leaving(&mut packet, port, start);
         }
         self.queues[at][queue].push_back(Queued { packet, since: now });
