@@ -10,9 +10,10 @@ from leafspine.reproduce import data as numbers
 from leafspine.reproduce import drawing, pages, plan, reading
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.figures import SCALES, Figure, Paper, papers
+from leafspine.reproduce.judging import judge
 from leafspine.reproduce.pages import Chapter, Page
 from leafspine.reproduce.plan import Plan
-from leafspine.reproduce.verdicts import Judged, judge
+from leafspine.reproduce.verdicts import Judged
 from leafspine.workers import Failure, Pool, cores
 
 MARK = "reproduction.json"

@@ -5,7 +5,8 @@ import pytest
 from leafspine.engine import Point
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data
-from leafspine.reproduce.verdicts import Judged, Verdict, effect, judge, tolerance
+from leafspine.reproduce.judging import judge
+from leafspine.reproduce.verdicts import Judged, Verdict, effect, tolerance
 from leafspine.stats import Estimate
 
 LOW: Point = (("load", 0.4),)

@@ -1,0 +1,432 @@
+"""Claims judged: computed from a figure's numbers by the type of each test, never typed in.
+
+All differences are paired: the same seed gives the same flows to every variant. Intervals are 95 %
+(Student's t over seeds; over batches where a paper's runs are cut into such). The rules are those
+of ``docs/reproducing.md``.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from leafspine.engine import Point
+from leafspine.quantities import number
+from leafspine.reproduce.claims import Check, Claim
+from leafspine.reproduce.data import Data, Sample, matches
+from leafspine.reproduce.verdicts import Finding, Judged, Part, Verdict, effect, sure
+from leafspine.stats import Estimate, estimate
+from leafspine.tables import point_label
+
+Values = dict[Sample, float]
+"""Of one metric, by what intervals are over: seeds, or batches of the flows of each seed."""
+
+SIMILAR = 10.0
+"""Percent within which two are alike, unless a test says otherwise."""
+
+FLAT = 20.0
+"""Percent that what stays flat may rise, unless a test says otherwise."""
+
+
+def judge(claim: Claim, data: Data, suffix: str = "") -> Judged:
+    """A claim's verdict. ``suffix`` is added to the names of the sets of runs (a sensitivity)."""
+    return Judged(
+        claim, tuple(_RULES[test.type](_Numbers(data, test, suffix)) for test in claim.tests)
+    )
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """A test beside the numbers that it is about."""
+
+    data: Data
+    test: Check
+    suffix: str
+
+    def points(self) -> tuple[Point, ...]:
+        return self.data.points(self.test.runs + self.suffix, self.test.at)
+
+    def samples(self, variant: str, point: Point, other: bool = False) -> Values:
+        """Values by seed or batch; of the runs that are compared against, if ``other``."""
+        name = (self.test.runs_against or self.test.runs) if other else self.test.runs
+        # A sensitivity changes one set of runs; those that have no such runs are as they were. One
+        # that failed is a hole, not the number of the default.
+        changed = name + self.suffix
+        if name != self.test.runs and not self.data.points(changed):
+            changed = name
+        return self.data.samples((changed, variant, point), self.test.metric)
+
+    def percent(self, scheme: str, against: str, point: Point) -> Estimate | None:
+        """The paired difference in percent at a point."""
+        mine, theirs = self.samples(scheme, point), self.samples(against, point, other=True)
+        return _percents(mine, theirs)
+
+    def averaged(self, variant: str, other: bool = False) -> Values:
+        """The same, each the mean over all points; of those that have a value everywhere."""
+        columns = [self.samples(variant, point, other) for point in self.points()]
+        common = set(columns[0]).intersection(*columns[1:]) if columns else set()
+        return {
+            sample: math.fsum(c[sample] for c in columns) / len(columns)
+            for sample in sorted(common)
+        }
+
+    def last(self) -> list[Point]:
+        """The points in rising order along the swept key (the test's, or the only number swept)."""
+        points = list(self.points())
+        key = self.test.along or _swept(points)
+        return sorted(points, key=lambda point: number(dict(point).get(key))[0]) if key else points
+
+
+def _percents(mine: Values, theirs: Values) -> Estimate | None:
+    both = [sample for sample in mine if theirs.get(sample)]
+    return estimate([100.0 * (mine[sample] - theirs[sample]) / theirs[sample] for sample in both])
+
+
+def _swept(points: Sequence[Point]) -> str:
+    """The first key whose value changes."""
+    for key in dict(points[0]) if points else ():
+        if len({str(dict(point).get(key)) for point in points}) > 1:
+            return key
+    return ""
+
+
+def _percent(found: Estimate) -> str:
+    band = f" [{found.low:+.1f}, {found.high:+.1f}]" if found.half is not None else " (one seed)"
+    return f"{found.mean:+.1f} %{band}"
+
+
+def _where(point: Point) -> str:
+    return f" at {point_label(point)}" if point else ""
+
+
+def _one(verdict: Verdict, found: str) -> Finding:
+    return Finding((Part(verdict, found),))
+
+
+def _nothing(numbers: _Numbers) -> Finding:
+    return _one(Verdict.MISSING, f"no data for {numbers.test.metric}")
+
+
+def _at(numbers: _Numbers) -> Finding:
+    """The named point; without one the last of the sweep, with its neighbour shown."""
+    test, points = numbers.test, numbers.last()
+    if test.average:
+        found = _percents(numbers.averaged(test.scheme), numbers.averaged(test.against, other=True))
+        if found is None:
+            return _nothing(numbers)
+        text = f"{_percent(found)} against {test.against}, of the averages over the sweep"
+        return _one(effect(found, _claimed(test), test.or_more), text)
+    if not points:
+        return _nothing(numbers)
+    found = numbers.percent(test.scheme, test.against, points[-1])
+    if found is None:
+        return _nothing(numbers)
+    text = f"{_percent(found)} against {test.against}{_where(points[-1])}"
+    if len(points) > 1:
+        beside = numbers.percent(test.scheme, test.against, points[-2])
+        text += f" ({_percent(beside)}{_where(points[-2])})" if beside else ""
+    if test.claimed is None:
+        verdicts, bounds = _bounds(test, found)
+        return _one(min(verdicts), text + bounds)
+    return _one(effect(found, _claimed(test), test.or_more), text)
+
+
+def _claimed(test: Check) -> float:
+    assert isinstance(test.claimed, int | float)
+    return float(test.claimed)
+
+
+def _effects(numbers: _Numbers) -> list[tuple[str, Estimate]]:
+    """The effect against each of the others at each point, with where that is."""
+    test = numbers.test
+    found = []
+    for point in numbers.last():
+        for other in test.others or (test.against,):
+            one = numbers.percent(test.scheme, other, point)
+            where = (f" against {other}" if test.others else "") + _where(point)
+            found += [(where, one)] if one is not None else []
+    return found
+
+
+def _upto(numbers: _Numbers) -> Finding:
+    """The largest effect of the claim's sign over the sweep."""
+    found = _effects(numbers)
+    if not found:
+        return _nothing(numbers)
+    claimed = _claimed(numbers.test)
+    where, largest = max(found, key=lambda entry: math.copysign(1.0, claimed) * entry[1].mean)
+    verdict = effect(largest, claimed, numbers.test.or_more)
+    return _one(verdict, f"largest {_percent(largest)}{where}")
+
+
+def _range(numbers: _Numbers) -> Finding:
+    """The smallest and the largest effect over the sweep, each against its end."""
+    test, found = numbers.test, _effects(numbers)
+    if not found:
+        return _nothing(numbers)
+    assert isinstance(test.claimed, tuple)
+    ends = sorted(test.claimed, key=abs)
+    sign = math.copysign(1.0, ends[-1])
+    ordered = sorted(found, key=lambda entry: sign * entry[1].mean)
+    (_, least), (_, most) = ordered[0], ordered[-1]
+    text = f"{_percent(least)}{ordered[0][0]} to {_percent(most)}{ordered[-1][0]}"
+    verdicts = (effect(least, ends[0]), effect(most, ends[-1]))
+    if min(verdicts) == Verdict.REPRODUCED:
+        return _one(Verdict.REPRODUCED, text)
+    signs = all(sign * entry.mean > 0 for _, entry in found)
+    known = most.half is None or sure(most, sign)
+    return _one(Verdict.DIRECTION if signs and known else Verdict.NOT, text)
+
+
+def _ratio(numbers: _Numbers) -> Finding:
+    """The mean of the logarithms of the ratio, against that of the claim."""
+    test = numbers.test
+    if test.average:
+        above = numbers.averaged(test.scheme)
+        below = numbers.averaged(test.against, other=True)
+    elif test.start is not None and test.end is not None:
+        above = _only(numbers, test.scheme, test.end)
+        below = _only(numbers, test.scheme, test.start)
+    else:
+        points = numbers.last()
+        above = numbers.samples(test.scheme, points[-1]) if points else {}
+        below = numbers.samples(test.against, points[-1], other=True) if points else {}
+    pairs = [(above[sample], below[sample]) for sample in above if sample in below]
+    found = estimate([math.log(one / other) for one, other in pairs if one > 0 and other > 0])
+    if found is None:
+        return _nothing(numbers)
+    wanted = math.log(_claimed(test))
+    text = f"{math.exp(found.mean):.3g} times"
+    if found.half is not None:
+        text += f" [{_times(found.mean - found.half)}, {_times(found.mean + found.half)}]"
+    near = abs(found.mean - wanted) <= max(abs(wanted) / 3, min(math.log(1.1), abs(wanted) / 2))
+    sign = math.copysign(1.0, wanted)
+    if sign * found.mean <= 0 or (found.half is not None and not sure(found, sign)):
+        return _one(Verdict.NOT, text)
+    good = near and found.half is not None
+    return _one(Verdict.REPRODUCED if good else Verdict.DIRECTION, text)
+
+
+def _times(logarithm: float) -> str:
+    return f"{math.exp(min(logarithm, 700.0)):.3g}"
+
+
+def _only(numbers: _Numbers, scheme: str, at: object) -> Values:
+    fixed = {**(numbers.test.at or {}), **dict(at)}  # type: ignore[call-overload]
+    for point in numbers.data.points(numbers.test.runs + numbers.suffix, fixed):
+        return numbers.samples(scheme, point)
+    return {}
+
+
+def _abs(numbers: _Numbers) -> Finding:
+    """A value: relative error, or a bound that was stated beforehand."""
+    test, points = numbers.test, numbers.last()
+    found = _over_points(numbers, points, lambda point: numbers.samples(test.scheme, point))
+    if found is None:
+        return _nothing(numbers)
+    band = f" [{found.low:.4g}, {found.high:.4g}]" if found.half is not None else " (one seed)"
+    where = _where(points[0]) if len(points) == 1 else ""
+    text = f"{test.scheme} {found.mean:.4g}{band}{where}"
+    verdicts, bounds = _bounds(test, found)
+    if test.claimed is not None:
+        verdicts.append(_near(found.mean, _claimed(test)))
+    return _one(min(verdicts), text + bounds)
+
+
+def _bounds(test: Check, found: Estimate) -> tuple[list[Verdict], str]:
+    """Whether an estimate keeps the test's bounds, and how they read."""
+    verdicts, text = [], ""
+    half = found.half if found.half is not None else 0.0
+    for bound, sign in ((test.below, 1.0), (test.above, -1.0)):
+        if bound is not None:
+            word = "below" if sign > 0 else "above"
+            text += f", bound: {word} {bound:g}"
+            whole = sign * (found.mean + sign * half - bound) < 0 and found.half is not None
+            mean = sign * (found.mean - bound) < 0
+            verdicts.append(
+                Verdict.REPRODUCED if whole else Verdict.DIRECTION if mean else Verdict.NOT
+            )
+    return verdicts, text
+
+
+def _near(found: float, claimed: float) -> Verdict:
+    if claimed == 0:
+        return Verdict.REPRODUCED  # its bound decides
+    if abs(found - claimed) <= abs(claimed) / 3:
+        return Verdict.REPRODUCED
+    return Verdict.DIRECTION if 0.5 <= found / claimed <= 2 else Verdict.NOT
+
+
+def _over_points(
+    numbers: _Numbers, points: Sequence[Point], values: Callable[[Point], Values]
+) -> Estimate | None:
+    """The mean over points, seed by seed (or batch); of those that have a value everywhere."""
+    columns = [values(point) for point in points]
+    if not columns or not all(columns):
+        return None
+    common = set(columns[0]).intersection(*columns[1:])
+    return estimate(
+        [math.fsum(c[sample] for c in columns) / len(columns) for sample in sorted(common)]
+    )
+
+
+def _relative(mine: Values, theirs: Values) -> Values:
+    """Difference in percent of the mean of both, which is defined where one is zero."""
+    found = {}
+    for sample in set(mine) & set(theirs):
+        middle = (abs(mine[sample]) + abs(theirs[sample])) / 2
+        found[sample] = 100.0 * (mine[sample] - theirs[sample]) / middle if middle else 0.0
+    return found
+
+
+def _order(numbers: _Numbers) -> Finding:
+    """Every pair: the first is less than the second, over all points of the sweep."""
+    test, points = numbers.test, numbers.points()
+    if not points:
+        return _nothing(numbers)
+    if test.advantage:
+        return _greater_advantage(numbers)
+    pairs = list(zip(test.less, test.less[1:], strict=False))
+    pairs += [(test.scheme, other) for other in test.less_than]
+    parts = [_pair(numbers, points, less, more, -1.0) for less, more in pairs]
+    parts += [_pair(numbers, points, test.scheme, less, 1.0) for less in test.more_than]
+    return Finding(tuple(parts))
+
+
+def _pair(numbers: _Numbers, points: Sequence[Point], one: str, other: str, sign: float) -> Part:
+    """Whether one is less (sign -1) or more (1) than the other."""
+    found = _over_points(
+        numbers,
+        points,
+        lambda point: _relative(
+            numbers.samples(one, point), numbers.samples(other, point, other=True)
+        ),
+    )
+    if found is None:
+        return Part(Verdict.MISSING, f"no data for {one} or {other}")
+    test = numbers.test
+    here, there = (f" ({test.runs})", f" ({test.runs_against})") if test.runs_against else ("", "")
+    text = f"{one}{here} to {other}{there} {_percent(found)}"
+    if sign * found.mean <= 0:
+        return Part(Verdict.NOT, text)
+    return Part(Verdict.REPRODUCED if sure(found, sign) else Verdict.DIRECTION, text)
+
+
+def _advantage(numbers: _Numbers, data_runs: str, point: Point, scheme: str = "") -> Values:
+    """By how many percent the scheme (default: the test's) is below the other one."""
+    test = numbers.test
+    mine = numbers.data.samples((data_runs, scheme or test.scheme, point), test.metric)
+    theirs = numbers.data.samples((data_runs, test.against, point), test.metric)
+    return {s: 100.0 * (theirs[s] - mine[s]) / theirs[s] for s in mine if theirs.get(s)}
+
+
+def _greater_advantage(numbers: _Numbers) -> Finding:
+    """The advantage in one set of runs is greater than in the other."""
+    test = numbers.test
+    here, there = test.runs + numbers.suffix, test.runs_against
+    points = [point for point in numbers.points() if point in numbers.data.points(there)]
+    gain = _over_points(numbers, points, lambda point: _advantage(numbers, here, point))
+    other = _over_points(numbers, points, lambda point: _advantage(numbers, there, point))
+
+    def more(point: Point) -> Values:
+        one, two = _advantage(numbers, here, point), _advantage(numbers, there, point)
+        return {sample: one[sample] - two[sample] for sample in one if sample in two}
+
+    change = _over_points(numbers, points, more)
+    if gain is None or other is None or change is None:
+        return _nothing(numbers)
+    text = f"advantage {gain.mean:.1f} against {other.mean:.1f} %: {_percent(change)}"
+    if change.mean <= 0:
+        return _one(Verdict.NOT, text)
+    return _one(Verdict.REPRODUCED if sure(change, 1.0) else Verdict.DIRECTION, text)
+
+
+def _similar(numbers: _Numbers) -> Finding:
+    """The mean difference over the sweep, whole interval within the bound."""
+    test, points = numbers.test, numbers.points()
+    found = _over_points(
+        numbers,
+        points,
+        lambda point: _relative(
+            numbers.samples(test.scheme, point), numbers.samples(test.against, point, other=True)
+        ),
+    )
+    if found is None:
+        return _nothing(numbers)
+    bound = SIMILAR if test.bound is None else test.bound
+    text = f"{test.scheme} to {test.against} {_percent(found)}, bound {bound:g} %"
+    inside = found.half is not None and abs(found.mean) + found.half <= bound
+    if inside:
+        return _one(Verdict.REPRODUCED, text)
+    return _one(Verdict.DIRECTION if abs(found.mean) <= bound else Verdict.NOT, text)
+
+
+def _schemes(test: Check) -> Iterable[str]:
+    return test.schemes or (test.scheme,)
+
+
+def _rise(numbers: _Numbers) -> Finding:
+    """From the first point of the sweep (or ``from``) to the last (or ``to``); with ``against`` the
+    advantage over it."""
+    points = numbers.last()
+    for at, place in ((numbers.test.start, 0), (numbers.test.end, -1)):
+        named = [point for point in points if matches(point, at)] if at else []
+        if named:
+            points[place] = named[0]
+    if len(points) < 2:
+        return _nothing(numbers)
+    parts: list[Part] = []
+    for scheme in _schemes(numbers.test):
+        found = _change(numbers, scheme, points)
+        if found is None:
+            return _nothing(numbers)
+        unit = "points" if numbers.test.against else "%"
+        rises = Verdict.DIRECTION if found.mean > 0 else Verdict.NOT
+        verdict = Verdict.REPRODUCED if sure(found, 1.0) else rises
+        parts.append(Part(verdict, f"{scheme} {_percent(found).replace(' %', f' {unit}')}"))
+    return Finding(tuple(parts), " from first to last")
+
+
+def _change(numbers: _Numbers, scheme: str, points: Sequence[Point]) -> Estimate | None:
+    """The change from the first point to the last."""
+    if numbers.test.against:
+        runs = numbers.test.runs + numbers.suffix
+        first, last = (_advantage(numbers, runs, p, scheme) for p in (points[0], points[-1]))
+        return estimate([last[sample] - first[sample] for sample in first if sample in last])
+    first, last = (numbers.samples(scheme, point) for point in (points[0], points[-1]))
+    both = [sample for sample in first if sample in last and first[sample]]
+    return estimate([100.0 * (last[sample] - first[sample]) / first[sample] for sample in both])
+
+
+def _flat(numbers: _Numbers) -> Finding:
+    """The largest value over the sweep above the smallest, in percent of it."""
+    points = numbers.last()
+    bound = FLAT if numbers.test.bound is None else numbers.test.bound
+    parts: list[Part] = []
+    for scheme in _schemes(numbers.test):
+        columns = [numbers.samples(scheme, point) for point in points]
+        if len(columns) < 2 or not all(columns):
+            return _nothing(numbers)
+        means = [math.fsum(column.values()) / len(column) for column in columns]
+        low, high = columns[means.index(min(means))], columns[means.index(max(means))]
+        both = [sample for sample in low if sample in high and low[sample]]
+        found = estimate([100.0 * (high[sample] - low[sample]) / low[sample] for sample in both])
+        if found is None:
+            return _nothing(numbers)
+        whole = found.half is not None and found.mean + found.half < bound
+        near = Verdict.DIRECTION if found.mean < 2 * bound else Verdict.NOT
+        verdict = Verdict.REPRODUCED if whole else near
+        parts.append(Part(verdict, f"{scheme} {_percent(found)}"))
+    return Finding(tuple(parts), f" over the sweep, bound {bound:g} %")
+
+
+_RULES: dict[str, Callable[[_Numbers], Finding]] = {
+    "at": _at,
+    "upto": _upto,
+    "range": _range,
+    "ratio": _ratio,
+    "abs": _abs,
+    "order": _order,
+    "similar": _similar,
+    "rise": _rise,
+    "flat": _flat,
+}
