@@ -176,7 +176,7 @@ def same(one: object, other: object) -> bool:
 
 def write(data: Data, folder: Path) -> None:
     """Write ``data.csv``, a row a run, and, if there are any, ``batches.csv``, a row a batch, and
-    ``series.csv``."""
+    ``series.csv``; if there are none, not those of before either."""
     folder.mkdir(parents=True, exist_ok=True)
     names = list(dict.fromkeys(name for metrics in data.values.values() for name in metrics))
     rows = (
@@ -193,6 +193,8 @@ def write(data: Data, folder: Path) -> None:
             for sample in dict.fromkeys(sample for values in found.values() for sample in values)
         )
         _write(folder / BATCHES_FILE, [*BATCHES_HEADS, *names], parts)
+    else:
+        (folder / BATCHES_FILE).unlink(missing_ok=True)
     curves = (
         (*_start(place), seed, name, f"{x:.6g}", f"{y:.6g}")
         for place, names in data.series.items()
@@ -202,6 +204,8 @@ def write(data: Data, folder: Path) -> None:
     )
     if data.series:
         _write(folder / SERIES_FILE, SERIES_HEADS, curves)
+    else:
+        (folder / SERIES_FILE).unlink(missing_ok=True)
 
 
 def _cells(data: Data, place: Place, seed: int, names: Iterable[str]) -> Iterator[str]:

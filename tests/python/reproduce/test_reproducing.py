@@ -296,7 +296,8 @@ def test_all_of_a_seed_come_before_the_next(
 
 
 def test_data_comes_back_as_it_was(tmp_path: Path) -> None:
-    """Breaks if a value, a hole, a point's type or a curve changes on its way through the file."""
+    """Breaks if a value, a hole, a point's type or a curve changes on its way through the file, or
+    if batches and curves stay when a table without them takes its place."""
     import numpy as np
 
     data = numbers.Data()
@@ -319,6 +320,8 @@ def test_data_comes_back_as_it_was(tmp_path: Path) -> None:
     assert back.batches == data.batches
     x, y = back.series[place]["fct:short"][1]
     assert (x.tolist(), y.tolist()) == ([1.0, 2.5], [0.5, 1.0])
+    numbers.write(numbers.Data(data.values, origins=data.origins), tmp_path)
+    assert not numbers.read(tmp_path).batches and not numbers.read(tmp_path).series
 
 
 @pytest.mark.parametrize(
