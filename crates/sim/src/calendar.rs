@@ -7,6 +7,7 @@
 //! Order is a contract: events come out by `(time, key)`, and the key says what the event is
 //! (its [`Class`] and whose it is), never when it was put in.
 
+use crate::prefetch::prefetch;
 use leafspine_core::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -131,6 +132,8 @@ pub(crate) struct Calendar {
     nodes: Vec<Node>,
     free: u32,
     far: BinaryHeap<Reverse<Event>>,
+    /// How far [`Calendar::foresee`] has come in the list of the next bucket.
+    foreseen: u32,
 }
 
 impl Calendar {
@@ -147,6 +150,7 @@ impl Calendar {
             nodes: Vec::with_capacity(1024),
             free: NONE,
             far: BinaryHeap::new(),
+            foreseen: NONE,
         }
     }
 
@@ -195,6 +199,20 @@ impl Calendar {
             return None;
         }
         self.current.pop()
+    }
+
+    /// An event of the bucket that comes after the present one, another at each call, in no order; `None`
+    /// when all have been seen that were there when time reached the present bucket. By then nothing is
+    /// certain: who asks may prepare for the event, no more.
+    ///
+    /// Events lie about in memory: the next one is sent for here, long before its bucket's turn.
+    #[inline]
+    pub(crate) fn foresee(&mut self) -> Option<(Key, u32)> {
+        let node = self.nodes.get(self.foreseen as usize)?;
+        let event = Event { time: Time(node.time), tag: node.tag };
+        self.foreseen = node.next;
+        prefetch(&self.nodes, self.foreseen as usize);
+        Some((event.key(), event.item()))
     }
 
     /// Puts back the event that [`Calendar::pop`] has just given.
@@ -285,6 +303,11 @@ impl Calendar {
             self.current.push(event);
         }
         self.in_ring -= self.current.len();
+        self.foreseen = match self.in_ring {
+            0 => NONE,
+            _ => self.heads[(self.cursor + self.distance()) as usize & (self.heads.len() - 1)],
+        };
+        prefetch(&self.nodes, self.foreseen as usize);
         sort_latest_first(&mut self.current);
     }
 
@@ -369,6 +392,28 @@ mod tests {
         calendar.push(Time(5), Key::new(Class::Departure, 7), 3);
         let items: Vec<u32> = drain(&mut calendar).iter().map(|e| e.item()).collect();
         assert_eq!(items, [3, 2, 1, 0]);
+    }
+
+    /// Breaks if a packet of the next bucket is not foreseen, is foreseen twice, or if one of the present
+    /// bucket or of the one after the next is.
+    #[test]
+    fn foresees_the_next_bucket() {
+        let mut calendar = Calendar::new(1024, 64);
+        for (item, time) in [2100, 2200, 6200, 6300, 9300, 1_000_000].into_iter().enumerate() {
+            calendar.push(Time(time), Key::new(Class::Arrival, 7), item as u32);
+        }
+        let mut seen = |pops: usize| {
+            let popped = (0..pops).map(|_| calendar.pop().unwrap().item()).last().unwrap();
+            let mut items: Vec<u32> =
+                std::iter::from_fn(|| calendar.foresee()).map(|e| e.1).collect();
+            items.sort_unstable();
+            (popped, items)
+        };
+        assert_eq!(seen(1), (0, vec![2, 3]));
+        assert_eq!(seen(1), (1, vec![]));
+        assert_eq!(seen(1), (2, vec![4]));
+        assert_eq!(seen(2), (4, vec![]));
+        assert_eq!(seen(1), (5, vec![]));
     }
 
     proptest! {

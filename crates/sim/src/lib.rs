@@ -18,6 +18,7 @@ mod memory;
 mod output;
 mod pool;
 mod port;
+mod prefetch;
 mod progress;
 pub mod spec;
 pub mod topology;

@@ -1,5 +1,6 @@
 //! The packet pool: packets live in one array and move as `u32` handles.
 
+use crate::prefetch::prefetch;
 use leafspine_core::PacketMeta;
 use std::ops::{Index, IndexMut};
 
@@ -27,6 +28,12 @@ impl Pool {
     fn grow(&mut self) -> Handle {
         self.packets.push(PacketMeta::default());
         (self.packets.len() - 1) as Handle
+    }
+
+    /// Sends for a packet that will be needed.
+    #[inline]
+    pub(crate) fn prefetch(&self, handle: Handle) {
+        prefetch(&self.packets, handle as usize);
     }
 
     /// A packet to read and another to write.

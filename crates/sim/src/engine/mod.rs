@@ -34,6 +34,7 @@ use crate::memory::Overrun;
 use crate::output::{Counters, Output};
 use crate::pool::Pool;
 use crate::port::Port;
+use crate::prefetch::prefetch;
 use crate::progress::Progress;
 use crate::spec::{Classifier, Window};
 use crate::topology::{Graph, LinkState, ResolvedChange, Routes};
@@ -162,6 +163,7 @@ impl Simulation {
             }
             self.now = event.time;
             events += 1;
+            self.foresee();
             self.handle(event)?;
             if events >= next_look {
                 next_look = events + self.look(events, progress)?;
@@ -176,6 +178,18 @@ impl Simulation {
         match self.fault.take() {
             Some(fault) => Err(RunError::Fault(Box::new(Fault { events, ..*fault }))),
             None => Ok(()),
+        }
+    }
+
+    /// Sends for what one of the next events will need, so that it is there when the event comes: a hop is
+    /// five or six lines of memory that may be far away.
+    #[inline]
+    fn foresee(&mut self) {
+        let Some((key, item)) = self.calendar.foresee() else { return };
+        if key.is(Class::Arrival) {
+            self.pool.prefetch(item);
+        } else if key.is(Class::Departure) {
+            prefetch(&self.ports, key.id() as usize);
         }
     }
 
