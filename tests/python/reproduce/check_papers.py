@@ -1,6 +1,7 @@
 """What a process with the real engine says of the papers: a line of JSON.
 
-Claims by paper, the runs of each scale, and every test of a claim that its runs can never judge.
+Claims and figures by paper, figures that draw nothing, the runs of each scale, and every test of a
+claim that its runs can never judge.
 """
 
 import json
@@ -10,11 +11,15 @@ from leafspine.reproduce import figures, plan
 
 def main() -> None:
     claims: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
+    empty: list[str] = []
     runs: dict[str, int] = {}
     unmet: list[str] = []
     unnamed: list[str] = []
     for paper in figures.papers():
         claims[paper.name] = [claim.id for claim in paper.claims]
+        names[paper.name] = [figure.name for figure in paper.figures]
+        empty += [figure.path for figure in paper.figures if not figure.panels]
         for scale in figures.SCALES:
             keys = set()
             for figure in paper.figures:
@@ -28,6 +33,8 @@ def main() -> None:
             runs[f"{paper.name} {scale}"] = len(keys)
     found = {
         "claims": claims,
+        "figures": names,
+        "empty": empty,
         "runs": runs,
         "unmet": sorted(set(unmet)),
         "unnamed": sorted(set(unnamed)),

@@ -20,6 +20,15 @@ CLAIMS = {
     "abq": ("B", 24),
 }
 
+# What the papers show of runs, by the numbers of figures and of tables.
+FIGURES = {
+    "qdaps": ([3, 4, 5, *range(10, 20)], [1]),
+    "qall": ([3, *range(8, 28)], [1, 2, 3, 4]),
+    "tam": ([3, 4, *range(6, 13)], [4]),
+    "aq-car": (range(4, 15), []),
+    "abq": ([1, 4, 5], [1]),
+}
+
 # Small ones: curves against time, and sensitivities.
 SUBSET = ("qdaps/fig05", "abq/fig01")
 
@@ -47,6 +56,17 @@ def test_all_claims_are_registered(said: dict[str, Any]) -> None:
         for name, (letter, count) in sorted(CLAIMS.items())
     }
     assert sum(count for _, count in CLAIMS.values()) == 293
+
+
+def test_all_figures_are_there(said: dict[str, Any]) -> None:
+    """Breaks if a figure or a table of a paper is left out, or draws nothing."""
+    wanted = {
+        paper: {*(f"fig{n:02}" for n in figures), *(f"tab{n:02}" for n in tables)}
+        for paper, (figures, tables) in FIGURES.items()
+    }
+    assert {paper: set(names) for paper, names in said["figures"].items()} == wanted
+    assert sum(len(names) for names in said["figures"].values()) == 64
+    assert said["empty"] == []
 
 
 def test_every_claim_can_be_judged(said: dict[str, Any]) -> None:
