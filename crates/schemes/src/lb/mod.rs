@@ -1,5 +1,6 @@
 //! Load balancers: which of several equal-cost ports a packet takes.
 
+mod age;
 mod aq_car;
 mod conga;
 mod departures;
@@ -22,7 +23,7 @@ mod wcmp;
 use crate::aqm::Aqm;
 use crate::hold::IngressHold;
 use crate::{Context, Footprint, ParamError, Params, Paths, SchemeInfo, SwitchEnv};
-use leafspine_core::{PacketMeta, PortId, Time};
+use leafspine_core::{PacketMeta, PortId, Span, Time};
 
 /// What a balancer wants to be told besides being asked. Each costs time per packet, so each is
 /// asked for.
@@ -92,6 +93,13 @@ pub trait LoadBalancer: Send {
     fn footprint(&self, now: Time) -> Footprint {
         let _ = now;
         Footprint::default()
+    }
+
+    /// How old, on average, the reports are by which it chooses: of other switches, or of its own egress. `None`
+    /// as long as there are none, and for a balancer that goes by what it sees itself, or by nothing.
+    fn information_age(&self, now: Time) -> Option<Span> {
+        let _ = now;
+        None
     }
 
     /// The slot of its flow table that `packet`'s flow has, if it has one: flows of one slot share

@@ -20,6 +20,7 @@ pub(super) struct Probe {
     pub(super) which: Vec<u32>,
     pub(super) first: Vec<u64>,
     pub(super) second: Vec<u64>,
+    /// Of the time, for utilisation; ages in picoseconds, for states.
     pub(super) shares: Vec<f64>,
     /// Busy time of each target at the last sample, for utilisation.
     pub(super) busy: Vec<u64>,
@@ -157,12 +158,14 @@ impl Simulation {
             slots.sort_unstable();
             slots.dedup();
             let found = state.balancer.footprint(now);
+            let age = state.balancer.information_age(now);
             let probe = &mut self.probes[index as usize];
             probe.times.push(now.0);
             probe.which.push(switch);
             probe.first.push(found.bytes);
             probe.second.push(u64::from(found.slots) << 32 | u64::from(found.occupied));
             probe.busy.push((flows as u64) << 32 | (flows - slots.len()) as u64);
+            probe.shares.push(age.map_or(f64::NAN, |age| age.0 as f64));
         }
     }
 
@@ -298,6 +301,7 @@ impl Simulation {
                     ("occupied", Column::U32(low(&second))),
                     ("flows", Column::U32(high(&busy))),
                     ("sharing", Column::U32(low(&busy))),
+                    ("information_age_ps", Column::F64(shares)),
                 ],
             ),
             ProbeKind::Packets => (

@@ -1,6 +1,6 @@
 //! A balancer whose picks are looked at: in checked runs every balancer is within one.
 
-use leafspine_core::{PacketMeta, PortId, Time};
+use leafspine_core::{PacketMeta, PortId, Span, Time};
 use leafspine_schemes::aqm::Aqm;
 use leafspine_schemes::hold::IngressHold;
 use leafspine_schemes::lb::{Arrival, LoadBalancer, Needs};
@@ -51,6 +51,10 @@ impl LoadBalancer for Watched {
 
     fn footprint(&self, now: Time) -> Footprint {
         self.inner.footprint(now)
+    }
+
+    fn information_age(&self, now: Time) -> Option<Span> {
+        self.inner.information_age(now)
     }
 
     fn slot(&self, packet: &PacketMeta) -> Option<u32> {

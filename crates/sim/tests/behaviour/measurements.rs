@@ -133,6 +133,37 @@ fn state_probes_count_flows_and_slots() {
     }
 }
 
+/// Breaks if a state probe does not say how old a balancer's information is: CONGA's is none at the first look
+/// and later that of feedback at work, within the round trips that feed two uplinks back; spines and ECMP have none.
+#[test]
+fn state_probes_tell_the_age_of_information() {
+    for (name, informed) in [("conga", true), ("ecmp", false)] {
+        let mut spec = two_leaves(8, 2);
+        spec.balancer = scheme(name);
+        spec.workloads = vec![long_flows(
+            8,
+            1_000_000,
+            HostSet::Under("leaf0".to_owned()),
+            HostSet::Under("leaf1".to_owned()),
+        )];
+        spec.probes = vec![probe(ProbeKind::State, "*-*", Span::from_micros(100))];
+        let state = &run(&spec).probes[0];
+        let Some((_, Column::F64(ages))) =
+            state.columns.iter().find(|(name, _)| *name == "information_age_ps")
+        else {
+            panic!("no ages")
+        };
+        let at = numbers(state, "switch");
+        assert!(ages[..4].iter().all(|age| age.is_nan()), "{:?}", &ages[..4]);
+        let rows = 4..12;
+        for row in rows {
+            let expected = informed && state.ports[at[row] as usize].starts_with("leaf");
+            assert_eq!(ages[row].is_finite(), expected, "{name}, row {row}: {}", ages[row]);
+            assert!(!expected || ages[row] < 50e6, "{} ps", ages[row]);
+        }
+    }
+}
+
 /// Breaks if utilisation samples lose or repeat a picosecond of the line's time: over the run they
 /// add up to the time that the bytes take at 10 Gb/s, 800 ps each.
 #[test]

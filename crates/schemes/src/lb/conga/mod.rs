@@ -42,6 +42,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+use super::age::mean_age;
 use super::departures::Departures;
 use super::flowlets::{self, Flowlets};
 use super::hash::{by_hash, flow_hash, region};
@@ -265,6 +266,11 @@ impl LoadBalancer for Leaf {
         let ports = u64::from(per_port) * self.uplinks.len() as u64;
         let tables = self.from_leaf.bytes() + self.to_leaf.bytes();
         Footprint { bytes: flowlets.bytes + ports + tables, per_port, ..flowlets }
+    }
+
+    /// Since the last feedback of each entry of the congestion-to-leaf table.
+    fn information_age(&self, now: Time) -> Option<Span> {
+        mean_age(self.to_leaf.times(), now)
     }
 
     fn slot(&self, packet: &PacketMeta) -> Option<u32> {

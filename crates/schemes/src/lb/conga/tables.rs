@@ -52,6 +52,11 @@ impl Metrics {
         changed
     }
 
+    /// When the entries that were ever set were set last.
+    pub(super) fn times(&self) -> impl Iterator<Item = Time> {
+        self.entries.iter().map(|metric| metric.since).filter(|since| *since > Time::ZERO)
+    }
+
     /// Bytes of the table.
     pub(super) fn bytes(&self) -> u64 {
         self.entries.len() as u64 * Metrics::ENTRY

@@ -35,6 +35,7 @@
 
 mod told;
 
+use super::age::mean_age;
 use super::hash::{flow_hash, region};
 use super::{Arrival, Entry, LoadBalancer, Needs};
 use crate::{
@@ -168,6 +169,11 @@ impl LoadBalancer for Drill {
         let told = self.told.iter().flatten().count() as u64 * u64::from(per_port);
         let bytes = (self.memory.len() * size_of::<PortId>()) as u64 + told;
         Footprint { bytes, per_port, ..Footprint::default() }
+    }
+
+    /// Since the packets left of which the last clones have told.
+    fn information_age(&self, now: Time) -> Option<Span> {
+        mean_age(self.told.iter().flatten().filter_map(|told| told.since(now)), now)
     }
 }
 
@@ -484,8 +490,8 @@ mod tests {
     }
 
     /// Breaks if a queue is known before its clone has come, or never: uplink 3's packet leaves 3,000 bytes
-    /// behind at 0, all others 6,000; 621 us later every packet takes 3, until a packet tells otherwise. And if
-    /// the delay is free: it takes calls, and 4 bytes a port that does not lead to a host.
+    /// behind at 0, all others 6,000; 621 us later every packet takes 3, until a packet tells otherwise. If
+    /// information is not as old as the packet that tells of it. And if the delay is free: it takes calls, and 4 bytes a port that does not lead to a host.
     #[test]
     fn with_a_clone_delay_queues_are_known_late() {
         let mut leaf = leaf();
@@ -507,8 +513,11 @@ mod tests {
         };
         leaf.wait(Span::from_micros(620));
         assert!(share(&mut leaf, &mut *drill) < 60, "all queues are taken for empty");
+        assert_eq!(drill.information_age(leaf.now), None);
         leaf.wait(Span::from_micros(1));
+        assert_eq!(drill.information_age(leaf.now), Some(Span::from_micros(621)));
         assert_eq!(share(&mut leaf, &mut *drill), 200);
+        assert_eq!(drill.information_age(leaf.now), Some(Span::from_micros(621)));
         tell(&mut leaf, &mut *drill, 3, 9000);
         leaf.wait(Span::from_micros(620));
         assert_eq!(share(&mut leaf, &mut *drill), 200);

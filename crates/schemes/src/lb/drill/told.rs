@@ -30,11 +30,13 @@ pub(super) struct Told {
     settled: usize,
     /// Bytes.
     known: u64,
+    /// When that was so.
+    since: Option<Time>,
 }
 
 impl Told {
     pub(super) fn new(delay: Span) -> Told {
-        Told { delay, queued: 0, reports: VecDeque::new(), settled: 0, known: 0 }
+        Told { delay, queued: 0, reports: VecDeque::new(), settled: 0, known: 0, since: None }
     }
 
     /// A packet of `size` bytes leaves at `at`, now or later. At `now` so many bytes wait.
@@ -56,11 +58,17 @@ impl Told {
         while let Some(report) = self.reports.front()
             && report.at + self.delay <= now
         {
-            self.known = report.bytes;
+            (self.known, self.since) = (report.bytes, Some(report.at));
             self.reports.pop_front();
             self.settled -= 1;
         }
         self.known
+    }
+
+    /// When that was so which the last report to arrive has said.
+    pub(super) fn since(&self, now: Time) -> Option<Time> {
+        let arrived = self.reports.iter().take_while(|report| report.at + self.delay <= now);
+        arrived.last().map(|report| report.at).or(self.since)
     }
 
     /// Counts what waits behind the packets whose time has come.

@@ -35,6 +35,7 @@
 mod tests;
 mod utilisation;
 
+use super::age::mean_age;
 use super::flowlets::{self, Flowlets};
 use super::hash::by_hash;
 use super::{Arrival, Entry, LoadBalancer, Needs};
@@ -218,6 +219,12 @@ impl LoadBalancer for Hula {
         let ports = self.ends.iter().filter(|end| end.switch.is_some()).count();
         let bytes = flowlets.bytes + best + ports as u64 * u64::from(Port::BYTES);
         Footprint { bytes, per_port: Port::BYTES, ..flowlets }
+    }
+
+    /// Since the last probe that has confirmed the best way to each ToR.
+    fn information_age(&self, now: Time) -> Option<Span> {
+        let heard = self.best.iter().filter(|best| best.port.is_some());
+        mean_age(heard.map(|best| best.updated), now)
     }
 
     fn slot(&self, packet: &PacketMeta) -> Option<u32> {

@@ -293,3 +293,21 @@ fn the_footprint_is_what_is_kept() {
     assert_eq!((footprint.slots, footprint.occupied), (64, 1));
     assert!(leaf.hula.slot(&data(0, 5, 1, 0)).is_some());
 }
+
+/// Breaks if information is not as old as the last probe that confirmed the best way, or if a probe that is
+/// not taken makes it younger: ToR 1 by uplink 0 at 0 and at 30 us, ToR 2 at 10 us, a worse way at 40.
+#[test]
+fn information_ages_from_the_last_probe_on() {
+    let mut leaf = leaf();
+    assert_eq!(leaf.hula.information_age(leaf.at.now), None);
+    let mut get = |at: u64, tor: u16, utilisation: u8, by: u16| {
+        leaf.at.wait(Span::from_micros(at) - leaf.at.now.since(Time::ZERO));
+        leaf.gets(tor, utilisation, uplink(by));
+        leaf.hula.information_age(leaf.at.now)
+    };
+    let micros = |us| Some(Span::from_micros(us));
+    assert_eq!(get(0, 1, 9, 0), micros(0));
+    assert_eq!(get(10, 2, 9, 1), micros(5));
+    assert_eq!(get(30, 1, 9, 0), micros(10));
+    assert_eq!(get(40, 1, 200, 2), micros(20));
+}

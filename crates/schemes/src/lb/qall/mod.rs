@@ -41,6 +41,7 @@
 mod index;
 mod port;
 
+use super::age::mean_age;
 use super::flowlets::{self, Flowlets};
 use super::{Entry, LoadBalancer, Needs};
 use crate::{
@@ -177,9 +178,14 @@ impl LoadBalancer for Qall {
 
     fn footprint(&self, now: Time) -> Footprint {
         let flowlets = self.flowlets.as_ref().map(|table| table.footprint(now)).unwrap_or_default();
-        let per_port = size_of::<Port>() as u32;
+        let per_port = Port::BYTES;
         let ports = self.ports.len() as u64 * u64::from(per_port);
         Footprint { bytes: flowlets.bytes + ports, per_port, ..flowlets }
+    }
+
+    /// Since the dequeues of which the last clones have told.
+    fn information_age(&self, now: Time) -> Option<Span> {
+        mean_age(self.ports.iter().filter_map(|port| port.known_since(now, &self.rules)), now)
     }
 
     fn slot(&self, packet: &PacketMeta) -> Option<u32> {

@@ -77,9 +77,14 @@ pub(super) struct Port {
     pub(super) weight: u64,
     /// An idle time longer than this changes the weight.
     pub(super) fades_after: Span,
+    /// When that was so which is known. Nothing is decided by it.
+    since: Option<Time>,
 }
 
 impl Port {
+    /// Bytes that a switch would keep of it.
+    pub(super) const BYTES: u32 = (size_of::<Port>() - size_of::<Option<Time>>()) as u32;
+
     /// A port that has sent nothing, with room for so many returns on their way.
     pub(super) fn new(tau: u64, most_returns: usize) -> Port {
         Port {
@@ -93,6 +98,7 @@ impl Port {
             known: Behaviour { occupancy: 0, interval: tau, trend: 1 },
             weight: 0,
             fades_after: Span::MAX,
+            since: None,
         }
     }
 
@@ -175,10 +181,10 @@ impl Port {
         while let Some(sent) = self.returns.front()
             && sent.at + rules.clone_delay <= now
         {
-            let clone = Clone10::encode(self.behaviour(*sent, rules), port);
+            let (clone, at) = (Clone10::encode(self.behaviour(*sent, rules), port), sent.at);
             self.returns.pop_front();
             self.settled = self.settled.saturating_sub(1);
-            self.known = clone.decode().0;
+            (self.known, self.since) = (clone.decode().0, Some(at));
         }
         self.next = self.returns.front().map_or(Time::MAX, |sent| sent.at + rules.clone_delay);
     }
@@ -198,6 +204,12 @@ impl Port {
     #[inline]
     pub(super) fn idle_for(&self, now: Time) -> Span {
         self.dequeued.map_or(Span::ZERO, |at| now.since(at))
+    }
+
+    /// The dequeue of which the last clone to reach the ingress has told.
+    pub(super) fn known_since(&self, now: Time, rules: &Rules) -> Option<Time> {
+        let arrived = self.returns.iter().take_while(|sent| sent.at + rules.clone_delay <= now);
+        arrived.last().map(|sent| sent.at).or(self.since)
     }
 
     /// Returns on their way, and how many there can be.

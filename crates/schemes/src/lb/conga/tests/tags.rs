@@ -86,3 +86,23 @@ fn traffic_within_the_rack_is_left_alone() {
     leaf.leave(&mut packet, PortId(1), Time::ZERO);
     assert_eq!(packet, data(0, 1, 1, 0));
 }
+
+/// Breaks if information is not as old as its last feedback, is counted where none ever came, or if what a
+/// leaf has met itself counts: feedback on two uplinks at 10 and 30 us, one of it again at 40.
+#[test]
+fn information_ages_from_the_feedback_on() {
+    let mut leaf = Switch::new(leaf(0, UPLINKS), &defaults());
+    let feedback = |uplink| {
+        let mut packet = back(1);
+        packet.header = SchemeHeader([0, Tag { uplink, metric: 3 }.word()]);
+        packet
+    };
+    leaf.arrive(&mut back(1), uplink(0));
+    assert_eq!(leaf.conga.information_age(leaf.at.now), None);
+    for (wait, of) in [(10, 0), (20, 1), (10, 0)] {
+        leaf.at.wait(Span::from_micros(wait));
+        leaf.arrive(&mut feedback(of), uplink(0));
+    }
+    leaf.at.wait(Span::from_micros(50));
+    assert_eq!(leaf.conga.information_age(leaf.at.now), Some(Span::from_micros((50 + 60) / 2)));
+}

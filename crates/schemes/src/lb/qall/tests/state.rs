@@ -201,3 +201,24 @@ fn any_buffer_will_do() {
         assert!(qall.ports[4..].iter().all(|port| (2..=1 << 16).contains(&port.returns().1)));
     }
 }
+
+/// Breaks if information is not as old as the dequeue of which the last clone has told, whether or not the
+/// ingress has been asked since; 615 us old when it comes, at two ports 300 us apart.
+#[test]
+fn information_ages_from_the_dequeue_on() {
+    let mut leaf = leaf();
+    let late = defaults().with("clone_delay", Value::Span(Span::from_micros(615)));
+    let mut qall = make(&late, &leaf.env).unwrap();
+    leaf.wait(Span(2_000 * US));
+    leave(&mut leaf, &mut qall, 4, 0);
+    leaf.wait(Span(300 * US));
+    leave(&mut leaf, &mut qall, 5, 0);
+    leaf.wait(Span(315 * US - 1));
+    assert_eq!(qall.information_age(leaf.now), None);
+    leaf.wait(Span(1));
+    assert_eq!(qall.information_age(leaf.now), Some(Span(615 * US)));
+    known(&mut leaf, &mut qall, 4);
+    assert_eq!(qall.information_age(leaf.now), Some(Span(615 * US)));
+    leaf.wait(Span(300 * US));
+    assert_eq!(qall.information_age(leaf.now), Some(Span((915 + 615) * US / 2)));
+}
