@@ -66,7 +66,7 @@ REGISTRY = {
     "pinned": _full(OLIVE, "*"),
     "conga": _open(SKY, "*"),
     "drill": _open(OLIVE, "P"),
-    "hula": _open(PURPLE, "s"),
+    "hula": _open(VERMILION, "v"),
     "qall": _full(GREEN, "X"),
     "tam": _full(SKY, "D"),
     "aq-car": _full(PURPLE, "v"),

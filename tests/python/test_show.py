@@ -186,7 +186,7 @@ def test_registered_styles_are_pinned_and_distinct() -> None:
 TOGETHER = (
     ("ecmp", "letflow", "rps", "qdaps", "qdaps-star"),
     ("ecmp", "letflow", "rps", "drb", "presto", "tam"),
-    ("ecmp", "letflow", "conga", "drill", "qall", "qall-flowlet", "rps"),
+    ("ecmp", "letflow", "conga", "hula", "drill", "qall", "qall-flowlet", "rps"),
     ("qall", "qall-linear", "qall-poly2", "qall-poly3"),
     ("ecmp", "a-ecn", "flex", "aq-car"),
     ("droptail", "ecn-threshold", "abq"),

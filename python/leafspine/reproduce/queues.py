@@ -67,6 +67,14 @@ def sharing(run: Run) -> tuple[Floats, Floats]:
     return np.array(ends, dtype=float) / 1e12, table
 
 
+@metric("information_age", "ms", "age of information")
+def _information_age(run: Run) -> float | None:
+    """Mean age of what balancers choose by, over the switches of the probe ``state`` and its
+    samples within the window; undefined where they go by nothing that comes late."""
+    ages = _inside(run, run.result.probes["state"])["information_age_ps"].to_numpy()
+    return float(np.nanmean(ages)) / 1e9 if np.isfinite(ages).any() else None
+
+
 @metric("sharing_mean", "%", "load-sharing accuracy, mean")
 def _sharing_mean(run: Run) -> float | None:
     """Mean over slots and switches of :func:`sharing`."""

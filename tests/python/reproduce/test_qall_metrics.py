@@ -54,6 +54,15 @@ class TestQueues:
         found = run({"queue": probe}, scenario='[switch]\nbuffer = "1KB"\n')
         assert metrics.value(found, "own.queue_variance") == pytest.approx(0.0625)
 
+    def test_age_of_information(self) -> None:
+        """Breaks if a sample without an age counts, the window is left out, or the unit is off."""
+        nan = float("nan")
+        ages = {"time_ps": [0, 5, 5, 10, 11], "information_age_ps": [9e9, 1e9, nan, 2e9, 9e9]}
+        found = run({"state": ages}, window=(5, 10))
+        assert metrics.value(found, "own.information_age") == pytest.approx(1.5)
+        none = run({"state": {"time_ps": [5], "information_age_ps": [nan]}})
+        assert metrics.value(none, "own.information_age") is None
+
     def test_nothing_sampled(self) -> None:
         """Breaks if a run without samples has a variance."""
         assert metrics.value(run(), "own.queue_variance") is None
