@@ -204,7 +204,7 @@ impl Simulation {
                 which: Vec::new(),
                 first: Vec::new(),
                 second: Vec::new(),
-                shares: Vec::new(),
+                numbers: Vec::new(),
                 live: Vec::new(),
             });
         }

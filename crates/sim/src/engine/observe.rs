@@ -21,7 +21,7 @@ pub(super) struct Probe {
     pub(super) first: Vec<u64>,
     pub(super) second: Vec<u64>,
     /// Of the time, for utilisation; ages in picoseconds, for states.
-    pub(super) shares: Vec<f64>,
+    pub(super) numbers: Vec<f64>,
     /// Busy time of each target at the last sample, for utilisation.
     pub(super) busy: Vec<u64>,
     /// The flows watched that are under way: number and slot.
@@ -128,7 +128,7 @@ impl Simulation {
                     probe.times.push(now.0);
                     probe.which.push(*at);
                     let share = (busy - *before) as f64 / probe.every.0 as f64;
-                    probe.shares.push(share);
+                    probe.numbers.push(share);
                     *before = busy;
                 }
             }
@@ -165,7 +165,7 @@ impl Simulation {
             probe.first.push(found.bytes);
             probe.second.push(u64::from(found.slots) << 32 | u64::from(found.occupied));
             probe.busy.push((flows as u64) << 32 | (flows - slots.len()) as u64);
-            probe.shares.push(age.map_or(f64::NAN, |age| age.0 as f64));
+            probe.numbers.push(age.map_or(f64::NAN, |age| age.0 as f64));
         }
     }
 
@@ -262,7 +262,7 @@ impl Simulation {
     }
 
     fn series(&self, probe: Probe) -> Series {
-        let Probe { kind, name, targets, times, which, first, second, shares, busy, .. } = probe;
+        let Probe { kind, name, targets, times, which, first, second, numbers, busy, .. } = probe;
         let time = ("time_ps", Column::U64(times));
         let mut names = Vec::new();
         let place = |at| targets.iter().position(|t| *t == at).unwrap_or(0) as u32;
@@ -285,7 +285,7 @@ impl Simulation {
             ),
             ProbeKind::Utilisation => (
                 "utilisation",
-                vec![time, port_column(which), ("utilisation", Column::F64(shares))],
+                vec![time, port_column(which), ("utilisation", Column::F64(numbers))],
             ),
             ProbeKind::Window => (
                 "window",
@@ -301,7 +301,7 @@ impl Simulation {
                     ("occupied", Column::U32(low(&second))),
                     ("flows", Column::U32(high(&busy))),
                     ("sharing", Column::U32(low(&busy))),
-                    ("information_age_ps", Column::F64(shares)),
+                    ("information_age_ps", Column::F64(numbers)),
                 ],
             ),
             ProbeKind::Packets => (
