@@ -491,7 +491,8 @@ mod tests {
 
     /// Breaks if a queue is known before its clone has come, or never: uplink 3's packet leaves 3,000 bytes
     /// behind at 0, all others 6,000; 621 us later every packet takes 3, until a packet tells otherwise. If
-    /// information is not as old as the packet that tells of it. And if the delay is free: it takes calls, and 4 bytes a port that does not lead to a host.
+    /// information is not as old as the packet that tells of it. And if the delay is free: it takes calls, and
+    /// 4 bytes a port that does not lead to a host.
     #[test]
     fn with_a_clone_delay_queues_are_known_late() {
         let mut leaf = leaf();
