@@ -48,7 +48,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("switch.weights", &["[1,2]", "[1,1,1]", "[1000000,1]", "[3]"]),
     ("switch.classifier", &["hash", "stage", "dscp"]),
     ("switch.stage_queues", &["[0]", "[0,1]", "[0,1,2]", "[0,1,1,1,1,2]"]),
-    ("switch.host_ports", &["like-switch", "unlimited"]),
+    ("switch.host_ports", &["like-switch", "with-queues", "unlimited"]),
     ("transport.ecn", &["true", "false"]),
     ("transport.mss", &["1", "536", "1460", "8960", "65495"]),
     ("transport.header", &["0", "1", "40", "64075"]),

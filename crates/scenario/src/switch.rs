@@ -46,9 +46,7 @@ pub(crate) fn switch(
         _ => Classifier::Dscp,
     };
     let stage_queues = stage_queues(&mut section, queues, classifier)?;
-    let ports = section.word("host_ports", &["like-switch", "unlimited"], Some("like-switch"))?;
-    let host_ports =
-        if ports == "unlimited" { HostPorts::Unlimited } else { HostPorts::LikeSwitch };
+    let host_ports = host_ports(&mut section)?;
     let queues = queues as u8; // At most `QUEUES`.
     let spec = SwitchSpec {
         buffer,
@@ -61,6 +59,15 @@ pub(crate) fn switch(
         host_ports,
     };
     Ok((spec, section.block("[switch]")))
+}
+
+fn host_ports(section: &mut Section<'_>) -> Result<HostPorts, ScenarioError> {
+    let words = &["like-switch", "with-queues", "unlimited"];
+    Ok(match section.word("host_ports", words, Some("like-switch"))?.as_str() {
+        "with-queues" => HostPorts::WithQueues,
+        "unlimited" => HostPorts::Unlimited,
+        _ => HostPorts::LikeSwitch,
+    })
 }
 
 /// Refuses buffers that a full packet never fits into: its flow would never end.

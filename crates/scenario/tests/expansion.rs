@@ -128,6 +128,21 @@ fn a_bundle_may_set_the_switches_queues() {
     assert_eq!(found, expected);
 }
 
+/// Breaks if a word for hosts' own ports means another kind of port, or if none is refused or needed.
+#[test]
+fn hosts_ports_are_what_the_word_says() {
+    use leafspine_sim::spec::HostPorts::{LikeSwitch, Unlimited, WithQueues};
+    let of = |line: &str| {
+        cases(&format!("[switch]\n{line}\n{BASE}"), &[]).map(|cases| cases[0].spec.switch.host_ports)
+    };
+    let words = [("like-switch", LikeSwitch), ("with-queues", WithQueues), ("unlimited", Unlimited)];
+    for (word, ports) in words {
+        assert_eq!(of(&format!("host_ports = \"{word}\"")).expect("valid"), ports);
+    }
+    assert_eq!(of("").expect("valid"), LikeSwitch);
+    assert!(of("host_ports = \"like-host\"").is_err());
+}
+
 /// Breaks if a balancer runs without the host edge that it lives on: by itself, or with another.
 #[test]
 fn a_balancer_brings_its_host_edge() {

@@ -162,7 +162,7 @@ pub struct SwitchSpec {
     pub classifier: Classifier,
     /// The service queue of each stage, below `queues`; stages beyond take the last's. At least one.
     pub stage_queues: Vec<u8>,
-    /// Buffer and queue manager of the hosts' own ports.
+    /// Buffer, queue manager and queues of the hosts' own ports.
     pub host_ports: HostPorts,
 }
 
@@ -202,8 +202,10 @@ pub enum Classifier {
 /// The hosts' own ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostPorts {
-    /// Same buffer and same queue manager as switch ports, one FIFO queue (ns-2's links are so).
+    /// Same buffer and same queue manager as switch ports, one FIFO queue.
     LikeSwitch,
+    /// Same service queues, too (ns-2's links have the same at both ends).
+    WithQueues,
     /// No limit, no marks.
     Unlimited,
 }

@@ -54,6 +54,44 @@ fn strict_priority_starves() {
     assert!(got[0] > 20.0 * (got[1] + got[2]), "{got:?}");
 }
 
+/// Gives every packet the number of the host that it goes to as its class.
+struct ByReceiver;
+
+impl HostEdge for ByReceiver {
+    fn sending(&mut self, packet: &mut PacketMeta, _: &mut FlowView<'_>, _: &mut EdgeContext<'_>) {
+        packet.class = packet.dst().0 as u8;
+    }
+}
+
+/// Breaks if a host's own port has the switch's service queues unasked, or not when asked. Two long flows
+/// of a host, whose port is the bottleneck, are in queues 1 and 2 under strict priority: with the queues the
+/// second gets nothing but scraps, in one FIFO queue they share.
+#[test]
+fn a_hosts_port_has_queues_when_asked() {
+    let shares = |host_ports: HostPorts| {
+        let mut spec = base();
+        spec.topology.kind = TopologyKind::Star { hosts: 3 };
+        spec.switch.queues = 3;
+        spec.switch.scheduler = SchedulerKind::Strict;
+        spec.switch.weights = vec![1; 3];
+        spec.switch.classifier = Classifier::Stage;
+        spec.switch.stage_queues = vec![0, 1, 2];
+        spec.switch.host_ports = host_ports;
+        let flow = |to: u16| long_flows(1, 1_000_000_000, hosts(&[0]), hosts(&[to]));
+        spec.workloads = vec![flow(1), flow(2)];
+        spec.run.until = Some(Time(Span::from_millis(20).0));
+        let edge = |_: &_| Box::new(ByReceiver) as Box<dyn HostEdge>;
+        let factories = Factories { edge: Some(Box::new(edge)), ..Factories::default() };
+        let output = run_with(&spec, &factories);
+        assert!(port(&output, "host0-switch0").utilisation > 0.99);
+        output.flows.packets.iter().map(|p| f64::from(*p)).collect::<Vec<f64>>()
+    };
+    let together = shares(HostPorts::LikeSwitch);
+    assert!(together[0] < 2.0 * together[1], "{together:?}");
+    let apart = shares(HostPorts::WithQueues);
+    assert!(apart[0] > 20.0 * apart[1], "{apart:?}");
+}
+
 fn incast(shared: Option<SharedBuffer>) -> leafspine_sim::Output {
     let mut spec = base();
     spec.topology.kind = TopologyKind::Star { hosts: 33 };

@@ -133,7 +133,11 @@ fn switch(mtu: u32) -> impl Strategy<Value = SwitchSpec> {
     ];
     let classifier =
         prop_oneof![Just(Classifier::Hash), Just(Classifier::Stage), Just(Classifier::Dscp)];
-    let host_ports = prop_oneof![Just(HostPorts::LikeSwitch), Just(HostPorts::Unlimited)];
+    let host_ports = proptest::sample::select(vec![
+        HostPorts::LikeSwitch,
+        HostPorts::WithQueues,
+        HostPorts::Unlimited,
+    ]);
     (buffer, shared, queues, classifier, host_ports).prop_map(
         |(buffer, shared, (queues, scheduler, weights), classifier, host_ports)| SwitchSpec {
             buffer,
@@ -507,7 +511,7 @@ fn assert_sound(spec: &Spec, output: &Output) {
     }
     if let (Amount::Packets(n), None) = (spec.switch.buffer, spec.switch.shared) {
         let limited = |p: &&PortRow| {
-            spec.switch.host_ports == HostPorts::LikeSwitch || !p.name.starts_with("host")
+            spec.switch.host_ports != HostPorts::Unlimited || !p.name.starts_with("host")
         };
         for port in output.ports.iter().filter(limited) {
             assert!(port.queue_max_packets < n, "{} over {n}", port.name);

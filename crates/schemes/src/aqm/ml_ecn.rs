@@ -21,8 +21,8 @@
 //! Where the source is silent or contradicts itself: the probabilities ("low", "will increase"). The
 //! backlog is what the departing packet leaves behind, all sizes alike if K is in packets. "Exceeds"
 //! is "has reached", as at every threshold here: the packet itself would be the one more. Below a port
-//! total of K the level L is never reached. Packets that are not ECN-capable pass. A host's port has
-//! one queue, which is marked as the small one: at K, as DCTCP does.
+//! total of K the level L is never reached. Packets that are not ECN-capable pass. A host's port of one
+//! queue is marked as the small one: at K, as DCTCP does.
 //!
 //! Provenance: paper; the probabilities are ours.
 
@@ -127,7 +127,7 @@ pub(crate) const ENTRY: Entry = Entry {
              i / L for large flows.",
             "A queue counts without the departing packet; \"exceeds\" is \"has reached\".",
             "Packets that are not ECN-capable pass.",
-            "A host's port has one queue and is marked as the small one.",
+            "A host's port of one queue (`switch.host_ports`) is marked as the small one.",
         ],
         params: &[
             Param {

@@ -350,19 +350,13 @@ impl Builder<'_> {
     pub(super) fn switch_env(&self, id: usize) -> SwitchEnv {
         let switch = &self.graph.switches[id];
         let globals = self.graph.ports_of(SwitchId(id as u16));
-        SwitchEnv {
+        self.with_queues(SwitchEnv {
             switch: SwitchId(id as u16),
             level: switch.level,
             tor: switch.tor,
             ports: globals.map(|at| self.port_info(at)).collect(),
-            queues: self.spec.switch.queues,
-            weights: self.spec.switch.weights.clone(),
-            in_turns: matches!(
-                self.spec.switch.scheduler,
-                SchedulerKind::Wrr | SchedulerKind::Dwrr
-            ),
             ..self.common_env(id as u64)
-        }
+        })
     }
 
     fn common_env(&self, hash_id: u64) -> SwitchEnv {
@@ -509,9 +503,23 @@ impl Builder<'_> {
 
     fn host_port_env(&self, host: HostId, at: u32) -> SwitchEnv {
         const HOSTS_FROM: u64 = 1 << 20;
+        let common = self.common_env(HOSTS_FROM + u64::from(host.0));
+        let env = SwitchEnv { ports: vec![self.port_info(at)], ..common };
+        if self.host_queues() { self.with_queues(env) } else { env }
+    }
+
+    /// Whether hosts' own ports have the service queues of a switch's.
+    fn host_queues(&self) -> bool {
+        self.spec.switch.host_ports == HostPorts::WithQueues
+    }
+
+    fn with_queues(&self, env: SwitchEnv) -> SwitchEnv {
+        let switch = &self.spec.switch;
         SwitchEnv {
-            ports: vec![self.port_info(at)],
-            ..self.common_env(HOSTS_FROM + u64::from(host.0))
+            queues: switch.queues,
+            weights: switch.weights.clone(),
+            in_turns: matches!(switch.scheduler, SchedulerKind::Wrr | SchedulerKind::Dwrr),
+            ..env
         }
     }
 
@@ -567,23 +575,22 @@ impl Builder<'_> {
         let switch = &self.spec.switch;
         let at_release = matches!(manager, Manager::Own(aqm) if aqm.needs_release());
         let at_switch = state.is_some_and(|s| {
-            switch.queues > 1
-                || switch.shared.is_some()
+            switch.shared.is_some()
                 || s.hold.is_some()
                 || s.needs.exact_dequeue
                 || matches!(manager, Manager::Balancer)
         });
-        let general =
-            self.spec.run.ports == PortModel::General || changes || at_release || at_switch;
+        let like_switch = state.is_some() || self.host_queues();
+        let several = like_switch && switch.queues > 1;
+        let always = self.spec.run.ports == PortModel::General;
+        let general = always || changes || at_release || at_switch || several;
         if !general {
             return Store::Fifo(FifoPort::new(pace));
         }
-        let (queues, scheduler) = match state {
-            Some(_) => {
-                let scheduler = Scheduler::new(switch.scheduler, &switch.weights, self.mtu());
-                (switch.queues, scheduler)
-            }
-            None => (1, Scheduler::new(SchedulerKind::Fifo, &[1], self.mtu())),
+        let (queues, scheduler) = if like_switch {
+            (switch.queues, Scheduler::new(switch.scheduler, &switch.weights, self.mtu()))
+        } else {
+            (1, Scheduler::new(SchedulerKind::Fifo, &[1], self.mtu()))
         };
         let mut general = GeneralPort::new(pace, queues, scheduler);
         // A balancer's manager is asked whether it wants to be.
