@@ -1,7 +1,7 @@
 """``claims.toml``: what a paper claims in numbers, and how each claim is tested."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,10 @@ class Claim:
     says: str
     reason: str
     tests: tuple[Check, ...]
+
+    def about(self, runs: str) -> "Claim":
+        """What it says of one set of runs."""
+        return replace(self, tests=tuple(test for test in self.tests if test.runs == runs))
 
 
 def read_claims(path: Path) -> tuple[Claim, ...]:

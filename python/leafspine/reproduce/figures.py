@@ -187,7 +187,6 @@ def read_paper(folder: Path) -> Paper:
 def _agree(folder: Path, figures: tuple[Figure, ...], claims: tuple[Claim, ...]) -> None:
     """Claims name figures and sets of runs that there are; sensitivities name claims."""
     by_name = {figure.name: figure for figure in figures}
-    ids = {claim.id for claim in claims}
     for claim in claims:
         where = f"{folder / 'claims.toml'}: {claim.id}"
         if claim.tests and claim.figure not in by_name:
@@ -202,11 +201,14 @@ def _agree(folder: Path, figures: tuple[Figure, ...], claims: tuple[Claim, ...])
                 if name not in sets:
                     raise InputError(f"{where}: runs: found {name!r}; allowed: {', '.join(sets)}")
     for figure in figures:
+        own = {claim.id: claim for claim in claims if claim.figure == figure.name}
         for other in figure.sensitivities:
+            where = f"{figure.folder / 'figure.toml'}: sensitivity {other.name!r}"
             for name in other.claims:
-                if name not in ids:
-                    where = f"{figure.folder / 'figure.toml'}: sensitivity {other.name!r}"
-                    raise InputError(f"{where}: no claim {name!r}")
+                if name not in own:
+                    raise InputError(f"{where}: this figure has no claim {name!r}")
+                if not own[name].about(other.runs).tests:
+                    raise InputError(f"{where}: {name} says nothing of the runs {other.runs!r}")
 
 
 def read_figure(folder: Path, paper: str) -> Figure:

@@ -235,10 +235,9 @@ def _judged(plan_: Plan, found: Data, scale: str, problems: Sequence[str]) -> Pa
         found,
         judged=tuple(judge(entry, found) for entry in plan_.claims),
         sensitive=tuple(
-            (other.name, judge(by_id[name], found, f"~{other.name}"))
+            (other.name, judge(by_id[name].about(other.runs), found, f"~{other.name}"))
             for other in figure.sensitivities
             for name in other.claims
-            if name in by_id
         ),
         picture=None,
         command=f"leafspine reproduce {figure.path} --scale {scale}",

@@ -272,6 +272,14 @@ def test_a_sensitivity_judges_its_own_runs() -> None:
     assert found == (Verdict.REPRODUCED, Verdict.NOT)
 
 
+def test_a_claim_about_one_set_of_runs() -> None:
+    """Breaks if a sensitivity is asked of runs that it does not change, or not of its own."""
+    web, cache = (Check("order", "m", runs=runs, less=("A", "B")) for runs in ("web", "cache"))
+    claim = Claim("X1", "§1", "fig", "order", "", "", (web, cache, web))
+    assert claim.about("web").tests == (web, web)
+    assert not claim.about("main").tests
+
+
 def test_a_failed_run_of_a_sensitivity_is_a_hole() -> None:
     """Breaks if the default's number stands in for a baseline that failed elsewhere."""
     data = made(A={0.8: [1, 1.1, 0.9]}, B={0.8: [2, 2.1, 1.9]})

@@ -55,6 +55,11 @@ set = { "workload.0.flows" = 100 }
 claims = ["C1"]
 """
 
+MORE_RUNS = """
+[runs.more]
+scenario = "scenario.toml"
+"""
+
 CLAIMS = """
 [[claim]]
 id = "C1"
@@ -374,6 +379,11 @@ def test_a_failed_run_is_a_hole_that_is_named(library: Path, tmp_path: Path) -> 
         ("claims.toml", lambda t: t.replace('["LetFlow", "ECMP"]', '["ECMP"]'), "lacks a key"),
         ("fig1/figure.toml", lambda t: t.replace('"bar"', '"pie"'), "found 'pie'"),
         ("fig1/figure.toml", lambda t: t.replace('["C1"]', '["C9"]'), "no claim 'C9'"),
+        (
+            "fig1/figure.toml",
+            lambda t: t.replace('flows"\nset', 'flows"\nruns = "more"\nset') + MORE_RUNS,
+            "C1 says nothing of the runs 'more'",
+        ),
         ("fig1/figure.toml", lambda t: t.replace("metric", "metrics"), 'did you mean "metric"?'),
         ("fig1/figure.toml", lambda t: t + "[", "figure.toml: "),
         ("paper.toml", lambda t: t.replace("fig2", "fig4"), "fig4/figure.toml: no such file"),
