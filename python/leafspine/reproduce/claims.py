@@ -22,6 +22,7 @@ class Check:
     metric: str
     runs: str = "main"
     runs_against: str = ""
+    more_runs: tuple[str, ...] = ()
     scheme: str = ""
     schemes: tuple[str, ...] = ()
     against: str = ""
@@ -40,6 +41,10 @@ class Check:
     start: Mapping[str, Any] | None = None
     end: Mapping[str, Any] | None = None
     along: str = ""
+
+    def all_runs(self) -> tuple[str, ...]:
+        """Every set of runs that it looks at."""
+        return (self.runs, *self.more_runs, *filter(None, (self.runs_against,)))
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,7 @@ def _test(table: object, kind: str, where: str) -> Check:
         metric=keys.need("metric", str),
         runs=keys.get("runs", str, "main"),
         runs_against=keys.get("runs_against", str, ""),
+        more_runs=keys.texts("more_runs"),
         scheme=keys.get("scheme", str, ""),
         schemes=keys.texts("schemes"),
         against=keys.get("against", str, ""),

@@ -197,7 +197,7 @@ def _agree(folder: Path, figures: tuple[Figure, ...], claims: tuple[Claim, ...])
             )
         for test in claim.tests:
             sets = tuple(entry.name for entry in by_name[claim.figure].runs)
-            for name in (test.runs, test.runs_against or test.runs):
+            for name in test.all_runs():
                 if name not in sets:
                     raise InputError(f"{where}: runs: found {name!r}; allowed: {', '.join(sets)}")
     for figure in figures:

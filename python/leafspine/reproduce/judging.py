@@ -7,7 +7,7 @@ of ``docs/reproducing.md``.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leafspine.engine import Point
 from leafspine.quantities import number
@@ -139,11 +139,14 @@ def _effects(numbers: _Numbers) -> list[tuple[str, Estimate]]:
     """The effect against each of the others at each point, with where that is."""
     test = numbers.test
     found = []
-    for point in numbers.last():
-        for other in test.others or (test.against,):
-            one = numbers.percent(test.scheme, other, point)
-            where = (f" against {other}" if test.others else "") + _where(point)
-            found += [(where, one)] if one is not None else []
+    for runs in (test.runs, *test.more_runs):
+        here = replace(numbers, test=replace(test, runs=runs))
+        for point in here.last():
+            for other in test.others or (test.against,):
+                one = here.percent(test.scheme, other, point)
+                where = (f" against {other}" if test.others else "") + _where(point)
+                where += f" ({runs})" if test.more_runs else ""
+                found += [(where, one)] if one is not None else []
     return found
 
 

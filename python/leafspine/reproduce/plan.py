@@ -112,12 +112,7 @@ def _metrics(figure: Figure, claims: Sequence[Claim], runs: str) -> tuple[str, .
     """The metrics that panels and tests want of a set of runs."""
     base = runs.partition("~")[0]
     panels = [panel.metric for panel in figure.panels if panel.runs == runs and panel.metric]
-    tests = [
-        test.metric
-        for claim in claims
-        for test in claim.tests
-        if base in (test.runs, test.runs_against)
-    ]
+    tests = [test.metric for claim in claims for test in claim.tests if base in test.all_runs()]
     return tuple(dict.fromkeys(panels + tests))
 
 
@@ -197,7 +192,7 @@ def unmet(claims: Sequence[Claim], plan_: Plan) -> list[str]:
 
 def _problems(test: Check, plan_: Plan) -> list[str]:
     found = []
-    for runs in {test.runs, test.runs_against or test.runs}:
+    for runs in dict.fromkeys(test.all_runs()):
         entries = [entry for entry in plan_.wanted if entry.runs == runs]
         variants = {entry.case.variant for entry in entries}
         for at in (test.at, test.start, test.end):
@@ -208,7 +203,7 @@ def _problems(test: Check, plan_: Plan) -> list[str]:
         if test.along and not any(test.along in dict(entry.case.point) for entry in entries):
             found.append(f"{runs}: {test.along} is not swept")
         for name in _named(test):
-            if name and name not in variants and runs == test.runs:
+            if name and name not in variants and runs != test.runs_against:
                 found.append(
                     f"{runs}: no variant {name!r}; there are {', '.join(sorted(variants))}"
                 )

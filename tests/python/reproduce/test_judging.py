@@ -272,6 +272,20 @@ def test_a_sensitivity_judges_its_own_runs() -> None:
     assert found == (Verdict.REPRODUCED, Verdict.NOT)
 
 
+def test_the_largest_effect_of_several_sets_of_runs() -> None:
+    """Breaks if only the first set is looked at, or if it is not said which had the largest."""
+    data = made(A={0.8: [9, 9.1, 8.9]}, B={0.8: [10, 10.1, 9.9]})
+    for seed in (1, 2, 3):
+        data.put(("more", "A", HIGH), "m", seed, 5 + seed / 10)
+        data.put(("more", "B", HIGH), "m", seed, 10 + seed / 5)
+    keys = {"scheme": "A", "against": "B", "claimed": -50}
+    assert verdict(data, "upto", **keys) == Verdict.DIRECTION
+    test = Check("upto", "m", more_runs=("more",), **keys)  # type: ignore[arg-type]
+    found = judge(Claim("X1", "§1", "fig", "upto", "", "", (test,)), data)
+    assert found.verdict == Verdict.REPRODUCED
+    assert found.found.endswith("(more)")
+
+
 def test_a_claim_about_one_set_of_runs() -> None:
     """Breaks if a sensitivity is asked of runs that it does not change, or not of its own."""
     web, cache = (Check("order", "m", runs=runs, less=("A", "B")) for runs in ("web", "cache"))
