@@ -133,9 +133,11 @@ fn a_bundle_may_set_the_switches_queues() {
 fn hosts_ports_are_what_the_word_says() {
     use leafspine_sim::spec::HostPorts::{LikeSwitch, Unlimited, WithQueues};
     let of = |line: &str| {
-        cases(&format!("[switch]\n{line}\n{BASE}"), &[]).map(|cases| cases[0].spec.switch.host_ports)
+        cases(&format!("[switch]\n{line}\n{BASE}"), &[])
+            .map(|cases| cases[0].spec.switch.host_ports)
     };
-    let words = [("like-switch", LikeSwitch), ("with-queues", WithQueues), ("unlimited", Unlimited)];
+    let words =
+        [("like-switch", LikeSwitch), ("with-queues", WithQueues), ("unlimited", Unlimited)];
     for (word, ports) in words {
         assert_eq!(of(&format!("host_ports = \"{word}\"")).expect("valid"), ports);
     }
