@@ -159,6 +159,8 @@ def _complete(test: Check, where: str) -> None:
     }[test.type]
     if missing:
         raise InputError(f"{where}: a test of type {test.type!r} lacks a key (docs/reproducing.md)")
+    if (test.others or test.more_runs) and test.type not in ("upto", "range"):
+        raise InputError(f"{where}: others and more_runs are for tests of type upto and range")
 
 
 def _bounded(test: Check) -> bool:

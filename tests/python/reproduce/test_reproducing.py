@@ -377,6 +377,7 @@ def test_a_failed_run_is_a_hole_that_is_named(library: Path, tmp_path: Path) -> 
         ("claims.toml", lambda t: t.replace('"cost"', '"price"'), "allowed: at, upto"),
         ("claims.toml", lambda t: t.replace("reason =", "figure ="), "or the reason why"),
         ("claims.toml", lambda t: t.replace('["LetFlow", "ECMP"]', '["ECMP"]'), "lacks a key"),
+        ("claims.toml", lambda t: t.replace("less =", 'others = ["A"]\nless ='), "upto and range"),
         ("fig1/figure.toml", lambda t: t.replace('"bar"', '"pie"'), "found 'pie'"),
         ("fig1/figure.toml", lambda t: t.replace('["C1"]', '["C9"]'), "no claim 'C9'"),
         (
