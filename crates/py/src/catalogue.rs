@@ -68,6 +68,7 @@ fn kind(kind: &Kind) -> &'static str {
         Kind::Amount => "packets or bytes",
         Kind::Rate => "rate",
         Kind::Int(..) => "integer",
+        Kind::Packets(..) => "packets",
         Kind::Float(..) => "number",
         Kind::Bool => "boolean",
         Kind::Word(_) => "word",

@@ -102,7 +102,7 @@ const CASES: usize = 100_000;
 /// The first thing that is wrong. Nothing is run, nothing is written.
 pub fn expand(source: &Source<'_>) -> Result<Vec<Case>, ScenarioError> {
     let checksums = Checksums::default();
-    let place = Place { file: source.file, base: source.base, checksums: &checksums };
+    let place = Place { file: source.file, base: source.base, checksums: &checksums, scale: None };
     let mut root = tree::parse(source.text, source.file)?;
     let overrides = overrides(place, &mut root, source.sets)?;
     let (name, title) = (label(place, &mut root, "name")?, label(place, &mut root, "title")?);
@@ -148,7 +148,8 @@ pub fn single(text: &str, file: &str, base: &Path) -> Result<Case, ScenarioError
         (_, others) => {
             let found = format!("{} cases", others + 1);
             let checksums = Checksums::default();
-            Err(Place { file, base, checksums: &checksums }.error(None, "sweep", found, "one case"))
+            Err(Place { file, base, checksums: &checksums, scale: None }
+                .error(None, "sweep", found, "one case"))
         }
     }
 }

@@ -30,6 +30,7 @@ mod path;
 mod refuse;
 mod resolve;
 mod run;
+mod scale;
 mod schemes;
 mod section;
 mod sizes;

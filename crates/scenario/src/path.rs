@@ -118,7 +118,12 @@ mod tests {
     use std::path::Path;
 
     fn changed(text: &str, key: &str) -> Result<String, String> {
-        let place = Place { file: "t.toml", base: Path::new(""), checksums: &Checksums::default() };
+        let place = Place {
+            file: "t.toml",
+            base: Path::new(""),
+            checksums: &Checksums::default(),
+            scale: None,
+        };
         let mut root = parse(text, "t.toml").map_err(|e| e.to_string())?;
         let parts = split(place, key, Origin::Override).map_err(|e| e.to_string())?;
         let node = Node { data: Data::Int(7), origin: Origin::Override };

@@ -4,7 +4,7 @@ use crate::classes::{Class, classes};
 use crate::error::ScenarioError;
 use crate::section::Place;
 use crate::tree::{Node, Table, quote};
-use crate::{run, schemes, switch, together, topology, transport, workload};
+use crate::{run, scale, schemes, switch, together, topology, transport, workload};
 use leafspine_sim::spec::Spec;
 
 /// The version that results are made by: part of every resolved scenario.
@@ -44,8 +44,11 @@ pub(crate) fn resolve(place: Place<'_>, root: &Table) -> Result<Resolved, Scenar
     check_top(place, root)?;
     let at = |key: &str| -> Option<&Node> { root.get(key) };
     let (topology, changes, topology_text) = topology::topology(place, at("topology"))?;
+    let scale = scale::scale(place, &topology, at("transport"))?;
+    let place = Place { scale: Some(scale.fabric), ..place };
     let (switch, switch_text) = switch::switch(place, at("switch"))?;
-    let (transport, transport_text) = transport::transport(place, at("transport"))?;
+    let (transport, transport_text) =
+        transport::transport(place, at("transport"), scale.full_round_trip(&switch))?;
     switch::check_room(place, at("switch"), &switch, &transport)?;
     let (aqm, aqm_text) = schemes::aqm(place, at("aqm"), &transport.scheme.name)?;
     let (balancer, balancer_text) = schemes::load_balancer(place, at("load_balancer"))?;

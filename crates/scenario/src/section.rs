@@ -7,8 +7,9 @@ use crate::error::{OVERRIDE, Problem, ScenarioError, nearest};
 use crate::path;
 use crate::trace::Checksums;
 use crate::tree::{Data, Node, Origin, Table};
-use leafspine_schemes::units::{UnitError, parse_amount, parse_bytes, parse_rate, parse_span};
-use leafspine_schemes::{Kind, Value};
+use leafspine_schemes::scale::{parse_amount, parse_bytes, parse_packets, parse_span};
+use leafspine_schemes::units::{UnitError, parse_rate};
+use leafspine_schemes::{Kind, Scale, Value};
 use std::path::Path;
 
 /// What stands around a scenario: its name for messages, and the folder that paths start from.
@@ -18,6 +19,8 @@ pub(crate) struct Place<'a> {
     pub(crate) base: &'a Path,
     /// Checksums of the traces read so far.
     pub(crate) checksums: &'a Checksums,
+    /// What `rtt` and `bdp` stand for, once the topology is read.
+    pub(crate) scale: Option<Scale>,
 }
 
 impl Place<'_> {
@@ -126,8 +129,11 @@ impl<'a> Section<'a> {
         let value = match (self.given(key, kind)?, default) {
             (Some(value), _) => return Ok(value),
             (None, None) => return Err(self.wrong(key, "nothing", kind.allowed())),
-            (None, Some(text)) => Value::parse(&kind, text)
-                .map_err(|message| self.wrong(key, message, kind.allowed()))?,
+            (None, Some(text)) => {
+                let scale = self.place.scale.unwrap_or(Scale::REFERENCE);
+                Value::default(&kind, text, &scale)
+                    .map_err(|message| self.wrong(key, message, kind.allowed()))?
+            }
         };
         self.write(key, value.to_string());
         Ok(value)
@@ -185,7 +191,7 @@ pub(crate) fn decode(
     node: &Node,
     kind: Kind,
 ) -> Result<Value, ScenarioError> {
-    decoded(node, kind).map_err(|found| {
+    decoded(node, kind, place.scale.as_ref()).map_err(|found| {
         let mut error = place.error(Some(node.origin), key, found, kind.allowed());
         if let (Kind::Word(words), Some(text)) = (kind, node.text()) {
             error.nearest = nearest(text, words.iter().copied());
@@ -195,14 +201,18 @@ pub(crate) fn decode(
 }
 
 /// The value, or what was found instead.
-fn decoded(node: &Node, kind: Kind) -> Result<Value, String> {
+fn decoded(node: &Node, kind: Kind, scale: Option<&Scale>) -> Result<Value, String> {
     let unit = |error: UnitError| format!("{} ({})", node.shown(), error.why);
     let value = match (kind, &node.data) {
-        (Kind::Span(..), Data::Text(text)) => parse_span(text).map(Value::Span).map_err(unit)?,
-        (Kind::Bytes(..), Data::Text(text)) => parse_bytes(text).map(Value::Bytes).map_err(unit)?,
+        (Kind::Span(..), Data::Text(text)) => {
+            parse_span(text, scale).map(Value::Span).map_err(unit)?
+        }
+        (Kind::Bytes(..), Data::Text(text)) => {
+            parse_bytes(text, scale).map(Value::Bytes).map_err(unit)?
+        }
         (Kind::AmountOr(word), Data::Text(text)) if text == word => Value::Word(text.clone()),
         (Kind::Amount | Kind::AmountOr(_), Data::Text(text)) => {
-            parse_amount(text).map(Value::Amount).map_err(unit)?
+            parse_amount(text, scale).map(Value::Amount).map_err(unit)?
         }
         (Kind::Rate, Data::Text(text)) => parse_rate(text).map(Value::Rate).map_err(unit)?,
         (
@@ -214,7 +224,10 @@ fn decoded(node: &Node, kind: Kind) -> Result<Value, String> {
             | Kind::Rate,
             Data::Int(_) | Data::Float(_),
         ) => return Err(format!("{} (the unit is missing)", node.shown())),
-        (Kind::Int(..), Data::Int(number)) => {
+        (Kind::Packets(..), Data::Text(text)) => {
+            parse_packets(text, scale).map(Value::Int).map_err(unit)?
+        }
+        (Kind::Int(..) | Kind::Packets(..), Data::Int(number)) => {
             Value::Int(u64::try_from(*number).map_err(|_| node.shown())?)
         }
         (Kind::Float(..), Data::Float(number)) => Value::Float(*number),
@@ -222,7 +235,9 @@ fn decoded(node: &Node, kind: Kind) -> Result<Value, String> {
         (Kind::Bool, Data::Bool(flag)) => Value::Bool(*flag),
         (Kind::Word(_), Data::Text(text)) => Value::Word(text.clone()),
         (Kind::SpanOr(_, _, word), Data::Text(text)) if text == word => Value::Word(text.clone()),
-        (Kind::SpanOr(..), Data::Text(text)) => parse_span(text).map(Value::Span).map_err(unit)?,
+        (Kind::SpanOr(..), Data::Text(text)) => {
+            parse_span(text, scale).map(Value::Span).map_err(unit)?
+        }
         (Kind::Numbers(_), Data::Array(nodes)) => {
             let number = |node: &Node| match node.data {
                 Data::Int(number) => Some(number as f64),

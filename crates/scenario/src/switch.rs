@@ -98,7 +98,7 @@ pub(crate) fn check_room(
 /// The port's own buffer, or the switch's shared one.
 fn buffer(section: &mut Section<'_>) -> Result<(Amount, Option<SharedBuffer>), ScenarioError> {
     if !section.has("shared_buffer") {
-        let buffer = section.value("buffer", Kind::Amount, Some("256pkt"))?;
+        let buffer = section.value("buffer", Kind::Amount, Some("max(256pkt, 4bdp)"))?;
         return Ok((content!(buffer, Amount), None));
     }
     if section.has("buffer") {

@@ -192,7 +192,7 @@ fn schemes_from_outside_are_schemes() {
     assert_eq!(
         refused(&[own, ("load_balancer.wait", "1s")]),
         "--set load_balancer.wait: found \"1s\"; \
-         allowed: a time such as \"12.5us\" (ps, ns, us, ms, s), from 1ps to 1us"
+         allowed: a time such as \"12.5us\" (ps, ns, us, ms, s, rtt), from 1ps to 1us"
     );
     assert!(refused(&[own, ("load_balancer.pth", "1")]).ends_with("did you mean \"path\"?"));
     let nearly = refused(&[("load_balancer.scheme", "fixed-pth")]);

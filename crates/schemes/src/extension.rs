@@ -7,7 +7,7 @@
 
 use crate::bundle::{self, Bundle};
 use crate::registry::Place;
-use crate::{Param, SchemeInfo, Value, aqm, cc, edge, hold, lb};
+use crate::{Param, Scale, SchemeInfo, Value, aqm, cc, edge, hold, lb};
 use std::sync::OnceLock;
 
 /// Words of scenario files that are not schemes' names.
@@ -212,7 +212,9 @@ fn param_flaw(place: Place, param: &Param, seen: &[&str]) -> Option<String> {
         return Some("declared twice".to_owned());
     }
     let default = param.default?;
-    Value::parse(&param.kind, default).err().map(|message| format!("its default: {message}"))
+    Value::default(&param.kind, default, &Scale::REFERENCE)
+        .err()
+        .map(|message| format!("its default: {message}"))
 }
 
 #[cfg(test)]
@@ -276,7 +278,7 @@ mod tests {
             with!(params: &[Param { default: Some("1"), ..GAP }]),
             format!(
                 "{head} \"gap\": its default: found \"1\" (the unit is missing); \
-                 allowed: a time such as \"12.5us\" (ps, ns, us, ms, s)"
+                 allowed: a time such as \"12.5us\" (ps, ns, us, ms, s, rtt)"
             )
         );
         assert_eq!(

@@ -19,6 +19,7 @@ pub mod lb;
 mod levels;
 mod param;
 pub mod registry;
+pub mod scale;
 mod stages;
 #[doc(hidden)]
 pub mod testing;
@@ -27,4 +28,5 @@ mod view;
 
 pub use footprint::Footprint;
 pub use param::{Amount, Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, Value};
+pub use scale::Scale;
 pub use view::{Backlog, Context, Level, Neighbour, Paths, PortInfo, Ports, QueueView, SwitchEnv};

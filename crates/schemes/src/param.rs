@@ -1,9 +1,7 @@
 //! Parameters of schemes: declared once, read by the scenario file, the catalogue and the scheme.
 
-use crate::units::{
-    AMOUNT_FORM, BYTES_FORM, RATE_FORM, SPAN_FORM, parse_amount, parse_bytes, parse_rate,
-    parse_span,
-};
+use crate::scale::{Scale, parse_amount, parse_bytes, parse_packets, parse_span};
+use crate::units::{AMOUNT_FORM, BYTES_FORM, PACKETS_FORM, RATE_FORM, SPAN_FORM, parse_rate};
 use leafspine_core::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -104,6 +102,8 @@ pub enum Kind {
     Rate,
     /// A whole number between the two.
     Int(u64, u64),
+    /// A number of packets between the two; the value is an [`Value::Int`].
+    Packets(u64, u64),
     /// A number between the two.
     Float(f64, f64),
     /// `true` or `false`.
@@ -131,6 +131,9 @@ impl Kind {
             Kind::Amount => format!("{AMOUNT_FORM}, above zero"),
             Kind::AmountOr(word) => format!("{}, or \"{word}\"", Kind::Amount.allowed()),
             Kind::Rate => format!("{RATE_FORM}, above zero"),
+            Kind::Packets(low, high) => {
+                PACKETS_FORM.to_owned() + &between(low, high, |v| v.to_string())
+            }
             Kind::Int(0, MOST..) => "a whole number, at least 0".to_owned(),
             Kind::Int(low, high) => {
                 "a whole number".to_owned() + &between(low, high, |v| v.to_string())
@@ -154,6 +157,23 @@ impl Kind {
         }
     }
 
+    /// `value`, or the bound that it lies beyond: a default that follows from the fabric may leave a
+    /// parameter's range where the fabric is an odd one.
+    #[must_use]
+    pub fn clamp(&self, value: Value) -> Value {
+        match (*self, value) {
+            (Kind::Span(low, high) | Kind::SpanOr(low, high, _), Value::Span(v)) => {
+                Value::Span(Span(v.0.clamp(low, high)))
+            }
+            (Kind::Bytes(low, high), Value::Bytes(v)) => Value::Bytes(Bytes(v.0.clamp(low, high))),
+            (Kind::Packets(low, high), Value::Int(v)) => Value::Int(v.clamp(low, high)),
+            (Kind::Amount | Kind::AmountOr(_), Value::Amount(Amount::Packets(0))) => {
+                Value::Amount(Amount::Packets(1))
+            }
+            (_, value) => value,
+        }
+    }
+
     /// Whether `value` is of this kind and within its bounds.
     ///
     /// # Errors
@@ -167,7 +187,9 @@ impl Kind {
             }
             (Kind::AmountOr(word), Value::Word(v)) => v == word,
             (Kind::Rate, Value::Rate(v)) => v.0 > 0,
-            (Kind::Int(low, high), Value::Int(v)) => (low..=high).contains(v),
+            (Kind::Int(low, high) | Kind::Packets(low, high), Value::Int(v)) => {
+                (low..=high).contains(v)
+            }
             (Kind::Float(low, high), Value::Float(v)) => v.is_finite() && (low..=high).contains(v),
             (Kind::Bool, Value::Bool(_)) => true,
             (Kind::Word(words), Value::Word(v)) => words.contains(&v.as_str()),
@@ -208,19 +230,38 @@ fn between(low: u64, high: u64, show: impl Fn(u64) -> String) -> String {
 
 impl Value {
     /// The value of kind `kind` that `text` is: a default, or what stands after `--set key=`, without
-    /// quotes.
+    /// quotes. Round trips and bandwidth-delay products are those of `scale`.
     ///
     /// # Errors
     /// With what was found and what is allowed, if the text is of another kind, lacks its unit or is
     /// out of range.
-    pub fn parse(kind: &Kind, text: &str) -> Result<Value, String> {
+    pub fn parse(kind: &Kind, text: &str, scale: &Scale) -> Result<Value, String> {
+        let value = Value::read(kind, text, scale)?;
+        kind.check(&value)?;
+        Ok(value)
+    }
+
+    /// The default of a parameter of kind `kind` that `text` declares, in the fabric of `scale`.
+    ///
+    /// # Errors
+    /// As [`Value::parse`].
+    pub fn default(kind: &Kind, text: &str, scale: &Scale) -> Result<Value, String> {
+        let follows = text.contains("rtt") || text.contains("bdp");
+        let value = Value::read(kind, text, scale)?;
+        let value = if follows { kind.clamp(value) } else { value };
+        kind.check(&value)?;
+        Ok(value)
+    }
+
+    fn read(kind: &Kind, text: &str, scale: &Scale) -> Result<Value, String> {
         let other = |_| format!("found \"{text}\"; allowed: {}", kind.allowed());
+        let scale = Some(scale);
         let value = match kind {
-            Kind::Span(..) => Value::Span(parse_span(text).map_err(|e| e.to_string())?),
-            Kind::Bytes(..) => Value::Bytes(parse_bytes(text).map_err(|e| e.to_string())?),
+            Kind::Span(..) => Value::Span(parse_span(text, scale).map_err(|e| e.to_string())?),
+            Kind::Bytes(..) => Value::Bytes(parse_bytes(text, scale).map_err(|e| e.to_string())?),
             Kind::AmountOr(word) if text == *word => Value::Word(text.to_owned()),
             Kind::Amount | Kind::AmountOr(_) => {
-                Value::Amount(parse_amount(text).map_err(|e| e.to_string())?)
+                Value::Amount(parse_amount(text, scale).map_err(|e| e.to_string())?)
             }
             Kind::Rate => Value::Rate(parse_rate(text).map_err(|e| e.to_string())?),
             Kind::Int(..) => Value::Int(text.parse().map_err(|_| other(()))?),
@@ -228,10 +269,10 @@ impl Value {
             Kind::Bool => Value::Bool(text.parse().map_err(|_| other(()))?),
             Kind::Word(_) => Value::Word(text.to_owned()),
             Kind::SpanOr(_, _, word) if text == *word => Value::Word(text.to_owned()),
-            Kind::SpanOr(..) => Value::Span(parse_span(text).map_err(|e| e.to_string())?),
+            Kind::SpanOr(..) => Value::Span(parse_span(text, scale).map_err(|e| e.to_string())?),
+            Kind::Packets(..) => Value::Int(parse_packets(text, scale).map_err(|e| e.to_string())?),
             Kind::Numbers(_) => Value::Numbers(numbers(text).ok_or_else(|| other(()))?),
         };
-        kind.check(&value)?;
         Ok(value)
     }
 }
@@ -243,7 +284,8 @@ pub struct Param {
     pub name: &'static str,
     /// What it may be.
     pub kind: Kind,
-    /// Its default as the scenario file would write it (without quotes); `None`: must be given.
+    /// Its default as the scenario file would write it (without quotes), in `rtt` or `bdp` where it
+    /// depends on the fabric; `None`: must be given.
     pub default: Option<&'static str>,
     /// One sentence: what it does.
     pub doc: &'static str,
@@ -329,7 +371,7 @@ macro_rules! getter {
 }
 
 impl Params {
-    /// The defaults of `declared`, for tests and examples.
+    /// The defaults of `declared` in the fabric of [`Scale::REFERENCE`], for tests and examples.
     ///
     /// # Panics
     /// If a parameter has no default, or one that is not of its kind.
@@ -341,13 +383,13 @@ impl Params {
         }
     }
 
-    /// The defaults of `declared`.
+    /// The defaults of `declared` in the fabric of [`Scale::REFERENCE`].
     ///
     /// # Errors
     /// Names the first parameter that has no default, or one that is not of its kind.
     pub fn try_defaults(declared: &[Param]) -> Result<Params, ParamError> {
         let value = |param: &Param| match param.default {
-            Some(text) => Value::parse(&param.kind, text),
+            Some(text) => Value::default(&param.kind, text, &Scale::REFERENCE),
             None => Err(format!("must be given; allowed: {}", param.kind.allowed())),
         };
         declared
@@ -421,28 +463,28 @@ mod tests {
     fn bounds_are_inclusive() {
         let int = Kind::Int(1, 8);
         for (text, fits) in [("0", false), ("1", true), ("8", true), ("9", false), ("x", false)] {
-            assert_eq!(Value::parse(&int, text).is_ok(), fits, "{text}");
+            assert_eq!(Value::parse(&int, text, &Scale::REFERENCE).is_ok(), fits, "{text}");
         }
         assert!(int.check(&Value::Bool(true)).is_err());
-        assert!(Value::parse(&Kind::Rate, "0Gbps").is_err());
-        assert!(Value::parse(&Kind::Amount, "0pkt").is_err());
-        assert!(Value::parse(&Kind::Float(0.0, f64::INFINITY), "inf").is_err());
-        assert!(Value::parse(&Kind::Float(0.0, 1.0), "nan").is_err());
+        assert!(Value::parse(&Kind::Rate, "0Gbps", &Scale::REFERENCE).is_err());
+        assert!(Value::parse(&Kind::Amount, "0pkt", &Scale::REFERENCE).is_err());
+        assert!(Value::parse(&Kind::Float(0.0, f64::INFINITY), "inf", &Scale::REFERENCE).is_err());
+        assert!(Value::parse(&Kind::Float(0.0, 1.0), "nan", &Scale::REFERENCE).is_err());
     }
 
     /// Breaks if a message does not say what was found and what is allowed.
     #[test]
     fn messages_name_the_range() {
         assert_eq!(
-            Value::parse(&Kind::Span(1, 1_000_000_000_000), "2s").unwrap_err(),
-            "found \"2s\"; allowed: a time such as \"12.5us\" (ps, ns, us, ms, s), from 1ps to 1s"
+            Value::parse(&Kind::Span(1, 1_000_000_000_000), "2s", &Scale::REFERENCE).unwrap_err(),
+            "found \"2s\"; allowed: a time such as \"12.5us\" (ps, ns, us, ms, s, rtt), from 1ps to 1s"
         );
         assert_eq!(
-            Value::parse(&Kind::Word(&["delay", "bytes"]), "size").unwrap_err(),
+            Value::parse(&Kind::Word(&["delay", "bytes"]), "size", &Scale::REFERENCE).unwrap_err(),
             "found \"size\"; allowed: \"delay\", \"bytes\""
         );
         assert_eq!(
-            Value::parse(&Kind::Int(1, u64::MAX), "0.5").unwrap_err(),
+            Value::parse(&Kind::Int(1, u64::MAX), "0.5", &Scale::REFERENCE).unwrap_err(),
             "found \"0.5\"; allowed: a whole number, at least 1"
         );
     }
@@ -478,7 +520,7 @@ mod tests {
         #[test]
         fn what_is_printed_parses_back((kind, value) in any_value()) {
             let text = value.to_string();
-            prop_assert_eq!(Value::parse(&kind, text.trim_matches('"')), Ok(value));
+            prop_assert_eq!(Value::parse(&kind, text.trim_matches('"'), &Scale::REFERENCE), Ok(value));
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::edge::{Deliver, EdgeContext, FlowView, HostEdge, HostEnv, Waiting};
 use crate::lb::LoadBalancer;
 use crate::{
     Amount, Backlog, Context, Kind, Level, Neighbour, Param, Params, Paths, PortInfo, Ports,
-    QueueView, SwitchEnv, Value,
+    QueueView, Scale, SwitchEnv, Value,
 };
 use leafspine_core::{
     Bytes, Ecn, FiveTuple, Flags, HostId, PacketMeta, PortId, Rate, Rng, Role, Span, SwitchId,
@@ -335,6 +335,15 @@ pub fn queue_view(packets: u32, busy: bool) -> QueueView {
     QueueView { port: PortId(0), queue: 0, this, port_total: this, rate: Rate::from_gbps(10) }
 }
 
+/// The defaults of `declared`, with `stated` ones as a scenario file would write them.
+#[must_use]
+pub fn stated(declared: &[Param], stated: &[(&str, &str)]) -> Params {
+    stated.iter().fold(Params::defaults(declared), |params, (key, text)| {
+        let param = declared.iter().find(|param| param.name == *key).expect("declared");
+        params.with(key, Value::parse(&param.kind, text, &Scale::REFERENCE).expect("in range"))
+    })
+}
+
 /// Parameters within their declared ranges, drawn by `rng`: often the default, often the lowest
 /// value (small tables, short gaps), or else anything up to 4096 times it.
 #[must_use]
@@ -344,7 +353,9 @@ pub fn random_params(declared: &[Param], rng: &mut Rng) -> Params {
         if rng.chance(0.5) { low } else { low + rng.below(span + 1) }
     };
     let value = |param: &Param, rng: &mut Rng| match (param.kind, param.default) {
-        (kind, Some(text)) if rng.chance(0.3) => Value::parse(&kind, text).expect("a default"),
+        (kind, Some(text)) if rng.chance(0.3) => {
+            Value::default(&kind, text, &Scale::REFERENCE).expect("a default")
+        }
         (Kind::Span(low, high), _) => Value::Span(Span(draw(low, high, rng))),
         (Kind::SpanOr(_, _, word), _) if rng.chance(0.3) => Value::Word(word.to_owned()),
         (Kind::SpanOr(low, high, _), _) => Value::Span(Span(draw(low, high, rng))),
@@ -357,7 +368,7 @@ pub fn random_params(declared: &[Param], rng: &mut Rng) -> Params {
             Value::Amount(Amount::Bytes(1 + rng.below(150_000)))
         }
         (Kind::Rate, _) => Value::Rate(Rate(1 + rng.below(100_000_000_000))),
-        (Kind::Int(low, high), _) => Value::Int(draw(low, high, rng)),
+        (Kind::Int(low, high) | Kind::Packets(low, high), _) => Value::Int(draw(low, high, rng)),
         (Kind::Float(low, high), _) => {
             Value::Float(if rng.chance(0.3) { low } else { low + (high - low) * rng.unit() })
         }

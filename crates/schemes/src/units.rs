@@ -8,7 +8,7 @@ use crate::Amount;
 use leafspine_core::{Bytes, Rate, Span};
 
 /// A unit's name and its size in the smallest unit of its kind.
-type Unit = (&'static str, u64);
+pub(crate) type Unit = (&'static str, u64);
 
 const SPAN: &[Unit] =
     &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
@@ -31,14 +31,17 @@ const BYTES: &[Unit] = &[
 const PACKETS: &[Unit] = &[("pkt", 1)];
 
 /// What a time may look like.
-pub const SPAN_FORM: &str = "a time such as \"12.5us\" (ps, ns, us, ms, s)";
+pub const SPAN_FORM: &str = "a time such as \"12.5us\" (ps, ns, us, ms, s, rtt)";
 /// What a rate may look like.
 pub const RATE_FORM: &str = "a rate such as \"10Gbps\" (bps, kbps, Mbps, Gbps, Tbps)";
 /// What a number of bytes may look like.
-pub const BYTES_FORM: &str = "a size such as \"64KB\" (B, KB, MB, GB, KiB, MiB, GiB)";
+pub const BYTES_FORM: &str = "a size such as \"64KB\" (B, KB, MB, GB, KiB, MiB, GiB, bdp)";
 /// What an amount of packets or bytes may look like.
 pub const AMOUNT_FORM: &str =
-    "packets or bytes such as \"65pkt\" or \"30KB\" (pkt, B, KB, MB, GB, KiB, MiB, GiB)";
+    "packets or bytes such as \"65pkt\" or \"30KB\" (pkt, B, KB, MB, GB, KiB, MiB, GiB, bdp)";
+
+/// What a number of packets may look like.
+pub const PACKETS_FORM: &str = "a number of packets such as 65, \"65pkt\" or \"1bdp\"";
 
 /// A text that is no quantity of the kind wanted.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -100,7 +103,7 @@ fn error(found: &str, why: String, allowed: &'static str) -> UnitError {
 }
 
 /// `text` in the smallest unit, `finest` in words.
-fn quantity(text: &str, units: &[Unit], finest: &str) -> Result<u64, String> {
+pub(crate) fn quantity(text: &str, units: &[Unit], finest: &str) -> Result<u64, String> {
     if text.starts_with('-') {
         return Err("negative".to_owned());
     }
@@ -206,7 +209,7 @@ mod tests {
         assert_eq!(
             parse_span("5sec").unwrap_err().to_string(),
             "found \"5sec\" (unknown unit \"sec\"); \
-             allowed: a time such as \"12.5us\" (ps, ns, us, ms, s)"
+             allowed: a time such as \"12.5us\" (ps, ns, us, ms, s, rtt)"
         );
     }
 

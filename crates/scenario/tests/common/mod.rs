@@ -34,3 +34,11 @@ pub(crate) fn one(more: &str) -> Case {
     assert_eq!(cases.len(), 1);
     cases.remove(0)
 }
+
+/// The value of a key in the resolved text: `aqm.threshold`.
+pub(crate) fn get(case: &Case, key: &str) -> String {
+    let (section, key) = key.split_once('.').unwrap();
+    let body = case.toml.split(&format!("[{section}]")).nth(1).unwrap();
+    let line = body.lines().find(|line| line.starts_with(&format!("{key} = "))).unwrap();
+    line.split_once(" = ").unwrap().1.to_owned()
+}

@@ -132,7 +132,7 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "threshold",
                 kind: Kind::Amount,
-                default: Some("65pkt"),
+                default: Some("max(20pkt, 1bdp)"),
                 doc: "The largest marking threshold of a queue, and the first.",
             },
             Param {
@@ -158,12 +158,12 @@ pub(crate) const ENTRY: Entry = Entry {
 mod tests {
     use super::*;
     use crate::Value;
-    use crate::testing::{FakeLeaf, control, data, queue_view};
+    use crate::testing::{FakeLeaf, control, data, queue_view, stated};
     use leafspine_core::{Bytes, Flags, Role};
 
     /// Thresholds from 2 to 10 packets, intervals of 4.
     fn small(threshold: Amount) -> AEcn {
-        let params = Params::defaults(ENTRY.info.params)
+        let params = stated(ENTRY.info.params, &[("threshold", "65pkt")])
             .with("threshold", Value::Amount(threshold))
             .with("interval", Value::Int(4));
         make(&params, &FakeLeaf::new(1, 1, 1).env).unwrap()
@@ -261,7 +261,7 @@ mod tests {
     /// Breaks if bounds that cross are taken: less than a full packet leaves nothing to move in.
     #[test]
     fn the_bounds_must_not_cross() {
-        let params = Params::defaults(ENTRY.info.params)
+        let params = stated(ENTRY.info.params, &[("threshold", "65pkt")])
             .with("threshold", Value::Amount(Amount::Bytes(2_000)));
         let error = make(&params, &FakeLeaf::new(1, 1, 1).env).err().unwrap();
         let expected = format!("lowest: found 2; allowed: at most the threshold, {}", Bytes(2_000));

@@ -201,7 +201,7 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "interval",
                 kind: Kind::SpanOr(1, 1_000_000_000_000_000, "fabric"),
-                default: Some("fabric"),
+                default: Some("10rtt"),
                 doc: "How long the sojourn time must stay above the target before the first drop; \
                       \"fabric\" is ten round trips of the empty fabric.",
             },
@@ -228,12 +228,12 @@ pub(crate) const ENTRY: Entry = Entry {
 mod tests {
     use super::*;
     use crate::Value;
-    use crate::testing::{FakeLeaf, data, queue_view};
+    use crate::testing::{FakeLeaf, data, queue_view, stated};
     use leafspine_core::Role;
 
     /// Interval 100 ms, target 5 ms: the RFC's own.
     fn rfc(ecn: bool) -> Box<dyn Aqm> {
-        let params = Params::defaults(ENTRY.info.params)
+        let params = stated(ENTRY.info.params, &[("interval", "fabric")])
             .with("interval", Value::Span(Span::from_millis(100)))
             .with("target", Value::Span(Span::from_millis(5)))
             .with("ecn", Value::Bool(ecn));
@@ -332,7 +332,8 @@ mod tests {
     /// that: 200 us and 10 us.
     #[test]
     fn the_defaults_follow_the_fabric() {
-        let params = Params::defaults(ENTRY.info.params).with("ecn", Value::Bool(false));
+        let params =
+            stated(ENTRY.info.params, &[("interval", "fabric")]).with("ecn", Value::Bool(false));
         let mut codel = build(&params, &FakeLeaf::new(1, 1, 1).env, PortId(0)).unwrap();
         let mut rng = Rng::new(1, Role::Aqm, 0);
         let mut ask = |waited_ns, now_us| {
@@ -412,7 +413,7 @@ mod tests {
     /// Breaks if a target above its interval is taken.
     #[test]
     fn the_target_is_within_the_interval() {
-        let params = Params::defaults(ENTRY.info.params)
+        let params = stated(ENTRY.info.params, &[("interval", "fabric")])
             .with("interval", Value::Span(Span::from_millis(1)))
             .with("target", Value::Span(Span::from_millis(2)));
         let error = build(&params, &FakeLeaf::new(1, 1, 1).env, PortId(0)).err().unwrap();

@@ -129,7 +129,7 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "threshold",
                 kind: Kind::Amount,
-                default: Some("65pkt"),
+                default: Some("max(20pkt, 1bdp)"),
                 doc: "The threshold K, in packets of any size or in bytes.",
             },
             Param {
@@ -160,12 +160,12 @@ pub(crate) const ENTRY: Entry = Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{FakeLeaf, control, data, queue_view};
+    use crate::testing::{FakeLeaf, control, data, queue_view, stated};
     use crate::{Backlog, Value};
     use leafspine_core::{Flags, Role};
 
     fn made(key: &str, value: Value) -> Box<dyn Aqm> {
-        let params = Params::defaults(ENTRY.info.params).with(key, value);
+        let params = stated(ENTRY.info.params, &[("threshold", "65pkt")]).with(key, value);
         build(&params, &FakeLeaf::new(1, 1, 1).env, PortId(0)).unwrap()
     }
 

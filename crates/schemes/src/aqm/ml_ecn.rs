@@ -133,7 +133,7 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "threshold",
                 kind: Kind::Amount,
-                default: Some("64pkt"),
+                default: Some("max(20pkt, 1bdp)"),
                 doc: "The standard threshold K, in packets of any size or in bytes.",
             },
             Param {

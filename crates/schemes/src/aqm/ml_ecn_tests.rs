@@ -1,7 +1,7 @@
 //! Tests of `ml-ecn` against AQ-CAR §II-B3a, K = 64 and L = 4: thresholds at 16, 32, 48, 64.
 
 use super::*;
-use crate::testing::{FakeLeaf, control, data};
+use crate::testing::{FakeLeaf, control, data, stated};
 use crate::{Amount, Backlog, Value};
 use leafspine_core::{Flags, Rate, Role};
 
@@ -14,7 +14,7 @@ fn made(params: &Params) -> MlEcn {
 }
 
 fn defaults() -> Params {
-    Params::defaults(ENTRY.info.params)
+    stated(ENTRY.info.params, &[("threshold", "64pkt")])
 }
 
 /// `queue` with so many packets, of which the port has `total`.

@@ -192,7 +192,7 @@ pub(crate) const ENTRY: Entry = Entry {
         params: &[Param {
             name: "threshold",
             kind: Kind::Amount,
-            default: Some("65pkt"),
+            default: Some("max(20pkt, 1bdp)"),
             doc: "The port's standard threshold, C x RTT x lambda.",
         }],
         demands: Demands { queues: 2, ..Demands::NONE },
@@ -204,7 +204,7 @@ pub(crate) const ENTRY: Entry = Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{FakeLeaf, control, data, queue_view};
+    use crate::testing::{FakeLeaf, control, data, queue_view, stated};
     use crate::{Backlog, Value};
     use leafspine_core::{Flags, Role};
 
@@ -213,7 +213,7 @@ mod tests {
 
     /// Two queues of weights 1 and 3 at 10 Gb/s, K_port = 64 packets.
     fn made() -> MqEcn {
-        let params = Params::defaults(ENTRY.info.params)
+        let params = stated(ENTRY.info.params, &[("threshold", "65pkt")])
             .with("threshold", Value::Amount(Amount::Packets(64)));
         let mut env = FakeLeaf::new(1, 1, 1).env;
         env.weights = vec![1, 3];
@@ -366,10 +366,13 @@ mod tests {
     #[test]
     fn strict_priorities_have_no_rounds() {
         let env = SwitchEnv { in_turns: false, ..FakeLeaf::new(1, 1, 1).env };
-        let error = make(&Params::defaults(ENTRY.info.params), &env, PortId(0)).err().unwrap();
+        let error = make(&stated(ENTRY.info.params, &[("threshold", "65pkt")]), &env, PortId(0))
+            .err()
+            .unwrap();
         assert!(error.to_string().contains("over strict priorities"), "{error}");
         let host = SwitchEnv { queues: 1, weights: vec![1], ..env };
-        let aqm = make(&Params::defaults(ENTRY.info.params), &host, PortId(0)).unwrap();
+        let aqm =
+            make(&stated(ENTRY.info.params, &[("threshold", "65pkt")]), &host, PortId(0)).unwrap();
         assert_eq!(threshold(&aqm, 0), 65, "a host's port has one queue, and all of the threshold");
     }
 }

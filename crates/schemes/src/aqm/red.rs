@@ -206,13 +206,13 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "min_threshold",
                 kind: Kind::Amount,
-                default: Some("5pkt"),
+                default: Some("max(5pkt, 0.25bdp)"),
                 doc: "Average below which nothing is marked.",
             },
             Param {
                 name: "max_threshold",
                 kind: Kind::Amount,
-                default: Some("15pkt"),
+                default: Some("max(15pkt, 0.75bdp)"),
                 doc: "Average at which all is marked (gentle: at twice this).",
             },
             Param {

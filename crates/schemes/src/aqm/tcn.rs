@@ -73,7 +73,7 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "rtt",
                 kind: Kind::SpanOr(1, 1_000_000_000_000, "fabric"),
-                default: Some("fabric"),
+                default: Some("1rtt"),
                 doc: "The round-trip time that the threshold is a multiple of; \"fabric\" is the empty \
                       fabric's.",
             },
@@ -94,7 +94,7 @@ pub(crate) const ENTRY: Entry = Entry {
 mod tests {
     use super::*;
     use crate::Value;
-    use crate::testing::{FakeLeaf, control, data, queue_view};
+    use crate::testing::{FakeLeaf, control, data, queue_view, stated};
     use leafspine_core::{Flags, Role};
 
     fn verdict(params: &Params, packet: PacketMeta, waited: Span) -> Release {
@@ -110,7 +110,7 @@ mod tests {
     /// (larger than T).
     #[test]
     fn longer_than_t_is_marked() {
-        let defaults = Params::defaults(ENTRY.info.params);
+        let defaults = stated(ENTRY.info.params, &[("rtt", "fabric")]);
         let packet = data(0, 1, 1, 0);
         let at = |ns| verdict(&defaults, packet, Span::from_nanos(ns));
         assert_eq!([at(20_000), at(20_001)], [Release::Send, Release::Mark]);
@@ -124,7 +124,7 @@ mod tests {
     /// Breaks if a pure ACK is marked or dropped.
     #[test]
     fn what_is_not_capable_passes() {
-        let defaults = Params::defaults(ENTRY.info.params);
+        let defaults = stated(ENTRY.info.params, &[("rtt", "fabric")]);
         let ack = control(0, 1, 1, Flags::ACK);
         assert_eq!(verdict(&defaults, ack, Span::from_millis(5)), Release::Send);
     }

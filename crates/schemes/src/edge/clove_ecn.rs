@@ -220,8 +220,8 @@ fn make(params: &Params, env: &HostEnv) -> CloveEcn {
     CloveEcn {
         racks,
         paths,
-        gap: params.span_or("gap").unwrap_or(Span(env.base_rtt.0 * 2)),
-        recent: params.span_or("recent").unwrap_or(Span(env.base_rtt.0 * 2)),
+        gap: params.span("gap"),
+        recent: params.span("recent"),
         relay: params.span_or("relay").unwrap_or(Span(env.base_rtt.0 / 2)),
         towards: Rows::new(rows, paths, path),
         reports: Rows::new(rows, paths, Report { due: false, next: Time::ZERO }),
@@ -263,23 +263,22 @@ pub(crate) const ENTRY: Entry = Entry {
         params: &[
             Param {
                 name: "gap",
-                kind: Kind::SpanOr(1, SPAN, "2rtt"),
+                kind: Kind::Span(1, SPAN),
                 default: Some("2rtt"),
-                doc: "Flowlet timeout; \"2rtt\" is two round trips of the empty fabric.",
+                doc: "Flowlet timeout: a longer pause between a flow's packets ends its flowlet.",
             },
             Param {
                 name: "relay",
                 kind: Kind::SpanOr(0, SPAN, "rtt/2"),
-                default: Some("rtt/2"),
+                default: Some("0.5rtt"),
                 doc: "The shortest time between two reports of one path; \"rtt/2\" is half a round trip of \
                       the empty fabric.",
             },
             Param {
                 name: "recent",
-                kind: Kind::SpanOr(0, SPAN, "2rtt"),
+                kind: Kind::Span(0, SPAN),
                 default: Some("2rtt"),
-                doc: "How long after a report a path takes no weight from others; \"2rtt\" is two round \
-                      trips of the empty fabric.",
+                doc: "How long after a report a path takes no weight from others.",
             },
         ],
         demands: Demands { header_bits: 32, header_words: 2, queues: 1 },
@@ -292,13 +291,22 @@ pub(crate) const ENTRY: Entry = Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{FakeHost, control, data};
+    use crate::testing::{FakeHost, control, data, stated};
     use leafspine_core::Flags;
 
     /// Host 0 with 4 paths to each of 4 racks of 8; an empty fabric's round trip of 20 us.
     fn made() -> (CloveEcn, FakeHost) {
         let host = FakeHost::new(1_000);
-        (make(&Params::defaults(ENTRY.info.params), &host.env), host)
+        (
+            make(
+                &stated(
+                    ENTRY.info.params,
+                    &[("gap", "40us"), ("relay", "10us"), ("recent", "40us")],
+                ),
+                &host.env,
+            ),
+            host,
+        )
     }
 
     fn us(n: u64) -> Span {

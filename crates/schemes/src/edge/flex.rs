@@ -131,13 +131,13 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "lowest",
                 kind: Kind::Span(2, 1_000_000_000_000),
-                default: Some("50us"),
+                default: Some("0.5rtt"),
                 doc: "The smallest flowlet timeout.",
             },
             Param {
                 name: "highest",
                 kind: Kind::Span(2, 1_000_000_000_000),
-                default: Some("500us"),
+                default: Some("5rtt"),
                 doc: "The largest flowlet timeout.",
             },
         ],

@@ -190,13 +190,13 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "in_order_timer",
                 kind: Kind::Span(0, SECOND),
-                default: Some("5us"),
+                default: Some("0.05rtt"),
                 doc: "Longest wait of packets in order, to go up together.",
             },
             Param {
                 name: "out_of_order_timer",
                 kind: Kind::Span(0, SECOND),
-                default: Some("500us"),
+                default: Some("5rtt"),
                 doc: "Longest wait of packets behind a gap between flowcells.",
             },
         ],

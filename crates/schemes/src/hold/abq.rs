@@ -209,13 +209,13 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "threshold",
                 kind: Kind::Amount,
-                default: Some("20pkt"),
+                default: Some("max(20pkt, 1bdp)"),
                 doc: "K, in packets: a longer queue is congested.",
             },
             Param {
                 name: "floor",
                 kind: Kind::Amount,
-                default: Some("4pkt"),
+                default: Some("max(4pkt, 0.2bdp)"),
                 doc: "In packets: an X below this ends the congestion.",
             },
             Param {
@@ -233,7 +233,7 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "max_hold",
                 kind: Kind::SpanOr(1, u64::MAX, "none"),
-                default: Some("5ms"),
+                default: Some("50rtt"),
                 doc: "The longest time that an ACK is held.",
             },
         ],

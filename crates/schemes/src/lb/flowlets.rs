@@ -13,7 +13,7 @@ use leafspine_core::{PacketMeta, PortId, Span, Time};
 pub(crate) const GAP: Param = Param {
     name: "gap",
     kind: Kind::Span(1, u64::MAX),
-    default: Some("500us"),
+    default: Some("2rtt"),
     doc: "Flowlet timeout: a longer pause between a flow's packets ends its flowlet.",
 };
 

@@ -75,13 +75,13 @@ pub(crate) const ENTRY: Entry = Entry {
 mod tests {
     use super::*;
     use crate::Value;
-    use crate::testing::{FakeLeaf, chi_square, control, data};
+    use crate::testing::{FakeLeaf, chi_square, control, data, stated};
     use leafspine_core::{Flags, Span};
 
     const GAP: Span = Span::from_micros(500);
 
     fn defaults() -> Params {
-        Params::defaults(ENTRY.info.params)
+        stated(ENTRY.info.params, &[("gap", "500us")])
     }
 
     /// Breaks if a flowlet is cut at or before the timeout (NSDI 2017 §3).

@@ -8,7 +8,9 @@ use leafspine_schemes::edge::HostEnv;
 use leafspine_schemes::registry::Place;
 use leafspine_schemes::testing::{FakeHost, FakeLeaf};
 use leafspine_schemes::units::parse_amount;
-use leafspine_schemes::{Amount, Level, Neighbour, Params, PortInfo, SchemeInfo, SwitchEnv, Value};
+use leafspine_schemes::{
+    Amount, Level, Neighbour, Params, PortInfo, Scale, SchemeInfo, SwitchEnv, Value,
+};
 use std::fmt;
 use std::sync::Arc;
 
@@ -159,7 +161,7 @@ impl Header {
         for (key, text) in args.rest() {
             let declared = self.info.params.iter().find(|param| param.name == key);
             let declared = declared.ok_or(format!("{} has no {key}", self.info.name))?;
-            let value = Value::parse(&declared.kind, text)?;
+            let value = Value::parse(&declared.kind, text, &Scale::REFERENCE)?;
             self.params.0.insert(key.to_owned(), value);
         }
         Ok(())

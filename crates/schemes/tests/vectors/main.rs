@@ -148,6 +148,7 @@ fn every_vector_is_replayed() {
 
 const SMALL: &str = "\
 vector place=load_balancer scheme=letflow
+param gap=500us
 0 paths ports=4,5,6,7 capacity=1,1,1,1 delay=0,0,0,0
 0 pick to=1 packet=1 src=0 dst=4 sport=1 dport=2 size=1500
 500000000 pick to=1 packet=1

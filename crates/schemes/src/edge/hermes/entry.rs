@@ -72,9 +72,10 @@ pub(crate) const ENTRY: Entry = Entry {
         source: "Zhang et al., Hermes, SIGCOMM 2017, §3",
         provenance: Provenance::Paper,
         silent: &[
-            "Of the ranges that the paper gives for its parameters, the defaults are inside; delays \
-             are in packet times of the slowest uplink, so that they fit any rate (25 and 65 \
-             packets are its 30 us and 80 us at 10 Gb/s).",
+            "Of the ranges that the paper gives for its parameters, the defaults are inside in its \
+             fabric; delays follow the base round trip as the marking threshold does. The words \
+             \"25pkt\" and \"65pkt\" are packet times of the slowest uplink (its 30 us and 80 us at \
+             10 Gb/s).",
             "Delay and marks are smoothed with a gain of 1/16.",
             "A path about which nothing is known is grey. Random drops are judged over at least 100 \
              packets.",
@@ -101,14 +102,14 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "low_delay",
                 kind: Kind::SpanOr(0, SPAN, "25pkt"),
-                default: Some("25pkt"),
+                default: Some("0.4rtt"),
                 doc: "T_RTT_low beyond the empty fabric's round trip; \"25pkt\" is the time of 25 full \
                       packets on the slowest uplink.",
             },
             Param {
                 name: "hop_delay",
                 kind: Kind::SpanOr(0, SPAN, "65pkt"),
-                default: Some("65pkt"),
+                default: Some("1rtt"),
                 doc: "A congested hop's delay: T_RTT_high is 1.5 of it beyond the empty fabric's round \
                       trip, and a notably better path is one of it shorter.",
             },
@@ -121,7 +122,7 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "sent",
                 kind: Kind::Bytes(0, u64::MAX),
-                default: Some("600KB"),
+                default: Some("max(600KB, 5bdp)"),
                 doc: "S: bytes that a flow must have sent before it may leave a congested path.",
             },
             Param {
@@ -133,13 +134,13 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "probe_interval",
                 kind: Kind::SpanOr(1_000_000, SPAN, "never"),
-                default: Some("500us"),
+                default: Some("5rtt"),
                 doc: "How often a rack's agent probes three paths to each other rack.",
             },
             Param {
                 name: "retry",
                 kind: Kind::Span(0, u64::MAX / 4),
-                default: Some("100ms"),
+                default: Some("1000rtt"),
                 doc: "How long a failed path is avoided.",
             },
             Param {

@@ -5,7 +5,7 @@ use super::ENTRY;
 use super::header::{Feedback, feedback};
 use super::table::Table;
 use crate::lb::LoadBalancer;
-use crate::testing::{FakeLeaf, control, data};
+use crate::testing::{FakeLeaf, control, data, stated};
 use crate::{Backlog, Level, Params};
 use leafspine_core::{Ecn, Flags, HostId, PacketMeta, PortId, Span, SwitchId, TorId};
 
@@ -62,7 +62,7 @@ pub(super) struct Fabric {
 }
 
 pub(super) fn defaults() -> Params {
-    Params::defaults(ENTRY.info.params)
+    stated(ENTRY.info.params, &[("threshold", "64pkt")])
 }
 
 impl Fabric {

@@ -3,14 +3,14 @@
 use super::ENTRY;
 use super::fabric::*;
 use super::header::{Feedback, stamp};
-use crate::testing::{FakeLeaf, chi_square, control, data};
+use crate::testing::{FakeLeaf, chi_square, control, data, stated};
 use crate::{Value, registry};
 use leafspine_core::{Flags, HostId, PacketMeta, PortId, Span};
 
 /// What ECMP would choose at the source's leaf.
 fn ecmp(fabric: &mut Fabric, packet: PacketMeta) -> u16 {
     let entry = registry::load_balancer("ecmp").unwrap();
-    let params = crate::Params::defaults(entry.info.params);
+    let params = stated(entry.info.params, &[]);
     let mut ecmp = (entry.build)(&params, &fabric.source.place.env).unwrap();
     fabric.source.place.pick(&mut *ecmp, &mut packet.clone()).0 - HOSTS
 }

@@ -117,7 +117,7 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "threshold",
                 kind: Kind::Amount,
-                default: Some("64pkt"),
+                default: Some("max(20pkt, 1bdp)"),
                 doc: "The standard threshold K whose quarters are the levels, in packets of any size \
                       or in bytes; the same as ml-ecn's.",
             },
@@ -130,7 +130,7 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "timer",
                 kind: Kind::Span(1, u64::MAX),
-                default: Some("500us"),
+                default: Some("5rtt"),
                 doc: "Period of PAT's global timer: an entry expires one to two periods after the \
                       flow's last packet.",
             },
@@ -152,13 +152,13 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "large_silence",
                 kind: Kind::Span(1, u64::MAX),
-                default: Some("10ms"),
+                default: Some("100rtt"),
                 doc: "A large flow ends after so long without a packet.",
             },
             Param {
                 name: "large_pause",
                 kind: Kind::Span(0, u64::MAX),
-                default: Some("10ms"),
+                default: Some("100rtt"),
                 doc: "A large flow is asked to move at most once in this time.",
             },
         ],

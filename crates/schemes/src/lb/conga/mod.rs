@@ -20,10 +20,12 @@
 //! three comparisons, a division once in Tdre; per flowlet a walk over the uplinks.
 //!
 //! Where the source is silent or differs, and what was chosen:
-//! - "Gradually decays" of stale metrics (§3.3): one level a `fade` (1 ms) from `age` (10 ms) on.
+//! - "Gradually decays" of stale metrics (§3.3): one level a `fade` from `age` on, 10 and
+//!   100 base round trips: 1 and 10 ms in a fabric of 100 us.
 //! - Age bits are time stamps ([`flowlets`](super::flowlets)), here and in the tables.
-//! - tau is 160 us (§3.6), which is for links of gigabits: at 100 Mb/s a packet takes 120 us and every
-//!   packet would fill the register. Below 1 Gb/s the default is two round trips.
+//! - tau is two base round trips. The paper's 160 us (§3.6; `auto`) is for links of gigabits: at
+//!   100 Mb/s a packet takes 120 us and every packet would fill the register; `auto` then takes two
+//!   round trips as well.
 //! - X is read for CE when the packet's transmission begins, itself included, and for the choice of an
 //!   uplink when the flowlet arrives. A port learns a new speed of its link within one Tdre.
 //! - An entry that has never been heard of is fed back as 0 in its turn, as the tables start at 0.
@@ -361,9 +363,9 @@ pub(crate) const ENTRY: Entry = Entry {
         source: "Alizadeh et al., CONGA, SIGCOMM 2014, §3",
         provenance: Provenance::Paper,
         silent: &[
-            "Stale metrics \"gradually decay\": one level a millisecond from 10 ms on.",
+            "Stale metrics \"gradually decay\": one level every 10 base round trips from 100 on (the paper: 10 ms).",
             "Flowlets and metrics are aged by time stamps, not by swept age bits.",
-            "tau = 160 us is the paper's for links of gigabits; below 1 Gb/s it is two round trips.",
+            "tau is two base round trips; `auto` is the paper's 160 us, for links of gigabits.",
             "CE is read when a packet's transmission begins, the packet included.",
             "Entries never heard of are fed back as 0 in their turn.",
             "Spines with parallel links hash the five-tuple and the uplink's tag.",
@@ -383,9 +385,9 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "tau",
                 kind: Kind::SpanOr(1, 1_000_000_000_000, "auto"),
-                default: Some("auto"),
-                doc: "Time constant of the rate estimator, Tdre / alpha; auto: 160 us, or two round \
-                      trips if a link of the switch is slower than 1 Gb/s.",
+                default: Some("2rtt"),
+                doc: "Time constant of the rate estimator, Tdre / alpha; auto: the paper's 160 us, or two \
+                      round trips if a link of the switch is slower than 1 Gb/s.",
             },
             Param {
                 name: "alpha",
@@ -402,13 +404,13 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "age",
                 kind: Kind::Span(0, u64::MAX),
-                default: Some("10ms"),
+                default: Some("100rtt"),
                 doc: "A metric that has not been updated for so long begins to decay.",
             },
             Param {
                 name: "fade",
                 kind: Kind::Span(0, u64::MAX),
-                default: Some("1ms"),
+                default: Some("10rtt"),
                 doc: "Time in which a stale metric loses one level; 0ps: all at once.",
             },
         ],

@@ -19,7 +19,7 @@
 //! every port. Probes are packets: they queue, take time on the line and can be lost.
 //!
 //! Where the source is silent or differs, and what was chosen:
-//! - Period 200 us, gap 500 us, tau of twice the period (§3.2 asks for at least that), 64 bytes a probe.
+//! - Period and gap of two base round trips (the paper's period: 200 us), tau of twice the period (§3.2 asks for at least that), 64 bytes a probe.
 //! - ToRs begin at a random time within the first period; together they would send bursts.
 //! - A copy is passed on if the last one for its ToR was sent more than half a period ago: with a whole
 //!   period one that comes a little early, because its queue was shorter, would be lost.
@@ -264,7 +264,7 @@ pub(crate) const ENTRY: Entry = Entry {
         source: "Katta et al., HULA, SOSR 2016, §3",
         provenance: Provenance::Paper,
         silent: &[
-            "Periods are ours: a probe every 200 us, a flowlet gap of 500 us; tau is two probe periods.",
+            "A probe every two base round trips (§3.2: no more often than once a round trip), a flowlet gap as long; tau is two probe periods.",
             "Each ToR begins at a random time within the first period.",
             "A switch passes a probe on if it has not done so for the same ToR within half a period.",
             "No probe goes back to the switch that it came from, by parallel links either.",
@@ -277,7 +277,7 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "probe_period",
                 kind: Kind::Span(1_000_000, 1_000_000_000_000),
-                default: Some("200us"),
+                default: Some("2rtt"),
                 doc: "Time between the probes of a ToR.",
             },
             Param {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Value;
-use crate::testing::{FakeLeaf, LEAVES, control, data};
+use crate::testing::{FakeLeaf, LEAVES, control, data, stated};
 use leafspine_core::Rate;
 
 const HOSTS: u16 = 4;
@@ -16,7 +16,7 @@ struct Switch {
 }
 
 fn defaults() -> Params {
-    Params::defaults(ENTRY.info.params)
+    stated(ENTRY.info.params, &[("gap", "500us")])
 }
 
 /// A leaf with four uplinks to four spines.

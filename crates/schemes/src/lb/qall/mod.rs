@@ -289,15 +289,15 @@ pub(crate) const ENTRY: Entry = Entry {
                 doc: "What draws a port: every packet, or every flowlet.",
             },
             Param {
-                default: Some("10ms"),
-                doc: "Flowlet timeout (T_inter): a longer pause between a flow's packets ends its flowlet.",
+                doc: "Flowlet timeout (T_inter, 10 ms in the paper): a longer pause between a flow's packets \
+                      ends its flowlet.",
                 ..flowlets::GAP
             },
             flowlets::ENTRIES,
             Param {
                 name: "tau",
                 kind: Kind::Span(1_000_000, MOST_MICROS * 1_000_000),
-                default: Some("10ms"),
+                default: Some("max(10us, 100rtt)"),
                 doc: "Longest dequeue interval that counts, in whole microseconds.",
             },
             Param {
@@ -309,7 +309,7 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "update_period",
                 kind: Kind::Span(1_000_000, u64::MAX),
-                default: Some("1ms"),
+                default: Some("10rtt"),
                 doc: "State returns at the first dequeue later than this after the last return (T_b).",
             },
             Param {

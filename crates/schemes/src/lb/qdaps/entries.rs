@@ -74,7 +74,7 @@ const FLOW_SIZE: Param = Param {
 const THRESHOLD: Param = Param {
     name: "threshold",
     kind: Kind::Amount,
-    default: Some("41pkt"),
+    default: Some("max(13pkt, 0.63bdp)"),
     doc: "S with reroute = \"fixed\".",
 };
 const LONG_FLOW: Param = Param {
@@ -86,14 +86,14 @@ const LONG_FLOW: Param = Param {
 const RTT: Param = Param {
     name: "rtt",
     kind: Kind::SpanOr(1_000, u64::MAX, "base"),
-    default: Some("100us"),
+    default: Some("1rtt"),
     doc: "Round-trip propagation delay for eq. 14 and for the sweep every 2 RTT; \"base\" takes the \
-          empty fabric's. Set it where it is not the paper's: eq. 14 depends on it.",
+          empty fabric's to the picosecond.",
 };
 const MARKING: Param = Param {
     name: "marking",
-    kind: Kind::Int(1, 1 << 20),
-    default: Some("65"),
+    kind: Kind::Packets(1, 1 << 20),
+    default: Some("max(20pkt, 1bdp)"),
     doc: "The queues' marking threshold K in packets: S is at most this.",
 };
 const ENTRIES: Param = Param {
@@ -169,7 +169,7 @@ pub(crate) const STAR: Entry = Entry {
             LAST_PORT,
             "The shortest queue has the smallest sum of leaf-to-leaf and local delay (`by`).",
             "Leaf-to-leaf delays are net of the packet's own time on the first and last line (`samples`).",
-            "Without an echo, and 10 ms after the last, a path is taken to be idle: it has its propagation delay.",
+            "Without an echo, and 100 base round trips after the last, a path is taken to be idle: it has its propagation delay.",
             "A measurement is sent back no longer than it is believed.",
             "The queue compared with S is that of the whole way: what waits here and what the leaf-to-leaf delay is above the idle one.",
             "Behind parallel links of a spine, an echo is credited to the link that it came by.",
@@ -196,7 +196,7 @@ pub(crate) const STAR: Entry = Entry {
             Param {
                 name: "stale",
                 kind: Kind::Span(1, u64::MAX),
-                default: Some("10ms"),
+                default: Some("100rtt"),
                 doc: "Age at which a leaf-to-leaf delay is no longer believed, nor sent back.",
             },
             Param {

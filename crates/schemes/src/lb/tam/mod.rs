@@ -184,8 +184,9 @@ pub(crate) const ENTRY: Entry = Entry {
         silent: &[
             "Table 1's threshold is k* for long flows and DCTCP's K for short ones; Algorithm 1 marks long \
              flows only. Both are reached at >=: k* by bytes waiting and in service, K by what waits.",
-            "K: 20 packets at ports below 10 Gb/s, 65 at others (DCTCP's own); the flowlet gap: 500 us and \
-             100 us. Neither is stated.",
+            "K is a bandwidth-delay product, 20 packets at least, the flowlet gap two base round trips: \
+             neither is stated. `by-rate` takes DCTCP's own K, 20 packets below 10 Gb/s and 65 from there \
+             on, and a gap of 500 us and 100 us.",
             "A flow of exactly 100 KB is short. Sizes are wire bytes so far, retransmissions and the packet \
              itself included.",
             "Routing is the source leaf's, marking every switch's; a switch with a choice elsewhere hashes.",
@@ -212,7 +213,7 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "rtt",
                 kind: Kind::SpanOr(1, u64::MAX, "base"),
-                default: Some("base"),
+                default: Some("1rtt"),
                 doc: "The RTT of k*, of the tables' refreshes and of a short flow's presence; base: \
                       that of the empty fabric.",
             },
@@ -225,14 +226,14 @@ pub(crate) const ENTRY: Entry = Entry {
             Param {
                 name: "threshold",
                 kind: Kind::AmountOr("by-rate"),
-                default: Some("by-rate"),
+                default: Some("max(20pkt, 1bdp)"),
                 doc: "Short packets are marked from this backlog K on; by-rate: 20pkt at ports below \
                       10 Gb/s, 65pkt at others.",
             },
             Param {
                 name: "gap",
                 kind: Kind::SpanOr(1, u64::MAX, "by-rate"),
-                default: Some("by-rate"),
+                default: Some("2rtt"),
                 doc: "A longer pause ends a long flow's flowlet; by-rate: 500us where the switch's \
                       fastest port is below 10 Gb/s, 100us at others.",
             },

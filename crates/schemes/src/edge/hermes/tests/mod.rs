@@ -10,7 +10,7 @@ use super::sense::GAIN;
 use super::*;
 use crate::Params;
 use crate::Value;
-use crate::testing::{FakeHost, control, data};
+use crate::testing::{FakeHost, control, data, stated};
 use leafspine_core::Bytes;
 
 /// So many microseconds in the units of a `Sense`.
@@ -21,7 +21,7 @@ fn units(us: u64) -> u32 {
 /// Host 0, rack 0's agent, with 4 paths to each of 4 racks. At 10 Gb/s with 1500-byte packets and a
 /// round trip of 20 us the low bound is 50 us, the high one 137, and notably better 78 less.
 fn made() -> (Hermes, FakeHost) {
-    made_with(&Params::defaults(ENTRY.info.params))
+    made_with(&stated(ENTRY.info.params, &[("low_delay", "25pkt"), ("hop_delay", "65pkt")]))
 }
 
 fn made_with(params: &Params) -> (Hermes, FakeHost) {

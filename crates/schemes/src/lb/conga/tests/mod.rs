@@ -6,7 +6,7 @@ mod tags;
 
 use super::*;
 use crate::Value;
-use crate::testing::{FakeLeaf, chi_square, control, data};
+use crate::testing::{FakeLeaf, chi_square, control, data, stated};
 use leafspine_core::{Flags, SwitchId};
 
 const HOSTS: u16 = 4;
@@ -54,7 +54,7 @@ struct Fabric {
 }
 
 fn defaults() -> Params {
-    Params::defaults(ENTRY.info.params)
+    stated(ENTRY.info.params, &[("gap", "500us"), ("tau", "auto")])
 }
 
 fn leaf(number: u16, uplinks: u16) -> FakeLeaf {

@@ -9,14 +9,14 @@ use super::index::{Behaviour, Fit, Index, ONE};
 use super::port::{Clone10, Port, Rules};
 use super::*;
 use crate::Value;
-use crate::testing::{FakeLeaf, chi_square, data};
+use crate::testing::{FakeLeaf, chi_square, data, stated};
 use leafspine_core::Rng;
 
 const US: u64 = 1_000_000;
 const TAU: u64 = 10_000;
 
 fn defaults() -> Params {
-    Params::defaults(ENTRY.info.params)
+    stated(ENTRY.info.params, &[("gap", "10ms")])
 }
 
 fn word(key: &str, value: &str) -> Params {

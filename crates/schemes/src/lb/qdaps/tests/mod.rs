@@ -8,7 +8,7 @@ mod table;
 
 use super::entries::{build, build_star};
 use super::*;
-use crate::testing::{FakeLeaf, chi_square, control, data};
+use crate::testing::{FakeLeaf, chi_square, control, data, stated};
 use crate::{Params, SwitchEnv, Value};
 use leafspine_core::{Bytes, Flags, Rate};
 
@@ -18,7 +18,7 @@ const Q3: PortId = PortId(10);
 const Q4: PortId = PortId(11);
 
 fn defaults() -> Params {
-    Params::defaults(ENTRY.info.params)
+    stated(ENTRY.info.params, &[("marking", "65"), ("threshold", "41pkt")])
 }
 
 fn word(text: &str) -> Value {

@@ -6,7 +6,7 @@ use crate::Neighbour;
 use leafspine_core::TorId;
 
 fn defaults() -> Params {
-    Params::defaults(STAR.info.params)
+    stated(STAR.info.params, &[("marking", "65"), ("threshold", "41pkt")])
 }
 
 struct Side {
@@ -312,6 +312,10 @@ fn echoes_are_written_at_the_head_of_the_queue() {
         let asked = Needs { arrived: true, leaving: true, exact_dequeue: exact, tick: false };
         assert_eq!(needs, asked);
     }
-    let plain = build(&Params::defaults(ENTRY.info.params), &leaf(4).env).unwrap();
+    let plain = build(
+        &stated(ENTRY.info.params, &[("marking", "65"), ("threshold", "41pkt")]),
+        &leaf(4).env,
+    )
+    .unwrap();
     assert_eq!(plain.needs(), Needs::default());
 }

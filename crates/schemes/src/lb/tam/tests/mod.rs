@@ -7,7 +7,7 @@ mod tables;
 
 use super::*;
 use crate::aqm::Admit;
-use crate::testing::{FakeLeaf, data};
+use crate::testing::{FakeLeaf, data, stated};
 use crate::{Amount, Backlog, QueueView, Value};
 use leafspine_core::{Rng, Role};
 
@@ -26,7 +26,8 @@ fn word(text: &str) -> Value {
 
 /// The parameters of the paper's small fabric.
 fn small() -> Params {
-    Params::defaults(ENTRY.info.params).with("rtt", Value::Span(RTT))
+    stated(ENTRY.info.params, &[("threshold", "by-rate"), ("gap", "by-rate")])
+        .with("rtt", Value::Span(RTT))
 }
 
 impl Leaf {

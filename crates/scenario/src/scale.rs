@@ -1,0 +1,169 @@
+//! What the defaults of gaps, timers, buffers and thresholds follow from.
+
+use crate::error::ScenarioError;
+use crate::section::{Place, Section};
+use crate::topology::tors;
+use crate::transport;
+use crate::tree::Node;
+use leafspine_core::{Pace, Rate, Span};
+use leafspine_schemes::scale::round_up;
+use leafspine_schemes::{Amount, Scale};
+use leafspine_sim::spec::{SharedBuffer, SwitchSpec, TopologyKind, TopologySpec};
+
+/// Picoseconds a second, and bits a byte.
+const PS_BITS: u128 = 8_000_000_000_000;
+
+/// The unchanged fabric without load.
+pub(crate) struct Scaled {
+    /// What `rtt` and `bdp` stand for.
+    pub(crate) fabric: Scale,
+    /// Rates of the links between the farthest hosts, in a packet's order.
+    way: Vec<Rate>,
+}
+
+/// The scale of a topology for the packets of the `transport` table.
+pub(crate) fn scale(
+    place: Place<'_>,
+    topology: &TopologySpec,
+    transport: Option<&Node>,
+) -> Result<Scaled, ScenarioError> {
+    let mut section = Section::open(place, "transport".to_owned(), transport)?;
+    let (mss, header) = transport::packet(&mut section)?;
+    let way = vec![topology.fabric_link; fabric_links(topology.kind)];
+    let way: Vec<_> =
+        [topology.host_link].into_iter().chain(way).chain([topology.host_link]).collect();
+    // A host's own delay is added to its link.
+    let delay = way
+        .iter()
+        .fold(u128::from(topology.host_delay.0) * 2, |sum, link| sum + u128::from(link.delay.0));
+    let sent = |bytes: u32| -> u128 {
+        way.iter().map(|link| u128::from(Pace::new(link.rate).take(bytes).0)).sum()
+    };
+    let round_trip = 2 * delay + sent(mss + header) + sent(header);
+    let base_rtt = Span(u64::try_from(round_trip).unwrap_or(u64::MAX));
+    let fabric = Scale { rate: topology.host_link.rate, base_rtt, mtu: mss + header };
+    Ok(Scaled { fabric, way: way.iter().map(|link| link.rate).collect() })
+}
+
+impl Scaled {
+    /// The round trip of a packet that finds every buffer on its way full, to the microsecond.
+    pub(crate) fn full_round_trip(&self, switch: &SwitchSpec) -> Span {
+        let buffer = u128::from(most_at_a_port(switch, self.fabric.mtu));
+        let queued: u128 =
+            self.way.iter().map(|rate| (buffer * PS_BITS).div_ceil(u128::from(rate.0))).sum();
+        round_up(u128::from(self.fabric.base_rtt.0) + queued)
+    }
+}
+
+/// Bytes that may wait at a port while all others are empty.
+fn most_at_a_port(switch: &SwitchSpec, mtu: u32) -> u64 {
+    match switch.shared {
+        // alpha times what is free, of which it leaves 1 / (1 + alpha).
+        Some(SharedBuffer { size, alpha }) => (size.0 as f64 * alpha / (1.0 + alpha)) as u64,
+        None => match switch.buffer {
+            Amount::Bytes(bytes) => bytes,
+            packets @ Amount::Packets(_) => packets.in_bytes(mtu),
+        },
+    }
+}
+
+/// Links between switches on the way between the farthest hosts.
+fn fabric_links(kind: TopologyKind) -> usize {
+    match kind {
+        _ if tors(kind) == 1 => 0,
+        TopologyKind::Star { .. } => 0,
+        TopologyKind::LeafSpine { .. } | TopologyKind::Tree { .. } => 2,
+        TopologyKind::FatTree { .. } => 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Checksums;
+    use leafspine_core::Bytes;
+    use leafspine_sim::ideal::Ideal;
+    use leafspine_sim::spec::{Classifier, HostPorts, LinkSpec, SchedulerKind};
+    use leafspine_sim::topology::{Graph, Routes};
+    use proptest::prelude::*;
+    use std::path::Path;
+
+    fn of(topology: &TopologySpec) -> Scaled {
+        let checksums = Checksums::default();
+        let place = Place { file: "", base: Path::new(""), checksums: &checksums, scale: None };
+        scale(place, topology, None).unwrap()
+    }
+
+    fn leaf_spine(rate: Rate, delay: Span) -> TopologySpec {
+        let link = LinkSpec { rate, delay, loss: 0.0 };
+        let kind =
+            TopologyKind::LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, links_per_pair: 1 };
+        TopologySpec {
+            kind,
+            host_link: link,
+            fabric_link: link,
+            host_delay: Span::ZERO,
+            host_jitter: Span::ZERO,
+        }
+    }
+
+    fn kinds() -> impl Strategy<Value = TopologyKind> {
+        prop_oneof![
+            (2..9u32).prop_map(|hosts| TopologyKind::Star { hosts }),
+            (1..4u32, 1..4u32, 2..4u32, 1..3u32).prop_map(|(leaves, spines, hosts, links)| {
+                TopologyKind::LeafSpine {
+                    leaves,
+                    spines,
+                    hosts_per_leaf: hosts,
+                    links_per_pair: links,
+                }
+            }),
+            (1..4u32).prop_map(|half| TopologyKind::FatTree { k: 2 * half }),
+            (1..4u32, 2..4u32, 1..3u32).prop_map(|(tors, hosts_per_tor, links_per_pair)| {
+                TopologyKind::Tree { tors, hosts_per_tor, links_per_pair }
+            }),
+        ]
+    }
+
+    fn links() -> impl Strategy<Value = LinkSpec> {
+        (1_000_000..400_000_000_000u64, 0..100_000_000u64).prop_map(|(rate, delay)| LinkSpec {
+            rate: Rate(rate),
+            delay: Span(delay),
+            loss: 0.0,
+        })
+    }
+
+    proptest! {
+        /// Breaks if the base round trip is not the one that schemes at switches and hosts are told.
+        #[test]
+        fn the_round_trip_is_the_engines(
+            kind in kinds(), host_link in links(), fabric_link in links(), host_delay in 0..9_999_999u64,
+        ) {
+            let host_delay = Span(host_delay);
+            let spec = TopologySpec { kind, host_link, fabric_link, host_delay, host_jitter: Span::ZERO };
+            let graph = Graph::build(&spec).unwrap();
+            let ideal = Ideal::new(&graph, &Routes::new(&graph), 1460, 40, true);
+            prop_assert_eq!(of(&spec).fabric.base_rtt, ideal.base_rtt());
+        }
+    }
+
+    /// Breaks if a buffer on the way is left out, or a shared one counts whole. Four ports of 1 Gb/s
+    /// with 100 packets of 1500 bytes: 4 x 1.2 ms beyond the base round trip of 4 x 12.32 us.
+    #[test]
+    fn a_full_round_trip_has_every_buffer_of_the_way() {
+        let scaled = of(&leaf_spine(Rate::from_gbps(1), Span::ZERO));
+        let mut switch = SwitchSpec {
+            buffer: Amount::Packets(100),
+            shared: None,
+            queues: 1,
+            scheduler: SchedulerKind::Fifo,
+            weights: vec![1],
+            classifier: Classifier::Hash,
+            stage_queues: vec![0],
+            host_ports: HostPorts::LikeSwitch,
+        };
+        assert_eq!(scaled.full_round_trip(&switch), Span::from_micros(4_850));
+        switch.shared = Some(SharedBuffer { size: Bytes(300_000), alpha: 1.0 });
+        assert_eq!(scaled.full_round_trip(&switch), Span::from_micros(4_850));
+    }
+}
