@@ -22,6 +22,7 @@
 //! - Classes are `(low, high]`; a low of 0 and that of an open-ended class are inside.
 
 mod classes;
+pub mod diagnosis;
 mod error;
 mod expand;
 mod hosts;
