@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from leafspine import arguments, engine, folder, memory, progress, results
+from leafspine import arguments, engine, folder, memory, progress, remarks, results
 from leafspine.engine import Case, FlowClass, Point
 from leafspine.errors import (
     EngineError,
@@ -104,6 +104,11 @@ class Comparison:
     def summary(self, case: Case) -> dict[str, Any]:
         """A case's summary alone, without reading its tables."""
         return results.summary(self.directory / "runs" / case.key)
+
+    @cached_property
+    def summaries(self) -> tuple[dict[str, Any], ...]:
+        """The summaries of the finished cases."""
+        return tuple(self.summary(case) for case in self.finished)
 
     @cached_property
     def measured(self) -> dict[tuple[str, Point, int], Measured]:
@@ -242,11 +247,8 @@ class Comparison:
         return []
 
     def _from_engine(self) -> list[str]:
-        said: dict[str, int] = {}
-        for case in self.finished:
-            for warning in self.summary(case).get("warnings", []):
-                said[warning] = said.get(warning, 0) + 1
-        return [f"{warning} ({count} runs)" for warning, count in said.items()]
+        runs = zip(self.finished, self.summaries, strict=True)
+        return remarks.grouped((case.label(), said.get("warnings", [])) for case, said in runs)
 
 
 def _columns(row: Row) -> dict[str, Any]:

@@ -389,13 +389,16 @@ def observe_port(
     tau: int,
     buffer: int,
     in_bytes: bool = False,
+    since: int = 0,
 ) -> Samples:
     """Samples of one port from its packets: starts of transmission, in order, and waits, in ps.
 
     ``sizes`` in bytes on the wire; ``buffer`` in packets, or bytes if ``in_bytes``; ``period`` and
-    ``tau`` in ps. The first sample's traffic and interval are not known: it is left out.
+    ``tau`` in ps. The first sample's traffic and interval are not known: it is left out. Nothing
+    before ``since`` is in any sample.
     """
     behind = returns(starts, period)
+    behind = behind[starts[behind] >= since]
     which, before = behind[1:], behind[:-1]
     # What began no later than this packet came no longer waited.
     gone = np.searchsorted(starts, starts[which] - waited[which], side="right")
@@ -422,23 +425,21 @@ def returns(starts: Ints, period: int) -> Ints:
 
 
 def observe(result: Result, *, period: int, tau: int) -> Samples:
-    """Samples of all ports that a run's probe has watched, port by port."""
+    """Samples of all ports that a run's probe has watched after its warm-up, port by port."""
     table = result.probes[PROBE]
     port = table["port"].combine_chunks()
     if not isinstance(port, pa.DictionaryArray):
         port = port.dictionary_encode()
     numbers = port.indices.to_numpy()
     buffer, in_bytes = buffer_of(result.scenario)
+    since = result.summary.get("warmup_ps", 0)
+    how = {"period": period, "tau": tau, "buffer": buffer, "in_bytes": in_bytes, "since": since}
     columns = [table[name].to_numpy().astype(np.int64) for name in ("time_ps", "waited_ps", "size")]
     parts = []
     for code in range(int(numbers.max(initial=-1)) + 1):
         own = np.flatnonzero(numbers == code)
         starts, waited, sizes = (column[own] for column in columns)
-        parts.append(
-            observe_port(
-                starts, waited, sizes, period=period, tau=tau, buffer=buffer, in_bytes=in_bytes
-            )
-        )
+        parts.append(observe_port(starts, waited, sizes, **how))
     return Samples.joined(parts) if parts else _nothing()
 
 

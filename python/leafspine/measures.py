@@ -31,8 +31,8 @@ class Metric:
 
 
 FLOW_METRICS: tuple[Metric, ...] = (
-    Metric("flows", "", "flows", "flows of the class that started"),
-    Metric("unfinished", "", "unfinished", "flows that had not ended when the run did"),
+    Metric("flows", "", "flows", "flows of the class that started, after the warm-up if any"),
+    Metric("unfinished", "", "unfinished", "of these, not ended when the run did"),
     Metric("fct_mean", "us", "mean FCT", "mean flow completion time of the finished flows"),
     Metric("fct_p50", "us", "median FCT", "50th percentile of the flow completion times"),
     Metric("fct_p95", "us", "p95 FCT", "95th percentile of the flow completion times"),
@@ -48,6 +48,18 @@ FLOW_METRICS: tuple[Metric, ...] = (
 )
 
 NETWORK_METRICS: tuple[Metric, ...] = (
+    Metric(
+        "offered",
+        "Gb/s",
+        "offered",
+        "payload of the flows that start in the window over its length",
+    ),
+    Metric(
+        "carried",
+        "Gb/s",
+        "carried",
+        "payload that applications got in the window, each byte once, over its length",
+    ),
     Metric(
         "reordered_share",
         "%",
@@ -85,6 +97,8 @@ FLOW_MEANS = ("fct_mean", "slowdown_mean", "goodput_mean")
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in FLOW_METRICS + NETWORK_METRICS}
 
 PS_PER_US = 1_000_000
+GBPS = 8_000.0
+"""Bytes a picosecond in Gb/s."""
 
 # Ports of a switch towards the next tier up, where a balancer chooses.
 UPLINK = re.compile(r"(leaf\d+-spine\d+|edge\d+-agg\d+|agg\d+-core\d+|tor\d+-core\d+)(#\d+)?")
@@ -95,11 +109,21 @@ Measured = dict[tuple[str, str], float | None]
 def measure(
     flows: pa.Table, ports: pa.Table, summary: Mapping[str, Any], classes: Sequence[FlowClass]
 ) -> Measured:
-    """All metrics of one run by ``(class or "network", metric)``; ``None`` where undefined."""
-    found = measure_flows(flows, classes)
-    for name, value in _of_network(flows, ports, summary).items():
+    """All metrics of one run by ``(class or "network", metric)``; ``None`` where undefined.
+
+    What starts in the warm-up is in none of them.
+    """
+    counted = after_warmup(flows, summary)
+    found = measure_flows(counted, classes)
+    for name, value in _of_network(flows, counted, ports, summary).items():
         found[NETWORK, name] = value
     return found
+
+
+def after_warmup(flows: pa.Table, summary: Mapping[str, Any]) -> pa.Table:
+    """The flows that statistics are of: all but those that started before the warm-up's end."""
+    warmup = summary.get("warmup_ps", 0)
+    return flows.filter(flows["start_ps"].to_numpy() >= warmup) if warmup else flows
 
 
 def measure_flows(flows: pa.Table, classes: Sequence[FlowClass]) -> Measured:
@@ -152,19 +176,22 @@ def _of_flows(sizes: Array, fct: Array, ideal: Array) -> dict[str, float | None]
 
 
 def _of_network(
-    flows: pa.Table, ports: pa.Table, summary: Mapping[str, Any]
+    flows: pa.Table, counted: pa.Table, ports: pa.Table, summary: Mapping[str, Any]
 ) -> dict[str, float | None]:
     uplinks = ports.filter(pa.array(_is_uplink(ports["name"].to_pylist())))
     if summary["window_end_ps"] <= summary["window_start_ps"]:
         uplinks = uplinks.slice(0, 0)  # nothing was measured: that is no use of 0 %
-    received = summary["data_packets"]
+    since = _since_warmup(summary)
+    offered, carried = traffic(flows, summary)
     return {
-        "reordered_share": _share(summary["reordered_packets"], received),
-        "drops": summary["dropped"],
-        "lost": summary["lost"],
-        "marked_share": _share(summary["marks"], received),
-        "retransmits": int(flows["retransmits"].to_numpy().sum()),
-        "timeouts": int(flows["timeouts"].to_numpy().sum()),
+        "offered": offered,
+        "carried": carried,
+        "reordered_share": _reordered(counted, summary),
+        "drops": since["dropped"],
+        "lost": since["lost"],
+        "marked_share": _share(since["marks"], since["data_packets"]),
+        "retransmits": int(counted["retransmits"].to_numpy().sum()),
+        "timeouts": int(counted["timeouts"].to_numpy().sum()),
         "utilisation_min": _percent(uplinks, np.min),
         "utilisation_mean": _percent(uplinks, np.mean),
         "utilisation_max": _percent(uplinks, np.max),
@@ -172,6 +199,35 @@ def _of_network(
         "queue_p99": _over(uplinks, "queue_p99_packets", np.mean),
         "queue_max": _over(uplinks, "queue_max_packets", np.max),
     }
+
+
+def traffic(flows: pa.Table, summary: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Payload offered and carried in the window in Gb/s; ``None`` without a window, or of a result
+    that is older than the count."""
+    start, end = summary["window_start_ps"], summary["window_end_ps"]
+    if end <= start:
+        return None, None
+    starts = flows["start_ps"].to_numpy()
+    # A flow that starts as the window closes is offered to the time after it.
+    inside = (starts >= start) & (starts < end)
+    offered = float(flows["bytes"].to_numpy()[inside].astype(float).sum())
+    carried = summary.get("bytes_delivered_in_window")
+    scale = GBPS / (end - start)
+    return offered * scale, None if carried is None else carried * scale
+
+
+def _since_warmup(summary: Mapping[str, Any]) -> dict[str, int]:
+    """Counts of the network from the warm-up's end on; without one, of the whole run."""
+    names = ("dropped", "lost", "marks", "data_packets")
+    return {name: summary[name] - summary.get(f"{name}_in_warmup", 0) for name in names}
+
+
+def _reordered(counted: pa.Table, summary: Mapping[str, Any]) -> float | None:
+    """Reordered packets of the flows that count."""
+    if not summary.get("warmup_ps", 0):
+        return _share(summary["reordered_packets"], summary["data_packets"])
+    reordered, packets = (int(counted[name].to_numpy().sum()) for name in ("reordered", "packets"))
+    return _share(reordered, packets)
 
 
 def _is_uplink(names: Sequence[str]) -> list[bool]:

@@ -254,6 +254,7 @@ def _draw(
 AXES = {
     "workload.load": "load",
     "workload.flows": "number of flows",
+    "workload.duration": "time in which flows start",
     "workload.fan_in": "number of senders",
     "workload.interarrival": "mean interarrival time",
     "workload.rate": "offered traffic",
@@ -269,6 +270,7 @@ AXES = {
     "load_balancer.gap": "flowlet gap",
     "transport.init_cwnd": "initial window",
     "transport.min_rto": "shortest timeout",
+    "measure.warmup": "warm-up",
 }
 """What swept keys are called on an axis, without the numbers in them."""
 
@@ -493,7 +495,7 @@ def _pooled(comparison: Comparison, variant: str, point: Point) -> tuple[Any, An
     sizes, fct = [np.array([], dtype=np.uint64)], [np.array([], dtype=np.uint64)]
     for case in comparison.finished:
         if case.variant == variant and case.point == point:
-            flows = comparison.result(case).flows
+            flows = comparison.result(case).measured_flows
             flows = flows.filter(flows["fct_ps"].is_valid())
             sizes.append(flows["bytes"].to_numpy())
             fct.append(flows["fct_ps"].to_numpy())

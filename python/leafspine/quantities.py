@@ -64,6 +64,14 @@ def shown(unit: str) -> str:
     return SHOWN.get(unit, unit)
 
 
+def time(picoseconds: int) -> str:
+    """A time for people: ``20 ms``."""
+    for unit in ("s", "ms", "us", "ns"):
+        if picoseconds >= UNITS[unit][1]:
+            return f"{picoseconds / UNITS[unit][1]:g} {shown(unit)}"
+    return f"{picoseconds} ps"
+
+
 def with_unit(label: str, unit: str) -> str:
     """A label for an axis: ``link rate (Mb/s)``."""
     return f"{label} ({shown(unit)})" if unit else label

@@ -23,7 +23,7 @@ import pyarrow.parquet as pa_parquet
 from leafspine import arguments, engine, files
 from leafspine.engine import Case, Watch
 from leafspine.errors import InputError
-from leafspine.measures import Measured, measure
+from leafspine.measures import NETWORK_METRICS, Measured, after_warmup, measure
 
 UNFINISHED = np.uint64(2**64 - 1)
 
@@ -38,10 +38,11 @@ class Result:
     """One finished run.
 
     ``flows``: one row a flow, times in picoseconds, sizes in bytes, ``fct_ps`` null where the flow
-    had not ended. ``ports``: one row a port, measured over the scenario's window. ``probes``: a
-    table by the probe's name. ``summary``: the run's totals, and ``classes`` and ``network`` with
-    the metrics of :mod:`leafspine.measures`. ``scenario``: the resolved scenario, TOML.
-    ``directory``: where the files are, if they were written.
+    had not ended; ``measured_flows``: those that statistics are of. ``ports``: one row a port,
+    measured over the scenario's window. ``probes``: a table by the probe's name. ``summary``: the
+    run's totals, and ``classes`` and ``network`` with the metrics of :mod:`leafspine.measures`.
+    ``scenario``: the resolved scenario, TOML. ``directory``: where the files are, if they were
+    written.
     """
 
     scenario: str
@@ -82,6 +83,11 @@ class Result:
     def is_of_this_build(self) -> bool:
         """Whether the engine that made it is the one that would make it now."""
         return self.timing.get("build") == engine.build()
+
+    @property
+    def measured_flows(self) -> pa.Table:
+        """The flows that statistics are of: those that started after the warm-up, if any."""
+        return after_warmup(self.flows, self.summary)
 
     def tables(self) -> dict[str, pa.Table]:
         """All tables by the name of their file."""
@@ -131,7 +137,9 @@ def _summary(case: Case, totals: Mapping[str, Any], measured: Measured) -> dict[
 
 def measured(said: Mapping[str, Any]) -> Measured:
     """The metrics that a finished result's summary holds, as they were measured."""
-    groups = {**said["classes"], "network": said["network"]}
+    # A result of before a metric was there has none.
+    network = {**dict.fromkeys(metric.name for metric in NETWORK_METRICS), **said["network"]}
+    groups = {**said["classes"], "network": network}
     return {
         (group, name): value for group, found in groups.items() for name, value in found.items()
     }

@@ -5,18 +5,18 @@ table of flows has the column of unfinished ones.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from leafspine import files, fitting, results
+from leafspine import files, fitting, quantities, results
 from leafspine.engine import FlowClass, Point
 from leafspine.fitting import Fit
-from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS
+from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS, Metric
 from leafspine.results import Result
 from leafspine.stats import Estimate
 
@@ -61,6 +61,7 @@ def of_result(result: Result) -> list[Table]:
     """The tables of a single run: its flow classes and the network."""
     classes = result.summary["classes"]
     unit_scale, unit = _unit([entry["fct_mean"] for entry in classes.values()])
+    network = result.summary["network"]
     heads = ["class"]
     for metric in FLOW_METRICS:
         shown = unit if metric.unit == "us" else metric.unit
@@ -71,16 +72,36 @@ def of_result(result: Result) -> list[Table]:
         for metric in FLOW_METRICS:
             cells.append(_number(entry[metric.name], unit_scale if metric.unit == "us" else 1.0))
         rows.append(tuple(cells))
-    note = f"seed {result.summary['seed']}; times are of finished flows"
+    traffic = ", ".join(f"{name} {_number(network.get(name), 1.0)} Gb/s" for name in TRAFFIC)
+    note = f"seed {result.summary['seed']}; {traffic}; times are of finished flows"
+    note += _warmed([result.summary])
     flows = Table("Flows", note, tuple(heads), tuple(rows), (True,) * len(rows), 1)
-    network = result.summary["network"]
     pairs = tuple(
-        (metric.label, metric.meaning, metric.unit, _number(network[metric.name], 1.0))
+        (metric.label, metric.meaning, metric.unit, _number(network.get(metric.name), 1.0))
         for metric in NETWORK_METRICS
     )
     titles = ("metric", "meaning", "unit", "value")
-    note = "ports are measured over the scenario's window, the rest over the whole run"
+    rest = "after the warm-up" if result.summary.get("warmup_ps") else "over the whole run"
+    note = f"ports and traffic are measured over the scenario's window, the rest {rest}"
     return [flows, Table("Network", note, titles, pairs, (False,) * len(pairs), 3)]
+
+
+TRAFFIC = ("offered", "carried")
+"""Metrics of the network that stand in every table: was the load there that was asked for?"""
+
+
+def _headed(metric: Metric) -> str:
+    return quantities.with_unit(metric.label, metric.unit)
+
+
+def _warmed(said: Sequence[Mapping[str, Any]]) -> str:
+    """``; after a warm-up of 20 ms: 312 flows not counted``, as notes end; empty without one."""
+    ends = sorted({found.get("warmup_ps", 0) for found in said} - {0})
+    if not ends:
+        return ""
+    lengths = " to ".join(quantities.time(end) for end in dict.fromkeys((ends[0], ends[-1])))
+    count = sum(found["flows_in_warmup"] for found in said if found.get("warmup_ps"))
+    return f"; after a warm-up of {lengths}: {count} flows not counted"
 
 
 def _number(value: float | None, scale: float) -> str:
@@ -120,14 +141,26 @@ def _class_table(comparison: "Comparison", flow_class: FlowClass) -> Table:
         _Column(versus, _difference("fct_p99"), compares=True),
         _Column("slowdown", _mean("slowdown_mean"), optional=True),
         _Column("goodput (Mb/s)", _mean("goodput_mean"), optional=True),
+        *_traffic(),
     )
     title = "All flows" if flow_class.name == "all" else f"{flow_class.name} flows"
     note = f"{flow_class.describe()}; {_how(comparison)}"
     return _table(comparison, title[0].upper() + title[1:], note, flow_class.name, columns)
 
 
+def _traffic() -> list[_Column]:
+    """What the network was offered and carried: the same in the tables of all classes."""
+
+    def cell(name: str) -> Callable[["Comparison", str, Point, str], str]:
+        mean = _mean(name)
+        return lambda comparison, variant, point, _group: mean(comparison, variant, point, NETWORK)
+
+    return [_Column(_headed(METRICS[name]), cell(name)) for name in TRAFFIC]
+
+
 def _network_table(comparison: "Comparison") -> Table:
     columns = (
+        *_traffic(),
         _Column("reordered (%)", _mean("reordered_share")),
         _Column("drops", _mean("drops")),
         _Column("lost", _mean("lost"), optional=True),
@@ -150,9 +183,10 @@ def _network_table(comparison: "Comparison") -> Table:
 
 def _how(comparison: "Comparison") -> str:
     count = len(comparison.seeds)
+    warmed = _warmed(comparison.summaries)
     if count == 1:
-        return "one seed, so no intervals"
-    return f"mean over {count} seeds ± 95 % interval"
+        return f"one seed, so no intervals{warmed}"
+    return f"mean over {count} seeds ± 95 % interval{warmed}"
 
 
 def _table(

@@ -4,8 +4,9 @@ What the tests steer is in the scenario's ``[run]`` table: ``fake_seconds`` (how
 ``fake_die`` (a file: the process makes it and kills itself; with ``fake_die_once`` not if it
 exists), ``fake_fail`` (raise), ``fake_panic`` (as Rust does), ``fake_fault`` (as the engine's guard
 does), ``fake_stuck``, ``fake_refuse`` (bad input that only the graph can tell), ``fake_unfinished``
-(so many flows never end), ``fake_memory`` (so many bytes are needed), ``fake_most`` (fail unless so
-many may be held), ``fake_check`` (fail unless checked).
+(so many flows never end), ``fake_warmup`` (picoseconds: flows that start before do not count),
+``fake_short`` (the engine warns, with the seed as a number), ``fake_memory`` (so many bytes are
+needed), ``fake_most`` (fail unless so many may be held), ``fake_check`` (fail unless checked).
 """
 
 import itertools
@@ -197,6 +198,8 @@ class Output:
         fct = (ideal * np.maximum(slow, 1.0)).astype(np.uint64)
         fct[: int(run.get("fake_unfinished", 0))] = 2**64 - 1
         self.scheme, self.load, self.count = scheme, load, count
+        self.warmup, self.seed = int(run.get("fake_warmup", 0)), run["seed"]
+        self.short, self.end = bool(run.get("fake_short")), int(start[-1])
         zero = np.zeros(count, dtype=np.uint32)
         self._flows = {
             "flow": np.arange(count, dtype=np.uint32),
@@ -252,8 +255,11 @@ class Output:
                 "packet_hops": 12345,
                 "events": 23456,
                 "end_ps": 10**12,
-                "window_start_ps": 0,
-                "window_end_ps": 10**11,
+                "window_start_ps": self.warmup,
+                "window_end_ps": self.end,
+                "warmup_ps": self.warmup,
+                "flows_in_warmup": int((self._flows["start_ps"] < self.warmup).sum()),
+                "bytes_delivered_in_window": self.end // 16,
                 "packets_sent": 20_000,
                 "delivered": 19_990,
                 "dropped": 10,
@@ -262,7 +268,7 @@ class Output:
                 "reordered_packets": round(share * 100 * self.load),
                 "marks": 100,
                 "wall_seconds": time.perf_counter(),
-                "warnings": [],
+                "warnings": [f"flows start over {self.seed}.5 ms"] if self.short else [],
             }
         )
 

@@ -254,7 +254,7 @@ def test_the_table_has_a_row_for_everything(many: Path) -> None:
     """Breaks if a class, a metric or a variant is dropped from the Arrow table."""
     comparison = leafspine.compare(many)
     table = comparison.table()
-    rows = 2 * 2 * (3 * 9 + 12)  # variants, loads, (classes x flow metrics + network metrics)
+    rows = 2 * 2 * (3 * 9 + 14)  # variants, loads, (classes x flow metrics + network metrics)
     assert table.num_rows == rows
     assert table["workload.0.load"].to_pylist().count(0.2) == rows // 2
     assert set(table["group"].to_pylist()) == {"all", "short", "long", "network"}

@@ -56,6 +56,17 @@ class TestSamples:
         # 600 bytes began within 1001 us, 900 within 1098 us.
         assert found.traffic == pytest.approx([4800 / 1001e-6 / 1e3, 7200 / 1098e-6 / 1e3])
 
+    def test_nothing_before_the_warmups_end(self) -> None:
+        """Breaks if a sample tells of packets that began in the warm-up, or waiting packets of then
+        are forgotten: the first return after it opens the first interval."""
+        starts, waited = [1001, 1500, 2001, 2002, 2500, 3100, 4200], [0, 0, 0, 0, 0, 0, 1700]
+        sizes = [100, 200, 300, 400, 500, 600, 700]
+        found = observe(starts, waited, sizes, since=1_600 * US)
+        # Returns at 1001, 2002, 3100, 4200 us.
+        assert found.interval.tolist() == [600, 1100]
+        assert found.occupancy.tolist() == [0, 10]
+        assert observe(starts, waited, sizes, since=1_001 * US).interval.tolist() == [1, 600, 1100]
+
     def test_occupancy_in_bytes(self) -> None:
         """Breaks if a buffer in bytes counts packets: 500 of 1,250 bytes waited."""
         starts, waited = [1001, 1500, 2001, 2002], [0, 0, 0, 600]

@@ -6,7 +6,7 @@ import pytest
 
 from leafspine.engine import FlowClass
 from leafspine.measures import NETWORK, in_class, measure
-from leafspine.results import UNFINISHED, flow_table
+from leafspine.results import UNFINISHED, flow_table, measured
 
 SUMMARY = {
     "dropped": 3,
@@ -19,15 +19,20 @@ SUMMARY = {
 }
 
 
-def flows(sizes: list[int], fct: list[int], ideal: int = 10**9) -> pa.Table:
+def flows(
+    sizes: list[int], fct: list[int], ideal: int = 10**9, starts: list[int] | None = None
+) -> pa.Table:
     many = len(sizes)
     return flow_table(
         {
             "bytes": np.array(sizes, dtype=np.uint64),
+            "start_ps": np.array(starts or [0] * many, dtype=np.uint64),
             "fct_ps": np.array(fct, dtype=np.uint64),
             "ideal_fct_ps": np.full(many, ideal, dtype=np.uint64),
             "retransmits": np.arange(many, dtype=np.uint32),
             "timeouts": np.ones(many, dtype=np.uint32),
+            "reordered": np.full(many, 3, dtype=np.uint32),
+            "packets": np.full(many, 12, dtype=np.uint32),
         }
     )
 
@@ -108,3 +113,55 @@ def test_a_window_never_reached_measured_nothing() -> None:
     for name in ("utilisation_min", "utilisation_max", "queue_mean", "queue_p99", "queue_max"):
         assert found[NETWORK, name] is None
     assert found[NETWORK, "drops"] == 3
+
+
+WARM = {
+    **SUMMARY,
+    "warmup_ps": 500,
+    "window_start_ps": 500,
+    "window_end_ps": 1500,
+    "bytes_delivered_in_window": 250,
+    "dropped_in_warmup": 2,
+    "lost_in_warmup": 1,
+    "marks_in_warmup": 4,
+    "data_packets_in_warmup": 80,
+}
+
+
+def test_what_starts_in_the_warmup_is_in_no_statistic() -> None:
+    """Breaks if a flow of the warm-up is in any mean, count or share, or the one that starts as it
+    ends is in none; or if drops and marks of the warm-up count."""
+    table = flows([10, 10, 10], [9 * 10**6, 10**6, 3 * 10**6], starts=[499, 500, 1400])
+    found = measure(table, UPLINKS, WARM, (FlowClass("x", high=100),))
+    for group in ("all", "x"):
+        assert found[group, "flows"] == 2
+        assert found[group, "fct_mean"] == 2.0
+        assert found[group, "fct_p99"] == 3.0
+    assert (found[NETWORK, "retransmits"], found[NETWORK, "timeouts"]) == (1 + 2, 2)
+    assert found[NETWORK, "reordered_share"] == 25.0
+    assert (found[NETWORK, "drops"], found[NETWORK, "lost"]) == (1, 0)
+    assert found[NETWORK, "marked_share"] == 100 * 6 / 120
+
+
+def test_offered_and_carried_by_hand() -> None:
+    """Breaks if a flow that starts outside the window is offered to it, or a unit is off: 1 byte a
+    picosecond are 8,000 Gb/s."""
+    starts = [499, 500, 1499, 1500]
+    table = flows([1, 20, 300, 4000], [10**6] * 4, starts=starts)
+    found = measure(table, UPLINKS, WARM, ())
+    assert found[NETWORK, "offered"] == pytest.approx(8000 * 320 / 1000)
+    assert found[NETWORK, "carried"] == pytest.approx(8000 * 250 / 1000)
+    empty = {**WARM, "window_end_ps": 500}
+    found = measure(table, UPLINKS, empty, ())
+    assert (found[NETWORK, "offered"], found[NETWORK, "carried"]) == (None, None)
+
+
+def test_results_of_before_have_no_carried_traffic() -> None:
+    """Breaks if a result whose summary lacks the new counts cannot be read, or gets zeros."""
+    found = measure(flows([1000], [10**6]), UPLINKS, SUMMARY, ())
+    assert found[NETWORK, "offered"] == pytest.approx(0.008)
+    assert found[NETWORK, "carried"] is None
+    old = {name: value for (group, name), value in found.items() if group == NETWORK}
+    del old["carried"], old["offered"]
+    read = measured({"classes": {"all": {"flows": 1}}, "network": old})
+    assert read[NETWORK, "carried"] is None and read[NETWORK, "drops"] == 3

@@ -58,6 +58,14 @@ impl Span {
         Span(ms * 1_000_000_000)
     }
 
+    /// The nearest span of so many digits, to be read: of 2, 8.0763ms is 8.1ms.
+    #[must_use]
+    pub fn about(self, digits: u32) -> Span {
+        let places = self.0.checked_ilog10().map_or(0, |most| (most + 1).saturating_sub(digits));
+        let unit = 10u64.pow(places);
+        Span((self.0 / unit + u64::from(self.0 % unit >= unit.div_ceil(2))).saturating_mul(unit))
+    }
+
     /// Seconds, for display and for statistics.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
@@ -171,6 +179,22 @@ mod tests {
             (Span(999), "999ps"),
         ] {
             assert_eq!(span.to_string(), text);
+        }
+    }
+
+    /// Breaks if a span that is rounded to be read loses a place, or one of few digits changes.
+    #[test]
+    fn spans_round_to_few_digits() {
+        for (span, digits, text) in [
+            (8_076_300_000, 2, "8.1ms"),
+            (9_960_000_000, 2, "10ms"),
+            (12_345_678, 3, "12.3us"),
+            (7, 3, "7ps"),
+            (0, 2, "0ps"),
+            (15, 1, "20ps"),
+            (u64::MAX, 2, "18000000s"),
+        ] {
+            assert_eq!(Span(span).about(digits).to_string(), text);
         }
     }
 

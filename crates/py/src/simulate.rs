@@ -2,9 +2,7 @@
 
 use crate::errors::{run_error, scenario_error, setup_error};
 use crate::guard::{break_on_purpose, guarded};
-use leafspine_schemes::Provenance;
-use leafspine_schemes::registry;
-use leafspine_sim::spec::{SchemeSpec, Spec};
+use leafspine_scenario::diagnosis;
 use leafspine_sim::{Column, FlowTable, PortRow, Series, Simulation};
 use numpy::{Element, PyArray1};
 use pyo3::prelude::*;
@@ -29,7 +27,7 @@ impl Progress {
         Progress(Arc::default())
     }
 
-    /// Flows finished, flows in all (if known), simulated time in ps, packet-hops.
+    /// Flows finished, flows in all (if known, or to be expected), simulated time in ps, packet-hops.
     fn read(&self) -> (u64, Option<u64>, u64, u64) {
         let (finished, total, time, hops) = self.0.read();
         (finished, total, time.0, hops)
@@ -47,43 +45,6 @@ pub(crate) struct Output {
     output: leafspine_sim::Output,
     wall_seconds: f64,
     warnings: Vec<String>,
-}
-
-/// What a reader should know of the schemes that a run names.
-fn warnings(spec: &Spec) -> Vec<String> {
-    use registry::Place as P;
-    let places = [
-        (P::LoadBalancer, Some(&spec.balancer)),
-        (P::Aqm, Some(&spec.aqm)),
-        (P::Hold, spec.hold.as_ref()),
-        (P::HostEdge, spec.edge.as_ref()),
-        (P::Transport, Some(&spec.transport.scheme)),
-    ];
-    let reconstructed = |(place, scheme): (P, Option<&SchemeSpec>)| {
-        let info = place.find(&scheme?.name)?;
-        (info.provenance == Provenance::Reconstructed).then(|| {
-            format!(
-                "{} is reconstructed: only mentions of it were at hand, not the paper that \
-                 defines it",
-                info.name
-            )
-        })
-    };
-    places.into_iter().filter_map(reconstructed).collect()
-}
-
-/// What a reader should know of flows that the run's end was too early for.
-fn not_started(output: &leafspine_sim::Output) -> Option<String> {
-    match output.not_started {
-        Some(0) => None,
-        Some(flows) => Some(format!(
-            "{flows} more flows had not started when the run ended: they are in no table"
-        )),
-        None => Some(
-            "a trace had more flows that had not started when the run ended: they are in no table"
-                .to_owned(),
-        ),
-    }
 }
 
 /// Runs one resolved scenario to its end, with its books checked if `check`, and ended
@@ -127,8 +88,7 @@ fn run(
     });
     let wall_seconds = start.elapsed().as_secs_f64();
     let output = output.map_err(|error| run_error(py, error, file))?;
-    let mut warnings = warnings(&case.spec);
-    warnings.extend(not_started(&output));
+    let warnings = diagnosis::warnings(&case, &output);
     Ok(Output { output, wall_seconds, warnings })
 }
 
@@ -220,6 +180,12 @@ impl Output {
             "flows": o.flows.len(),
             "flows_finished": o.flows.finished(),
             "flows_not_started": o.not_started,
+            "warmup_ps": o.warmup.end.0,
+            "flows_in_warmup": o.warmup.flows,
+            "dropped_in_warmup": o.warmup.dropped,
+            "lost_in_warmup": o.warmup.lost,
+            "marks_in_warmup": o.warmup.marks,
+            "data_packets_in_warmup": o.warmup.data_packets,
             "packets_sent": c.sent,
             "packets_injected": c.injected,
             "delivered": c.delivered,
@@ -239,6 +205,7 @@ impl Output {
             "peak_packets": c.peak_packets,
             "peak_flows": c.peak_flows,
             "bytes_delivered": c.bytes_delivered,
+            "bytes_delivered_in_window": o.delivered_in_window,
             "conserved": c.conserved(),
             "wall_seconds": self.wall_seconds,
             "warnings": self.warnings,

@@ -30,6 +30,7 @@ const SCHEME_TABLES: &[(&str, Option<&str>, &[&str])] = &[
 const ALTERNATIVES: &[(&str, &[&[&str]])] = &[
     ("switch", &[&["buffer"], &["shared_buffer", "dt_alpha"]]),
     ("workload", &[&["load", "load_basis"], &["interarrival"], &["rate"]]),
+    ("workload", &[&["flows"], &["duration"]]),
 ];
 
 /// The settings that a table of dotted keys holds. Tables in it are merged key by key.
@@ -143,13 +144,9 @@ fn drop_parameters(root: &mut Table, setting: &Setting) {
 
 fn drop_alternatives(root: &mut Table, setting: &Setting) {
     let Some((key, table)) = setting.path.split_last() else { return };
-    let Some(rule) = table.first().and_then(|first| ALTERNATIVES.iter().find(|r| r.0 == first))
-    else {
-        return;
-    };
-    if !rule.1.iter().any(|group| group[0] == key) {
-        return;
-    }
+    let Some(first) = table.first() else { return };
+    let holds = |rule: &&(&str, &[&[&str]])| rule.0 == first && rule.1.iter().any(|g| g[0] == key);
+    let Some(rule) = ALTERNATIVES.iter().find(holds) else { return };
     let Some(Data::Table(entries)) = get_mut(root, table).map(|node| &mut node.data) else {
         return;
     };

@@ -15,13 +15,14 @@
 //! - A setting that gives `load_balancer`, `aqm`, `hold`, `host_edge` or `transport` another
 //!   `scheme` drops the parameters of the scheme before, except those set in the same place.
 //! - Setting `switch.shared_buffer` drops `switch.buffer` and the other way round; so do a
-//!   workload's `load`, `interarrival` and `rate`.
+//!   workload's `load`, `interarrival` and `rate`, and its `flows` and `duration`.
 //! - `aqm.scheme` is `ecn-threshold` by default if the transport is DCTCP, and `droptail` if not.
 //! - `pattern` is `inter-leaf` by default for Poisson workloads on more than one leaf, and `any`
 //!   for all others.
 //! - Classes are `(low, high]`; a low of 0 and that of an open-ended class are inside.
 
 mod classes;
+pub mod diagnosis;
 mod error;
 mod expand;
 mod hosts;

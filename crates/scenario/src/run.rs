@@ -37,7 +37,7 @@ pub(crate) fn measure(
     node: Option<&Node>,
 ) -> Result<(MeasureSpec, String), ScenarioError> {
     let mut section = Section::open(place, "measure".to_owned(), node)?;
-    section.allow(&["window"], "an unknown key")?;
+    section.allow(&["window", "warmup"], "an unknown key")?;
     let window = match section.node("window").map(|node| (&node.data, node)) {
         None => Window::Arrivals,
         Some((Data::Text(text), _)) if text == "arrivals" => Window::Arrivals,
@@ -62,7 +62,20 @@ pub(crate) fn measure(
         Window::Between(from, until) => format!("[\"{from}\", \"{until}\"]"),
     };
     section.write("window", written);
-    Ok((MeasureSpec { window }, section.block("[measure]")))
+    let warmup = warmup(&mut section)?;
+    Ok((MeasureSpec { window, warmup }, section.block("[measure]")))
+}
+
+/// The warm-up's end. None is not written out: resolved scenarios of before there were any stay as
+/// they are.
+fn warmup(section: &mut Section<'_>) -> Result<Time, ScenarioError> {
+    let Some(node) = section.node("warmup") else { return Ok(Time::ZERO) };
+    let value = decode(section.place, &section.key("warmup"), node, Kind::Span(0, u64::MAX))?;
+    let warmup = content!(value.clone(), Span);
+    if warmup > Span::ZERO {
+        section.write("warmup", value.to_string());
+    }
+    Ok(Time(warmup.0))
 }
 
 /// Every `[[probe]]`, and all of them written out.

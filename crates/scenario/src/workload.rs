@@ -10,7 +10,7 @@ use crate::tree::Node;
 use leafspine_core::{Bytes, Time};
 use leafspine_schemes::Kind;
 use leafspine_sim::spec::{
-    Arrivals, HostSet, LoadBasis, Pattern, SizeSpec, TopologyKind, WorkloadKind, WorkloadSpec,
+    Arrivals, HostSet, LoadBasis, Pattern, SizeSpec, Stop, TopologyKind, WorkloadKind, WorkloadSpec,
 };
 
 const KINDS: &[&str] = &["poisson", "incast", "long-flows", "permutation", "all-to-all", "trace"];
@@ -44,10 +44,10 @@ fn workload(
 ) -> Result<(WorkloadSpec, String), ScenarioError> {
     let kind = section.word("kind", KINDS, Some("poisson"))?;
     let own: &[&str] = match kind.as_str() {
-        "poisson" if section.has("load") => &["load", "load_basis", "flows"],
-        "poisson" if section.has("interarrival") => &["interarrival", "flows"],
-        "poisson" if section.has("rate") => &["rate", "flows"],
-        "poisson" => &["load", "interarrival", "rate", "flows"],
+        "poisson" if section.has("load") => &["load", "load_basis", "flows", "duration"],
+        "poisson" if section.has("interarrival") => &["interarrival", "flows", "duration"],
+        "poisson" if section.has("rate") => &["rate", "flows", "duration"],
+        "poisson" => &["load", "interarrival", "rate", "flows", "duration"],
         "incast" => &["fan_in", "rounds", "every", "jitter"],
         "long-flows" => &["count", "stagger"],
         "trace" => &["path", "checksum"],
@@ -98,17 +98,19 @@ fn generated(
     Ok(WorkloadSpec { kind, sizes, senders, receivers, pattern, start: Time::ZERO })
 }
 
-/// Refuses `load`, `interarrival` and `rate` beside each other.
+/// Keys of which a workload has one: how often flows start, and when that ends.
+const ALTERNATIVES: [&[&str]; 2] = [&["load", "interarrival", "rate"], &["flows", "duration"]];
+
+/// Refuses alternatives beside each other.
 fn check_alternatives(section: &Section<'_>) -> Result<(), ScenarioError> {
-    let given: Vec<&str> =
-        ["load", "interarrival", "rate"].into_iter().filter(|key| section.has(key)).collect();
-    match given.as_slice() {
-        [first, second, ..] => {
+    for keys in ALTERNATIVES {
+        let given: Vec<&str> = keys.iter().copied().filter(|key| section.has(key)).collect();
+        if let [first, second, ..] = given.as_slice() {
             let found = format!("both {first} and {second}");
-            Err(section.wrong(second, found, "one of load, interarrival, rate"))
+            return Err(section.wrong(second, found, format!("one of {}", keys.join(", "))));
         }
-        _ => Ok(()),
     }
+    Ok(())
 }
 
 fn poisson(section: &mut Section<'_>, graph: TopologyKind) -> Result<WorkloadKind, ScenarioError> {
@@ -124,8 +126,20 @@ fn poisson(section: &mut Section<'_>, graph: TopologyKind) -> Result<WorkloadKin
         let allowed = "a load such as 0.6, or an interarrival time, or a rate";
         return Err(section.wrong("load", "nothing", allowed));
     };
+    Ok(WorkloadKind::Poisson { arrivals, stop: stop(section)? })
+}
+
+fn stop(section: &mut Section<'_>) -> Result<Stop, ScenarioError> {
+    if section.has("duration") {
+        let duration = section.value("duration", Kind::Span(1, u64::MAX), None)?;
+        return Ok(Stop::After(content!(duration, Span)));
+    }
+    if !section.has("flows") {
+        let allowed = "a number of flows, or a duration such as \"200ms\"";
+        return Err(section.wrong("flows", "nothing", allowed));
+    }
     let flows = section.value("flows", Kind::Int(1, i64::MAX as u64), None)?;
-    Ok(WorkloadKind::Poisson { arrivals, flows: content!(flows, Int) })
+    Ok(Stop::Flows(content!(flows, Int)))
 }
 
 fn basis(section: &mut Section<'_>, graph: TopologyKind) -> Result<LoadBasis, ScenarioError> {

@@ -63,6 +63,8 @@ fn quantities() {
         ("", "[classes]\nshort = \"100\""),
         ("", "[classes]\nall = \"0..1KB\""),
         ("", "[measure]\nwindow = [\"2ms\", \"1ms\"]"),
+        ("", "[measure]\nwarmup = 20"),
+        ("", "[measure]\nwarmup = \"20\""),
         ("", "[run]\nseed = -1"),
     ]));
 }
@@ -81,6 +83,9 @@ fn loads() {
         ("load = 0.6", "interarrival = \"1us\"\nload_basis = \"host\""),
         ("flows = 100", ""),
         ("flows = 100", "flows = 0"),
+        ("flows = 100", "flows = 100\nduration = \"1ms\""),
+        ("flows = 100", "duration = \"0ms\""),
+        ("flows = 100", "duration = 200"),
     ]));
     let star = "[topology]\nkind = \"star\"\nhosts = 4\nhost_link = { rate = \"1Gbps\", delay = \"1us\" }\n\
                 [[workload]]\nsizes = \"web-search\"\nflows = 1\n";

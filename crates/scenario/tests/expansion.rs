@@ -215,3 +215,28 @@ fn keys_are_located() {
     assert_eq!(case.locate("run.seed"), None, "from the command line");
     assert_eq!(case.locate("switch.buffer"), None, "a default");
 }
+
+/// Breaks if a number of flows and a duration stand beside each other once a layer gives the one that
+/// the file does not, or if that costs the workload its load.
+#[test]
+fn flows_and_a_duration_drive_each_other_out() {
+    let stop = |case: &Case| {
+        let stops = |line: &&str| line.starts_with("flows = ") || line.starts_with("duration = ");
+        let text = case.toml.split("[[workload]]").nth(1).unwrap().split("\n\n").next().unwrap();
+        assert!(text.contains("load = 0.6\n"), "{text}");
+        text.lines().filter(stops).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let cases = all(
+        "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\nset = { \"workload.0.duration\" = \"5ms\" }\n",
+        &[],
+    );
+    assert_eq!(stop(&cases[0]), ["flows = 100"]);
+    assert_eq!(stop(&cases[1]), ["duration = \"5ms\""]);
+    let over = all("", &[("workload.0.duration", "200us")]);
+    assert_eq!(stop(&over[0]), ["duration = \"200us\""]);
+    let swept = all(
+        "[sweep]\n\"workload.0.duration\" = [\"1ms\", \"2ms\"]\n",
+        &[("workload.0.flows", "7")],
+    );
+    assert_eq!(swept.iter().map(stop).collect::<Vec<_>>(), [["flows = 7"], ["flows = 7"]]);
+}

@@ -167,6 +167,28 @@ fn resolved_text_resolves_to_itself() {
     }
 }
 
+/// Breaks if a duration or a warm-up is lost on its way or does not read as itself, or if a scenario
+/// without them is written otherwise than before there were any: results are found by that text.
+#[test]
+fn durations_and_warmups_are_written_only_if_given() {
+    let with = |duration: &str, warmup: &str| {
+        let text = BASE.replace("flows = 100", duration);
+        cases(&format!("{text}[measure]\n{warmup}"), &[])
+            .unwrap_or_else(|e| panic!("{e}"))
+            .remove(0)
+    };
+    let case = with("duration = \"0.2s\"", "warmup = \"20000us\"");
+    assert!(case.toml.contains("load_basis = \"fabric\"\nduration = \"200ms\"\nsizes"));
+    assert!(case.toml.contains("[measure]\nwindow = \"arrivals\"\nwarmup = \"20ms\"\n"));
+    assert!(!case.toml.contains("flows ="));
+    let again = cases(&case.toml, &[]).unwrap_or_else(|e| panic!("{e}")).remove(0);
+    assert_eq!(
+        (&case.toml, format!("{:?}", case.spec)),
+        (&again.toml, format!("{:?}", again.spec))
+    );
+    assert_eq!(with("flows = 100", "warmup = \"0ms\"").toml, one("").toml);
+}
+
 /// Breaks if two ways to write one scenario give two keys.
 #[test]
 fn notation_does_not_matter() {

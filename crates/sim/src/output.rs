@@ -96,6 +96,23 @@ impl Counters {
     }
 }
 
+/// What came before the statistics: all that was counted up to the end of the warm-up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Warmup {
+    /// Flows that start at this time or later count; zero: all.
+    pub end: Time,
+    /// Flows that started before.
+    pub flows: u64,
+    /// Packets dropped at ports.
+    pub dropped: u64,
+    /// Packets lost on the wire.
+    pub lost: u64,
+    /// Packets marked CE.
+    pub marks: u64,
+    /// Data packets that had arrived.
+    pub data_packets: u64,
+}
+
 /// A port's statistics over the measurement window. See [`Output::ports`].
 #[derive(Clone, Debug)]
 pub struct PortRow {
@@ -164,8 +181,8 @@ pub struct Output {
     pub ports: Vec<PortRow>,
     /// The probes, in the scenario's order.
     pub probes: Vec<Series>,
-    /// Flows that had not started when the run ended. `None` if a trace has more rows, which nobody
-    /// has counted.
+    /// Flows that had not started when the run ended. `None` if nobody has counted them: a trace has
+    /// more rows, or a duration was not over.
     pub not_started: Option<u64>,
     /// Counts.
     pub counters: Counters,
@@ -175,4 +192,8 @@ pub struct Output {
     pub end: Time,
     /// The window over which ports were measured.
     pub window: (Time, Time),
+    /// Payload that applications got within that window, each byte once and in order.
+    pub delivered_in_window: u64,
+    /// What is in no statistic.
+    pub warmup: Warmup,
 }

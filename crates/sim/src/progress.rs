@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub struct Progress {
     finished: AtomicU64,
-    /// Flows in all, plus one; zero while that is unknown.
+    /// Flows in all, or as many as are to be expected, plus one; zero while that is unknown.
     total: AtomicU64,
     time: AtomicU64,
     hops: AtomicU64,
@@ -16,7 +16,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Flows that have ended, flows in all (if known yet), simulated time, packet-hops so far.
+    /// Flows that have ended, flows in all (where a duration lasts, as many as are to be expected;
+    /// if known yet), simulated time, packet-hops so far.
     #[must_use]
     pub fn read(&self) -> (u64, Option<u64>, Time, u64) {
         (

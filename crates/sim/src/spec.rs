@@ -265,12 +265,12 @@ pub struct WorkloadSpec {
 /// The kinds of workload.
 #[derive(Clone, PartialEq, Debug)]
 pub enum WorkloadKind {
-    /// `flows` flows, exponential times between starts.
+    /// Exponential times between starts.
     Poisson {
         /// How often.
         arrivals: Arrivals,
         /// How many.
-        flows: u64,
+        stop: Stop,
     },
     /// `rounds` times, all senders start one flow to one receiver at once.
     Incast {
@@ -323,6 +323,15 @@ pub enum Arrivals {
     Interarrival(Span),
     /// Mean traffic in all.
     Rate(Rate),
+}
+
+/// Where a stream of flows that could go on for ever stops. The flows up to there are the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// After so many flows.
+    Flows(u64),
+    /// Before the first flow that would start later than this after the workload's start.
+    After(Span),
 }
 
 /// What a load is a fraction of.
@@ -417,12 +426,14 @@ pub enum PortModel {
 pub struct MeasureSpec {
     /// The window.
     pub window: Window,
+    /// Flows that start before this are simulated and in no statistic; zero: none.
+    pub warmup: Time,
 }
 
 /// A measurement window for ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Window {
-    /// From the first flow's start to the last flow's start.
+    /// From the first flow's start, or the warm-up's end, to the last flow's start.
     Arrivals,
     /// Between two times.
     Between(Time, Time),

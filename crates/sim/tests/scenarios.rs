@@ -314,11 +314,16 @@ fn workload() -> impl Strategy<Value = WorkloadSpec> {
         us(1u64..100).prop_map(Arrivals::Interarrival),
         (100u64..20_000).prop_map(|mbps| Arrivals::Rate(Rate::from_mbps(mbps))),
     ];
+    // Some durations are over before the first flow, which is refused, and few are of many flows.
+    let stop = prop_oneof![
+        3 => (1u64..60).prop_map(Stop::Flows),
+        1 => us(1u64..400).prop_map(Stop::After),
+    ];
     let all = (HostSet::All, HostSet::All);
     let kind = prop_oneof![
-        3 => (arrivals, 1u64..60).prop_map({
+        3 => (arrivals, stop).prop_map({
             let all = all.clone();
-            move |(arrivals, flows)| (WorkloadKind::Poisson { arrivals, flows }, all.clone())
+            move |(arrivals, stop)| (WorkloadKind::Poisson { arrivals, stop }, all.clone())
         }),
         1 => (1u32..4, us(0u64..500), us(0u64..20)).prop_map(|(rounds, every, jitter)| {
             let kind = WorkloadKind::Incast { fan_in: None, rounds, every, jitter };
@@ -406,11 +411,21 @@ fn enough_queues(spec: &mut Spec) {
     }
 }
 
+/// The whole run, or arrivals after a warm-up that some runs are too short for.
+fn measure() -> impl Strategy<Value = MeasureSpec> {
+    let warmup = prop_oneof![2 => Just(0), 1 => 1u64..200];
+    (any::<bool>(), warmup).prop_map(|(all, warmup)| MeasureSpec {
+        window: if all { Window::All } else { Window::Arrivals },
+        warmup: Time(Span::from_micros(warmup).0),
+    })
+}
+
 fn spec() -> impl Strategy<Value = Spec> {
     let transport_and_switch = transport().prop_flat_map(|t| (switch(t.mss + t.header), Just(t)));
     let workloads = proptest::collection::vec(workload(), 1..3);
-    (topology(), events(), transport_and_switch, schemes(), workloads, 0u64..1000).prop_map(
-        |(topology, events, (switch, transport), schemes, mut workloads, seed)| {
+    let rest = (workloads, measure(), 0u64..1000);
+    (topology(), events(), transport_and_switch, schemes(), rest).prop_map(
+        |(topology, events, (switch, transport), schemes, (mut workloads, measure, seed))| {
             if !matches!(topology.kind, TopologyKind::Star { .. }) && seed % 2 == 0 {
                 workloads.iter_mut().for_each(load_the_fabric);
             }
@@ -426,7 +441,7 @@ fn spec() -> impl Strategy<Value = Spec> {
                 transport,
                 workloads,
                 run: RunSpec { seed, until: None, ports: PortModel::Auto },
-                measure: MeasureSpec { window: Window::All },
+                measure,
                 ..base()
             };
             enough_queues(&mut spec);
@@ -487,6 +502,7 @@ fn assert_same(a: &Output, b: &Output) {
     assert_eq!(a.flows.path_changes, b.flows.path_changes);
     assert_eq!(a.flows.mean_window, b.flows.mean_window);
     assert_eq!((a.end, a.window), (b.end, b.window));
+    assert_eq!((a.delivered_in_window, a.warmup), (b.delivered_in_window, b.warmup));
     let counts = |o: &Output| leafspine_sim::Counters { events: 0, ..o.counters };
     assert_eq!(counts(a), counts(b));
     for (p, q) in a.ports.iter().zip(&b.ports) {
@@ -517,7 +533,8 @@ fn assert_sound(spec: &Spec, output: &Output) {
             assert!(port.queue_max_packets < n, "{} over {n}", port.name);
         }
     }
-    if spec.changes.is_empty() {
+    assert_warmup(spec, output);
+    if spec.changes.is_empty() && spec.measure.window == Window::All {
         // The last packets of a run may still be on their way, and what dequeueing drops has been
         // accepted before; otherwise what ports accept is what arrives at the other end.
         let accepted: u64 = output.ports.iter().map(|p| p.packets).sum();
@@ -529,6 +546,23 @@ fn assert_sound(spec: &Spec, output: &Output) {
                 assert!(fct + 18 >= *ideal, "{fct} ps is faster than the ideal {ideal}");
             }
         }
+    }
+}
+
+/// What the warm-up sets aside is a part of the whole, and some flow comes after it.
+fn assert_warmup(spec: &Spec, output: &Output) {
+    let (warmup, c, end) = (output.warmup, &output.counters, spec.measure.warmup);
+    let starts = &output.flows.start_ps;
+    assert_eq!(warmup.flows, starts.iter().filter(|start| **start < end.0).count() as u64);
+    assert!(warmup.flows < starts.len() as u64, "no flow counts");
+    let parts = [warmup.dropped, warmup.lost, warmup.marks, warmup.data_packets];
+    let whole = [c.dropped.iter().sum(), c.lost, c.marks, c.data_packets];
+    assert!(parts.iter().zip(&whole).all(|(part, whole)| part <= whole), "{parts:?} {whole:?}");
+    assert!(end > Time::ZERO || parts == [0; 4], "{parts:?} before a run without warm-up");
+    let (open, _) = output.window;
+    match spec.measure.window {
+        Window::All => assert_eq!(output.delivered_in_window, c.bytes_delivered),
+        _ => assert!(open >= end && output.delivered_in_window <= c.bytes_delivered),
     }
 }
 
@@ -567,12 +601,17 @@ fn foresees(spec: &Spec) -> bool {
     balancer.is_ok_and(|b| b.needs().leaving && !b.needs().exact_dequeue)
 }
 
-/// Whether a scheme refuses its parameters, or its place, with a reason. Anything else that is wrong
-/// with a spec fails the test.
+/// Whether a scheme refuses its parameters, or its place, with a reason, or no flow starts in the
+/// duration or after the warm-up. Anything else that is wrong with a spec fails the test.
 fn refused(spec: &Spec) -> bool {
     match Simulation::with(spec, &Factories::default()) {
         Err(SetupError::Scheme { error, .. }) => {
             assert!(error.message.contains("; allowed: "), "no reason: {error}");
+            true
+        }
+        Err(SetupError::Workload(error)) => {
+            let too_short = error.key == "measure.warmup" || error.key.ends_with(".duration");
+            assert!(too_short, "{error}");
             true
         }
         Err(other) => panic!("{other}"),
@@ -614,7 +653,7 @@ fn every_scheme_runs() {
             let scheme =
                 SchemeSpec { name: info.name.to_owned(), params: Params::defaults(info.params) };
             let workloads = vec![fixed_flows(60, 200_000, 0.8)];
-            let measure = MeasureSpec { window: Window::All };
+            let measure = MeasureSpec { window: Window::All, warmup: Time::ZERO };
             let mut spec = Spec { workloads, measure, ..base() };
             match place {
                 Place::LoadBalancer => {

@@ -4,7 +4,7 @@ mod workload_common;
 
 use leafspine_core::{Bytes, Rate, Span, Time};
 use leafspine_sim::spec::{
-    Arrivals, HostSet, LoadBasis, Pattern, SizeSpec, WorkloadKind, WorkloadSpec,
+    Arrivals, HostSet, LoadBasis, Pattern, SizeSpec, Stop, WorkloadKind, WorkloadSpec,
 };
 use leafspine_sim::workload::{Fabric, Flow, Sizes, named};
 use workload_common::*;
@@ -145,7 +145,7 @@ fn the_load_of_the_hosts_and_a_rate_are_offered() {
     spec.senders = HostSet::First(5);
     assert_offered(&flows(&[spec.clone()], &star(20), 3), |_| true, 0.3 * 5e9, "five hosts");
     let arrivals = Arrivals::Rate(Rate::from_mbps(1_234));
-    spec.kind = WorkloadKind::Poisson { arrivals, flows: N };
+    spec.kind = WorkloadKind::Poisson { arrivals, stop: Stop::Flows(N) };
     assert_offered(&flows(&[spec], &star(20), 3), |_| true, 1.234e9, "rate");
 }
 
@@ -264,10 +264,69 @@ fn a_source_knows_its_end() {
     assert_eq!(source.next(), Ok(None));
 }
 
+/// Breaks if a duration gives any other flows than the first ones of a large number, or not all of
+/// those that start within it, wherever the workload itself starts.
+#[test]
+fn a_duration_only_decides_where_the_flows_stop() {
+    let fabric = leaf_spine(4, 2, 8);
+    let at = |stop| {
+        let arrivals = Arrivals::Interarrival(Span::from_micros(5));
+        let mut spec = workload(WorkloadKind::Poisson { arrivals, stop });
+        (spec.sizes, spec.start) = (named("web-search").expect("listed"), Time(7_000_000));
+        flows(&[spec], &fabric, 7)
+    };
+    let many = at(Stop::Flows(1_000));
+    for n in [1, 2, 137, 900] {
+        let last = many[n - 1].start.since(Time(7_000_000));
+        assert_eq!(at(Stop::After(last)), many[..n], "the {n}th flow is the last");
+        let next = many[n].start.since(Time(7_000_000));
+        assert_eq!(at(Stop::After(next - Span(1))), many[..n], "the next is too late");
+    }
+}
+
+/// Breaks if a source of a duration claims to know its number before the end, or the number that is
+/// to be expected is not the law's at first, not what it was at the end, or lost beside a workload
+/// that knows.
+#[test]
+fn a_duration_expects_flows() {
+    let arrivals = Arrivals::Interarrival(Span::from_micros(5));
+    let stop = Stop::After(Span::from_micros(5_000));
+    let spec = workload(WorkloadKind::Poisson { arrivals, stop });
+    let mut source = source(&[spec, workload(every(Span(10), 3))], &star(4), 1);
+    assert_eq!(source.total(), None);
+    let first = source.expected().expect("a number");
+    assert!(first.abs_diff(1_003) < 10, "{first}");
+    for _ in 0..500 {
+        source.next().expect("good");
+    }
+    let middle = source.expected().expect("a number");
+    while source.next().expect("good").is_some() {}
+    let all = source.handed_out();
+    assert_eq!((source.total(), source.expected()), (Some(all), Some(all)));
+    // Half of the flows are known by then: sqrt(500) is the standard error.
+    assert!(middle.abs_diff(all) < 75 && middle.abs_diff(first) < 75, "{first} {middle} {all}");
+}
+
+/// Breaks if a duration in which no flow starts is a run without flows, or its message changes.
+#[test]
+fn a_duration_without_flows_is_refused() {
+    let arrivals = Arrivals::Interarrival(Span::from_micros(5));
+    let stop = Stop::After(Span(1));
+    let first = flows(&[workload(every(Span::from_micros(5), 1))], &star(4), 1)[0].start;
+    assert_eq!(
+        refusal(&workload(WorkloadKind::Poisson { arrivals, stop }), &star(4)),
+        format!(
+            "workload.0.duration: found a time in which no flow starts: the first would after {}; \
+             allowed: a longer one, or more flows in it",
+            first.since(Time::ZERO).about(3)
+        )
+    );
+}
+
 /// Breaks if a load that means nothing is accepted, or its message changes.
 #[test]
 fn meaningless_loads_are_refused() {
-    let poisson = |arrivals| workload(WorkloadKind::Poisson { arrivals, flows: 10 });
+    let poisson = |arrivals| workload(WorkloadKind::Poisson { arrivals, stop: Stop::Flows(10) });
     let load = |load, basis| poisson(Arrivals::Load { load, basis });
     let instead = "allowed: a load with load_basis = \"host\", an interarrival or a rate";
     assert_eq!(

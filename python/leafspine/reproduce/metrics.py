@@ -32,6 +32,11 @@ class Run:
         """All of its files; read when a metric first asks for them, since most do not."""
         return Result.load(self.source) if isinstance(self.source, Path) else self.source
 
+    @cached_property
+    def flows(self) -> pa.Table:
+        """The flows that statistics are of."""
+        return self.result.measured_flows
+
 
 @dataclass(frozen=True)
 class OwnMetric:
@@ -108,8 +113,8 @@ def _own(name: str) -> OwnMetric:
 @metric("reordered_per_flow", "%", "reordered packets per flow")
 def _reordered_per_flow(run: Run) -> float | None:
     """Mean over flows of the share of a flow's data packets that were reordered."""
-    packets = run.result.flows["packets"].to_numpy()
-    reordered = run.result.flows["reordered"].to_numpy()[packets > 0]
+    packets = run.flows["packets"].to_numpy()
+    reordered = run.flows["reordered"].to_numpy()[packets > 0]
     packets = packets[packets > 0]
     return float(100.0 * (reordered / packets).mean()) if len(packets) else None
 
@@ -117,7 +122,7 @@ def _reordered_per_flow(run: Run) -> float | None:
 @metric("window_mean", "KB", "mean window")
 def _window_mean(run: Run) -> float | None:
     """Mean over flows of a flow's mean congestion window."""
-    windows = run.result.flows["mean_window"].to_numpy().astype(float)
+    windows = run.flows["mean_window"].to_numpy().astype(float)
     return float(np.nanmean(windows)) / 1e3 if len(windows) else None
 
 
@@ -131,7 +136,7 @@ def _drop_share(run: Run) -> float | None:
 @metric("goodput", "Mb/s", "goodput")
 def _goodput(run: Run) -> float | None:
     """All flows' bytes over the time from the first start to the last completion."""
-    flows = run.result.flows
+    flows = run.flows
     done = flows.filter(flows["fct_ps"].is_valid())
     if done.num_rows == 0:
         return None

@@ -38,6 +38,8 @@ class Page:
     size: str
     """Scale and seeds, in words."""
     problems: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """What the engine says of the runs, as far as they were made here."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,8 @@ def markdown(page: Page) -> str:
     for title, texts in (("Assumptions", figure.assumptions), ("Notes", figure.notes)):
         if texts:
             lines += [f"## {title}", "", *(f"- {text}" for text in texts), ""]
-    if page.problems:
-        lines += ["## Warnings", "", *(f"- {text}" for text in page.problems), ""]
+    if warnings := page.problems + page.remarks:
+        lines += ["## Warnings", "", *(f"- {text}" for text in warnings), ""]
     lines += ["## Command", "", "```sh", page.command, "```", ""]
     return "\n".join(lines)
 

@@ -19,7 +19,7 @@ SENDING_LEAF = "leaf0-spine"
 @metric("flows_moved", "%", "flows that changed path")
 def _flows_moved(run: Run) -> float | None:
     """Flows whose data left the source's switch by more than one uplink, per 100 flows."""
-    changes = run.result.flows["path_changes"].to_numpy()
+    changes = run.flows["path_changes"].to_numpy()
     return 100.0 * float((changes > 0).mean()) if len(changes) else None
 
 
@@ -64,7 +64,7 @@ def _share_of_sizes(name: str, label: str, above: float, to: float) -> None:
 
     @metric(name, "%", label)
     def compute(run: Run) -> float | None:
-        sizes = run.result.flows["bytes"].to_numpy()
+        sizes = run.flows["bytes"].to_numpy()
         return 100.0 * float(((sizes > above) & (sizes <= to)).mean()) if len(sizes) else None
 
 
@@ -77,15 +77,15 @@ _share_of_sizes("size_above_1mb", "flows above 1 MB", 1e6, np.inf)
 @metric("size_mean", "MB", "mean flow size")
 def _size_mean(run: Run) -> float | None:
     """Mean payload of a flow."""
-    sizes = run.result.flows["bytes"].to_numpy()
+    sizes = run.flows["bytes"].to_numpy()
     return float(sizes.mean()) / 1e6 if len(sizes) else None
 
 
 @curve("flow_share", "share of a flow's packets (%)", "share of flows")
 def _flow_share(run: Run, argument: str) -> Curve:
     """A count in percent of each flow's data packets, sorted: ``flow_share:reordered``."""
-    packets = run.result.flows["packets"].to_numpy()
-    counted = run.result.flows[argument].to_numpy()[packets > 0]
+    packets = run.flows["packets"].to_numpy()
+    counted = run.flows[argument].to_numpy()[packets > 0]
     values = np.sort(100.0 * counted / packets[packets > 0])
     return values, np.arange(1, len(values) + 1) / max(len(values), 1)
 

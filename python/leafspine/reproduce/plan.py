@@ -150,9 +150,7 @@ def _read(data: Data, entry: Wanted, folder: Path) -> None:
     for name in entry.metrics:
         data.put(entry.place, name, seed, metrics.value(run, name))
     if entry.batched:
-        found = metrics.of_batches(
-            run.result.flows, entry.case.classes, entry.batched, entry.batches
-        )
+        found = metrics.of_batches(run.flows, entry.case.classes, entry.batched, entry.batches)
         for name, values in found.items():
             data.put_batches(entry.place, name, seed, values)
     for name in entry.series:

@@ -30,7 +30,7 @@ def _bottleneck(run: Run) -> dict[str, Any]:
 
 def _done_ps(run: Run) -> Numbers:
     """When each finished flow was complete."""
-    flows = run.result.flows
+    flows = run.flows
     done = flows.filter(flows["fct_ps"].is_valid())
     return np.asarray(done["start_ps"].to_numpy() + done["fct_ps"].to_numpy())
 
@@ -47,7 +47,7 @@ def _samples(run: Run) -> Numbers | None:
     if probe is None or len(done) == 0:
         return None
     times = probe["time_ps"].to_numpy()
-    first = int(run.result.flows["start_ps"].to_numpy().min())
+    first = int(run.flows["start_ps"].to_numpy().min())
     return np.asarray(probe["packets"].to_numpy()[(times >= first) & (times <= done.max())])
 
 
@@ -140,7 +140,7 @@ def held_share_bytes(run: Run) -> float | None:
 
 
 def _fct_us(run: Run, percent: float) -> float | None:
-    times = run.result.flows["fct_ps"].drop_null().to_numpy()
+    times = run.flows["fct_ps"].drop_null().to_numpy()
     return float(nearest_rank(np.sort(times), percent)) / 1e6 if len(times) else None
 
 
@@ -153,7 +153,7 @@ def fct_p1(run: Run) -> float | None:
 def _in_drains(run: Run, percent: float) -> float | None:
     """A percentile of completion times over what the congested link needs for all flows' bytes."""
     found = _fct_us(run, percent)
-    drain = 8e6 * float(run.result.flows["bytes"].to_numpy().sum()) / _bottleneck(run)["rate_bps"]
+    drain = 8e6 * float(run.flows["bytes"].to_numpy().sum()) / _bottleneck(run)["rate_bps"]
     return found / drain if found is not None else None
 
 
@@ -171,13 +171,13 @@ def fct_p50_drains(run: Run) -> float | None:
 
 def _data_of(run: Run, probe_name: str, long: bool) -> pa.Table | None:
     """The rows of a packets probe that are data of long or of short flows."""
-    probe, flows = run.result.probes.get(probe_name), run.result.flows
+    probe, flows = run.result.probes.get(probe_name), run.flows
     if probe is None:
         return None
-    is_long = np.zeros(int(flows["flow"].to_numpy().max()) + 1, dtype=bool)
-    is_long[flows["flow"].to_numpy()] = flows["bytes"].to_numpy() > SHORT
+    sought = np.zeros(int(run.result.flows["flow"].to_numpy().max()) + 1, dtype=bool)
+    sought[flows["flow"].to_numpy()] = (flows["bytes"].to_numpy() > SHORT) == long
     data = probe.filter(pc.not_equal(pc.bit_wise_and(probe["flags"], DATA), 0))
-    return data.filter(pa.array(is_long[data["flow"].to_numpy()] == long))
+    return data.filter(pa.array(sought[data["flow"].to_numpy()]))
 
 
 PATHS = ("paths", "down", "last")
@@ -218,6 +218,6 @@ def path_deviation(run: Run) -> float | None:
 @metric("long_retransmits", "", "packets sent again")
 def long_retransmits(run: Run) -> float | None:
     """Data segments sent again by flows of more than 100 KB, whatever the reason."""
-    flows = run.result.flows
+    flows = run.flows
     again = flows["retransmits"].to_numpy()[flows["bytes"].to_numpy() > SHORT]
     return float(again.sum()) if len(again) else None

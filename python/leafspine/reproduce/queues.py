@@ -3,6 +3,7 @@
 They read probes: ``queue*`` (queue), ``share`` (utilisation) and ``loop`` (packets).
 """
 
+import itertools
 import tomllib
 from decimal import Decimal
 from typing import Any
@@ -49,7 +50,7 @@ def sharing(run: Run) -> tuple[Floats, Floats]:
     percent the busiest of its ports in the probe ``share`` is above the idlest.
 
     The probe's samples are the slots; the first, at 0, is none, and one that the last flow's start
-    cuts short is left out.
+    cuts short or the warm-up has a part of is left out.
     """
     probe = run.result.probes["share"]
     times = probe["time_ps"].to_numpy()
@@ -57,7 +58,10 @@ def sharing(run: Run) -> tuple[Floats, Floats]:
     used = probe["utilisation"].to_numpy()
     switches = sorted({port.partition("-")[0] for port in ports})
     owner = np.array([switches.index(port.partition("-")[0]) for port in ports])
-    ends = [t for t in np.unique(times) if 0 < t <= run.result.summary["window_end_ps"]]
+    edges = np.unique(times)
+    since, until = run.result.summary.get("warmup_ps", 0), run.result.summary["window_end_ps"]
+    slots = itertools.pairwise(edges)
+    ends = [end for start, end in slots if start >= since and end <= until]
     table = np.full((len(ends), len(switches)), np.nan)
     for row, end in enumerate(ends):
         for switch in range(len(switches)):
@@ -140,14 +144,14 @@ def _dup_acks_4(run: Run) -> float | None:
 
 
 def _above(run: Run, bound: int) -> float | None:
-    seen = run.result.flows["dup_acks"].to_numpy()
+    seen = run.flows["dup_acks"].to_numpy()
     return float(100.0 * np.mean(seen > bound)) if len(seen) else None
 
 
 @curve("dup_acks", "duplicate ACKs", "flows with more (%)")
 def _dup_acks(run: Run, argument: str) -> Curve:
     """Share of flows with more than so many duplicate ACKs, from 0 to 30."""
-    seen = run.result.flows["dup_acks"].to_numpy()
+    seen = run.flows["dup_acks"].to_numpy()
     counts = np.arange(31)
     return counts.astype(float), np.array([100.0 * np.mean(seen > count) for count in counts])
 
@@ -155,12 +159,12 @@ def _dup_acks(run: Run, argument: str) -> Curve:
 @metric("mice_share", "%", "flows of at most 100 KB")
 def _mice_share(run: Run) -> float | None:
     """Flows of at most 100 KB."""
-    sizes = run.result.flows["bytes"].to_numpy()
+    sizes = run.flows["bytes"].to_numpy()
     return float(100.0 * np.mean(sizes <= 100_000)) if len(sizes) else None
 
 
 @metric("elephants_share", "%", "flows of more than 10 MB")
 def _elephants_share(run: Run) -> float | None:
     """Flows of more than 10 MB."""
-    sizes = run.result.flows["bytes"].to_numpy()
+    sizes = run.flows["bytes"].to_numpy()
     return float(100.0 * np.mean(sizes > 10_000_000)) if len(sizes) else None

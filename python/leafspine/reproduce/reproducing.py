@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from leafspine import engine, files, folder, progress, results
+from leafspine import engine, files, folder, progress, remarks, results
 from leafspine.errors import InputError, ScenarioError
 from leafspine.reproduce import data as numbers
 from leafspine.reproduce import drawing, pages, plan, reading
@@ -88,7 +88,8 @@ def reproduce(
         path = plan_.figure.path
         found = plan.reduce(plan_.wanted, directory / "runs", kept[path])
         problems = _problems(plan_, found, failures) + _other_builds(plan_, kept[path], directory)
-        by_path[path] = _page(plan_, found, scale, directory, problems)
+        said = tuple(_remarks(plan_, kept[path], directory))
+        by_path[path] = _page(plan_, found, scale, directory, problems, said)
         if keep_in is not None and found.origins:
             numbers.write(found, keep_in / path)
     return _finish(chosen, by_path, directory, tuple(failures))
@@ -128,6 +129,20 @@ def _other_builds(plan_: Plan, kept: Data, directory: Path) -> list[str]:
         f"{count} of {len(plan_.wanted)} runs were made by another build of leafspine "
         f"{engine.version()}; to make them anew, remove {directory / 'runs'}"
     ]
+
+
+def _remarks(plan_: Plan, kept: Data, directory: Path) -> list[str]:
+    """What the engine says of the runs that were made here; of kept ones only numbers are left."""
+    made = (
+        (entry.case, directory / "runs" / entry.case.key)
+        for entry in plan_.wanted
+        if not entry.kept_in(kept)
+    )
+    return remarks.grouped(
+        (case.label(), results.summary(run).get("warnings", []))
+        for case, run in made
+        if (run / results.SUMMARY).is_file()
+    )
 
 
 def from_kept(chosen: Sequence[Chosen], directory: Path) -> Reproduction:
@@ -212,12 +227,19 @@ def run(
         raise InputError(f"a figure's scenario: {error}") from None
 
 
-def _page(plan_: Plan, found: Data, scale: str, directory: Path, problems: Sequence[str]) -> Page:
+def _page(
+    plan_: Plan,
+    found: Data,
+    scale: str,
+    directory: Path,
+    problems: Sequence[str],
+    said: tuple[str, ...] = (),
+) -> Page:
     """Judge a figure's claims and write its folder."""
     folder = directory / plan_.figure.path
     numbers.write(found, folder)
     # Verdicts and plots see what the files hold, digit by digit, and so does who reads them again.
-    page = _judged(plan_, numbers.read(folder), scale, problems)
+    page = replace(_judged(plan_, numbers.read(folder), scale, problems), remarks=said)
     if page.data.values:
         schemes = plan_.schemes
         picture = drawing.draw(page.figure, page.data, schemes, folder, page.size)

@@ -64,7 +64,7 @@ def _fct(run: Run, argument: str) -> Curve:
     named = {entry.name: entry for entry in (ALL_FLOWS, *run.case.classes)}
     if (argument or "all") not in named:
         raise InputError(f"no class {argument!r}; allowed: {', '.join(named)}")
-    flows = run.result.flows
+    flows = run.flows
     flows = flows.filter(flows["fct_ps"].is_valid())
     member = in_class(flows["bytes"].to_numpy(), named[argument or "all"])
     ordered = np.sort(flows["fct_ps"].to_numpy()[member]) / PS_PER_US
@@ -74,7 +74,7 @@ def _fct(run: Run, argument: str) -> Curve:
 @curve("flow", "", "share of flows")
 def _flow(run: Run, argument: str) -> Curve:
     """A column of the flows, sorted: the distribution of windows, reordered packets, ..."""
-    values = np.sort(run.result.flows[argument].to_numpy().astype(float))
+    values = np.sort(run.flows[argument].to_numpy().astype(float))
     return values, np.arange(1, len(values) + 1) / max(len(values), 1)
 
 

@@ -7,22 +7,30 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from leafspine.measures import after_warmup
 from leafspine.reproduce import metrics
 
 US = 1_000_000
 
 
 def run(
-    flows: list[dict[str, Any]], ports: list[dict[str, Any]] | None = None, **probes: Any
+    flows: list[dict[str, Any]],
+    ports: list[dict[str, Any]] | None = None,
+    warmup: int = 0,
+    **probes: Any,
 ) -> Any:
     """A run that has these rows; its window is the first 100 us."""
+    summary = {"window_start_ps": 0, "window_end_ps": 100 * US, "warmup_ps": warmup}
+    table = pa.Table.from_pylist(flows)
     result = SimpleNamespace(
-        flows=pa.Table.from_pylist(flows),
+        flows=table,
+        measured_flows=after_warmup(table, summary),
         ports=pa.Table.from_pylist(ports or []),
         probes={name: pa.Table.from_pylist(rows) for name, rows in probes.items()},
-        summary={"window_start_ps": 0, "window_end_ps": 100 * US},
+        summary=summary,
     )
-    return SimpleNamespace(result=result, measured={}, case=None)
+    made: Any = metrics.Run
+    return made(case=None, source=result, measured={})
 
 
 def flow(number: int, size: int, fct: int | None = 50 * US, **more: int) -> dict[str, Any]:

@@ -271,6 +271,24 @@ def test_only_what_is_finished(library: Path, tmp_path: Path) -> None:
     assert runs[0].name in row and ",12345," in row
 
 
+def test_a_page_says_once_what_the_engine_says(
+    library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Breaks if a reproduction keeps the engine's warnings to itself, has a line a run, puts them
+    on the scorecard, or says them where the runs are gone and only numbers are kept."""
+    scenario = library / "some" / "fig1" / "scenario.toml"
+    scenario.write_text(scenario.read_text().replace("seed = 1", "seed = 1\nfake_short = true"))
+    chosen = reproducing.choose(["some/fig1"], library)
+    done = reproducing.reproduce(chosen, "paper", tmp_path / "out", keep_in=library)
+    page = (tmp_path / "out" / "some" / "fig1" / "page.md").read_text()
+    assert page.count("flows start over") == 1 and " runs, such as ECMP" in page
+    assert "flows start over" in done.report.read_text()
+    assert "flows start over" not in (tmp_path / "out" / "scorecard.md").read_text()
+    assert "flows start over" not in capsys.readouterr().err
+    reproducing.from_kept(chosen, tmp_path / "kept")
+    assert "start over" not in (tmp_path / "kept" / "some" / "fig1" / "page.md").read_text()
+
+
 def test_results_of_another_build_are_pointed_out(library: Path, tmp_path: Path) -> None:
     """Breaks if numbers of a scheme as it was are shown as those of the scheme as it is, unsaid."""
     chosen, out = reproducing.choose(["some/fig1"], library), tmp_path / "out"

@@ -9,7 +9,7 @@ use super::{Simulation, Wire};
 use crate::calendar::{Calendar, Key};
 use crate::ideal::Ideal;
 use crate::measure::{FlowTable, PortStats};
-use crate::output::Counters;
+use crate::output::{Counters, Warmup};
 use crate::pool::Pool;
 use crate::port::{
     FifoPort, GeneralPort, Limit, Lossy, Manager, NO_SWITCH, Port, Scheduler, Store,
@@ -116,6 +116,7 @@ impl Simulation {
         let fabric = fabric(&graph);
         let source = FlowSource::new(&spec.workloads, &fabric, spec.run.seed)?;
         check_flows(spec, &source)?;
+        check_warmup(spec, &fabric)?;
         let builder = Builder {
             spec,
             factories,
@@ -155,6 +156,8 @@ impl Simulation {
             window: spec.measure.window,
             window_open: None,
             window_close: None,
+            window_bytes: 0,
+            warmup: Warmup { end: spec.measure.warmup, ..Warmup::default() },
             until: spec.run.until,
             classifier: spec.switch.classifier,
             stage_queues: spec.switch.stage_queues.clone(),
@@ -249,12 +252,47 @@ fn check_round_trip(found: Span) -> Result<(), TopologyError> {
 /// Refuses more flows than can be numbered where all of them will start.
 fn check_flows(spec: &Spec, source: &FlowSource) -> Result<(), WorkloadError> {
     const MOST: u64 = Key::MAX_ID as u64 + 1;
-    match source.total() {
+    match source.expected() {
         Some(found) if found > MOST && spec.run.until.is_none() => {
             let found = format!("{found} flows in all");
             Err(WorkloadError::at("workload", found, format!("at most 2^28, {MOST}")))
         }
         _ => Ok(()),
+    }
+}
+
+/// Refuses a warm-up after which no flow starts: nothing would be measured. Draws the flows up to its
+/// end, which is a small part of simulating them.
+fn check_warmup(spec: &Spec, fabric: &Fabric) -> Result<(), WorkloadError> {
+    let warmup = spec.measure.warmup;
+    if warmup == Time::ZERO {
+        return Ok(());
+    }
+    let refuse = |why: String, allowed: &str| {
+        Err(WorkloadError::at("measure.warmup", format!("{warmup}, but {why}"), allowed))
+    };
+    let until = spec.run.until.unwrap_or(Time::MAX);
+    let mut source = FlowSource::new(&spec.workloads, fabric, spec.run.seed)?;
+    while until >= warmup
+        && let Some(flow) = source.next()?
+    {
+        if flow.start >= warmup && flow.start <= until {
+            return Ok(());
+        }
+        if flow.start > until {
+            break;
+        }
+    }
+    match source.last_start().filter(|_| source.is_exhausted()) {
+        Some(last) => {
+            let last = last.since(Time::ZERO).about(4);
+            let why = format!("the last flow starts at {last}, so no flow would be counted");
+            refuse(why, "a shorter warm-up, or more flows")
+        }
+        None => {
+            let why = format!("no flow starts between it and the run's end at {until} (run.until)");
+            refuse(why, "a shorter warm-up, or a later end")
+        }
     }
 }
 

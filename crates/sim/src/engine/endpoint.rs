@@ -30,7 +30,8 @@ pub(super) struct Place {
     uplink: u16,
     pub(super) live: bool,
     path_changes: u32,
-    packets: u32,
+    /// Data packets that its receiver has got.
+    pub(super) packets: u32,
     /// When the pending retransmission event is due; `Time::MAX` if none is.
     pub(super) timer: Time,
     pub(super) ack_timer: Time,

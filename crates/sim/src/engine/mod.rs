@@ -31,7 +31,7 @@ use crate::calendar::{Calendar, Class, Event, Key};
 use crate::ideal::Ideal;
 use crate::measure::FlowTable;
 use crate::memory::Overrun;
-use crate::output::{Counters, Output};
+use crate::output::{Counters, Output, Warmup};
 use crate::pool::Pool;
 use crate::port::Port;
 use crate::prefetch::prefetch;
@@ -115,6 +115,10 @@ pub struct Simulation {
     window: Window,
     window_open: Option<Time>,
     window_close: Option<Time>,
+    /// Payload that applications had when the window opened; what they got in it once it is closed.
+    window_bytes: u64,
+    /// What starts before `warmup.end` is in no statistic.
+    warmup: Warmup,
     until: Option<Time>,
     classifier: Classifier,
     stage_queues: Vec<u8>,
@@ -236,7 +240,7 @@ impl Simulation {
             c if c == Class::Reassembly as u32 => self.reassembly_timer(key.id(), item),
             c if c == Class::EdgeTick as u32 => self.edge_tick(key.id()),
             c if c == Class::HandDown as u32 => self.handed_down(key.id(), item),
-            c if c == Class::Window as u32 => self.move_window(item),
+            c if c == Class::Window as u32 => self.window_event(item),
             c if c == Class::Probe as u32 => self.sample(item),
             class => unreachable!("no event has class {class}"),
         }
@@ -336,7 +340,7 @@ impl Simulation {
     fn report(&self, progress: &Progress) -> Result<(), RunError> {
         progress.set(
             self.table.finished(),
-            self.source.total(),
+            self.source.expected(),
             self.now,
             self.counters.packet_hops,
         );

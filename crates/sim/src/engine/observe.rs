@@ -3,7 +3,7 @@
 
 use super::Simulation;
 use crate::calendar::{Class, Key};
-use crate::output::{Column, Output, PortRow, Series};
+use crate::output::{Column, Output, PortRow, Series, Warmup};
 use crate::pool::Handle;
 use crate::port::Store;
 use crate::spec::{ProbeKind, Window};
@@ -51,6 +51,7 @@ const NO_FLOW: u32 = u32::MAX;
 /// `item` of a window event.
 const OPEN: u32 = 0;
 const CLOSE: u32 = 1;
+const WARM: u32 = 2;
 
 impl Simulation {
     pub(super) fn start_observing(&mut self) {
@@ -61,6 +62,9 @@ impl Simulation {
         }
         if let Window::Between(_, to) = self.window {
             self.schedule_window(to, CLOSE);
+        }
+        if self.warmup.end > Time::ZERO {
+            self.schedule_window(self.warmup.end, WARM);
         }
         for (index, probe) in self.probes.iter().enumerate() {
             if probe.kind != ProbeKind::Packets {
@@ -74,15 +78,20 @@ impl Simulation {
         self.calendar.push(at, Key::new(Class::Window, what), what);
     }
 
-    /// The first flow starts: the window of arrivals opens.
+    /// The first flow starts: the window of arrivals opens, or will when the warm-up ends.
     pub(super) fn first_flow(&mut self) {
-        if self.window == Window::Arrivals {
+        if self.window != Window::Arrivals {
+            return;
+        }
+        if self.now < self.warmup.end {
+            self.schedule_window(self.warmup.end, OPEN);
+        } else {
             self.move_window(OPEN);
         }
     }
 
-    /// The last flow has started: the window of arrivals closes. If all flows started at one
-    /// instant it stays open to the end of the run.
+    /// The last flow has started: the window of arrivals closes. If all flows (or all after the
+    /// warm-up) started at one instant it stays open to the end of the run.
     pub(super) fn source_exhausted(&mut self) {
         if self.window == Window::Arrivals
             && self.measuring
@@ -92,12 +101,32 @@ impl Simulation {
         }
     }
 
+    pub(super) fn window_event(&mut self, what: u32) {
+        if what == WARM { self.end_warmup() } else { self.move_window(what) }
+    }
+
+    /// The warm-up is over: what has been counted so far is no part of the statistics.
+    fn end_warmup(&mut self) {
+        let counters = &self.counters;
+        let live = self.endpoints.places.iter().filter(|place| place.live);
+        self.warmup = Warmup {
+            dropped: counters.dropped.iter().sum(),
+            lost: counters.lost,
+            marks: counters.marks,
+            // Those of flows under way are counted when the flows end.
+            data_packets: counters.data_packets
+                + live.map(|place| u64::from(place.packets)).sum::<u64>(),
+            ..self.warmup
+        };
+    }
+
     pub(super) fn move_window(&mut self, what: u32) {
         let open = what == OPEN;
         if open == self.measuring {
             return;
         }
         self.measuring = open;
+        self.window_bytes = self.counters.bytes_delivered - self.window_bytes;
         for port in &mut self.ports {
             port.cut_window(self.now, if open { 1 } else { -1 });
         }
@@ -225,6 +254,7 @@ impl Simulation {
         let mut probes = std::mem::take(&mut self.probes);
         probes.iter_mut().for_each(|probe| probe.settle(self.now));
         let probes = probes.into_iter().map(|probe| self.series(probe)).collect();
+        let early = self.table.start_ps.partition_point(|start| *start < self.warmup.end.0);
         let not_started = self.source.total().map(|all| all - self.table.len() as u64);
         Output {
             not_started,
@@ -235,6 +265,8 @@ impl Simulation {
             trace_hash: self.trace_hash,
             end: self.now,
             window,
+            delivered_in_window: self.window_bytes,
+            warmup: Warmup { flows: early as u64, ..self.warmup },
         }
     }
 

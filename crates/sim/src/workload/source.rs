@@ -11,7 +11,7 @@ use super::permutation::Permutation;
 use super::poisson::Poisson;
 use super::sizes::Sizes;
 use super::trace::Trace;
-use crate::spec::{WorkloadKind, WorkloadSpec};
+use crate::spec::{Stop, WorkloadKind, WorkloadSpec};
 use leafspine_core::{HostId, PacketMeta, Span, Time};
 
 /// A flow that is to be sent.
@@ -81,13 +81,13 @@ impl Generator {
         let (to, sizes, key) = (sets.receivers, Sizes::new(&spec.sizes)?, (seed, workload));
         let every = |stagger: Span| Staggered { next: spec.start, stagger };
         Ok(match spec.kind {
-            WorkloadKind::Poisson { flows: 0, .. } => {
+            WorkloadKind::Poisson { stop: Stop::Flows(0), .. } => {
                 return Err(WorkloadError::at("flows", "0", "at least 1"));
             }
-            WorkloadKind::Poisson { arrivals, flows } => {
+            WorkloadKind::Poisson { arrivals, stop } => {
                 pairs.require_a_receiver_for_each()?;
                 let apart = mean_interarrival(arrivals, sizes.mean(), &pairs, fabric)?;
-                let when = (spec.start, apart, flows);
+                let when = (spec.start, apart, stop);
                 Generator::Poisson(Poisson::new((pairs, sizes), when, key))
             }
             WorkloadKind::Incast { fan_in, rounds, every, jitter } => {
@@ -109,15 +109,36 @@ impl Generator {
         })
     }
 
-    /// Flows in all, asked before the first; a trace does not know.
+    /// Flows in all, asked before the first; unknown of a trace, and where time decides.
     fn total(&self) -> Option<u64> {
         match self {
-            Generator::Poisson(flows) => Some(flows.left()),
+            Generator::Poisson(flows) => flows.total(),
             Generator::Incast(flows) => Some(flows.total()),
             Generator::LongFlows(flows) => Some(flows.total()),
             Generator::Permutation(flows) => Some(flows.total()),
             Generator::AllToAll(flows) => Some(flows.total()),
             Generator::Trace(_) => None,
+        }
+    }
+
+    /// Flows in all, about, asked at any time; unknown of a trace.
+    fn expected(&self) -> Option<f64> {
+        match self {
+            Generator::Poisson(flows) => Some(flows.expected()),
+            _ => None,
+        }
+    }
+
+    /// The first flow. A duration may be too short for one.
+    fn first(&mut self) -> Result<Option<Flow>, WorkloadError> {
+        match (self.next(), &self) {
+            (Ok(None), Generator::Poisson(flows)) => {
+                let first = flows.reached().about(3);
+                let found =
+                    format!("a time in which no flow starts: the first would after {first}");
+                Err(WorkloadError::at("duration", found, "a longer one, or more flows in it"))
+            }
+            (found, _) => found,
         }
     }
 
@@ -136,7 +157,8 @@ impl Generator {
 /// How much a workload asks for, before it runs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Demand {
-    /// Flows; of a trace an upper bound, from its length.
+    /// Flows; of a trace an upper bound, from its length; of a duration more than will start, but
+    /// for one run in a billion.
     pub(crate) flows: u64,
     /// The most of them that are thought to be under way at once.
     pub(crate) at_once: u64,
@@ -144,6 +166,8 @@ pub(crate) struct Demand {
     pub(crate) last_start: f64,
 }
 
+/// Standard errors of a Poisson number that are its margin.
+const MARGIN: f64 = 6.0;
 /// Bytes of a trace's shortest row: `0,0,1,1` and the end of the line.
 const SHORTEST_ROW: u64 = 8;
 /// Flows a sender that are under way at once where links can carry the load: far more than usual.
@@ -177,7 +201,11 @@ impl Demand {
             let flows = length / SHORTEST_ROW;
             return Ok(Demand { flows, at_once: flows.min(usual as u64), last_start: 0.0 });
         }
-        let flows = Generator::new(spec, fabric, seed, workload)?.total().unwrap_or(0);
+        let generator = Generator::new(spec, fabric, seed, workload)?;
+        let flows = generator.total().unwrap_or_else(|| {
+            let expected = generator.expected().unwrap_or(0.0);
+            (expected + MARGIN * (expected.sqrt() + 1.0)).ceil() as u64
+        });
         let sets = HostSets::resolve(spec, fabric, seed, workload)?;
         let pairs = Pairs::new(&sets, fabric, spec.pattern);
         let mean = Sizes::new(&spec.sizes)?.mean();
@@ -201,7 +229,11 @@ impl Demand {
         let needs = 8e12 * mean / (GOODPUT * capacity);
         let piles_up = (1.0 - apart / needs).max(0.0);
         let at_once = (flows as f64 * piles_up + usual).min(flows as f64) as u64;
-        let last_start = spec.start.0 as f64 + apart * flows as f64;
+        let span = match spec.kind {
+            WorkloadKind::Poisson { stop: Stop::After(duration), .. } => duration.0 as f64,
+            _ => apart * flows as f64,
+        };
+        let last_start = spec.start.0 as f64 + span;
         Ok(Demand { flows, at_once, last_start })
     }
 }
@@ -210,6 +242,8 @@ impl Demand {
 struct Lane {
     generator: Generator,
     head: Result<Option<Flow>, WorkloadError>,
+    /// Flows in all, where that is known from the start.
+    total: Option<u64>,
 }
 
 /// The flows of all workloads by (start, workload), made when asked for.
@@ -218,7 +252,6 @@ struct Lane {
 /// hands out its last flow.
 pub struct FlowSource {
     lanes: Vec<Lane>,
-    total: Option<u64>,
     handed_out: u64,
     last_start: Option<Time>,
 }
@@ -231,27 +264,21 @@ impl FlowSource {
     /// If no flow can be made of a workload: what [`HostSets::resolve`], [`Sizes::new`] and
     /// [`Trace::open`] refuse, senders and receivers that the pattern cannot pair, a count of zero,
     /// a load, interarrival time or rate that is not above zero, a load of a fabric that is not
-    /// there. Keys are counted from the scenario's root: `workload.0.load`.
+    /// there, a duration in which no flow starts. Keys are counted from the scenario's root: `workload.0.load`.
     pub fn new(
         workloads: &[WorkloadSpec],
         fabric: &Fabric,
         seed: u64,
     ) -> Result<FlowSource, WorkloadError> {
         let mut lanes = Vec::with_capacity(workloads.len());
-        let mut total = Some(0);
         for (workload, spec) in workloads.iter().enumerate() {
             let mut generator =
                 Generator::new(spec, fabric, seed, workload).map_err(|e| e.within(workload))?;
-            total = total
-                .zip(generator.total())
-                .map(|(sum, flows): (u64, u64)| sum.saturating_add(flows));
-            let head = generator.next();
-            if let Err(error) = head {
-                return Err(error);
-            }
-            lanes.push(Lane { generator, head });
+            let total = generator.total();
+            let head = Ok(generator.first().map_err(|error| error.within(workload))?);
+            lanes.push(Lane { generator, head, total });
         }
-        Ok(FlowSource { lanes, total, handed_out: 0, last_start: None })
+        Ok(FlowSource { lanes, handed_out: 0, last_start: None })
     }
 
     /// The next flow, or `None` after the last.
@@ -282,10 +309,26 @@ impl FlowSource {
         Ok(flow.map(|flow| Flow { workload: workload as u16, ..flow }))
     }
 
-    /// Flows in all, handed out or not; `None` while a trace has rows left.
+    /// Flows in all, handed out or not; `None` while a trace has rows left, or a duration lasts.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
-        self.total.or_else(|| self.is_exhausted().then_some(self.handed_out))
+        if self.is_exhausted() {
+            return Some(self.handed_out);
+        }
+        let sum = |sum: u64, lane: &Lane| Some(sum.saturating_add(lane.total?));
+        self.lanes.iter().try_fold(0, sum)
+    }
+
+    /// Flows in all as far as that can be told: while a duration lasts, as many as are to be
+    /// expected. `None` while a trace has rows left.
+    #[must_use]
+    pub fn expected(&self) -> Option<u64> {
+        let of = |lane: &Lane| match lane.total {
+            Some(flows) => Some(flows),
+            None => lane.generator.expected().map(|flows| flows.round() as u64),
+        };
+        let sum = |sum: u64, lane: &Lane| Some(sum.saturating_add(of(lane)?));
+        self.total().or_else(|| self.lanes.iter().try_fold(0, sum))
     }
 
     /// Flows handed out so far.

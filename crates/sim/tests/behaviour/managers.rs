@@ -62,7 +62,7 @@ fn mq_ecn_marks_no_sparse_bursts() {
     spec.workloads = vec![WorkloadSpec {
         kind: WorkloadKind::Poisson {
             arrivals: Arrivals::Interarrival(Span::from_millis(1)),
-            flows: 200,
+            stop: Stop::Flows(200),
         },
         ..fixed_flows(200, 14_600, 0.1)
     }];

@@ -5,7 +5,7 @@ use super::{numbers, probe, two_leaves};
 use leafspine_core::{Span, Time};
 use leafspine_schemes::{Amount, Value};
 use leafspine_sim::spec::*;
-use leafspine_sim::{Column, Output};
+use leafspine_sim::{Column, Output, Simulation};
 
 /// Short Poisson flows on a 4x4 fabric at this load, with buffers that nothing overflows.
 fn loaded(load: f64, seed: u64) -> Spec {
@@ -185,4 +185,113 @@ fn utilisation_samples_add_up() {
         let expected = port(&output, "leaf0-spine1").bytes as f64 * 800.0;
         assert!((busy - expected).abs() < 1e-6 * expected, "{busy} for {expected}");
     }
+}
+
+/// Breaks if a warm-up changes a packet, opens the window of arrivals at any other time, or counts
+/// what came before it: the run is the same to the bit, the ports' counts are those of a window
+/// from there on, and what was dropped and delivered before and after adds up.
+#[test]
+fn a_warmup_only_moves_the_statistics() {
+    let mut plain = loaded(0.9, 1);
+    plain.switch.buffer = Amount::Packets(8);
+    let cold = run(&plain);
+    let mut spec = plain.clone();
+    spec.measure.warmup = Time(3_000_000_000);
+    let warm = run(&spec);
+    assert_eq!((warm.trace_hash, warm.end), (cold.trace_hash, cold.end));
+    assert_eq!(warm.flows.fct_ps, cold.flows.fct_ps);
+    assert_eq!(warm.window, (Time(3_000_000_000), cold.window.1));
+    let early = cold.flows.start_ps.iter().filter(|start| **start < 3_000_000_000).count();
+    assert!(early > 1_000 && early < cold.flows.len());
+    assert_eq!(warm.warmup.flows, early as u64);
+    let dropped: u64 = warm.counters.dropped.iter().sum();
+    assert!(0 < warm.warmup.dropped && warm.warmup.dropped < dropped);
+    assert!(0 < warm.warmup.data_packets && warm.warmup.data_packets < warm.counters.data_packets);
+    // The same window, asked for by its edges; and the time before it.
+    let between = |from, until| {
+        let mut spec = plain.clone();
+        spec.measure.window = Window::Between(Time(from), Time(until));
+        run(&spec)
+    };
+    let (before, after) = (between(0, 3_000_000_000), between(3_000_000_000, warm.window.1.0));
+    assert_eq!(after.delivered_in_window, warm.delivered_in_window);
+    let drops = |output: &Output| output.ports.iter().map(|port| port.drops).sum::<u64>();
+    assert_eq!(drops(&before), warm.warmup.dropped);
+    assert_eq!(drops(&after), drops(&warm));
+    for (a, b) in after.ports.iter().zip(&warm.ports) {
+        assert_eq!((a.packets, a.utilisation, &a.name), (b.packets, b.utilisation, &b.name));
+    }
+}
+
+/// Breaks if what is delivered in a window is not the payload that the receivers got in it: two
+/// windows that share an edge add up to one over both, and one over the run has every byte once.
+#[test]
+fn delivered_payload_adds_up_over_windows() {
+    let spec = loaded(0.6, 2);
+    let within = |window| {
+        let measure = MeasureSpec { window, ..spec.measure };
+        run(&Spec { measure, ..spec.clone() }).delivered_in_window
+    };
+    let at = |ms: u64| Time(ms * 1_000_000_000);
+    let (one, other) =
+        (within(Window::Between(at(1), at(3))), within(Window::Between(at(3), at(4))));
+    assert!(one > 0 && other > 0);
+    assert_eq!(one + other, within(Window::Between(at(1), at(4))));
+    assert_eq!(within(Window::All), FLOWS * BYTES);
+    // What a load of 0.6 offers, sixteen uplinks of 10 Gb/s: three standard errors of 20,000 flows.
+    let output = run(&spec);
+    let length = (output.window.1 - output.window.0).as_secs_f64();
+    let carried = 8.0 * output.delivered_in_window as f64 / length / (0.6 * 160e9);
+    assert!((carried - 1.0).abs() < 3.0 / (FLOWS as f64).sqrt(), "{carried}");
+}
+
+/// Breaks if a warm-up that leaves no flow to count is run, or its message changes.
+#[test]
+fn a_warmup_that_leaves_no_flow_is_refused() {
+    let said = |spec: &Spec| match Simulation::new(spec) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("accepted"),
+    };
+    let mut spec = loaded(0.6, 1);
+    let last = Time(*run(&spec).flows.start_ps.last().expect("flows"));
+    spec.measure.warmup = last;
+    let output = run(&spec);
+    assert_eq!((output.warmup.flows, output.window.0), (FLOWS - 1, last));
+    spec.measure.warmup = Time(last.0 + 1);
+    let message = format!(
+        "measure.warmup: found {}, but the last flow starts at {}, so no flow would be counted; \
+         allowed: a shorter warm-up, or more flows",
+        spec.measure.warmup,
+        last.since(Time::ZERO).about(4)
+    );
+    assert_eq!(said(&spec), message);
+    spec.measure.warmup = Time(3_000_000_000);
+    for until in [1_000_000_000, 3_000_000_000] {
+        spec.run.until = Some(Time(until));
+        let message = format!(
+            "measure.warmup: found 3ms, but no flow starts between it and the run's end at {} \
+             (run.until); allowed: a shorter warm-up, or a later end",
+            Time(until)
+        );
+        assert_eq!(said(&spec), message);
+    }
+}
+
+/// Breaks if a run with a duration stops early, loses count of what had not started, or closes the
+/// window of arrivals at another time than the last flow's start.
+#[test]
+fn a_duration_ends_with_its_last_flow() {
+    let mut spec = loaded(0.6, 1);
+    let WorkloadKind::Poisson { arrivals, .. } = spec.workloads[0].kind else { panic!("poisson") };
+    let stop = Stop::After(Span::from_millis(2));
+    spec.workloads[0].kind = WorkloadKind::Poisson { arrivals, stop };
+    let output = run(&spec);
+    let starts = &output.flows.start_ps;
+    let expected = run(&loaded(0.6, 1)).flows.start_ps;
+    let within = expected.partition_point(|start| *start <= 2_000_000_000);
+    assert_eq!(starts[..], expected[..within]);
+    assert_eq!(output.window, (Time(starts[0]), Time(starts[within - 1])));
+    assert_eq!(output.not_started, Some(0));
+    spec.run.until = Some(Time(1_000_000_000));
+    assert_eq!(run(&spec).not_started, None);
 }

@@ -31,7 +31,7 @@ fn short_flows(flows: u64) -> WorkloadSpec {
     WorkloadSpec {
         kind: WorkloadKind::Poisson {
             arrivals: Arrivals::Interarrival(Span::from_micros(300)),
-            flows,
+            stop: Stop::Flows(flows),
         },
         sizes: SizeSpec::Fixed(Bytes(50_000)),
         senders: hosts(&first_to_last(10)),

@@ -45,7 +45,7 @@ pub fn fixed_flows(flows: u64, bytes: u64, load: f64) -> WorkloadSpec {
     WorkloadSpec {
         kind: WorkloadKind::Poisson {
             arrivals: Arrivals::Load { load, basis: LoadBasis::Fabric },
-            flows,
+            stop: Stop::Flows(flows),
         },
         sizes: SizeSpec::Fixed(Bytes(bytes)),
         senders: HostSet::All,
@@ -132,7 +132,7 @@ pub fn base() -> Spec {
             ..fixed_flows(200, 1, 0.6)
         }],
         run: RunSpec { seed: 1, until: None, ports: PortModel::Auto },
-        measure: MeasureSpec { window: Window::Arrivals },
+        measure: MeasureSpec { window: Window::Arrivals, warmup: Time::ZERO },
         probes: Vec::new(),
     }
 }

@@ -3,7 +3,7 @@
 
 use leafspine_core::{Bytes, HostId, Rate, Span, Time, TorId};
 use leafspine_sim::spec::{
-    Arrivals, HostSet, LoadBasis, Pattern, SizeSpec, WorkloadKind, WorkloadSpec,
+    Arrivals, HostSet, LoadBasis, Pattern, SizeSpec, Stop, WorkloadKind, WorkloadSpec,
 };
 use leafspine_sim::workload::{Fabric, Flow, FlowSource};
 
@@ -40,11 +40,11 @@ pub(crate) fn workload(kind: WorkloadKind) -> WorkloadSpec {
 }
 
 pub(crate) fn at_load(load: f64, basis: LoadBasis, flows: u64) -> WorkloadKind {
-    WorkloadKind::Poisson { arrivals: Arrivals::Load { load, basis }, flows }
+    WorkloadKind::Poisson { arrivals: Arrivals::Load { load, basis }, stop: Stop::Flows(flows) }
 }
 
 pub(crate) fn every(span: Span, flows: u64) -> WorkloadKind {
-    WorkloadKind::Poisson { arrivals: Arrivals::Interarrival(span), flows }
+    WorkloadKind::Poisson { arrivals: Arrivals::Interarrival(span), stop: Stop::Flows(flows) }
 }
 
 pub(crate) fn list(hosts: &[u16]) -> HostSet {

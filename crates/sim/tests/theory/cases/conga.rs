@@ -127,7 +127,7 @@ fn difference(ways: Ways, gbps: u64, bytes: u64, seed: u64) -> f64 {
     spec.changes = vec![slow];
     let mut workload = fixed_flows(1, bytes, 1.0);
     let arrivals = Arrivals::Rate(Rate::from_gbps(gbps));
-    workload.kind = WorkloadKind::Poisson { arrivals, flows: 50_000_000 / bytes };
+    workload.kind = WorkloadKind::Poisson { arrivals, stop: Stop::Flows(50_000_000 / bytes) };
     workload.senders = HostSet::Under("leaf0".to_owned());
     workload.receivers = HostSet::Under("leaf1".to_owned());
     spec.workloads = vec![workload];

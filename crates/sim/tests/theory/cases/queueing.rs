@@ -31,7 +31,7 @@ fn poisson(load: f64, uplinks: u32, packets: u64, seed: u64) -> Spec {
     workload.receivers = HostSet::Under("leaf1".to_owned());
     workload.kind = WorkloadKind::Poisson {
         arrivals: Arrivals::Interarrival(apart(service(), load * f64::from(uplinks))),
-        flows: packets,
+        stop: Stop::Flows(packets),
     };
     spec.workloads = vec![workload];
     spec.run.seed = seed;
@@ -101,7 +101,7 @@ pub fn two_sizes() -> Case {
             let workload = &mut spec.workloads[0];
             workload.sizes = SizeSpec::Mix(sizes.to_vec());
             let arrivals = Arrivals::Interarrival(apart(first * 1e6, load));
-            workload.kind = WorkloadKind::Poisson { arrivals, flows };
+            workload.kind = WorkloadKind::Poisson { arrivals, stop: Stop::Flows(flows) };
             port(&run(&spec), "leaf0-spine0").delay_mean_ps / 1e6
         });
         let law = load / first * second / (2.0 * (1.0 - load));

@@ -1,0 +1,30 @@
+"""What the engine says of finished runs, in few lines: many say the same with other numbers."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?: (?:ps|ns|us|ms|s)\b)?")
+
+
+def grouped(said: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """One line for each kind of warning, of runs as pairs of a name and its warnings.
+
+    Warnings that differ in their numbers alone are one kind: the first one is shown, with its run,
+    and how many others there are. One that is the same everywhere is only counted.
+    """
+    runs = list(said)
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for name, warnings in runs:
+        for warning in warnings:
+            kinds.setdefault(_NUMBER.sub("#", warning), []).append((name, warning))
+    return [_line(found, len(runs)) for found in kinds.values()]
+
+
+def _line(found: Sequence[tuple[str, str]], total: int) -> str:
+    name, text = found[0]
+    count = len(found)
+    if total == 1:
+        return text
+    if not _NUMBER.search(text):
+        return f"{text} ({count} run{'s' if count > 1 else ''})"
+    return f"{count} of {total} runs, such as {name}: {text}"
