@@ -8,6 +8,8 @@ use crate::resolve::{Resolved, resolve};
 use crate::section::{Place, tables};
 use crate::trace::Checksums;
 use crate::tree::{self, Data, Node, Origin, Table};
+use leafspine_core::Span;
+use leafspine_schemes::Scale;
 use leafspine_sim::spec::Spec;
 use std::fmt;
 use std::path::Path;
@@ -69,6 +71,10 @@ pub struct Case {
     pub toml: String,
     /// Flow classes for the tables, in the file's order.
     pub classes: Vec<Class>,
+    /// What `rtt` and `bdp` stand for.
+    pub scale: Scale,
+    /// The round trip of a packet that finds every buffer on its way full.
+    pub full_round_trip: Span,
     tree: Table,
     file: String,
 }
@@ -127,11 +133,24 @@ pub fn expand(source: &Source<'_>) -> Result<Vec<Case>, ScenarioError> {
             let mut tree = tree.clone();
             layer::apply(place, &mut tree, &settings_of(&chosen))?;
             layer::apply(place, &mut tree, &overrides)?;
-            let Resolved { spec, classes, toml } = resolve(place, &tree)?;
+            let Resolved { spec, classes, toml, scale, full_round_trip } = resolve(place, &tree)?;
             let point = chosen.iter().map(|(axis, node)| (axis.key.clone(), value(node))).collect();
             let (name, title, variant) = (name.clone(), title.clone(), variant.name.clone());
             let (seed, file) = (spec.run.seed, source.file.to_owned());
-            cases.push(Case { name, title, variant, point, seed, spec, toml, classes, tree, file });
+            cases.push(Case {
+                name,
+                title,
+                variant,
+                point,
+                seed,
+                spec,
+                toml,
+                classes,
+                scale,
+                full_round_trip,
+                tree,
+                file,
+            });
         }
     }
     Ok(cases)

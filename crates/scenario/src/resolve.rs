@@ -5,6 +5,8 @@ use crate::error::ScenarioError;
 use crate::section::Place;
 use crate::tree::{Node, Table, quote};
 use crate::{run, scale, schemes, switch, together, topology, transport, workload};
+use leafspine_core::Span;
+use leafspine_schemes::Scale;
 use leafspine_sim::spec::Spec;
 
 /// The version that results are made by: part of every resolved scenario.
@@ -37,6 +39,8 @@ pub(crate) struct Resolved {
     pub(crate) spec: Spec,
     pub(crate) classes: Vec<Class>,
     pub(crate) toml: String,
+    pub(crate) scale: Scale,
+    pub(crate) full_round_trip: Span,
 }
 
 /// Reads every section, in the order in which they are written.
@@ -47,8 +51,9 @@ pub(crate) fn resolve(place: Place<'_>, root: &Table) -> Result<Resolved, Scenar
     let scale = scale::scale(place, &topology, at("transport"))?;
     let place = Place { scale: Some(scale.fabric), ..place };
     let (switch, switch_text) = switch::switch(place, at("switch"))?;
+    let full_round_trip = scale.full_round_trip(&switch);
     let (transport, transport_text) =
-        transport::transport(place, at("transport"), scale.full_round_trip(&switch))?;
+        transport::transport(place, at("transport"), full_round_trip)?;
     switch::check_room(place, at("switch"), &switch, &transport)?;
     let (aqm, aqm_text) = schemes::aqm(place, at("aqm"), &transport.scheme.name)?;
     let (balancer, balancer_text) = schemes::load_balancer(place, at("load_balancer"))?;
@@ -82,7 +87,7 @@ pub(crate) fn resolve(place: Place<'_>, root: &Table) -> Result<Resolved, Scenar
         probes,
     };
     together::check(place, root, &spec)?;
-    Ok(Resolved { spec, classes, toml })
+    Ok(Resolved { spec, classes, toml, scale: scale.fabric, full_round_trip })
 }
 
 /// Refuses unknown sections, and a version that is no text. Any version is read: the text that is

@@ -28,7 +28,7 @@ pub mod workload;
 pub use engine::{Factories, Fault, RunError, SetupError, Simulation, Stuck};
 pub use measure::{FlowTable, UNFINISHED};
 pub use memory::{Memory, Overrun};
-pub use output::{Cause, Column, Counters, Output, Payload, PortRow, Series, Warmup};
+pub use output::{Cause, Column, Counters, Output, Payload, PortRow, Series, TableUse, Warmup};
 pub use progress::Progress;
 
 /// What benches measure by itself. Not part of the public interface.

@@ -172,6 +172,16 @@ pub enum Column {
     Index(Vec<u32>),
 }
 
+/// How flows under way shared the entries of their source leaf's flow table: summed over the looks that
+/// were taken, at every 64th start of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TableUse {
+    /// Flows, in both directions, that had an entry.
+    pub flows: u64,
+    /// Of which not alone in it, but for one an entry.
+    pub sharing: u64,
+}
+
 /// What a run leaves behind.
 #[derive(Clone, Debug)]
 pub struct Output {
@@ -186,6 +196,8 @@ pub struct Output {
     pub not_started: Option<u64>,
     /// Counts.
     pub counters: Counters,
+    /// How flows shared the entries of flow tables.
+    pub table_use: TableUse,
     /// Hash over all packet-hops, in order: equal if and only if the runs are.
     pub trace_hash: u64,
     /// When the run ended.

@@ -2,12 +2,19 @@
 //!
 //! A file a question; [`warnings`] asks them all.
 
+mod collisions;
+mod flowlets;
 mod schemes;
 mod steady;
+mod thresholds;
+mod timers;
 
 use crate::expand::Case;
 use leafspine_core::Span;
+use leafspine_schemes::Scale;
+use leafspine_schemes::registry::Place;
 use leafspine_sim::Output;
+use leafspine_sim::spec::{SchemeSpec, Spec};
 
 /// All that is to be said of a run, in plain English and with its numbers; nothing of one that needs
 /// no warning.
@@ -16,6 +23,13 @@ pub fn warnings(case: &Case, output: &Output) -> Vec<String> {
     let mut said = schemes::reconstructed(&case.spec);
     said.extend(not_started(output));
     said.extend(steady::warnings(case, output));
+    said.extend(flowlets::hardly_moved(case, output));
+    said.extend(timers::slow_periods(case, output));
+    said.extend(timers::late_timeouts(case, output));
+    said.extend(timers::held_to_the_last(case, output));
+    said.extend(thresholds::out_of_reach(case));
+    said.extend(thresholds::idle_manager(case, output));
+    said.extend(collisions::shared_entries(case, output));
     said
 }
 
@@ -27,6 +41,30 @@ fn not_started(output: &Output) -> Option<String> {
         None => "more flows".to_owned(),
     };
     Some(format!("{late} had not started when the run ended: they are in no table"))
+}
+
+/// The schemes that a run names, with the places they stand in.
+fn schemes_of(spec: &Spec) -> Vec<(Place, &SchemeSpec)> {
+    let places = [
+        (Place::LoadBalancer, Some(&spec.balancer)),
+        (Place::Aqm, Some(&spec.aqm)),
+        (Place::Hold, spec.hold.as_ref()),
+        (Place::HostEdge, spec.edge.as_ref()),
+        (Place::Transport, Some(&spec.transport.scheme)),
+    ];
+    places.into_iter().filter_map(|(place, scheme)| Some((place, scheme?))).collect()
+}
+
+/// `1 path change`, `5000 flows`.
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// `50 base round trips`.
+fn in_round_trips(span: Span, scale: Scale) -> String {
+    let trips = span.0 as f64 / scale.base_rtt.0.max(1) as f64;
+    let places = usize::from(trips < 10.0);
+    format!("{trips:.places$} base round trips")
 }
 
 /// A time in two digits, as a sentence has it: `8.1 ms`.

@@ -1,27 +1,20 @@
 //! What is known of the schemes that a run names.
 
+use super::schemes_of;
 use leafspine_schemes::Provenance;
-use leafspine_schemes::registry::Place;
-use leafspine_sim::spec::{SchemeSpec, Spec};
+use leafspine_sim::spec::Spec;
 
 /// Schemes that had to be made up from what others say of them.
 pub(super) fn reconstructed(spec: &Spec) -> Vec<String> {
-    let places = [
-        (Place::LoadBalancer, Some(&spec.balancer)),
-        (Place::Aqm, Some(&spec.aqm)),
-        (Place::Hold, spec.hold.as_ref()),
-        (Place::HostEdge, spec.edge.as_ref()),
-        (Place::Transport, Some(&spec.transport.scheme)),
-    ];
-    let said = |(place, scheme): (Place, Option<&SchemeSpec>)| {
-        let info = place.find(&scheme?.name)?;
-        (info.provenance == Provenance::Reconstructed).then(|| {
+    let found = schemes_of(spec).into_iter().filter_map(|(place, scheme)| place.find(&scheme.name));
+    found
+        .filter(|info| info.provenance == Provenance::Reconstructed)
+        .map(|info| {
             format!(
                 "{} is reconstructed: only mentions of it were at hand, not the paper that \
                  defines it",
                 info.name
             )
         })
-    };
-    places.into_iter().filter_map(said).collect()
+        .collect()
 }

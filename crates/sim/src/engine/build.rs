@@ -9,7 +9,7 @@ use super::{Simulation, Wire};
 use crate::calendar::{Calendar, Key};
 use crate::ideal::Ideal;
 use crate::measure::{FlowTable, PortStats};
-use crate::output::{Counters, Warmup};
+use crate::output::{Counters, TableUse, Warmup};
 use crate::pool::Pool;
 use crate::port::{
     FifoPort, GeneralPort, Limit, Lossy, Manager, NO_SWITCH, Port, Scheduler, Store,
@@ -147,6 +147,8 @@ impl Simulation {
             measuring: false,
             trace_hash: 0,
             counters: Counters::default(),
+            table_use: TableUse::default(),
+            entries: Vec::new(),
             table: FlowTable::default(),
             source,
             next_flow: None,

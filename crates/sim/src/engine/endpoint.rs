@@ -309,6 +309,7 @@ impl Simulation {
         let ports = (port(flow.src), port(flow.dst));
         let slot = self.endpoints.occupy(&self.tcp, &flow, number, ports);
         self.watch_flow(number, slot, true);
+        self.look_at_table(number, flow.src);
         self.endpoints.senders[slot as usize].open(&self.tcp, self.now);
         self.pump(slot);
         self.schedule_flow()

@@ -31,7 +31,7 @@ use crate::calendar::{Calendar, Class, Event, Key};
 use crate::ideal::Ideal;
 use crate::measure::FlowTable;
 use crate::memory::Overrun;
-use crate::output::{Counters, Output, Warmup};
+use crate::output::{Counters, Output, TableUse, Warmup};
 use crate::pool::Pool;
 use crate::port::Port;
 use crate::prefetch::prefetch;
@@ -104,6 +104,9 @@ pub struct Simulation {
     measuring: bool,
     trace_hash: u64,
     counters: Counters,
+    table_use: TableUse,
+    /// The entries that flows have at a switch, while one looks: kept for its memory.
+    entries: Vec<u32>,
     table: FlowTable,
     source: FlowSource,
     next_flow: Option<Flow>,

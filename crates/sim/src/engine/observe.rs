@@ -7,7 +7,7 @@ use crate::output::{Column, Output, PortRow, Series, Warmup};
 use crate::pool::Handle;
 use crate::port::Store;
 use crate::spec::{ProbeKind, Window};
-use leafspine_core::{Flags, Span, Time};
+use leafspine_core::{Flags, HostId, Span, Time};
 
 /// A probe and what it has seen.
 pub(super) struct Probe {
@@ -47,6 +47,10 @@ impl Probe {
 
 /// What a `packets` probe shows as the flow of a scheme's own packet.
 const NO_FLOW: u32 = u32::MAX;
+
+/// The flow table is looked at when every 64th flow starts: what there is to look at grows with the
+/// flows under way, and costs nothing beside the packets of 64 flows.
+const LOOK_EVERY: u32 = 64;
 
 /// `item` of a window event.
 const OPEN: u32 = 0;
@@ -176,16 +180,38 @@ impl Simulation {
         self.calendar.push(next, Key::new(Class::Probe, index), index);
     }
 
+    /// A flow starts: now and then, how the flows of its source's switch share the entries of the flow
+    /// table there.
+    pub(super) fn look_at_table(&mut self, number: u32, source: HostId) {
+        if !number.is_multiple_of(LOOK_EVERY) {
+            return;
+        }
+        let tor = self.places[usize::from(source.0)].0;
+        let switch = self.graph.tor_switch[usize::from(tor)];
+        let (flows, sharing) = self.shared_at(u32::from(switch.0));
+        self.table_use.flows += flows;
+        self.table_use.sharing += sharing;
+    }
+
+    /// The flows under way that have an entry in a switch's flow table, and how many more they are than
+    /// the entries that they have.
+    fn shared_at(&mut self, switch: u32) -> (u64, u64) {
+        let state = &self.switches[switch as usize];
+        let entries = &mut self.entries;
+        self.endpoints.slots_at(state.tor, state.balancer.as_ref(), &self.places, entries);
+        let flows = entries.len();
+        entries.sort_unstable();
+        entries.dedup();
+        (flows as u64, (flows - entries.len()) as u64)
+    }
+
     /// What the balancers keep, and how the flows under way share the slots of their tables.
     fn sample_state(&mut self, index: u32) {
-        let (now, mut slots) = (self.now, Vec::new());
+        let now = self.now;
         for target in 0..self.probes[index as usize].targets.len() {
             let switch = self.probes[index as usize].targets[target];
+            let (flows, sharing) = self.shared_at(switch);
             let state = &self.switches[switch as usize];
-            self.endpoints.slots_at(state.tor, state.balancer.as_ref(), &self.places, &mut slots);
-            let flows = slots.len();
-            slots.sort_unstable();
-            slots.dedup();
             let found = state.balancer.footprint(now);
             let age = state.balancer.information_age(now);
             let probe = &mut self.probes[index as usize];
@@ -193,7 +219,7 @@ impl Simulation {
             probe.which.push(switch);
             probe.first.push(found.bytes);
             probe.second.push(u64::from(found.slots) << 32 | u64::from(found.occupied));
-            probe.busy.push((flows as u64) << 32 | (flows - slots.len()) as u64);
+            probe.busy.push(flows << 32 | sharing);
             probe.numbers.push(age.map_or(f64::NAN, |age| age.0 as f64));
         }
     }
@@ -262,6 +288,7 @@ impl Simulation {
             ports,
             probes,
             counters: self.counters,
+            table_use: self.table_use,
             trace_hash: self.trace_hash,
             end: self.now,
             window,

@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 use leafspine_core::{Bytes, Rate, Span, Time};
-use leafspine_schemes::{Amount, Params, Value};
+use leafspine_schemes::{Amount, Param, Params, Value};
 use leafspine_sim::spec::*;
 use leafspine_sim::{Factories, Output, Progress, Simulation};
 
@@ -10,7 +10,41 @@ pub fn link(rate: Rate, delay: Span) -> LinkSpec {
     LinkSpec { rate, delay, loss: 0.0 }
 }
 
-/// A registered scheme with its default parameters.
+/// Parameters that follow from the fabric in a scenario file: the fabrics of these tests state them.
+const STATED: &[(&str, &str, &str)] = &[
+    ("a-ecn", "threshold", "65pkt"),
+    ("aq-car", "threshold", "64pkt"),
+    ("codel", "interval", "fabric"),
+    ("conga", "gap", "500us"),
+    ("conga", "tau", "auto"),
+    ("ecn-threshold", "threshold", "65pkt"),
+    ("hermes", "hop_delay", "65pkt"),
+    ("hermes", "low_delay", "25pkt"),
+    ("hula", "gap", "500us"),
+    ("letflow", "gap", "500us"),
+    ("ml-ecn", "threshold", "64pkt"),
+    ("mq-ecn", "threshold", "65pkt"),
+    ("qall", "gap", "10ms"),
+    ("qdaps", "marking", "65"),
+    ("qdaps", "threshold", "41pkt"),
+    ("qdaps-star", "marking", "65"),
+    ("qdaps-star", "threshold", "41pkt"),
+    ("tam", "gap", "by-rate"),
+    ("tam", "rtt", "base"),
+    ("tam", "threshold", "by-rate"),
+    ("tcn", "rtt", "fabric"),
+];
+
+fn params(name: &str, declared: &[Param]) -> Params {
+    let stated: Vec<_> = STATED
+        .iter()
+        .filter(|(scheme, key, _)| *scheme == name && declared.iter().any(|p| p.name == *key))
+        .map(|(_, key, text)| (*key, *text))
+        .collect();
+    leafspine_schemes::testing::stated(declared, &stated)
+}
+
+/// A registered scheme with its default parameters, or what [`STATED`] has for it.
 pub fn scheme(name: &str) -> SchemeSpec {
     use leafspine_schemes::{aqm, cc, edge, hold, lb};
     let infos = lb::ALL
@@ -22,7 +56,7 @@ pub fn scheme(name: &str) -> SchemeSpec {
         .chain(edge::ALL.iter().map(|e| e.info));
     let mut found = infos.filter(|info| info.name == name);
     let info = found.next().unwrap_or_else(|| panic!("no scheme is called {name}"));
-    SchemeSpec { name: name.to_owned(), params: Params::defaults(info.params) }
+    SchemeSpec { name: name.to_owned(), params: params(name, info.params) }
 }
 
 /// The same with one parameter changed.
@@ -34,7 +68,7 @@ pub fn scheme_with(name: &str, key: &str, value: Value) -> SchemeSpec {
 /// A registered host edge with its default parameters; a balancer may have the same name.
 pub fn edge(name: &str) -> SchemeSpec {
     let entry = leafspine_schemes::registry::host_edge(name).expect("a registered edge");
-    SchemeSpec { name: name.to_owned(), params: Params::defaults(entry.info.params) }
+    SchemeSpec { name: name.to_owned(), params: params(name, entry.info.params) }
 }
 
 pub fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> TopologyKind {
