@@ -33,6 +33,7 @@ from leafspine.comparison import Comparison
 from leafspine.errors import EngineError, InputError, Interrupted, LeafspineError, RunError
 from leafspine.interrupts import interruptible
 from leafspine.results import Result
+from leafspine.terminal import Table, show_table
 
 DEBUG = "LEAFSPINE_DEBUG"
 
@@ -191,7 +192,7 @@ def run(
 def _show_run(result: Result) -> None:
     console = Console()
     for table in tables.of_result(result):
-        tables.show_table(table, console)
+        show_table(table, console, f"{result.directory}/{results.SUMMARY}, or --json")
     for stranger in files.strangers(result.directory) if result.directory else ():
         click.echo(f"warning: {stranger} is not leafspine's: left alone and not read", err=True)
     for warning in result.summary.get("warnings", []):
@@ -407,7 +408,7 @@ def fit_qall(
         return
     console = Console()
     for table in tables.of_fit(found):
-        tables.show_table(table, console)
+        show_table(table, console, f"{found.directory}/{fitting.FIT}, or --json")
     click.echo(f"seeds:        {', '.join(map(str, found.seeds))}; {found.observed} samples seen")
     click.echo(f"coefficients: {found.directory}/{fitting.SNIPPET}, to paste into a scenario")
     click.echo(f"results:      {found.directory}")
@@ -512,9 +513,8 @@ def reproduce(
             make_runs=not no_run,
         )
     heads, rows = pages.counts(done.chapters)
-    tables.show_table(
-        tables.Table("Claims", "", heads, tuple(rows), (False,) * len(rows), 1), Console()
-    )
+    claims = Table("Claims", "", heads, tuple(rows))
+    show_table(claims, Console(), str(done.report))
     for failure in done.failures:
         click.echo(f"warning: no result for {failure.case.label()}: {failure.message}", err=True)
     click.echo(f"report: {done.report}")
