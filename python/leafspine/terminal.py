@@ -17,6 +17,8 @@ from rich.text import Text
 
 SENTENCE = 20
 """A narrower column of sentences is not worth reading."""
+WORD = 5
+"""So wide a column of numbers still is, when there is no room for the names."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,10 @@ def _least(table: Table, column: int, lines: int | None = None) -> int:
 
 
 def _widths(table: Table, columns: Sequence[int], width: int) -> list[int]:
-    """How wide each column is drawn: heads in as few lines as may be, the rest to sentences."""
+    """How wide each column is drawn: heads in as few lines as may be, the rest to sentences.
+
+    Where not even the names and one column fit, cells fold, and names last.
+    """
     room = width - _frame(table, len(columns))
     for lines in (1, 2, 3, None):
         widths = {column: _least(table, column, lines) for column in columns}
@@ -113,9 +118,12 @@ def _widths(table: Table, columns: Sequence[int], width: int) -> list[int]:
         if column in widths:
             spare = max(0, room - sum(widths.values()))
             widths[column] = min(widths[column] + spare, _widest(table, column))
-    while sum(widths.values()) > room and max(widths.values()) > 1:
-        # Not even the names and one column fit. All fold, the widest first and names last.
-        widths[max(columns, key=lambda column: (widths[column], not table.is_name(column)))] -= 1
+    while sum(widths.values()) > room:
+        others = [c for c in columns if widths[c] > WORD and not table.is_name(c)]
+        widest = max(others or columns, key=lambda column: widths[column])
+        if widths[widest] == 1:
+            break
+        widths[widest] -= 1
     return [widths[column] for column in columns]
 
 

@@ -238,6 +238,7 @@ WIDE = Table(
         (45, ["words", "third"][::-1]),
         (32, ["second figure", "third", "words"]),
         (24, ["second figure", "third", "words"]),
+        (14, ["second figure", "third", "words"]),
     ],
 )
 def test_columns_go_by_importance(
@@ -251,6 +252,7 @@ def test_columns_go_by_importance(
     line = " ".join(said.partition("left out: ")[2].split())
     assert line == (f"{', '.join(left)}; all columns: the file" if left else "")
     [(_, rows, _)] = tables_in([*said.splitlines(), ""])
+    assert width < 24 or rows[0][0] == "some-scheme"
     assert "".join(row[0] for row in rows) == "some-scheme" * 2
     assert "".join("".join(row[1].split()) for row in rows) == "1.00±0.10" * 2
 
