@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leafspine import arguments, engine, files, fitting, progress, results, scenario
+from leafspine import arguments, engine, files, fit_defaults, fitting, progress, results, scenario
 from leafspine import comparison as comparing
 from leafspine import memory as memories
 from leafspine.comparison import Comparison
@@ -226,11 +226,11 @@ def fit_qall(
     scenario_: Scenario | None = None,
     /,
     *,
-    train: int = fitting.TRAIN,
-    test: int = fitting.TEST,
-    degrees: Sequence[int] = fitting.DEGREES,
-    period: str = fitting.PERIOD,
-    tau: str = fitting.TAU,
+    train: int = fit_defaults.TRAIN,
+    test: int = fit_defaults.TEST,
+    degrees: Sequence[int] = fit_defaults.DEGREES,
+    period: str = fit_defaults.PERIOD,
+    tau: str = fit_defaults.TAU,
     ports: str | None = None,
     out: str | Path | None = None,
     progress_bar: bool = False,

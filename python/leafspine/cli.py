@@ -12,28 +12,18 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
-from leafspine import (
-    api,
-    benchmark,
-    catalogue,
-    costs,
-    engine,
-    files,
-    fitting,
-    results,
-    scenario,
-    tables,
-)
-from leafspine.comparison import Comparison
+from leafspine import fit_defaults
 from leafspine.errors import EngineError, InputError, Interrupted, LeafspineError, RunError
 from leafspine.interrupts import interruptible
-from leafspine.results import Result
-from leafspine.terminal import Table, show_table
+
+# A verb imports what it needs: Arrow, NumPy and Rich take longer than an answer to --help.
+if TYPE_CHECKING:
+    from leafspine.comparison import Comparison
+    from leafspine.results import Result
 
 DEBUG = "LEAFSPINE_DEBUG"
 
@@ -102,6 +92,8 @@ def _complain(message: str, code: int) -> int:
 
 def _show_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
     if asked:
+        from leafspine import engine
+
         click.echo(f"leafspine {engine.version()}")
         context.exit()
 
@@ -167,6 +159,8 @@ def run(
     as_json: bool,
 ) -> None:
     """Simulate one scenario and write what was measured."""
+    from leafspine import api, engine, results, scenario
+
     chosen = dict(scenario.parse_setting(text) for text in settings)
     if seed is not None:
         chosen[engine.SEED] = str(seed)
@@ -189,7 +183,12 @@ def run(
         _show_run(result)
 
 
-def _show_run(result: Result) -> None:
+def _show_run(result: "Result") -> None:
+    from rich.console import Console
+
+    from leafspine import files, results, tables
+    from leafspine.terminal import show_table
+
     console = Console()
     for table in tables.of_result(result):
         show_table(table, console, f"{result.directory}/{results.SUMMARY}, or --json")
@@ -236,6 +235,8 @@ def compare(
     Leaves tables, plots and one HTML report. Finished runs are kept: the same command after an
     interruption goes on from there, and more seeds or loads run only what is new.
     """
+    from leafspine import api, results, scenario
+
     path = Path(scenario_file)
     comparison = api.compare(
         path,
@@ -267,7 +268,7 @@ def compare(
         )
 
 
-def _write(comparison: Comparison) -> Path:
+def _write(comparison: "Comparison") -> Path:
     try:
         return comparison.write()
     except KeyboardInterrupt:
@@ -279,7 +280,11 @@ def _write(comparison: Comparison) -> Path:
         ) from None
 
 
-def _show_comparison(comparison: Comparison, report: Path) -> None:
+def _show_comparison(comparison: "Comparison", report: Path) -> None:
+    from rich.console import Console
+
+    from leafspine import tables
+
     tables.show(comparison, Console())
     for warning in comparison.warnings():
         click.echo(f"warning: {warning}", err=True)
@@ -288,8 +293,10 @@ def _show_comparison(comparison: Comparison, report: Path) -> None:
     click.echo(f"report: {report}")
 
 
-def to_plain(comparison: Comparison) -> dict[str, Any]:
+def to_plain(comparison: "Comparison") -> dict[str, Any]:
     """What ``compare --json`` prints."""
+    from leafspine import engine
+
     return {
         "leafspine": engine.version(),
         "directory": str(comparison.directory),
@@ -337,25 +344,25 @@ def _numbers(option: str, text: str | None) -> list[float]:
     metavar="FILE",
     help="The scenario to observe. [QALL's fabric and traffic under ECMP, which ships]",
 )
-@click.option("--train", type=int, default=fitting.TRAIN, metavar="N", show_default=True)
-@click.option("--test", type=int, default=fitting.TEST, metavar="N", show_default=True)
+@click.option("--train", type=int, default=fit_defaults.TRAIN, metavar="N", show_default=True)
+@click.option("--test", type=int, default=fit_defaults.TEST, metavar="N", show_default=True)
 @click.option(
     "--degrees",
     metavar="N,...",
-    default=",".join(map(str, fitting.DEGREES)),
+    default=",".join(map(str, fit_defaults.DEGREES)),
     show_default=True,
     help="Degrees of the polynomials.",
 )
 @click.option(
     "--period",
-    default=fitting.PERIOD,
+    default=fit_defaults.PERIOD,
     metavar="TIME",
     show_default=True,
     help="A port gives a sample at the first dequeue after this: QALL's update_period.",
 )
 @click.option(
     "--tau",
-    default=fitting.TAU,
+    default=fit_defaults.TAU,
     metavar="TIME",
     show_default=True,
     help="Longest dequeue interval that counts: QALL's tau.",
@@ -363,8 +370,8 @@ def _numbers(option: str, text: str | None) -> list[float]:
 @click.option(
     "--ports",
     metavar="PATTERN",
-    help=f"The ports to observe. [those of the scenario's probe {fitting.PROBE!r}, else "
-    f"{fitting.PORTS}]",
+    help=f"The ports to observe. [those of the scenario's probe {fit_defaults.PROBE!r}, else "
+    f"{fit_defaults.PORTS}]",
 )
 @out_option("out/fit-qall-<key of the fit>")
 @set_option
@@ -389,6 +396,11 @@ def fit_qall(
     dequeue interval and traffic, fits polynomials by least squares, prints how well each does, and
     leaves coefficients that a scenario can take.
     """
+    from rich.console import Console
+
+    from leafspine import api, engine, fitting, results, scenario, tables
+    from leafspine.terminal import show_table
+
     chosen = [scenario.parse_setting(text) for text in settings]
     if seed is not None:
         chosen.append((engine.SEED, str(seed)))
@@ -428,7 +440,9 @@ def _degree(text: str) -> int:
 @json_option
 def schemes(name: str | None, as_json: bool) -> None:
     """List the schemes, or show one: its paper, its parameters and defaults."""
-    _catalogue("scheme", api.schemes(), name, as_json)
+    from leafspine import engine
+
+    _catalogue("scheme", engine.schemes(), name, as_json)
 
 
 @cli.command()
@@ -436,10 +450,16 @@ def schemes(name: str | None, as_json: bool) -> None:
 @json_option
 def workloads(name: str | None, as_json: bool) -> None:
     """List the named flow-size distributions, or show one: mean and quantiles."""
-    _catalogue("workload", api.workloads(), name, as_json)
+    from leafspine import engine
+
+    _catalogue("workload", engine.workloads(), name, as_json)
 
 
 def _catalogue(what: str, entries: list[dict[str, Any]], name: str | None, as_json: bool) -> None:
+    from rich.console import Console
+
+    from leafspine import catalogue
+
     if name is not None:
         entries = catalogue.find(what, entries, name)
     if as_json:
@@ -486,8 +506,7 @@ def reproduce(
     library: Path | None,
 ) -> None:
     """Reproduce figures of papers, with a verdict on every claim. Without a name: what there is."""
-    # Drawing needs Matplotlib, which the other verbs do without.
-    from leafspine.reproduce import figures, pages, reproducing
+    from leafspine.reproduce import figures
 
     if not names:
         for book in figures.papers(library):
@@ -497,6 +516,11 @@ def reproduce(
         return
     if keep and scale != "paper":
         raise InputError(f"--keep: found --scale {scale}; allowed: paper (what is kept is of one)")
+    from rich.console import Console
+
+    from leafspine.reproduce import pages, reproducing
+    from leafspine.terminal import Table, show_table
+
     chosen = reproducing.choose(names, library)
     directory = out or Path("reproduction")
     if from_kept:
@@ -530,6 +554,10 @@ def reproduce(
 @json_option
 def bench(name: str | None, schemes: bool, scheme: str | None, smoke: bool, as_json: bool) -> None:
     """Measure packet-hops per second and peak memory on this machine."""
+    from rich.console import Console
+
+    from leafspine import benchmark, costs
+
     of_schemes = schemes or scheme is not None
     if of_schemes and name is not None:
         raise InputError("--case and --schemes: one of the two")
