@@ -13,6 +13,7 @@ from leafspine import memory as memories
 from leafspine.comparison import Comparison
 from leafspine.errors import LeafspineError, RunError
 from leafspine.fitting import Fit
+from leafspine.manifest import Keyed
 from leafspine.results import Result
 from leafspine.scenario import LOAD, Scenario, Source
 
@@ -110,7 +111,7 @@ def compare(
     load: Sequence[float] = (),
     seeds: int | None = None,
     jobs: int | None = None,
-    out: str | Path | None = None,
+    out: str | Path | Keyed | None = None,
     csv: bool = False,
     check: bool = False,
     memory: str | None = None,
@@ -123,7 +124,8 @@ def compare(
     ``lb`` (load balancers by name) replaces the file's variants, ``load`` (fractions) its sweep
     over the first workload's load, ``seeds`` (how many) its sweep over the seed. ``jobs``:
     processes, default all cores; the results do not depend on it. Runs that are finished in ``out``
-    are not run again; without ``out`` results live in a temporary directory for as long as the
+    are not run again; a directory of another comparison is refused, unless this one has all of its
+    variants and points. Without ``out`` results live in a temporary directory for as long as the
     answer does.
 
     ``check`` and ``memory`` are as for :func:`run`; where the memory is not enough for ``jobs``
@@ -198,12 +200,14 @@ class _How(NamedTuple):
 def _compare(
     source: Source,
     settings: Sequence[tuple[str, str]],
-    out: str | Path | None,
+    out: str | Path | Keyed | None,
     how: _How,
 ) -> Comparison:
-    wanted = arguments.directory("out", out)
+    wanted = None if isinstance(out, Keyed) else arguments.directory("out", out)
     most = _most(how.memory)
     cases = scenario.expand(source, settings, most)
+    if isinstance(out, Keyed):
+        wanted = out.directory(source, cases)
     keep = _Temporary() if wanted is None else None
     directory = wanted if wanted is not None else keep.path if keep else Path()
     with arguments.writing(directory):

@@ -211,7 +211,7 @@ def _show_run(result: "Result") -> None:
 @click.option("--load", metavar="LOAD,...", help="Loads, instead of those of the file's sweep.")
 @click.option("--seeds", type=int, metavar="N", help="N seeds, counted from run.seed.")
 @click.option("--jobs", type=int, metavar="N", help="Processes. [all cores]")
-@out_option("out/<scenario>")
+@out_option("out/<scenario>-<key of what is compared>")
 @set_option
 @csv_option
 @check_option
@@ -236,6 +236,7 @@ def compare(
     interruption goes on from there, and more seeds or loads run only what is new.
     """
     from leafspine import api, results, scenario
+    from leafspine.manifest import Keyed
 
     path = Path(scenario_file)
     comparison = api.compare(
@@ -244,7 +245,7 @@ def compare(
         load=_numbers("--load", load),
         seeds=seeds,
         jobs=jobs,
-        out=out or Path("out") / path.stem,
+        out=out or Keyed(Path("out")),
         csv=csv,
         check=check,
         memory=memory,
