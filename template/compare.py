@@ -1,4 +1,4 @@
-"""The new balancer beside ECMP and LetFlow: a table, and a report in ``out/compare/``.
+"""The new balancer beside ECMP and LetFlow: a table, and a report in ``out/compare-FLOWS/``.
 
     python compare.py [FLOWS]
 
@@ -18,7 +18,7 @@ comparison = leafspine.compare(
     HERE / "fabric.toml",
     lb=["ecmp", "letflow", "two-choices"],
     seeds=5,
-    out=HERE / "out" / "compare",
+    out=HERE / "out" / f"compare-{FLOWS}",
     workload__0__flows=FLOWS,
 )
 

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leafspine import arguments, engine, files, fitting, progress, results, scenario
+from leafspine import arguments, engine, files, fit_defaults, fitting, progress, results, scenario
 from leafspine import comparison as comparing
 from leafspine import memory as memories
 from leafspine.comparison import Comparison
 from leafspine.errors import LeafspineError, RunError
 from leafspine.fitting import Fit
+from leafspine.manifest import Keyed
 from leafspine.results import Result
 from leafspine.scenario import LOAD, Scenario, Source
 
@@ -110,7 +111,7 @@ def compare(
     load: Sequence[float] = (),
     seeds: int | None = None,
     jobs: int | None = None,
-    out: str | Path | None = None,
+    out: str | Path | Keyed | None = None,
     csv: bool = False,
     check: bool = False,
     memory: str | None = None,
@@ -123,7 +124,8 @@ def compare(
     ``lb`` (load balancers by name) replaces the file's variants, ``load`` (fractions) its sweep
     over the first workload's load, ``seeds`` (how many) its sweep over the seed. ``jobs``:
     processes, default all cores; the results do not depend on it. Runs that are finished in ``out``
-    are not run again; without ``out`` results live in a temporary directory for as long as the
+    are not run again; a directory of another comparison is refused, unless this one has all of its
+    variants and points. Without ``out`` results live in a temporary directory for as long as the
     answer does.
 
     ``check`` and ``memory`` are as for :func:`run`; where the memory is not enough for ``jobs``
@@ -198,12 +200,14 @@ class _How(NamedTuple):
 def _compare(
     source: Source,
     settings: Sequence[tuple[str, str]],
-    out: str | Path | None,
+    out: str | Path | Keyed | None,
     how: _How,
 ) -> Comparison:
-    wanted = arguments.directory("out", out)
+    wanted = None if isinstance(out, Keyed) else arguments.directory("out", out)
     most = _most(how.memory)
     cases = scenario.expand(source, settings, most)
+    if isinstance(out, Keyed):
+        wanted = out.directory(source, cases)
     keep = _Temporary() if wanted is None else None
     directory = wanted if wanted is not None else keep.path if keep else Path()
     with arguments.writing(directory):
@@ -226,11 +230,11 @@ def fit_qall(
     scenario_: Scenario | None = None,
     /,
     *,
-    train: int = fitting.TRAIN,
-    test: int = fitting.TEST,
-    degrees: Sequence[int] = fitting.DEGREES,
-    period: str = fitting.PERIOD,
-    tau: str = fitting.TAU,
+    train: int = fit_defaults.TRAIN,
+    test: int = fit_defaults.TEST,
+    degrees: Sequence[int] = fit_defaults.DEGREES,
+    period: str = fit_defaults.PERIOD,
+    tau: str = fit_defaults.TAU,
     ports: str | None = None,
     out: str | Path | None = None,
     progress_bar: bool = False,

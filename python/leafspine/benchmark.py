@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from leafspine import catalogue, engine
 from leafspine.errors import RunError
+from leafspine.terminal import Table, show_table
 
 RUN_ONE = "import sys; from leafspine import engine; print(engine.bench(sys.argv[1]))"
 
@@ -46,14 +45,8 @@ def _one(name: str) -> dict[str, Any]:
 def show(found: Sequence[dict[str, Any]], console: Console) -> None:
     """Print a line for each case."""
     columns = list(dict.fromkeys(name for entry in found for name in entry))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in columns:
-        table.add_column(name, justify="left" if name in ("case", "trace_hash") else "right")
-    for entry in found:
-        table.add_row(*(Text(_cell(entry.get(name))) for name in columns))
-    if not console.is_terminal:
-        console.width = max(console.width, Console(width=10_000).measure(table).maximum)
-    console.print(table)
+    cells = tuple(tuple(_cell(entry.get(name)) for name in columns) for entry in found)
+    show_table(Table("", "", tuple(columns), cells, framed=False), console, "--json")
 
 
 def _cell(value: Any) -> str:

@@ -5,17 +5,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from leafspine.errors import InputError
+from leafspine.terminal import Table, show_table
 
 Entry = dict[str, Any]
 
 # Fields that a list has columns for; a page shows all.
 PAGE = ("summary", "source", "provenance", "from", "silent", "keys", "params")
 PARAMETER = ("name", "default", "allowed", "doc", "key", "value")
-LISTED = ("name", "place", "provenance", "mean", "p10", "p50", "p90", "p99", "max", "summary")
+SIZES = ("mean", "p10", "p50", "p90", "p99", "max")
+LISTED = ("name", "place", "provenance", *SIZES, "summary")
+WORDS = ("name", "place", "provenance", "default", "key")
+"""Columns whose cells do not wrap; neither do sizes."""
+IMPORTANCE = {"place": 9, "default": 9, "mean": 6, "p50": 5, "p99": 4, "max": 3, "p90": 2, "p10": 1}
+"""In a terminal that is too narrow for all columns, the least important go first."""
 
 
 def find(what: str, entries: Sequence[Entry], name: str) -> list[Entry]:
@@ -34,20 +39,29 @@ def show_list(what: str, entries: Sequence[Entry], console: Console) -> None:
     columns = [name for name in LISTED if any(name in entry for entry in entries)]
     if what == "workload":
         columns.append("source")
-    table = Table(box=None, pad_edge=False)
-    for name in columns:
-        words = name not in ("mean", "p10", "p50", "p90", "p99", "max")
-        table.add_column(name, justify="left" if words else "right", no_wrap=name == "name")
-    for entry in entries:
-        table.add_row(*(_cell(name, entry.get(name)) for name in columns))
-    _widen(console, table)
-    console.print(table)
+    where = f"`leafspine {what}s NAME`, or --json"
+    show_table(_table(columns, entries), console, where)
 
 
-def _cell(name: str, value: Any) -> Text:
-    if name in ("mean", "p10", "p50", "p90", "p99", "max") and isinstance(value, int | float):
-        return Text(size(value))
-    return Text("" if value is None else str(value))
+def _table(columns: Sequence[str], entries: Iterable[Entry]) -> Table:
+    """Fields of entries side by side."""
+    return Table(
+        "",
+        "",
+        tuple(columns),
+        tuple(tuple(_cell(name, entry.get(name)) for name in columns) for entry in entries),
+        texts=sum(name in WORDS for name in columns),
+        names=1,
+        importance=tuple(IMPORTANCE.get(name, 7) for name in columns),
+        sentences=tuple(n for n, name in enumerate(columns) if name not in (*WORDS, *SIZES)),
+        framed=False,
+    )
+
+
+def _cell(name: str, value: Any) -> str:
+    if name in SIZES and isinstance(value, int | float):
+        return size(value)
+    return "" if value is None else str(value)
 
 
 def size(count: float) -> str:
@@ -77,27 +91,12 @@ def _ordered(entry: Mapping[str, Any], first: Sequence[str]) -> list[str]:
 def _show_field(name: str, value: Any, console: Console) -> None:
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
         console.print(f"\n{name}:")
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        columns = _ordered(value[0], PARAMETER)
-        for column in columns:
-            table.add_column(column)
-        for row in value:
-            cells = (row.get(column) for column in columns)
-            table.add_row(*(Text("" if cell is None else str(cell)) for cell in cells))
-        _widen(console, table)
-        console.print(table)
+        show_table(_table(_ordered(value[0], PARAMETER), value), console, "--json")
     elif isinstance(value, list):
         if value:
             console.print(f"{name}:")
         for item in value:
             console.print(Text(f"  - {item}"), soft_wrap=not console.is_terminal)
     else:
-        text = Text(f"{name}: ") + _cell(name, value)
+        text = Text(f"{name}: {_cell(name, value)}")
         console.print(text, soft_wrap=not console.is_terminal)
-
-
-def _widen(console: Console, table: Table) -> None:
-    """Off a terminal, as wide as it needs to be: nothing is cut for a script."""
-    if not console.is_terminal:
-        width = Console(width=10_000).measure(table).maximum
-        console.width = max(console.width, width)

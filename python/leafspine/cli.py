@@ -12,27 +12,18 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
-from leafspine import (
-    api,
-    benchmark,
-    catalogue,
-    costs,
-    engine,
-    files,
-    fitting,
-    results,
-    scenario,
-    tables,
-)
-from leafspine.comparison import Comparison
+from leafspine import fit_defaults
 from leafspine.errors import EngineError, InputError, Interrupted, LeafspineError, RunError
 from leafspine.interrupts import interruptible
-from leafspine.results import Result
+
+# A verb imports what it needs: Arrow, NumPy and Rich take longer than an answer to --help.
+if TYPE_CHECKING:
+    from leafspine.comparison import Comparison
+    from leafspine.results import Result
 
 DEBUG = "LEAFSPINE_DEBUG"
 
@@ -101,6 +92,8 @@ def _complain(message: str, code: int) -> int:
 
 def _show_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
     if asked:
+        from leafspine import engine
+
         click.echo(f"leafspine {engine.version()}")
         context.exit()
 
@@ -166,6 +159,8 @@ def run(
     as_json: bool,
 ) -> None:
     """Simulate one scenario and write what was measured."""
+    from leafspine import api, engine, results, scenario
+
     chosen = dict(scenario.parse_setting(text) for text in settings)
     if seed is not None:
         chosen[engine.SEED] = str(seed)
@@ -188,10 +183,15 @@ def run(
         _show_run(result)
 
 
-def _show_run(result: Result) -> None:
+def _show_run(result: "Result") -> None:
+    from rich.console import Console
+
+    from leafspine import files, results, tables
+    from leafspine.terminal import show_table
+
     console = Console()
     for table in tables.of_result(result):
-        tables.show_table(table, console)
+        show_table(table, console, f"{result.directory}/{results.SUMMARY}, or --json")
     for stranger in files.strangers(result.directory) if result.directory else ():
         click.echo(f"warning: {stranger} is not leafspine's: left alone and not read", err=True)
     for warning in result.summary.get("warnings", []):
@@ -211,7 +211,7 @@ def _show_run(result: Result) -> None:
 @click.option("--load", metavar="LOAD,...", help="Loads, instead of those of the file's sweep.")
 @click.option("--seeds", type=int, metavar="N", help="N seeds, counted from run.seed.")
 @click.option("--jobs", type=int, metavar="N", help="Processes. [all cores]")
-@out_option("out/<scenario>")
+@out_option("out/<scenario>-<key of what is compared>")
 @set_option
 @csv_option
 @check_option
@@ -235,6 +235,9 @@ def compare(
     Leaves tables, plots and one HTML report. Finished runs are kept: the same command after an
     interruption goes on from there, and more seeds or loads run only what is new.
     """
+    from leafspine import api, results, scenario
+    from leafspine.manifest import Keyed
+
     path = Path(scenario_file)
     comparison = api.compare(
         path,
@@ -242,7 +245,7 @@ def compare(
         load=_numbers("--load", load),
         seeds=seeds,
         jobs=jobs,
-        out=out or Path("out") / path.stem,
+        out=out or Keyed(Path("out")),
         csv=csv,
         check=check,
         memory=memory,
@@ -266,7 +269,7 @@ def compare(
         )
 
 
-def _write(comparison: Comparison) -> Path:
+def _write(comparison: "Comparison") -> Path:
     try:
         return comparison.write()
     except KeyboardInterrupt:
@@ -278,7 +281,11 @@ def _write(comparison: Comparison) -> Path:
         ) from None
 
 
-def _show_comparison(comparison: Comparison, report: Path) -> None:
+def _show_comparison(comparison: "Comparison", report: Path) -> None:
+    from rich.console import Console
+
+    from leafspine import tables
+
     tables.show(comparison, Console())
     for warning in comparison.warnings():
         click.echo(f"warning: {warning}", err=True)
@@ -287,8 +294,10 @@ def _show_comparison(comparison: Comparison, report: Path) -> None:
     click.echo(f"report: {report}")
 
 
-def to_plain(comparison: Comparison) -> dict[str, Any]:
+def to_plain(comparison: "Comparison") -> dict[str, Any]:
     """What ``compare --json`` prints."""
+    from leafspine import engine
+
     return {
         "leafspine": engine.version(),
         "directory": str(comparison.directory),
@@ -336,25 +345,25 @@ def _numbers(option: str, text: str | None) -> list[float]:
     metavar="FILE",
     help="The scenario to observe. [QALL's fabric and traffic under ECMP, which ships]",
 )
-@click.option("--train", type=int, default=fitting.TRAIN, metavar="N", show_default=True)
-@click.option("--test", type=int, default=fitting.TEST, metavar="N", show_default=True)
+@click.option("--train", type=int, default=fit_defaults.TRAIN, metavar="N", show_default=True)
+@click.option("--test", type=int, default=fit_defaults.TEST, metavar="N", show_default=True)
 @click.option(
     "--degrees",
     metavar="N,...",
-    default=",".join(map(str, fitting.DEGREES)),
+    default=",".join(map(str, fit_defaults.DEGREES)),
     show_default=True,
     help="Degrees of the polynomials.",
 )
 @click.option(
     "--period",
-    default=fitting.PERIOD,
+    default=fit_defaults.PERIOD,
     metavar="TIME",
     show_default=True,
     help="A port gives a sample at the first dequeue after this: QALL's update_period.",
 )
 @click.option(
     "--tau",
-    default=fitting.TAU,
+    default=fit_defaults.TAU,
     metavar="TIME",
     show_default=True,
     help="Longest dequeue interval that counts: QALL's tau.",
@@ -362,8 +371,8 @@ def _numbers(option: str, text: str | None) -> list[float]:
 @click.option(
     "--ports",
     metavar="PATTERN",
-    help=f"The ports to observe. [those of the scenario's probe {fitting.PROBE!r}, else "
-    f"{fitting.PORTS}]",
+    help=f"The ports to observe. [those of the scenario's probe {fit_defaults.PROBE!r}, else "
+    f"{fit_defaults.PORTS}]",
 )
 @out_option("out/fit-qall-<key of the fit>")
 @set_option
@@ -388,6 +397,11 @@ def fit_qall(
     dequeue interval and traffic, fits polynomials by least squares, prints how well each does, and
     leaves coefficients that a scenario can take.
     """
+    from rich.console import Console
+
+    from leafspine import api, engine, fitting, results, scenario, tables
+    from leafspine.terminal import show_table
+
     chosen = [scenario.parse_setting(text) for text in settings]
     if seed is not None:
         chosen.append((engine.SEED, str(seed)))
@@ -407,7 +421,7 @@ def fit_qall(
         return
     console = Console()
     for table in tables.of_fit(found):
-        tables.show_table(table, console)
+        show_table(table, console, f"{found.directory}/{fitting.FIT}, or --json")
     click.echo(f"seeds:        {', '.join(map(str, found.seeds))}; {found.observed} samples seen")
     click.echo(f"coefficients: {found.directory}/{fitting.SNIPPET}, to paste into a scenario")
     click.echo(f"results:      {found.directory}")
@@ -427,7 +441,9 @@ def _degree(text: str) -> int:
 @json_option
 def schemes(name: str | None, as_json: bool) -> None:
     """List the schemes, or show one: its paper, its parameters and defaults."""
-    _catalogue("scheme", api.schemes(), name, as_json)
+    from leafspine import engine
+
+    _catalogue("scheme", engine.schemes(), name, as_json)
 
 
 @cli.command()
@@ -435,10 +451,16 @@ def schemes(name: str | None, as_json: bool) -> None:
 @json_option
 def workloads(name: str | None, as_json: bool) -> None:
     """List the named flow-size distributions, or show one: mean and quantiles."""
-    _catalogue("workload", api.workloads(), name, as_json)
+    from leafspine import engine
+
+    _catalogue("workload", engine.workloads(), name, as_json)
 
 
 def _catalogue(what: str, entries: list[dict[str, Any]], name: str | None, as_json: bool) -> None:
+    from rich.console import Console
+
+    from leafspine import catalogue
+
     if name is not None:
         entries = catalogue.find(what, entries, name)
     if as_json:
@@ -485,8 +507,7 @@ def reproduce(
     library: Path | None,
 ) -> None:
     """Reproduce figures of papers, with a verdict on every claim. Without a name: what there is."""
-    # Drawing needs Matplotlib, which the other verbs do without.
-    from leafspine.reproduce import figures, pages, reproducing
+    from leafspine.reproduce import figures
 
     if not names:
         for book in figures.papers(library):
@@ -496,6 +517,11 @@ def reproduce(
         return
     if keep and scale != "paper":
         raise InputError(f"--keep: found --scale {scale}; allowed: paper (what is kept is of one)")
+    from rich.console import Console
+
+    from leafspine.reproduce import pages, reproducing
+    from leafspine.terminal import Table, show_table
+
     chosen = reproducing.choose(names, library)
     directory = out or Path("reproduction")
     if from_kept:
@@ -512,9 +538,8 @@ def reproduce(
             make_runs=not no_run,
         )
     heads, rows = pages.counts(done.chapters)
-    tables.show_table(
-        tables.Table("Claims", "", heads, tuple(rows), (False,) * len(rows), 1), Console()
-    )
+    claims = Table("Claims", "", heads, tuple(rows))
+    show_table(claims, Console(), str(done.report))
     for failure in done.failures:
         click.echo(f"warning: no result for {failure.case.label()}: {failure.message}", err=True)
     click.echo(f"report: {done.report}")
@@ -530,6 +555,10 @@ def reproduce(
 @json_option
 def bench(name: str | None, schemes: bool, scheme: str | None, smoke: bool, as_json: bool) -> None:
     """Measure packet-hops per second and peak memory on this machine."""
+    from rich.console import Console
+
+    from leafspine import benchmark, costs
+
     of_schemes = schemes or scheme is not None
     if of_schemes and name is not None:
         raise InputError("--case and --schemes: one of the two")

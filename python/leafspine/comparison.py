@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from leafspine import arguments, engine, folder, memory, progress, remarks, results
+from leafspine import arguments, engine, folder, manifest, memory, progress, remarks, results
 from leafspine.engine import Case, FlowClass, Point
 from leafspine.errors import (
     EngineError,
@@ -180,14 +180,19 @@ class Comparison:
     def write(self, directory: str | Path | None = None) -> Path:
         """Write ``tables.md``, ``tables.csv``, ``plots/`` and ``report.html``.
 
-        Into the comparison's own directory unless told otherwise. Says where the report is.
+        Into the comparison's own directory unless told otherwise; plots of before that are not
+        drawn any more are removed. Says where the report is. Raises :class:`InputError` for a
+        directory that holds another comparison.
         """
         # Drawing needs Matplotlib, which worker processes do without.
         from leafspine import plots, report, tables
 
         where = arguments.directory("the directory", directory) or self.directory
+        manifest.refuse_another(where, self.cases)
         tables.write(self, where)
-        return report.write(self, where, plots.write(self, where))
+        figures = plots.write(self, where)
+        folder.forget_plots(where, [path for each in figures for path in (each.pdf, each.png)])
+        return report.write(self, where, figures)
 
     def warnings(self) -> list[str]:
         """What a reader has to know before he believes the numbers."""
@@ -292,10 +297,10 @@ def compare(
     """
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs {jobs}: at least 1 is needed")
-    folder.claim(directory)
+    folder.claim(directory, cases)
     unique = {case.key: case for case in cases}
     tasks = folder.missing(directory, unique, check=check)
-    folder.write_manifest(source, settings, directory, cases, command)
+    manifest.write(source, settings, directory, cases, command)
     workers, remark = side_by_side(jobs or cores(), [task.case for task in tasks], most)
     progress.say(remark, show=progress_bar)
     pool = Pool(workers, csv=csv, check=check, most=most and most // workers)

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from leafspine import api, catalogue
+from leafspine import catalogue, engine
 from leafspine.errors import RunError
+from leafspine.terminal import Table, show_table
 
 DECISION = "from leafspine import native; import sys; print(native.decision_cost(*sys.argv[1:]))"
 RUN = (
@@ -48,7 +47,7 @@ class Case:
 
 def cases() -> list[Case]:
     """Every scheme that acts at switches or hosts, then every system of several."""
-    return list(_cases(api.schemes()))
+    return list(_cases(engine.schemes()))
 
 
 def _cases(entries: Sequence[dict[str, Any]]) -> Iterator[Case]:
@@ -147,12 +146,6 @@ def show(found: Sequence[dict[str, Any]], console: Console) -> None:
     """Print a table for each place."""
     for place in dict.fromkeys(row["place"] for row in found):
         here = [row for row in found if row["place"] == place]
-        table = Table(title=place, title_justify="left", box=None, pad_edge=False)
-        for title in COLUMNS:
-            table.add_column(title, justify="left" if title in ("scheme", "ports") else "right")
-        for cells in rows(here):
-            table.add_row(*(Text(cell) for cell in cells))
-        if not console.is_terminal:
-            console.width = max(console.width, Console(width=10_000).measure(table).maximum)
-        console.print(table)
+        cells = tuple(tuple(row) for row in rows(here))
+        show_table(Table(place, "", tuple(COLUMNS), cells, framed=False), console, "--json")
         console.print()

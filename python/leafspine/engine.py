@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -82,6 +83,14 @@ class Case:
     def key(self) -> str:
         """Name of the result: the first 16 hex digits of SHA-256 over :attr:`text`."""
         return sha256(self.text.encode()).hexdigest()[:16]
+
+    @cached_property
+    def family(self) -> str:
+        """What runs with other seeds have in common: 16 hex digits of SHA-256 over all the rest."""
+        tree = tomllib.loads(self.toml)
+        tree.pop("version", None)
+        tree["run"].pop("seed")
+        return sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
     def label(self) -> str:
         """One line for progress and messages."""

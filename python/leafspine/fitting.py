@@ -27,19 +27,12 @@ import pyarrow as pa
 from leafspine import engine, files, results, scenario
 from leafspine.engine import Case, Watch
 from leafspine.errors import InputError, RunError
+from leafspine.fit_defaults import PORTS, PROBE
 from leafspine.results import Result
 from leafspine.scenario import Source
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-DEGREES = (1, 2, 3, 5, 8, 10)
-TRAIN = 150_000
-TEST = 50_000
-PERIOD = "1ms"
-TAU = "10ms"
-PORTS = "spine*"
-"""The ports that are watched where neither the scenario nor an option says so."""
 
 HIGHEST_DEGREE = 12
 
@@ -59,7 +52,6 @@ PAPER = {
 PAPER_CORRELATION = (0.7824, -0.7308)
 """Fig. 3: of traffic with occupancy, and with the interval."""
 
-PROBE = "fit-qall"
 FIT = "fit.json"
 SNIPPET = "coefficients.toml"
 

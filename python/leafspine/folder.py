@@ -1,31 +1,30 @@
 """A comparison's directory: whose it is, what is missing in it, and what does not belong there.
 
 It holds ``runs/<key>/`` with a result each (see :mod:`leafspine.results`), ``comparison.json`` with
-what was asked for, and tables, plots and the report, which are made anew from the runs each time.
+what was asked for (see :mod:`leafspine.manifest`), and tables, plots and the report, which are made
+anew from the runs each time.
 """
 
 import contextlib
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from leafspine import engine, files, results
+from leafspine import files, manifest, results
 from leafspine.engine import Case
 from leafspine.errors import DamagedError, InputError, Interrupted, WriteError
-from leafspine.scenario import Source
+from leafspine.manifest import MANIFEST
 from leafspine.workers import Task
 
-MANIFEST = "comparison.json"
 OURS = frozenset({MANIFEST, "runs", "tables.md", "tables.csv", "plots", "report.html"})
 """Names in the directory."""
 
 _KEY = re.compile("[0-9a-f]{16}")
 
 
-def claim(directory: Path) -> None:
-    """Refuse a directory that holds anything but a comparison; make it if there is none."""
+def claim(directory: Path, cases: Sequence[Case]) -> None:
+    """Refuse a directory that holds anything but a part of this comparison, or make it."""
     if directory.is_symlink() and not directory.exists():
         raise InputError(f"{directory} is a symbolic link to nothing: choose another with --out")
     if directory.exists() and not directory.is_dir():
@@ -36,7 +35,7 @@ def claim(directory: Path) -> None:
             files.sweep_leftovers(directory / name)
         names = {path.name for path in directory.iterdir() if not files.is_temporary(path.name)}
         if MANIFEST in names:
-            _check_manifest(directory)
+            manifest.refuse_another(directory, cases)
         elif names and not ("runs" in names and names <= OURS):
             raise InputError(
                 f"{directory} is not empty and holds no comparison of leafspine: "
@@ -44,21 +43,6 @@ def claim(directory: Path) -> None:
             )
     with files.writing(directory / "runs"):
         files.make_directory(directory / "runs")
-
-
-def _check_manifest(directory: Path) -> None:
-    """Another program's file of this name would be overwritten."""
-    path = directory / MANIFEST
-    try:
-        plain = path.is_file() and not path.is_symlink()
-        found = json.loads(path.read_bytes()) if plain else None
-    except ValueError:
-        found = None
-    if not isinstance(found, dict) or not {"leafspine", "runs"} <= found.keys():
-        raise DamagedError(
-            f"{path} is truncated or not leafspine's: it is not read; if {directory} holds a "
-            f"comparison, go on without it: rm -r {shlex.quote(str(path))}"
-        )
 
 
 def missing(directory: Path, unique: Mapping[str, Case], *, check: bool = False) -> list[Task]:
@@ -95,31 +79,17 @@ def strangers(directory: Path, finished: Sequence[Case]) -> list[Path]:
     return sorted(found)
 
 
-def write_manifest(
-    source: Source,
-    settings: Sequence[tuple[str, str]],
-    directory: Path,
-    cases: Sequence[Case],
-    command: str,
-) -> None:
-    """Write ``comparison.json``: what was asked for."""
-    manifest = {
-        "leafspine": engine.version(),
-        "scenario": source.text,
-        "settings": [list(setting) for setting in settings],
-        "command": command,
-        "runs": [
-            {
-                "key": case.key,
-                "variant": case.variant,
-                "point": dict(case.point),
-                "seed": case.seed,
-            }
-            for case in cases
-        ],
-    }
-    with files.replacing_file(directory / MANIFEST) as path:
-        path.write_text(results.to_json(manifest), encoding="utf-8")
+def forget_plots(directory: Path, drawn: Sequence[Path]) -> None:
+    """Remove the figures that were drawn before and are not now: they are of other runs.
+
+    ``plots/SHA256SUMS`` names those that leafspine drew; what was changed since or is not named is
+    the user's.
+    """
+    plots, names = directory / "plots", {path.name for path in drawn}
+    with files.writing(plots):
+        for name in files.unchanged(plots) - names:
+            (plots / name).unlink()
+        files.write_sums(plots, names)
 
 
 @contextlib.contextmanager

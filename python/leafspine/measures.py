@@ -28,23 +28,28 @@ class Metric:
     unit: str
     label: str
     meaning: str
+    importance: int = 0
+    """Of its column in a single run's table: in a narrow terminal the least important go first."""
 
 
 FLOW_METRICS: tuple[Metric, ...] = (
-    Metric("flows", "", "flows", "flows of the class that started, after the warm-up if any"),
-    Metric("unfinished", "", "unfinished", "of these, not ended when the run did"),
-    Metric("fct_mean", "us", "mean FCT", "mean flow completion time of the finished flows"),
-    Metric("fct_p50", "us", "median FCT", "50th percentile of the flow completion times"),
-    Metric("fct_p95", "us", "p95 FCT", "95th percentile of the flow completion times"),
-    Metric("fct_p99", "us", "p99 FCT", "99th percentile of the flow completion times"),
+    Metric("flows", "", "flows", "flows of the class that started, after the warm-up if any", 7),
+    Metric("unfinished", "", "unfinished", "of these, not ended when the run did", 9),
+    Metric("fct_mean", "us", "mean FCT", "mean flow completion time of the finished flows", 10),
+    Metric("fct_p50", "us", "median FCT", "50th percentile of the flow completion times", 5),
+    Metric("fct_p95", "us", "p95 FCT", "95th percentile of the flow completion times", 3),
+    Metric("fct_p99", "us", "p99 FCT", "99th percentile of the flow completion times", 8),
     Metric(
         "slowdown_mean",
         "",
         "mean slowdown",
         "mean of completion time over the ideal time of the same flow alone in the fabric",
+        4,
     ),
-    Metric("slowdown_p99", "", "p99 slowdown", "99th percentile of the slowdowns"),
-    Metric("goodput_mean", "Mb/s", "mean goodput", "mean over flows of size over completion time"),
+    Metric("slowdown_p99", "", "p99 slowdown", "99th percentile of the slowdowns", 2),
+    Metric(
+        "goodput_mean", "Mb/s", "mean goodput", "mean over flows of size over completion time", 1
+    ),
 )
 
 NETWORK_METRICS: tuple[Metric, ...] = (

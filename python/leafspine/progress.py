@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -15,8 +16,10 @@ from rich.progress import (
 )
 
 from leafspine.engine import Case, Watch
-from leafspine.fitting import Report
 from leafspine.workers import Event, Watcher
+
+if TYPE_CHECKING:
+    from leafspine.fitting import Report
 
 
 def say(text: str, *, show: bool) -> None:
@@ -69,7 +72,7 @@ def of_run(label: str, *, show: bool = True) -> Iterator[Watch | None]:
 
 
 @contextlib.contextmanager
-def of_fit(wanted: int, *, show: bool = True) -> Iterator[Report]:
+def of_fit(wanted: int, *, show: bool = True) -> Iterator["Report"]:
     """Told of the samples in hand before each run; the answer watches the run."""
     console = Console(stderr=True)
     if not show:

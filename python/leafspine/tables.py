@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table as RichTable
 
 from leafspine import files, fitting, quantities, results
 from leafspine.engine import FlowClass, Point
@@ -19,6 +18,7 @@ from leafspine.fitting import Fit
 from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS, Metric
 from leafspine.results import Result
 from leafspine.stats import Estimate
+from leafspine.terminal import Table, show_table
 
 if TYPE_CHECKING:
     from leafspine.comparison import Comparison, Row
@@ -27,25 +27,11 @@ MISSING = "–"
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table as text: a title, a note, column heads and rows; ``first`` starts a new point."""
-
-    title: str
-    note: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    starts: tuple[bool, ...]
-    texts: int
-    """The first so many columns are words, the others numbers."""
-    optional: tuple[int, ...] = ()
-    """Columns that a narrow terminal can do without; files have them all."""
-
-
-@dataclass(frozen=True)
 class _Column:
     head: str
     cell: Callable[["Comparison", str, Point, str], str]
-    optional: bool = False
+    importance: int = 0
+    """In a terminal that is too narrow for all columns, the least important go first."""
     compares: bool = False
     """Says how variants differ: left out where there is one."""
 
@@ -75,7 +61,13 @@ def of_result(result: Result) -> list[Table]:
     traffic = ", ".join(f"{name} {_number(network.get(name), 1.0)} Gb/s" for name in TRAFFIC)
     note = f"seed {result.summary['seed']}; {traffic}; times are of finished flows"
     note += _warmed([result.summary])
-    flows = Table("Flows", note, tuple(heads), tuple(rows), (True,) * len(rows), 1)
+    flows = Table(
+        "Flows",
+        note,
+        tuple(heads),
+        tuple(rows),
+        importance=(0, *(metric.importance for metric in FLOW_METRICS)),
+    )
     pairs = tuple(
         (metric.label, metric.meaning, metric.unit, _number(network.get(metric.name), 1.0))
         for metric in NETWORK_METRICS
@@ -83,7 +75,8 @@ def of_result(result: Result) -> list[Table]:
     titles = ("metric", "meaning", "unit", "value")
     rest = "after the warm-up" if result.summary.get("warmup_ps") else "over the whole run"
     note = f"ports and traffic are measured over the scenario's window, the rest {rest}"
-    return [flows, Table("Network", note, titles, pairs, (False,) * len(pairs), 3)]
+    importance = (0, 1, 2, 3)
+    return [flows, Table("Network", note, titles, pairs, (), 3, 1, importance, sentences=(1,))]
 
 
 TRAFFIC = ("offered", "carried")
@@ -131,48 +124,59 @@ def _class_table(comparison: "Comparison", flow_class: FlowClass) -> Table:
     scale, unit = time_unit(comparison, flow_class.name)
     versus = f"vs {comparison.variants[0]}"
     columns = (
-        _Column("flows", _total("flows")),
-        _Column("unfinished", _total("unfinished")),
-        _Column(f"mean FCT ({unit})", _mean("fct_mean", scale)),
-        _Column(versus, _difference("fct_mean"), compares=True),
-        _Column(f"p50 ({unit})", _mean("fct_p50", scale), optional=True),
-        _Column(f"p95 ({unit})", _mean("fct_p95", scale), optional=True),
-        _Column(f"p99 FCT ({unit})", _mean("fct_p99", scale)),
-        _Column(versus, _difference("fct_p99"), compares=True),
-        _Column("slowdown", _mean("slowdown_mean"), optional=True),
-        _Column("goodput (Mb/s)", _mean("goodput_mean"), optional=True),
-        *_traffic(),
+        _Column("flows", _total("flows"), 5),
+        _Column(
+            "unfinished", _total("unfinished"), 11 if _unfinished(comparison, flow_class) else 7
+        ),
+        _Column(f"mean FCT ({unit})", _mean("fct_mean", scale), 10),
+        _Column(versus, _difference("fct_mean"), 9, compares=True),
+        _Column(f"p50 ({unit})", _mean("fct_p50", scale), 3),
+        _Column(f"p95 ({unit})", _mean("fct_p95", scale), 2),
+        _Column(f"p99 FCT ({unit})", _mean("fct_p99", scale), 8),
+        _Column(versus, _difference("fct_p99"), 6, compares=True),
+        _Column("slowdown", _mean("slowdown_mean"), 4),
+        _Column("goodput (Mb/s)", _mean("goodput_mean"), 1),
+        *_traffic(2, 4),
     )
     title = "All flows" if flow_class.name == "all" else f"{flow_class.name} flows"
     note = f"{flow_class.describe()}; {_how(comparison)}"
     return _table(comparison, title[0].upper() + title[1:], note, flow_class.name, columns)
 
 
-def _traffic() -> list[_Column]:
+def _traffic(*importance: int) -> list[_Column]:
     """What the network was offered and carried: the same in the tables of all classes."""
 
     def cell(name: str) -> Callable[["Comparison", str, Point, str], str]:
         mean = _mean(name)
         return lambda comparison, variant, point, _group: mean(comparison, variant, point, NETWORK)
 
-    return [_Column(_headed(METRICS[name]), cell(name)) for name in TRAFFIC]
+    return [
+        _Column(_headed(METRICS[name]), cell(name), weight)
+        for name, weight in zip(TRAFFIC, importance, strict=True)
+    ]
+
+
+def _unfinished(comparison: "Comparison", flow_class: FlowClass) -> bool:
+    """Whether any flow of a class has not ended: then its means are too low."""
+    rows = (row for row in comparison.rows if row.group == flow_class.name)
+    return any(any(row.values) for row in rows if row.metric == "unfinished")
 
 
 def _network_table(comparison: "Comparison") -> Table:
     columns = (
-        *_traffic(),
-        _Column("reordered (%)", _mean("reordered_share")),
-        _Column("drops", _mean("drops")),
-        _Column("lost", _mean("lost"), optional=True),
-        _Column("marked (%)", _mean("marked_share")),
-        _Column("retransmits", _mean("retransmits")),
-        _Column("timeouts", _mean("timeouts")),
-        _Column("uplink use (%): min", _mean("utilisation_min")),
-        _Column("mean", _mean("utilisation_mean")),
-        _Column("max", _mean("utilisation_max")),
-        _Column("queue (pkt): mean", _mean("queue_mean")),
-        _Column("p99", _mean("queue_p99")),
-        _Column("max", _mean("queue_max"), optional=True),
+        *_traffic(13, 14),
+        _Column("reordered (%)", _mean("reordered_share"), 12),
+        _Column("drops", _mean("drops"), 10),
+        _Column("lost", _mean("lost"), 1),
+        _Column("marked (%)", _mean("marked_share"), 8),
+        _Column("retransmits", _mean("retransmits"), 7),
+        _Column("timeouts", _mean("timeouts"), 6),
+        _Column("uplink use min (%)", _mean("utilisation_min"), 3),
+        _Column("uplink use mean (%)", _mean("utilisation_mean"), 9),
+        _Column("uplink use max (%)", _mean("utilisation_max"), 4),
+        _Column("queue mean (pkt)", _mean("queue_mean"), 11),
+        _Column("queue p99 (pkt)", _mean("queue_p99"), 5),
+        _Column("queue max (pkt)", _mean("queue_max"), 2),
     )
     note = (
         "shares of data packets received; uplinks lead to the next tier of switches, in a star the "
@@ -205,9 +209,9 @@ def _table(
             cells = [column.cell(comparison, variant, point, group) for column in columns]
             rows.append((*where, *([variant] * several), *cells))
             starts.append(index == 0)
+    importance = (*(0 for _ in words), *(column.importance for column in columns))
     texts = len(words)
-    optional = tuple(texts + index for index, column in enumerate(columns) if column.optional)
-    return Table(title, note, heads, tuple(rows), tuple(starts), texts, optional)
+    return Table(title, note, heads, tuple(rows), tuple(starts), texts, importance=importance)
 
 
 def time_unit(comparison: "Comparison", group: str) -> tuple[float, str]:
@@ -295,46 +299,9 @@ def _digits(value: float, digits: int) -> str:
 
 
 def show(comparison: "Comparison", console: Console) -> None:
-    """Print all tables. Off a terminal they get the width they need."""
+    """Print all tables, as wide as the terminal is."""
     for table in tables(comparison):
-        show_table(table, console)
-
-
-def show_table(table: Table, console: Console) -> None:
-    """Print one table, without its optional columns if the terminal is narrow."""
-    rich = to_rich(table)
-    width = Console(width=10_000).measure(rich).maximum
-    if not console.is_terminal:
-        console.width = max(console.width, width)
-    elif width > console.width:
-        rich = to_rich(_narrow(table))
-    console.print(rich)
-    console.print()
-
-
-def _narrow(table: Table) -> Table:
-    """The table without its optional columns."""
-    kept = [index for index in range(len(table.heads)) if index not in table.optional]
-
-    def pick(cells: Sequence[str]) -> tuple[str, ...]:
-        return tuple(cells[index] for index in kept)
-
-    rows = tuple(pick(row) for row in table.rows)
-    return Table(table.title, table.note, pick(table.heads), rows, table.starts, table.texts)
-
-
-def to_rich(table: Table) -> RichTable:
-    """A table for the terminal."""
-    rich = RichTable(title=table.title, caption=table.note, title_justify="left")
-    rich.caption_justify = "left"
-    for index, head in enumerate(table.heads):
-        text = index < table.texts
-        rich.add_column(head, justify="left" if text else "right", no_wrap=not text)
-    for index, (row, first) in enumerate(zip(table.rows, table.starts, strict=True)):
-        if first and index:
-            rich.add_section()
-        rich.add_row(*(cell.replace("[", r"\[") for cell in row))
-    return rich
+        show_table(table, console, f"{comparison.directory / 'tables.md'}, or --json")
 
 
 def to_markdown(table: Table) -> str:
@@ -383,7 +350,8 @@ def of_fit(fit: Fit) -> list[Table]:
     note = f"On {tested} test samples, fitted to {trained} others; relative errors of kb/s."
     if fit.zero_traffic:
         note += f" {fit.zero_traffic} without traffic are left out of these."
-    accuracy = Table("Fitting accuracy", note, heads, tuple(rows), (True,) * len(rows), texts=0)
+    importance = (9, 1, 8, 4, 7, 3, 2)
+    accuracy = Table("Fitting accuracy", note, heads, tuple(rows), importance=importance)
     pairs = zip(
         ("queue occupancy", "dequeue interval"),
         fit.correlation,
@@ -398,7 +366,7 @@ def of_fit(fit: Fit) -> list[Table]:
     )
     heads = ("egress traffic with", "Pearson's r", "paper's", "observed")
     note = f"Traffic {fit.traffic.low:.4g} to {fit.traffic.high:.4g} kb/s."
-    return [Table("Correlation", note, heads, correlations, (True, True), texts=1), accuracy]
+    return [Table("Correlation", note, heads, correlations, importance=(0, 3, 2, 1)), accuracy]
 
 
 def metric_meanings() -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """The command line: exit codes, one line for an error, JSON for scripts."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -50,9 +51,49 @@ def test_compare_leaves_tables_plots_and_report(cli: Cli, many: Path) -> None:
     code, out, err = cli("compare", many)
     assert code == 0
     assert "[12/12]" in err
-    assert "report: out/many/report.html" in out
+    [directory] = Path("out").iterdir()
+    assert re.fullmatch("many-[0-9a-f]{8}", directory.name)
+    assert f"report: {directory}/report.html" in out
     for name in ("tables.md", "tables.csv", "report.html", "comparison.json"):
-        assert (Path("out/many") / name).is_file()
+        assert (directory / name).is_file()
+
+
+def test_comparisons_do_not_share_a_directory(
+    cli: Cli, scenario: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Breaks if a second --lb replaces the tables of the first, or more seeds do not go on where
+    fewer have been."""
+    monkeypatch.setattr("leafspine.plots.write", lambda *_: [])
+
+    def compare(*options: object) -> tuple[str, str]:
+        code, out, err = cli("compare", scenario, *options)
+        assert code == 0, err
+        [report] = [line for line in out.splitlines() if line.startswith("report: ")]
+        return report, err
+
+    first, _ = compare("--lb", "ecmp,rps", "--load", "0.3")
+    tables = Path(first.removeprefix("report: ")).with_name("tables.md").read_text()
+    others = [
+        compare("--lb", "ecmp,letflow", "--load", "0.3")[0],
+        compare("--lb", "rps,ecmp", "--load", "0.3")[0],
+        compare("--lb", "ecmp,rps", "--load", "0.5")[0],
+        compare("--lb", "ecmp,rps", "--load", "0.3", "--set", "aqm.threshold=20pkt")[0],
+    ]
+    assert len({first, *others}) == 5
+    assert Path(first.removeprefix("report: ")).with_name("tables.md").read_text() == tables
+    more, err = compare("--lb", "ecmp,rps", "--load", "0.3", "--seeds", 3)
+    assert more == first
+    assert "[6/6]" in err
+    assert "[2/6]" not in err
+
+
+def test_another_comparisons_directory_is_bad_input(cli: Cli, scenario: Path) -> None:
+    """Breaks if --out mixes two comparisons, or refuses one with another exit code."""
+    assert cli("compare", scenario, "--lb", "ecmp", "--out", "o", "--json")[0] == 0
+    code, out, err = cli("compare", scenario, "--lb", "rps", "--out", "o")
+    assert (code, out) == (2, "")
+    assert err.startswith("leafspine: o holds another comparison (ecmp; one seed; see o/compar")
+    assert err.count("\n") == 1
 
 
 def test_a_quick_comparison_from_the_command_line(cli: Cli, scenario: Path) -> None:

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import leafspine
 from conftest import SCENARIO
+from leafspine import plots
 from leafspine.workers import Event, Pool, Task
 from test_results import contents
 
@@ -37,6 +39,111 @@ def test_a_second_comparison_runs_only_what_is_new(many: Path, tmp_path: Path) -
     after = {path: path.stat().st_mtime_ns for path in out.glob("runs/[!.]*/summary.json")}
     assert len(after) == 8
     assert {path: after[path] for path in before} == before
+
+
+def test_another_comparison_is_refused(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if a second comparison takes the place of the first one's tables, or its runs lie
+    beside tables that are not of them, or the refusal does not say what there is and what to do."""
+    out = tmp_path / "out"
+    leafspine.compare(scenario, lb=["ecmp", "rps"], load=[0.2, 0.4], seeds=2, out=out)
+    before = contents(out)
+    others: list[tuple[dict[str, Any], str]] = [
+        ({"lb": ["ecmp", "letflow"], "load": [0.2, 0.4]}, "rps workload.0.load=0.2 is missing"),
+        ({"lb": ["ecmp", "rps"], "load": [0.4]}, "ecmp workload.0.load=0.2 is missing"),
+        ({"lb": ["ecmp", "rps"], "load": [0.2, 0.4], "aqm__threshold": "20pkt"},
+         "ecmp workload.0.load=0.2 has other settings"),
+    ]  # fmt: skip
+    for arguments, why in others:
+        with pytest.raises(leafspine.InputError) as caught:
+            leafspine.compare(scenario, **arguments, seeds=2, out=out)
+        assert str(caught.value) == (
+            f"{out} holds another comparison (ecmp, rps; workload.0.load 0.2, 0.4; 2 seeds; see "
+            f"{out / 'comparison.json'}): {why} in this one; choose another directory with --out, "
+            f"or remove it: rm -r {out}"
+        )
+        assert contents(out) == before
+
+
+def test_a_comparison_with_all_of_another_extends_it(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if more variants, points or seeds, or other seeds, need a new directory, or start from
+    nothing."""
+    out = tmp_path / "out"
+
+    def made() -> dict[str, int]:
+        return {path.parent.name: path.stat().st_mtime_ns for path in out.glob("runs/*/SHA256SUMS")}
+
+    count = 0
+    for lb, load, seeds, first in [
+        (["rps"], [0.4], 1, 1),
+        (["ecmp", "rps"], [0.4], 1, 1),
+        (["ecmp", "rps"], [0.2, 0.4], 1, 1),
+        (["ecmp", "rps"], [0.2, 0.4], 3, 1),
+        (["ecmp", "rps"], [0.2, 0.4], 2, 1),
+        (["ecmp", "rps"], [0.2, 0.4], 2, 9),
+    ]:
+        before = made()
+        found = leafspine.compare(scenario, lb=lb, load=load, seeds=seeds, out=out, run__seed=first)
+        assert {key: made().get(key) for key in before} == before
+        assert len(found.finished) == len(lb) * len(load) * seeds
+        count = max(count, len(found.finished))
+    assert len(made()) == count + 8
+
+
+def test_a_directory_of_an_earlier_version_is_judged_by_its_runs(
+    scenario: Path, tmp_path: Path
+) -> None:
+    """Breaks if a manifest without families lets anything in, or keeps the same comparison out."""
+    out = tmp_path / "out"
+    leafspine.compare(scenario, lb=["ecmp"], out=out)
+    path = out / "comparison.json"
+    manifest = json.loads(path.read_text())
+    for run in manifest["runs"]:
+        del run["family"]
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(leafspine.InputError, match="holds another comparison"):
+        leafspine.compare(scenario, lb=["rps"], out=out)
+    leafspine.compare(scenario, lb=["ecmp", "rps"], out=out)
+
+
+def test_tables_are_not_written_over_anothers(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if write() with a directory passes by the check that compare() makes."""
+    one = leafspine.compare(scenario, lb=["ecmp"], out=tmp_path / "one")
+    leafspine.compare(scenario, lb=["rps"], out=tmp_path / "two")
+    with pytest.raises(leafspine.InputError, match="two holds another comparison"):
+        one.write(tmp_path / "two")
+
+
+def test_plots_that_are_drawn_no_more_are_removed(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Breaks if a figure of another point stays beside new tables, or one that the user put there,
+    or drew anew, goes."""
+    out = tmp_path / "out"
+
+    def draw(found: leafspine.Comparison, directory: Path) -> list[plots.Saved]:
+        saved = []
+        for point in found.points:
+            names = [directory / "plots" / f"cdf-{dict(point)}.{kind}" for kind in ("pdf", "png")]
+            for path in names:
+                path.parent.mkdir(exist_ok=True)
+                path.write_text("a picture")
+            saved.append(plots.Saved("cdf", "", "", names[0], names[1], False))
+        return saved
+
+    monkeypatch.setattr(plots, "write", draw)
+    leafspine.compare(scenario, lb=["ecmp"], out=out).write()
+    first = {path.name for path in (out / "plots").iterdir()}
+    assert first == {"cdf-{}.pdf", "cdf-{}.png", "SHA256SUMS"}
+    (out / "plots" / "cdf-mine.png").write_text("mine")
+    (out / "plots" / "cdf-{}.png").write_text("changed by hand")
+    scenario.write_text(SCENARIO + '\n[sweep]\n"workload.0.load" = [0.2, 0.6]\n')
+    leafspine.compare(scenario, lb=["ecmp"], out=out).write()
+    now = {path.name for path in (out / "plots").iterdir()}
+    assert now - {"SHA256SUMS"} == {
+        "cdf-mine.png", "cdf-{}.png",
+        *(f"cdf-{{'workload.0.load': {load}}}.{kind}" for load in (0.2, 0.6)
+          for kind in ("pdf", "png")),
+    }  # fmt: skip
 
 
 def test_a_killed_worker_loses_no_other_case(many: Path, tmp_path: Path) -> None:

@@ -184,6 +184,28 @@ def test_every_scenario_in_the_repository_is_good(path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+FAMILIES = """
+import sys
+from leafspine import scenario as s
+for path in sys.argv[1:]:
+    source = s.read(path)
+    cases = s.expand(source, s.comparing(source, [], seeds=2))
+    found = {}
+    for case in cases:
+        found.setdefault((case.variant, case.point), []).append(case.family)
+    assert all(one == other for one, other in found.values()), path
+    assert len({case.key for case in cases}) == len(cases), path
+    assert len({family for family, _ in found.values()}) == len(found), path
+"""
+
+
+def test_runs_that_differ_by_the_seed_are_a_family() -> None:
+    """Breaks if anything else in a resolved scenario follows from the seed: more seeds would then
+    be refused as another comparison; or if two variants or points are taken for one."""
+    done = python("-c", FAMILIES, *SCENARIOS)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_catalogues_are_complete() -> None:
     """Breaks if a scheme of the comparison has no page, or a workload no mean."""
     for name in ("ecmp", "letflow", "rps", "drb", "presto", "dctcp", "ecn-threshold"):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leafspine import fitting
+from leafspine import fit_defaults, fitting
 from leafspine.errors import DamagedError, InputError, RunError
 from leafspine.fitting import Bounds, Fit, Request, Samples
 from leafspine.scenario import Source
@@ -147,7 +147,14 @@ class TestLeastSquares:
         assert fitting.terms(1) == ((0, 0), (1, 0), (0, 1))
         assert fitting.terms(2)[3:] == ((2, 0), (1, 1), (0, 2))
         assert fitting.terms(3)[6:] == ((3, 0), (2, 1), (1, 2), (0, 3))
-        assert [len(fitting.terms(degree)) for degree in fitting.DEGREES] == [3, 6, 10, 21, 45, 66]
+        assert [len(fitting.terms(degree)) for degree in fit_defaults.DEGREES] == [
+            3,
+            6,
+            10,
+            21,
+            45,
+            66,
+        ]
 
     @settings(deadline=None)
     @given(

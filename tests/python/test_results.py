@@ -12,7 +12,7 @@ import pytest
 
 import leafspine
 from leafspine import files, results
-from leafspine.measures import measure
+from leafspine.measures import FLOW_METRICS, NETWORK_METRICS, measure
 from leafspine.scenario import read, single
 
 NAMES = {
@@ -68,6 +68,18 @@ def test_a_summary_has_what_was_measured(scenario: Path, tmp_path: Path) -> None
     assert ("long", "fct_p99") in again and ("network", "queue_max") in again
     assert None in again.values()  # a class without flows
     assert results.measured(results.summary(tmp_path / "out")) == again
+
+
+def test_classes_and_metrics_keep_the_scenarios_order(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if the second call, which reads the finished result, shows its rows in another order
+    than the first: alphabetical, say."""
+    first = leafspine.run(scenario, out=tmp_path / "out").summary
+    again = leafspine.run(scenario, out=tmp_path / "out").summary
+    assert list(first["classes"]) == list(again["classes"]) == ["all", "short", "long"]
+    names = [metric.name for metric in FLOW_METRICS]
+    assert all(list(found) == names for found in again["classes"].values())
+    assert list(again["network"]) == [metric.name for metric in NETWORK_METRICS]
+    assert list(first) == list(again)
 
 
 def test_unfinished_flows_are_null(scenario: Path) -> None:

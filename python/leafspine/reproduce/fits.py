@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from leafspine import fitting
 from leafspine.errors import RunError
-from leafspine.fitting import DEGREES, Fit, Request
+from leafspine.fit_defaults import DEGREES
+from leafspine.fitting import Fit, Request
 from leafspine.reproduce.metrics import Run, metric
 from leafspine.reproduce.series import Curve, curve
 from leafspine.scenario import Source

@@ -20,9 +20,9 @@ from pathlib import Path
 
 from fault_lab import SCENARIO, tree
 
-from leafspine import api, files, fitting, folder, results, scenario, tables
+from leafspine import api, files, fitting, folder, manifest, results, scenario, tables
 from leafspine.errors import LeafspineError
-from leafspine.folder import MANIFEST
+from leafspine.manifest import MANIFEST
 
 KINDS = {
     "full": (errno.ENOSPC, False),
@@ -70,9 +70,9 @@ def actions(scratch: Path) -> dict[str, Action]:
         place = directory / "new" / "runs" / "result"
         return not place.exists() or tree(place) == whole
 
-    def manifest(directory: Path) -> None:
-        folder.claim(directory)
-        folder.write_manifest(source, (), directory, comparison.cases, "command")
+    def asked(directory: Path) -> None:
+        folder.claim(directory, comparison.cases)
+        manifest.write(source, (), directory, comparison.cases, "command")
 
     def is_manifest(directory: Path) -> bool:
         path = directory / MANIFEST
@@ -123,7 +123,7 @@ def actions(scratch: Path) -> dict[str, Action]:
 
     return {
         "result": Action(run, is_whole=is_run),
-        "manifest": Action(manifest, is_whole=is_manifest),
+        "manifest": Action(asked, is_whole=is_manifest),
         "tables": Action(table, old, is_table),
         "csv": Action(csv, finished, is_csv),
         "checked": Action(check, unchecked, is_run_there),
