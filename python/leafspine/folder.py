@@ -42,6 +42,7 @@ def claim(directory: Path) -> None:
                 f"{directory} is not empty and holds no comparison of leafspine: "
                 "choose another directory with --out"
             )
+    files.refuse_unwritable(directory, "runs", "any")
     with files.writing(directory / "runs"):
         files.make_directory(directory / "runs")
 
