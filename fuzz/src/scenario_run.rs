@@ -45,7 +45,7 @@ pub fn check(data: &[u8]) {
     if sets.iter().any(|(_, value)| value.contains("/dev")) {
         return;
     }
-    let source = Source { text: BASE, file: "fuzz.toml", base: base(), sets: &sets };
+    let source = Source { text: BASE, file: "fuzz.toml", base: base(), sets: &sets, options: &[] };
     let Ok(cases) = expand(&source) else { return };
     let Some(case) = cases.first() else { return };
     reads_as_itself(&case.toml);

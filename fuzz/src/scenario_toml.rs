@@ -19,7 +19,7 @@ pub fn check(data: &[u8]) {
     if ["/dev", "/proc", "/sys"].iter().any(|device| text.contains(device)) {
         return;
     }
-    match expand(&Source { text, file: "fuzz.toml", base: base(), sets: &[] }) {
+    match expand(&Source { text, file: "fuzz.toml", base: base(), sets: &[], options: &[] }) {
         Err(error) => {
             assert!(!error.found.is_empty() && !error.allowed.is_empty(), "{error:?}");
             let lines = text.lines().count().max(1);

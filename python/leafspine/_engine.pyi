@@ -21,6 +21,7 @@ class _Case(TypedDict):
     name: str
     title: str
     memory: dict[str, int]
+    skipped: list[tuple[str, str]]
 
 class ScenarioError(ValueError):
     """Bad input; ``str()`` is the one-line message."""
@@ -50,6 +51,8 @@ class Progress:
     def __init__(self) -> None: ...
     def read(self) -> tuple[int, int | None, int, int]:
         """Flows finished, flows in all (if known), simulated time in ps, packet-hops."""
+    def building(self) -> tuple[str, int] | None:
+        """The part of the fabric that is being made, and how many percent of it are."""
     def cancel(self) -> None: ...
 
 class Output:
@@ -69,6 +72,8 @@ def expand(
     base_dir: str,
     sets: list[tuple[str, str]],
     memory: int | None = None,
+    progress: Progress | None = None,
+    options: list[str] | None = None,
 ) -> list[_Case]: ...
 def simulate(
     toml: str,

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from leafspine.errors import LeafspineError, RunError
 from leafspine.fitting import Fit
 from leafspine.manifest import Keyed
 from leafspine.results import Result
-from leafspine.scenario import LOAD, Scenario, Source
+from leafspine.scenario import LOAD, Key, Scenario, Source
 
 
 def run(
@@ -27,14 +27,16 @@ def run(
     check: bool = False,
     memory: str | None = None,
     progress_bar: bool = False,
+    seed: int | None = None,
     **settings: object,
 ) -> Result:
     """Simulate one scenario.
 
     ``scenario_`` is a path, TOML text or a mapping of the same shape. ``settings`` override keys:
     ``load_balancer__scheme="letflow"`` or ``**{"workload.0.load": 0.6}``; strings carry units
-    (``"40pkt"``). With ``out`` the result is written there, and read from there if it is finished
-    already. Times in the result are picoseconds, sizes bytes.
+    (``"40pkt"``); ``workload__load`` is that of the only workload. ``seed`` is ``run__seed``, as on
+    the command line. With ``out`` the result is written there, and read from there if it is
+    finished already. Times in the result are picoseconds, sizes bytes.
 
     With ``check`` the run's books are checked (packets, bytes, queues, buffers); the result is the
     same, and a finished one that was not checked is made again. ``memory``: how much may be taken
@@ -50,8 +52,34 @@ def run(
     """
     _check_common(scenario_, csv, check, progress_bar)
     directory = arguments.directory("out", out)
+    scenario.refuse_options("run", settings)
+    source, pairs = scenario.read(scenario_), scenario.to_settings(settings)
+    return run_source(
+        source,
+        scenario.seeded(pairs, seed),
+        lambda _case: directory,
+        csv=csv,
+        check=check,
+        memory=memory,
+        progress_bar=progress_bar,
+    )
+
+
+def run_source(
+    source: Source,
+    settings: Sequence[tuple[str, str]],
+    place: Callable[[engine.Case], Path | None],
+    *,
+    csv: bool = False,
+    check: bool = False,
+    memory: str | None = None,
+    progress_bar: bool = False,
+) -> Result:
+    """What :func:`run` does with a scenario that is read; ``place`` says where the result goes."""
     most = _most(memory)
-    case = scenario.single(scenario.read(scenario_), scenario.to_settings(settings), most)
+    with progress.of_checks(show=progress_bar) as watch:
+        case = scenario.single(source, settings, most, watch)
+    directory = place(case)
     with arguments.writing(directory):
         return _finished_or_run(case, directory, csv, check, most, progress_bar)
 
@@ -138,7 +166,8 @@ def compare(
     arguments.numbers("load", load)
     _check_comparison(scenario_, seeds, jobs, csv, check, progress_bar)
     arguments.text("command", command, optional=False)
-    over = {LOAD: tuple(load)} if len(load) else {}
+    scenario.refuse_options("compare", settings)
+    over = {Key(LOAD, "--load"): tuple(load)} if len(load) else {}
     source = scenario.read(scenario_)
     pairs = scenario.to_settings(settings)
     pairs = scenario.comparing(source, pairs, lb=lb, over=over, seeds=seeds)
@@ -167,6 +196,7 @@ def sweep(
     """
     arguments.values("the sweep", over)
     _check_comparison(scenario_, seeds, jobs, csv, check, progress_bar)
+    scenario.refuse_options("sweep", settings)
     source = scenario.read(scenario_)
     pairs = scenario.to_settings(settings)
     pairs = scenario.comparing(source, pairs, over=over, seeds=seeds)
@@ -205,7 +235,8 @@ def _compare(
 ) -> Comparison:
     wanted = None if isinstance(out, Keyed) else arguments.directory("out", out)
     most = _most(how.memory)
-    cases = scenario.expand(source, settings, most)
+    with progress.of_checks(show=how.progress_bar) as watch:
+        cases = scenario.expand(source, settings, most, watch)
     if isinstance(out, Keyed):
         wanted = out.directory(source, cases)
     keep = _Temporary() if wanted is None else None
@@ -238,6 +269,7 @@ def fit_qall(
     ports: str | None = None,
     out: str | Path | None = None,
     progress_bar: bool = False,
+    seed: int | None = None,
     **settings: object,
 ) -> Fit:
     """Fit ports' traffic to their queue's behaviour, for QALL's data-driven versions.
@@ -245,7 +277,8 @@ def fit_qall(
     Runs the scenario (default: the paper's) with one seed after the other until there are ``train``
     and ``test`` samples, then fits polynomials of ``degrees`` by least squares. ``period`` and
     ``tau`` are QALL's ``update_period`` and ``tau``, whole microseconds (``"1ms"``); ``ports``
-    those that are watched (default: those of the scenario's probe ``fit-qall``, else the spines').
+    those that are watched (default: those of the scenario's probe ``fit-qall``, else the spines');
+    ``seed`` the first seed.
     With ``out`` the fit is written there, and read from there if it is finished already (then
     without its samples).
 
@@ -258,11 +291,12 @@ def fit_qall(
     arguments.text("period", period, optional=False)
     arguments.text("tau", tau, optional=False)
     arguments.text("ports", ports)
+    scenario.refuse_options("fit_qall", settings)
     directory = arguments.directory("out", out)
     source = scenario.read(fitting.default_scenario() if scenario_ is None else scenario_)
     request = fitting.request(
         source,
-        scenario.to_settings(settings),
+        scenario.seeded(scenario.to_settings(settings), seed),
         train=train,
         test=test,
         degrees=degrees,

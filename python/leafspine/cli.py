@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from leafspine import fit_defaults
-from leafspine.errors import EngineError, InputError, Interrupted, LeafspineError, RunError
+from leafspine.errors import (
+    EngineError,
+    InputError,
+    Interrupted,
+    LeafspineError,
+    RunError,
+    printable,
+)
 from leafspine.interrupts import interruptible
 
 # A verb imports what it needs: Arrow, NumPy and Rich take longer than an answer to --help.
@@ -86,7 +93,7 @@ def _forget_stdout() -> None:
 def _complain(message: str, code: int) -> int:
     if os.environ.get(DEBUG):
         traceback.print_exc()
-    click.echo(f"leafspine: {' '.join(message.split())}", err=True)
+    click.echo(f"leafspine: {printable(' '.join(message.split()))}", err=True)
     return code
 
 
@@ -159,23 +166,17 @@ def run(
     as_json: bool,
 ) -> None:
     """Simulate one scenario and write what was measured."""
-    from leafspine import api, engine, results, scenario
+    from leafspine import api, results, scenario
 
-    chosen = dict(scenario.parse_setting(text) for text in settings)
-    if seed is not None:
-        chosen[engine.SEED] = str(seed)
-    if out is None:
-        source = scenario.read(Path(scenario_file))
-        case = scenario.single(source, scenario.to_settings(chosen))
-        out = Path("out") / f"{source.stem}-{case.key[:8]}"
-    result = api.run(
-        Path(scenario_file),
-        out=out,
+    source = scenario.read(Path(scenario_file))
+    result = api.run_source(
+        source,
+        scenario.seeded(scenario.parse_settings(settings), seed),
+        lambda case: out or Path("out") / f"{source.stem}-{case.key[:8]}",
         csv=csv,
         check=check,
         memory=memory,
         progress_bar=True,
-        **chosen,
     )
     if as_json:
         click.echo(results.to_json(result.summary), nl=False)
@@ -195,7 +196,7 @@ def _show_run(result: "Result") -> None:
     for stranger in files.strangers(result.directory) if result.directory else ():
         click.echo(f"warning: {stranger} is not leafspine's: left alone and not read", err=True)
     for warning in result.summary.get("warnings", []):
-        click.echo(f"warning: {warning}", err=True)
+        click.echo(f"warning: {printable(warning)}", err=True)
     if not result.is_of_this_build:
         click.echo(
             "warning: this result was made by another build of the same version; to make it anew, "
@@ -288,7 +289,7 @@ def _show_comparison(comparison: "Comparison", report: Path) -> None:
 
     tables.show(comparison, Console())
     for warning in comparison.warnings():
-        click.echo(f"warning: {warning}", err=True)
+        click.echo(f"warning: {printable(warning)}", err=True)
     click.echo(f"tables: {comparison.directory / 'tables.md'}, tables.csv")
     click.echo(f"plots:  {comparison.directory / 'plots'}")
     click.echo(f"report: {report}")
@@ -399,12 +400,10 @@ def fit_qall(
     """
     from rich.console import Console
 
-    from leafspine import api, engine, fitting, results, scenario, tables
+    from leafspine import api, fitting, results, scenario, tables
     from leafspine.terminal import show_table
 
-    chosen = [scenario.parse_setting(text) for text in settings]
-    if seed is not None:
-        chosen.append((engine.SEED, str(seed)))
+    chosen = scenario.seeded(scenario.parse_settings(settings), seed)
     request = fitting.request(
         scenario.read(fitting.default_scenario() if scenario_file is None else Path(scenario_file)),
         chosen,

@@ -197,6 +197,7 @@ class Comparison:
     def warnings(self) -> list[str]:
         """What a reader has to know before he believes the numbers."""
         return [
+            *self._skipped(),
             *self._failed(),
             *self._unfinished(),
             *self._other_builds(),
@@ -207,6 +208,17 @@ class Comparison:
     def strangers(self) -> list[Path]:
         """What lies in the directory without being leafspine's: left alone and never read."""
         return folder.strangers(self.directory, self.finished)
+
+    def _skipped(self) -> list[str]:
+        """Settings that only some variants have a use for: the others were left as they are."""
+        schemes: dict[str, list[str]] = {}
+        for key, scheme in dict.fromkeys(pair for case in self.cases for pair in case.skipped):
+            schemes.setdefault(key, []).append(scheme)
+        return [
+            f"{key}: {', '.join(names)} {'has' if len(names) == 1 else 'have'} none, and "
+            f"{'was' if len(names) == 1 else 'were'} left alone"
+            for key, names in schemes.items()
+        ]
 
     def _failed(self) -> list[str]:
         return [

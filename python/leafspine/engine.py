@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from leafspine import memory
 from leafspine.errors import EngineError, RunError, ScenarioError, StuckError, TooLargeError
@@ -71,6 +71,8 @@ class Case:
     title: str = ""
     memory: int = field(default=0, compare=False)
     """Bytes that it will take, about."""
+    skipped: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    """Settings that its schemes do not have, and other variants' do: key and scheme."""
 
     @property
     def text(self) -> str:
@@ -126,15 +128,29 @@ def expand(
     base_dir: str,
     settings: Sequence[tuple[str, str]],
     most: int | None = None,
+    watch: "Building | None" = None,
 ) -> list[Case]:
     """All runs that a scenario describes: its variants times its sweep, in the file's order.
 
-    Raises :class:`ScenarioError`; :class:`TooLargeError` if one needs more than ``most`` bytes.
+    Large fabrics take a while: as :func:`simulate`, in a thread of its own, and ``watch`` is told
+    what is being built. Raises :class:`ScenarioError`; :class:`TooLargeError` if a run needs more
+    than ``most`` bytes.
     """
-    try:
-        found = native.expand(text, file_name, base_dir, list(settings), most)
-    except Exception as error:
-        raise typed(error) from None
+    progress = native.Progress()
+
+    def look() -> None:
+        if watch is not None and (building := _building(progress)):
+            watch(building)
+
+    pairs = [(str(key), value) for key, value in settings]
+    options = [getattr(key, "option", "--set") for key, _ in settings]
+    found = _aside(
+        lambda: native.expand(text, file_name, base_dir, pairs, most, progress, options),
+        progress,
+        look,
+    )
+    if isinstance(found, Exception):
+        raise typed(found) from None
     cases = [
         Case(
             variant=case["variant"],
@@ -145,6 +161,7 @@ def expand(
             base_dir=base_dir,
             title=case["title"],
             memory=memory.needed(case["memory"]),
+            skipped=tuple((key, scheme) for key, scheme in case.get("skipped", ())),
         )
         for case in found
     ]
@@ -181,7 +198,52 @@ def from_native(error: "native.ScenarioError") -> ScenarioError:
     return ScenarioError(str(error), **parts)
 
 
-Watch = Callable[[int, int | None, int, int], None]
+Watch = Callable[[int, int | None, int, int, str], None]
+"""Told how far a run is: flows finished, flows in all or None, simulated ps, packet-hops; and what
+is being built, in words, before any of it."""
+
+Building = Callable[[str], None]
+"""Told what is being built, in words."""
+
+T = TypeVar("T")
+
+
+def _building(progress: "native.Progress") -> str:
+    """What is being built, in words; nothing if nothing is."""
+    found = progress.building()
+    return f"building the fabric: {found[0]} {found[1]} %" if found else ""
+
+
+def _aside(
+    work: Callable[[], T], progress: "native.Progress", look: Callable[[], None]
+) -> T | Exception:
+    """What ``work`` gives or raises in a thread of its own, so that Ctrl-C is heard meanwhile.
+
+    Then, or if ``look``, which is called ten times a second, raises, the work is cancelled.
+    """
+    outcome: list[T | BaseException] = []
+
+    def call() -> None:
+        try:
+            outcome.append(work())
+        except BaseException as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=call, name="leafspine-engine", daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(POLL_SECONDS)
+            look()
+    except BaseException:
+        progress.cancel()
+        thread.join()
+        raise
+    result = outcome[0]
+    if isinstance(result, BaseException) and not isinstance(result, Exception):
+        # A panic that got past the engine's own guard.
+        raise EngineError(f"the engine failed, which is a bug: {result}") from result
+    return result
 
 
 def typed(error: Exception) -> Exception:
@@ -207,8 +269,8 @@ def simulate(
 ) -> "native.Output":
     """Simulate one resolved scenario.
 
-    The engine works in a thread of its own, so that Ctrl-C is heard while it does; ``watch`` gets
-    ``(flows finished, flows in all or None, simulated ps, packet-hops)`` ten times a second.
+    The engine works in a thread of its own, so that Ctrl-C is heard while it does; ``watch`` is
+    told how far it is ten times a second.
     ``check``: its books are checked; ``most``: bytes that this process may take.
     Raises :class:`ScenarioError` for what only the graph can tell, :class:`StuckError` for a run
     that gets nowhere, :class:`RunError` for one that holds too much, :class:`EngineError` for a
@@ -217,33 +279,19 @@ def simulate(
     progress = native.Progress()
     if most is not None:
         most = max(most - memory.PROCESS, 0)
-    outcome: list[native.Output | BaseException] = []
 
-    def work() -> None:
-        try:
-            outcome.append(native.simulate(toml, base_dir, progress, is_checked(check), most))
-        except BaseException as error:
-            outcome.append(error)
+    def look() -> None:
+        if watch is not None:
+            watch(*progress.read(), _building(progress))
 
-    thread = threading.Thread(target=work, name="leafspine-engine", daemon=True)
-    thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(POLL_SECONDS)
-            if watch is not None:
-                watch(*progress.read())
-    except BaseException:
-        progress.cancel()
-        thread.join()
-        raise
-    result = outcome[0]
+    result = _aside(
+        lambda: native.simulate(toml, base_dir, progress, is_checked(check), most), progress, look
+    )
     if isinstance(result, Exception):
         error = typed(result)
         if isinstance(error, EngineError):
             error.scenario = toml
         raise error from None
-    if isinstance(result, BaseException):  # a panic that got past the engine's own guard
-        raise EngineError(f"the engine failed, which is a bug: {result}") from result
     return result
 
 

@@ -4,11 +4,24 @@ The command line exits with 2 for an :class:`InputError` (the user can mend it),
 :class:`EngineError` (leafspine's authors have to), with 1 for everything else.
 """
 
+import re
 from typing import Any
+
+
+def printable(text: str) -> str:
+    """A text in which nothing acts on a terminal: control characters, which a damaged file or a
+    path may have, are escaped, and so are marks that turn the direction of writing."""
+    return _ACTING.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
+
+
+_ACTING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class LeafspineError(Exception):
     """Base of all errors that leafspine raises on purpose."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class InputError(LeafspineError, ValueError):

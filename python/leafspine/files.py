@@ -118,16 +118,25 @@ def make_directory(directory: Path) -> None:
     _sync(directory.parent)
 
 
-def refuse_unwritable(directory: Path) -> None:
-    """Raise :class:`WriteError` if ``directory`` could not be made: before work, not after it."""
+def refuse_unwritable(directory: Path, *below: str) -> None:
+    """Raise :class:`WriteError` if ``directory``, or what is ``below`` it, could not be made.
+
+    Before work, not after it.
+    Or :class:`InputError`, if there can be nothing of this name.
+    """
     with writing(directory):
-        place = next(parent for parent in directory.absolute().parents if parent.exists())
+        parents = directory.joinpath(*below).absolute().parents
+        place = next(parent for parent in parents if parent.exists())
         if not place.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "", str(place))
-        if os.statvfs(place).f_flag & os.ST_RDONLY:
-            raise OSError(errno.EROFS, "", str(place))
-        if not os.access(place, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, "", str(place))
+        # Trying it tells more than asking: who may write, what is read-only, where nothing can be.
+        try:
+            with _temporary_name(place) as temporary:
+                temporary.mkdir()
+        except FileNotFoundError:  # such as /proc
+            raise InputError(
+                f"{directory}: nothing can be made in {place}: choose another directory with --out"
+            ) from None
 
 
 def is_temporary(name: str) -> bool:

@@ -30,6 +30,7 @@ from leafspine.errors import InputError, RunError
 from leafspine.fit_defaults import PORTS, PROBE
 from leafspine.results import Result
 from leafspine.scenario import Source
+from leafspine.spelling import NUMBER_AND_UNIT, spelled
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -357,14 +358,14 @@ def request(
     )
 
 
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
 _PICOSECONDS = {"us": 10**6, "ms": 10**9, "s": 10**12}
 
 
 def _micros(name: str, text: str) -> int:
     """Whole microseconds, in picoseconds."""
-    match = _SPAN.fullmatch(text)
-    span = Decimal(match[1]) * _PICOSECONDS[match[2]] if match else Decimal(0)
+    match = NUMBER_AND_UNIT.fullmatch(text)
+    unit = _PICOSECONDS.get(spelled(match[2]), 0) if match else 0
+    span = Decimal(match[1]) * unit if match else Decimal(0)
     if span < 10**6 or span % 10**6:
         raise InputError(
             f"{name} {text!r}: expected a whole number of microseconds, such as 1ms (us, ms, s)"

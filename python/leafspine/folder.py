@@ -41,6 +41,7 @@ def claim(directory: Path, cases: Sequence[Case]) -> None:
                 f"{directory} is not empty and holds no comparison of leafspine: "
                 "choose another directory with --out"
             )
+    files.refuse_unwritable(directory, "runs", "any")
     with files.writing(directory / "runs"):
         files.make_directory(directory / "runs")
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from leafspine.arguments import refuse
+from leafspine.spelling import NUMBER_AND_UNIT
 
 try:
     import resource
@@ -44,10 +45,8 @@ def parse(text: object) -> int | None:
     """Bytes of ``"64GB"``; ``None`` for ``"unlimited"``."""
     if text == UNLIMITED:
         return None
-    found = (
-        re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]i?B|B)", text) if isinstance(text, str) else None
-    )
-    if not found or not float(found[1]):
+    found = NUMBER_AND_UNIT.fullmatch(text) if isinstance(text, str) else None
+    if not found or found[2] not in UNITS or not float(found[1]):
         raise refuse("memory", text, f"a size such as 64GB or 500MiB, or {UNLIMITED}")
     return int(float(found[1]) * UNITS[found[2]])
 

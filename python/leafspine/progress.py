@@ -1,6 +1,7 @@
 """Progress on standard error: a bar with an estimate in a terminal, plain lines elsewhere."""
 
 import contextlib
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from leafspine.engine import Case, Watch
+from leafspine.engine import Building, Case, Watch
 from leafspine.workers import Event, Watcher
 
 if TYPE_CHECKING:
@@ -30,6 +31,45 @@ def say(text: str, *, show: bool) -> None:
 
 def _silent(_event: Event) -> None:
     pass
+
+
+class _Patience:
+    """Says what is being built where nothing can be drawn over: not at once, nor all the time."""
+
+    FIRST, NEXT = 2.0, 10.0
+    """Seconds until it is said, and until it is said again."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.due = time.monotonic() + self.FIRST
+
+    def __call__(self, text: str) -> None:
+        if text and time.monotonic() >= self.due:
+            self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self.due = time.monotonic() + self.NEXT
+
+
+@contextlib.contextmanager
+def of_checks(*, show: bool = True) -> Iterator[Building | None]:
+    """Told what is built of a fabric before anything runs; small ones are done before it shows."""
+    console = Console(stderr=True)
+    if not show:
+        yield None
+    elif not console.is_terminal:
+        yield _Patience(console)
+    else:
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False))
+        progress = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
+        task = progress.add_task("")
+
+        def tell(text: str) -> None:
+            progress.update(task, description=text)
+            progress.start()
+
+        try:
+            yield tell
+        finally:
+            progress.stop()
 
 
 @contextlib.contextmanager
@@ -49,8 +89,12 @@ def of_comparison(total: int, finished: int, *, show: bool = True) -> Iterator[W
 def of_run(label: str, *, show: bool = True) -> Iterator[Watch | None]:
     """A watcher for one run's flows."""
     console = Console(stderr=True)
-    if not show or not console.is_terminal:
+    if not show:
         yield None
+        return
+    if not console.is_terminal:
+        patience = _Patience(console)
+        yield lambda _finished, _total, _time_ps, _hops, building: patience(building)
         return
     columns = (
         SpinnerColumn(),
@@ -65,8 +109,13 @@ def of_run(label: str, *, show: bool = True) -> Iterator[Watch | None]:
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(label, total=None, hops=0.0)
 
-        def watch(finished: int, total: int | None, _time_ps: int, hops: int) -> None:
-            progress.update(task, completed=finished, total=total, hops=hops / 1e6)
+        def watch(
+            finished: int, total: int | None, _time_ps: int, hops: int, building: str
+        ) -> None:
+            what = f"{label}: {building}" if building else label
+            progress.update(
+                task, description=what, completed=finished, total=total, hops=hops / 1e6
+            )
 
         yield watch
 
@@ -98,7 +147,9 @@ def of_fit(wanted: int, *, show: bool = True) -> Iterator["Report"]:
 
         def report(have: int, label: str) -> Watch:
             progress.update(task, completed=have, description=label)
-            return lambda _finished, _total, _time_ps, hops: progress.update(task, hops=hops / 1e6)
+            return lambda _finished, _total, _time_ps, hops, _building: progress.update(
+                task, hops=hops / 1e6
+            )
 
         yield report
 
@@ -141,7 +192,7 @@ class _Bar:
             self.task,
             completed=self.done + sum(self.shares.values()),
             done=self.done,
-            description=event.case.label(),
+            description=_doing(event),
         )
 
 
@@ -152,6 +203,7 @@ class _Lines:
         self.console = console
         self.total = total
         self.done = finished
+        self.patience = _Patience(console)
 
     def watch(self, event: Event) -> None:
         if event.kind == "done":
@@ -161,6 +213,7 @@ class _Lines:
             self.done += event.kind == "failed"
             text = _sentence(event)
         else:
+            self.patience(_doing(event) if event.message else "")
             return
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
@@ -168,6 +221,12 @@ class _Lines:
 def _sentence(event: Event) -> str:
     outcome = "trying once more" if event.kind == "retry" else "failed"
     return f"{_label(event.case)}: {event.message}: {outcome}"
+
+
+def _doing(event: Event) -> str:
+    """The run, and what of it is being built."""
+    building = event.message if event.kind == "progress" else ""
+    return f"{_label(event.case)}: {building}" if building else _label(event.case)
 
 
 def _label(case: Case) -> str:

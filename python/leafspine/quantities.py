@@ -1,9 +1,10 @@
 """Quantities as scenarios write them, ``"12.5us"`` or ``"1Gbps"``, as numbers for axes."""
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
+
+from leafspine.spelling import NUMBER_AND_UNIT, spelled
 
 # The engine's units (docs/scenario.md), each with its base and its size in that.
 UNITS: dict[str, tuple[str, int]] = {
@@ -80,5 +81,5 @@ def with_unit(label: str, unit: str) -> str:
 def _written(value: object) -> tuple[float, str]:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value), ""
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/%]+)\s*", str(value))
-    return (float(match[1]), match[2]) if match else (np.nan, "")
+    match = NUMBER_AND_UNIT.fullmatch(str(value))
+    return (float(match[1]), spelled(match[2])) if match else (np.nan, "")

@@ -7,13 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leafspine import arguments, engine
-from leafspine.engine import SEED, Case
+from leafspine import arguments, engine, plain
+from leafspine.engine import SEED, Building, Case
 from leafspine.errors import InputError
 
 Scenario = str | Path | Mapping[str, Any]
 
 LOAD = "workload.0.load"
+
+
+class Key(str):
+    """A key that an option of its own sets: errors blame that option, and not ``--set``."""
+
+    option: str
+
+    def __new__(cls, key: str, option: str) -> "Key":
+        """The key with its option."""
+        made = super().__new__(cls, key)
+        made.option = option
+        return made
 
 
 @dataclass(frozen=True)
@@ -40,13 +52,11 @@ def read(scenario: Scenario) -> Source:
     path = Path(scenario)
     arguments.unicode("the current directory", str(Path.cwd()))
     try:
-        text = path.read_text(encoding="utf-8")
+        text = plain.decode(path, path.read_bytes())
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{path}: is a directory, not a scenario file") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     return Source(text, str(path), str(path.resolve().parent))
@@ -66,6 +76,34 @@ def to_settings(settings: Mapping[str, object]) -> list[tuple[str, str]]:
     ]
 
 
+_INSTEAD = {
+    ("run", "load"): "workload__load=0.5, or compare(..., load=[0.3, 0.5]) for several",
+    ("run", "lb"): 'load_balancer__scheme="letflow", or compare(..., lb=["ecmp", "letflow"])',
+    ("run", "seeds"): "seed=3, or compare(..., seeds=5) for five",
+    ("compare", "seed"): "seeds=5 for five seeds from run.seed on, or run__seed=3 for this one",
+    ("sweep", "seed"): "seeds=5 for five seeds from run.seed on, or run__seed=3 for this one",
+    ("sweep", "load"): 'a sweep over {"workload.load": [0.3, 0.5]}, or workload__load=0.5',
+    (
+        "sweep",
+        "lb",
+    ): 'a sweep over {"load_balancer.scheme": ["ecmp", "letflow"]}, or compare(..., lb='
+    '["ecmp", "letflow"])',
+    ("fit_qall", "load"): "workload__load=0.5",
+    ("fit_qall", "lb"): 'load_balancer__scheme="letflow"',
+    ("fit_qall", "seeds"): "seed=3, the first of as many seeds as it takes",
+}
+"""What is meant by an option of the command line, or of another function, that one has not."""
+
+
+def refuse_options(verb: str, settings: Mapping[str, object]) -> None:
+    """Refuse a keyword that is an option elsewhere, and say what does it here."""
+    for name in settings:
+        if instead := _INSTEAD.get((verb, name)):
+            raise InputError(
+                f"{name}: found an argument that {verb} does not have; allowed: {instead}"
+            )
+
+
 def _setting(value: object) -> str:
     return value if isinstance(value, str) else to_value(value)
 
@@ -78,6 +116,11 @@ def _without_end(name: str, write: Callable[[Any], str], value: Any) -> str:
         raise arguments.refuse(name, type(value), "values that do not contain themselves") from None
 
 
+def parse_settings(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """All ``key=value`` of ``--set``: of one key's, the last."""
+    return list(dict(parse_setting(text) for text in texts).items())
+
+
 def parse_setting(text: str) -> tuple[str, str]:
     """``key=value`` of ``--set``."""
     key, equals, value = text.partition("=")
@@ -86,21 +129,34 @@ def parse_setting(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
+def seeded(settings: Sequence[tuple[str, str]], seed: int | None) -> list[tuple[str, str]]:
+    """Settings and the seed of all random streams, if it is given."""
+    arguments.count("--seed", seed, least=0)
+    return [*settings, *([] if seed is None else [(Key(SEED, "--seed"), str(seed))])]
+
+
 def expand(
-    source: Source, settings: Sequence[tuple[str, str]] = (), most: int | None = None
+    source: Source,
+    settings: Sequence[tuple[str, str]] = (),
+    most: int | None = None,
+    watch: Building | None = None,
 ) -> list[Case]:
     """All cases of a scenario. Raises :class:`ScenarioError`.
 
-    And :class:`TooLargeError` if one needs more than ``most`` bytes of memory.
+    And :class:`TooLargeError` if one needs more than ``most`` bytes of memory. ``watch`` is told
+    what is being built.
     """
-    return engine.expand(source.text, source.name, source.base_dir, settings, most)
+    return engine.expand(source.text, source.name, source.base_dir, settings, most, watch)
 
 
 def single(
-    source: Source, settings: Sequence[tuple[str, str]] = (), most: int | None = None
+    source: Source,
+    settings: Sequence[tuple[str, str]] = (),
+    most: int | None = None,
+    watch: Building | None = None,
 ) -> Case:
     """The one case of a scenario without variants and sweeps."""
-    cases = expand(source, settings, most)
+    cases = expand(source, settings, most, watch)
     if len(cases) != 1:
         raise InputError(
             f"{source.name}: describes {len(cases)} runs (its variants and sweep); `leafspine run` "
@@ -114,7 +170,7 @@ def comparing(
     settings: Sequence[tuple[str, str]],
     *,
     lb: Sequence[str] = (),
-    over: Mapping[str, Sequence[Any]] | None = None,
+    over: Mapping[Any, Sequence[Any]] | None = None,
     seeds: int | None = None,
 ) -> list[tuple[str, str]]:
     """Settings that make a comparison of a scenario.
@@ -123,30 +179,50 @@ def comparing(
     each of which replaces the file's sweep over that key. ``seeds``: so many, counted from
     ``run.seed``.
     """
-    if seeds is not None and seeds < 1:
-        raise InputError(f"--seeds {seeds}: at least 1 is needed")
+    if seeds is not None and not 1 <= seeds <= MOST:
+        bound = "at least 1 is needed" if seeds < 1 else f"at most {MOST} runs"
+        raise InputError(f"--seeds {seeds}: {bound}")
     chosen = list(settings)
     if lb:
         variants = [{"name": name, "set": {_balancing(name): name}} for name in lb]
-        chosen.append(("variant", to_value(variants)))
+        chosen.append((Key("variant", "--lb"), to_value(variants)))
     for key, values in (over or {}).items():
         if not values:
             raise InputError(f"{key}: no values to sweep over")
         written = _without_end(key, to_value, list(values))
-        chosen.append((arguments.unicode("a key of the sweep", f"sweep.{key}"), written))
+        swept = arguments.unicode("a key of the sweep", f"sweep.{key}")
+        chosen.append((Key(swept, key.option) if isinstance(key, Key) else swept, written))
     if seeds is not None:
         first = _first_seed(source, chosen)
         chosen = [setting for setting in chosen if setting[0] != SEED]
-        chosen.append((f"sweep.{SEED}", to_value(range(first, first + seeds))))
+        swept = Key(f"sweep.{SEED}", "--seeds")
+        chosen.append((swept, to_value(range(first, first + seeds))))
     return chosen
 
 
+MOST = 100_000
+"""Runs that a scenario may describe."""
+
+
 def _balancing(name: str) -> str:
-    """The key that a balancer's name belongs to: a system of several parts is a bundle."""
+    """The key that a balancer's name belongs to: a system of several parts is a bundle.
+
+    A wrong name is the engine's to refuse; here that of a bundle, which it would not look for.
+    """
+    bundles, balancers = [], []
     for entry in engine.schemes():
-        if entry["name"] == name and entry["place"] == "scheme":
-            keys = {setting["key"] for setting in entry["keys"]}
-            return "scheme" if "load_balancer.scheme" in keys else "load_balancer.scheme"
+        if entry["place"] == "load_balancer":
+            balancers.append(str(entry["name"]))
+        elif entry["place"] == "scheme" and "load_balancer.scheme" in {
+            setting["key"] for setting in entry["keys"]
+        }:
+            bundles.append(str(entry["name"]))
+    if name in bundles:
+        return "scheme"
+    meant = [known for known in bundles if known.lower() == name.lower()]
+    if name not in balancers and meant and meant[0] not in balancers:
+        allowed = ", ".join(f'"{known}"' for known in dict.fromkeys([*balancers, *bundles]))
+        raise InputError(f'--lb: found "{name}"; allowed: {allowed}; did you mean "{meant[0]}"?')
     return "load_balancer.scheme"
 
 
@@ -155,8 +231,10 @@ def _first_seed(source: Source, settings: Sequence[tuple[str, str]]) -> int:
     try:
         found = tomllib.loads(source.text).get("run", {}).get("seed", 1)
         found = dict(settings).get(SEED, found)
-        return int(found)
-    except (tomllib.TOMLDecodeError, TypeError, ValueError, AttributeError):
+        # As the engine has it: 1e3 is a whole number.
+        whole = int(float(found)) if isinstance(found, float | str) else int(found)
+        return int(found) if str(found).isdecimal() else whole
+    except (tomllib.TOMLDecodeError, TypeError, ValueError, AttributeError, OverflowError):
         return 1
 
 

@@ -65,8 +65,8 @@ def _serve(message: dict[str, Any], answers: TextIO) -> None:
     def answer(kind: str, **more: Any) -> None:
         print(json.dumps({"kind": kind, **more}), file=answers, flush=True)
 
-    def watch(finished: int, total: int | None, _time: int, hops: int) -> None:
-        answer("progress", finished=finished, total=total, hops=hops)
+    def watch(finished: int, total: int | None, _time: int, hops: int, building: str) -> None:
+        answer("progress", finished=finished, total=total, hops=hops, building=building)
 
     case = Case(
         variant=message["variant"],

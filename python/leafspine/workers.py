@@ -50,7 +50,8 @@ class Failure:
 class Event:
     """Told to the watcher: ``kind`` is ``started``, ``progress``, ``done``, ``retry``, ``failed``.
 
-    ``share`` is the part of the run's flows that have ended, in 0..1, where it is known.
+    ``share`` is the part of the run's flows that have ended, in 0..1, where it is known;
+    ``message`` why it failed, or for ``progress`` what is being built.
     """
 
     kind: str
@@ -202,7 +203,8 @@ class Pool:
         assert task is not None
         if answer["kind"] == "progress":
             share = answer["finished"] / answer["total"] if answer["total"] else 0.0
-            self.watcher(Event("progress", task.case, min(share, 1.0)))
+            building = answer.get("building", "")
+            self.watcher(Event("progress", task.case, min(share, 1.0), building))
             return
         if answer["kind"] == "refused":
             raise ScenarioError(answer["message"], **answer["parts"])

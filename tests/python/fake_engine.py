@@ -57,6 +57,9 @@ class Progress:
     def read(self) -> tuple[int, int | None, int, int]:
         return self.state
 
+    def building(self) -> tuple[str, int] | None:
+        return None
+
     def cancel(self) -> None:
         self.cancelled = True
 
@@ -100,6 +103,8 @@ def expand(
     base_dir: str,
     sets: list[tuple[str, str]],
     memory: int | None = None,
+    progress: Progress | None = None,
+    options: list[str] | None = None,
 ) -> list[dict[str, Any]]:
     try:
         parsed = tomllib.loads(text)

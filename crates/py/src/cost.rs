@@ -112,7 +112,8 @@ fn compared(
 }
 
 fn case(py: Python<'_>, sets: &[(String, String)]) -> PyResult<Case> {
-    let source = Source { text: WEB_SEARCH, file: "web-search-128", base: Path::new("."), sets };
+    let (file, base) = ("web-search-128", Path::new("."));
+    let source = Source { text: WEB_SEARCH, file, base, sets, options: &[] };
     let mut cases = expand(&source).map_err(|error| scenario_error(py, &error))?;
     Ok(cases.remove(0))
 }

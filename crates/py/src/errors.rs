@@ -1,6 +1,6 @@
 //! Errors as Python's exceptions.
 
-use leafspine_sim::{RunError, SetupError};
+use leafspine_sim::{BuildError, RunError, SetupError};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
@@ -57,6 +57,14 @@ pub(crate) fn scenario_error(py: Python<'_>, error: &leafspine_scenario::Scenari
 /// The engine's refusal of the scenario called `file`.
 pub(crate) fn setup_error(py: Python<'_>, error: &SetupError, file: &str) -> PyErr {
     scenario_error(py, &leafspine_scenario::refusal(error, file))
+}
+
+/// No simulation of the scenario called `file`.
+pub(crate) fn build_error(py: Python<'_>, error: BuildError, file: &str) -> PyErr {
+    match error {
+        BuildError::Cancelled(_) => Cancelled::new_err("cancelled"),
+        BuildError::Setup(error) => setup_error(py, &error, file),
+    }
 }
 
 /// A run of the scenario called `file` that has no output.

@@ -1,23 +1,26 @@
 //! Scenario files to cases.
 
-use crate::errors::scenario_error;
+use crate::errors::{Cancelled, scenario_error};
 use crate::guard::guarded;
-use leafspine_scenario::{Case, Class, PointValue, Source};
-use leafspine_sim::Memory;
+use crate::simulate::Progress;
+use leafspine_scenario::{Case, Class, PointValue, ScenarioError, Source};
+use leafspine_sim::{BuildError, Factories, Memory, Simulation};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use std::sync::Arc;
 
 /// All runs that a scenario describes, a dict each: variant, point, seed, toml, classes; name
 /// and title, which are the file's; memory, the bytes that it will need by what needs them, and
-/// `rows`, its flows.
+/// `rows`, its flows; skipped, keys that were overridden and schemes that do not have them.
+/// `options` are the options that the overrides came by, for messages.
 ///
 /// The first run of each variant is set up as for simulation, so that what only the graph can tell
 /// is refused with its line before anything runs; but not if some run needs more than `memory` bytes.
 ///
 /// # Errors
-/// `ScenarioError`.
+/// `ScenarioError`; `Cancelled`.
 #[pyfunction]
-#[pyo3(signature = (text, file_name, base_dir, sets, memory = None))]
+#[pyo3(signature = (text, file_name, base_dir, sets, memory = None, progress = None, options = None))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are made for the call")]
 pub(crate) fn expand<'py>(
     py: Python<'py>,
@@ -26,26 +29,61 @@ pub(crate) fn expand<'py>(
     base_dir: &str,
     sets: Vec<(String, String)>,
     memory: Option<u64>,
+    progress: Option<&Bound<'py, Progress>>,
+    options: Option<Vec<String>>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let source = Source { text, file: file_name, base: base_dir.as_ref(), sets: &sets };
+    let (base, options) = (base_dir.as_ref(), &options.unwrap_or_default());
+    let source = Source { text, file: file_name, base, sets: &sets, options };
+    let progress = progress.map_or_else(Arc::default, |p| Arc::clone(&p.get().0));
     guarded(|| {
-        let cases = py.detach(|| {
-            let cases = leafspine_scenario::expand(&source)?;
-            let enough = memory.unwrap_or(u64::MAX);
-            let needs =
-                cases.iter().map(|case| case.memory(enough)).collect::<Result<Vec<_>, _>>()?;
-            // What is too large for this machine is not even set up.
-            if needs.iter().all(|memory| memory.total() <= enough) {
-                cases
-                    .chunk_by(|one, next| one.variant == next.variant)
-                    .try_for_each(|variant| variant[0].check())?;
-            }
-            Ok((cases, needs))
-        });
-        let (cases, needs): (Vec<Case>, Vec<Memory>) =
-            cases.map_err(|error| scenario_error(py, &error))?;
+        let checked = py.detach(|| checked(&source, memory.unwrap_or(u64::MAX), &progress));
+        let (cases, needs) = checked.map_err(|error| match error {
+            Unchecked::Refused(error) => scenario_error(py, &error),
+            Unchecked::Cancelled => Cancelled::new_err("cancelled"),
+        })?;
         cases.iter().zip(&needs).map(|(case, memory)| dict(py, case, memory)).collect()
     })
+}
+
+/// Why there are no cases.
+enum Unchecked {
+    Refused(ScenarioError),
+    Cancelled,
+}
+
+impl From<ScenarioError> for Unchecked {
+    fn from(error: ScenarioError) -> Unchecked {
+        Unchecked::Refused(error)
+    }
+}
+
+/// A scenario's cases, and the memory that each needs.
+fn checked(
+    source: &Source<'_>,
+    enough: u64,
+    progress: &leafspine_sim::Progress,
+) -> Result<(Vec<Case>, Vec<Memory>), Unchecked> {
+    let cases = leafspine_scenario::expand(source)?;
+    let mut needs = Vec::with_capacity(cases.len());
+    for case in &cases {
+        if progress.cancelled() {
+            return Err(Unchecked::Cancelled);
+        }
+        needs.push(case.memory(enough)?);
+    }
+    // What is too large for this machine is not even set up.
+    if needs.iter().all(|memory| memory.total() <= enough) {
+        for variant in cases.chunk_by(|one, next| one.variant == next.variant) {
+            let case = &variant[0];
+            Simulation::watched(&case.spec, &Factories::default(), progress).map_err(|error| {
+                match error {
+                    BuildError::Cancelled(_) => Unchecked::Cancelled,
+                    BuildError::Setup(error) => case.refused(&error).into(),
+                }
+            })?;
+        }
+    }
+    Ok((cases, needs))
 }
 
 fn dict<'py>(py: Python<'py>, case: &Case, memory: &Memory) -> PyResult<Bound<'py, PyDict>> {
@@ -69,6 +107,8 @@ fn dict<'py>(py: Python<'py>, case: &Case, memory: &Memory) -> PyResult<Bound<'p
     dict.set_item("name", &case.name)?;
     dict.set_item("title", &case.title)?;
     dict.set_item("memory", memory_dict(py, memory)?)?;
+    let skipped = case.skipped.iter().map(|skipped| (&skipped.key, &skipped.scheme));
+    dict.set_item("skipped", PyList::new(py, skipped.collect::<Vec<_>>())?)?;
     Ok(dict)
 }
 

@@ -1,9 +1,9 @@
 //! Running a scenario, and handing over what it leaves behind as columns.
 
-use crate::errors::{run_error, scenario_error, setup_error};
+use crate::errors::{build_error, run_error, scenario_error};
 use crate::guard::{break_on_purpose, guarded};
 use leafspine_scenario::diagnosis;
-use leafspine_sim::{Column, FlowTable, PortRow, Series, Simulation};
+use leafspine_sim::{Column, Factories, FlowTable, PortRow, Series, Simulation};
 use numpy::{Element, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -18,7 +18,7 @@ type ProbeColumns<'py> = (String, &'static str, Bound<'py, PyDict>);
 
 /// How far a run is. Read it from one thread while another simulates.
 #[pyclass(module = "leafspine._engine", frozen)]
-pub(crate) struct Progress(Arc<leafspine_sim::Progress>);
+pub(crate) struct Progress(pub(crate) Arc<leafspine_sim::Progress>);
 
 #[pymethods]
 impl Progress {
@@ -31,6 +31,11 @@ impl Progress {
     fn read(&self) -> (u64, Option<u64>, u64, u64) {
         let (finished, total, time, hops) = self.0.read();
         (finished, total, time.0, hops)
+    }
+
+    /// The part of the fabric that is being made, and how many percent of it are; `None` if none is.
+    fn building(&self) -> Option<(&'static str, u32)> {
+        self.0.building()
     }
 
     /// Asks the run to stop soon.
@@ -76,9 +81,12 @@ fn run(
     (check, memory): (bool, Option<u64>),
 ) -> PyResult<Output> {
     let file = "scenario.toml";
-    let case = leafspine_scenario::single(toml, file, base_dir.as_ref())
+    let case = py
+        .detach(|| leafspine_scenario::single(toml, file, base_dir.as_ref()))
         .map_err(|error| scenario_error(py, &error))?;
-    let simulation = Simulation::new(&case.spec).map_err(|error| setup_error(py, &error, file))?;
+    let simulation = py
+        .detach(|| Simulation::watched(&case.spec, &Factories::default(), progress))
+        .map_err(|error| build_error(py, error, file))?;
     let simulation = simulation.within(memory.unwrap_or(u64::MAX));
     let simulation = if check { simulation.checked() } else { simulation };
     let start = Instant::now();

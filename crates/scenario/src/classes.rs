@@ -79,6 +79,7 @@ fn class(section: &Section<'_>, name: &str, node: &Node) -> Result<Class, Scenar
     let Some((low, high)) = node.text().and_then(|text| text.split_once("..")) else {
         return refuse(node.shown());
     };
+    let (low, high) = (low.trim(), high.trim());
     let bound = |text: &str| match text {
         "0" => Ok(Bytes(0)),
         text => parse_bytes(text).map_err(|error| format!("{} ({})", node.shown(), error.why)),

@@ -12,7 +12,7 @@ pub struct ScenarioError(Box<Problem>);
 /// The parts of a [`ScenarioError`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// The scenario file, or `--set` for an override from the command line.
+    /// The scenario file, or the option for an override from the command line: `--set`.
     pub file: String,
     /// Line in the file, from 1, where one can be named.
     pub line: Option<usize>,
@@ -27,8 +27,23 @@ pub struct Problem {
 }
 
 impl From<Problem> for ScenarioError {
-    fn from(problem: Problem) -> ScenarioError {
+    fn from(mut problem: Problem) -> ScenarioError {
+        let Problem { file, key, found, allowed, .. } = &mut problem;
+        for text in [file, key, found, allowed] {
+            make_printable(text);
+        }
         ScenarioError(Box::new(problem))
+    }
+}
+
+/// Escapes what would do something to a terminal instead of being shown: control characters, which a
+/// damaged file or a path may have, and marks that turn the direction of writing.
+fn make_printable(text: &mut String) {
+    let acts =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if text.contains(acts) {
+        let show = |c: char| if acts(c) { c.escape_unicode().to_string() } else { c.to_string() };
+        *text = text.chars().map(show).collect();
     }
 }
 
@@ -52,11 +67,14 @@ impl fmt::Display for ScenarioError {
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
         }
-        // An override reads as it was typed: `--set aqm.threshold: found ...`.
-        f.write_str(if self.file == OVERRIDE { " " } else { ": " })?;
-        if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
+        // An override reads as it was typed: `--set aqm.threshold: found ...`, `--load: found ...`.
+        let option = OWN_KEYS.iter().find(|(option, _)| *option == self.file);
+        let said = option.is_some_and(|(_, keys)| keys.contains(&self.key.as_str()));
+        if !self.key.is_empty() && !said {
+            f.write_str(if self.file.starts_with("--") { " " } else { ": " })?;
+            f.write_str(&self.key)?;
         }
+        f.write_str(": ")?;
         write!(f, "found {}; allowed: {}", self.found, self.allowed)?;
         if let Some(nearest) = &self.nearest {
             write!(f, "; did you mean \"{nearest}\"?")?;
@@ -67,14 +85,24 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// What stands for the file's name when an override is wrong.
+/// What stands for the file's name when an override is wrong that has no option of its own.
 pub const OVERRIDE: &str = "--set";
 
+/// Options that set keys of their own, which go without saying.
+const OWN_KEYS: &[(&str, &[&str])] = &[
+    ("--lb", &["load_balancer.scheme", "scheme"]),
+    ("--load", &["workload.0.load"]),
+    ("--seed", &["run.seed"]),
+    ("--seeds", &["run.seed", "sweep"]),
+];
+
 /// The name that was probably meant: the fewest edits, the first among equals, and no more edits
-/// than a third of the name's length (but two for short names), or else none.
+/// than a third of the name's length (but two for short names), or else none. Upper and lower case
+/// are alike.
 pub(crate) fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let found = found.to_lowercase();
     let near = |name: &&str| {
-        let distance = strsim::osa_distance(found, name);
+        let distance = strsim::osa_distance(&found, &name.to_lowercase());
         (distance <= (name.len() / 3).max(2) && distance < name.len()).then_some(distance)
     };
     names
@@ -93,6 +121,31 @@ pub(crate) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 mod tests {
     use super::*;
 
+    /// Breaks if a file's bytes can clear a terminal, or begin a second line.
+    #[test]
+    fn nothing_acts_on_a_terminal() {
+        let text = || "a\u{1b}[2J\n\u{202e}\u{7f}b".to_owned();
+        let (file, key, found, allowed) = (text(), text(), text(), text());
+        let error = Problem { file, line: None, key, found, allowed, nearest: None };
+        let said = ScenarioError::from(error).to_string();
+        let shown = r"a\u{1b}[2J\u{a}\u{202e}\u{7f}b";
+        assert_eq!(said, format!("{shown}: {shown}: found {shown}; allowed: {shown}"));
+    }
+
+    /// Breaks if an option is blamed on `--set`, or a key that another one set is not named.
+    #[test]
+    fn an_option_is_blamed_by_its_name() {
+        let said = |file: &str, key: &str| {
+            let [file, key, found, allowed] = [file, key, "1", "2"].map(str::to_owned);
+            let error = Problem { file, line: None, key, found, allowed, nearest: None };
+            ScenarioError::from(error).to_string()
+        };
+        assert_eq!(said("--load", "workload.0.load"), "--load: found 1; allowed: 2");
+        assert_eq!(said("--lb", "aqm.scheme"), "--lb aqm.scheme: found 1; allowed: 2");
+        assert_eq!(said("--set", "run.seed"), "--set run.seed: found 1; allowed: 2");
+        assert_eq!(said("f.toml", "run.seed"), "f.toml: run.seed: found 1; allowed: 2");
+    }
+
     /// Breaks if a transposition or a missing letter is not mended, or if far names are suggested.
     #[test]
     fn near_names_are_suggested_and_far_ones_are_not() {
@@ -102,6 +155,8 @@ mod tests {
             ("datamining", Some("data-mining")),
             ("emcp", Some("ecmp")),
             ("letflow", None),
+            ("ECMP", Some("ecmp")),
+            ("Web-Search", Some("web-search")),
             ("", None),
         ] {
             assert_eq!(nearest(found, names).as_deref(), meant, "{found}");

@@ -6,6 +6,7 @@ use crate::layer::{self, Setting};
 use crate::path;
 use crate::resolve::{Resolved, resolve};
 use crate::section::{Place, tables};
+use crate::skip;
 use crate::trace::Checksums;
 use crate::tree::{self, Data, Node, Origin, Table};
 use leafspine_core::Span;
@@ -25,6 +26,8 @@ pub struct Source<'a> {
     pub base: &'a Path,
     /// Overrides, `(key, value)` as `--set key=value` has them, in their order.
     pub sets: &'a [(String, String)],
+    /// The option that each came by, for messages; `--set` for those beyond the list's end.
+    pub options: &'a [String],
 }
 
 /// A value of the sweep.
@@ -75,6 +78,8 @@ pub struct Case {
     pub scale: Scale,
     /// The round trip of a packet that finds every buffer on its way full.
     pub full_round_trip: Span,
+    /// Overrides that other variants have a use for and this one's schemes have not: they were left out.
+    pub skipped: Vec<Skipped>,
     tree: Table,
     file: String,
 }
@@ -94,6 +99,15 @@ impl Case {
     }
 }
 
+/// An override of a parameter that a scheme does not have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Skipped {
+    /// The parameter's key: `load_balancer.gap`.
+    pub key: String,
+    /// The scheme.
+    pub scheme: String,
+}
+
 /// The most cases that a file may describe.
 const CASES: usize = 100_000;
 
@@ -108,13 +122,19 @@ const CASES: usize = 100_000;
 /// The first thing that is wrong. Nothing is run, nothing is written.
 pub fn expand(source: &Source<'_>) -> Result<Vec<Case>, ScenarioError> {
     let checksums = Checksums::default();
-    let place = Place { file: source.file, base: source.base, checksums: &checksums, scale: None };
+    let place = Place {
+        file: source.file,
+        base: source.base,
+        checksums: &checksums,
+        options: source.options,
+        scale: None,
+    };
     let mut root = tree::parse(source.text, source.file)?;
     let overrides = overrides(place, &mut root, source.sets)?;
     let (name, title) = (label(place, &mut root, "name")?, label(place, &mut root, "title")?);
-    let variants = variants(place, root.remove("variant").as_ref())?;
-    let sweep = root.remove("sweep");
-    let axes = axes(place, sweep.as_ref(), &overrides)?;
+    let (given, sweep) = (root.remove("variant"), root.remove("sweep"));
+    let variants = variants(place, &root, given.as_ref())?;
+    let axes = axes(place, &root, sweep.as_ref(), &overrides)?;
     let points = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()));
     let count = points.and_then(|points| points.checked_mul(variants.len()));
     if count.is_none_or(|count| count > CASES) {
@@ -124,7 +144,7 @@ pub fn expand(source: &Source<'_>) -> Result<Vec<Case>, ScenarioError> {
         return Err(place.error(origin, "sweep", found, format!("at most {CASES} cases")));
     }
     layer::apply_under(place, &mut root)?;
-    let mut cases = Vec::new();
+    let (mut trees, mut labels) = (Vec::new(), Vec::new());
     for variant in &variants {
         let mut tree = root.clone();
         layer::apply(place, &mut tree, &variant.set)?;
@@ -133,25 +153,33 @@ pub fn expand(source: &Source<'_>) -> Result<Vec<Case>, ScenarioError> {
             let mut tree = tree.clone();
             layer::apply(place, &mut tree, &settings_of(&chosen))?;
             layer::apply(place, &mut tree, &overrides)?;
-            let Resolved { spec, classes, toml, scale, full_round_trip } = resolve(place, &tree)?;
-            let point = chosen.iter().map(|(axis, node)| (axis.key.clone(), value(node))).collect();
-            let (name, title, variant) = (name.clone(), title.clone(), variant.name.clone());
-            let (seed, file) = (spec.run.seed, source.file.to_owned());
-            cases.push(Case {
-                name,
-                title,
-                variant,
-                point,
-                seed,
-                spec,
-                toml,
-                classes,
-                scale,
-                full_round_trip,
-                tree,
-                file,
-            });
+            trees.push(tree);
+            labels.push((variant, chosen));
         }
+    }
+    let skipped = skip::leave_out(place, &mut trees, &overrides)?;
+    let mut cases = Vec::with_capacity(trees.len());
+    for ((tree, skipped), (variant, chosen)) in trees.into_iter().zip(skipped).zip(labels) {
+        let Resolved { spec, classes, toml, scale, full_round_trip } = resolve(place, &tree)?;
+        let point = chosen.iter().map(|(axis, node)| (axis.key.clone(), value(node))).collect();
+        let (name, title, variant) = (name.clone(), title.clone(), variant.name.clone());
+        let (seed, file) = (spec.run.seed, source.file.to_owned());
+        let case = Case {
+            name,
+            title,
+            variant,
+            point,
+            seed,
+            spec,
+            toml,
+            classes,
+            scale,
+            full_round_trip,
+            skipped,
+            tree,
+            file,
+        };
+        cases.push(case);
     }
     Ok(cases)
 }
@@ -161,14 +189,14 @@ pub fn expand(source: &Source<'_>) -> Result<Vec<Case>, ScenarioError> {
 /// # Errors
 /// As [`expand`], and if the text describes more than one case.
 pub fn single(text: &str, file: &str, base: &Path) -> Result<Case, ScenarioError> {
-    let mut cases = expand(&Source { text, file, base, sets: &[] })?;
+    let mut cases = expand(&Source { text, file, base, sets: &[], options: &[] })?;
     match (cases.pop(), cases.len()) {
         (Some(case), 0) => Ok(case),
         (_, others) => {
             let found = format!("{} cases", others + 1);
             let checksums = Checksums::default();
-            Err(Place { file, base, checksums: &checksums, scale: None }
-                .error(None, "sweep", found, "one case"))
+            let place = Place { file, base, checksums: &checksums, options: &[], scale: None };
+            Err(place.error(None, "sweep", found, "one case"))
         }
     }
 }
@@ -181,17 +209,18 @@ fn overrides(
     sets: &[(String, String)],
 ) -> Result<Vec<Setting>, ScenarioError> {
     let mut out = Vec::new();
-    for (key, value) in sets {
-        let mut path = path::split(place, key, Origin::Override)?;
-        let node = tree::parse_value(value);
+    for (number, (key, value)) in sets.iter().enumerate() {
+        let mut path = path::split(place, key, Origin::Override(number))?;
+        let node = tree::parse_value(value, number);
         match path.first().map(String::as_str) {
             Some("sweep") if path.len() > 2 => {
                 // The sweep's keys are paths themselves.
-                path = vec!["sweep".to_owned(), path::text(&path[1..])];
+                let key = path::numbered(root, path[1..].to_vec());
+                path = vec!["sweep".to_owned(), path::text(&key)];
                 path::set(place, root, &path, node)?;
             }
             Some("variant" | "sweep" | "name" | "title") => path::set(place, root, &path, node)?,
-            _ => out.push(Setting { path, node }),
+            _ => out.push(Setting { path: path::numbered(root, path), node }),
         }
     }
     Ok(out)
@@ -213,7 +242,11 @@ struct Variant {
 }
 
 /// The file's variants; one without a name and without settings if it has none.
-fn variants(place: Place<'_>, node: Option<&Node>) -> Result<Vec<Variant>, ScenarioError> {
+fn variants(
+    place: Place<'_>,
+    root: &Table,
+    node: Option<&Node>,
+) -> Result<Vec<Variant>, ScenarioError> {
     let mut variants: Vec<Variant> = Vec::new();
     for section in tables(place, "variant", node)? {
         section.allow(&["name", "set"], "an unknown key")?;
@@ -236,6 +269,8 @@ fn variants(place: Place<'_>, node: Option<&Node>) -> Result<Vec<Variant>, Scena
             }
         };
         set.iter().try_for_each(|setting| may_vary(place, &setting.path, setting.node.origin))?;
+        let numbered = |Setting { path, node }| Setting { path: path::numbered(root, path), node };
+        let set = set.into_iter().map(numbered).collect();
         variants.push(Variant { name: name.to_owned(), set });
     }
     if variants.is_empty() {
@@ -267,6 +302,7 @@ struct Axis<'a> {
 /// The keys of the sweep in the file's order, without those that are overridden.
 fn axes<'a>(
     place: Place<'_>,
+    root: &Table,
     node: Option<&'a Node>,
     overrides: &[Setting],
 ) -> Result<Vec<Axis<'a>>, ScenarioError> {
@@ -277,8 +313,18 @@ fn axes<'a>(
     };
     let mut found = Vec::new();
     collect_axes(place, &[], table, &mut found)?;
-    found.retain(|axis| !overrides.iter().any(|set| set.path == axis.path));
-    Ok(found)
+    let mut axes: Vec<Axis<'a>> = Vec::new();
+    for axis in found {
+        let path = path::numbered(root, axis.path);
+        let axis = Axis { key: path::text(&path), path, ..axis };
+        // A key has two spellings, and so may be there twice: the later one counts, as everywhere.
+        match axes.iter_mut().find(|other| other.path == axis.path) {
+            Some(other) => *other = axis,
+            None => axes.push(axis),
+        }
+    }
+    axes.retain(|axis| !overrides.iter().any(|set| set.path == axis.path));
+    Ok(axes)
 }
 
 /// Keys may be quoted whole (`"run.seed" = [1, 2]`) or be tables (`run.seed = [1, 2]`).

@@ -40,11 +40,11 @@ fn read(
         Data::Text(text) => named(text, graph).map_err(|allowed| {
             section.wrong(key, node.shown(), allowed.unwrap_or_else(|| ALLOWED.to_owned()))
         }),
-        Data::Int(_) => count(node, key).map(HostSet::Random),
+        Data::Int(_) | Data::Float(_) => count(node, key).map(HostSet::Random),
         Data::Array(nodes) if !nodes.is_empty() => nodes
             .iter()
-            .map(|node| match node.data {
-                Data::Int(host) if (0..hosts as i64).contains(&host) => Ok(HostId(host as u16)),
+            .map(|node| match node.whole() {
+                Some(host) if (0..hosts as i64).contains(&host) => Ok(HostId(host as u16)),
                 _ => {
                     Err(section.wrong(key, node.shown(), format!("hosts from 0 to {}", hosts - 1)))
                 }

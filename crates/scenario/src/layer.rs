@@ -18,7 +18,7 @@ const WHOLE: &[&str] = &["sizes", "senders", "receivers", "flap", "classes"];
 
 /// Tables whose keys belong to the scheme that they name: the table, the scheme when none is named
 /// (where that is fixed), and the keys that belong to the table itself.
-const SCHEME_TABLES: &[(&str, Option<&str>, &[&str])] = &[
+pub(crate) const SCHEME_TABLES: &[(&str, Option<&str>, &[&str])] = &[
     ("load_balancer", Some("ecmp"), &[]),
     ("aqm", None, &[]),
     ("hold", Some("none"), &[]),
@@ -105,7 +105,7 @@ fn bundle_settings(place: Place<'_>, node: &Node) -> Result<Vec<Setting>, Scenar
     };
     let setting = |(key, value): &(&str, &str)| Setting {
         path: key.split('.').map(str::to_owned).collect(),
-        node: at(parse_value(value), node.origin),
+        node: at(parse_value(value, 0), node.origin),
     };
     Ok(bundle.keys.iter().map(setting).collect())
 }

@@ -14,6 +14,9 @@
 //!   `classes` are replaced whole.
 //! - A setting that gives `load_balancer`, `aqm`, `hold`, `host_edge` or `transport` another
 //!   `scheme` drops the parameters of the scheme before, except those set in the same place.
+//! - An override of a parameter that only some variants' schemes have is left out of the others
+//!   ([`Case::skipped`]).
+//! - `workload.load` is `workload.0.load` where there is one workload.
 //! - Setting `switch.shared_buffer` drops `switch.buffer` and the other way round; so do a
 //!   workload's `load`, `interarrival` and `rate`, and its `flows` and `duration`.
 //! - `aqm.scheme` is `ecn-threshold` by default if the transport is DCTCP, and `droptail` if not.
@@ -35,6 +38,7 @@ mod scale;
 mod schemes;
 mod section;
 mod sizes;
+mod skip;
 mod switch;
 mod together;
 mod topology;
@@ -45,5 +49,5 @@ mod workload;
 
 pub use classes::Class;
 pub use error::{OVERRIDE, Problem, ScenarioError};
-pub use expand::{Case, PointValue, Source, expand, single};
+pub use expand::{Case, PointValue, Skipped, Source, expand, single};
 pub use refuse::refusal;

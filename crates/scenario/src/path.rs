@@ -53,8 +53,19 @@ pub(crate) fn locate(root: &Table, parts: &[String]) -> Option<usize> {
     let node = (1..=parts.len()).rev().find_map(|end| get(root, &parts[..end]))?;
     match node.origin {
         Origin::Line(line) => Some(line),
-        Origin::Override => None,
+        Origin::Override(_) => None,
     }
+}
+
+/// The path with the number of the only element of a list, where it was left out: `workload.load` is
+/// `workload.0.load` if there is one workload.
+pub(crate) fn numbered(root: &Table, mut parts: Vec<String>) -> Vec<String> {
+    let [list, key, ..] = parts.as_slice() else { return parts };
+    let lone = |node: &Node| matches!(node.array(), Some([only]) if only.table().is_some());
+    if key.parse::<usize>().is_err() && root.get(list).is_some_and(lone) {
+        parts.insert(1, "0".to_owned());
+    }
+    parts
 }
 
 /// Puts `node` at a path; tables on the way are made, elements of arrays must be there.
@@ -100,10 +111,23 @@ fn put_into(next: &mut Node, parts: &[String], at: usize, node: Node) -> Refused
                     Ok(())
                 }
                 Some(slot) => put_into(slot, parts, at + 1, node),
-                None => Err((
-                    format!("number {} of {count}", quote_key(&parts[at])),
+                None if parts[at].parse::<usize>().is_ok() => Err((
+                    format!("number {} of {count}", parts[at]),
                     format!("0 to {} after {}", count.max(1) - 1, text(&parts[..at])),
                 )),
+                None => {
+                    let list = text(&parts[..at]);
+                    let rest = text(&parts[at..]);
+                    let python =
+                        [&parts[..at], &["0".to_owned()], &parts[at..]].concat().join("__");
+                    Err((
+                        format!("no number after {list}, which is a list of {count}"),
+                        format!(
+                            "0 to {} there, such as {list}.0.{rest} ({python} in Python)",
+                            count.max(1) - 1
+                        ),
+                    ))
+                }
             }
         }
         _ => Err((format!("a key under a value ({shown})"), "a table there".to_owned())),
@@ -118,15 +142,11 @@ mod tests {
     use std::path::Path;
 
     fn changed(text: &str, key: &str) -> Result<String, String> {
-        let place = Place {
-            file: "t.toml",
-            base: Path::new(""),
-            checksums: &Checksums::default(),
-            scale: None,
-        };
+        let (file, base, checksums) = ("t.toml", Path::new(""), &Checksums::default());
+        let place = Place { file, base, checksums, options: &[], scale: None };
         let mut root = parse(text, "t.toml").map_err(|e| e.to_string())?;
-        let parts = split(place, key, Origin::Override).map_err(|e| e.to_string())?;
-        let node = Node { data: Data::Int(7), origin: Origin::Override };
+        let parts = split(place, key, Origin::Override(0)).map_err(|e| e.to_string())?;
+        let node = Node { data: Data::Int(7), origin: Origin::Override(0) };
         set(place, &mut root, &parts, node).map_err(|e| e.to_string())?;
         let mut out = String::new();
         Data::Table(root).write(&mut out);

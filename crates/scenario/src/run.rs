@@ -167,10 +167,7 @@ fn flows(section: &mut Section<'_>) -> Result<Vec<u32>, ScenarioError> {
     let flows = match section.node("flows") {
         None => Vec::new(),
         Some(node) => {
-            let number = |node: &Node| match node.data {
-                Data::Int(flow) => u32::try_from(flow).ok(),
-                _ => None,
-            };
+            let number = |node: &Node| u32::try_from(node.whole()?).ok();
             let flows = node.array().and_then(|nodes| nodes.iter().map(number).collect());
             flows.ok_or_else(|| {
                 section.wrong("flows", node.shown(), "a list of flows' numbers, from 0")

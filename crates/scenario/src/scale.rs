@@ -90,7 +90,13 @@ mod tests {
 
     fn of(topology: &TopologySpec) -> Scaled {
         let checksums = Checksums::default();
-        let place = Place { file: "", base: Path::new(""), checksums: &checksums, scale: None };
+        let place = Place {
+            file: "",
+            base: Path::new(""),
+            checksums: &checksums,
+            options: &[],
+            scale: None,
+        };
         scale(place, topology, None).unwrap()
     }
 

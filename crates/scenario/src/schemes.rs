@@ -84,8 +84,17 @@ pub(crate) fn aqm(
     node: Option<&Node>,
     transport: &str,
 ) -> Result<(SchemeSpec, String), ScenarioError> {
-    let default = if transport == "dctcp" { "ecn-threshold" } else { "droptail" };
-    required(table(place, registry::Place::Aqm, node, default, &[BALANCER])?)
+    required(table(place, registry::Place::Aqm, node, default_aqm(transport), &[BALANCER])?)
+}
+
+/// The queue manager where none is given.
+pub(crate) fn default_aqm(transport: &str) -> &'static str {
+    if transport == "dctcp" { "ecn-threshold" } else { "droptail" }
+}
+
+/// The host edge where none is given: the one that the balancer cannot do without.
+pub(crate) fn needed_edge(balancer: &str) -> Option<&'static str> {
+    registry::load_balancer(balancer).and_then(|entry| entry.edge)
 }
 
 /// `[hold]`; `none` by default.
@@ -102,7 +111,7 @@ pub(crate) fn host_edge(
     node: Option<&Node>,
     balancer: &str,
 ) -> Result<(Option<SchemeSpec>, String), ScenarioError> {
-    let needed = registry::load_balancer(balancer).and_then(|entry| entry.edge);
+    let needed = needed_edge(balancer);
     let found = table(place, registry::Place::HostEdge, node, needed.unwrap_or(NONE), &[NONE])?;
     let name = found.0.as_ref().map_or(NONE, |spec| spec.name.as_str());
     match needed {

@@ -6,7 +6,7 @@
 use crate::error::{OVERRIDE, Problem, ScenarioError, nearest};
 use crate::path;
 use crate::trace::Checksums;
-use crate::tree::{Data, Node, Origin, Table};
+use crate::tree::{Data, Node, Origin, Table, parse_value};
 use leafspine_schemes::scale::{parse_amount, parse_bytes, parse_packets, parse_span};
 use leafspine_schemes::units::{UnitError, parse_rate};
 use leafspine_schemes::{Kind, Scale, Value};
@@ -21,6 +21,8 @@ pub(crate) struct Place<'a> {
     pub(crate) checksums: &'a Checksums,
     /// What `rtt` and `bdp` stand for, once the topology is read.
     pub(crate) scale: Option<Scale>,
+    /// The option that each override came by.
+    pub(crate) options: &'a [String],
 }
 
 impl Place<'_> {
@@ -34,7 +36,9 @@ impl Place<'_> {
     ) -> ScenarioError {
         let (file, line) = match origin {
             Some(Origin::Line(line)) => (self.file, Some(line)),
-            Some(Origin::Override) => (OVERRIDE, None),
+            Some(Origin::Override(number)) => {
+                (self.options.get(number).map_or(OVERRIDE, String::as_str), None)
+            }
             None => (self.file, None),
         };
         Problem {
@@ -227,8 +231,19 @@ fn decoded(node: &Node, kind: Kind, scale: Option<&Scale>) -> Result<Value, Stri
         (Kind::Packets(..), Data::Text(text)) => {
             parse_packets(text, scale).map(Value::Int).map_err(unit)?
         }
-        (Kind::Int(..) | Kind::Packets(..), Data::Int(number)) => {
-            Value::Int(u64::try_from(*number).map_err(|_| node.shown())?)
+        (Kind::Int(..) | Kind::Packets(..), Data::Int(_) | Data::Float(_)) => {
+            let whole = node.whole().and_then(|number| u64::try_from(number).ok());
+            Value::Int(whole.ok_or_else(|| node.shown())?)
+        }
+        (Kind::Int(..) | Kind::Float(..), Data::Text(text)) => {
+            // A number in quotes is still one.
+            let bare = parse_value(text.trim(), 0);
+            return match bare.data {
+                Data::Int(_) | Data::Float(_) => {
+                    decoded(&bare, kind, scale).map_err(|_| node.shown())
+                }
+                _ => Err(format!("{} (a string)", node.shown())),
+            };
         }
         (Kind::Float(..), Data::Float(number)) => Value::Float(*number),
         (Kind::Float(..), Data::Int(number)) => Value::Float(*number as f64),

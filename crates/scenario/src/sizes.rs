@@ -60,7 +60,8 @@ fn named(
     if let Some(spec) = workload::named(name) {
         return Ok((spec, quote(name)));
     }
-    if name.contains(['/', '\\']) || Path::new(name).extension().is_some_and(|e| e == "csv") {
+    // A compressed one, too: the file is opened, and what it is is said.
+    if name.contains(['/', '\\']) || name.ends_with(".csv") || name.contains(".csv.") {
         return csv(place, path, node, name);
     }
     let allowed = format!("{}, a CSV path or an inline table", quoted(workload::names()));

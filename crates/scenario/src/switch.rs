@@ -2,7 +2,7 @@
 
 use crate::error::ScenarioError;
 use crate::section::{Place, Section, content};
-use crate::tree::{Data, Node};
+use crate::tree::Node;
 use leafspine_schemes::{Amount, Kind};
 use leafspine_sim::spec::{
     Classifier, HostPorts, SchedulerKind, SharedBuffer, SwitchSpec, TransportSpec,
@@ -135,8 +135,8 @@ fn weights(section: &mut Section<'_>, queues: u32) -> Result<Vec<u32>, ScenarioE
     let weights = match section.node("weights") {
         None => vec![1; queues as usize],
         Some(node) => {
-            let weight = |node: &Node| match node.data {
-                Data::Int(weight @ 1..=1_000_000) => Some(weight as u32),
+            let weight = |node: &Node| match node.whole() {
+                Some(weight @ 1..=1_000_000) => Some(weight as u32),
                 _ => None,
             };
             let found: Option<Vec<u32>> =
@@ -173,8 +173,8 @@ fn stage_queues(
         let allowed = "stage_queues beside classifier = \"stage\"";
         return Err(section.wrong("stage_queues", found, allowed));
     }
-    let queue = |node: &Node| match node.data {
-        Data::Int(queue) if (0..i64::from(queues)).contains(&queue) => Some(queue as u8),
+    let queue = |node: &Node| match node.whole() {
+        Some(queue) if (0..i64::from(queues)).contains(&queue) => Some(queue as u8),
         _ => None,
     };
     let found: Option<Vec<u8>> = node.array().and_then(|nodes| nodes.iter().map(queue).collect());

@@ -12,8 +12,8 @@ use toml_edit::{Document, InlineTable, Item, Value};
 pub(crate) enum Origin {
     /// In the file, on this line.
     Line(usize),
-    /// On the command line.
-    Override,
+    /// On the command line, as the override of this number.
+    Override(usize),
 }
 
 /// A value and where it was written.
@@ -78,6 +78,15 @@ impl Node {
         }
     }
 
+    /// A whole number, however it is written: `1000000`, `1e6`.
+    pub(crate) fn whole(&self) -> Option<i64> {
+        match &self.data {
+            Data::Int(number) => Some(*number),
+            Data::Float(number) => whole(*number),
+            _ => None,
+        }
+    }
+
     pub(crate) fn array(&self) -> Option<&[Node]> {
         match &self.data {
             Data::Array(nodes) => Some(nodes),
@@ -94,6 +103,12 @@ impl Node {
         }
         text
     }
+}
+
+/// The whole number that this is, if it is one. Those beyond the integers are not.
+fn whole(number: f64) -> Option<i64> {
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    (number.fract() == 0.0 && (-END..END).contains(&number)).then_some(number as i64)
 }
 
 impl Data {
@@ -165,21 +180,24 @@ pub(crate) fn parse(text: &str, file: &str) -> Result<Table, ScenarioError> {
 }
 
 /// Parses what stands after `--set key=`: TOML if it is, else the bare words.
-pub(crate) fn parse_value(text: &str) -> Node {
+/// It is the override of this number.
+pub(crate) fn parse_value(text: &str, number: usize) -> Node {
     let data = match text.trim().parse::<Value>() {
         Ok(value) => Lines::new("").value(&value, 1).data,
         Err(_) => Data::Text(text.to_owned()),
     };
-    let mut node = Node { data, origin: Origin::Override };
-    mark_override(&mut node);
+    let mut node = Node { data, origin: Origin::Override(number) };
+    mark_override(&mut node, number);
     node
 }
 
-fn mark_override(node: &mut Node) {
-    node.origin = Origin::Override;
+fn mark_override(node: &mut Node, number: usize) {
+    node.origin = Origin::Override(number);
     match &mut node.data {
-        Data::Array(nodes) => nodes.iter_mut().for_each(mark_override),
-        Data::Table(Table(entries)) => entries.iter_mut().for_each(|(_, node)| mark_override(node)),
+        Data::Array(nodes) => nodes.iter_mut().for_each(|node| mark_override(node, number)),
+        Data::Table(Table(entries)) => {
+            entries.iter_mut().for_each(|(_, node)| mark_override(node, number));
+        }
         _ => {}
     }
 }
@@ -264,7 +282,7 @@ mod tests {
     fn line(node: &Node) -> usize {
         match node.origin {
             Origin::Line(line) => line,
-            Origin::Override => 0,
+            Origin::Override(_) => 0,
         }
     }
 
@@ -290,9 +308,9 @@ mod tests {
         let node = parse(text, "t").unwrap().remove("v").unwrap();
         let mut written = String::new();
         node.data.write(&mut written);
-        assert_eq!(parse_value(&written).data, {
+        assert_eq!(parse_value(&written, 0).data, {
             let mut node = node;
-            mark_override(&mut node);
+            mark_override(&mut node, 0);
             node.data
         });
     }
@@ -300,10 +318,10 @@ mod tests {
     /// Breaks if bare words need quotes on the command line, or if numbers become words.
     #[test]
     fn overrides_take_bare_words() {
-        assert_eq!(parse_value("40pkt").data, Data::Text("40pkt".into()));
-        assert_eq!(parse_value("a random half").data, Data::Text("a random half".into()));
-        assert_eq!(parse_value("0.4").data, Data::Float(0.4));
-        assert_eq!(parse_value("\"7\"").data, Data::Text("7".into()));
-        assert_eq!(parse_value("").data, Data::Text(String::new()));
+        assert_eq!(parse_value("40pkt", 0).data, Data::Text("40pkt".into()));
+        assert_eq!(parse_value("a random half", 0).data, Data::Text("a random half".into()));
+        assert_eq!(parse_value("0.4", 0).data, Data::Float(0.4));
+        assert_eq!(parse_value("\"7\"", 0).data, Data::Text("7".into()));
+        assert_eq!(parse_value("", 0).data, Data::Text(String::new()));
     }
 }

@@ -6,7 +6,7 @@ use crate::section::{Place, Section, content, tables};
 use crate::sizes::sizes;
 use crate::topology::tors;
 use crate::trace;
-use crate::tree::Node;
+use crate::tree::{Data, Node};
 use leafspine_core::{Bytes, Time};
 use leafspine_schemes::Kind;
 use leafspine_sim::spec::{
@@ -15,8 +15,8 @@ use leafspine_sim::spec::{
 
 const KINDS: &[&str] = &["poisson", "incast", "long-flows", "permutation", "all-to-all", "trace"];
 const ANY: (u32, u32) = (1, u32::MAX);
-/// A load may be an overload, but one of a thousand is a mistake.
-const LOAD: Kind = Kind::Float(f64::MIN_POSITIVE, 1000.0);
+/// A load may be an overload; more than ten times what links carry is a percentage.
+const LOAD: Kind = Kind::Float(f64::MIN_POSITIVE, 10.0);
 
 /// Every `[[workload]]`, and all of them written out.
 pub(crate) fn workloads(
@@ -120,7 +120,8 @@ fn poisson(section: &mut Section<'_>, graph: TopologyKind) -> Result<WorkloadKin
     } else if section.has("rate") {
         Arrivals::Rate(content!(section.value("rate", Kind::Rate, None)?, Rate))
     } else if section.has("load") {
-        let load = content!(section.value("load", LOAD, None)?, Float);
+        let load = section.value("load", LOAD, None);
+        let load = content!(load.map_err(|error| a_fraction(error, section.node("load")))?, Float);
         Arrivals::Load { load, basis: basis(section, graph)? }
     } else {
         let allowed = "a load such as 0.6, or an interarrival time, or a rate";
@@ -140,6 +141,19 @@ fn stop(section: &mut Section<'_>) -> Result<Stop, ScenarioError> {
     }
     let flows = section.value("flows", Kind::Int(1, i64::MAX as u64), None)?;
     Ok(Stop::Flows(content!(flows, Int)))
+}
+
+/// Says of a wrong load that it is a fraction, by the example of the percentage that was found.
+fn a_fraction(mut error: ScenarioError, node: Option<&Node>) -> ScenarioError {
+    let percent = match node.map(|node| &node.data) {
+        Some(Data::Int(number)) => Some(*number as f64),
+        Some(Data::Float(number)) => Some(*number),
+        Some(Data::Text(text)) => text.trim_end_matches('%').trim_end().parse().ok(),
+        _ => None,
+    };
+    let percent = percent.filter(|percent| (1.0..=1000.0).contains(percent)).unwrap_or(30.0);
+    error.allowed += &format!(": a fraction, so {percent} % is {}", percent / 100.0);
+    error
 }
 
 fn basis(section: &mut Section<'_>, graph: TopologyKind) -> Result<LoadBasis, ScenarioError> {

@@ -46,7 +46,7 @@ fn few_flows_at_a_high_rate_are_no_load() {
     );
     insta::assert_snapshot!(found.join("\n"), @r"
     not in steady state: flows start over 700 us, but 1 % of the long flows take 4.1 ms or longer: have more flows or a longer duration, and a warm-up (measure.warmup)
-    offered 3528 Gb/s, carried 1281 Gb/s (36 %): flows pile up while they arrive, so completion times depend on the length of the run; if a longer run carries no more, this is an overload
+    offered 3528 Gb/s, carried 1269 Gb/s (36 %): flows pile up while they arrive, so completion times depend on the length of the run; if a longer run carries no more, this is an overload
     ");
 }
 
@@ -89,9 +89,8 @@ fn unfinished_flows_count_at_their_age() {
 fn an_overload_is_not_carried() {
     let over = "[[workload]]\nsizes = { kind = \"fixed\", bytes = \"30KB\" }\nload = 1.5\nduration = \"20ms\"\n";
     let found = said(&fabric(over), &[]);
-    assert!(
-        found.last().expect("a warning").starts_with("offered 58.6 Gb/s, carried 36.1 Gb/s (62 %)")
-    );
+    let carried = "offered 58.6 Gb/s, carried 34.3 Gb/s (59 %)";
+    assert!(found.iter().any(|line| line.starts_with(carried)), "{found:?}");
 }
 
 /// Breaks if flows that do not arrive for as long as there are any are asked for a steady state: a

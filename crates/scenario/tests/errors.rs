@@ -3,6 +3,8 @@
 mod common;
 
 use common::{BASE, cases};
+use leafspine_scenario::{Source, expand};
+use std::path::Path;
 
 /// What the scenario says that `BASE` becomes when `from` is replaced by `to`.
 fn said(from: &str, to: &str) -> String {
@@ -77,6 +79,12 @@ fn loads() {
         ("load = 0.6", "load = 0"),
         ("load = 0.6", "load = \"60%\""),
         ("load = 0.6", "load = nan"),
+        ("load = 0.6", "load = 10.5"),
+        ("load = 0.6", "load = 60"),
+        ("load = 0.6", "load = 10"),
+        ("flows = 100", "flows = 1.5"),
+        ("flows = 100", "flows = 1e19"),
+        ("flows = 100", "flows = \"many\""),
         ("load = 0.6", "load = 0.6\nrate = \"1Gbps\""),
         ("load = 0.6", ""),
         ("load = 0.6", "interarrival = \"0us\""),
@@ -179,7 +187,7 @@ fn toml() {
         ("leaves = 2", "leaves = "),
         ("leaves = 2", "leaves = 2\nleaves = 3"),
         ("\"leaf-spine\"", "leaf-spine"),
-        ("leaves = 2", "leaves = \"2\""),
+        ("leaves = 2", "leaves = \"two\""),
         ("leaves = 2", "leaves = 1979-05-27"),
         ("", "[workload.x]"),
         ("[[workload]]", "[workload]"),
@@ -225,8 +233,56 @@ fn overrides() {
         said("run.seed.x", "1"),
         said("load_balancer", "ecmp"),
         said("no key", "1"),
+        said("workload.0.load", "30"),
+        said("sweep.workload.0.load", "[0.3, 60]"),
     ];
     insta::assert_snapshot!(all.concat());
+}
+
+/// Breaks if an override that came by an option of its own is blamed on `--set`.
+#[test]
+fn options_are_blamed_by_name() {
+    let said = |option: &str, key: &str, value: &str| {
+        let (sets, options) = ([(key.to_owned(), value.to_owned())], [option.to_owned()]);
+        let source = Source {
+            text: BASE,
+            file: "f.toml",
+            base: Path::new(""),
+            sets: &sets,
+            options: &options,
+        };
+        let error = expand(&source).map(|_| ()).unwrap_err();
+        format!("{option} as {key}={value}\n    {error}\n")
+    };
+    let variant = |set: &str| format!("[{{ name = \"a\", set = {{ {set} }} }}]");
+    let all = [
+        said("--load", "sweep.workload.0.load", "[30.0, 60.0]"),
+        said("--seed", "run.seed", "-1"),
+        said("--seeds", "sweep.run.seed", "[-1]"),
+        said("--lb", "variant", &variant("\"load_balancer.scheme\" = \"LetFlow\"")),
+        said("--lb", "variant", &variant("\"load_balancer.scheme\" = \"pinned\"")),
+        said("--lb", "variant", &variant("\"aqm.scheme\" = \"RED\"")),
+    ];
+    insta::assert_snapshot!(all.concat());
+}
+
+/// Breaks if a file's bytes reach the terminal, or if it is not said what a file is that is no text.
+#[test]
+fn files_that_are_no_text() {
+    let trace = |file: &str| {
+        let sets = [("workload", format!("[{{ kind = \"trace\", path = \"{file}\" }}]"))];
+        let sets: Vec<_> = sets.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let case = cases(BASE, &sets).unwrap_or_else(|e| panic!("{e}")).remove(0);
+        case.check().unwrap_err().to_string()
+    };
+    let said =
+        |file: &str| format!("{file}\n    {}\n", said("\"web-search\"", &format!("\"{file}\"")));
+    let all: String = ["sizes.csv.gz", "binary.csv", "utf16.csv", "escape.csv"].map(said).concat();
+    let traces = ["sizes.csv.gz", "binary.csv", "escape.csv"].map(trace).join("\n");
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
+    let all = all + &traces.replace(here, "");
+    assert!(!all.contains(|c: char| c.is_control() && c != '\n'), "{all:?}");
+    insta::assert_snapshot!(all);
 }
 
 /// Breaks if the parts of an error are not those of its message.

@@ -240,3 +240,86 @@ fn flows_and_a_duration_drive_each_other_out() {
     );
     assert_eq!(swept.iter().map(stop).collect::<Vec<_>>(), [["flows = 7"], ["flows = 7"]]);
 }
+
+/// The schemes' parameter at `key` of each case, as it is written out; `-` where there is none.
+fn each(cases: &[Case], key: &str) -> Vec<String> {
+    let (table, key) = key.split_once('.').unwrap();
+    let block = |case: &Case| {
+        let block = case.toml.split(&format!("[{table}]")).nth(1)?.split('[').next()?.to_owned();
+        let line = block.lines().find_map(|line| line.strip_prefix(&format!("{key} = ")))?;
+        Some(line.to_owned())
+    };
+    cases.iter().map(|case| block(case).unwrap_or("-".to_owned())).collect()
+}
+
+const SCHEMES: &str = r#"
+[[variant]]
+name = "ecmp"
+set = { "load_balancer.scheme" = "ecmp" }
+[[variant]]
+name = "letflow"
+set = { "load_balancer.scheme" = "letflow", "aqm.scheme" = "red" }
+[[variant]]
+name = "presto"
+set = { scheme = "presto", "transport.scheme" = "newreno" }
+"#;
+
+/// Breaks if an override of a parameter that some variants' schemes have is refused because of the
+/// others, does not reach those that have it, or is left out of the others in silence.
+#[test]
+fn overrides_go_where_there_is_such_a_parameter() {
+    let said = |case: &Case| -> Vec<String> {
+        case.skipped.iter().map(|s| format!("{}: {}", s.key, s.scheme)).collect()
+    };
+    let gap = all(SCHEMES, &[("load_balancer.gap", "5 us")]);
+    assert_eq!(each(&gap, "load_balancer.gap"), ["-", "\"5us\"", "-"]);
+    assert_eq!(said(&gap[0]), ["load_balancer.gap: ecmp"]);
+    assert!(said(&gap[1]).is_empty());
+    assert_eq!(said(&gap[2]), ["load_balancer.gap: presto"]);
+    // Places that have a default of their own: the queue manager's and the edge's follow others.
+    let aqm = all(SCHEMES, &[("aqm.threshold", "9pkt")]);
+    assert_eq!(each(&aqm, "aqm.threshold"), ["\"9pkt\"", "-", "-"]);
+    assert_eq!(said(&aqm[1]), ["aqm.threshold: red"]);
+    let edge = all(SCHEMES, &[("host_edge.cell", "9KB")]);
+    assert_eq!(each(&edge, "host_edge.cell"), ["-", "-", "\"9KB\""]);
+    assert_eq!(said(&edge[0]), ["host_edge.cell: none"]);
+    let transport = all(SCHEMES, &[("transport.g", "0.5"), ("transport.mss", "1000")]);
+    assert_eq!(each(&transport, "transport.g"), ["0.5", "0.5", "-"]);
+    assert_eq!(each(&transport, "transport.mss"), ["1000"; 3]);
+}
+
+/// Breaks if a key that no variant's scheme has is taken, or its nearest name is looked for in one
+/// scheme only; or if a file may say what only an override may.
+#[test]
+fn parameters_that_no_variant_has_are_refused() {
+    let said = |file: &str, key: &str| {
+        let text = format!("{BASE}{file}");
+        cases(&text, &[(key, "5us")]).map(|_| ()).unwrap_err().to_string()
+    };
+    insta::assert_snapshot!(said(SCHEMES, "load_balancer.gpa"), @r#"--set load_balancer.gpa: found a key that none of "ecmp", "letflow", "presto" has; allowed: scheme, gap, entries, start, weighted; did you mean "gap"?"#);
+    insta::assert_snapshot!(said(SCHEMES, "load_balancer.threshold"), @r#"--set load_balancer.threshold: found a key that none of "ecmp", "letflow", "presto" has; allowed: scheme, gap, entries, start, weighted"#);
+    insta::assert_snapshot!(said("", "load_balancer.gap"), @r#"--set load_balancer.gap: found a key that "ecmp" does not have; allowed: scheme"#);
+    let file = SCHEMES.replace("\"ecmp\" }", "\"ecmp\", \"load_balancer.gap\" = \"5us\" }");
+    let error = cases(&format!("{BASE}{file}"), &[]).map(|_| ()).unwrap_err();
+    insta::assert_snapshot!(error, @r#"f.toml:16: load_balancer.gap: found a key that "ecmp" does not have; allowed: scheme"#);
+}
+
+/// Breaks if the only workload must be numbered, or if a number is guessed where there are two.
+#[test]
+fn the_only_workload_needs_no_number() {
+    let sweep = "[sweep]\n\"workload.load\" = [0.2, 0.4]\n";
+    let variant = "[[variant]]\nname = \"a\"\nset = { \"workload.flows\" = 7 }\n";
+    let cases = all(&format!("{variant}{sweep}"), &[]);
+    assert_eq!(cases.len(), 2);
+    assert_eq!(cases[0].point[0].0, "workload.0.load");
+    assert!(cases.iter().all(|case| case.toml.contains("flows = 7\n")));
+    assert_eq!(all(sweep, &[("workload.load", "0.3")]).len(), 1);
+    assert_eq!(all(sweep, &[("sweep.workload.0.load", "[1, 2, 3]")]).len(), 3);
+    assert_eq!(
+        all("", &[("workload.load", "0.3")])[0].toml,
+        all("", &[("workload.0.load", "0.3")])[0].toml
+    );
+    let two = format!("{BASE}[[workload]]\nsizes = \"hadoop\"\nload = 0.1\nflows = 1\n");
+    let error = common::cases(&two, &[("workload.load", "0.3")]).map(|_| ()).unwrap_err();
+    insta::assert_snapshot!(error, @r#"--set workload.load: found no number after workload, which is a list of 2; allowed: 0 to 1 there, such as workload.0.load (workload__0__load in Python)"#);
+}

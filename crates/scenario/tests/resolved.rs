@@ -197,6 +197,16 @@ fn notation_does_not_matter() {
         .replace("\"5us\"", "\"0.005ms\"")
         .replace("load = 0.6", "load = 6e-1");
     assert_eq!(cases(&other, &[]).unwrap()[0].toml, one("").toml);
+    let spaced = BASE
+        .replace("\"10Gbps\"", "\"10_000 Mb/s\"")
+        .replace("\"5us\"", "\"5 \u{b5}s\"")
+        .replace("flows = 100", "flows = 1e2\nreceivers = [4.0, 5]\nstart = \" 0 us\"")
+        .replace("leaves = 2", "leaves = 2.0")
+        .replace("spines = 2", "spines = \"2\"");
+    let more =
+        "[classes]\nshort = \"0 .. 100 KB\"\n[switch]\nbuffer = \"256 pkt\"\nweights = [1.0]\n";
+    let plain = one("receivers = [4, 5]\n[classes]\nshort = \"0..100KB\"\n");
+    assert_eq!(cases(&format!("{spaced}{more}"), &[]).unwrap()[0].toml, plain.toml);
 }
 
 /// Breaks if a trace that has changed passes for the one a result was made from.

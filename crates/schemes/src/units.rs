@@ -1,11 +1,13 @@
 //! Units in text: `"12.5us"`, `"10Gbps"`, `"256pkt"`, `"375KB"`.
 //!
-//! A quantity is a decimal number followed at once by its unit. Everything is done in integers: a
+//! A quantity is a decimal number and its unit, with or without a space between. Digits may have
+//! underscores between them, `µs` is `us`, and `Gb/s` is `Gbps`. Everything is done in integers: a
 //! number that is not a whole number of picoseconds, bytes or bits per second is refused, never
 //! rounded. KB, MB and GB are powers of 1000; KiB, MiB and GiB are powers of 1024.
 
 use crate::Amount;
 use leafspine_core::{Bytes, Rate, Span};
+use std::borrow::Cow;
 
 /// A unit's name and its size in the smallest unit of its kind.
 pub(crate) type Unit = (&'static str, u64);
@@ -90,7 +92,7 @@ pub fn parse_amount(text: &str) -> Result<Amount, UnitError> {
         let count = quantity(text, PACKETS, "1pkt")?;
         u32::try_from(count).map(Amount::Packets).map_err(|_| "too large".to_owned())
     };
-    let amount = if text.ends_with("pkt") {
+    let amount = if text.trim_end().ends_with("pkt") {
         packets()
     } else {
         quantity(text, BYTES, "1B").map(Amount::Bytes)
@@ -104,11 +106,13 @@ fn error(found: &str, why: String, allowed: &'static str) -> UnitError {
 
 /// `text` in the smallest unit, `finest` in words.
 pub(crate) fn quantity(text: &str, units: &[Unit], finest: &str) -> Result<u64, String> {
+    let text = text.trim();
     if text.starts_with('-') {
         return Err("negative".to_owned());
     }
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, name) = text.split_at(end);
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_');
+    let (number, name) = text.split_at(end.unwrap_or(text.len()));
+    let (number, name) = (&*without_underscores(number)?, &*spelled(name.trim_start()));
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let dangling = number.contains('.') && fraction.is_empty();
     if whole.is_empty() || dangling || fraction.contains('.') {
@@ -121,6 +125,31 @@ pub(crate) fn quantity(text: &str, units: &[Unit], finest: &str) -> Result<u64, 
         return Err(format!("unknown unit \"{name}\""));
     };
     scale(whole, fraction, *size, finest)
+}
+
+/// A number without the underscores that may stand between two digits, as TOML has them.
+fn without_underscores(number: &str) -> Result<Cow<'_, str>, String> {
+    if !number.contains('_') {
+        return Ok(number.into());
+    }
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
+    if number.split('.').all(|side| side.split('_').all(digits)) {
+        Ok(number.replace('_', "").into())
+    } else {
+        Err("an underscore that is not between two digits".to_owned())
+    }
+}
+
+/// A unit as the tables above have it: `µs` (either of the two letters) is `us`, `Gb/s` and `Gbit/s`
+/// are `Gbps`.
+fn spelled(unit: &str) -> Cow<'_, str> {
+    if let Some(rest) = unit.strip_prefix(['\u{b5}', '\u{3bc}']) {
+        return format!("u{rest}").into();
+    }
+    match unit.strip_suffix("b/s").or_else(|| unit.strip_suffix("bit/s")) {
+        Some(prefix) => format!("{prefix}bps").into(),
+        None => unit.into(),
+    }
 }
 
 /// `whole.fraction * size`, exactly.
@@ -175,6 +204,23 @@ mod tests {
         assert_eq!(parse_amount("2MiB"), Ok(Amount::Bytes(2 << 20)));
     }
 
+    /// Breaks if a way to write a quantity that can mean one thing only is refused, or means another.
+    #[test]
+    fn one_thing_has_several_spellings() {
+        for text in ["2us", "2 us", " 2us ", "2\u{b5}s", "2 \u{3bc}s", "2.0us", "2_000ns", "2\tus"]
+        {
+            assert_eq!(parse_span(text), Ok(Span(2_000_000)), "{text:?}");
+        }
+        for text in ["10Gbps", "10 Gbps", "10Gb/s", "10 Gbit/s", "10_000 Mb/s", "1_0.0_0Gbps"] {
+            assert_eq!(parse_rate(text), Ok(Rate::from_gbps(10)), "{text:?}");
+        }
+        assert_eq!(parse_rate("7 b/s"), Ok(Rate(7)));
+        assert_eq!(parse_bytes("64 KB"), Ok(Bytes(64_000)));
+        assert_eq!(parse_amount("65 pkt "), Ok(Amount::Packets(65)));
+        assert_eq!(parse_amount("30 KB"), Ok(Amount::Bytes(30_000)));
+        assert_eq!(parse_bytes("1Kb/s").unwrap_err().why, "unknown unit \"Kbps\"");
+    }
+
     /// Breaks if something that is no exact quantity is taken, or refused for another reason.
     #[test]
     fn the_rest_is_refused_with_a_reason() {
@@ -183,7 +229,13 @@ mod tests {
             ("-5us", "negative"),
             ("5", "the unit is missing"),
             ("5usec", "unknown unit \"usec\""),
-            ("5 us", "unknown unit \" us\""),
+            ("5 usec", "unknown unit \"usec\""),
+            ("5_us", "an underscore that is not between two digits"),
+            ("_5us", "an underscore that is not between two digits"),
+            ("1__0us", "an underscore that is not between two digits"),
+            ("1_.5us", "an underscore that is not between two digits"),
+            ("5 ", "the unit is missing"),
+            (" -5 us", "negative"),
             ("us", "not a number with a unit"),
             ("", "not a number with a unit"),
             (".5us", "not a number with a unit"),

@@ -4,6 +4,7 @@
 //! without a window: what the network allows, whatever the transport makes of it. Slowdown is the
 //! measured time over this one.
 
+use crate::progress::{Cancelled, Part, Progress};
 use crate::topology::{Graph, Node, Routes};
 use leafspine_core::{Bytes, HostId, Pace, Rate, Span, SwitchId, TorId};
 use leafspine_schemes::Paths;
@@ -85,21 +86,34 @@ impl Ideal {
     /// If `mss` is zero or `routes` has no way between two switches with hosts.
     #[must_use]
     pub fn new(graph: &Graph, routes: &Routes, mss: u32, header: u32, handshake: bool) -> Ideal {
+        let none = Progress::default();
+        match Ideal::watched(graph, routes, (mss, header, handshake), &none) {
+            Ok(ideal) => ideal,
+            Err(Cancelled) => unreachable!("nobody else has the progress"),
+        }
+    }
+
+    /// The same of (`mss`, `header`, `handshake`), with its progress told, and given up when that is
+    /// cancelled.
+    pub(crate) fn watched(
+        graph: &Graph,
+        routes: &Routes,
+        (mss, header, handshake): (u32, u32, bool),
+        progress: &Progress,
+    ) -> Result<Ideal, Cancelled> {
         assert!(mss > 0, "a segment carries at least a byte");
-        let mut ways = Ways::default();
-        let mut port_way = |port: u32| {
-            let port = &graph.ports[port as usize];
-            ways.number(&[(port.rate, port.delay)])
-        };
+        let mut ways = Ways::new(graph);
         let peer = |port: u32| graph.ports[port as usize].peer;
-        let host_up = graph.host_port.iter().map(|port| port_way(*port)).collect();
-        let host_down = graph.host_port.iter().map(|port| port_way(peer(*port))).collect();
-        let mut between = Vec::with_capacity(graph.tor_switch.len() * graph.tor_switch.len());
-        let mut hops = Vec::new();
-        for from in &graph.tor_switch {
-            for to in 0..graph.tors() {
-                best_path(graph, routes, *from, TorId(to), &mut hops);
-                between.push(ways.number(&hops));
+        let host_up = graph.host_port.iter().map(|port| ways.before(*port, NO_HOPS)).collect();
+        let host_down =
+            graph.host_port.iter().map(|port| ways.before(peer(*port), NO_HOPS)).collect();
+        let tors = graph.tor_switch.len();
+        let mut between = vec![NO_HOPS; tors * tors];
+        for to in 0..tors {
+            progress.built(Part::Ideal, to, tors)?;
+            ways.towards(graph, TorId(to as u16));
+            for (from, switch) in graph.tor_switch.iter().enumerate() {
+                between[from * tors + to] = ways.from(graph, routes, *switch);
             }
         }
         let mut ideal = Ideal {
@@ -108,14 +122,14 @@ impl Ideal {
             host_down,
             host_tor: graph.host_tor.clone(),
             between,
-            tors: graph.tor_switch.len(),
+            tors,
             mss,
             header,
             handshake,
             base_rtt: Span::ZERO,
         };
         ideal.base_rtt = ideal.farthest_rtt();
-        ideal
+        Ok(ideal)
     }
 
     /// The ideal completion time of a flow of `size` bytes; the longest span if it exceeds that.
@@ -174,15 +188,15 @@ impl Ideal {
             .unzip();
         let hosts_per_tor = self.host_tor.len() / self.tors;
         let largest = |spans: &[Span]| spans.iter().copied().max().unwrap_or_default();
+        let slowest = |of: &[Span]| of.chunks(hosts_per_tor).map(largest).collect::<Vec<Span>>();
+        let (senders, receivers) = (slowest(&sender), slowest(&receiver));
         let mut farthest = Span::ZERO;
-        for (from, senders) in sender.chunks(hosts_per_tor).enumerate() {
-            farthest = farthest.max(farthest_pair(senders, &receiver[from * hosts_per_tor..]));
-            for (to, receivers) in receiver.chunks(hosts_per_tor).enumerate() {
-                if to != from {
-                    let there = full[self.between[from * self.tors + to] as usize];
-                    let back = ack[self.between[to * self.tors + from] as usize];
-                    farthest = farthest.max(largest(senders) + there + largest(receivers) + back);
-                }
+        for (from, own) in sender.chunks(hosts_per_tor).enumerate() {
+            farthest = farthest.max(farthest_pair(own, &receiver[from * hosts_per_tor..]));
+            for to in (0..self.tors).filter(|to| *to != from) {
+                let there = full[self.between[from * self.tors + to] as usize];
+                let back = ack[self.between[to * self.tors + from] as usize];
+                farthest = farthest.max(senders[from] + there + receivers[to] + back);
             }
         }
         // A host alone has nobody to talk to but itself.
@@ -208,42 +222,83 @@ fn farthest_pair(senders: &[Span], receivers: &[Span]) -> Span {
     }
 }
 
-/// Numbers sequences of hops; equal ones get the same number.
-#[derive(Default)]
+/// The sequence without hops.
+const NO_HOPS: u32 = 0;
+/// What is not known yet.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Numbers sequences of hops; equal ones get the same number. Each is a hop and the sequence behind it.
 struct Ways {
     list: Vec<Box<[Hop]>>,
-    known: HashMap<Vec<(Rate, Span)>, u32>,
+    /// By the first hop's number and the sequence behind it.
+    known: HashMap<(u32, u32), u32>,
+    /// The number of each port's hop, and a hop of each number.
+    hop_of: Vec<u32>,
+    hops: Vec<Hop>,
+    /// Each switch's last set of next hops and its best port: mostly the next destination's as well.
+    best: Vec<(u32, u32)>,
+    /// The sequence from each switch to `to`.
+    way_of: Vec<u32>,
+    to: TorId,
 }
 
 impl Ways {
-    fn number(&mut self, hops: &[(Rate, Span)]) -> u32 {
-        if let Some(number) = self.known.get(hops) {
-            return *number;
-        }
-        let number = self.list.len() as u32;
-        self.list.push(hops.iter().map(|(rate, delay)| Hop::new(*rate, *delay)).collect());
-        self.known.insert(hops.to_vec(), number);
-        number
-    }
-}
-
-/// The hops between two switches on the best path, into `hops`.
-fn best_path(
-    graph: &Graph,
-    routes: &Routes,
-    from: SwitchId,
-    to: TorId,
-    hops: &mut Vec<(Rate, Span)>,
-) {
-    hops.clear();
-    let (mut here, end) = (from, graph.tor_switch[usize::from(to.0)]);
-    while here != end {
-        let port = &graph.ports[best_port(graph, here, routes.paths(here, to)) as usize];
-        hops.push((port.rate, port.delay));
-        here = match graph.ports[port.peer as usize].owner {
-            Node::Switch(next) => next,
-            Node::Host(_) => unreachable!("routes lead through switches"),
+    fn new(graph: &Graph) -> Ways {
+        let (mut known, mut hops) = (HashMap::new(), Vec::new());
+        let mut number = |rate: Rate, delay: Span| {
+            *known.entry((rate, delay)).or_insert_with(|| {
+                hops.push(Hop::new(rate, delay));
+                hops.len() as u32 - 1
+            })
         };
+        let hop_of = graph.ports.iter().map(|port| number(port.rate, port.delay)).collect();
+        Ways {
+            list: vec![Box::default()],
+            known: HashMap::new(),
+            hop_of,
+            hops,
+            best: vec![(UNKNOWN, UNKNOWN); graph.switches.len()],
+            way_of: vec![UNKNOWN; graph.switches.len()],
+            to: TorId(0),
+        }
+    }
+
+    /// The hop of a port, and then this sequence.
+    fn before(&mut self, port: u32, rest: u32) -> u32 {
+        let hop = self.hop_of[port as usize];
+        *self.known.entry((hop, rest)).or_insert_with(|| {
+            let behind = self.list[rest as usize].iter();
+            let all = std::iter::once(&self.hops[hop as usize]).chain(behind).cloned().collect();
+            self.list.push(all);
+            self.list.len() as u32 - 1
+        })
+    }
+
+    /// From now on sequences lead to `to`.
+    fn towards(&mut self, graph: &Graph, to: TorId) {
+        self.to = to;
+        self.way_of.fill(UNKNOWN);
+        self.way_of[usize::from(graph.tor_switch[usize::from(to.0)].0)] = NO_HOPS;
+    }
+
+    /// The hops from a switch on the best path.
+    fn from(&mut self, graph: &Graph, routes: &Routes, here: SwitchId) -> u32 {
+        let at = usize::from(here.0);
+        if self.way_of[at] == UNKNOWN {
+            let set = routes.set_at(here, self.to);
+            if self.best[at].0 != set {
+                self.best[at] = (set, best_port(graph, here, routes.paths(here, self.to)));
+            }
+            let port = self.best[at].1;
+            let Node::Switch(next) = graph.ports[graph.ports[port as usize].peer as usize].owner
+            else {
+                unreachable!("routes lead through switches")
+            };
+            // No deeper than the longest path, since every hop is nearer to the end.
+            let rest = self.from(graph, routes, next);
+            self.way_of[at] = self.before(port, rest);
+        }
+        self.way_of[at]
     }
 }
 

@@ -25,11 +25,11 @@ pub mod topology;
 pub mod transport;
 pub mod workload;
 
-pub use engine::{Factories, Fault, RunError, SetupError, Simulation, Stuck};
+pub use engine::{BuildError, Factories, Fault, RunError, SetupError, Simulation, Stuck};
 pub use measure::{FlowTable, UNFINISHED};
 pub use memory::{Memory, Overrun};
 pub use output::{Cause, Column, Counters, Output, Payload, PortRow, Series, TableUse, Warmup};
-pub use progress::Progress;
+pub use progress::{Cancelled, Progress};
 
 /// What benches measure by itself. Not part of the public interface.
 #[doc(hidden)]

@@ -188,6 +188,7 @@ def claim(directory: Path) -> None:
             f"{directory} is not empty and holds no reproduction of leafspine: "
             "choose another directory with --out"
         )
+    files.refuse_unwritable(directory, "runs", "any")
     with files.writing(directory):
         files.make_directory(directory / "runs")
     with files.replacing_file(directory / MARK) as path:

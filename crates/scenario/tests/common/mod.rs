@@ -25,7 +25,7 @@ pub(crate) fn cases(text: &str, sets: &[(&str, &str)]) -> Result<Vec<Case>, Scen
     let sets: Vec<(String, String)> =
         sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let base = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data"));
-    expand(&Source { text, file: "f.toml", base, sets: &sets })
+    expand(&Source { text, file: "f.toml", base, sets: &sets, options: &[] })
 }
 
 /// The only case of [`BASE`] with more text behind it.

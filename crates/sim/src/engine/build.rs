@@ -14,9 +14,10 @@ use crate::pool::Pool;
 use crate::port::{
     FifoPort, GeneralPort, Limit, Lossy, Manager, NO_SWITCH, Port, Scheduler, Store,
 };
+use crate::progress::{Cancelled, Part, Progress};
 use crate::spec::{
     Classifier, HostPorts, PortModel, ProbeKind, ProbeSpec, SchedulerKind, SchemeSpec, Spec,
-    WorkloadKind, WorkloadSpec,
+    TransportSpec, WorkloadKind, WorkloadSpec,
 };
 use crate::topology::{
     Graph, LinkState, Node, ResolvedChange, Routes, TopologyError, check_changes,
@@ -63,6 +64,29 @@ pub enum SetupError {
     },
 }
 
+/// Why there is no [`Simulation`].
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The spec cannot be run.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// [`Progress::cancel`] was called.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+impl From<TopologyError> for BuildError {
+    fn from(error: TopologyError) -> BuildError {
+        SetupError::from(error).into()
+    }
+}
+
+impl From<WorkloadError> for BuildError {
+    fn from(error: WorkloadError) -> BuildError {
+        SetupError::from(error).into()
+    }
+}
+
 type MakeBalancer<'a> = Box<dyn Fn(&SwitchEnv) -> Box<dyn LoadBalancer> + 'a>;
 type MakeAqm<'a> = Box<dyn Fn(&SwitchEnv, PortId) -> Box<dyn Aqm> + 'a>;
 type MakeHold<'a> = Box<dyn Fn(&SwitchEnv) -> Box<dyn IngressHold> + 'a>;
@@ -101,17 +125,28 @@ impl Simulation {
     /// # Errors
     /// As [`Simulation::new`].
     pub fn with(spec: &Spec, factories: &Factories<'_>) -> Result<Simulation, SetupError> {
+        Simulation::watched(spec, factories, &Progress::default()).map_err(|error| match error {
+            BuildError::Setup(error) => error,
+            BuildError::Cancelled(_) => unreachable!("nobody else has the progress"),
+        })
+    }
+
+    /// The same, with what is being built told to `progress`, and given up within a fraction of a
+    /// second when that is cancelled: large fabrics take a while.
+    ///
+    /// # Errors
+    /// As [`Simulation::new`], and [`BuildError::Cancelled`].
+    pub fn watched(
+        spec: &Spec,
+        factories: &Factories<'_>,
+        progress: &Progress,
+    ) -> Result<Simulation, BuildError> {
         let graph = Graph::build(&spec.topology)?;
         let changes = check_changes(&graph, &spec.changes)?;
-        let routes = Routes::new(&graph);
         let tcp = tcp_config(spec, factories)?;
-        let ideal = Ideal::new(
-            &graph,
-            &routes,
-            spec.transport.mss,
-            spec.transport.header,
-            spec.transport.handshake,
-        );
+        let routes = Routes::watched(&graph, progress)?;
+        let TransportSpec { mss, header, handshake, .. } = spec.transport;
+        let ideal = Ideal::watched(&graph, &routes, (mss, header, handshake), progress)?;
         check_round_trip(ideal.base_rtt() + spec.topology.host_jitter * 2)?;
         let fabric = fabric(&graph);
         let source = FlowSource::new(&spec.workloads, &fabric, spec.run.seed)?;
@@ -125,6 +160,7 @@ impl Simulation {
             base_rtt: ideal.base_rtt(),
             mean_flow: mean_flow(spec)?,
             tor_of: graph.host_tor.iter().copied().collect(),
+            progress,
         };
         let switches = builder.switches()?;
         let ports = builder.ports(&switches)?;
@@ -174,6 +210,7 @@ impl Simulation {
             graph,
         };
         simulation.add_probes(&spec.probes)?;
+        progress.all_built();
         Ok(simulation)
     }
 
@@ -353,6 +390,7 @@ pub(super) struct Builder<'a> {
     pub(super) mean_flow: Option<Bytes>,
     /// The ToR of each host.
     pub(super) tor_of: Arc<[TorId]>,
+    pub(super) progress: &'a Progress,
 }
 
 /// Finds a scheme by name in the registry and makes it.
@@ -425,8 +463,13 @@ impl Builder<'_> {
         PortInfo { neighbour: self.graph.neighbour(at), rate: port.rate, delay: port.delay }
     }
 
-    fn switches(&self) -> Result<Vec<SwitchState>, SetupError> {
-        (0..self.graph.switches.len()).map(|id| self.switch(id)).collect()
+    fn switches(&self) -> Result<Vec<SwitchState>, BuildError> {
+        let all = self.graph.switches.len();
+        let switch = |id| {
+            self.progress.built(Part::Switches, id, all)?;
+            Ok(self.switch(id)?)
+        };
+        (0..all).map(switch).collect()
     }
 
     fn switch(&self, id: usize) -> Result<SwitchState, SetupError> {
@@ -502,21 +545,36 @@ impl Builder<'_> {
         }
     }
 
-    fn ports(&self, switches: &[SwitchState]) -> Result<Vec<Port>, SetupError> {
-        (0..self.graph.ports.len() as u32).map(|at| self.port(at, switches)).collect()
+    fn ports(&self, switches: &[SwitchState]) -> Result<Vec<Port>, BuildError> {
+        let all = self.graph.ports.len();
+        let mut ports = Vec::with_capacity(all);
+        // Ports stand switch by switch, then host by host; those of a switch have one environment.
+        for id in 0..self.graph.switches.len() {
+            self.progress.built(Part::Ports, ports.len(), all)?;
+            let env = self.switch_env(id);
+            for at in self.graph.ports_of(SwitchId(id as u16)) {
+                ports.push(self.port(at, &env, switches)?);
+            }
+        }
+        for (host, at) in self.graph.host_port.iter().enumerate() {
+            self.progress.built(Part::Ports, ports.len(), all)?;
+            let env = self.host_port_env(HostId(host as u16), *at);
+            ports.push(self.port(*at, &env, switches)?);
+        }
+        Ok(ports)
     }
 
-    fn port(&self, at: u32, switches: &[SwitchState]) -> Result<Port, SetupError> {
+    fn port(&self, at: u32, env: &SwitchEnv, switches: &[SwitchState]) -> Result<Port, SetupError> {
         let graph_port = &self.graph.ports[at as usize];
         let seed = self.spec.run.seed;
-        let (switch, env) = match graph_port.owner {
-            Node::Switch(id) => (id.0, self.switch_env(usize::from(id.0))),
-            Node::Host(host) => (NO_SWITCH, self.host_port_env(host, at)),
+        let switch = match graph_port.owner {
+            Node::Switch(id) => id.0,
+            Node::Host(_) => NO_SWITCH,
         };
         let state = switches.get(usize::from(switch));
         let manager = match graph_port.owner {
-            Node::Host(host) => self.host_manager(&env, self.switch_above(host, switches))?,
-            Node::Switch(_) => self.manager(&env, graph_port.local)?,
+            Node::Host(host) => self.host_manager(env, self.switch_above(host, switches))?,
+            Node::Switch(_) => self.manager(env, graph_port.local)?,
         };
         let told = state.is_some_and(|s| s.needs.leaving);
         let changes = self.changes.iter().any(|change| change.link == graph_port.link);
@@ -651,11 +709,16 @@ impl Builder<'_> {
         ports.iter().enumerate().map(wire).collect()
     }
 
-    fn edges(&self) -> Result<Vec<EdgeHost>, SetupError> {
+    fn edges(&self) -> Result<Vec<EdgeHost>, BuildError> {
         if self.spec.edge.is_none() && self.factories.edge.is_none() {
             return Ok(Vec::new());
         }
-        (0..self.graph.hosts()).map(|host| self.edge(HostId(host as u16))).collect()
+        let all = self.graph.hosts();
+        let edge = |host: u32| {
+            self.progress.built(Part::Hosts, host as usize, all as usize)?;
+            Ok(self.edge(HostId(host as u16))?)
+        };
+        (0..all).map(edge).collect()
     }
 
     pub(super) fn edge(&self, host: HostId) -> Result<EdgeHost, SetupError> {

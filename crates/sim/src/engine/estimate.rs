@@ -5,6 +5,7 @@ use super::endpoint::FLOW_BYTES;
 use super::{SetupError, Simulation};
 use crate::memory::{Memory, Overrun};
 use crate::port::Port;
+use crate::progress::Progress;
 use crate::spec::{ProbeKind, Spec};
 use crate::topology::{Graph, size};
 use crate::workload::Demand;
@@ -117,6 +118,7 @@ fn schemes(spec: &Spec, graph: &Graph) -> Result<u64, SetupError> {
         base_rtt: Span::from_micros(100),
         mean_flow: mean_flow(spec)?,
         tor_of: graph.host_tor.iter().copied().collect(),
+        progress: &Progress::default(),
     };
     let mut sum = 0;
     let mut first = 0;

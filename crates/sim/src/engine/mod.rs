@@ -23,7 +23,7 @@ mod standstill_tests;
 mod transmit;
 mod watched;
 
-pub use build::{Factories, SetupError};
+pub use build::{BuildError, Factories, SetupError};
 pub use fault::Fault;
 pub use standstill::Stuck;
 

@@ -2,7 +2,8 @@
 
 use crate::spec::{Flap, LinkChange};
 use crate::topology::build::MAX_DELAY;
-use crate::topology::{ChangeProblem, Graph, LinkState, Routes, TopologyError};
+use crate::topology::routes::split;
+use crate::topology::{ChangeProblem, Graph, LinkState, TopologyError};
 use leafspine_core::{Rate, Span, Time};
 
 /// Cycles of one flap; keeps the list of events in memory.
@@ -147,10 +148,8 @@ fn check_end(graph: &Graph, events: &[ResolvedChange]) -> Result<(), TopologyErr
     if state.iter().all(|link| link.up) {
         return Ok(());
     }
-    let mut routes = Routes::new(graph);
-    routes.update(graph, &state);
     let name = |switch| graph.switch(switch).name.clone();
-    match routes.partitioned(graph) {
+    match split(graph, &state) {
         Some((a, b)) => Err(TopologyError::Split { a: name(a), b: name(b) }),
         None => Ok(()),
     }

@@ -1,5 +1,6 @@
 //! Equal-cost next hops towards every switch with hosts.
 
+use crate::progress::{Cancelled, Part, Progress};
 use crate::topology::{Graph, Node};
 use leafspine_core::{PortId, Rate, Span, SwitchId, TorId};
 use leafspine_schemes::Paths;
@@ -69,6 +70,7 @@ type Hop = (PortId, u32, Span);
 struct Work {
     /// The number of every set; only looked up in, its order is never seen.
     known: HashMap<Vec<Hop>, u32>,
+    live: Live,
     set: Vec<Hop>,
     /// Hops to the destination, `u32::MAX` where there is no way.
     distance: Vec<u32>,
@@ -80,6 +82,43 @@ struct Work {
     order: Vec<SwitchId>,
 }
 
+/// The live links between switches as they are walked, once for each destination: each switch's, side
+/// by side.
+#[derive(Clone, Debug, Default)]
+struct Live {
+    /// Where each switch's begin in `ways`, and where the last one's end.
+    first: Vec<u32>,
+    ways: Vec<Way>,
+}
+
+/// A live port of a switch to another.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    port: PortId,
+    next: SwitchId,
+    /// In b/s.
+    rate: u64,
+    delay: Span,
+}
+
+impl Live {
+    /// Those of the fabric in this state, each switch's by ascending port.
+    fn collect(&mut self, graph: &Graph, state: &[LinkState]) {
+        self.first.clear();
+        self.ways.clear();
+        for switch in 0..graph.switches.len() {
+            self.first.push(self.ways.len() as u32);
+            self.ways.extend(live_ways(graph, state, SwitchId(switch as u16)));
+        }
+        self.first.push(self.ways.len() as u32);
+    }
+
+    fn of(&self, switch: SwitchId) -> &[Way] {
+        let at = usize::from(switch.0);
+        &self.ways[self.first[at] as usize..self.first[at + 1] as usize]
+    }
+}
+
 const UNREACHED: u32 = u32::MAX;
 /// The set without ports.
 const NO_WAY: u32 = 0;
@@ -88,6 +127,14 @@ impl Routes {
     /// The routes of the fabric before any change.
     #[must_use]
     pub fn new(graph: &Graph) -> Routes {
+        match Routes::watched(graph, &Progress::default()) {
+            Ok(routes) => routes,
+            Err(Cancelled) => unreachable!("nobody else has the progress"),
+        }
+    }
+
+    /// The same, with its progress told, and given up when that is cancelled.
+    pub(crate) fn watched(graph: &Graph, progress: &Progress) -> Result<Routes, Cancelled> {
         let mut routes = Routes {
             tors: graph.tor_switch.len(),
             set_of: vec![NO_WAY; graph.switches.len() * graph.tor_switch.len()],
@@ -98,16 +145,15 @@ impl Routes {
             state: LinkState::initial(graph),
             work: Work::default(),
         };
-        routes.recompute(graph);
-        routes
+        routes.recompute(graph, |done, all| progress.built(Part::Routes, done, all))?;
+        Ok(routes)
     }
 
     /// The next hops at `switch` towards `to`. Empty at `to` itself and where no way is left.
     #[inline]
     #[must_use]
     pub fn paths(&self, switch: SwitchId, to: TorId) -> Paths<'_> {
-        let at = usize::from(switch.0) * self.tors + usize::from(to.0);
-        let set = self.sets[self.set_of[at] as usize];
+        let set = self.sets[self.set_at(switch, to) as usize];
         let range = set.first as usize..(set.first + set.ports) as usize;
         Paths {
             to,
@@ -115,6 +161,12 @@ impl Routes {
             capacity: &self.capacity[range.clone()],
             delay: &self.delay[range],
         }
+    }
+
+    /// The number of the set of next hops at `switch` towards `to`: the same for the same hops.
+    #[inline]
+    pub(crate) fn set_at(&self, switch: SwitchId, to: TorId) -> u32 {
+        self.set_of[usize::from(switch.0) * self.tors + usize::from(to.0)]
     }
 
     /// Recomputes for links in another state, one [`LinkState`] a link. Returns whether anything
@@ -128,7 +180,11 @@ impl Routes {
         let same = self.state[fabric.clone()] == state[fabric];
         self.state.copy_from_slice(state);
         if !same {
-            self.recompute(graph);
+            let watch = |_, _| Ok::<(), std::convert::Infallible>(());
+            match self.recompute(graph, watch) {
+                Ok(()) => {}
+                Err(never) => match never {},
+            }
         }
         !same
     }
@@ -136,13 +192,15 @@ impl Routes {
     /// Two switches with hosts that have no way to each other, if there are any.
     #[must_use]
     pub fn partitioned(&self, graph: &Graph) -> Option<(SwitchId, SwitchId)> {
-        // Links go both ways, so a fabric that is split anywhere is split from its first switch.
-        let cut = |from: &&SwitchId| self.paths(**from, TorId(0)).ports.is_empty();
-        let first = graph.tor_switch[0];
-        graph.tor_switch[1..].iter().find(cut).map(|other| (first, *other))
+        split(graph, &self.state)
     }
 
-    fn recompute(&mut self, graph: &Graph) {
+    /// `watch` is told of the destinations that are done, and may put an end to it.
+    fn recompute<E>(
+        &mut self,
+        graph: &Graph,
+        watch: impl Fn(usize, usize) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.sets.clear();
         self.ports.clear();
         self.capacity.clear();
@@ -151,30 +209,13 @@ impl Routes {
         self.work.known.insert(Vec::new(), NO_WAY);
         self.sets.push(Set { first: 0, ports: 0 });
         self.set_of.fill(NO_WAY);
+        self.work.live.collect(graph, &self.state);
         for (tor, switch) in graph.tor_switch.iter().enumerate() {
-            self.measure_distances(graph, *switch);
+            watch(tor, self.tors)?;
+            self.work.measure_distances(graph.switches.len(), *switch);
             self.collect_sets(graph, tor);
         }
-    }
-
-    /// Breadth-first search from the destination over live links.
-    fn measure_distances(&mut self, graph: &Graph, to: SwitchId) {
-        let Work { distance, order, .. } = &mut self.work;
-        distance.clear();
-        distance.resize(graph.switches.len(), UNREACHED);
-        order.clear();
-        distance[usize::from(to.0)] = 0;
-        order.push(to);
-        let mut next = 0;
-        while let Some(&switch) = order.get(next) {
-            next += 1;
-            for (_, neighbour, _) in live_neighbours(graph, &self.state, switch) {
-                if distance[usize::from(neighbour.0)] == UNREACHED {
-                    distance[usize::from(neighbour.0)] = distance[usize::from(switch.0)] + 1;
-                    order.push(neighbour);
-                }
-            }
-        }
+        Ok(())
     }
 
     /// The sets towards one destination, nearest switches first: a port's capacity and delay need
@@ -185,7 +226,7 @@ impl Routes {
         self.work.nearest.clear();
         self.work.nearest.resize(graph.switches.len(), Span::ZERO);
         for index in 0..self.work.order.len() {
-            let Work { set, distance, onward, nearest, order, .. } = &mut self.work;
+            let Work { set, live, distance, onward, nearest, order, .. } = &mut self.work;
             let switch = order[index];
             let here = distance[usize::from(switch.0)];
             if here == 0 {
@@ -194,20 +235,35 @@ impl Routes {
             }
             set.clear();
             let (mut sum, mut least) = (0u64, Span::MAX);
-            for (port, neighbour, link) in live_neighbours(graph, &self.state, switch) {
-                if distance[usize::from(neighbour.0)] + 1 == here {
-                    let capacity = link.rate.0.min(onward[usize::from(neighbour.0)]);
-                    let onwards = nearest[usize::from(neighbour.0)];
-                    let delay = Span(link.delay.0.saturating_add(onwards.0));
+            for way in live.of(switch) {
+                let next = usize::from(way.next.0);
+                if distance[next] + 1 == here {
+                    let capacity = way.rate.min(onward[next]);
+                    let delay = Span(way.delay.0.saturating_add(nearest[next].0));
                     sum = sum.saturating_add(capacity);
                     least = least.min(delay);
-                    set.push((port, kilobits(capacity), delay));
+                    set.push((way.port, kilobits(capacity), delay));
                 }
             }
             onward[usize::from(switch.0)] = sum;
             nearest[usize::from(switch.0)] = least;
-            self.set_of[usize::from(switch.0) * self.tors + tor] = self.number_of_set();
+            let at = usize::from(switch.0) * self.tors + tor;
+            // Neighbouring destinations mostly have the same set: cheaper to compare than to look up.
+            let before = if tor > 0 { self.set_of[at - 1] } else { NO_WAY };
+            self.set_of[at] = if self.is_set(before) { before } else { self.number_of_set() };
         }
+    }
+
+    /// Whether the set in `work.set` is that of this number.
+    fn is_set(&self, number: u32) -> bool {
+        let Set { first, ports } = self.sets[number as usize];
+        let of = first as usize..;
+        let stored = self.ports[of.clone()].iter().zip(&self.capacity[of.clone()]);
+        self.work.set.len() == ports as usize
+            && stored
+                .zip(&self.delay[of])
+                .zip(&self.work.set)
+                .all(|(((port, capacity), delay), hop)| (*port, *capacity, *delay) == *hop)
     }
 
     /// The number of the set in `work.set`, stored if it is new.
@@ -229,17 +285,55 @@ fn kilobits(bits: u64) -> u32 {
     u32::try_from(bits / 1000).unwrap_or(u32::MAX).max(1)
 }
 
-/// A switch's live ports to other switches, ascending: port, switch at the other end, link.
-fn live_neighbours<'a>(
+impl Work {
+    /// Breadth-first search from the destination over live links.
+    fn measure_distances(&mut self, switches: usize, to: SwitchId) {
+        let Work { distance, order, live, .. } = self;
+        distance.clear();
+        distance.resize(switches, UNREACHED);
+        order.clear();
+        distance[usize::from(to.0)] = 0;
+        order.push(to);
+        let mut next = 0;
+        while let Some(&switch) = order.get(next) {
+            next += 1;
+            let further = distance[usize::from(switch.0)] + 1;
+            for way in live.of(switch) {
+                let there = &mut distance[usize::from(way.next.0)];
+                if *there == UNREACHED {
+                    *there = further;
+                    order.push(way.next);
+                }
+            }
+        }
+    }
+}
+
+/// Two switches with hosts that have no way to each other, if there are any.
+///
+/// Links go both ways, so a fabric that is split anywhere is split from its first switch.
+pub(super) fn split(graph: &Graph, state: &[LinkState]) -> Option<(SwitchId, SwitchId)> {
+    let first = graph.tor_switch[0];
+    let mut work = Work::default();
+    work.live.collect(graph, state);
+    work.measure_distances(graph.switches.len(), first);
+    let cut = |other: &&SwitchId| work.distance[usize::from(other.0)] == UNREACHED;
+    graph.tor_switch.iter().find(cut).map(|other| (first, *other))
+}
+
+/// A switch's live ports to other switches, ascending.
+fn live_ways<'a>(
     graph: &'a Graph,
     state: &'a [LinkState],
     switch: SwitchId,
-) -> impl Iterator<Item = (PortId, SwitchId, LinkState)> + 'a {
+) -> impl Iterator<Item = Way> + 'a {
     graph.fabric_ports_of(switch).filter_map(move |port| {
         let port = &graph.ports[port as usize];
         let link = state[port.link as usize];
         match graph.ports[port.peer as usize].owner {
-            Node::Switch(neighbour) if link.up => Some((port.local, neighbour, link)),
+            Node::Switch(next) if link.up => {
+                Some(Way { port: port.local, next, rate: link.rate.0, delay: link.delay })
+            }
             _ => None,
         }
     })

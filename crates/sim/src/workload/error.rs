@@ -57,7 +57,10 @@ impl fmt::Display for WorkloadError {
             }
             f.write_str(" ")?;
         }
-        write!(f, "{}: found {}; allowed: {}", self.key, self.found, self.allowed)
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        write!(f, "found {}; allowed: {}", self.found, self.allowed)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::WorkloadError;
 use csv::{ByteRecord, Reader, ReaderBuilder, Terminator, Trim};
 use std::borrow::Cow;
-use std::io::{Chain, Read};
+use std::io::{Chain, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 /// A CSV file with some of `N` known columns. Empty lines are skipped; there are no quotes (a stray
@@ -21,23 +21,42 @@ pub(super) struct Rows<R, const N: usize> {
 /// A file with a line feed before it and one behind. The one behind makes every row end in one: see
 /// `read`. The one before keeps the reader from looking for a byte order mark, which it finds only if
 /// it gets it in one piece: see `leave_out_mark`.
-type Framed<R> = Chain<Chain<&'static [u8], R>, &'static [u8]>;
+type Framed<R> = Chain<Chain<&'static [u8], Chain<Cursor<Vec<u8>>, R>>, &'static [u8]>;
+
+/// What a file that is no text begins with, and what it is.
+const BINARY: &[(&[u8], &str)] = &[
+    (b"\x1f\x8b", "gzip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"\xfd7zXZ\0", "xz"),
+    (b"BZh", "bzip2"),
+    (b"PK\x03\x04", "zip"),
+];
+/// Bytes of a file that are looked at to see that it is text.
+const HEAD: u64 = 512;
 
 impl<R: Read, const N: usize> Rows<R, N> {
     /// Reads the header. The first `required` of the `known` columns must be in it.
     pub(super) fn new(
-        input: R,
+        mut input: R,
         file: &Path,
         known: [&str; N],
         required: usize,
     ) -> Result<Self, WorkloadError> {
+        let mut head = Vec::new();
+        input
+            .by_ref()
+            .take(HEAD)
+            .read_to_end(&mut head)
+            .map_err(|error| WorkloadError::at("row", error.to_string(), READABLE))
+            .and_then(|_| check_text(&head))
+            .map_err(|error| error.in_file(file, 1))?;
         let reader = ReaderBuilder::new()
             .quoting(false)
             .trim(Trim::All)
             .terminator(Terminator::Any(b'\n'))
             .flexible(true)
             .has_headers(false)
-            .from_reader(b"\n".chain(input).chain(b"\n".as_slice()));
+            .from_reader(b"\n".chain(Cursor::new(head).chain(input)).chain(b"\n".as_slice()));
         let (file, row) = (file.to_owned(), ByteRecord::new());
         let mut rows = Rows { reader, file, columns: [None; N], fields: 0, row, line: 1 };
         rows.read()?;
@@ -88,7 +107,7 @@ impl<R: Read, const N: usize> Rows<R, N> {
     fn read(&mut self) -> Result<bool, WorkloadError> {
         loop {
             let more = self.reader.read_byte_record(&mut self.row).map_err(|error| {
-                self.here(WorkloadError::at("row", error.to_string(), "a readable CSV file"))
+                self.here(WorkloadError::at("row", error.to_string(), READABLE))
             })?;
             // A carriage return alone is a blank line too.
             let blank = self.row.len() == 1 && self.row[0].is_empty();
@@ -101,6 +120,26 @@ impl<R: Read, const N: usize> Rows<R, N> {
                 return Ok(more);
             }
         }
+    }
+}
+
+const READABLE: &str = "a readable CSV file";
+
+/// Refuses what begins as no text does: to say so is more than to show some of it.
+fn check_text(head: &[u8]) -> Result<(), WorkloadError> {
+    let refuse = |found: String, allowed| Err(WorkloadError::at("", found, allowed));
+    if let Some((_, name)) = BINARY.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return refuse(format!("a {name} file"), "a CSV file: decompress it first");
+    }
+    let utf16 = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+    let plain = |byte: &u8| *byte >= b' ' || byte.is_ascii_whitespace() || *byte == b'\x0b';
+    match head.iter().position(|byte| !plain(byte)) {
+        _ if utf16 => refuse("UTF-16 text".to_owned(), "a CSV file in UTF-8"),
+        Some(at) => {
+            let found = format!("a byte {:#04x} at offset {at}: no text", head[at]);
+            refuse(found, "a CSV file")
+        }
+        None => Ok(()),
     }
 }
 
