@@ -77,6 +77,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("workload.0.interarrival", &["1ps", "10us", "1s"]),
     ("workload.0.rate", &["1bps", "1Gbps", "8Tbps"]),
     ("workload.0.flows", &["1", "20", "300"]),
+    ("workload.0.duration", &["1ps", "2ms", "20ms", "1s"]),
     ("workload.0.fan_in", &["all", "1", "3"]),
     ("workload.0.rounds", &["1", "3"]),
     ("workload.0.every", &["1ps", "100us"]),
@@ -87,6 +88,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("run.until", &["none", "1ps", "300us", "5ms"]),
     ("run.ports", &["auto", "general"]),
     ("measure.window", &["arrivals", "all", "[\"0us\",\"1ms\"]"]),
+    ("measure.warmup", &["0us", "1ps", "500us", "5ms"]),
     ("scheme", &["presto", "aq-car", "tam", "qall", "qdaps", "abq"]),
 ];
 

@@ -69,6 +69,8 @@ VALUES: dict[str, list[Any]] = {
     "transport.handshake": [True, False],
     "workload.0.kind": ["poisson", "poisson", "permutation"],
     "workload.0.load": [0.2, 1.2],
+    "workload.0.duration": ["300us", "1ms"],
+    "measure.warmup": ["0us", "50us"],
     "run.seed": [2, 3, 4],
 }
 

@@ -238,3 +238,84 @@ def test_reconstructed_schemes_say_so(small: Path, tmp_path: Path) -> None:
     options = ("--set", "host_edge.scheme=flex", "--out", tmp_path / "out")
     assert "warning: flex is reconstructed" in leafspine("run", small, *options).stderr
     assert "reconstructed" not in leafspine("run", small, "--out", tmp_path / "plain").stderr
+
+
+# 64 uplinks of 100 Gb/s: all flows have started before the first of the long ones ends.
+FAST = """\
+[topology]
+kind = "leaf-spine"
+leaves = 8
+spines = 8
+hosts_per_leaf = 8
+host_link = { rate = "100Gbps", delay = "1us" }
+fabric_link = { rate = "100Gbps", delay = "1us" }
+
+[[workload]]
+sizes = "web-search"
+load = 0.6
+flows = 200
+"""
+
+
+def test_a_load_that_is_not_carried_is_said(tmp_path: Path) -> None:
+    """Breaks if a run of few flows at a high rate passes for one at its load, on the command line
+    or in a comparison, where many runs are one line; or if its tables hide what was carried."""
+    (tmp_path / "fast.toml").write_text(FAST)
+    done = leafspine("run", tmp_path / "fast.toml", "--out", tmp_path / "run")
+    assert "warning: not in steady state: flows start over 700 us, but 1 % of the" in done.stderr
+    assert "warning: offered 3528 Gb/s, carried 1281 Gb/s (36 %): flows pile up" in done.stderr
+    assert "offered 3528 Gb/s, carried 1281 Gb/s;" in done.stdout
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert len(summary["warnings"]) == 2
+    carried = 8e3 * summary["bytes_delivered_in_window"]
+    carried /= summary["window_end_ps"] - summary["window_start_ps"]
+    assert summary["network"]["carried"] == pytest.approx(carried)
+    options = ("--lb", "ecmp,rps", "--seeds", "3", "--out", tmp_path / "both")
+    done = leafspine("compare", tmp_path / "fast.toml", *options)
+    said = [line for line in done.stderr.splitlines() if "steady" in line or "carried" in line]
+    assert len(said) == 2
+    assert said[0].startswith("warning: 6 of 6 runs, such as ecmp seed=1: not in steady state")
+    for name in ("tables.md", "report.html"):
+        assert "not in steady state" in (tmp_path / "both" / name).read_text()
+
+
+def test_a_duration_and_a_warmup(small: Path, tmp_path: Path) -> None:
+    """Breaks if a duration changes a flow of those that a number of flows gives, or a warm-up a
+    packet; if flows of the warm-up are not in the file or in a class; or if the key of a result
+    without them changes."""
+    run = ("run", small, "--out")
+    leafspine(*run, tmp_path / "cold")
+    warm = ("--set", "measure.warmup=2ms")
+    leafspine(*run, tmp_path / "warm", *warm)
+    leafspine(*run, tmp_path / "some", "--set", "workload.0.duration=3ms", *warm)
+    cold, warmed, some = (
+        pa_parquet.read_table(tmp_path / name / "flows.parquet")
+        for name in ("cold", "warm", "some")
+    )
+    assert cold.equals(warmed)
+    starts = cold["start_ps"].to_pylist()
+    within = [start for start in starts if start <= 3 * 10**9]
+    assert 0 < len(within) < len(starts)
+    same = ["src", "dst", "bytes", "start_ps"]
+    assert some.select(same).equals(cold.slice(0, len(within)).select(same))
+    before, after = (
+        json.loads((tmp_path / name / "summary.json").read_text()) for name in ("cold", "warm")
+    )
+    assert before["trace_hash"] == after["trace_hash"]
+    early = sum(start < 2 * 10**9 for start in starts)
+    assert (after["warmup_ps"], after["flows_in_warmup"]) == (2 * 10**9, early)
+    assert after["window_start_ps"] == 2 * 10**9
+    assert after["classes"]["all"]["flows"] == len(starts) - early
+    assert "warmup" not in (tmp_path / "cold" / "scenario.toml").read_text()
+
+
+def test_nothing_to_measure_is_said(small: Path, tmp_path: Path) -> None:
+    """Breaks if a warm-up that leaves no flow, or a duration without one, is run or is not one line
+    with the key that is to blame."""
+    for setting, said in (
+        ("measure.warmup=1s", "measure.warmup: found 1s, but the last flow starts at "),
+        ("workload.0.duration=1ps", "workload.0.duration: found a time in which no flow starts"),
+    ):
+        done = leafspine("run", small, "--out", tmp_path / "out", "--set", setting, code=2)
+        assert said in done.stderr and done.stderr.count("\n") == 1
+        assert not (tmp_path / "out").exists()

@@ -9,7 +9,7 @@ import numpy as np
 import leafspine
 from leafspine import plots, remarks, results, tables
 from leafspine.engine import Case
-from leafspine.reproduce import metrics, series
+from leafspine.reproduce import metrics, plan, series  # noqa: F401  (plan has all register)
 from leafspine.results import Result
 from leafspine.scenario import read, single
 

@@ -6,7 +6,7 @@ use common::*;
 use leafspine_core::{Bytes, Span, Time};
 use leafspine_schemes::Amount;
 use leafspine_sim::spec::*;
-use leafspine_sim::{Column, Output, Progress, RunError, Simulation};
+use leafspine_sim::{Column, Memory, Output, Progress, RunError, Simulation};
 
 /// Two flows from two hosts to a third, all under one switch.
 fn two_to_one() -> Spec {
@@ -133,4 +133,23 @@ fn delays_of_a_cut_run_do_not_depend_on_the_port() {
     assert!(one_event.iter().any(|(_, mean, _)| *mean > 0.0), "nothing waited: {one_event:?}");
     spec.run.ports = PortModel::General;
     assert_eq!(delays(&spec), one_event);
+}
+
+/// Breaks if a run that ends by time is thought to have fewer flows than one seed in a billion has,
+/// or far more, or to need other memory than that many flows need.
+#[test]
+fn a_duration_is_estimated_with_a_margin() {
+    let rows = |stop: Stop, seed: u64| {
+        let mut spec = base();
+        spec.workloads[0].kind =
+            WorkloadKind::Poisson { arrivals: Arrivals::Interarrival(Span::from_micros(5)), stop };
+        spec.run.seed = seed;
+        Memory::of(&spec, u64::MAX).expect("an estimate")
+    };
+    for seed in 1..=20 {
+        let found = rows(Stop::After(Span::from_millis(5)), seed);
+        assert_eq!(found, rows(Stop::Flows(found.rows), seed));
+        // A thousand are to be expected, with a standard error of 32.
+        assert!((1_150..1_250).contains(&found.rows), "{}", found.rows);
+    }
 }
