@@ -6,7 +6,7 @@ intervals as bands; ``fct-<class>-relative``: the same as a paired difference to
 network. Without a swept number, variants stand side by side with error bars.
 """
 
-import io
+import gc
 import math
 import re
 import tomllib
@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from leafspine import files, quantities
+from leafspine import files, quantities, rendering
 from leafspine.comparison import Comparison, Row
 from leafspine.engine import Case, FlowClass, Point
 from leafspine.measures import METRICS, NETWORK, PS_PER_US, in_class
@@ -109,23 +109,31 @@ def figures(comparison: Comparison) -> Iterator[Plot]:
 
 def write(comparison: Comparison, directory: Path) -> list[Saved]:
     """Write every figure as ``plots/<name>.pdf`` and ``.png`` under ``directory``."""
-    return [save(plot, directory / "plots") for plot in figures(comparison)]
+    with _unsearched():
+        return [save(plot, directory / "plots") for plot in figures(comparison)]
 
 
 def save(plot: Plot, directory: Path) -> Saved:
-    """Write one figure as PDF and PNG; without dates, so that the same one has the same bytes."""
-    paths = []
+    """Write one figure as PDF and PNG."""
+    pdf, png = directory / f"{plot.name}.pdf", directory / f"{plot.name}.png"
     with settings():
-        for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
-            path = directory / f"{plot.name}.{kind}"
-            # Matplotlib loses a full disk's error in one of its own; memory has room.
-            drawn = io.BytesIO()
-            plot.figure.savefig(drawn, format=kind, metadata=metadata)
-            with files.replacing_file(path) as temporary:
-                temporary.write_bytes(drawn.getvalue())
-            paths.append(path)
+        drawn = rendering.render(plot.figure)
+    for path, contents in zip((pdf, png), drawn, strict=True):
+        with files.replacing_file(path) as temporary:
+            temporary.write_bytes(contents)
     wide = len(plot.figure.axes) > 2
-    return Saved(plot.name, plot.title, plot.caption, paths[0], paths[1], wide)
+    return Saved(plot.name, plot.title, plot.caption, pdf, png, wide)
+
+
+@contextmanager
+def _unsearched() -> Iterator[None]:
+    """A figure is many thousand objects: Python would look for garbage among all that there are,
+    once for every few figures."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 @contextmanager
