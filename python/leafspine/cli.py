@@ -216,6 +216,7 @@ def _show_run(result: Result) -> None:
 @csv_option
 @check_option
 @memory_option
+@click.option("--no-plots", is_flag=True, help="Tables and a report without pictures.")
 @json_option
 def compare(
     scenario_file: str,
@@ -228,12 +229,14 @@ def compare(
     csv: bool,
     check: bool,
     memory: str | None,
+    no_plots: bool,
     as_json: bool,
 ) -> None:
     """Run variants side by side, over the sweep's points and seeds.
 
     Leaves tables, plots and one HTML report. Finished runs are kept: the same command after an
-    interruption goes on from there, and more seeds or loads run only what is new.
+    interruption goes on from there, and more seeds or loads run only what is new. Plots that show
+    the same as before are not drawn again.
     """
     path = Path(scenario_file)
     comparison = api.compare(
@@ -250,13 +253,13 @@ def compare(
         command=shlex.join(["leafspine", *sys.argv[1:]]),
         **dict(scenario.parse_setting(text) for text in settings),
     )
-    report = _write(comparison)
+    report = _write(comparison, plots=not no_plots)
     for stranger in comparison.strangers():
         click.echo(f"warning: {stranger} is not leafspine's: left alone and not read", err=True)
     if as_json:
         click.echo(results.to_json(to_plain(comparison)), nl=False)
     else:
-        _show_comparison(comparison, report)
+        _show_comparison(comparison, report, plots=not no_plots)
     if comparison.failures:
         count = len(comparison.failures)
         kind = EngineError if any(found.fault for found in comparison.failures) else LeafspineError
@@ -266,9 +269,9 @@ def compare(
         )
 
 
-def _write(comparison: Comparison) -> Path:
+def _write(comparison: Comparison, *, plots: bool) -> Path:
     try:
-        return comparison.write()
+        return comparison.write(plots=plots, progress_bar=True)
     except KeyboardInterrupt:
         done, cases = len(comparison.finished), len(comparison.cases)
         raise Interrupted(
@@ -278,12 +281,12 @@ def _write(comparison: Comparison) -> Path:
         ) from None
 
 
-def _show_comparison(comparison: Comparison, report: Path) -> None:
+def _show_comparison(comparison: Comparison, report: Path, *, plots: bool) -> None:
     tables.show(comparison, Console())
     for warning in comparison.warnings():
         click.echo(f"warning: {warning}", err=True)
     click.echo(f"tables: {comparison.directory / 'tables.md'}, tables.csv")
-    click.echo(f"plots:  {comparison.directory / 'plots'}")
+    click.echo(f"plots:  {comparison.directory / 'plots' if plots else 'left out (--no-plots)'}")
     click.echo(f"report: {report}")
 
 

@@ -172,17 +172,29 @@ class Comparison:
                 columns.setdefault(name, []).append(value)
         return pa.table(columns)
 
-    def write(self, directory: str | Path | None = None) -> Path:
+    def write(
+        self,
+        directory: str | Path | None = None,
+        *,
+        plots: bool = True,
+        progress_bar: bool = False,
+    ) -> Path:
         """Write ``tables.md``, ``tables.csv``, ``plots/`` and ``report.html``.
 
-        Into the comparison's own directory unless told otherwise. Says where the report is.
+        Into the comparison's own directory unless told otherwise. Figures that are there already
+        and show the same are not drawn again. Without ``plots`` none are drawn, and the report
+        says so. Says where the report is.
         """
-        # Drawing needs Matplotlib, which worker processes do without.
-        from leafspine import plots, report, tables
+        from leafspine import pictures, report, tables
 
+        arguments.flag("plots", plots)
+        arguments.flag("progress_bar", progress_bar)
         where = arguments.directory("the directory", directory) or self.directory
         tables.write(self, where)
-        return report.write(self, where, plots.write(self, where))
+        if not plots:
+            pictures.leave_out(self, where)
+            return report.write(self, where, None)
+        return report.write(self, where, pictures.write(self, where, progress_bar=progress_bar))
 
     def warnings(self) -> list[str]:
         """What a reader has to know before he believes the numbers."""
@@ -196,7 +208,9 @@ class Comparison:
 
     def strangers(self) -> list[Path]:
         """What lies in the directory without being leafspine's: left alone and never read."""
-        return folder.strangers(self.directory, self.finished)
+        from leafspine import pictures
+
+        return folder.strangers(self.directory, self.finished) + pictures.strangers(self.directory)
 
     def _failed(self) -> list[str]:
         return [

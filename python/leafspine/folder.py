@@ -1,7 +1,8 @@
 """A comparison's directory: whose it is, what is missing in it, and what does not belong there.
 
 It holds ``runs/<key>/`` with a result each (see :mod:`leafspine.results`), ``comparison.json`` with
-what was asked for, and tables, plots and the report, which are made anew from the runs each time.
+what was asked for, and tables, plots (see :mod:`leafspine.pictures`) and the report, which are made
+from the runs.
 """
 
 import contextlib

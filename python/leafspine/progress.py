@@ -1,7 +1,7 @@
 """Progress on standard error: a bar with an estimate in a terminal, plain lines elsewhere."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rich.console import Console
 from rich.progress import (
@@ -66,6 +66,25 @@ def of_run(label: str, *, show: bool = True) -> Iterator[Watch | None]:
             progress.update(task, completed=finished, total=total, hops=hops / 1e6)
 
         yield watch
+
+
+@contextlib.contextmanager
+def of_drawing(*, show: bool = True) -> Iterator[Callable[[int, int], None]]:
+    """Told how many figures of how many are drawn."""
+    console = Console(stderr=True)
+    if not show:
+        yield lambda _done, _total: None
+        return
+    if not console.is_terminal:
+        yield lambda done, total: say(f"drawing {total} figures", show=done == 0)
+        return
+    # It moves between figures alone: a bar that another thread moves would slow drawing down.
+    columns = (TextColumn("drawing {task.completed}/{task.total}"), BarColumn())
+    with Progress(*columns, console=console, transient=True, auto_refresh=False) as progress:
+        task = progress.add_task("", total=None, visible=False)
+        yield lambda done, total: progress.update(
+            task, completed=done, total=total, visible=True, refresh=True
+        )
 
 
 @contextlib.contextmanager

@@ -14,7 +14,8 @@ from matplotlib.ticker import MaxNLocator
 
 from leafspine import plots, quantities
 from leafspine.engine import Case, Point
-from leafspine.plots import Plot, Saved, scheme_of
+from leafspine.pictures import Saved
+from leafspine.plots import Plot, scheme_of
 from leafspine.reproduce import metrics, series
 from leafspine.reproduce.data import Data, Values
 from leafspine.reproduce.figures import Figure, Panel

@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from leafspine import engine, files, quantities
-from leafspine.plots import Saved
+from leafspine.pictures import Saved
 from leafspine.reproduce import metrics
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.drawing import scaled
