@@ -471,6 +471,7 @@ def _catalogue(what: str, entries: list[dict[str, Any]], name: str | None, as_js
 @click.option(
     "--no-run", is_flag=True, help="Pages from the runs that are finished, and no more of them."
 )
+@click.option("--no-plots", is_flag=True, help="Pages without pictures.")
 @click.option(
     "--papers",
     "library",
@@ -485,6 +486,7 @@ def reproduce(
     from_kept: bool,
     keep: bool,
     no_run: bool,
+    no_plots: bool,
     library: Path | None,
 ) -> None:
     """Reproduce figures of papers, with a verdict on every claim. Without a name: what there is."""
@@ -502,7 +504,7 @@ def reproduce(
     chosen = reproducing.choose(names, library)
     directory = out or Path("reproduction")
     if from_kept:
-        done = reproducing.from_kept(chosen, directory)
+        done = reproducing.from_kept(chosen, directory, draw=not no_plots)
     else:
         keep_in = (library or figures.library()) if keep else None
         done = reproducing.reproduce(
@@ -513,6 +515,7 @@ def reproduce(
             progress_bar=True,
             keep_in=keep_in,
             make_runs=not no_run,
+            draw=not no_plots,
         )
     heads, rows = pages.counts(done.chapters)
     tables.show_table(

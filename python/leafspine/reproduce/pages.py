@@ -38,6 +38,8 @@ class Page:
     size: str
     """Scale and seeds, in words."""
     problems: tuple[str, ...] = ()
+    left_out: bool = False
+    """Whether there would be a picture, had it been asked for."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ def markdown(page: Page) -> str:
     lines = [f"# {figure.title}", "", f"{figure.place}. {page.size}.", ""]
     if page.picture is not None:
         lines += [f"![{figure.title}]({page.picture.png.name})", ""]
+    if page.left_out:
+        lines += ["Its picture was left out (`--no-plots`).", ""]
     for grid in grids(page):
         lines += [f"{grid.title}", "", *_table(grid.heads, grid.rows), ""]
     if page.judged:
