@@ -217,6 +217,7 @@ def _show_run(result: "Result") -> None:
 @csv_option
 @check_option
 @memory_option
+@click.option("--no-plots", is_flag=True, help="Tables and a report without pictures.")
 @json_option
 def compare(
     scenario_file: str,
@@ -229,12 +230,14 @@ def compare(
     csv: bool,
     check: bool,
     memory: str | None,
+    no_plots: bool,
     as_json: bool,
 ) -> None:
     """Run variants side by side, over the sweep's points and seeds.
 
     Leaves tables, plots and one HTML report. Finished runs are kept: the same command after an
-    interruption goes on from there, and more seeds or loads run only what is new.
+    interruption goes on from there, and more seeds or loads run only what is new. Plots that show
+    the same as before are not drawn again.
     """
     from leafspine import api, results, scenario
     from leafspine.manifest import Keyed
@@ -254,13 +257,13 @@ def compare(
         command=shlex.join(["leafspine", *sys.argv[1:]]),
         **dict(scenario.parse_setting(text) for text in settings),
     )
-    report = _write(comparison)
+    report = _write(comparison, plots=not no_plots)
     for stranger in comparison.strangers():
         click.echo(f"warning: {stranger} is not leafspine's: left alone and not read", err=True)
     if as_json:
         click.echo(results.to_json(to_plain(comparison)), nl=False)
     else:
-        _show_comparison(comparison, report)
+        _show_comparison(comparison, report, plots=not no_plots)
     if comparison.failures:
         count = len(comparison.failures)
         kind = EngineError if any(found.fault for found in comparison.failures) else LeafspineError
@@ -270,9 +273,9 @@ def compare(
         )
 
 
-def _write(comparison: "Comparison") -> Path:
+def _write(comparison: "Comparison", *, plots: bool) -> Path:
     try:
-        return comparison.write()
+        return comparison.write(plots=plots, progress_bar=True)
     except KeyboardInterrupt:
         done, cases = len(comparison.finished), len(comparison.cases)
         raise Interrupted(
@@ -282,7 +285,7 @@ def _write(comparison: "Comparison") -> Path:
         ) from None
 
 
-def _show_comparison(comparison: "Comparison", report: Path) -> None:
+def _show_comparison(comparison: "Comparison", report: Path, *, plots: bool) -> None:
     from rich.console import Console
 
     from leafspine import tables
@@ -291,7 +294,7 @@ def _show_comparison(comparison: "Comparison", report: Path) -> None:
     for warning in comparison.warnings():
         click.echo(f"warning: {printable(warning)}", err=True)
     click.echo(f"tables: {comparison.directory / 'tables.md'}, tables.csv")
-    click.echo(f"plots:  {comparison.directory / 'plots'}")
+    click.echo(f"plots:  {comparison.directory / 'plots' if plots else 'left out (--no-plots)'}")
     click.echo(f"report: {report}")
 
 
@@ -489,6 +492,7 @@ def _catalogue(what: str, entries: list[dict[str, Any]], name: str | None, as_js
 @click.option(
     "--no-run", is_flag=True, help="Pages from the runs that are finished, and no more of them."
 )
+@click.option("--no-plots", is_flag=True, help="Pages without pictures.")
 @click.option(
     "--papers",
     "library",
@@ -503,6 +507,7 @@ def reproduce(
     from_kept: bool,
     keep: bool,
     no_run: bool,
+    no_plots: bool,
     library: Path | None,
 ) -> None:
     """Reproduce figures of papers, with a verdict on every claim. Without a name: what there is."""
@@ -524,7 +529,7 @@ def reproduce(
     chosen = reproducing.choose(names, library)
     directory = out or Path("reproduction")
     if from_kept:
-        done = reproducing.from_kept(chosen, directory)
+        done = reproducing.from_kept(chosen, directory, draw=not no_plots)
     else:
         keep_in = (library or figures.library()) if keep else None
         done = reproducing.reproduce(
@@ -535,6 +540,7 @@ def reproduce(
             progress_bar=True,
             keep_in=keep_in,
             make_runs=not no_run,
+            draw=not no_plots,
         )
     heads, rows = pages.counts(done.chapters)
     claims = Table("Claims", "", heads, tuple(rows))

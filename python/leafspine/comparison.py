@@ -177,22 +177,31 @@ class Comparison:
                 columns.setdefault(name, []).append(value)
         return pa.table(columns)
 
-    def write(self, directory: str | Path | None = None) -> Path:
+    def write(
+        self,
+        directory: str | Path | None = None,
+        *,
+        plots: bool = True,
+        progress_bar: bool = False,
+    ) -> Path:
         """Write ``tables.md``, ``tables.csv``, ``plots/`` and ``report.html``.
 
-        Into the comparison's own directory unless told otherwise; plots of before that are not
-        drawn any more are removed. Says where the report is. Raises :class:`InputError` for a
-        directory that holds another comparison.
+        Into the comparison's own directory unless told otherwise. Figures that are there already
+        and show the same are not drawn again; such as are not drawn any more are removed. Without
+        ``plots`` none are drawn, and the report says so. Says where the report is. Raises
+        :class:`InputError` for a directory that holds another comparison.
         """
-        # Drawing needs Matplotlib, which worker processes do without.
-        from leafspine import plots, report, tables
+        from leafspine import pictures, report, tables
 
+        arguments.flag("plots", plots)
+        arguments.flag("progress_bar", progress_bar)
         where = arguments.directory("the directory", directory) or self.directory
         manifest.refuse_another(where, self.cases)
         tables.write(self, where)
-        figures = plots.write(self, where)
-        folder.forget_plots(where, [path for each in figures for path in (each.pdf, each.png)])
-        return report.write(self, where, figures)
+        if not plots:
+            pictures.leave_out(self, where)
+            return report.write(self, where, None)
+        return report.write(self, where, pictures.write(self, where, progress_bar=progress_bar))
 
     def warnings(self) -> list[str]:
         """What a reader has to know before he believes the numbers."""
@@ -207,7 +216,9 @@ class Comparison:
 
     def strangers(self) -> list[Path]:
         """What lies in the directory without being leafspine's: left alone and never read."""
-        return folder.strangers(self.directory, self.finished)
+        from leafspine import pictures
+
+        return folder.strangers(self.directory, self.finished) + pictures.strangers(self.directory)
 
     def _skipped(self) -> list[str]:
         """Settings that only some variants have a use for: the others were left as they are."""

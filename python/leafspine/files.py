@@ -248,19 +248,10 @@ def _has_sum(name: str) -> bool:
     return name not in (SUMS, TIMING) and not name.endswith(".csv")
 
 
-def _write_sums(directory: Path, names: Set[str], into: str = SUMS) -> None:
+def _write_sums(directory: Path, names: Set[str]) -> None:
     named = sorted(name for name in names if _has_sum(name))
     text = "".join(f"{_sum_of(directory / name)}  {name}\n" for name in named)
-    (directory / into).write_text(text, encoding="utf-8", newline="\n")
-
-
-def write_sums(directory: Path, names: Set[str]) -> None:
-    """Write the sums of some of a directory's files, in the place of those of before."""
-    if names:
-        with replacing_file(directory / SUMS) as temporary:
-            _write_sums(directory, names, temporary.name)
-    else:
-        (directory / SUMS).unlink(missing_ok=True)
+    (directory / SUMS).write_text(text, encoding="utf-8", newline="\n")
 
 
 def _sum_of(path: Path) -> str:
@@ -293,17 +284,6 @@ def strangers(directory: Path) -> list[Path]:
         for path in directory.iterdir()
         if path.name not in known and not is_temporary(path.name)
     )
-
-
-def unchanged(directory: Path) -> set[str]:
-    """Names of the files that have a sum and are what was written; none where there are no sums."""
-    found = set()
-    with contextlib.suppress(InputError):
-        for name, value in _sums(directory).items():
-            with contextlib.suppress(InputError):
-                _read(directory, name, value)
-                found.add(name)
-    return found
 
 
 def damaged(directory: Path, name: str, what: str) -> DamagedError:

@@ -1,8 +1,8 @@
 """A comparison's directory: whose it is, what is missing in it, and what does not belong there.
 
 It holds ``runs/<key>/`` with a result each (see :mod:`leafspine.results`), ``comparison.json`` with
-what was asked for (see :mod:`leafspine.manifest`), and tables, plots and the report, which are made
-anew from the runs each time.
+what was asked for (see :mod:`leafspine.manifest`), and tables, plots (see
+:mod:`leafspine.pictures`) and the report, which are made from the runs.
 """
 
 import contextlib
@@ -78,19 +78,6 @@ def strangers(directory: Path, finished: Sequence[Case]) -> list[Path]:
     for key in dict.fromkeys(case.key for case in finished):
         found += files.strangers(directory / "runs" / key)
     return sorted(found)
-
-
-def forget_plots(directory: Path, drawn: Sequence[Path]) -> None:
-    """Remove the figures that were drawn before and are not now: they are of other runs.
-
-    ``plots/SHA256SUMS`` names those that leafspine drew; what was changed since or is not named is
-    the user's.
-    """
-    plots, names = directory / "plots", {path.name for path in drawn}
-    with files.writing(plots):
-        for name in files.unchanged(plots) - names:
-            (plots / name).unlink()
-        files.write_sums(plots, names)
 
 
 @contextlib.contextmanager

@@ -6,13 +6,14 @@ intervals as bands; ``fct-<class>-relative``: the same as a paired difference to
 network. Without a swept number, variants stand side by side with error bars.
 """
 
-import io
+import gc
 import math
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from leafspine import files, quantities
+from leafspine import files, quantities, rendering
 from leafspine.comparison import Comparison, Row
 from leafspine.engine import Case, FlowClass, Point
 from leafspine.measures import METRICS, NETWORK, PS_PER_US, in_class
+from leafspine.pictures import Saved
 from leafspine.quantities import number
 from leafspine.scenario import LOAD
 from leafspine.stats import Estimate
@@ -59,18 +61,6 @@ class Plot:
 
 
 @dataclass(frozen=True)
-class Saved:
-    """A figure's files and what the report says about it."""
-
-    name: str
-    title: str
-    caption: str
-    pdf: Path
-    png: Path
-    wide: bool
-
-
-@dataclass(frozen=True)
 class Axis:
     """The swept key that the figures have on their horizontal axis, at one setting of the others.
 
@@ -94,38 +84,69 @@ class Axis:
         return f" ({point_label(self.rest)})" if self.rest else ""
 
 
+def makers(comparison: Comparison) -> list[Callable[[], Plot]]:
+    """What makes the figures of a comparison, one each."""
+    chosen = styles(comparison)
+    found: list[Callable[[], Plot]] = []
+    for axis in axes_of(comparison):
+        for flow_class in comparison.populated:
+            found.append(partial(_fct, comparison, chosen, axis, flow_class))
+            if len(comparison.variants) > 1:
+                found.append(partial(_relative, comparison, chosen, axis, flow_class))
+        found += [partial(_network, comparison, chosen, axis, name) for name in NETWORK_FIGURES]
+    found += [partial(_cdf, comparison, chosen, point) for point in comparison.points]
+    return found
+
+
 def figures(comparison: Comparison) -> Iterator[Plot]:
     """All figures of a comparison, one after the other (each is freed by its user)."""
     with settings():
-        for axis in axes_of(comparison):
-            for flow_class in comparison.populated:
-                yield _fct(comparison, axis, flow_class)
-                if len(comparison.variants) > 1:
-                    yield _relative(comparison, axis, flow_class)
-            yield from _network(comparison, axis)
-        for point in comparison.points:
-            yield _cdf(comparison, point)
+        for make in makers(comparison):
+            yield make()
 
 
-def write(comparison: Comparison, directory: Path) -> list[Saved]:
-    """Write every figure as ``plots/<name>.pdf`` and ``.png`` under ``directory``."""
-    return [save(plot, directory / "plots") for plot in figures(comparison)]
+def write(
+    comparison: Comparison,
+    directory: Path,
+    kept: Mapping[str, Saved],
+    watch: Callable[[int, int], None],
+) -> list[Saved]:
+    """Write every figure as ``plots/<name>.pdf`` and ``.png`` under ``directory``.
+
+    Those that are ``kept`` there, by name, are not drawn. ``watch`` is told how many of how many
+    are done.
+    """
+    found: list[Saved] = []
+    with settings(), _unsearched():
+        makes = makers(comparison)
+        for make in makes:
+            watch(len(found), len(makes))
+            plot = make()
+            found.append(kept.get(plot.name) or save(plot, directory / "plots"))
+    return found
 
 
 def save(plot: Plot, directory: Path) -> Saved:
-    """Write one figure as PDF and PNG; without dates, so that the same one has the same bytes."""
-    paths = []
+    """Write one figure as PDF and PNG."""
+    pdf, png = directory / f"{plot.name}.pdf", directory / f"{plot.name}.png"
     with settings():
-        for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
-            path = directory / f"{plot.name}.{kind}"
-            # Matplotlib loses a full disk's error in one of its own; memory has room.
-            drawn = io.BytesIO()
-            plot.figure.savefig(drawn, format=kind, metadata=metadata)
-            with files.replacing_file(path) as temporary:
-                temporary.write_bytes(drawn.getvalue())
-            paths.append(path)
+        drawn = rendering.render(plot.figure)
+    for path, contents in zip((pdf, png), drawn, strict=True):
+        with files.replacing_file(path) as temporary:
+            temporary.write_bytes(contents)
     wide = len(plot.figure.axes) > 2
-    return Saved(plot.name, plot.title, plot.caption, paths[0], paths[1], wide)
+    return Saved(plot.name, plot.title, plot.caption, pdf, png, wide)
+
+
+@contextmanager
+def _unsearched() -> Iterator[None]:
+    """A figure is many thousand objects: Python would look for garbage among all that there are,
+    once for every few figures."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 @contextmanager
@@ -224,6 +245,7 @@ def _legend(figure: Figure, axes: Axes) -> None:
 
 def _draw(
     comparison: Comparison,
+    chosen: Mapping[str, Style],
     axis: Axis,
     axes: Axes,
     group: str,
@@ -232,7 +254,6 @@ def _draw(
     skip_first: bool = False,
 ) -> None:
     """One panel: a metric over the axis, a line and a band per variant."""
-    chosen = styles(comparison)
     variants = comparison.variants[1:] if skip_first else comparison.variants
     for place, variant in enumerate(variants):
         found = [get(comparison.by_name[variant, point, group, metric]) for point in axis.points]
@@ -397,11 +418,13 @@ def _scaled(scale: float) -> Getter:
     return get
 
 
-def _fct(comparison: Comparison, axis: Axis, flow_class: FlowClass) -> Plot:
+def _fct(
+    comparison: Comparison, chosen: Mapping[str, Style], axis: Axis, flow_class: FlowClass
+) -> Plot:
     scale, unit = time_unit(comparison, flow_class.name)
     figure, panels = grid(2)
     for axes, metric in zip(panels, ("fct_mean", "fct_p99"), strict=True):
-        _draw(comparison, axis, axes, flow_class.name, metric, _scaled(scale))
+        _draw(comparison, chosen, axis, axes, flow_class.name, metric, _scaled(scale))
         axes.set_ylabel(f"{METRICS[metric].label} ({unit})")
         _from_zero_or_log(axes)
     _legend(figure, panels[0])
@@ -413,13 +436,16 @@ def _fct(comparison: Comparison, axis: Axis, flow_class: FlowClass) -> Plot:
     )
 
 
-def _relative(comparison: Comparison, axis: Axis, flow_class: FlowClass) -> Plot:
+def _relative(
+    comparison: Comparison, chosen: Mapping[str, Style], axis: Axis, flow_class: FlowClass
+) -> Plot:
     first = comparison.variants[0]
     figure, panels = grid(2)
     for axes, metric in zip(panels, ("fct_mean", "fct_p99"), strict=True):
         axes.axhline(0, color="#333333", linewidth=0.8)
         _draw(
             comparison,
+            chosen,
             axis,
             axes,
             flow_class.name,
@@ -437,37 +463,38 @@ def _relative(comparison: Comparison, axis: Axis, flow_class: FlowClass) -> Plot
     )
 
 
-def _network(comparison: Comparison, axis: Axis) -> Iterator[Plot]:
-    specs = (
-        ("queue", "Queues of the uplinks", ("queue_mean", "queue_p99", "queue_max")),
-        ("reordering", "Reordering and retransmissions", ("reordered_share", "retransmits")),
-        (
-            "utilisation",
-            "Use of the uplinks",
-            ("utilisation_min", "utilisation_mean", "utilisation_max"),
-        ),
+NETWORK_FIGURES = {
+    "queue": ("Queues of the uplinks", ("queue_mean", "queue_p99", "queue_max")),
+    "reordering": ("Reordering and retransmissions", ("reordered_share", "retransmits")),
+    "utilisation": (
+        "Use of the uplinks",
+        ("utilisation_min", "utilisation_mean", "utilisation_max"),
+    ),
+}
+"""Title and metrics of the network's figures, by name."""
+
+
+def _network(comparison: Comparison, chosen: Mapping[str, Style], axis: Axis, name: str) -> Plot:
+    title, metrics = NETWORK_FIGURES[name]
+    figure, panels = grid(len(metrics))
+    for axes, metric in zip(panels, metrics, strict=True):
+        _draw(comparison, chosen, axis, axes, NETWORK, metric, _scaled(1.0))
+        axes.set_ylabel(quantities.with_unit(METRICS[metric].label, METRICS[metric].unit))
+        from_zero(axes)
+    if name == "utilisation":
+        top = max(axes.get_ylim()[1] for axes in panels)
+        for axes in panels:
+            axes.set_ylim(0, top)
+    _legend(figure, panels[0])
+    caption = "; ".join(f"{METRICS[m].label}: {METRICS[m].meaning}" for m in metrics)
+    return Plot(
+        f"{name}{axis.suffix}", title + axis.where, f"{caption}; {_band(comparison)}.", figure
     )
-    for name, title, metrics in specs:
-        figure, panels = grid(len(metrics))
-        for axes, metric in zip(panels, metrics, strict=True):
-            _draw(comparison, axis, axes, NETWORK, metric, _scaled(1.0))
-            axes.set_ylabel(quantities.with_unit(METRICS[metric].label, METRICS[metric].unit))
-            from_zero(axes)
-        if name == "utilisation":
-            top = max(axes.get_ylim()[1] for axes in panels)
-            for axes in panels:
-                axes.set_ylim(0, top)
-        _legend(figure, panels[0])
-        caption = "; ".join(f"{METRICS[m].label}: {METRICS[m].meaning}" for m in metrics)
-        yield Plot(
-            f"{name}{axis.suffix}", title + axis.where, f"{caption}; {_band(comparison)}.", figure
-        )
 
 
-def _cdf(comparison: Comparison, point: Point) -> Plot:
+def _cdf(comparison: Comparison, chosen: Mapping[str, Style], point: Point) -> Plot:
     classes = comparison.populated
     figure, panels = grid(len(classes))
-    chosen = styles(comparison)
     units = [time_unit(comparison, entry.name) for entry in classes]
     for variant in comparison.variants:
         sizes, fct = _pooled(comparison, variant, point)

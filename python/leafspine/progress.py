@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -118,6 +118,25 @@ def of_run(label: str, *, show: bool = True) -> Iterator[Watch | None]:
             )
 
         yield watch
+
+
+@contextlib.contextmanager
+def of_drawing(*, show: bool = True) -> Iterator[Callable[[int, int], None]]:
+    """Told how many figures of how many are drawn."""
+    console = Console(stderr=True)
+    if not show:
+        yield lambda _done, _total: None
+        return
+    if not console.is_terminal:
+        yield lambda done, total: say(f"drawing {total} figures", show=done == 0)
+        return
+    # It moves between figures alone: a bar that another thread moves would slow drawing down.
+    columns = (TextColumn("drawing {task.completed}/{task.total}"), BarColumn())
+    with Progress(*columns, console=console, transient=True, auto_refresh=False) as progress:
+        task = progress.add_task("", total=None, visible=False)
+        yield lambda done, total: progress.update(
+            task, completed=done, total=total, visible=True, refresh=True
+        )
 
 
 @contextlib.contextmanager

@@ -9,18 +9,21 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from leafspine import engine, files, tables
 from leafspine.comparison import Comparison
-from leafspine.plots import Saved
+from leafspine.pictures import Saved
 
 
-def write(comparison: Comparison, directory: Path, figures: Sequence[Saved]) -> Path:
-    """Write ``report.html`` with these figures to ``directory`` and say where it is."""
+def write(comparison: Comparison, directory: Path, figures: Sequence[Saved] | None) -> Path:
+    """Write ``report.html`` with these figures to ``directory`` and say where it is.
+
+    ``None``: they were left out.
+    """
     path = directory / "report.html"
     with files.replacing_file(path) as temporary:
         temporary.write_text(render(comparison, figures), encoding="utf-8")
     return path
 
 
-def render(comparison: Comparison, figures: Sequence[Saved]) -> str:
+def render(comparison: Comparison, figures: Sequence[Saved] | None) -> str:
     """The report's HTML. All text from the scenario is escaped."""
     environment = Environment(
         loader=PackageLoader("leafspine"), autoescape=True, undefined=StrictUndefined
@@ -32,7 +35,7 @@ def render(comparison: Comparison, figures: Sequence[Saved]) -> str:
         first=comparison.variants[0],
         tables=tables.tables(comparison),
         meanings=tables.metric_meanings(),
-        plots=[_picture(figure) for figure in figures],
+        plots=None if figures is None else [_picture(figure) for figure in figures],
         facts=_facts(comparison),
         scenario_name=comparison.source.name,
         scenario=comparison.source.text,

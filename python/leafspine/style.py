@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import to_hex
 
+from leafspine import letters
+
 BLACK, BLUE, ORANGE, GREEN = "#333333", "#0072B2", "#E69F00", "#009E73"
 VERMILION, PURPLE, SKY, OLIVE = "#D55E00", "#CC79A7", "#56B4E9", "#9A8700"
 COLOURS = (BLACK, BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, OLIVE)
@@ -150,8 +152,7 @@ def matplotlib_settings() -> dict[Any, Any]:
     return {
         "figure.dpi": 100,
         "savefig.dpi": 200,
-        "font.family": "sans-serif",
-        "font.sans-serif": ["DejaVu Sans"],
+        "font.family": letters.families(),
         "font.size": 9,
         "axes.titlesize": 9,
         "axes.labelsize": 9,

@@ -14,7 +14,6 @@ import pytest
 
 import leafspine
 from conftest import SCENARIO
-from leafspine import plots
 from leafspine.workers import Event, Pool, Task
 from test_results import contents
 
@@ -111,39 +110,6 @@ def test_tables_are_not_written_over_anothers(scenario: Path, tmp_path: Path) ->
     leafspine.compare(scenario, lb=["rps"], out=tmp_path / "two")
     with pytest.raises(leafspine.InputError, match="two holds another comparison"):
         one.write(tmp_path / "two")
-
-
-def test_plots_that_are_drawn_no_more_are_removed(
-    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Breaks if a figure of another point stays beside new tables, or one that the user put there,
-    or drew anew, goes."""
-    out = tmp_path / "out"
-
-    def draw(found: leafspine.Comparison, directory: Path) -> list[plots.Saved]:
-        saved = []
-        for point in found.points:
-            names = [directory / "plots" / f"cdf-{dict(point)}.{kind}" for kind in ("pdf", "png")]
-            for path in names:
-                path.parent.mkdir(exist_ok=True)
-                path.write_text("a picture")
-            saved.append(plots.Saved("cdf", "", "", names[0], names[1], False))
-        return saved
-
-    monkeypatch.setattr(plots, "write", draw)
-    leafspine.compare(scenario, lb=["ecmp"], out=out).write()
-    first = {path.name for path in (out / "plots").iterdir()}
-    assert first == {"cdf-{}.pdf", "cdf-{}.png", "SHA256SUMS"}
-    (out / "plots" / "cdf-mine.png").write_text("mine")
-    (out / "plots" / "cdf-{}.png").write_text("changed by hand")
-    scenario.write_text(SCENARIO + '\n[sweep]\n"workload.0.load" = [0.2, 0.6]\n')
-    leafspine.compare(scenario, lb=["ecmp"], out=out).write()
-    now = {path.name for path in (out / "plots").iterdir()}
-    assert now - {"SHA256SUMS"} == {
-        "cdf-mine.png", "cdf-{}.png",
-        *(f"cdf-{{'workload.0.load': {load}}}.{kind}" for load in (0.2, 0.6)
-          for kind in ("pdf", "png")),
-    }  # fmt: skip
 
 
 def test_a_killed_worker_loses_no_other_case(many: Path, tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
-from leafspine import plots, quantities
+from leafspine import files, plots, quantities
 from leafspine.engine import Case, Point
-from leafspine.plots import Plot, Saved, scheme_of
+from leafspine.pictures import Saved
+from leafspine.plots import Plot, scheme_of
 from leafspine.reproduce import metrics, series
 from leafspine.reproduce.data import Data, Values
 from leafspine.reproduce.figures import Figure, Panel
@@ -24,6 +25,9 @@ from leafspine.tables import point_label
 
 TIMES = {"us": 1.0, "ms": 1e-3, "s": 1e-6}
 """Units that a panel may ask for instead of microseconds."""
+
+NAME = "figure"
+"""Of its files, without their endings."""
 
 LEGEND_ROW = 0.17
 """What a further row of the legend needs in inches."""
@@ -44,7 +48,7 @@ def draw(
     figure: Figure, data: Data, cases: Mapping[str, Case], folder: Path, note: str
 ) -> Saved | None:
     """Draw a figure's panels into ``figure.pdf`` and ``.png``; nothing if it has tables only."""
-    panels = [parts for parts in figure.together() if parts[0].kind != "table"]
+    panels = _shown(figure)
     if not panels:
         return None
     styles = of_variants((variant, scheme_of(case)) for variant, case in cases.items())
@@ -60,7 +64,20 @@ def draw(
             one.set_title(textwrap.fill(_unbroken(title), room))
         _legend(canvas, axes)
         canvas.supxlabel(note, fontsize=8, color="#666666")
-        return plots.save(Plot("figure", figure.title, note, canvas), folder)
+        return plots.save(Plot(NAME, figure.title, note, canvas), folder)
+
+
+def _shown(figure: Figure) -> list[Sequence[Panel]]:
+    return [parts for parts in figure.together() if parts[0].kind != "table"]
+
+
+def leave_out(figure: Figure, folder: Path) -> bool:
+    """Draw nothing, and remove what was drawn of other numbers; whether there is a picture."""
+    for kind in ("pdf", "png"):
+        path = folder / f"{NAME}.{kind}"
+        with files.writing(path):
+            path.unlink(missing_ok=True)
+    return bool(_shown(figure))
 
 
 def _seed(parts: Sequence[Panel], data: Data) -> int | None:

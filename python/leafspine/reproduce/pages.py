@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from leafspine import engine, files, quantities
-from leafspine.plots import Saved
+from leafspine.pictures import Saved
 from leafspine.reproduce import metrics
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.drawing import scaled
@@ -40,6 +40,8 @@ class Page:
     problems: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     """What the engine says of the runs, as far as they were made here."""
+    left_out: bool = False
+    """Whether there would be a picture, had it been asked for."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,8 @@ def markdown(page: Page) -> str:
     lines = [f"# {figure.title}", "", f"{figure.place}. {page.size}.", ""]
     if page.picture is not None:
         lines += [f"![{figure.title}]({page.picture.png.name})", ""]
+    if page.left_out:
+        lines += ["Its picture was left out (`--no-plots`).", ""]
     for grid in grids(page):
         lines += [f"{grid.title}", "", *_table(grid.heads, grid.rows), ""]
     if page.judged:

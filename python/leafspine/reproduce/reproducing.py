@@ -69,12 +69,14 @@ def reproduce(
     progress_bar: bool = False,
     keep_in: Path | None = None,
     make_runs: bool = True,
+    draw: bool = True,
 ) -> Reproduction:
     """Run, judge, draw and write.
 
     Runs that are finished in ``directory`` are not run again. With ``keep_in``, a folder of papers,
     neither are those whose numbers are kept there, and all numbers are kept there at the end, each
     figure with its own. Without ``make_runs`` only what is finished is shown, and the rest counted.
+    Without ``draw`` pages have no pictures, and say so.
     Raises :class:`InputError`, :class:`Interrupted`.
     """
     if scale not in SCALES:
@@ -89,7 +91,7 @@ def reproduce(
         found = plan.reduce(plan_.wanted, directory / "runs", kept[path])
         problems = _problems(plan_, found, failures) + _other_builds(plan_, kept[path], directory)
         said = tuple(_remarks(plan_, kept[path], directory))
-        by_path[path] = _page(plan_, found, scale, directory, problems, said)
+        by_path[path] = _page(plan_, found, scale, directory, problems, said, draw=draw)
         if keep_in is not None and found.origins:
             numbers.write(found, keep_in / path)
     return _finish(chosen, by_path, directory, tuple(failures))
@@ -145,11 +147,11 @@ def _remarks(plan_: Plan, kept: Data, directory: Path) -> list[str]:
     )
 
 
-def from_kept(chosen: Sequence[Chosen], directory: Path) -> Reproduction:
+def from_kept(chosen: Sequence[Chosen], directory: Path, *, draw: bool = True) -> Reproduction:
     """Pages and scorecard from the kept results, without a run."""
     claim(directory)
     by_path = {
-        plan_.figure.path: _page(plan_, found, "paper", directory, problems)
+        plan_.figure.path: _page(plan_, found, "paper", directory, problems, draw=draw)
         for plan_, found, problems in _all_kept(chosen)
     }
     return _finish(chosen, by_path, directory, ())
@@ -235,13 +237,17 @@ def _page(
     directory: Path,
     problems: Sequence[str],
     said: tuple[str, ...] = (),
+    *,
+    draw: bool,
 ) -> Page:
     """Judge a figure's claims and write its folder."""
     folder = directory / plan_.figure.path
     numbers.write(found, folder)
     # Verdicts and plots see what the files hold, digit by digit, and so does who reads them again.
     page = replace(_judged(plan_, numbers.read(folder), scale, problems), remarks=said)
-    if page.data.values:
+    if page.data.values and not draw:
+        page = replace(page, left_out=drawing.leave_out(page.figure, folder))
+    elif page.data.values:
         schemes = plan_.schemes
         picture = drawing.draw(page.figure, page.data, schemes, folder, page.size)
         page = replace(page, picture=picture)

@@ -1,5 +1,6 @@
 """A reproduction from the papers' files to the scorecard, on the fake engine."""
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -345,6 +346,23 @@ def test_data_comes_back_as_it_was(tmp_path: Path) -> None:
     assert (x.tolist(), y.tolist()) == ([1.0, 2.5], [0.5, 1.0])
     numbers.write(numbers.Data(data.values, origins=data.origins), tmp_path)
     assert not numbers.read(tmp_path).batches and not numbers.read(tmp_path).series
+
+
+def test_pictures_can_be_left_out(library: Path, tmp_path: Path) -> None:
+    """Breaks if --no-plots draws, leaves a picture of other numbers, or changes a verdict."""
+    chosen = reproducing.choose(["some"], library)
+    reproducing.reproduce(chosen, "paper", tmp_path / "one", keep_in=library)
+    with_pictures = (tmp_path / "one" / "some/fig1/page.md").read_text()
+    reproducing.reproduce(chosen, "paper", tmp_path / "one", draw=False)
+    reproducing.from_kept(chosen, tmp_path / "two", draw=False)
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        assert list(folder.rglob("figure.p*")) == []
+        page = (folder / "some/fig1/page.md").read_text()
+        said = "Its picture was left out (`--no-plots`).\n"
+        assert said in page
+        assert re.sub(r"!\[.*\n", said, with_pictures) == page
+        assert "(<code>--no-plots</code>)" in (folder / "report.html").read_text()
+        assert "<img" not in (folder / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

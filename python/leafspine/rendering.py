@@ -1,0 +1,151 @@
+"""A figure as PDF and as PNG at once.
+
+Most of what Matplotlib takes to save a figure goes into laying it out and into walking its artists
+in Python. Here both are done once, for two renderers.
+"""
+
+import io
+from typing import Any
+
+from matplotlib import image, rcParams
+from matplotlib.backend_bases import RendererBase
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import PdfFile, RendererPdf
+from matplotlib.figure import Figure
+from matplotlib.transforms import Affine2D, TransformedBbox, TransformedPath
+
+POINTS = 72
+"""Points in an inch: the unit of PDF."""
+
+# Matplotlib's backends have no types.
+_file: Any = PdfFile
+_page: Any = RendererPdf
+
+
+def render(figure: Figure) -> tuple[bytes, bytes]:
+    """The figure's PDF and PNG: without dates, so that the same figure has the same bytes."""
+    figure.set_dpi(rcParams["savefig.dpi"])
+    canvas: Any = FigureCanvasAgg(figure)
+    raster = canvas.get_renderer()
+    lay_out(figure)
+    pdf, png = io.BytesIO(), io.BytesIO()
+    undated: Any = {"CreationDate": None}
+    file = _file(pdf, metadata=undated)
+    try:
+        width, height = figure.get_size_inches()
+        file.newPage(width, height)
+        page = _page(file, figure.dpi, height, width)
+        figure.draw(_Both(raster, page))
+        page.finalize()
+        file.finalize()
+    finally:
+        file.close()
+    pixels = raster.buffer_rgba()
+    unsigned: Any = {"Software": None}
+    image.imsave(png, pixels, format="png", dpi=figure.dpi, metadata=unsigned)
+    return pdf.getvalue(), png.getvalue()
+
+
+def lay_out(figure: Figure) -> None:
+    """Give panels and legend their places for good."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+
+
+class _Both(RendererBase):
+    """Draws on a raster, and the same on a page, whose unit is a point and whose y goes up.
+
+    Widths of lines and sizes of letters are in points for both; artists are told the raster's
+    pixels, and what these come to on the page is computed here.
+    """
+
+    def __init__(self, raster: Any, page: Any) -> None:
+        super().__init__()
+        self.raster = raster
+        self.page = page
+        self.shrink = Affine2D().scale(POINTS / raster.dpi)
+        self.boxes: dict[int, tuple[Any, TransformedBbox]] = {}
+
+    def new_gc(self) -> Any:
+        return self.page.new_gc()
+
+    def points_to_pixels(self, points: Any) -> Any:
+        return self.raster.points_to_pixels(points)
+
+    def get_canvas_width_height(self) -> Any:
+        return self.raster.get_canvas_width_height()
+
+    def get_text_width_height_descent(self, s: Any, prop: Any, ismath: Any) -> Any:
+        return self.raster.get_text_width_height_descent(s, prop, ismath)
+
+    def draw_path(self, gc: Any, path: Any, transform: Any, rgbFace: Any = None) -> None:  # noqa: N803
+        self.raster.draw_path(gc, path, transform, rgbFace)
+        self.page.draw_path(self._on_page(gc), path, transform + self.shrink, rgbFace)
+
+    def draw_markers(
+        self,
+        gc: Any,
+        marker_path: Any,
+        marker_trans: Any,
+        path: Any,
+        trans: Any,
+        rgbFace: Any = None,  # noqa: N803
+    ) -> None:
+        self.raster.draw_markers(gc, marker_path, marker_trans, path, trans, rgbFace)
+        marker, line = marker_trans + self.shrink, trans + self.shrink
+        self.page.draw_markers(self._on_page(gc), marker_path, marker, path, line, rgbFace)
+
+    def draw_path_collection(
+        self,
+        gc: Any,
+        master_transform: Any,
+        paths: Any,
+        all_transforms: Any,
+        offsets: Any,
+        offset_trans: Any,
+        *how: Any,
+        **named: Any,
+    ) -> None:
+        self.raster.draw_path_collection(
+            gc, master_transform, paths, all_transforms, offsets, offset_trans, *how, **named
+        )
+        every, offset = master_transform + self.shrink, offset_trans + self.shrink
+        self.page.draw_path_collection(
+            self._on_page(gc), every, paths, all_transforms, offsets, offset, *how, **named
+        )
+
+    def draw_text(
+        self,
+        gc: Any,
+        x: float,
+        y: float,
+        s: str,
+        prop: Any,
+        angle: float,
+        ismath: Any = False,
+        mtext: Any = None,
+    ) -> None:
+        self.raster.draw_text(gc, x, y, s, prop, angle, ismath, mtext)
+        x, y = self.shrink.transform((x, self.raster.height - y))
+        self.page.draw_text(self._on_page(gc), x, y, s, prop, angle, ismath, mtext)
+
+    def draw_image(self, *_: Any, **__: Any) -> None:
+        raise NotImplementedError("an image in a figure")
+
+    def draw_gouraud_triangles(self, *_: Any, **__: Any) -> None:
+        raise NotImplementedError("shaded triangles in a figure")
+
+    def _on_page(self, gc: Any) -> Any:
+        """How to draw, cut off where the raster is."""
+        found = self.page.new_gc()
+        found.copy_properties(gc)
+        box, (path, transform) = gc.get_clip_rectangle(), gc.get_clip_path()
+        if box is not None:
+            # One object for one box: the page cuts anew for every other.
+            _, small = self.boxes.setdefault(id(box), (box, TransformedBbox(box, self.shrink)))
+            found.set_clip_rectangle(small)
+        if path is not None:
+            found.set_clip_path(TransformedPath(path, transform + self.shrink))
+        return found
