@@ -121,21 +121,19 @@ def make_directory(directory: Path) -> None:
 def refuse_unwritable(directory: Path, *below: str) -> None:
     """Raise :class:`WriteError` if ``directory``, or what is ``below`` it, could not be made.
 
-    Before work, not after it.
-    Or :class:`InputError`, if there can be nothing of this name.
+    Before work, not after it: what it would be in is made. Or :class:`InputError`, if there can be
+    nothing of this name.
     """
+    place = directory.joinpath(*below).absolute().parent
     with writing(directory):
-        parents = directory.joinpath(*below).absolute().parents
-        place = next(parent for parent in parents if parent.exists())
-        if not place.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, "", str(place))
         # Trying it tells more than asking: who may write, what is read-only, where nothing can be.
         try:
+            make_directory(place)
             with _temporary_name(place) as temporary:
                 temporary.mkdir()
-        except FileNotFoundError:  # such as /proc
+        except FileNotFoundError:  # such as below /proc
             raise InputError(
-                f"{directory}: nothing can be made in {place}: choose another directory with --out"
+                f"{directory}: nothing can be made there: choose another directory with --out"
             ) from None
 
 

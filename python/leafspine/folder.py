@@ -41,15 +41,20 @@ def claim(directory: Path, cases: Sequence[Case]) -> None:
                 f"{directory} is not empty and holds no comparison of leafspine: "
                 "choose another directory with --out"
             )
-    files.refuse_unwritable(directory, "runs", "any")
-    with files.writing(directory / "runs"):
-        files.make_directory(directory / "runs")
+    make_runs(directory)
+
+
+def make_runs(directory: Path) -> None:
+    """Make the folder of the runs, and those that it is in, if it is not there."""
+    if not (directory / "runs").is_dir():
+        files.refuse_unwritable(directory, "runs", "any")
 
 
 def missing(directory: Path, unique: Mapping[str, Case], *, check: bool = False) -> list[Task]:
     """The cases without a result, with ``check`` a checked one.
 
-    Raises :class:`InputError` if anything stands in their place.
+    Raises :class:`InputError` if anything stands in their place, :class:`WriteError` if there are
+    some and nothing can be written.
     """
     tasks = []
     bad: dict[str, InputError] = {}
@@ -67,6 +72,8 @@ def missing(directory: Path, unique: Mapping[str, Case], *, check: bool = False)
         first, *others = bad
         more = f" ({len(others)} more are bad: {', '.join(others)})" if others else ""
         raise type(bad[first])(f"{bad[first]}{more}")
+    if tasks:
+        files.refuse_unwritable(directory, "runs", "any")
     return tasks
 
 

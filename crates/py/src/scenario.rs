@@ -22,6 +22,7 @@ use std::sync::Arc;
 #[pyfunction]
 #[pyo3(signature = (text, file_name, base_dir, sets, memory = None, progress = None, options = None))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are made for the call")]
+#[expect(clippy::too_many_arguments, reason = "Python has no other way to give them")]
 pub(crate) fn expand<'py>(
     py: Python<'py>,
     text: &str,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from leafspine import engine, files, folder, progress, remarks, results
 from leafspine.errors import InputError, ScenarioError
+from leafspine.folder import make_runs
 from leafspine.reproduce import data as numbers
 from leafspine.reproduce import drawing, pages, plan, reading
 from leafspine.reproduce.data import Data
@@ -190,9 +191,7 @@ def claim(directory: Path) -> None:
             f"{directory} is not empty and holds no reproduction of leafspine: "
             "choose another directory with --out"
         )
-    files.refuse_unwritable(directory, "runs", "any")
-    with files.writing(directory):
-        files.make_directory(directory / "runs")
+    make_runs(directory)
     with files.replacing_file(directory / MARK) as path:
         path.write_text(results.to_json({}), encoding="utf-8")
 
