@@ -1,4 +1,5 @@
 # make demo   builds everything and leaves a comparison's tables, plots and report in demo-results/
+# make demo-full   the same with seven balancers at eight loads, in demo-full-results/
 # make test   runs every test
 # make bench  measures packet-hops per second
 # make validate   compares with ns-3, case by case; validate-quick: only the small cases
@@ -26,7 +27,7 @@ MINIMUM_RUST := 1.95
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := demo-results
-DEMO_SCENARIO := examples/demo.toml
+DEMO_FULL := demo-full-results
 
 # Of all Cargo workspaces here; the template's is one of its own.
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
@@ -34,7 +35,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 PYTHON_SOURCES := python tests/python template validation fuzz
 RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
-.PHONY: help demo test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults lint format docs clean check build
+.PHONY: help demo demo-full test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults lint format docs clean check build
 
 help:
 	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
@@ -81,8 +82,12 @@ $(VENV)/.built: $(VENV)/.made pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCE
 build: check $(VENV)/.built
 
 demo: build
-	@$(BIN)/leafspine compare $(DEMO_SCENARIO) --out $(DEMO)
+	@$(BIN)/leafspine compare examples/demo.toml --out $(DEMO)
 	@echo "demo: open $(CURDIR)/$(DEMO)/report.html"
+
+demo-full: build
+	@$(BIN)/leafspine compare examples/demo-full.toml --out $(DEMO_FULL)
+	@echo "demo-full: open $(CURDIR)/$(DEMO_FULL)/report.html"
 
 test: build $(VENV)/.made-dev
 	@cargo test --locked --workspace
@@ -165,7 +170,7 @@ docs: check
 	@echo "docs: open $(CURDIR)/target/doc/leafspine_sim/index.html; guides are in docs/"
 
 clean:
-	@rm -rf $(VENV) target $(DEMO) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) target $(DEMO) $(DEMO_FULL) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@rm -rf template/target template/out
 	@rm -f python/leafspine/_engine*.so
 	@find python tests -name __pycache__ -type d -prune -exec rm -rf {} +

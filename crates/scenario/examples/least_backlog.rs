@@ -44,14 +44,17 @@ pub(crate) fn ours() -> Factories<'static> {
     Factories { balancer: Some(Box::new(make)), ..Factories::default() }
 }
 
-/// Mean flow completion time in us of a scenario that runs until all flows have ended.
+/// Mean flow completion time in us of the flows after the warm-up, in a scenario that runs until all have
+/// ended.
 pub(crate) fn mean_fct(scenario: &Path, schemes: &Factories<'_>) -> f64 {
     let text = std::fs::read_to_string(scenario).expect("a scenario file");
     let (name, folder) = (scenario.display().to_string(), scenario.parent().unwrap_or(scenario));
     let case = leafspine_scenario::single(&text, &name, folder).unwrap_or_else(|e| panic!("{e}"));
     let run = Simulation::with(&case.spec, schemes).unwrap_or_else(|e| panic!("{e}"));
     let flows = run.run(&Progress::default()).unwrap_or_else(|e| panic!("{e}")).flows;
-    flows.fct_ps.iter().sum::<u64>() as f64 / flows.len() as f64 / 1e6
+    let first = flows.start_ps.partition_point(|start| *start < case.spec.measure.warmup.0);
+    let counted = &flows.fct_ps[first..];
+    counted.iter().sum::<u64>() as f64 / counted.len() as f64 / 1e6
 }
 
 fn main() {
