@@ -164,7 +164,7 @@ def _unfinished(comparison: "Comparison", flow_class: FlowClass) -> bool:
 
 def _network_table(comparison: "Comparison") -> Table:
     columns = (
-        *_traffic(13, 14),
+        *_traffic(4, 14),
         _Column("reordered (%)", _mean("reordered_share"), 12),
         _Column("drops", _mean("drops"), 10),
         _Column("lost", _mean("lost"), 1),
