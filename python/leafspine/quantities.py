@@ -35,6 +35,8 @@ SHOWN = {
     "Gbps": "Gb/s",
     "Tbps": "Tb/s",
     "pkt": "packets",
+    "rtt": "base RTT",
+    "bdp": "BDP",
 }
 """Units that readers write otherwise than scenarios."""
 

@@ -51,7 +51,7 @@ def test_every_unit_of_scenarios_is_known() -> None:
     rows = re.findall(r"^\| (?:time|rate|size|amount) \| ([^|]*) \|", text, re.MULTILINE)
     units = {unit for row in rows for unit in re.findall(r"`([A-Za-z]+)`", row)}
     assert {"ps", "Gbps", "KiB", "pkt"} <= units
-    assert units - {"pkt"} == set(quantities.UNITS)
+    assert units - {"pkt", "rtt", "bdp"} == set(quantities.UNITS)
 
 
 def test_units_are_shown_as_they_are_read() -> None:

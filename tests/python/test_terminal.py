@@ -107,10 +107,11 @@ NAMES = [
 BASE = "vs ECMP + DCTCP"
 FLOWS = [
     "load", "variant", "flows", "unfinished", "mean FCT", BASE, "p50", "p95", "p99 FCT",
-    f"p99 FCT {BASE}", "slowdown", "goodput",
+    f"p99 FCT {BASE}", "slowdown", "goodput", "offered", "carried",
 ]  # fmt: skip
 NETWORK = [
-    "load", "variant", "reordered", "drops", "lost", "marked", "retransmits", "timeouts",
+    "load", "variant", "offered", "carried", "reordered", "drops", "lost", "marked", "retransmits",
+    "timeouts",
     "uplink use min", "uplink use mean", "uplink use max", "queue mean", "queue p99", "queue max",
 ]  # fmt: skip
 
@@ -171,7 +172,7 @@ def test_run_keeps_its_classes_and_metrics(compared: Path, width: int) -> None:
     assert ("left out" in said) == (width < 100)
     assert ("all columns: run/summary.json, or --json" in said) == (width < 100)
     first = [row[0] for row in network[1] if row[0]]
-    assert first[:3] == ["reordered", "drops", "lost on links"]
+    assert first[:3] == ["offered", "carried", "reordered"]
     assert "uplink use, mean" in first
     assert network[0] == ["metric", "meaning", "unit", "value"]
 
@@ -204,7 +205,7 @@ def test_a_schemes_page_keeps_its_parameters_names(tmp_path: Path, width: int) -
     """Breaks if the table of parameters squeezes names and defaults for their explanation."""
     lines = through_terminal(width, ["schemes", "abq"], tmp_path)
     starts = [line.split()[:2] for line in lines if line]
-    for pair in (["threshold", "20pkt"], ["max_hold", "5ms"], ["transport.scheme", '"dctcp"']):
+    for pair in (["capacity", "1024"], ["max_hold", "50rtt"], ["transport.scheme", '"dctcp"']):
         assert pair in starts
 
 

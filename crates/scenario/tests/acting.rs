@@ -59,6 +59,8 @@ fn slow_periods_are_told() {
     );
     let never = said("hula: its probe", &[hula, ("load_balancer.probe_period", "1s")]);
     assert!(never[0].starts_with("hula: its probe_period of 1 s is longer than the run, "));
+    let drill = [("load_balancer.scheme", "drill"), ("load_balancer.clone_delay", "621us")];
+    assert_eq!(said("drill", &drill), ["drill: its clone_delay of 620 us is 151 base round trips"]);
     let qall = [("load_balancer.scheme", "qall"), ("load_balancer.update_period", "1ms")];
     assert_eq!(said("qall", &qall), ["qall: its update_period of 1 ms is 243 base round trips"]);
 }

@@ -8,9 +8,10 @@ use leafspine_schemes::Value;
 use leafspine_sim::Output;
 use leafspine_sim::spec::SchemeSpec;
 
-/// How often a scheme measures, asks or forgets. A parameter of one of these names is taken for such a
-/// period.
-const PERIODS: [&str; 4] = ["probe_period", "probe_interval", "update_period", "timer"];
+/// How often a scheme measures, asks or forgets, and how late it hears. A parameter of one of these names
+/// is taken for that.
+const PERIODS: [&str; 5] =
+    ["probe_period", "probe_interval", "update_period", "timer", "clone_delay"];
 /// After so many base round trips what a scheme knows is old.
 const OLD: u64 = 20;
 /// A bound of the RTO so many times the round trip through full buffers is longer than it needs to be.
