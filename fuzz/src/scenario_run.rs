@@ -7,10 +7,10 @@ use leafspine_core::{Span, Time};
 use leafspine_scenario::{Source, expand};
 use leafspine_schemes::testing::FakeLeaf;
 use leafspine_schemes::{Params, Value, registry};
+use leafspine_fabric::Graph;
 use leafspine_sim::spec::{
     LinkChange, PortModel, ProbeKind, ProbeSpec, RunSpec, Spec, Stop, WorkloadKind,
 };
-use leafspine_sim::topology::Graph;
 use leafspine_sim::{
     Counters, Memory, Output, PortRow, Progress, RunError, SetupError, Simulation,
 };

@@ -5,8 +5,9 @@ use crate::section::{Section, content, decode};
 use crate::topology;
 use crate::tree::{Data, Node, quote};
 use leafspine_core::HostId;
+use leafspine_fabric::TopologyKind;
 use leafspine_schemes::Kind;
-use leafspine_sim::spec::{HostSet, TopologyKind};
+use leafspine_sim::spec::HostSet;
 
 const ALLOWED: &str = "\"all\", \"a random half\", \"the rest\", a switch such as \"leaf0\", a list \
                        of hosts, how many at random, { first = how many }";

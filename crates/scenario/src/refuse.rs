@@ -2,8 +2,8 @@
 
 use crate::error::{Problem, ScenarioError};
 use crate::expand::Case;
+use leafspine_fabric::{ChangeProblem, TopologyError};
 use leafspine_schemes::ParamError;
-use leafspine_sim::topology::{ChangeProblem, TopologyError};
 use leafspine_sim::{Memory, SetupError, Simulation};
 
 /// A key, what was found there, what is allowed, and the nearest name.

@@ -6,9 +6,10 @@ use crate::topology::tors;
 use crate::transport;
 use crate::tree::Node;
 use leafspine_core::{Pace, Rate, Span};
+use leafspine_fabric::{TopologyKind, TopologySpec};
 use leafspine_schemes::scale::round_up;
 use leafspine_schemes::{Amount, Scale};
-use leafspine_sim::spec::{SharedBuffer, SwitchSpec, TopologyKind, TopologySpec};
+use leafspine_sim::spec::{SharedBuffer, SwitchSpec};
 
 /// Picoseconds a second, and bits a byte.
 const PS_BITS: u128 = 8_000_000_000_000;
@@ -82,9 +83,8 @@ mod tests {
     use super::*;
     use crate::trace::Checksums;
     use leafspine_core::Bytes;
-    use leafspine_sim::ideal::Ideal;
-    use leafspine_sim::spec::{Classifier, HostPorts, LinkSpec, SchedulerKind};
-    use leafspine_sim::topology::{Graph, Routes};
+    use leafspine_fabric::{Graph, Ideal, LinkSpec, Routes};
+    use leafspine_sim::spec::{Classifier, HostPorts, SchedulerKind};
     use proptest::prelude::*;
     use std::path::Path;
 

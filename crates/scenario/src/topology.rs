@@ -4,8 +4,8 @@ use crate::error::ScenarioError;
 use crate::section::{Place, Section, content, tables};
 use crate::tree::{Node, quote};
 use leafspine_core::{Rate, Span, Time};
+use leafspine_fabric::{Flap, LinkChange, LinkSpec, TopologyKind, TopologySpec};
 use leafspine_schemes::Kind;
-use leafspine_sim::spec::{Flap, LinkChange, LinkSpec, TopologyKind, TopologySpec};
 
 const KINDS: &[&str] = &["star", "leaf-spine", "fat-tree", "tree"];
 /// The most hosts: a host's number has 16 bits.

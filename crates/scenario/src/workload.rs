@@ -8,9 +8,10 @@ use crate::topology::tors;
 use crate::trace;
 use crate::tree::{Data, Node};
 use leafspine_core::{Bytes, Time};
+use leafspine_fabric::TopologyKind;
 use leafspine_schemes::Kind;
 use leafspine_sim::spec::{
-    Arrivals, HostSet, LoadBasis, Pattern, SizeSpec, Stop, TopologyKind, WorkloadKind, WorkloadSpec,
+    Arrivals, HostSet, LoadBasis, Pattern, SizeSpec, Stop, WorkloadKind, WorkloadSpec,
 };
 
 const KINDS: &[&str] = &["poisson", "incast", "long-flows", "permutation", "all-to-all", "trace"];

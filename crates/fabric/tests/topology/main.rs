@@ -6,8 +6,7 @@ mod ideal;
 mod routes;
 
 use leafspine_core::{Rate, Span};
-use leafspine_sim::spec::{LinkSpec, TopologyKind, TopologySpec};
-use leafspine_sim::topology::Graph;
+use leafspine_fabric::{Graph, LinkSpec, TopologyKind, TopologySpec};
 use proptest::prelude::*;
 
 /// 10 Gb/s and 1 us at hosts, 40 Gb/s and 2 us in the fabric, 500 ns in hosts, no loss.

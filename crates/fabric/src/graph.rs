@@ -1,7 +1,6 @@
 //! A fabric as flat arrays: hosts, switches, ports, links.
 
-use crate::spec::{TopologyKind, TopologySpec};
-use crate::topology::{TopologyError, build};
+use crate::{TopologyError, TopologyKind, TopologySpec, build};
 use leafspine_core::{HostId, PortId, Rate, Span, SwitchId, TorId};
 use leafspine_schemes::{Level, Neighbour};
 use std::ops::Range;

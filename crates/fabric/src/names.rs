@@ -1,8 +1,7 @@
 //! Names of links, ports and switches, as scenarios write them.
 
-use crate::spec::TopologyKind;
-use crate::topology::build::{parallel_links, tiers};
-use crate::topology::{Graph, Node, TopologyError};
+use crate::build::{parallel_links, tiers};
+use crate::{Graph, Node, TopologyError, TopologyKind};
 use leafspine_core::{HostId, SwitchId, TorId};
 
 impl Graph {
@@ -27,7 +26,7 @@ impl Graph {
         format!("{}-{}{suffix}", self.node_name(this.owner), self.node_name(other))
     }
 
-    fn port_and_link(&self, port: u32) -> (&crate::topology::Port, &crate::topology::Link) {
+    fn port_and_link(&self, port: u32) -> (&crate::Port, &crate::Link) {
         let port = &self.ports[port as usize];
         (port, &self.links[port.link as usize])
     }

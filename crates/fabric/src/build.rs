@@ -1,7 +1,6 @@
 //! From a description to a graph: sizes are checked, links are listed, ports follow from links.
 
-use crate::spec::{LinkSpec, TopologyKind, TopologySpec};
-use crate::topology::{Graph, Link, Node, Port, Switch, TopologyError};
+use crate::{Graph, Link, LinkSpec, Node, Port, Switch, TopologyError, TopologyKind, TopologySpec};
 use leafspine_core::{HostId, PortId, Rate, Span, SwitchId, TorId};
 use leafspine_schemes::Level;
 
@@ -95,15 +94,22 @@ fn check_counts(kind: TopologyKind) -> Result<(), TopologyError> {
 
 /// How large a fabric is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Size {
-    pub(crate) hosts: u64,
-    pub(crate) switches: u64,
-    pub(crate) tors: u64,
-    pub(crate) links: u64,
+pub struct Size {
+    /// Hosts.
+    pub hosts: u64,
+    /// Switches.
+    pub switches: u64,
+    /// Of which so many have hosts.
+    pub tors: u64,
+    /// Links, those of hosts included.
+    pub links: u64,
 }
 
 /// The size of a fabric, before anything is allocated for it. Refuses what would not fit.
-pub(crate) fn size(kind: TopologyKind) -> Result<Size, TopologyError> {
+///
+/// # Errors
+/// [`TopologyError::TooMany`], see [`Graph::build`].
+pub fn size(kind: TopologyKind) -> Result<Size, TopologyError> {
     let tiers = tiers(kind);
     let tors = tiers[0].count;
     let per_tor = u64::from(hosts_per_tor(kind));
