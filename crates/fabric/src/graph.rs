@@ -81,7 +81,7 @@ pub struct Link {
 /// - **Global ports**: switch by switch, `first_port + local`; then one for each host, in order.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Graph {
-    /// Its shape.
+    /// Its kind.
     pub kind: TopologyKind,
     /// All ports: those of switches, then those of hosts.
     pub ports: Vec<Port>,

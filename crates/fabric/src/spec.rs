@@ -1,5 +1,6 @@
 //! A fabric and what happens to its links, as a scenario describes them.
 
+use crate::TopologyKind;
 use leafspine_core::{Rate, Span, Time};
 
 /// Rate, propagation delay and random loss of a link, the same in both directions.
@@ -16,7 +17,7 @@ pub struct LinkSpec {
 /// The graph, before any change.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TopologySpec {
-    /// Its shape.
+    /// Its kind.
     pub kind: TopologyKind,
     /// Links between a host and its switch.
     pub host_link: LinkSpec,
@@ -27,45 +28,6 @@ pub struct TopologySpec {
     /// Before a packet that a host sends joins the host's port: a time drawn uniformly from zero to
     /// this, in the order of sending. Zero: none, and no event.
     pub host_jitter: Span,
-}
-
-/// The shapes. Link names are `host3-leaf0`, `leaf0-spine1`, `leaf0-spine1#1` (second of several
-/// parallel links; `#0` is the first and may be left out), `edge0-agg1`, `agg0-core3`,
-/// `host0-switch0` (star), `tor0-core0` (tree). Hosts, switches of a kind and parallel links are
-/// counted from 0, in order, through the whole fabric.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TopologyKind {
-    /// One switch, `hosts` hosts.
-    Star {
-        /// Hosts.
-        hosts: u32,
-    },
-    /// Every leaf is linked to every spine.
-    LeafSpine {
-        /// Leaf switches.
-        leaves: u32,
-        /// Spine switches.
-        spines: u32,
-        /// Hosts under a leaf.
-        hosts_per_leaf: u32,
-        /// Parallel links between a leaf and a spine.
-        links_per_pair: u32,
-    },
-    /// Three tiers from `k`-port switches (Al-Fares et al., SIGCOMM 2008): `k` pods of `k/2` edge
-    /// and `k/2` aggregation switches, `(k/2)^2` cores, `k^3/4` hosts.
-    FatTree {
-        /// Ports of a switch; even.
-        k: u32,
-    },
-    /// Two tiers, one core (ABQ §IV).
-    Tree {
-        /// Switches with hosts.
-        tors: u32,
-        /// Hosts under each.
-        hosts_per_tor: u32,
-        /// Parallel links to the core.
-        links_per_pair: u32,
-    },
 }
 
 /// Something that happens to a link at a time, both directions alike.
