@@ -4,13 +4,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders beside this crate whose code ends up in every engine.
-const CRATES: [&str; 5] = ["core", "schemes", "sim", "scenario", "py"];
-
 fn main() {
     let mut files = Vec::new();
-    for name in CRATES {
-        let folder = Path::new("..").join(name);
+    // All crates beside this one: those that end up in every engine, and the one that is only this.
+    for entry in fs::read_dir("..").expect("the folder of all crates") {
+        let folder = Path::new("..").join(entry.expect("a folder's entry").file_name());
         for part in ["Cargo.toml", "src", "data"] {
             collect(&folder.join(part), &mut files);
         }

@@ -4,13 +4,13 @@
 use crate::overrides::parse;
 use crate::scenario_toml::{base, reads_as_itself};
 use leafspine_core::{Span, Time};
+use leafspine_fabric::{Graph, Size, size};
 use leafspine_scenario::{Source, expand};
 use leafspine_schemes::testing::FakeLeaf;
 use leafspine_schemes::{Params, Value, registry};
 use leafspine_sim::spec::{
     LinkChange, PortModel, ProbeKind, ProbeSpec, RunSpec, Spec, Stop, WorkloadKind,
 };
-use leafspine_sim::topology::Graph;
 use leafspine_sim::{
     Counters, Memory, Output, PortRow, Progress, RunError, SetupError, Simulation,
 };
@@ -77,24 +77,13 @@ pub fn few(params: &Params) -> bool {
 
 /// Whether a fabric is small enough to be run many times a second.
 fn small(spec: &Spec) -> bool {
-    use leafspine_sim::spec::TopologyKind as K;
-    let (hosts, links) = match spec.topology.kind {
-        K::Star { hosts } => (u64::from(hosts), 0),
-        K::LeafSpine { leaves, spines, hosts_per_leaf, links_per_pair } => (
-            u64::from(leaves) * u64::from(hosts_per_leaf),
-            u64::from(leaves) * u64::from(spines) * u64::from(links_per_pair),
-        ),
-        K::FatTree { k } => (u64::from(k).pow(3) / 4, u64::from(k).pow(3) / 2),
-        K::Tree { tors, hosts_per_tor, links_per_pair } => (
-            u64::from(tors) * u64::from(hosts_per_tor),
-            u64::from(tors) * u64::from(links_per_pair),
-        ),
-    };
     let times = |change: &LinkChange| u64::from(change.flap.map_or(0, |flap| flap.times));
     let flaps: u64 = spec.changes.iter().map(times).sum();
     let schemes = [Some(&spec.balancer), Some(&spec.aqm), spec.hold.as_ref(), spec.edge.as_ref()];
     let few = schemes.into_iter().flatten().all(|scheme| few(&scheme.params));
-    few && hosts <= 32 && links <= 64 && flaps <= 1_000 && spec.changes.len() <= 20
+    let fits = |size: Size| size.hosts <= 32 && size.links - size.hosts <= 64;
+    let fabric = size(spec.topology.kind).is_ok_and(fits);
+    few && fabric && flaps <= 1_000 && spec.changes.len() <= 20
 }
 
 /// At most so many flows of a Poisson workload. A duration stays if all workloads together are not

@@ -2,11 +2,11 @@
 
 use crate::error::ScenarioError;
 use crate::section::{Section, content, decode};
-use crate::topology;
 use crate::tree::{Data, Node, quote};
 use leafspine_core::HostId;
+use leafspine_fabric::TopologyKind;
 use leafspine_schemes::Kind;
-use leafspine_sim::spec::{HostSet, TopologyKind};
+use leafspine_sim::spec::HostSet;
 
 const ALLOWED: &str = "\"all\", \"a random half\", \"the rest\", a switch such as \"leaf0\", a list \
                        of hosts, how many at random, { first = how many }";
@@ -31,7 +31,7 @@ fn read(
     node: &Node,
     graph: TopologyKind,
 ) -> Result<HostSet, ScenarioError> {
-    let hosts = topology::hosts(graph);
+    let hosts = graph.shape().hosts();
     let count = |node: &Node, key: &str| {
         let value = decode(section.place, &section.key(key), node, Kind::Int(1, hosts))?;
         Ok::<u32, ScenarioError>(content!(value, Int) as u32) // At most `hosts`.
@@ -67,17 +67,13 @@ fn named(text: &str, graph: TopologyKind) -> Result<HostSet, Option<String>> {
         "the rest" => return Ok(HostSet::Rest),
         _ => {}
     }
-    let prefix = match graph {
-        TopologyKind::Star { .. } => "switch",
-        TopologyKind::LeafSpine { .. } => "leaf",
-        TopologyKind::FatTree { .. } => "edge",
-        TopologyKind::Tree { .. } => "tor",
-    };
+    let shape = graph.shape();
+    let prefix = shape.tiers[0].name;
     let Some(number) = text.strip_prefix(prefix) else {
         return Err(None);
     };
-    let tors = topology::tors(graph);
-    match number.parse::<u32>() {
+    let tors = shape.tors();
+    match number.parse::<u64>() {
         Ok(index) if index < tors && index.to_string() == number => {
             Ok(HostSet::Under(text.to_owned()))
         }

@@ -2,8 +2,8 @@
 
 use crate::error::{Problem, ScenarioError};
 use crate::expand::Case;
+use leafspine_fabric::{ChangeProblem, TopologyError};
 use leafspine_schemes::ParamError;
-use leafspine_sim::topology::{ChangeProblem, TopologyError};
 use leafspine_sim::{Memory, SetupError, Simulation};
 
 /// A key, what was found there, what is allowed, and the nearest name.
@@ -96,8 +96,8 @@ fn topology(error: &TopologyError) -> Refusal {
     use TopologyError as E;
     match error {
         E::ZeroCount { key } => Refusal::new(format!("topology.{key}"), "0", "1 or more"),
-        E::OddFatTree { k } => {
-            Refusal::new("topology.k", k.to_string(), "an even number, 2 or more")
+        E::OddCount { key, found } => {
+            Refusal::new(format!("topology.{key}"), found.to_string(), "an even number, 2 or more")
         }
         E::TooMany { what, found, most } => {
             Refusal::new("topology", format!("{found} {what}"), format!("at most {most}"))

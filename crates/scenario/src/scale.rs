@@ -2,13 +2,13 @@
 
 use crate::error::ScenarioError;
 use crate::section::{Place, Section};
-use crate::topology::tors;
 use crate::transport;
 use crate::tree::Node;
 use leafspine_core::{Pace, Rate, Span};
+use leafspine_fabric::TopologySpec;
 use leafspine_schemes::scale::round_up;
 use leafspine_schemes::{Amount, Scale};
-use leafspine_sim::spec::{SharedBuffer, SwitchSpec, TopologyKind, TopologySpec};
+use leafspine_sim::spec::{SharedBuffer, SwitchSpec};
 
 /// Picoseconds a second, and bits a byte.
 const PS_BITS: u128 = 8_000_000_000_000;
@@ -29,7 +29,7 @@ pub(crate) fn scale(
 ) -> Result<Scaled, ScenarioError> {
     let mut section = Section::open(place, "transport".to_owned(), transport)?;
     let (mss, header) = transport::packet(&mut section)?;
-    let way = vec![topology.fabric_link; fabric_links(topology.kind)];
+    let way = vec![topology.fabric_link; topology.kind.shape().farthest];
     let way: Vec<_> =
         [topology.host_link].into_iter().chain(way).chain([topology.host_link]).collect();
     // A host's own delay is added to its link.
@@ -67,24 +67,13 @@ fn most_at_a_port(switch: &SwitchSpec, mtu: u32) -> u64 {
     }
 }
 
-/// Links between switches on the way between the farthest hosts.
-fn fabric_links(kind: TopologyKind) -> usize {
-    match kind {
-        _ if tors(kind) == 1 => 0,
-        TopologyKind::Star { .. } => 0,
-        TopologyKind::LeafSpine { .. } | TopologyKind::Tree { .. } => 2,
-        TopologyKind::FatTree { .. } => 4,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::trace::Checksums;
     use leafspine_core::Bytes;
-    use leafspine_sim::ideal::Ideal;
-    use leafspine_sim::spec::{Classifier, HostPorts, LinkSpec, SchedulerKind};
-    use leafspine_sim::topology::{Graph, Routes};
+    use leafspine_fabric::{Graph, Ideal, LinkSpec, Routes, TopologyKind};
+    use leafspine_sim::spec::{Classifier, HostPorts, SchedulerKind};
     use proptest::prelude::*;
     use std::path::Path;
 

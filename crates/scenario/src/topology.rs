@@ -4,14 +4,14 @@ use crate::error::ScenarioError;
 use crate::section::{Place, Section, content, tables};
 use crate::tree::{Node, quote};
 use leafspine_core::{Rate, Span, Time};
+use leafspine_fabric::kinds::{self, Key, Shape};
+use leafspine_fabric::{Flap, LinkChange, LinkSpec, TopologySpec};
 use leafspine_schemes::Kind;
-use leafspine_sim::spec::{Flap, LinkChange, LinkSpec, TopologyKind, TopologySpec};
 
-const KINDS: &[&str] = &["star", "leaf-spine", "fat-tree", "tree"];
 /// The most hosts: a host's number has 16 bits.
 const HOSTS: u64 = 65_536;
-/// The most switches, and the most ports of one.
-const MOST: u32 = 65_536;
+/// The most ports of a switch.
+const PORTS: u64 = 65_536;
 /// The fastest link: a byte takes a picosecond, so that no two packets of a link arrive at once.
 const FASTEST: Rate = Rate(8_000_000_000_000);
 const LOSS: Kind = Kind::Float(0.0, 0.999_999);
@@ -22,23 +22,20 @@ pub(crate) fn topology(
     node: Option<&Node>,
 ) -> Result<(TopologySpec, Vec<LinkChange>, String), ScenarioError> {
     let mut section = Section::open(place, "topology".to_owned(), node)?;
-    let kind = section.word("kind", KINDS, None)?;
-    let (own, fabric): (&[&str], bool) = match kind.as_str() {
-        "star" => (&["hosts"], false),
-        "leaf-spine" => (&["leaves", "spines", "hosts_per_leaf", "links_per_pair"], true),
-        "fat-tree" => (&["k"], true),
-        _ => (&["tors", "hosts_per_tor", "links_per_pair"], true),
-    };
+    let name = section.word("kind", &kinds::NAMES, None)?;
+    let entry = kinds::ALL.iter().find(|entry| entry.name == name).expect("one of the names");
     let mut allowed = vec!["kind"];
-    allowed.extend(own);
+    allowed.extend(entry.keys.iter().map(|key| key.name));
     allowed.push("host_link");
-    allowed.extend(fabric.then_some("fabric_link"));
+    allowed.extend(entry.fabric.then_some("fabric_link"));
     allowed.extend(["host_delay", "host_jitter", "change"]);
-    section.allow(&allowed, &format!("a key that a {kind} does not have"))?;
-    let shape = shape(&mut section, &kind)?;
-    check_size(&section, shape)?;
+    section.allow(&allowed, &format!("a key that a {name} does not have"))?;
+    let counts: Result<Vec<u32>, _> =
+        entry.keys.iter().map(|key| count(&mut section, key)).collect();
+    let kind = (entry.kind)(&counts?);
+    check_size(&section, &kind.shape())?;
     let host_link = link(&mut section, "host_link")?;
-    let fabric_link = if fabric { link(&mut section, "fabric_link")? } else { host_link };
+    let fabric_link = if entry.fabric { link(&mut section, "fabric_link")? } else { host_link };
     let host_delay = section.span("host_delay", Some("0us"))?;
     let host_jitter = section.span("host_jitter", Some("0us"))?;
     let mut text = section.block("[topology]");
@@ -48,89 +45,35 @@ pub(crate) fn topology(
         changes.push(change);
         text += &format!("\n{block}");
     }
-    let spec = TopologySpec { kind: shape, host_link, fabric_link, host_delay, host_jitter };
+    let spec = TopologySpec { kind, host_link, fabric_link, host_delay, host_jitter };
     Ok((spec, changes, text))
 }
 
-fn shape(section: &mut Section<'_>, kind: &str) -> Result<TopologyKind, ScenarioError> {
-    let mut count = |key: &str, default: Option<&str>| section.count(key, (1, MOST), default);
-    Ok(match kind {
-        "star" => TopologyKind::Star { hosts: count("hosts", None)? },
-        "leaf-spine" => TopologyKind::LeafSpine {
-            leaves: count("leaves", None)?,
-            spines: count("spines", None)?,
-            hosts_per_leaf: count("hosts_per_leaf", None)?,
-            links_per_pair: count("links_per_pair", Some("1"))?,
-        },
-        "fat-tree" => TopologyKind::FatTree { k: even(section)? },
-        _ => TopologyKind::Tree {
-            tors: count("tors", None)?,
-            hosts_per_tor: count("hosts_per_tor", None)?,
-            links_per_pair: count("links_per_pair", Some("1"))?,
-        },
-    })
-}
-
-fn even(section: &mut Section<'_>) -> Result<u32, ScenarioError> {
-    let k = section.count("k", (2, 64), None)?;
-    if k % 2 == 1 {
-        return Err(section.wrong("k", k.to_string(), "an even number from 2 to 64"));
+/// A count of the topology's kind.
+fn count(section: &mut Section<'_>, key: &Key) -> Result<u32, ScenarioError> {
+    let count = section.count(key.name, key.range, key.default)?;
+    if key.even && count % 2 == 1 {
+        let (least, most) = key.range;
+        let allowed = format!("an even number from {least} to {most}");
+        return Err(section.wrong(key.name, count.to_string(), allowed));
     }
-    Ok(k)
-}
-
-/// How many hosts a shape has.
-pub(crate) fn hosts(kind: TopologyKind) -> u64 {
-    let product = |a: u32, b: u32| u64::from(a) * u64::from(b);
-    match kind {
-        TopologyKind::Star { hosts } => u64::from(hosts),
-        TopologyKind::LeafSpine { leaves, hosts_per_leaf, .. } => product(leaves, hosts_per_leaf),
-        TopologyKind::FatTree { k } => u64::from(k).pow(3) / 4,
-        TopologyKind::Tree { tors, hosts_per_tor, .. } => product(tors, hosts_per_tor),
-    }
-}
-
-/// How many switches have hosts.
-pub(crate) fn tors(kind: TopologyKind) -> u32 {
-    match kind {
-        TopologyKind::Star { .. } => 1,
-        TopologyKind::LeafSpine { leaves, .. } => leaves,
-        TopologyKind::FatTree { k } => k * k / 2,
-        TopologyKind::Tree { tors, .. } => tors,
-    }
+    Ok(count)
 }
 
 /// Refuses what the engine's numbers cannot count.
-fn check_size(section: &Section<'_>, kind: TopologyKind) -> Result<(), ScenarioError> {
-    let (key, detail) = match kind {
-        TopologyKind::Star { .. } => ("hosts", String::new()),
-        TopologyKind::LeafSpine { leaves, hosts_per_leaf, .. } => {
-            ("hosts_per_leaf", format!(" ({leaves} leaves of {hosts_per_leaf})"))
-        }
-        TopologyKind::FatTree { .. } => ("k", String::new()),
-        TopologyKind::Tree { tors, hosts_per_tor, .. } => {
-            ("hosts_per_tor", format!(" ({tors} switches of {hosts_per_tor})"))
-        }
-    };
-    let count = hosts(kind);
-    if !(2..=HOSTS).contains(&count) {
-        let found = format!("{count} hosts{detail}");
-        return Err(section.wrong(key, found, format!("2 to {HOSTS} hosts")));
+fn check_size(section: &Section<'_>, shape: &Shape) -> Result<(), ScenarioError> {
+    let hosts = shape.hosts();
+    if !(2..=HOSTS).contains(&hosts) {
+        let of_them = match shape.entry.tors {
+            Some(tors) => format!(" ({} {tors} of {})", shape.tors(), shape.hosts_per_tor),
+            None => String::new(),
+        };
+        let found = format!("{hosts} hosts{of_them}");
+        return Err(section.wrong(shape.entry.hosts_key, found, format!("2 to {HOSTS} hosts")));
     }
-    let links = |pairs: u32, each: u32| u64::from(pairs) * u64::from(each);
-    let ports = match kind {
-        TopologyKind::LeafSpine { leaves, spines, hosts_per_leaf, links_per_pair } => {
-            links(leaves, links_per_pair)
-                .max(links(spines, links_per_pair) + u64::from(hosts_per_leaf))
-        }
-        TopologyKind::Tree { tors, hosts_per_tor, links_per_pair } => {
-            links(tors, links_per_pair).max(u64::from(links_per_pair) + u64::from(hosts_per_tor))
-        }
-        TopologyKind::Star { .. } | TopologyKind::FatTree { .. } => 0,
-    };
-    if ports > u64::from(MOST) {
-        let found = format!("{ports} ports at one switch");
-        return Err(section.wrong("links_per_pair", found, format!("at most {MOST} ports")));
+    if shape.most_ports > PORTS {
+        let found = format!("{} ports at one switch", shape.most_ports);
+        return Err(section.wrong("links_per_pair", found, format!("at most {PORTS} ports")));
     }
     Ok(())
 }

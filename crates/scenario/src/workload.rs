@@ -4,13 +4,13 @@ use crate::error::ScenarioError;
 use crate::hosts::host_set;
 use crate::section::{Place, Section, content, tables};
 use crate::sizes::sizes;
-use crate::topology::tors;
 use crate::trace;
 use crate::tree::{Data, Node};
 use leafspine_core::{Bytes, Time};
+use leafspine_fabric::TopologyKind;
 use leafspine_schemes::Kind;
 use leafspine_sim::spec::{
-    Arrivals, HostSet, LoadBasis, Pattern, SizeSpec, Stop, TopologyKind, WorkloadKind, WorkloadSpec,
+    Arrivals, HostSet, LoadBasis, Pattern, SizeSpec, Stop, WorkloadKind, WorkloadSpec,
 };
 
 const KINDS: &[&str] = &["poisson", "incast", "long-flows", "permutation", "all-to-all", "trace"];
@@ -161,9 +161,10 @@ fn basis(section: &mut Section<'_>, graph: TopologyKind) -> Result<LoadBasis, Sc
     if word == "host" {
         return Ok(LoadBasis::Host);
     }
-    if matches!(graph, TopologyKind::Star { .. }) {
+    let kind = graph.shape().entry;
+    if !kind.fabric {
         let key = if section.has("load_basis") { "load_basis" } else { "load" };
-        let found = "a load of the fabric on a star, which has none";
+        let found = format!("a load of the fabric on a {}, which has none", kind.name);
         return Err(section.wrong(key, found, "load_basis = \"host\", an interarrival or a rate"));
     }
     Ok(LoadBasis::Fabric)
@@ -185,7 +186,7 @@ fn pattern(
     word: &str,
     graph: TopologyKind,
 ) -> Result<Pattern, ScenarioError> {
-    let leaves = tors(graph) > 1;
+    let leaves = graph.shape().tors() > 1;
     let default = if word == "poisson" && leaves { "inter-leaf" } else { "any" };
     let pattern = section.word("pattern", &["any", "inter-leaf", "intra-leaf"], Some(default))?;
     match pattern.as_str() {

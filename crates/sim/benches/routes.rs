@@ -2,8 +2,7 @@
 
 use crate::common::base;
 use criterion::Criterion;
-use leafspine_sim::spec::TopologyKind;
-use leafspine_sim::topology::{Graph, LinkState, Routes};
+use leafspine_fabric::{Graph, LinkState, Routes, TopologyKind};
 use std::hint::black_box;
 
 /// The state of all links when only `link` is down.

@@ -1,4 +1,4 @@
-//! The packet-level engine: fabrics, ports, switches, hosts, transport, workloads, measurements.
+//! The packet-level engine: ports, switches, hosts, transport, workloads, measurements.
 //!
 //! [`Simulation::new`] takes a [`spec::Spec`]; [`Simulation::run`] gives an [`Output`]. Nothing is
 //! global, nothing depends on the machine: the same spec gives the same output, to the bit.
@@ -12,7 +12,6 @@ mod specs;
 
 mod calendar;
 mod engine;
-pub mod ideal;
 mod measure;
 mod memory;
 mod output;
@@ -21,7 +20,6 @@ mod port;
 mod prefetch;
 mod progress;
 pub mod spec;
-pub mod topology;
 pub mod transport;
 pub mod workload;
 

@@ -4,11 +4,11 @@ mod common;
 
 use common::*;
 use leafspine_core::{Bytes, Rate, Rng, Role, Span, Time, mix};
+use leafspine_fabric::Graph;
 use leafspine_schemes::registry::{self, Place};
 use leafspine_schemes::testing::{FakeHost, FakeLeaf};
 use leafspine_schemes::{Amount, Kind, Params, Value};
 use leafspine_sim::spec::*;
-use leafspine_sim::topology::Graph;
 use leafspine_sim::{Factories, Output, PortRow, SetupError, Simulation};
 use proptest::prelude::*;
 use std::path::PathBuf;

@@ -2,7 +2,6 @@
 
 use super::{counted, in_round_trips, words};
 use crate::expand::Case;
-use crate::topology::{hosts, tors};
 use leafspine_core::Span;
 use leafspine_schemes::Value;
 use leafspine_sim::spec::SchemeSpec;
@@ -50,8 +49,7 @@ fn gap(scheme: &SchemeSpec) -> Option<(&SchemeSpec, &'static str, Span)> {
 
 /// How many flows between switches lasted long enough, and how often they took another path.
 fn lasting(case: &Case, output: &Output) -> (u64, u64) {
-    let kind = case.spec.topology.kind;
-    let under_a_tor = (hosts(kind) / u64::from(tors(kind))).max(1);
+    let under_a_tor = u64::from(case.spec.topology.kind.shape().hosts_per_tor);
     let tor = |host: u16| u64::from(host) / under_a_tor;
     let flows = &output.flows;
     let lasts = |row: &usize| {

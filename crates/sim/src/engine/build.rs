@@ -7,7 +7,6 @@ use super::observe::Probe;
 use super::standstill::Standstill;
 use super::{Simulation, Wire};
 use crate::calendar::{Calendar, Key};
-use crate::ideal::Ideal;
 use crate::measure::{FlowTable, PortStats};
 use crate::output::{Counters, TableUse, Warmup};
 use crate::pool::Pool;
@@ -19,12 +18,12 @@ use crate::spec::{
     Classifier, HostPorts, PortModel, ProbeKind, ProbeSpec, SchedulerKind, SchemeSpec, Spec,
     TransportSpec, WorkloadKind, WorkloadSpec,
 };
-use crate::topology::{
-    Graph, LinkState, Node, ResolvedChange, Routes, TopologyError, check_changes,
-};
 use crate::transport::{LONGEST_ROUND_TRIP, TcpConfig};
 use crate::workload::{Fabric, FlowSource, Sizes, WorkloadError};
 use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
+use leafspine_fabric::{
+    Graph, Ideal, LinkState, Node, ResolvedChange, Routes, TopologyError, check_changes,
+};
 use leafspine_schemes::aqm::Aqm;
 use leafspine_schemes::cc::Control;
 use leafspine_schemes::edge::{HostEdge, HostEnv};
@@ -144,9 +143,11 @@ impl Simulation {
         let graph = Graph::build(&spec.topology)?;
         let changes = check_changes(&graph, &spec.changes)?;
         let tcp = tcp_config(spec, factories)?;
-        let routes = Routes::watched(&graph, progress)?;
+        let routes = Routes::watched(&graph, |done, all| progress.built(Part::Routes, done, all))?;
         let TransportSpec { mss, header, handshake, .. } = spec.transport;
-        let ideal = Ideal::watched(&graph, &routes, (mss, header, handshake), progress)?;
+        let ideal = Ideal::watched(&graph, &routes, (mss, header, handshake), |done, all| {
+            progress.built(Part::Ideal, done, all)
+        })?;
         check_round_trip(ideal.base_rtt() + spec.topology.host_jitter * 2)?;
         let fabric = fabric(&graph);
         let source = FlowSource::new(&spec.workloads, &fabric, spec.run.seed)?;

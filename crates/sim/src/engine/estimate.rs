@@ -7,9 +7,9 @@ use crate::memory::{Memory, Overrun};
 use crate::port::Port;
 use crate::progress::Progress;
 use crate::spec::{ProbeKind, Spec};
-use crate::topology::{Graph, size};
 use crate::workload::Demand;
 use leafspine_core::{HostId, PacketMeta, PortId, Span, Time};
+use leafspine_fabric::{Graph, size};
 use leafspine_schemes::Amount;
 
 /// What a port grows to besides itself: its histograms (a kilobyte of lengths, four of delays).

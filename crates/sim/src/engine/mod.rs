@@ -28,7 +28,6 @@ pub use fault::Fault;
 pub use standstill::Stuck;
 
 use crate::calendar::{Calendar, Class, Event, Key};
-use crate::ideal::Ideal;
 use crate::measure::FlowTable;
 use crate::memory::Overrun;
 use crate::output::{Counters, Output, TableUse, Warmup};
@@ -37,7 +36,6 @@ use crate::port::Port;
 use crate::prefetch::prefetch;
 use crate::progress::Progress;
 use crate::spec::{Classifier, Window};
-use crate::topology::{Graph, LinkState, ResolvedChange, Routes};
 use crate::transport::{Sender, TcpConfig};
 use crate::workload::{Flow, FlowSource, WorkloadError};
 use audit::Audit;
@@ -46,6 +44,7 @@ use forward::SwitchState;
 use hold::Released;
 use jitter::Jitter;
 use leafspine_core::{Bytes, PacketMeta, PortId, Time};
+use leafspine_fabric::{Graph, Ideal, LinkState, ResolvedChange, Routes};
 use observe::Probe;
 use standstill::Standstill;
 

@@ -3,12 +3,14 @@
 mod changes;
 mod graph;
 mod ideal;
+mod kinds;
 mod routes;
 
 use leafspine_core::{Rate, Span};
-use leafspine_sim::spec::{LinkSpec, TopologyKind, TopologySpec};
-use leafspine_sim::topology::Graph;
+use leafspine_fabric::kinds::{ALL, Key};
+use leafspine_fabric::{Graph, LinkSpec, TopologyKind, TopologySpec};
 use proptest::prelude::*;
+use proptest::sample::select;
 
 /// 10 Gb/s and 1 us at hosts, 40 Gb/s and 2 us in the fabric, 500 ns in hosts, no loss.
 fn spec(kind: TopologyKind) -> TopologySpec {
@@ -34,16 +36,14 @@ fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32, links_per_pair: u32
     TopologyKind::LeafSpine { leaves, spines, hosts_per_leaf, links_per_pair }
 }
 
-/// Any small fabric.
+/// Any small fabric of any kind.
 fn small_kind() -> impl Strategy<Value = TopologyKind> {
-    prop_oneof![
-        (1u32..6).prop_map(|hosts| TopologyKind::Star { hosts }),
-        (1u32..5, 1u32..5, 1u32..3, 1u32..4).prop_map(|(leaves, spines, hosts, links)| {
-            leaf_spine(leaves, spines, hosts, links)
-        }),
-        (1u32..3).prop_map(|half| TopologyKind::FatTree { k: 2 * half }),
-        (1u32..5, 1u32..3, 1u32..4).prop_map(|(tors, hosts_per_tor, links_per_pair)| {
-            TopologyKind::Tree { tors, hosts_per_tor, links_per_pair }
-        }),
-    ]
+    (select(ALL), proptest::array::uniform4(0u32..4)).prop_map(|(entry, drawn)| {
+        let count = |(key, more): (&Key, u32)| match key.even {
+            true => key.range.0 + more % 2 * 2,
+            false => key.range.0 + more,
+        };
+        let counts: Vec<u32> = entry.keys.iter().zip(drawn).map(count).collect();
+        (entry.kind)(&counts)
+    })
 }

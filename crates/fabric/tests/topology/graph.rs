@@ -2,9 +2,8 @@
 
 use crate::{build, leaf_spine, small_kind, spec};
 use leafspine_core::{HostId, PortId, Rate, Span, SwitchId, TorId};
+use leafspine_fabric::{Graph, Node, TopologyKind};
 use leafspine_schemes::{Level, Neighbour};
-use leafspine_sim::spec::TopologyKind;
-use leafspine_sim::topology::{Graph, Node};
 use proptest::prelude::*;
 
 /// Names of a switch's ports, in order.

@@ -2,8 +2,7 @@
 
 use crate::{build, leaf_spine, small_kind};
 use leafspine_core::{PortId, Rate, Span, SwitchId, TorId};
-use leafspine_sim::spec::TopologyKind;
-use leafspine_sim::topology::{Graph, LinkState, Node, Routes};
+use leafspine_fabric::{Graph, LinkState, Node, Routes, TopologyKind};
 use proptest::prelude::*;
 use proptest::sample::Index;
 

@@ -1,10 +1,10 @@
 //! Equal-cost next hops towards every switch with hosts.
 
-use crate::progress::{Cancelled, Part, Progress};
-use crate::topology::{Graph, Node};
+use crate::{Graph, Node};
 use leafspine_core::{PortId, Rate, Span, SwitchId, TorId};
 use leafspine_schemes::Paths;
 use std::collections::HashMap;
+use std::convert::Infallible;
 
 /// What routing knows of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,14 +127,19 @@ impl Routes {
     /// The routes of the fabric before any change.
     #[must_use]
     pub fn new(graph: &Graph) -> Routes {
-        match Routes::watched(graph, &Progress::default()) {
-            Ok(routes) => routes,
-            Err(Cancelled) => unreachable!("nobody else has the progress"),
-        }
+        let Ok(routes) = Routes::watched(graph, |_, _| Ok::<(), Infallible>(()));
+        routes
     }
 
-    /// The same, with its progress told, and given up when that is cancelled.
-    pub(crate) fn watched(graph: &Graph, progress: &Progress) -> Result<Routes, Cancelled> {
+    /// The same. `watch` is told how many destinations of how many are done, and may put an end
+    /// to it.
+    ///
+    /// # Errors
+    /// What `watch` gives.
+    pub fn watched<E>(
+        graph: &Graph,
+        watch: impl Fn(usize, usize) -> Result<(), E>,
+    ) -> Result<Routes, E> {
         let mut routes = Routes {
             tors: graph.tor_switch.len(),
             set_of: vec![NO_WAY; graph.switches.len() * graph.tor_switch.len()],
@@ -145,7 +150,7 @@ impl Routes {
             state: LinkState::initial(graph),
             work: Work::default(),
         };
-        routes.recompute(graph, |done, all| progress.built(Part::Routes, done, all))?;
+        routes.recompute(graph, watch)?;
         Ok(routes)
     }
 
@@ -180,11 +185,7 @@ impl Routes {
         let same = self.state[fabric.clone()] == state[fabric];
         self.state.copy_from_slice(state);
         if !same {
-            let watch = |_, _| Ok::<(), std::convert::Infallible>(());
-            match self.recompute(graph, watch) {
-                Ok(()) => {}
-                Err(never) => match never {},
-            }
+            let Ok(()) = self.recompute(graph, |_, _| Ok::<(), Infallible>(()));
         }
         !same
     }

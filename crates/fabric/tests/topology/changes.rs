@@ -2,8 +2,7 @@
 
 use crate::{build, leaf_spine};
 use leafspine_core::{Rate, Span, Time};
-use leafspine_sim::spec::{Flap, LinkChange, TopologyKind};
-use leafspine_sim::topology::{Graph, ResolvedChange, check_changes};
+use leafspine_fabric::{Flap, Graph, LinkChange, ResolvedChange, TopologyKind, check_changes};
 
 fn at(link: &str, us: u64) -> LinkChange {
     LinkChange {

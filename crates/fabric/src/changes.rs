@@ -1,9 +1,8 @@
 //! The scenario's link changes as single events on link numbers.
 
-use crate::spec::{Flap, LinkChange};
-use crate::topology::build::MAX_DELAY;
-use crate::topology::routes::split;
-use crate::topology::{ChangeProblem, Graph, LinkState, TopologyError};
+use crate::build::MAX_DELAY;
+use crate::routes::split;
+use crate::{ChangeProblem, Flap, Graph, LinkChange, LinkState, TopologyError};
 use leafspine_core::{Rate, Span, Time};
 
 /// Cycles of one flap; keeps the list of events in memory.
@@ -18,7 +17,7 @@ pub struct ResolvedChange {
     pub link: u32,
     /// A new rate.
     pub rate: Option<Rate>,
-    /// A new value of [`Port::delay`](crate::topology::Port::delay): on a host's link, the spec's
+    /// A new value of [`Port::delay`](crate::Port::delay): on a host's link, the spec's
     /// `host_delay` is in it.
     pub delay: Option<Span>,
     /// A new loss probability.

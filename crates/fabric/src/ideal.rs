@@ -4,11 +4,11 @@
 //! without a window: what the network allows, whatever the transport makes of it. Slowdown is the
 //! measured time over this one.
 
-use crate::progress::{Cancelled, Part, Progress};
-use crate::topology::{Graph, Node, Routes};
+use crate::{Graph, Node, Routes};
 use leafspine_core::{Bytes, HostId, Pace, Rate, Span, SwitchId, TorId};
 use leafspine_schemes::Paths;
 use std::collections::HashMap;
+use std::convert::Infallible;
 
 /// Ideal completion times between any two hosts, to the picosecond.
 ///
@@ -86,21 +86,25 @@ impl Ideal {
     /// If `mss` is zero or `routes` has no way between two switches with hosts.
     #[must_use]
     pub fn new(graph: &Graph, routes: &Routes, mss: u32, header: u32, handshake: bool) -> Ideal {
-        let none = Progress::default();
-        match Ideal::watched(graph, routes, (mss, header, handshake), &none) {
-            Ok(ideal) => ideal,
-            Err(Cancelled) => unreachable!("nobody else has the progress"),
-        }
+        let watch = |_, _| Ok::<(), Infallible>(());
+        let Ok(ideal) = Ideal::watched(graph, routes, (mss, header, handshake), watch);
+        ideal
     }
 
-    /// The same of (`mss`, `header`, `handshake`), with its progress told, and given up when that is
-    /// cancelled.
-    pub(crate) fn watched(
+    /// The same of (`mss`, `header`, `handshake`). `watch` is told how many destinations of how many
+    /// are done, and may put an end to it.
+    ///
+    /// # Errors
+    /// What `watch` gives.
+    ///
+    /// # Panics
+    /// As [`Ideal::new`].
+    pub fn watched<E>(
         graph: &Graph,
         routes: &Routes,
         (mss, header, handshake): (u32, u32, bool),
-        progress: &Progress,
-    ) -> Result<Ideal, Cancelled> {
+        watch: impl Fn(usize, usize) -> Result<(), E>,
+    ) -> Result<Ideal, E> {
         assert!(mss > 0, "a segment carries at least a byte");
         let mut ways = Ways::new(graph);
         let peer = |port: u32| graph.ports[port as usize].peer;
@@ -110,7 +114,7 @@ impl Ideal {
         let tors = graph.tor_switch.len();
         let mut between = vec![NO_HOPS; tors * tors];
         for to in 0..tors {
-            progress.built(Part::Ideal, to, tors)?;
+            watch(to, tors)?;
             ways.towards(graph, TorId(to as u16));
             for (from, switch) in graph.tor_switch.iter().enumerate() {
                 between[from * tors + to] = ways.from(graph, routes, *switch);

@@ -2,9 +2,7 @@
 
 use crate::{build, leaf_spine, small_kind, spec};
 use leafspine_core::{Bytes, HostId, Pace, Rate, Span};
-use leafspine_sim::ideal::Ideal;
-use leafspine_sim::spec::TopologyKind;
-use leafspine_sim::topology::{Graph, LinkState, Node, Routes};
+use leafspine_fabric::{Graph, Ideal, LinkState, Node, Routes, TopologyKind};
 use proptest::prelude::*;
 
 const MSS: u32 = 1460;

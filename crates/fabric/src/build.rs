@@ -1,7 +1,7 @@
 //! From a description to a graph: sizes are checked, links are listed, ports follow from links.
 
-use crate::spec::{LinkSpec, TopologyKind, TopologySpec};
-use crate::topology::{Graph, Link, Node, Port, Switch, TopologyError};
+use crate::kinds::{Shape, Tier};
+use crate::{Graph, Link, LinkSpec, Node, Port, Switch, TopologyError, TopologyKind, TopologySpec};
 use leafspine_core::{HostId, PortId, Rate, Span, SwitchId, TorId};
 use leafspine_schemes::Level;
 
@@ -13,116 +13,60 @@ const MAX_PORTS: u64 = 65_535;
 const MAX_LINKS: u64 = 1 << 20;
 const MAX_ROUTES: u64 = 1 << 28;
 
-/// Switches of one kind.
-pub(super) struct Tier {
-    /// What they are called, before the number.
-    pub(super) name: &'static str,
-    /// How many there are.
-    pub(super) count: u64,
-}
-
-/// The tiers of a shape, those with hosts first.
-pub(super) fn tiers(kind: TopologyKind) -> Vec<Tier> {
-    let tier = |name, count| Tier { name, count };
-    match kind {
-        TopologyKind::Star { .. } => vec![tier("switch", 1)],
-        TopologyKind::LeafSpine { leaves, spines, .. } => {
-            vec![tier("leaf", u64::from(leaves)), tier("spine", u64::from(spines))]
-        }
-        TopologyKind::FatTree { k } => {
-            let k = u64::from(k);
-            vec![tier("edge", k * k / 2), tier("agg", k * k / 2), tier("core", k * k / 4)]
-        }
-        TopologyKind::Tree { tors, .. } => vec![tier("tor", u64::from(tors)), tier("core", 1)],
-    }
-}
-
-/// Parallel links between two switches.
-pub(super) fn parallel_links(kind: TopologyKind) -> u32 {
-    match kind {
-        TopologyKind::LeafSpine { links_per_pair, .. }
-        | TopologyKind::Tree { links_per_pair, .. } => links_per_pair,
-        TopologyKind::Star { .. } | TopologyKind::FatTree { .. } => 1,
-    }
-}
-
-/// Hosts under each switch that has hosts.
-fn hosts_per_tor(kind: TopologyKind) -> u32 {
-    match kind {
-        TopologyKind::Star { hosts } => hosts,
-        TopologyKind::LeafSpine { hosts_per_leaf, .. } => hosts_per_leaf,
-        TopologyKind::FatTree { k } => k / 2,
-        TopologyKind::Tree { hosts_per_tor, .. } => hosts_per_tor,
-    }
-}
-
 pub(super) fn build(spec: &TopologySpec) -> Result<Graph, TopologyError> {
-    check_counts(spec.kind)?;
+    let shape = spec.kind.shape();
+    check_counts(&shape)?;
     size(spec.kind)?;
     check_link("host_link", &spec.host_link)?;
     check_delay("host_link.delay", spec.host_link.delay)?;
     check_delay("host_delay", spec.host_delay)?;
     check_delay("host_jitter", spec.host_jitter)?;
-    if !matches!(spec.kind, TopologyKind::Star { .. }) {
+    if shape.entry.fabric {
         check_link("fabric_link", &spec.fabric_link)?;
         check_delay("fabric_link.delay", spec.fabric_link.delay)?;
     }
-    Ok(wire(spec))
+    Ok(wire(spec, shape))
 }
 
-fn check_counts(kind: TopologyKind) -> Result<(), TopologyError> {
-    let counts: &[(&'static str, u32)] = match kind {
-        TopologyKind::Star { hosts } => &[("hosts", hosts)],
-        TopologyKind::LeafSpine { leaves, spines, hosts_per_leaf, links_per_pair } => &[
-            ("leaves", leaves),
-            ("spines", spines),
-            ("hosts_per_leaf", hosts_per_leaf),
-            ("links_per_pair", links_per_pair),
-        ],
-        TopologyKind::FatTree { k } if k == 0 || k % 2 == 1 => {
-            return Err(TopologyError::OddFatTree { k });
+fn check_counts(shape: &Shape) -> Result<(), TopologyError> {
+    for (key, found) in shape.entry.keys.iter().zip(&shape.counts) {
+        match *found {
+            found if key.even && (found == 0 || found % 2 == 1) => {
+                return Err(TopologyError::OddCount { key: key.name, found });
+            }
+            0 => return Err(TopologyError::ZeroCount { key: key.name }),
+            _ => {}
         }
-        TopologyKind::FatTree { .. } => &[],
-        TopologyKind::Tree { tors, hosts_per_tor, links_per_pair } => {
-            &[("tors", tors), ("hosts_per_tor", hosts_per_tor), ("links_per_pair", links_per_pair)]
-        }
-    };
-    match counts.iter().find(|(_, count)| *count == 0) {
-        Some((key, _)) => Err(TopologyError::ZeroCount { key }),
-        None => Ok(()),
     }
+    Ok(())
 }
 
 /// How large a fabric is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Size {
-    pub(crate) hosts: u64,
-    pub(crate) switches: u64,
-    pub(crate) tors: u64,
-    pub(crate) links: u64,
+pub struct Size {
+    /// Hosts.
+    pub hosts: u64,
+    /// Switches.
+    pub switches: u64,
+    /// Of which so many have hosts.
+    pub tors: u64,
+    /// Links, those of hosts included.
+    pub links: u64,
 }
 
 /// The size of a fabric, before anything is allocated for it. Refuses what would not fit.
-pub(crate) fn size(kind: TopologyKind) -> Result<Size, TopologyError> {
-    let tiers = tiers(kind);
-    let tors = tiers[0].count;
-    let per_tor = u64::from(hosts_per_tor(kind));
-    let parallel = u64::from(parallel_links(kind));
-    let hosts = tors.saturating_mul(per_tor);
-    let switches = tiers.iter().fold(0, |sum: u64, tier| sum.saturating_add(tier.count));
-    let (most_ports, fabric_links) = match kind {
-        TopologyKind::Star { .. } => (per_tor, 0),
-        TopologyKind::LeafSpine { .. } | TopologyKind::Tree { .. } => {
-            let up = tiers[1].count.saturating_mul(parallel);
-            let down = tors.saturating_mul(parallel);
-            (down.max(up.saturating_add(per_tor)), tors.saturating_mul(up))
-        }
-        TopologyKind::FatTree { k } => (u64::from(k), hosts.saturating_mul(2)),
-    };
+///
+/// # Errors
+/// [`TopologyError::TooMany`], see [`Graph::build`].
+pub fn size(kind: TopologyKind) -> Result<Size, TopologyError> {
+    let shape = kind.shape();
+    let (hosts, tors) = (shape.hosts(), shape.tors());
+    let switches = shape.tiers.iter().fold(0, |sum: u64, tier| sum.saturating_add(tier.count));
+    let fabric_links = shape.pairs.saturating_mul(u64::from(shape.links_per_pair));
     for (what, found, most) in [
         ("hosts", hosts, MAX_HOSTS),
         ("switches", switches, MAX_SWITCHES),
-        ("ports at one switch", most_ports, MAX_PORTS),
+        ("ports at one switch", shape.most_ports, MAX_PORTS),
         ("links", hosts.saturating_add(fabric_links), MAX_LINKS),
         ("pairs of a switch and a switch with hosts", switches.saturating_mul(tors), MAX_ROUTES),
     ] {
@@ -158,48 +102,28 @@ struct Cable {
 }
 
 /// All links in the contract's order (see [`Graph`]).
-fn cables(kind: TopologyKind) -> Vec<Cable> {
-    let tiers = tiers(kind);
-    let (tors, per_tor) = (tiers[0].count as u32, hosts_per_tor(kind));
-    let mut cables: Vec<Cable> = (0..tors * per_tor)
-        .map(|host| Cable {
-            lower: Node::Host(HostId(host as u16)),
-            upper: SwitchId((host / per_tor) as u16),
-            parallel: 0,
-        })
-        .collect();
-    let mut connect = |lower: u32, upper: u32| {
-        for parallel in 0..parallel_links(kind) as u16 {
-            let lower = Node::Switch(SwitchId(lower as u16));
-            cables.push(Cable { lower, upper: SwitchId(upper as u16), parallel });
-        }
+fn cables(shape: Shape) -> Vec<Cable> {
+    let host = |host: u64| Cable {
+        lower: Node::Host(HostId(host as u16)),
+        upper: SwitchId((host / u64::from(shape.hosts_per_tor)) as u16),
+        parallel: 0,
     };
-    match kind {
-        TopologyKind::Star { .. } => {}
-        TopologyKind::LeafSpine { .. } | TopologyKind::Tree { .. } => {
-            for leaf in 0..tors {
-                (0..tiers[1].count as u32).for_each(|spine| connect(leaf, tors + spine));
-            }
-        }
-        TopologyKind::FatTree { k } => {
-            let half = k / 2;
-            for edge in 0..tors {
-                let pod = edge / half;
-                (0..half).for_each(|j| connect(edge, tors + pod * half + j));
-            }
-            for agg in 0..tors {
-                let first_core = 2 * tors + agg % half * half;
-                (0..half).for_each(|c| connect(tors + agg, first_core + c));
-            }
-        }
+    let mut cables: Vec<Cable> = (0..shape.hosts()).map(host).collect();
+    for (lower, upper) in shape.wiring {
+        let lower = Node::Switch(SwitchId(lower as u16));
+        cables.extend((0..shape.links_per_pair as u16).map(|parallel| Cable {
+            lower,
+            upper: SwitchId(upper as u16),
+            parallel,
+        }));
     }
     cables
 }
 
 /// The switches, without ports yet.
-fn switches(kind: TopologyKind) -> Vec<Switch> {
+fn switches(tiers: &[Tier]) -> Vec<Switch> {
     let mut switches = Vec::new();
-    for (level, tier) in tiers(kind).iter().enumerate() {
+    for (level, tier) in tiers.iter().enumerate() {
         for number in 0..tier.count {
             switches.push(Switch {
                 first_port: 0,
@@ -215,9 +139,10 @@ fn switches(kind: TopologyKind) -> Vec<Switch> {
 }
 
 /// Numbers the ports and joins them. Local ports are numbered in the order of the links.
-fn wire(spec: &TopologySpec) -> Graph {
-    let cables = cables(spec.kind);
-    let mut switches = switches(spec.kind);
+fn wire(spec: &TopologySpec, shape: Shape) -> Graph {
+    let hosts_per_tor = shape.hosts_per_tor;
+    let mut switches = switches(&shape.tiers);
+    let cables = cables(shape);
     for cable in &cables {
         let upper = &mut switches[usize::from(cable.upper.0)];
         upper.ports += 1;
@@ -241,7 +166,7 @@ fn wire(spec: &TopologySpec) -> Graph {
         host_tor: Vec::with_capacity(hosts),
         host_port_at_tor: Vec::with_capacity(hosts),
         tor_switch: (0..tors).map(|tor| SwitchId(tor as u16)).collect(),
-        hosts_per_tor: hosts_per_tor(spec.kind),
+        hosts_per_tor,
         host_delay: spec.host_delay,
         switches,
     };

@@ -1,8 +1,6 @@
 //! Names of links, ports and switches, as scenarios write them.
 
-use crate::spec::TopologyKind;
-use crate::topology::build::{parallel_links, tiers};
-use crate::topology::{Graph, Node, TopologyError};
+use crate::{Graph, Node, TopologyError};
 use leafspine_core::{HostId, SwitchId, TorId};
 
 impl Graph {
@@ -27,7 +25,7 @@ impl Graph {
         format!("{}-{}{suffix}", self.node_name(this.owner), self.node_name(other))
     }
 
-    fn port_and_link(&self, port: u32) -> (&crate::topology::Port, &crate::topology::Link) {
+    fn port_and_link(&self, port: u32) -> (&crate::Port, &crate::Link) {
         let port = &self.ports[port as usize];
         (port, &self.links[port.link as usize])
     }
@@ -89,7 +87,7 @@ impl Graph {
             TopologyError::UnknownTor {
                 name: name.to_owned(),
                 nearest: nearest(name, tors().map(|switch| switch.name.clone())),
-                allowed: span_of(tiers(self.kind)[0].name, u64::from(self.tors())),
+                allowed: span_of(self.kind.shape().tiers[0].name, u64::from(self.tors())),
             }
         })
     }
@@ -122,20 +120,17 @@ impl Graph {
 
     /// "host0..host255 to leaf0..leaf7, leaf0..leaf7 to spine0..spine7".
     fn allowed_links(&self) -> String {
-        let tiers = tiers(self.kind);
+        let shape = self.kind.shape();
         let spans: Vec<String> = std::iter::once(span_of("host", u64::from(self.hosts())))
-            .chain(tiers.iter().map(|tier| span_of(tier.name, tier.count)))
+            .chain(shape.tiers.iter().map(|tier| span_of(tier.name, tier.count)))
             .collect();
         let pairs: Vec<String> =
             spans.windows(2).map(|pair| format!("{} to {}", pair[0], pair[1])).collect();
         let mut text = pairs.join(", ");
-        if parallel_links(self.kind) > 1 {
-            text += &format!(" (#0..#{})", parallel_links(self.kind) - 1);
+        if shape.links_per_pair > 1 {
+            text += &format!(" (#0..#{})", shape.links_per_pair - 1);
         }
-        if matches!(self.kind, TopologyKind::FatTree { .. }) {
-            text += ", edge to agg within a pod";
-        }
-        text
+        text + shape.note
     }
 }
 

@@ -1,7 +1,6 @@
 //! A fabric as flat arrays: hosts, switches, ports, links.
 
-use crate::spec::{TopologyKind, TopologySpec};
-use crate::topology::{TopologyError, build};
+use crate::{TopologyError, TopologyKind, TopologySpec, build};
 use leafspine_core::{HostId, PortId, Rate, Span, SwitchId, TorId};
 use leafspine_schemes::{Level, Neighbour};
 use std::ops::Range;
@@ -82,7 +81,7 @@ pub struct Link {
 /// - **Global ports**: switch by switch, `first_port + local`; then one for each host, in order.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Graph {
-    /// Its shape.
+    /// Its kind.
     pub kind: TopologyKind,
     /// All ports: those of switches, then those of hosts.
     pub ports: Vec<Port>,

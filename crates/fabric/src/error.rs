@@ -12,11 +12,13 @@ pub enum TopologyError {
         /// The count's key.
         key: &'static str,
     },
-    /// A fat tree with an odd number of ports, or none.
-    #[error("topology.k = {k}: allowed is an even number, 2 or more")]
-    OddFatTree {
+    /// A count that must be even is odd, or zero.
+    #[error("topology.{key} = {found}: allowed is an even number, 2 or more")]
+    OddCount {
+        /// The count's key.
+        key: &'static str,
         /// The number found.
-        k: u32,
+        found: u32,
     },
     /// The fabric is too large.
     #[error("topology: {found} {what}: allowed are at most {most}")]

@@ -1,0 +1,69 @@
+//! What every registered kind says of itself, against the fabrics that are built from it.
+
+use crate::{build, small_kind};
+use leafspine_core::{SwitchId, TorId};
+use leafspine_fabric::kinds::{ALL, NAMES};
+use leafspine_fabric::{Graph, Node, Routes};
+use proptest::prelude::*;
+
+/// Breaks if a kind takes its counts in another order than that of its keys, is another kind than
+/// the one it is registered as, or blames a key that it does not have.
+#[test]
+fn every_kind_is_made_from_its_keys() {
+    assert_eq!(NAMES, ["star", "leaf-spine", "fat-tree", "tree"]);
+    for entry in ALL {
+        let counts: Vec<u32> = (1..=entry.keys.len() as u32).map(|number| 2 * number).collect();
+        let shape = (entry.kind)(&counts).shape();
+        assert_eq!((shape.entry.name, &shape.counts), (entry.name, &counts));
+        assert_eq!(entry.fabric, shape.tiers.len() > 1, "{}", entry.name);
+        assert!(entry.keys.iter().any(|key| key.name == entry.hosts_key), "{}", entry.name);
+        for key in entry.keys {
+            let default = key.default.map_or(key.range.0, |text| text.parse().expect("a number"));
+            assert!((key.range.0..=key.range.1).contains(&default), "{}", key.name);
+        }
+    }
+}
+
+/// Links between switches on a shortest way.
+fn links_between(graph: &Graph, routes: &Routes, from: SwitchId, to: TorId) -> usize {
+    let (mut here, mut links) = (from, 0);
+    while let Some(port) = routes.paths(here, to).ports.first() {
+        let peer = graph.ports[graph.global(here, *port) as usize].peer;
+        let Node::Switch(next) = graph.ports[peer as usize].owner else {
+            unreachable!("routes lead through switches")
+        };
+        (here, links) = (next, links + 1);
+    }
+    links
+}
+
+proptest! {
+    /// Breaks if a shape's numbers, which sizes are checked by and round trips computed from before
+    /// anything is built, are not those of its fabric.
+    #[test]
+    fn a_shape_is_what_is_built(kind in small_kind()) {
+        let (shape, graph) = (kind.shape(), build(kind));
+        prop_assert_eq!(shape.hosts(), u64::from(graph.hosts()));
+        prop_assert_eq!(shape.tors(), u64::from(graph.tors()));
+        let switches: Vec<String> = shape
+            .tiers
+            .iter()
+            .flat_map(|tier| (0..tier.count).map(|number| format!("{}{number}", tier.name)))
+            .collect();
+        let built: Vec<String> = graph.switches.iter().map(|switch| switch.name.clone()).collect();
+        prop_assert_eq!(switches, built);
+        let most = graph.switches.iter().map(|switch| u64::from(switch.ports)).max();
+        prop_assert_eq!(Some(shape.most_ports), most);
+        let between = shape.pairs * u64::from(shape.links_per_pair);
+        prop_assert_eq!(shape.hosts() + between, graph.links.len() as u64);
+        prop_assert_eq!(shape.wiring.count() as u64, shape.pairs);
+        let routes = Routes::new(&graph);
+        let tors = || (0..graph.tors()).map(TorId);
+        let longest = graph
+            .tor_switch
+            .iter()
+            .flat_map(|from| tors().map(|to| links_between(&graph, &routes, *from, to)))
+            .max();
+        prop_assert_eq!(Some(shape.farthest), longest);
+    }
+}
