@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
+_PLURAL = re.compile(r"(# \w+(?: \w+)?)s\b")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?: (?:ps|ns|us|ms|s)\b)?")
 
 
@@ -16,8 +17,13 @@ def grouped(said: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     kinds: dict[str, list[tuple[str, str]]] = {}
     for name, warnings in runs:
         for warning in warnings:
-            kinds.setdefault(_NUMBER.sub("#", warning), []).append((name, warning))
+            kinds.setdefault(_kind(warning), []).append((name, warning))
     return [_line(found, len(runs)) for found in kinds.values()]
+
+
+def _kind(warning: str) -> str:
+    """The warning without its numbers; ``1 flow`` and ``2 flows`` are of one kind."""
+    return _PLURAL.sub(r"\1", _NUMBER.sub("#", warning))
 
 
 def _line(found: Sequence[tuple[str, str]], total: int) -> str:

@@ -153,6 +153,8 @@ def test_warnings_that_differ_in_numbers_are_one() -> None:
     assert remarks.grouped([("a", [short.format(1, 2)])]) == [short.format(1, 2)]
     units = [("a", ["took 3 ms"]), ("b", ["took 3.5 us"]), ("c", [])]
     assert remarks.grouped(units) == ["2 of 3 runs, such as a: took 3 ms"]
+    counts = [("a", ["1 path change in 3 flows"]), ("b", ["2 path changes in 1 flow"])]
+    assert remarks.grouped(counts) == ["2 of 2 runs, such as a: 1 path change in 3 flows"]
     assert remarks.grouped([]) == []
 
 
