@@ -173,6 +173,7 @@ impl Simulation {
             ports,
             wires,
             switches,
+            balancer: spec.balancer.name.clone(),
             routes,
             places: places(&graph),
             endpoints,

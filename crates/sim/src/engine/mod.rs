@@ -21,10 +21,9 @@ mod standstill;
 #[cfg(test)]
 mod standstill_tests;
 mod transmit;
-mod watched;
 
 pub use build::{BuildError, Factories, SetupError};
-pub use fault::Fault;
+pub use fault::{Fault, FaultKind};
 pub use standstill::Stuck;
 
 use crate::calendar::{Calendar, Class, Event, Key};
@@ -92,6 +91,8 @@ pub struct Simulation {
     ports: Vec<Port>,
     wires: Vec<Wire>,
     switches: Vec<SwitchState>,
+    /// The name that the balancer has in the scenario.
+    balancer: String,
     routes: Routes,
     /// Per host: its switch's number among those with hosts, and its port there.
     places: Vec<(u16, PortId)>,
