@@ -234,19 +234,19 @@ impl Simulation {
 
     fn handle_rare(&mut self, event: Event) -> Result<(), RunError> {
         let (key, item) = (event.key(), event.item());
-        match key.class_bits() {
-            c if c == Class::Link as u32 => self.change_link(item),
-            c if c == Class::HoldExpiry as u32 => self.hold_expired(key.id(), item),
-            c if c == Class::Tick as u32 => self.tick(key.id()),
-            c if c == Class::FlowStart as u32 => return self.start_flow(),
-            c if c == Class::Retransmit as u32 => self.retransmit_timer(key.id(), item),
-            c if c == Class::DelayedAck as u32 => self.delayed_ack_timer(key.id(), item),
-            c if c == Class::Reassembly as u32 => self.reassembly_timer(key.id(), item),
-            c if c == Class::EdgeTick as u32 => self.edge_tick(key.id()),
-            c if c == Class::HandDown as u32 => self.handed_down(key.id(), item),
-            c if c == Class::Window as u32 => self.window_event(item),
-            c if c == Class::Probe as u32 => self.sample(item),
-            class => unreachable!("no event has class {class}"),
+        match key.class() {
+            Class::Departure | Class::Arrival => unreachable!("`handle` has seen to them"),
+            Class::Link => self.change_link(item),
+            Class::HoldExpiry => self.hold_expired(key.id(), item),
+            Class::Tick => self.tick(key.id()),
+            Class::FlowStart => return self.start_flow(),
+            Class::Retransmit => self.retransmit_timer(key.id(), item),
+            Class::DelayedAck => self.delayed_ack_timer(key.id(), item),
+            Class::Reassembly => self.reassembly_timer(key.id(), item),
+            Class::EdgeTick => self.edge_tick(key.id()),
+            Class::HandDown => self.handed_down(key.id(), item),
+            Class::Window => self.window_event(item),
+            Class::Probe => self.sample(item),
         }
         Ok(())
     }
