@@ -3,7 +3,7 @@
 //! [`Simulation`] owns everything; there is no global state, so two runs may live in one process.
 //! The files beside this one are what happens to a packet, in order: [`endpoint`](self) (a host
 //! sends and receives), `jitter` (between a host and its port), `transmit` (a port queues and sends), `forward` (a switch chooses), `hold`
-//! (a switch keeps a packet back), `links` (a link changes), `observe` (probes and windows).
+//! (a switch keeps a packet back), `links` (a link changes), `observe` and `probes` (looking on).
 
 mod audit;
 #[cfg(test)]
@@ -17,6 +17,7 @@ mod hold;
 mod jitter;
 mod links;
 mod observe;
+mod probes;
 mod standstill;
 #[cfg(test)]
 mod standstill_tests;
@@ -45,7 +46,7 @@ use forward::SwitchState;
 use hold::Released;
 use jitter::Jitter;
 use leafspine_core::{Bytes, PacketMeta, PortId, Time};
-use observe::Probe;
+use probes::Probe;
 use standstill::Standstill;
 
 /// Where a link ends: what an arriving packet needs to know, in eight bytes.
