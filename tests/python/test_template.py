@@ -49,13 +49,14 @@ class Copy:
         assert old in text
         (self.crate / path).write_text(text.replace(old, new))
 
-    def run(self, *words: object, code: int = 0) -> Done:
+    def run(self, *words: object, code: int = 0, **settings: str) -> Done:
         bin_here, bin_there = self.home / "bin", Path(sys.executable).parent
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
         environment |= {
             "VIRTUAL_ENV": str(self.home),
             "PATH": f"{bin_here}{os.pathsep}{bin_there}{os.pathsep}{os.environ['PATH']}",
             "CARGO_TARGET_DIR": str(TARGET),
+            **settings,
         }
         done = subprocess.run(
             [str(word) for word in words],
@@ -71,8 +72,8 @@ class Copy:
     def leafspine(self, *words: object, code: int = 0) -> Done:
         return self.run("python", "-m", "leafspine", *words, code=code)
 
-    def build(self) -> None:
-        self.run("maturin", "develop", "--locked")
+    def build(self, **settings: str) -> None:
+        self.run("maturin", "develop", "--locked", **settings)
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +147,20 @@ def test_mistakes_are_told_like_those_with_built_in_schemes(copy: Copy, setting:
     assert said.count("\n") == 1
     assert setting.partition("=")[0] in said
     assert MISTAKES[setting] in said
+
+
+def test_a_pick_that_is_no_path_ends_the_run(tmp_path: Path) -> None:
+    """Breaks if an engine without debug assertions, as releases are, sends a packet where a scheme
+    from outside says though no path leads there, or if the message does not name switch, scheme and
+    port."""
+    copy = Copy(tmp_path)
+    copy.edit(SCHEME, "        flowlet.port\n    }", "        PortId(9999)\n    }")
+    copy.build(CARGO_PROFILE_DEV_DEBUG_ASSERTIONS="false")
+    chosen = ("--set", "load_balancer.scheme=two-choices")
+    said = copy.leafspine("run", "fabric.toml", *chosen, *FEW, code=3).stderr
+    assert said.count("\n") == 1
+    assert 'the balancer "two-choices" picked port 9999, no path; allowed: ' in said
+    assert " at leaf" in said
 
 
 def test_a_name_that_is_taken_is_refused(tmp_path: Path) -> None:

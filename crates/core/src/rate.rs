@@ -74,6 +74,18 @@ impl Pace {
         Pace { whole, fraction: (rest > 0).then(|| Box::new(fraction)) }
     }
 
+    /// The time that `bytes` would occupy the line now: what [`take`](Pace::take) would say, with
+    /// nothing taken.
+    #[inline]
+    #[must_use]
+    pub fn ahead(&self, bytes: u32) -> Span {
+        let whole = self.whole * u64::from(bytes);
+        match &self.fraction {
+            None => Span(whole),
+            Some(fraction) => Span(whole + fraction.sum(bytes) / fraction.parts),
+        }
+    }
+
     /// The time that `bytes` occupy the line, given what earlier packets left over.
     #[inline]
     pub fn take(&mut self, bytes: u32) -> Span {
@@ -86,8 +98,13 @@ impl Pace {
 }
 
 impl Fraction {
+    /// In parts: the fraction of `bytes` and what earlier packets left over.
+    fn sum(&self, bytes: u32) -> u64 {
+        self.part * u64::from(bytes) + self.carry
+    }
+
     fn take(&mut self, bytes: u32) -> u64 {
-        let sum = self.part * u64::from(bytes) + self.carry;
+        let sum = self.sum(bytes);
         self.carry = sum % self.parts;
         sum / self.parts
     }
@@ -136,6 +153,20 @@ mod tests {
     }
 
     proptest! {
+        /// Breaks if looking ahead says anything else than taking would, or takes anything itself.
+        #[test]
+        fn looking_ahead_is_taking(
+            mbps in prop_oneof![Just(10_000u64), Just(300), 1u64..400_000],
+            sizes in proptest::collection::vec(0u32..9000, 1..200),
+        ) {
+            let mut pace = Pace::new(Rate::from_mbps(mbps));
+            for size in sizes {
+                let said = pace.ahead(size);
+                prop_assert_eq!(said, pace.clone().take(size));
+                prop_assert_eq!(said, pace.take(size));
+            }
+        }
+
         /// Breaks if the carry is lost: after any packets, the sum is the exact time rounded down.
         #[test]
         fn long_run_rate_is_exact(

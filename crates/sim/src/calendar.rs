@@ -12,10 +12,29 @@ use leafspine_core::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What an event is. At one instant, lower classes come first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[repr(u8)]
-pub(crate) enum Class {
+/// Makes [`Class`], and the way back to it from a key: both from one list, so that none is forgotten.
+macro_rules! classes {
+    ($($(#[doc = $doc:literal])+ $name:ident = $bits:literal,)+) => {
+        /// What an event is. At one instant, lower classes come first.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        #[repr(u8)]
+        pub(crate) enum Class {
+            $($(#[doc = $doc])+ $name = $bits,)+
+        }
+
+        impl Key {
+            /// The class that the key was made with.
+            pub(crate) fn class(self) -> Class {
+                match self.class_bits() {
+                    $($bits => Class::$name,)+
+                    bits => unreachable!("no class has the number {bits}"),
+                }
+            }
+        }
+    };
+}
+
+classes! {
     /// A link changes.
     Link = 0,
     /// A general port has sent a packet and may take the next: before arrivals, because a packet
@@ -67,7 +86,7 @@ impl Key {
     }
 
     #[inline]
-    pub(crate) fn class_bits(self) -> u32 {
+    fn class_bits(self) -> u32 {
         self.0 >> Self::ID_BITS
     }
 

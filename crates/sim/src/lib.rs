@@ -23,7 +23,9 @@ pub mod spec;
 pub mod transport;
 pub mod workload;
 
-pub use engine::{BuildError, Factories, Fault, RunError, SetupError, Simulation, Stuck};
+pub use engine::{
+    BuildError, Factories, Fault, FaultKind, RunError, SetupError, Simulation, Stuck,
+};
 pub use measure::{FlowTable, UNFINISHED};
 pub use memory::{Memory, Overrun};
 pub use output::{Cause, Column, Counters, Output, Payload, PortRow, Series, TableUse, Warmup};

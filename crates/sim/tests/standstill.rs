@@ -3,13 +3,13 @@
 mod common;
 
 use common::*;
-use leafspine_core::{PacketMeta, PortId, Span, Time};
+use leafspine_core::{Flags, PacketMeta, PortId, Span, Time};
 use leafspine_schemes::edge::{Deliver, EdgeContext, FlowView, HostEdge, HostEnv, Waiting};
 use leafspine_schemes::hold::{Held, Ingress, IngressHold};
 use leafspine_schemes::lb::{LoadBalancer, Needs};
 use leafspine_schemes::{Amount, Context, Paths, SwitchEnv};
 use leafspine_sim::spec::*;
-use leafspine_sim::{Factories, Fault, Output, Progress, RunError, Simulation, Stuck};
+use leafspine_sim::{Factories, Fault, FaultKind, Output, Progress, RunError, Simulation, Stuck};
 
 /// Two flows from two hosts to a third, all under one switch.
 fn two_to_one() -> Spec {
@@ -136,7 +136,7 @@ fn a_loop_without_time_is_stuck() {
 fn a_scheme_that_asks_for_the_past_is_at_fault() {
     let found = fault(&two_to_one(), &reassembler(Span::ZERO, Span(1)));
     assert_eq!(found.place, "host2");
-    assert!(found.what.contains("asks to be called again at "), "{found}");
+    assert!(found.what.to_string().contains("asks to be called again at "), "{found}");
 }
 
 /// Sends every data packet on, and does `damage` to it first.
@@ -189,7 +189,7 @@ fn a_scheme_that_eats_payload_is_found_by_the_check() {
         None
     };
     let found = fault(&base(), &breaks(eat, Needs::default()));
-    assert!(found.what.contains(" bytes of payload sent, "), "{found}");
+    assert!(found.what.to_string().contains(" bytes of payload sent, "), "{found}");
 }
 
 /// Breaks if a scheme from outside can give a packet to another flow without being found out.
@@ -200,22 +200,58 @@ fn a_scheme_that_swaps_flows_is_found_by_the_check() {
         None
     };
     let found = fault(&base(), &breaks(swap, Needs::default()));
-    assert!(found.place.starts_with("flow ") && found.what.contains("in the network"), "{found}");
+    assert!(
+        found.place.starts_with("flow ") && found.what.to_string().contains("in the network"),
+        "{found}"
+    );
 }
 
-/// Breaks if a packet goes where its balancer says though no path leads there.
+/// A balancer that picks this port, whatever the paths are.
+struct Astray(PortId);
+
+impl LoadBalancer for Astray {
+    fn pick(&mut self, _: &mut PacketMeta, _: &Paths<'_>, _: &mut Context<'_>) -> PortId {
+        self.0
+    }
+}
+
+/// Breaks if a packet goes where its balancer says though no path leads there: to another switch's
+/// port, or down to a host of this one. Nor may it take a checked run or a debug assertion to find
+/// that, which would be a panic here and nothing in a release build.
 #[test]
 fn a_pick_that_is_no_path_is_a_fault() {
-    struct Astray;
-    impl LoadBalancer for Astray {
-        fn pick(&mut self, _: &mut PacketMeta, _: &Paths<'_>, _: &mut Context<'_>) -> PortId {
-            PortId(9999)
+    for port in [PortId(9999), PortId(0)] {
+        let make = move |_: &SwitchEnv| Box::new(Astray(port)) as Box<dyn LoadBalancer>;
+        let factories = Factories { balancer: Some(Box::new(make)), ..Factories::default() };
+        let spec = Spec { balancer: scheme("rps"), ..base() };
+        for checked in [false, true] {
+            let run = Simulation::with(&spec, &factories).expect("a valid spec");
+            let run = if checked { run.checked() } else { run };
+            let found = match run.run(&Progress::default()) {
+                Err(RunError::Fault(found)) => *found,
+                other => panic!("no fault: {:?}", other.map(|output| output.end)),
+            };
+            let FaultKind::NoPath { scheme, port: picked, paths } = &found.what else {
+                panic!("another fault: {found}")
+            };
+            assert_eq!((scheme.as_str(), *picked), ("rps", port));
+            assert!(found.place.starts_with("leaf") && !paths.contains(&port), "{found}");
+            let text = format!("the balancer \"rps\" picked port {}, no path; allowed: ", port.0);
+            assert!(found.to_string().starts_with(&text), "{found}");
         }
     }
-    let make = |_: &SwitchEnv| Box::new(Astray) as Box<dyn LoadBalancer>;
-    let factories = Factories { balancer: Some(Box::new(make)), ..Factories::default() };
-    let found = fault(&base(), &factories);
-    assert!(found.what.contains("picked port") && found.place.starts_with("leaf"), "{found}");
+}
+
+/// Breaks if a balancer's own packet leaves by a port of another switch, or by none.
+#[test]
+fn a_packet_sent_by_no_port_is_a_fault() {
+    let send = |packet: &mut PacketMeta, cx: &mut Context<'_>| {
+        cx.outbox.push((PortId(999), PacketMeta { flags: Flags::PROBE, ..*packet }));
+        None
+    };
+    let found = fault(&base(), &breaks(send, Needs::default()));
+    assert!(found.place.starts_with("leaf"), "{found}");
+    assert!(matches!(found.what, FaultKind::NoPort { port: PortId(999), .. }), "{found}");
 }
 
 /// Breaks if a balancer whose tick does not move on hangs the run.
@@ -235,5 +271,5 @@ fn packets_about_packets_end_somewhere() {
         None
     };
     let found = fault(&base(), &breaks(echo, Needs { leaving: true, ..Needs::default() }));
-    assert!(found.what.contains("answers each packet that it sends"), "{found}");
+    assert!(found.what.to_string().contains("answers each packet that it sends"), "{found}");
 }

@@ -6,12 +6,11 @@
 //! checked run is the same run.
 
 use super::Simulation;
-use super::watched::{Astray, Nobody, Watched};
+use super::fault::FaultKind;
 use crate::calendar::Class;
 use crate::pool::Handle;
 use crate::port::{Limit, Port, Store};
 use leafspine_core::{Flags, PortId};
-use std::sync::Arc;
 
 /// Where a packet is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,8 +38,6 @@ pub(super) struct Audit {
     wires: Vec<u32>,
     /// Per slot: packets of its flow found.
     flows: Vec<u32>,
-    /// Whether a balancer picked what is no path.
-    astray: Astray,
 }
 
 /// Where and what.
@@ -60,13 +57,7 @@ impl Simulation {
     /// [`RunError::Fault`](super::RunError::Fault).
     #[must_use]
     pub fn checked(mut self) -> Simulation {
-        let astray = Astray::default();
-        for (switch, state) in self.switches.iter_mut().enumerate() {
-            let inner = std::mem::replace(&mut state.balancer, Box::new(Nobody));
-            let (switch, astray) = (switch as u32, Arc::clone(&astray));
-            state.balancer = Box::new(Watched { inner, switch, astray });
-        }
-        self.audit = Some(Box::new(Audit { astray, ..Audit::default() }));
+        self.audit = Some(Box::default());
         self
     }
 
@@ -75,7 +66,7 @@ impl Simulation {
     pub(super) fn audit(&mut self) -> Option<u64> {
         let mut audit = self.audit.take()?;
         if let Err((place, what)) = self.books(&mut audit) {
-            self.fail(place, what);
+            self.fail(place, FaultKind::Count(what));
         }
         self.audit = Some(audit);
         let things = self.ports.len() + self.pool.high_water() + self.endpoints.places.len();
@@ -87,14 +78,11 @@ impl Simulation {
         if self.audit().is_some()
             && let Err((place, what)) = self.flows_have_ended_well()
         {
-            self.fail(place, what);
+            self.fail(place, FaultKind::Count(what));
         }
     }
 
     fn books(&mut self, audit: &mut Audit) -> Result<(), Wrong> {
-        if let Some((switch, what)) = audit.astray.get() {
-            return wrong(self.graph.switches[*switch as usize].name.clone(), what.clone());
-        }
         let payload = self.find_all(audit)?;
         self.counters_add_up(payload)?;
         self.flows_add_up(&audit.flows)?;
@@ -106,7 +94,7 @@ impl Simulation {
 
     /// Finds every packet once. Returns the bytes of payload in them.
     fn find_all(&self, audit: &mut Audit) -> Result<u64, Wrong> {
-        let Audit { found, wires, flows, .. } = audit;
+        let Audit { found, wires, flows } = audit;
         found.clear();
         found.resize(self.pool.high_water(), None);
         wires.clear();

@@ -3,7 +3,6 @@
 use super::endpoint::{EdgeHost, Endpoints};
 use super::forward::{HoldState, Holder, NO_TOR, Shared, SwitchState};
 use super::jitter::Jitter;
-use super::observe::Probe;
 use super::standstill::Standstill;
 use super::{Simulation, Wire};
 use crate::calendar::{Calendar, Key};
@@ -15,8 +14,8 @@ use crate::port::{
 };
 use crate::progress::{Cancelled, Part, Progress};
 use crate::spec::{
-    Classifier, HostPorts, PortModel, ProbeKind, ProbeSpec, SchedulerKind, SchemeSpec, Spec,
-    TransportSpec, WorkloadKind, WorkloadSpec,
+    Classifier, HostPorts, PortModel, SchedulerKind, SchemeSpec, Spec, TransportSpec, WorkloadKind,
+    WorkloadSpec,
 };
 use crate::transport::{LONGEST_ROUND_TRIP, TcpConfig};
 use crate::workload::{Fabric, FlowSource, Sizes, WorkloadError};
@@ -174,6 +173,7 @@ impl Simulation {
             ports,
             wires,
             switches,
+            balancer: spec.balancer.name.clone(),
             routes,
             places: places(&graph),
             endpoints,
@@ -221,50 +221,6 @@ impl Simulation {
     pub fn has_general_ports(&self) -> bool {
         let general = |port: &Port| matches!(port.store, Store::General(_));
         self.ports.iter().any(|port| port.switch != NO_SWITCH && general(port))
-    }
-
-    fn add_probes(&mut self, probes: &[ProbeSpec]) -> Result<(), SetupError> {
-        for (index, spec) in probes.iter().enumerate() {
-            let targets = match spec.kind {
-                ProbeKind::Window if spec.flows.is_empty() => (0..16).collect(),
-                ProbeKind::Window => spec.flows.clone(),
-                ProbeKind::State => self.switches_matching(&spec.ports)?,
-                _ => self.graph.ports_matching(&spec.ports)?,
-            };
-            if spec.kind == ProbeKind::Packets {
-                for at in &targets {
-                    self.ports[*at as usize].watched.push(index as u16);
-                    self.ports[*at as usize].special = true;
-                }
-            }
-            self.probes.push(Probe {
-                kind: spec.kind,
-                name: spec.name.clone(),
-                every: spec.every,
-                busy: vec![0; if spec.kind == ProbeKind::Utilisation { targets.len() } else { 0 }],
-                targets,
-                times: Vec::new(),
-                which: Vec::new(),
-                first: Vec::new(),
-                second: Vec::new(),
-                numbers: Vec::new(),
-                live: Vec::new(),
-            });
-        }
-        Ok(())
-    }
-
-    /// The switches that have a port of this pattern.
-    fn switches_matching(&self, pattern: &str) -> Result<Vec<u32>, TopologyError> {
-        let owner = |at: &u32| match self.graph.ports[*at as usize].owner {
-            Node::Switch(id) => Some(u32::from(id.0)),
-            Node::Host(_) => None,
-        };
-        let mut found: Vec<u32> =
-            self.graph.ports_matching(pattern)?.iter().filter_map(owner).collect();
-        found.sort_unstable();
-        found.dedup();
-        Ok(found)
     }
 
     /// Changes a port's random loss.

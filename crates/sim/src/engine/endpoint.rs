@@ -549,7 +549,7 @@ impl Simulation {
         let again = edge_ask!(self, HostId(host as u16), |edge, cx| edge.tick(&mut cx));
         if let Some(time) = again {
             if time <= self.now {
-                return self.fail(format!("host{host}"), super::fault::backward(time));
+                return self.fail(format!("host{host}"), super::FaultKind::Backward(time));
             }
             self.calendar.push(time, Key::new(Class::EdgeTick, host), 0);
         }
@@ -616,7 +616,7 @@ impl Simulation {
             && again < flow.timer
         {
             if again < self.now {
-                return self.fail(format!("host{}", host.0), super::fault::backward(again));
+                return self.fail(format!("host{}", host.0), super::FaultKind::Backward(again));
             }
             let flow = &mut self.endpoints.edge_flows[slot as usize];
             flow.timer = again;

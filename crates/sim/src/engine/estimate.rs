@@ -155,7 +155,7 @@ impl Simulation {
     /// Sees that the run does not hold more than it may, the tables of its results included. What was
     /// there at its start is not counted.
     pub(super) fn watch_memory(&self) -> Result<(), super::RunError> {
-        let rows: usize = self.probes.iter().map(|probe| probe.times.len()).sum();
+        let rows: usize = self.probes.iter().map(super::probes::Probe::rows).sum();
         let results = rows as u64 * PROBE_OUT + self.table.len() as u64 * ROW_OUT;
         let under_way =
             self.pool.high_water() as u64 * PACKET + self.endpoints.peak() as u64 * FLOW_BYTES;

@@ -1,6 +1,7 @@
 //! A switch takes a packet in and chooses where it goes.
 
 use super::Simulation;
+use super::fault::FaultKind;
 use crate::calendar::{Class, Key};
 use crate::output::Cause;
 use crate::pool::Handle;
@@ -53,6 +54,14 @@ const MOST_NESTED: u32 = 256;
 
 /// `SwitchState::tor` of switches without hosts.
 pub(super) const NO_TOR: u16 = u16::MAX;
+
+/// Whether `port` is among `paths`, of which there is one at least. They ascend, mostly without a gap:
+/// so it is looked for where it would be then, which takes no loop whose length nobody can predict.
+#[inline]
+fn is_path(paths: &[PortId], port: PortId) -> bool {
+    let guess = usize::from(port.0.wrapping_sub(paths[0].0));
+    paths.get(guess) == Some(&port) || paths.contains(&port)
+}
 
 /// Calls a balancer with its context. What it puts into the outbox is for the caller to send.
 macro_rules! ask {
@@ -122,7 +131,10 @@ impl Simulation {
                 let picked = ask!(self, switch, |balancer, cx| {
                     balancer.pick(&mut self.pool[handle], &paths, &mut cx)
                 });
-                debug_assert!(paths.ports.contains(&picked), "a balancer picks a live path");
+                let picked = match is_path(paths.ports, picked) {
+                    true => picked,
+                    false => self.astray(switch, TorId(tor), picked),
+                };
                 self.note_path(switch, handle, picked);
                 self.send_outbox(switch);
                 picked
@@ -130,6 +142,21 @@ impl Simulation {
         };
         let port = self.switches[switch as usize].first_port + u32::from(port.0);
         self.enqueue(port, handle);
+    }
+
+    /// A balancer picked what is no path, which ends the run. Gives the path that the packet takes
+    /// until then.
+    #[cold]
+    fn astray(&mut self, switch: u32, to: TorId, port: PortId) -> PortId {
+        let paths = self.routes.paths(SwitchId(switch as u16), to).ports.to_vec();
+        let first = paths[0];
+        let scheme = self.balancer.clone();
+        self.fail(self.switch_name(switch), FaultKind::NoPath { scheme, port, paths });
+        first
+    }
+
+    fn switch_name(&self, switch: u32) -> String {
+        self.graph.switches[switch as usize].name.clone()
     }
 
     /// Counts a flow's change of uplink at its source's switch.
@@ -155,8 +182,7 @@ impl Simulation {
         self.send_outbox(switch);
         if let Some(time) = again {
             if time <= self.now {
-                let name = self.graph.switches[switch as usize].name.clone();
-                return self.fail(name, super::fault::backward(time));
+                return self.fail(self.switch_name(switch), FaultKind::Backward(time));
             }
             self.calendar.push(time, Key::new(Class::Tick, switch), 0);
         }
@@ -176,14 +202,20 @@ impl Simulation {
         let mut outbox = std::mem::take(&mut self.outbox);
         self.nested += 1;
         if self.nested > MOST_NESTED {
-            let name = self.graph.switches[switch as usize].name.clone();
             outbox.clear();
-            self.fail(name, format!("the balancer answers each packet that it sends with another, {MOST_NESTED} deep"));
+            let (scheme, depth) = (self.balancer.clone(), MOST_NESTED);
+            self.fail(self.switch_name(switch), FaultKind::Endless { scheme, depth });
         }
+        let SwitchState { first_port, ports, .. } = self.switches[switch as usize];
         for (port, packet) in outbox.drain(..) {
+            let at = first_port + u32::from(port.0);
+            if u32::from(port.0) >= ports {
+                let scheme = self.balancer.clone();
+                self.fail(self.switch_name(switch), FaultKind::NoPort { scheme, port, ports });
+                continue;
+            }
             self.counters.injected += 1;
             self.counters.payload.sent += u64::from(packet.payload);
-            let at = self.switches[switch as usize].first_port + u32::from(port.0);
             let handle = self.pool.put(packet);
             self.enqueue(at, handle);
         }

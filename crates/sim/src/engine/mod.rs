@@ -3,7 +3,7 @@
 //! [`Simulation`] owns everything; there is no global state, so two runs may live in one process.
 //! The files beside this one are what happens to a packet, in order: [`endpoint`](self) (a host
 //! sends and receives), `jitter` (between a host and its port), `transmit` (a port queues and sends), `forward` (a switch chooses), `hold`
-//! (a switch keeps a packet back), `links` (a link changes), `observe` (probes and windows).
+//! (a switch keeps a packet back), `links` (a link changes), `observe` and `probes` (looking on).
 
 mod audit;
 #[cfg(test)]
@@ -17,14 +17,14 @@ mod hold;
 mod jitter;
 mod links;
 mod observe;
+mod probes;
 mod standstill;
 #[cfg(test)]
 mod standstill_tests;
 mod transmit;
-mod watched;
 
 pub use build::{BuildError, Factories, SetupError};
-pub use fault::Fault;
+pub use fault::{Fault, FaultKind};
 pub use standstill::Stuck;
 
 use crate::calendar::{Calendar, Class, Event, Key};
@@ -45,7 +45,7 @@ use hold::Released;
 use jitter::Jitter;
 use leafspine_core::{Bytes, PacketMeta, PortId, Time};
 use leafspine_fabric::{Graph, Ideal, LinkState, ResolvedChange, Routes};
-use observe::Probe;
+use probes::Probe;
 use standstill::Standstill;
 
 /// Where a link ends: what an arriving packet needs to know, in eight bytes.
@@ -91,6 +91,8 @@ pub struct Simulation {
     ports: Vec<Port>,
     wires: Vec<Wire>,
     switches: Vec<SwitchState>,
+    /// The name that the balancer has in the scenario.
+    balancer: String,
     routes: Routes,
     /// Per host: its switch's number among those with hosts, and its port there.
     places: Vec<(u16, PortId)>,
@@ -232,19 +234,19 @@ impl Simulation {
 
     fn handle_rare(&mut self, event: Event) -> Result<(), RunError> {
         let (key, item) = (event.key(), event.item());
-        match key.class_bits() {
-            c if c == Class::Link as u32 => self.change_link(item),
-            c if c == Class::HoldExpiry as u32 => self.hold_expired(key.id(), item),
-            c if c == Class::Tick as u32 => self.tick(key.id()),
-            c if c == Class::FlowStart as u32 => return self.start_flow(),
-            c if c == Class::Retransmit as u32 => self.retransmit_timer(key.id(), item),
-            c if c == Class::DelayedAck as u32 => self.delayed_ack_timer(key.id(), item),
-            c if c == Class::Reassembly as u32 => self.reassembly_timer(key.id(), item),
-            c if c == Class::EdgeTick as u32 => self.edge_tick(key.id()),
-            c if c == Class::HandDown as u32 => self.handed_down(key.id(), item),
-            c if c == Class::Window as u32 => self.window_event(item),
-            c if c == Class::Probe as u32 => self.sample(item),
-            class => unreachable!("no event has class {class}"),
+        match key.class() {
+            Class::Departure | Class::Arrival => unreachable!("`handle` has seen to them"),
+            Class::Link => self.change_link(item),
+            Class::HoldExpiry => self.hold_expired(key.id(), item),
+            Class::Tick => self.tick(key.id()),
+            Class::FlowStart => return self.start_flow(),
+            Class::Retransmit => self.retransmit_timer(key.id(), item),
+            Class::DelayedAck => self.delayed_ack_timer(key.id(), item),
+            Class::Reassembly => self.reassembly_timer(key.id(), item),
+            Class::EdgeTick => self.edge_tick(key.id()),
+            Class::HandDown => self.handed_down(key.id(), item),
+            Class::Window => self.window_event(item),
+            Class::Probe => self.sample(item),
         }
         Ok(())
     }

@@ -124,8 +124,7 @@ impl GeneralPort {
 
     /// When the line would have sent all that is queued, at its present rate.
     pub(crate) fn free_at(&self, now: Time) -> Time {
-        let mut pace = self.pace.clone();
-        self.busy_until.max(now) + pace.take(self.total.bytes)
+        self.busy_until.max(now) + self.pace.ahead(self.total.bytes)
     }
 
     #[inline]

@@ -1,0 +1,166 @@
+//! Probes: time series of what a run does. Each kind is a file: what it looks at, its columns, and
+//! the series that they become. Nothing here changes what packets do.
+
+mod packets;
+mod queue;
+mod state;
+mod utilisation;
+mod window;
+
+use super::Simulation;
+use crate::calendar::{Class, Key};
+use crate::output::{Column, Series};
+use crate::pool::Handle;
+use crate::spec::{ProbeKind, ProbeSpec};
+use leafspine_core::{Span, Time};
+use leafspine_fabric::{Graph, TopologyError};
+use packets::PacketsProbe;
+use queue::QueueProbe;
+use state::StateProbe;
+use utilisation::UtilisationProbe;
+use window::WindowProbe;
+
+/// A probe of the scenario.
+pub(super) struct Probe {
+    /// Its file's name.
+    name: String,
+    /// How often it samples; unused by those that do not.
+    every: Span,
+    kind: Kind,
+}
+
+/// What it has seen, by what it looks at.
+enum Kind {
+    Queue(QueueProbe),
+    Utilisation(UtilisationProbe),
+    Window(WindowProbe),
+    State(StateProbe),
+    Packets(PacketsProbe),
+}
+
+/// The columns of a series, and the names of what its index column refers to.
+struct Columns {
+    kind: &'static str,
+    names: Vec<String>,
+    columns: Vec<(&'static str, Column)>,
+}
+
+impl Probe {
+    fn new(spec: &ProbeSpec, graph: &Graph) -> Result<Probe, TopologyError> {
+        let ports = || graph.ports_matching(&spec.ports);
+        let kind = match spec.kind {
+            ProbeKind::Queue => Kind::Queue(QueueProbe::new(ports()?)),
+            ProbeKind::Utilisation => {
+                Kind::Utilisation(UtilisationProbe::new(ports()?, spec.every))
+            }
+            ProbeKind::Window => Kind::Window(WindowProbe::new(&spec.flows)),
+            ProbeKind::State => Kind::State(StateProbe::new(&ports()?, graph)),
+            ProbeKind::Packets => Kind::Packets(PacketsProbe::new(ports()?)),
+        };
+        Ok(Probe { name: spec.name.clone(), every: spec.every, kind })
+    }
+
+    /// Rows so far.
+    pub(super) fn rows(&self) -> usize {
+        match &self.kind {
+            Kind::Queue(probe) => probe.rows(),
+            Kind::Utilisation(probe) => probe.rows(),
+            Kind::Window(probe) => probe.rows(),
+            Kind::State(probe) => probe.rows(),
+            Kind::Packets(probe) => probe.rows(),
+        }
+    }
+
+    /// Its series, in a run that has ended at `end`.
+    fn series(self, graph: &Graph, end: Time) -> Series {
+        let Columns { kind, names, columns } = match self.kind {
+            Kind::Queue(probe) => probe.columns(graph),
+            Kind::Utilisation(probe) => probe.columns(graph),
+            Kind::Window(probe) => probe.columns(),
+            Kind::State(probe) => probe.columns(graph),
+            Kind::Packets(probe) => probe.columns(graph, end),
+        };
+        Series { name: self.name, kind, ports: names, columns }
+    }
+}
+
+fn port_names(graph: &Graph, ports: &[u32]) -> Vec<String> {
+    ports.iter().map(|at| graph.port_name(*at)).collect()
+}
+
+impl Simulation {
+    pub(super) fn add_probes(&mut self, specs: &[ProbeSpec]) -> Result<(), TopologyError> {
+        for (index, spec) in specs.iter().enumerate() {
+            let probe = Probe::new(spec, &self.graph)?;
+            if let Kind::Packets(packets) = &probe.kind {
+                for at in packets.ports() {
+                    self.ports[*at as usize].watched.push(index as u16);
+                    self.ports[*at as usize].special = true;
+                }
+            }
+            self.probes.push(probe);
+        }
+        Ok(())
+    }
+
+    /// All that sample do so at the start, and then when their time has come.
+    pub(super) fn start_probes(&mut self) {
+        for (index, probe) in (0..).zip(&self.probes) {
+            if !matches!(probe.kind, Kind::Packets(_)) {
+                self.calendar.push(Time::ZERO, Key::new(Class::Probe, index), index);
+            }
+        }
+    }
+
+    /// A probe looks.
+    pub(super) fn sample(&mut self, index: u32) {
+        let now = self.now;
+        let probe = &mut self.probes[index as usize];
+        let next = now + probe.every;
+        match &mut probe.kind {
+            Kind::Queue(probe) => probe.sample(now, &mut self.ports),
+            Kind::Utilisation(probe) => probe.sample(now, &mut self.ports),
+            Kind::Window(probe) => {
+                probe.sample(now, |slot| self.endpoints.window(slot, &self.tcp));
+            }
+            Kind::State(probe) => {
+                let mut taken = std::mem::take(probe);
+                taken.sample(now, self);
+                self.probes[index as usize].kind = Kind::State(taken);
+            }
+            Kind::Packets(_) => unreachable!("it is told of packets and does not sample"),
+        }
+        self.calendar.push(next, Key::new(Class::Probe, index), index);
+    }
+
+    /// A `packets` probe sees a packet begin its transmission.
+    pub(super) fn record_packet(
+        &mut self,
+        probe: u16,
+        at: u32,
+        handle: Handle,
+        start: Time,
+        wait: Span,
+    ) {
+        let Kind::Packets(probe) = &mut self.probes[usize::from(probe)].kind else {
+            unreachable!("ports know the packets probes that watch them")
+        };
+        let packet = &self.pool[handle];
+        probe.record(at, packet, start, wait, |slot| self.endpoints.number(slot));
+    }
+
+    /// Tells the window probes that a flow has started or ended.
+    pub(super) fn watch_flow(&mut self, flow: u32, slot: u32, starts: bool) {
+        for probe in &mut self.probes {
+            if let Kind::Window(probe) = &mut probe.kind {
+                if starts { probe.flow_starts(flow, slot) } else { probe.flow_ends(flow) }
+            }
+        }
+    }
+
+    /// What the probes have seen, in the scenario's order.
+    pub(super) fn take_series(&mut self) -> Vec<Series> {
+        let probes = std::mem::take(&mut self.probes);
+        probes.into_iter().map(|probe| probe.series(&self.graph, self.now)).collect()
+    }
+}

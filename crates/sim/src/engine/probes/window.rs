@@ -1,0 +1,62 @@
+//! Congestion windows of flows.
+
+use super::Columns;
+use crate::output::Column;
+use leafspine_core::Time;
+
+/// The flows watched where the scenario names none.
+const FIRST: u32 = 16;
+
+pub(super) struct WindowProbe {
+    /// By number.
+    flows: Vec<u32>,
+    /// Those of them that are under way: number and slot.
+    live: Vec<(u32, u32)>,
+    times: Vec<u64>,
+    /// The flow's number.
+    which: Vec<u32>,
+    bytes: Vec<u64>,
+}
+
+impl WindowProbe {
+    pub(super) fn new(flows: &[u32]) -> WindowProbe {
+        let flows = if flows.is_empty() { (0..FIRST).collect() } else { flows.to_vec() };
+        let (times, which, bytes) = (Vec::new(), Vec::new(), Vec::new());
+        WindowProbe { flows, live: Vec::new(), times, which, bytes }
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.times.len()
+    }
+
+    pub(super) fn flow_starts(&mut self, flow: u32, slot: u32) {
+        if self.flows.contains(&flow) {
+            self.live.push((flow, slot));
+        }
+    }
+
+    pub(super) fn flow_ends(&mut self, flow: u32) {
+        self.live.retain(|(live, _)| *live != flow);
+    }
+
+    /// `window` tells the window in bytes of the flow in a slot.
+    pub(super) fn sample(&mut self, now: Time, window: impl Fn(u32) -> u32) {
+        for (flow, slot) in &self.live {
+            self.times.push(now.0);
+            self.which.push(*flow);
+            self.bytes.push(u64::from(window(*slot)));
+        }
+    }
+
+    pub(super) fn columns(self) -> Columns {
+        Columns {
+            kind: "window",
+            names: Vec::new(),
+            columns: vec![
+                ("time_ps", Column::U64(self.times)),
+                ("flow", Column::U32(self.which)),
+                ("window_bytes", Column::U64(self.bytes)),
+            ],
+        }
+    }
+}
