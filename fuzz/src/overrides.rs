@@ -135,7 +135,9 @@ fn values(param: &Param) -> Vec<String> {
             all
         }
         Kind::Bytes(low, high) => number(low, high, whole, &|v| format!("{v}B")),
-        Kind::Int(low, high) | Kind::Packets(low, high) => number(low, high, whole, &|v| v.to_string()),
+        Kind::Int(low, high) | Kind::Packets(low, high) => {
+            number(low, high, whole, &|v| v.to_string())
+        }
         Kind::Amount => words(&["1pkt", "7pkt", "100pkt", "1B", "30KB", "1bdp", "4294967295pkt"]),
         Kind::AmountOr(word) => words(&[word, "1pkt", "7pkt", "100pkt", "1B", "30KB"]),
         Kind::Rate => words(&["1bps", "1Mbps", "10Gbps", "8Tbps"]),

@@ -3,8 +3,8 @@
 //! A file has what is known of its kind alone: the scenario's keys (its [`Entry`]), its tiers of
 //! switches and which of them are linked (its [`Shape`]). All else, from the number of hosts to the
 //! names of links, follows for every kind alike. A new kind is a file with an `ENTRY` and a `shape`,
-//! and three lines here: a variant of [`TopologyKind`], an arm of [`TopologyKind::shape`] and a line
-//! of [`ALL`].
+//! and four lines here: its `mod`, a variant of [`TopologyKind`], an arm of [`TopologyKind::shape`] and
+//! a line of [`ALL`].
 
 mod fat_tree;
 mod leaf_spine;
