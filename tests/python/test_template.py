@@ -49,14 +49,14 @@ class Copy:
         assert old in text
         (self.crate / path).write_text(text.replace(old, new))
 
-    def run(self, *words: object, code: int = 0, **settings: str) -> Done:
+    def run(self, *words: object, code: int = 0, settings: dict[str, str] | None = None) -> Done:
         bin_here, bin_there = self.home / "bin", Path(sys.executable).parent
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
         environment |= {
             "VIRTUAL_ENV": str(self.home),
             "PATH": f"{bin_here}{os.pathsep}{bin_there}{os.pathsep}{os.environ['PATH']}",
             "CARGO_TARGET_DIR": str(TARGET),
-            **settings,
+            **(settings or {}),
         }
         done = subprocess.run(
             [str(word) for word in words],
@@ -73,7 +73,7 @@ class Copy:
         return self.run("python", "-m", "leafspine", *words, code=code)
 
     def build(self, **settings: str) -> None:
-        self.run("maturin", "develop", "--locked", **settings)
+        self.run("maturin", "develop", "--locked", settings=settings)
 
 
 @pytest.fixture(scope="module")
