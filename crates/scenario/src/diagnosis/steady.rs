@@ -124,6 +124,9 @@ fn little_is_carried(case: &Case, output: &Output) -> Option<String> {
 
 /// Three digits, and no fewer than are before the point.
 fn digits(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
     let places = 2 - value.max(1e-9).log10().floor() as i32;
     format!("{value:.*}", places.clamp(0, 9) as usize)
 }
