@@ -81,7 +81,7 @@ fn unfinished_flows_count_at_their_age() {
                  [run]\nuntil = \"5ms\"\n";
     let found = said(&fabric(stuck), &[]);
     assert!(found[0].contains("1 % of the long flows take 5 ms or longer"), "{found:?}");
-    assert!(found[1].contains(", carried 0 Gb/s (0 %)"), "{found:?}");
+    assert!(found[1].contains("Gb/s (0 %)"), "{found:?}");
 }
 
 /// Breaks if an overload is not said to be carried less than it is offered.
