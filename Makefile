@@ -62,24 +62,38 @@ check:
 	fi; \
 	exit $$missing
 
-$(VENV)/.made: requirements.lock | check
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+MATURIN := VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH \
+	$(BIN)/maturin develop --release --locked
+
+# What compiles comes first, so that it can begin while the other packages are fetched.
+$(VENV)/.made-maturin: requirements.lock | $(if $(CHECKED),,check)
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(PIP) $$(grep '^maturin==' requirements.lock)
+	@touch $@
+
+$(VENV)/.made: requirements.lock $(VENV)/.made-maturin
+	@$(PIP) -r requirements.lock
 	@touch $@
 
 $(VENV)/.made-dev: requirements-dev.lock $(VENV)/.made
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@$(PIP) -r requirements-dev.lock
 	@touch $@
 
-# The package, with its engine compiled for speed; the Python files are used where they are.
-$(VENV)/.built: $(VENV)/.made pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCES)
+# The engine, compiled for speed.
+$(VENV)/.compiled: $(VENV)/.made-maturin pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCES)
 	@echo "building the engine (a few minutes the first time)"
-	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH \
-		$(BIN)/maturin develop --release --locked >$(VENV)/build.log 2>&1 \
-		|| { cat $(VENV)/build.log >&2; exit 1; }
+	@$(MATURIN) --skip-install >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
-build: check $(VENV)/.built
+# The package with its engine; the Python files are used where they are.
+$(VENV)/.built: $(VENV)/.made $(VENV)/.compiled
+	@$(MATURIN) >>$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
+	@touch $@
+
+build: check
+	@$(MAKE) --no-print-directory --jobs 2 CHECKED=1 $(VENV)/.made $(VENV)/.compiled
+	@$(MAKE) --no-print-directory CHECKED=1 $(VENV)/.built
 
 demo: build
 	@$(BIN)/leafspine compare examples/demo.toml --out $(DEMO)

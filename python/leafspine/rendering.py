@@ -7,12 +7,14 @@ in Python. Here both are done once, for two renderers.
 import io
 from typing import Any
 
-from matplotlib import image, rcParams
+import numpy as np
+from matplotlib import rcParams
 from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import PdfFile, RendererPdf
 from matplotlib.figure import Figure
 from matplotlib.transforms import Affine2D, TransformedBbox, TransformedPath
+from PIL import Image
 
 POINTS = 72
 """Points in an inch: the unit of PDF."""
@@ -40,9 +42,9 @@ def render(figure: Figure) -> tuple[bytes, bytes]:
         file.finalize()
     finally:
         file.close()
-    pixels = raster.buffer_rgba()
-    unsigned: Any = {"Software": None}
-    image.imsave(png, pixels, format="png", dpi=figure.dpi, metadata=unsigned)
+    # Opaque, and not pressed harder than pays: half of the time for the same size.
+    pixels = Image.fromarray(np.asarray(raster.buffer_rgba())).convert("RGB")
+    pixels.save(png, format="png", dpi=(figure.dpi, figure.dpi), compress_level=3)
     return pdf.getvalue(), png.getvalue()
 
 
