@@ -297,6 +297,8 @@ def _in_terminal(folder: Path) -> tuple["subprocess.Popen[bytes]", int]:
         stdout=subprocess.DEVNULL,
         stderr=theirs,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+        # Background jobs ignore it, and what they start does so, too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     os.close(theirs)
     return process, ours
