@@ -134,10 +134,10 @@ class _Both(RendererBase):
         self.page.draw_text(self._on_page(gc), x, y, s, prop, angle, ismath, mtext)
 
     def draw_image(self, *_: Any, **__: Any) -> None:
-        raise NotImplementedError("an image in a figure")
+        raise TypeError("a figure of lines and letters has an image: it would be in one file only")
 
     def draw_gouraud_triangles(self, *_: Any, **__: Any) -> None:
-        raise NotImplementedError("shaded triangles in a figure")
+        raise TypeError("a figure of lines and letters has shaded triangles")
 
     def _on_page(self, gc: Any) -> Any:
         """How to draw, cut off where the raster is."""

@@ -100,7 +100,7 @@ def test_an_image_in_a_figure_is_refused() -> None:
     """Breaks if a figure with an image has it in the PNG and not in the PDF."""
     figure = Figure()
     figure.subplots().imshow(np.eye(2))
-    with plots.settings(), pytest.raises(NotImplementedError):
+    with plots.settings(), pytest.raises(TypeError, match="has an image"):
         rendering.render(figure)
 
 
