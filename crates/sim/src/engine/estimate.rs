@@ -1,7 +1,8 @@
 //! How much memory a run will take, from its spec; and how much one has taken so far.
 
-use super::build::{Builder, Factories, fabric, mean_flow};
+use super::build::{Factories, fabric, mean_flow};
 use super::endpoint::FLOW_BYTES;
+use super::parts::Builder;
 use super::{SetupError, Simulation};
 use crate::memory::{Memory, Overrun};
 use crate::port::Port;

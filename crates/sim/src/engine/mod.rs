@@ -17,6 +17,7 @@ mod hold;
 mod jitter;
 mod links;
 mod observe;
+mod parts;
 mod probes;
 mod standstill;
 #[cfg(test)]

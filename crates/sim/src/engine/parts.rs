@@ -1,0 +1,403 @@
+//! Making the parts of a run: switches with their schemes, ports with their queues, hosts' edges.
+
+use super::Wire;
+use super::build::{BuildError, FROM_BALANCER, Factories, SetupError, lossy, no_scheme};
+use super::endpoint::EdgeHost;
+use super::forward::{HoldState, Holder, NO_TOR, Shared, SwitchState};
+use crate::calendar::Calendar;
+use crate::measure::PortStats;
+use crate::port::{FifoPort, GeneralPort, Limit, Manager, NO_SWITCH, Port, Scheduler, Store};
+use crate::progress::{Part, Progress};
+use crate::spec::{Classifier, HostPorts, PortModel, SchedulerKind, SchemeSpec, Spec};
+use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, TorId};
+use leafspine_fabric::{Graph, Node, ResolvedChange};
+use leafspine_schemes::edge::HostEnv;
+use leafspine_schemes::lb::LoadBalancer;
+use leafspine_schemes::registry::{self, Place};
+use leafspine_schemes::{Amount, Level, PortInfo, SwitchEnv};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Everything that making the parts needs to look at.
+pub(super) struct Builder<'a> {
+    pub(super) spec: &'a Spec,
+    pub(super) factories: &'a Factories<'a>,
+    pub(super) graph: &'a Graph,
+    pub(super) changes: &'a [ResolvedChange],
+    pub(super) base_rtt: Span,
+    pub(super) mean_flow: Option<Bytes>,
+    /// The ToR of each host.
+    pub(super) tor_of: Arc<[TorId]>,
+    pub(super) progress: &'a Progress,
+}
+
+/// Finds a scheme by name in the registry and makes it.
+macro_rules! make {
+    ($place:expr, $find:path, $spec:expr, |$entry:ident| $build:expr) => {{
+        let spec: &SchemeSpec = $spec;
+        let Some($entry) = $find(&spec.name) else {
+            return Err(no_scheme($place, &spec.name));
+        };
+        $build.map_err(|error| SetupError::Scheme { section: $place.table(), error })
+    }};
+}
+
+impl Builder<'_> {
+    pub(super) fn mtu(&self) -> u32 {
+        self.spec.transport.mss + self.spec.transport.header
+    }
+
+    fn buffer(&self) -> Amount {
+        match self.spec.switch.shared {
+            Some(shared) => Amount::Bytes(shared.size.0),
+            None => self.spec.switch.buffer,
+        }
+    }
+
+    /// The queue of each stage, for schemes that read stages; none, if ports do not.
+    fn stage_queues(&self) -> Vec<u8> {
+        match self.spec.switch.classifier {
+            Classifier::Stage => self.spec.switch.stage_queues.clone(),
+            Classifier::Hash | Classifier::Dscp => Vec::new(),
+        }
+    }
+
+    /// What the schemes of switch `id` are told of their place.
+    pub(super) fn switch_env(&self, id: usize) -> SwitchEnv {
+        let switch = &self.graph.switches[id];
+        let globals = self.graph.ports_of(SwitchId(id as u16));
+        self.with_queues(SwitchEnv {
+            switch: SwitchId(id as u16),
+            level: switch.level,
+            tor: switch.tor,
+            ports: globals.map(|at| self.port_info(at)).collect(),
+            ..self.common_env(id as u64)
+        })
+    }
+
+    fn common_env(&self, hash_id: u64) -> SwitchEnv {
+        SwitchEnv {
+            switch: SwitchId(u16::MAX),
+            level: Level(0),
+            tor: None,
+            tors: self.graph.tors(),
+            hosts: self.graph.hosts(),
+            ports: Vec::new(),
+            hash_seed: Rng::new(self.spec.run.seed, Role::Hash, hash_id).next_u64(),
+            base_rtt: self.base_rtt,
+            mtu: self.mtu(),
+            queues: 1,
+            weights: vec![1],
+            in_turns: false,
+            stage_queues: self.stage_queues(),
+            tor_of: self.tor_of.clone(),
+            buffer: self.buffer(),
+            mean_flow: self.mean_flow,
+        }
+    }
+
+    fn port_info(&self, at: u32) -> PortInfo {
+        let port = &self.graph.ports[at as usize];
+        PortInfo { neighbour: self.graph.neighbour(at), rate: port.rate, delay: port.delay }
+    }
+
+    pub(super) fn switches(&self) -> Result<Vec<SwitchState>, BuildError> {
+        let all = self.graph.switches.len();
+        let switch = |id| {
+            self.progress.built(Part::Switches, id, all)?;
+            Ok(self.switch(id)?)
+        };
+        (0..all).map(switch).collect()
+    }
+
+    fn switch(&self, id: usize) -> Result<SwitchState, SetupError> {
+        let env = self.switch_env(id);
+        let mut balancer = self.balancer(&env)?;
+        let hold = self.hold(&env, balancer.as_mut())?;
+        if self.spec.aqm.name == FROM_BALANCER
+            && self.factories.aqm.is_none()
+            && balancer.aqm().is_none()
+        {
+            return Err(self.no_role("aqm", "manages no queues"));
+        }
+        let switch = &self.graph.switches[id];
+        let ports = u32::from(switch.ports);
+        Ok(SwitchState {
+            first_port: switch.first_port,
+            ports,
+            tor: switch.tor.map_or(NO_TOR, |tor| tor.0),
+            needs: balancer.needs(),
+            always_asked: balancer.always_asked(),
+            balancer,
+            rng: Rng::new(self.spec.run.seed, Role::Balancer, id as u64),
+            hold: hold.map(|holder| {
+                Box::new(HoldState {
+                    holder,
+                    held: (0..ports).map(|_| VecDeque::new()).collect(),
+                    expiry_pending: vec![false; ports as usize],
+                })
+            }),
+            shared: self.spec.switch.shared.map(|shared| Shared {
+                size: shared.size.0,
+                used: 0,
+                alpha: shared.alpha,
+            }),
+        })
+    }
+
+    pub(super) fn balancer(&self, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, SetupError> {
+        if let Some(make) = &self.factories.balancer {
+            return Ok(make(env));
+        }
+        make!(Place::LoadBalancer, registry::load_balancer, &self.spec.balancer, |entry| {
+            (entry.build)(&self.spec.balancer.params, env)
+        })
+    }
+
+    fn hold(
+        &self,
+        env: &SwitchEnv,
+        balancer: &mut dyn LoadBalancer,
+    ) -> Result<Option<Holder>, SetupError> {
+        if let Some(make) = &self.factories.hold {
+            return Ok(Some(Holder::Own(make(env))));
+        }
+        let Some(spec) = &self.spec.hold else { return Ok(None) };
+        if spec.name == FROM_BALANCER {
+            return match balancer.hold() {
+                Some(_) => Ok(Some(Holder::Balancer)),
+                None => Err(self.no_role("hold", "holds nothing back")),
+            };
+        }
+        let made = make!(Place::Hold, registry::ingress_hold, spec, |entry| {
+            (entry.build)(&spec.params, env)
+        })?;
+        Ok(Some(Holder::Own(made)))
+    }
+
+    fn no_role(&self, section: &'static str, does: &str) -> SetupError {
+        SetupError::NoScheme {
+            section,
+            found: FROM_BALANCER.to_owned(),
+            message: format!("the balancer \"{}\" {does}", self.spec.balancer.name),
+        }
+    }
+
+    pub(super) fn ports(&self, switches: &[SwitchState]) -> Result<Vec<Port>, BuildError> {
+        let all = self.graph.ports.len();
+        let mut ports = Vec::with_capacity(all);
+        // Ports stand switch by switch, then host by host; those of a switch have one environment.
+        for id in 0..self.graph.switches.len() {
+            self.progress.built(Part::Ports, ports.len(), all)?;
+            let env = self.switch_env(id);
+            for at in self.graph.ports_of(SwitchId(id as u16)) {
+                ports.push(self.port(at, &env, switches)?);
+            }
+        }
+        for (host, at) in self.graph.host_port.iter().enumerate() {
+            self.progress.built(Part::Ports, ports.len(), all)?;
+            let env = self.host_port_env(HostId(host as u16), *at);
+            ports.push(self.port(*at, &env, switches)?);
+        }
+        Ok(ports)
+    }
+
+    fn port(&self, at: u32, env: &SwitchEnv, switches: &[SwitchState]) -> Result<Port, SetupError> {
+        let graph_port = &self.graph.ports[at as usize];
+        let seed = self.spec.run.seed;
+        let switch = match graph_port.owner {
+            Node::Switch(id) => id.0,
+            Node::Host(_) => NO_SWITCH,
+        };
+        let state = switches.get(usize::from(switch));
+        let manager = match graph_port.owner {
+            Node::Host(host) => self.host_manager(env, self.switch_above(host, switches))?,
+            Node::Switch(_) => self.manager(env, graph_port.local)?,
+        };
+        let told = state.is_some_and(|s| s.needs.leaving);
+        let changes = self.changes.iter().any(|change| change.link == graph_port.link);
+        let store = self.store(at, state, &manager, changes);
+        Ok(Port {
+            store,
+            limit: self.limit(state),
+            manager,
+            delay: graph_port.delay,
+            rate: graph_port.rate,
+            loss: (graph_port.loss > 0.0).then(|| lossy(seed, at, graph_port.loss)),
+            up: true,
+            has_hold: state.is_some_and(|s| s.hold.is_some()),
+            special: graph_port.loss > 0.0 || told || changes,
+            line_time: 0,
+            switch,
+            local: graph_port.local,
+            rng: Rng::new(seed, Role::Aqm, u64::from(at)),
+            stats: PortStats::default(),
+            wire: changes.then(Box::default),
+            watched: Vec::new(),
+        })
+    }
+
+    fn host_port_env(&self, host: HostId, at: u32) -> SwitchEnv {
+        const HOSTS_FROM: u64 = 1 << 20;
+        let common = self.common_env(HOSTS_FROM + u64::from(host.0));
+        let env = SwitchEnv { ports: vec![self.port_info(at)], ..common };
+        if self.host_queues() { self.with_queues(env) } else { env }
+    }
+
+    /// Whether hosts' own ports have the service queues of a switch's.
+    fn host_queues(&self) -> bool {
+        self.spec.switch.host_ports == HostPorts::WithQueues
+    }
+
+    fn with_queues(&self, env: SwitchEnv) -> SwitchEnv {
+        let switch = &self.spec.switch;
+        SwitchEnv {
+            queues: switch.queues,
+            weights: switch.weights.clone(),
+            in_turns: matches!(switch.scheduler, SchedulerKind::Wrr | SchedulerKind::Dwrr),
+            ..env
+        }
+    }
+
+    fn limit(&self, state: Option<&SwitchState>) -> Limit {
+        match (state, self.spec.switch.host_ports) {
+            (None, HostPorts::Unlimited) => Limit::None,
+            (Some(_), _) if self.spec.switch.shared.is_some() => Limit::Shared,
+            _ => Limit::of(self.spec.switch.buffer),
+        }
+    }
+
+    fn switch_above<'s>(&self, host: HostId, switches: &'s [SwitchState]) -> &'s SwitchState {
+        let tor = self.tor_of[usize::from(host.0)];
+        &switches[usize::from(self.graph.tor_switch[usize::from(tor.0)].0)]
+    }
+
+    /// The manager of the port of a host under `above`.
+    fn host_manager(&self, env: &SwitchEnv, above: &SwitchState) -> Result<Manager, SetupError> {
+        if self.spec.switch.host_ports == HostPorts::Unlimited {
+            return Ok(Manager::DropTail);
+        }
+        if self.factories.aqm.is_none() && self.spec.aqm.name == FROM_BALANCER {
+            return Ok(above.balancer.host_aqm(env).map_or(Manager::DropTail, Manager::Own));
+        }
+        self.manager(env, PortId(0))
+    }
+
+    pub(super) fn manager(&self, env: &SwitchEnv, port: PortId) -> Result<Manager, SetupError> {
+        if let Some(make) = &self.factories.aqm {
+            return Ok(Manager::Own(make(env, port)));
+        }
+        let spec = &self.spec.aqm;
+        match spec.name.as_str() {
+            "droptail" => Ok(Manager::DropTail),
+            FROM_BALANCER => Ok(Manager::Balancer),
+            _ => make!(Place::Aqm, registry::queue_manager, spec, |entry| {
+                (entry.build)(&spec.params, env, port)
+            })
+            .map(Manager::Own),
+        }
+    }
+
+    /// The one-event port where it can serve, the general one elsewhere.
+    fn store(
+        &self,
+        at: u32,
+        state: Option<&SwitchState>,
+        manager: &Manager,
+        changes: bool,
+    ) -> Store {
+        let port = &self.graph.ports[at as usize];
+        let pace = Pace::new(port.rate);
+        let switch = &self.spec.switch;
+        let at_release = matches!(manager, Manager::Own(aqm) if aqm.needs_release());
+        let at_switch = state.is_some_and(|s| {
+            switch.shared.is_some()
+                || s.hold.is_some()
+                || s.needs.exact_dequeue
+                || matches!(manager, Manager::Balancer)
+        });
+        let like_switch = state.is_some() || self.host_queues();
+        let several = like_switch && switch.queues > 1;
+        let always = self.spec.run.ports == PortModel::General;
+        let general = always || changes || at_release || at_switch || several;
+        if !general {
+            return Store::Fifo(FifoPort::new(pace));
+        }
+        let (queues, scheduler) = if like_switch {
+            (switch.queues, Scheduler::new(switch.scheduler, &switch.weights, self.mtu()))
+        } else {
+            (1, Scheduler::new(SchedulerKind::Fifo, &[1], self.mtu()))
+        };
+        let mut general = GeneralPort::new(pace, queues, scheduler);
+        // A balancer's manager is asked whether it wants to be.
+        general.asks_at_release = at_release || matches!(manager, Manager::Balancer);
+        Store::General(general)
+    }
+
+    pub(super) fn wires(&self, ports: &[Port]) -> Vec<Wire> {
+        let wire = |(at, port): (usize, &Port)| {
+            let peer = &self.graph.ports[self.graph.ports[at].peer as usize];
+            let node = match peer.owner {
+                Node::Host(host) => u32::from(host.0),
+                Node::Switch(switch) => Wire::SWITCH | u32::from(switch.0),
+            };
+            let tracked = port.wire.is_some();
+            Wire { node, into: peer.local, tracked }
+        };
+        ports.iter().enumerate().map(wire).collect()
+    }
+
+    pub(super) fn edges(&self) -> Result<Vec<EdgeHost>, BuildError> {
+        if self.spec.edge.is_none() && self.factories.edge.is_none() {
+            return Ok(Vec::new());
+        }
+        let all = self.graph.hosts();
+        let edge = |host: u32| {
+            self.progress.built(Part::Hosts, host as usize, all as usize)?;
+            Ok(self.edge(HostId(host as u16))?)
+        };
+        (0..all).map(edge).collect()
+    }
+
+    pub(super) fn edge(&self, host: HostId) -> Result<EdgeHost, SetupError> {
+        let tor = self.tor_of[usize::from(host.0)];
+        let uplinks = self.graph.fabric_ports_of(self.graph.tor_switch[usize::from(tor.0)]);
+        let rate = |at: u32| self.graph.ports[at as usize].rate.0;
+        let own = self.graph.host_port[usize::from(host.0)];
+        let env = HostEnv {
+            host,
+            hosts: self.graph.hosts(),
+            seed: self.spec.run.seed,
+            mss: self.spec.transport.mss,
+            mtu: self.mtu(),
+            tor,
+            tor_of: self.tor_of.clone(),
+            uplinks: uplinks.len() as u16,
+            rate: Rate(rate(own)),
+            uplink_rate: Rate(uplinks.map(rate).min().unwrap_or_else(|| rate(own))),
+            stage_queues: self.stage_queues(),
+            base_rtt: self.base_rtt,
+        };
+        let edge = match (&self.factories.edge, &self.spec.edge) {
+            (Some(make), _) => make(&env),
+            (None, Some(spec)) => make!(Place::HostEdge, registry::host_edge, spec, |entry| {
+                (entry.build)(&spec.params, &env)
+            })?,
+            (None, None) => unreachable!("the caller has looked"),
+        };
+        let rng = Rng::new(self.spec.run.seed, Role::Edge, u64::from(host.0));
+        Ok(EdgeHost { reassembles: edge.reassembles(), edge, rng, rack: tor.0 })
+    }
+
+    /// A calendar whose buckets hold about eight events each when all host links are busy, and
+    /// whose ring reaches past a full queue of a typical fabric; what is further goes through the
+    /// heap. Both were found by trying (`docs/performance.md`); they change no result.
+    pub(super) fn calendar(&self) -> Calendar {
+        let rates = self.graph.host_port.iter().map(|at| self.graph.ports[*at as usize].rate.0);
+        let total: u64 = rates.sum();
+        let width = Rate(total.max(1)).time_for(u64::from(self.mtu()));
+        Calendar::new(width.0.max(1), CALENDAR_BUCKETS)
+    }
+}
+
+const CALENDAR_BUCKETS: usize = 1 << 13;
