@@ -91,7 +91,8 @@ pub struct SchemeHeader(pub [u32; 2]);
 pub struct PacketMeta {
     /// Source, destination and port numbers.
     pub tuple: FiveTuple,
-    /// The engine's slot of the flow. Not a flow's identity (slots are reused): schemes key on `tuple`.
+    /// The flow's slots at its two hosts. Not a flow's identity (slots are reused): schemes key on
+    /// `tuple`.
     pub flow: u32,
     /// Data: the segment. Anything else: the next segment expected (cumulative acknowledgment).
     pub seq: u32,
@@ -126,6 +127,8 @@ impl PacketMeta {
     pub const RETRANSMIT: u16 = 1;
     /// In `notes`: the packet was on a link when it went down, and will not arrive.
     pub const LOST: u16 = 2;
+    /// In `notes`: sent by its flow's receiver.
+    pub const REPLY: u16 = 4;
 
     /// The source host.
     #[inline]

@@ -1,4 +1,4 @@
-//! The packet-level engine: ports, switches, hosts, transport, workloads, measurements.
+//! The packet-level engine: what drives switches and hosts, workloads, measurements.
 //!
 //! [`Simulation::new`] takes a [`spec::Spec`]; [`Simulation::run`] gives an [`Output`]. Nothing is
 //! global, nothing depends on the machine: the same spec gives the same output, to the bit.
@@ -10,23 +10,20 @@ extern crate self as leafspine_sim;
 #[path = "../tests/common/mod.rs"]
 mod specs;
 
-mod calendar;
+mod drive;
 mod engine;
-mod measure;
+mod flow_table;
 mod memory;
 mod output;
-mod pool;
-mod port;
-mod prefetch;
 mod progress;
 pub mod spec;
-pub mod transport;
 pub mod workload;
 
 pub use engine::{
     BuildError, Factories, Fault, FaultKind, RunError, SetupError, Simulation, Stuck,
 };
-pub use measure::{FlowTable, UNFINISHED};
+pub use flow_table::{FlowTable, UNFINISHED};
+pub use leafspine_node::transport;
 pub use memory::{Memory, Overrun};
 pub use output::{Cause, Column, Counters, Output, Payload, PortRow, Series, TableUse, Warmup};
 pub use progress::{Cancelled, Progress};
@@ -34,5 +31,5 @@ pub use progress::{Cancelled, Progress};
 /// What benches measure by itself. Not part of the public interface.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::calendar::EventQueue;
+    pub use crate::drive::queue::EventQueue;
 }

@@ -5,9 +5,12 @@
 //! by [`crate::Simulation::new`].
 
 pub use leafspine_fabric::{Flap, LinkChange, LinkSpec, TopologyKind, TopologySpec};
+pub use leafspine_node::spec::{
+    Classifier, SchedulerKind, SchemeSpec, SharedBuffer, TransportSpec,
+};
 
 use leafspine_core::{Bytes, HostId, Rate, Span, Time};
-use leafspine_schemes::{Amount, Params};
+use leafspine_schemes::Amount;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -41,15 +44,6 @@ pub struct Spec {
     pub probes: Vec<ProbeSpec>,
 }
 
-/// A registered scheme and all its parameters.
-#[derive(Clone, PartialEq, Debug)]
-pub struct SchemeSpec {
-    /// Its name in the registry.
-    pub name: String,
-    /// Its parameters, defaults included.
-    pub params: Params,
-}
-
 /// Switch ports.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SwitchSpec {
@@ -72,39 +66,6 @@ pub struct SwitchSpec {
     pub host_ports: HostPorts,
 }
 
-/// A buffer shared by a switch's ports.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct SharedBuffer {
-    /// Its size in bytes.
-    pub size: Bytes,
-    /// The dynamic threshold's alpha.
-    pub alpha: f64,
-}
-
-/// How service queues share a line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SchedulerKind {
-    /// One queue, in order.
-    Fifo,
-    /// Weighted round robin by packets.
-    Wrr,
-    /// Deficit weighted round robin by bytes (Shreedhar and Varghese, 1995).
-    Dwrr,
-    /// Queue 0 first, then 1, and so on.
-    Strict,
-}
-
-/// How packets find their service queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Classifier {
-    /// By a hash of the five-tuple, the same at every switch.
-    Hash,
-    /// By the stage that a host edge wrote in `class`, through `stage_queues`.
-    Stage,
-    /// By DSCP: the same field, taken modulo the number of queues.
-    Dscp,
-}
-
 /// The hosts' own ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostPorts {
@@ -114,41 +75,6 @@ pub enum HostPorts {
     WithQueues,
     /// No limit, no marks.
     Unlimited,
-}
-
-/// The transport.
-#[derive(Clone, PartialEq, Debug)]
-pub struct TransportSpec {
-    /// Congestion control and its parameters.
-    pub scheme: SchemeSpec,
-    /// Whether data is ECN-capable. `None`: as the congestion control has it.
-    pub ecn: Option<bool>,
-    /// Payload of a full segment.
-    pub mss: u32,
-    /// Header bytes of every packet; a pure ACK, SYN or SYN-ACK is these alone.
-    pub header: u32,
-    /// Initial window.
-    pub init_cwnd: Amount,
-    /// Upper bound of the window (the peer's receive window), if any.
-    pub max_cwnd: Option<Amount>,
-    /// Lower bound of the retransmission timeout.
-    pub min_rto: Span,
-    /// Timeout before there is a round-trip sample (SYN included). `None`: `min_rto`.
-    pub initial_rto: Option<Span>,
-    /// Upper bound of the backed-off timeout.
-    pub max_rto: Span,
-    /// Duplicate ACKs that trigger fast retransmit.
-    pub dupack_threshold: u32,
-    /// Selective acknowledgments (RFC 2018, 6675); without them NewReno (RFC 6582).
-    pub sack: bool,
-    /// Limited transmit (RFC 3042).
-    pub limited_transmit: bool,
-    /// Delayed ACKs: every second segment, or after this long. `None`: every segment.
-    pub delayed_ack: Option<Span>,
-    /// Open with a three-way handshake. Without, data starts at once.
-    pub handshake: bool,
-    /// The handshake's third ACK is a packet of its own and does not ride on the first data.
-    pub handshake_ack: bool,
 }
 
 /// A source of flows.

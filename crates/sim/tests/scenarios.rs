@@ -503,7 +503,7 @@ fn assert_same(a: &Output, b: &Output) {
     assert_eq!(a.flows.mean_window, b.flows.mean_window);
     assert_eq!((a.end, a.window), (b.end, b.window));
     assert_eq!((a.delivered_in_window, a.warmup), (b.delivered_in_window, b.warmup));
-    let counts = |o: &Output| leafspine_sim::Counters { events: 0, ..o.counters };
+    let counts = |o: &Output| leafspine_sim::Counters { events: 0, peak_packets: 0, ..o.counters };
     assert_eq!(counts(a), counts(b));
     for (p, q) in a.ports.iter().zip(&b.ports) {
         let exact = |r: &PortRow| {

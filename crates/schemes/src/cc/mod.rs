@@ -86,7 +86,7 @@ pub trait CongestionControl: Send {
 }
 
 /// A congestion control from outside this crate.
-pub trait CustomControl: CongestionControl + std::fmt::Debug {
+pub trait CustomControl: CongestionControl + Sync + std::fmt::Debug {
     /// The control as a new flow has it. Called on the prototype, once per flow.
     fn fresh(&self) -> Box<dyn CustomControl>;
 }

@@ -1,43 +1,39 @@
 //! The check that can be switched on in any run: what has been counted is what is there.
 //!
-//! An audit walks over all packets and asks where each is: exactly one place, and as many as the
-//! counters say, in packets and in bytes; ports' backlogs and shared buffers are what really
-//! waits; flows have as many packets under way as they think. It looks and changes nothing, so a
-//! checked run is the same run.
+//! An audit walks over all packets: there are as many as the counters say, in packets and in bytes;
+//! ports' backlogs and shared buffers are what really waits; flows have as many packets under way as
+//! they think. It looks and changes nothing, so a checked run is the same run.
 
 use super::Simulation;
 use super::fault::FaultKind;
-use crate::calendar::Class;
-use crate::pool::Handle;
-use crate::port::{Limit, Port, Store};
-use leafspine_core::{Flags, PortId};
+use super::flows::in_flight;
+use crate::flow_table::UNFINISHED;
+use leafspine_core::{Flags, HostId, PacketMeta, SwitchId};
+use leafspine_node::{Address, Egress, Limit, Node, Port, Store};
+use std::collections::HashMap;
 
 /// Where a packet is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Spot {
-    /// On the wire of a port, or (one-event ports) before it.
-    Wire(u32),
+    /// On the link of a port, or (one-event ports) before it.
+    Link(u32),
     /// In a queue of a port.
     Queue(u32),
     /// Held back by a switch, at one of its ports.
-    Hold(u32, PortId),
-    /// Held back by the edge of the host that it is for; the flow's slot.
-    Reassembly(u32),
+    Hold(u32),
+    /// Held back by the edge of the host that it is for.
+    Reassembly(HostId),
     /// Between a host and its port.
-    Jitter(u32),
-    /// Nowhere: its place in the pool is free.
-    Unused,
+    Jitter(HostId),
 }
 
 /// What an audit needs to remember, kept from one to the next so that it allocates but once.
 #[derive(Default)]
 pub(super) struct Audit {
-    /// Per place in the pool: where its packet was found.
-    found: Vec<Option<Spot>>,
-    /// Per port: packets found on its wire.
-    wires: Vec<u32>,
-    /// Per slot: packets of its flow found.
-    flows: Vec<u32>,
+    /// Per port: packets found on its link.
+    links: Vec<u32>,
+    /// Per flow: packets found.
+    flows: HashMap<Address, u32>,
 }
 
 /// Where and what.
@@ -51,9 +47,9 @@ fn wrong<T>(place: impl Into<String>, what: impl Into<String>) -> Result<T, Wron
 }
 
 impl Simulation {
-    /// The same run with its books checked, every few hundred events (more if there is much to look
-    /// at, so that a checked run takes about a tenth longer) and at the end: packets, bytes, queues,
-    /// buffers. The results are the same; what does not add up ends the run with
+    /// The same run with its invariants checked, every few hundred events (more if there is much to
+    /// look at, so that a checked run takes about a tenth longer) and at the end: packets, bytes,
+    /// queues, buffers. The results are the same; what does not add up ends the run with
     /// [`RunError::Fault`](super::RunError::Fault).
     #[must_use]
     pub fn checked(mut self) -> Simulation {
@@ -65,12 +61,12 @@ impl Simulation {
     /// again.
     pub(super) fn audit(&mut self) -> Option<u64> {
         let mut audit = self.audit.take()?;
-        if let Err((place, what)) = self.books(&mut audit) {
-            self.fail(place, FaultKind::Count(what));
+        if let Err((place, what)) = self.invariants(&mut audit) {
+            self.fail_at(self.now, place, FaultKind::Count(what));
         }
         self.audit = Some(audit);
-        let things = self.ports.len() + self.pool.high_water() + self.endpoints.places.len();
-        Some(((things + self.calendar.extent()) as u64).max(EVERY))
+        let things = self.graph.ports.len() + self.flows.open as usize;
+        Some((things as u64 + self.driver.counters().in_network()).max(EVERY))
     }
 
     /// Looks at everything for the last time.
@@ -78,111 +74,94 @@ impl Simulation {
         if self.audit().is_some()
             && let Err((place, what)) = self.flows_have_ended_well()
         {
-            self.fail(place, FaultKind::Count(what));
+            self.fail_at(self.now, place, FaultKind::Count(what));
         }
     }
 
-    fn books(&mut self, audit: &mut Audit) -> Result<(), Wrong> {
-        let payload = self.find_all(audit)?;
-        self.counters_add_up(payload)?;
+    fn invariants(&mut self, audit: &mut Audit) -> Result<(), Wrong> {
+        let found = self.find_all(audit);
+        self.counters_add_up(found)?;
         self.flows_add_up(&audit.flows)?;
-        for at in 0..self.ports.len() as u32 {
-            self.port_adds_up(at, audit.wires[at as usize])?;
+        for at in 0..self.graph.ports.len() as u32 {
+            self.port_adds_up(at, audit.links[at as usize])?;
         }
         self.buffers_add_up()
     }
 
-    /// Finds every packet once. Returns the bytes of payload in them.
-    fn find_all(&self, audit: &mut Audit) -> Result<u64, Wrong> {
-        let Audit { found, wires, flows } = audit;
-        found.clear();
-        found.resize(self.pool.high_water(), None);
-        wires.clear();
-        wires.resize(self.ports.len(), 0);
+    /// Finds every packet. Returns how many there are, and the bytes of payload in them.
+    fn find_all(&self, audit: &mut Audit) -> (u64, u64) {
+        let Audit { links, flows } = audit;
+        links.clear();
+        links.resize(self.graph.ports.len(), 0);
         flows.clear();
-        flows.resize(self.endpoints.places.len(), 0);
-        let (mut payload, mut twice) = (0, None);
-        self.each_packet(&mut |handle, spot| {
-            let Some(place) = found.get_mut(handle as usize) else {
-                twice = twice.or(Some((handle, spot, None)));
-                return;
-            };
-            if let Some(other) = place.replace(spot) {
-                twice = twice.or(Some((handle, spot, Some(other))));
+        let (mut packets, mut payload) = (0, 0);
+        self.each_packet(&mut |packet, spot| {
+            packets += 1;
+            payload += u64::from(packet.payload);
+            if let Spot::Link(port) = spot {
+                links[port as usize] += 1;
             }
-            if let Spot::Wire(port) = spot {
-                wires[port as usize] += 1;
-            }
-            let packet = &self.pool[handle];
-            if spot != Spot::Unused {
-                payload += u64::from(packet.payload);
-                if !packet.flags.has(Flags::PROBE)
-                    && let Some(count) = flows.get_mut(packet.flow as usize)
-                {
-                    *count += 1;
-                }
+            if !packet.flags.has(Flags::PROBE) {
+                *flows.entry(Address::of_sender(packet)).or_default() += 1;
             }
         });
-        if let Some((handle, spot, other)) = twice {
-            let other = other.map_or("beyond the pool".to_owned(), |other| self.spot_name(other));
-            let what = format!(
-                "a packet is in two places, the other {other}: {}",
-                self.packet_text(handle)
-            );
-            return wrong(self.spot_name(spot), what);
-        }
-        if let Some(handle) = found.iter().position(Option::is_none) {
-            let text = self.packet_text(handle as Handle);
-            return wrong(
-                "",
-                format!("a packet is nowhere, neither in a queue nor on a wire nor held: {text}"),
-            );
-        }
-        match self.calendar.events().find(|event| event.time < self.now) {
-            Some(late) => wrong("", format!("an event of {} is still to come", late.time)),
-            None => Ok(payload),
+        (packets, payload)
+    }
+
+    /// Calls `visit` with every port and its global number.
+    pub(super) fn each_port(&self, visit: &mut dyn FnMut(u32, &Port)) {
+        self.each_egress(&mut |egress| {
+            (egress.first..).zip(&egress.ports).for_each(|(at, port)| visit(at, port));
+        });
+    }
+
+    fn each_egress(&self, visit: &mut dyn FnMut(&Egress)) {
+        for node in 0..self.layout.nodes {
+            match self.driver.node(node) {
+                Node::Switch(switch) => visit(&switch.egress),
+                Node::Rack(rack) => rack.hosts.iter().for_each(|host| visit(&host.egress)),
+            }
         }
     }
 
-    /// Calls `visit` with every place in the pool and where its packet is.
-    pub(super) fn each_packet(&self, visit: &mut dyn FnMut(Handle, Spot)) {
-        self.pool.unused().iter().for_each(|handle| visit(*handle, Spot::Unused));
-        for event in self.calendar.events() {
-            if event.key().is(Class::Arrival) {
-                visit(event.item(), Spot::Wire(event.key().id()));
-            }
-        }
-        for (at, port) in self.ports.iter().enumerate() {
+    /// Calls `visit` with every packet in the network and where it is.
+    pub(super) fn each_packet(&self, visit: &mut dyn FnMut(&PacketMeta, Spot)) {
+        self.driver.each_on_link(&mut |port, packet| visit(packet, Spot::Link(port)));
+        self.each_port(&mut |at, port| {
             if let Store::General(general) = &port.store {
-                general.waiting().for_each(|queued| visit(queued.handle(), Spot::Queue(at as u32)));
+                general.waiting().for_each(|queued| visit(&queued.packet, Spot::Queue(at)));
             }
-        }
-        for (switch, state) in self.switches.iter().enumerate() {
-            for (port, held) in state.hold.iter().flat_map(|hold| hold.held.iter().enumerate()) {
-                let spot = Spot::Hold(switch as u32, PortId(port as u16));
-                held.iter().for_each(|(handle, _)| visit(*handle, spot));
-            }
-        }
-        for (slot, flow) in self.endpoints.edge_flows.iter().enumerate() {
-            flow.held.iter().for_each(|(handle, _)| visit(*handle, Spot::Reassembly(slot as u32)));
-        }
-        if let Some(jitter) = &self.jitter {
-            jitter.each_packet(|host, handle| visit(handle, Spot::Jitter(host)));
-        }
-    }
-
-    /// Bytes of payload in the packets that are in the network.
-    pub(super) fn payload_in_flight(&self) -> u64 {
-        let mut sum = 0;
-        self.each_packet(&mut |handle, spot| {
-            sum += if spot == Spot::Unused { 0 } else { u64::from(self.pool[handle].payload) };
         });
-        sum
+        self.each_egress(&mut |egress| {
+            for (port, held) in egress.hold.iter().flat_map(|hold| (egress.first..).zip(&hold.held))
+            {
+                held.iter().for_each(|(packet, _)| visit(packet, Spot::Hold(port)));
+            }
+        });
+        for host in 0..self.graph.hosts() {
+            let host = self.driver.host(&self.layout, HostId(host as u16));
+            if let Some(edge) = &host.edge {
+                edge.held().for_each(|(_, packet)| visit(packet, Spot::Reassembly(host.id)));
+            }
+            if let Some(jitter) = &host.jitter {
+                jitter.packets().for_each(|packet| visit(packet, Spot::Jitter(host.id)));
+            }
+        }
     }
 
-    fn counters_add_up(&self, payload: u64) -> Result<(), Wrong> {
-        let mut counters = self.counters;
-        counters.in_flight = self.pool.in_use() as u64;
+    /// Packets in the network, and the bytes of payload in them.
+    pub(super) fn in_network(&self) -> (u64, u64) {
+        let (mut packets, mut payload) = (0, 0);
+        self.each_packet(&mut |packet, _| {
+            packets += 1;
+            payload += u64::from(packet.payload);
+        });
+        (packets, payload)
+    }
+
+    fn counters_add_up(&self, (packets, payload): (u64, u64)) -> Result<(), Wrong> {
+        let mut counters = self.counters();
+        counters.in_flight = packets;
         counters.payload.in_flight = payload;
         if counters.conserved() {
             return Ok(());
@@ -213,22 +192,19 @@ impl Simulation {
     }
 
     /// Flows have as many packets under way as they think, and no more bytes than they were to have.
-    fn flows_add_up(&self, found: &[u32]) -> Result<(), Wrong> {
-        for (slot, place) in self.endpoints.places.iter().enumerate() {
-            let name = || format!("flow {}", place.number);
-            if place.in_flight != found[slot] {
-                let what = format!(
-                    "it counts {} packets in the network, but {} are",
-                    place.in_flight, found[slot]
-                );
+    fn flows_add_up(&self, found: &HashMap<Address, u32>) -> Result<(), Wrong> {
+        for sender in self.live_senders() {
+            let (sending, receiving) = self.both_sides(sender);
+            let name = || format!("flow {}", sending.number);
+            let (counts, are) = (in_flight(sending, receiving), found.get(&sender).copied());
+            if counts != are.unwrap_or(0) {
+                let are = are.unwrap_or(0);
+                let what = format!("it counts {counts} packets in the network, but {are} are");
                 return wrong(name(), what);
             }
-            if !place.live {
-                continue;
-            }
-            let (row, receiver) = (place.number as usize, &self.endpoints.receivers[slot]);
-            let (size, has) = (self.table.bytes[row], receiver.delivered());
-            let ended = self.table.fct_ps[row] != crate::measure::UNFINISHED;
+            let row = sending.number as usize;
+            let (size, has) = (self.flows.table.bytes[row], self.delivered(sender));
+            let ended = self.flows.table.fct_ps[row] != UNFINISHED;
             if has > size || (has == size) != ended {
                 let said = if ended { "has ended" } else { "has not ended" };
                 return wrong(
@@ -240,19 +216,21 @@ impl Simulation {
         Ok(())
     }
 
-    fn port_adds_up(&mut self, at: u32, on_wire: u32) -> Result<(), Wrong> {
+    /// Bytes that the application at a flow's destination has.
+    fn delivered(&self, sender: Address) -> u64 {
+        let source = self.driver.host(&self.layout, sender.host());
+        let to = source.sending[usize::from(sender.slot())].tuple.dst();
+        let destination = self.driver.host(&self.layout, to);
+        destination.receivers[usize::from(source.peer_slot(sender.slot()))].delivered()
+    }
+
+    fn port_adds_up(&mut self, at: u32, on_link: u32) -> Result<(), Wrong> {
         let now = self.now;
-        let port = &mut self.ports[at as usize];
+        let port = self.driver.port_mut(&self.layout, at);
         let waiting = port.backlog(now).packets;
-        let said = port.wrong(now).or_else(|| match &port.wire {
-            Some(wire) if wire.packets.len() as u32 != on_wire => Some(format!(
-                "{} packets are listed on its wire, but {on_wire} will arrive",
-                wire.packets.len()
-            )),
-            _ if matches!(port.store, Store::Fifo(_)) && waiting > on_wire => {
-                Some(format!("{waiting} packets wait, but {on_wire} will arrive"))
-            }
-            _ => None,
+        let said = port.wrong(now).or_else(|| {
+            (matches!(port.store, Store::Fifo(_)) && waiting > on_link)
+                .then(|| format!("{waiting} packets wait, but {on_link} will arrive"))
         });
         match said {
             Some(what) => wrong(self.graph.port_name(at), what),
@@ -263,19 +241,17 @@ impl Simulation {
     /// What a switch's shared buffer counts is what waits at its ports.
     fn buffers_add_up(&mut self) -> Result<(), Wrong> {
         let now = self.now;
-        for (id, state) in self.switches.iter().enumerate() {
-            let Some(shared) = &state.shared else { continue };
-            let first = state.first_port as usize;
-            let ports = &mut self.ports[first..first + state.ports as usize];
-            let sharing = ports.iter_mut().filter(|port| matches!(port.limit, Limit::Shared));
-            let waits: u64 =
-                sharing.map(|port: &mut Port| u64::from(port.backlog(now).bytes)).sum();
+        for id in 0..self.graph.switches.len() as u16 {
+            let egress = &mut self.driver.switch_mut(SwitchId(id)).egress;
+            let Some(shared) = egress.shared else { continue };
+            let sharing = egress.ports.iter_mut().filter(|p| matches!(p.limit, Limit::Shared));
+            let waits: u64 = sharing.map(|port| u64::from(port.backlog(now).bytes)).sum();
             if waits != shared.used || waits > shared.size {
                 let what = format!(
                     "its shared buffer of {} bytes counts {} in use, but {waits} wait at its ports",
                     shared.size, shared.used
                 );
-                return wrong(self.graph.switches[id].name.clone(), what);
+                return wrong(self.graph.switches[usize::from(id)].name.clone(), what);
             }
         }
         Ok(())
@@ -283,13 +259,13 @@ impl Simulation {
 
     /// The bytes that applications have are those of the flows, each once.
     fn flows_have_ended_well(&self) -> Result<(), Wrong> {
-        let mut expected: u64 = self.table.bytes.iter().sum();
-        for (place, receiver) in self.endpoints.places.iter().zip(&self.endpoints.receivers) {
-            if place.live {
-                expected -= self.table.bytes[place.number as usize] - receiver.delivered();
-            }
+        let table = &self.flows.table;
+        let mut expected: u64 = table.bytes.iter().sum();
+        for sender in self.live_senders() {
+            let row = self.driver.sending(&self.layout, sender).number as usize;
+            expected -= table.bytes[row] - self.delivered(sender);
         }
-        let counted = self.counters.bytes_delivered;
+        let counted = self.driver.counters().bytes_delivered;
         if counted == expected {
             return Ok(());
         }
@@ -299,31 +275,10 @@ impl Simulation {
     /// A place in words.
     pub(super) fn spot_name(&self, spot: Spot) -> String {
         match spot {
-            Spot::Wire(port) | Spot::Queue(port) => self.graph.port_name(port),
-            Spot::Hold(switch, port) => {
-                let state = &self.switches[switch as usize];
-                let port = self.graph.port_name(state.first_port + u32::from(port.0));
-                format!("{port} (held back)")
-            }
-            Spot::Reassembly(slot) => {
-                let host = self.endpoints.places[slot as usize].tuple.dst();
-                format!("host{} (before its transport)", host.0)
-            }
-            Spot::Jitter(host) => format!("host{host} (before its port)"),
-            Spot::Unused => "the places that are free".to_owned(),
+            Spot::Link(port) | Spot::Queue(port) => self.graph.port_name(port),
+            Spot::Hold(port) => format!("{} (held back)", self.graph.port_name(port)),
+            Spot::Reassembly(host) => format!("host{} (before its transport)", host.0),
+            Spot::Jitter(host) => format!("host{} (before its port)", host.0),
         }
-    }
-
-    fn packet_text(&self, handle: Handle) -> String {
-        if handle as usize >= self.pool.high_water() {
-            return format!("number {handle}");
-        }
-        let packet = &self.pool[handle];
-        let (from, to) = (packet.src().0, packet.dst().0);
-        let ends = format!("host{from} to host{to}, {} bytes", packet.size);
-        if packet.flags.has(Flags::PROBE) {
-            return format!("a scheme's own, {ends}");
-        }
-        format!("flow {}, segment {}, {ends}", self.endpoints.number(packet.flow), packet.seq)
     }
 }

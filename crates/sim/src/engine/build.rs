@@ -1,21 +1,20 @@
 //! Putting a run together from its spec.
 
 use super::Simulation;
-use super::endpoint::Endpoints;
-use super::jitter::Jitter;
+use super::agenda::Agenda;
+use super::flows::Flows;
+use super::observe::Measurement;
 use super::parts::Builder;
 use super::standstill::Standstill;
-use crate::calendar::Key;
-use crate::measure::FlowTable;
-use crate::output::{Counters, TableUse, Warmup};
-use crate::pool::Pool;
-use crate::port::{Lossy, NO_SWITCH, Port, Store};
+use crate::drive::{CalendarDriver, Driver, Layout};
+use crate::output::TableUse;
 use crate::progress::{Cancelled, Part, Progress};
 use crate::spec::{Spec, TransportSpec, WorkloadKind, WorkloadSpec};
-use crate::transport::{LONGEST_ROUND_TRIP, TcpConfig};
 use crate::workload::{Fabric, FlowSource, Sizes, WorkloadError};
-use leafspine_core::{Bytes, PortId, Rate, Rng, Role, Span, SwitchId, Time};
+use leafspine_core::{Bytes, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
 use leafspine_fabric::{Graph, Ideal, LinkState, Routes, TopologyError, check_changes};
+use leafspine_node::transport::{LONGEST_ROUND_TRIP, TcpConfig};
+use leafspine_node::{Key, Lossy, Network, Node, Place as HostPlace, Port, Store};
 use leafspine_schemes::aqm::Aqm;
 use leafspine_schemes::cc::Control;
 use leafspine_schemes::edge::{HostEdge, HostEnv};
@@ -23,6 +22,7 @@ use leafspine_schemes::hold::IngressHold;
 use leafspine_schemes::lb::LoadBalancer;
 use leafspine_schemes::registry::{self, Place};
 use leafspine_schemes::{ParamError, SwitchEnv};
+use std::sync::Arc;
 
 /// Why a spec cannot be run.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -154,50 +154,42 @@ impl Simulation {
             progress,
         };
         let switches = builder.switches()?;
-        let ports = builder.ports(&switches)?;
-        let wires = builder.wires(&ports);
-        let endpoints = Endpoints::new(builder.edges()?);
-        let mut simulation = Simulation {
-            now: Time::ZERO,
-            calendar: builder.calendar(),
-            pool: Pool::default(),
-            ports,
-            wires,
-            switches,
-            balancer: spec.balancer.name.clone(),
+        let switches = builder.ports(switches)?;
+        let edges = builder.edges()?;
+        let racks = edges.iter().any(|edge| edge.edge.board() > 0);
+        let layout = Layout::new(&graph, racks);
+        let nodes = builder.nodes(switches, edges, &layout)?;
+        let net = Network {
             routes,
             places: places(&graph),
-            endpoints,
-            jitter: Jitter::new(spec.topology.host_jitter, graph.hosts(), spec.run.seed),
             tcp,
-            outbox: Vec::new(),
-            released: Vec::new(),
-            measuring: false,
-            trace_hash: 0,
-            counters: Counters::default(),
-            table_use: TableUse::default(),
-            entries: Vec::new(),
-            table: FlowTable::default(),
-            source,
-            next_flow: None,
-            ideal,
-            link_state: LinkState::initial(&graph),
-            probes: Vec::new(),
-            window: spec.measure.window,
-            window_open: None,
-            window_close: None,
-            window_bytes: 0,
-            warmup: Warmup { end: spec.measure.warmup, ..Warmup::default() },
-            until: spec.run.until,
             classifier: spec.switch.classifier,
             stage_queues: spec.switch.stage_queues.clone(),
+            measuring: false,
+            balancer: spec.balancer.name.clone(),
+        };
+        let mut simulation = Simulation {
+            now: Time::ZERO,
+            driver: Driver::Calendar(Box::new(CalendarDriver::new(nodes, builder.calendar()))),
+            layout,
+            net: Arc::new(net),
+            agenda: Agenda::default(),
+            reached: (Time::ZERO, Key::FIRST),
+            flows: Flows::new(source, ideal),
+            link_state: LinkState::initial(&graph),
+            measurement: Measurement::new(spec.measure.window, spec.measure.warmup),
+            table_use: TableUse::default(),
+            entries: Vec::new(),
+            probes: Vec::new(),
+            until: spec.run.until,
             seed: spec.run.seed,
             finished: false,
             fault: None,
+            own_events: 0,
             audit: None,
             standstill: Standstill::default(),
             most_memory: u64::MAX,
-            nested: 0,
+            peak_packets: 0,
             changes,
             graph,
         };
@@ -211,18 +203,10 @@ impl Simulation {
     #[must_use]
     pub fn has_general_ports(&self) -> bool {
         let general = |port: &Port| matches!(port.store, Store::General(_));
-        self.ports.iter().any(|port| port.switch != NO_SWITCH && general(port))
-    }
-
-    /// Changes a port's random loss.
-    pub(super) fn set_loss(&mut self, at: u32, probability: f64) {
-        let port = &mut self.ports[at as usize];
-        if let Some(lossy) = &mut port.loss {
-            lossy.probability = probability;
-        } else if probability > 0.0 {
-            port.loss = Some(lossy(self.seed, at, probability));
-            port.special = true;
-        }
+        (0..self.layout.nodes).any(|node| match self.driver.node(node) {
+            Node::Switch(switch) => switch.egress.ports.iter().any(general),
+            Node::Rack(_) => false,
+        })
     }
 }
 
@@ -283,8 +267,9 @@ fn check_warmup(spec: &Spec, fabric: &Fabric) -> Result<(), WorkloadError> {
     }
 }
 
-fn places(graph: &Graph) -> Vec<(u16, PortId)> {
-    graph.host_tor.iter().map(|tor| tor.0).zip(graph.host_port_at_tor.iter().copied()).collect()
+fn places(graph: &Graph) -> Vec<HostPlace> {
+    let place = |(tor, port): (&TorId, &PortId)| HostPlace { tor: tor.0, port: *port };
+    graph.host_tor.iter().zip(&graph.host_port_at_tor).map(place).collect()
 }
 
 /// What the workloads must know of the graph.

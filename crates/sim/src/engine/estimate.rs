@@ -1,16 +1,15 @@
 //! How much memory a run will take, from its spec; and how much one has taken so far.
 
 use super::build::{Factories, fabric, mean_flow};
-use super::endpoint::FLOW_BYTES;
 use super::parts::Builder;
 use super::{SetupError, Simulation};
 use crate::memory::{Memory, Overrun};
-use crate::port::Port;
 use crate::progress::Progress;
 use crate::spec::{ProbeKind, Spec};
 use crate::workload::Demand;
 use leafspine_core::{HostId, PacketMeta, PortId, Span, Time};
 use leafspine_fabric::{Graph, size};
+use leafspine_node::{FLOW_BYTES, Manager, Port};
 use leafspine_schemes::Amount;
 
 /// What a port grows to besides itself: its histograms (a kilobyte of lengths, four of delays).
@@ -130,7 +129,7 @@ fn schemes(spec: &Spec, graph: &Graph) -> Result<u64, SetupError> {
         let env = builder.switch_env(first);
         let own = builder.balancer(&env)?.footprint(Time::ZERO).bytes;
         let manager = match builder.manager(&env, PortId(0))? {
-            crate::port::Manager::Own(aqm) => aqm.footprint().bytes,
+            Manager::Own(aqm) => aqm.footprint().bytes,
             _ => 0,
         };
         sum += count * (own + ports * manager);
@@ -157,9 +156,8 @@ impl Simulation {
     /// there at its start is not counted.
     pub(super) fn watch_memory(&self) -> Result<(), super::RunError> {
         let rows: usize = self.probes.iter().map(super::probes::Probe::rows).sum();
-        let results = rows as u64 * PROBE_OUT + self.table.len() as u64 * ROW_OUT;
-        let under_way =
-            self.pool.high_water() as u64 * PACKET + self.endpoints.peak() as u64 * FLOW_BYTES;
+        let results = rows as u64 * PROBE_OUT + self.flows.table.len() as u64 * ROW_OUT;
+        let under_way = self.peak_packets * PACKET + self.flows.open * FLOW_BYTES;
         let held = results + under_way;
         if held <= self.most_memory {
             return Ok(());

@@ -1,7 +1,9 @@
 //! What cannot be: a count that does not add up, a scheme that breaks its contract.
 
 use super::Simulation;
-use leafspine_core::{PortId, Time};
+use leafspine_core::Time;
+use leafspine_fabric::Node as Owner;
+pub use leafspine_node::FaultKind;
 
 /// A fault of leafspine or of a scheme, never of the scenario: what a check found
 /// ([`Simulation::checked`]), or a scheme that broke its contract.
@@ -22,58 +24,23 @@ pub struct Fault {
     pub what: FaultKind,
 }
 
-/// The kinds of [`Fault`].
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum FaultKind {
-    /// Counts do not add up, in words.
-    #[error("{0}")]
-    Count(String),
-    /// A balancer picked a port by which the packet's destination cannot be reached.
-    #[error("the balancer \"{scheme}\" picked port {}, no path; allowed: {}", .port.0, list(.paths))]
-    NoPath {
-        /// The balancer's name in the scenario.
-        scheme: String,
-        /// What it picked.
-        port: PortId,
-        /// What it could have picked.
-        paths: Vec<PortId>,
-    },
-    /// A balancer sends a packet of its own by a port that its switch does not have.
-    #[error("the balancer \"{scheme}\" sends by port {}, but the switch has {ports}", .port.0)]
-    NoPort {
-        /// The balancer's name in the scenario.
-        scheme: String,
-        /// Where it sends.
-        port: PortId,
-        /// How many ports there are, numbered from 0.
-        ports: u32,
-    },
-    /// A balancer answers each packet that it sends with another.
-    #[error(
-        "the balancer \"{scheme}\" answers each packet that it sends with another, {depth} deep"
-    )]
-    Endless {
-        /// The balancer's name in the scenario.
-        scheme: String,
-        /// So many within one another.
-        depth: u32,
-    },
-    /// A scheme asks to be called again at this time, which is not later.
-    #[error("a scheme asks to be called again at {0}, which is not later")]
-    Backward(Time),
-}
-
-fn list(ports: &[PortId]) -> String {
-    ports.iter().map(|port| port.0.to_string()).collect::<Vec<_>>().join(", ")
-}
-
 impl Simulation {
-    /// Ends the run with a fault, after the event under way. The first one stays.
+    /// Ends the run with a fault. The first one stays.
     #[cold]
-    pub(super) fn fail(&mut self, place: String, what: FaultKind) {
+    pub(super) fn fail(&mut self, time: Time, place: Owner, what: FaultKind) {
+        let place = match place {
+            Owner::Switch(id) => self.graph.switch(id).name.clone(),
+            Owner::Host(id) => format!("host{}", id.0),
+        };
+        self.fail_at(time, place, what);
+    }
+
+    /// The same with the place in words.
+    #[cold]
+    pub(super) fn fail_at(&mut self, time: Time, place: String, what: FaultKind) {
         self.finished = true;
         if self.fault.is_none() {
-            self.fault = Some(Box::new(Fault { time: self.now, events: 0, place, what }));
+            self.fault = Some(Box::new(Fault { time, events: 0, place, what }));
         }
     }
 }

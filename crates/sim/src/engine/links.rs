@@ -1,10 +1,11 @@
 //! A link changes: its rate, its delay, its loss, or whether it is up.
 
 use super::Simulation;
-use super::transmit::shared_use;
-use crate::output::Cause;
-use crate::port::Store;
-use leafspine_core::{Pace, PacketMeta};
+use super::build::lossy;
+use leafspine_core::{Pace, PortId};
+use leafspine_fabric::ResolvedChange;
+use leafspine_node::{Node, Store};
+use std::sync::Arc;
 
 impl Simulation {
     /// Carries out the `index`-th change, on both directions of its link.
@@ -13,22 +14,10 @@ impl Simulation {
         let link = &self.graph.links[change.link as usize];
         let (ends, was_up) = ([link.a, link.b], self.link_state[change.link as usize].up);
         for end in ends {
-            let port = &mut self.ports[end as usize];
-            if let Some(rate) = change.rate {
-                port.rate = rate;
-                if let Store::General(general) = &mut port.store {
-                    general.pace = Pace::new(rate);
-                }
-            }
-            if let Some(delay) = change.delay {
-                port.delay = delay;
-            }
-            if let Some(loss) = change.loss {
-                self.set_loss(end, loss);
-            }
+            self.change_port(end, &change);
             match change.up {
                 Some(false) => self.take_down(end),
-                Some(true) if !was_up => self.bring_up(end),
+                Some(true) if !was_up => self.driver.port_mut(&self.layout, end).up = true,
                 _ => {}
             }
         }
@@ -37,35 +26,56 @@ impl Simulation {
         state.rate = change.rate.unwrap_or(state.rate);
         state.delay = change.delay.unwrap_or(state.delay);
         if change.up.is_some() || change.rate.is_some() || change.delay.is_some() {
-            self.routes.update(&self.graph, &self.link_state);
+            Arc::make_mut(&mut self.net).routes.update(&self.graph, &self.link_state);
+        }
+        ends.into_iter().for_each(|end| self.forward_released(end));
+    }
+
+    fn change_port(&mut self, end: u32, change: &ResolvedChange) {
+        let seed = self.seed;
+        let port = self.driver.port_mut(&self.layout, end);
+        if let Some(rate) = change.rate {
+            port.rate = rate;
+            if let Store::General(general) = &mut port.store {
+                general.pace = Pace::new(rate);
+            }
+        }
+        if let Some(delay) = change.delay {
+            port.delay = delay;
+        }
+        if let Some(loss) = change.loss {
+            if let Some(lossy) = &mut port.loss {
+                lossy.probability = loss;
+            } else if loss > 0.0 {
+                port.loss = Some(lossy(seed, end, loss));
+                port.special = true;
+            }
         }
     }
 
     /// What waits at the port and what is on the wire is lost.
-    fn take_down(&mut self, at: u32) {
-        let port = &mut self.ports[at as usize];
-        port.up = false;
-        if let Some(wire) = &port.wire {
-            for handle in &wire.packets {
-                self.pool[*handle].notes |= PacketMeta::LOST;
+    fn take_down(&mut self, end: u32) {
+        self.driver.lose_on_link(end);
+        let (node, now, net) = (self.layout.owners[end as usize], self.now, self.net.clone());
+        self.driver.with(node, now, &mut |node, mut world| match node {
+            Node::Switch(switch) => {
+                let at = PortId((end - switch.egress.first) as u16);
+                switch.egress.take_down(at, &net, &mut world);
             }
-        }
-        for queued in port.store.general().flush() {
-            let size = i64::from(queued.size());
-            shared_use(&self.ports[at as usize], &mut self.switches, -size);
-            self.abandon(at, queued, Cause::LinkDown);
-        }
-        self.tell_hold(at);
+            Node::Rack(rack) => {
+                let host = (end - rack.hosts[0].egress.first) as usize;
+                rack.hosts[host].egress.take_down(PortId(0), &net, &mut world);
+            }
+        });
     }
 
-    fn bring_up(&mut self, at: u32) {
-        self.ports[at as usize].up = true;
-    }
-
-    /// The packet at the front of the wire has arrived.
-    pub(super) fn leave_wire(&mut self, at: u32) {
-        if let Some(wire) = &mut self.ports[at as usize].wire {
-            wire.packets.pop_front();
-        }
+    /// A switch forwards what its hold let go when the link of one of its ports changed.
+    fn forward_released(&mut self, end: u32) {
+        let (node, now, net) = (self.layout.owners[end as usize], self.now, self.net.clone());
+        self.driver.with(node, now, &mut |node, mut world| {
+            if let Node::Switch(switch) = node {
+                switch.forward_released(&net, &mut world);
+            }
+        });
     }
 }

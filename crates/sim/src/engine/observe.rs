@@ -2,160 +2,199 @@
 //! here changes what packets do.
 
 use super::Simulation;
-use crate::calendar::{Class, Key};
+use super::agenda::Item;
 use crate::output::{Output, PortRow, Warmup};
 use crate::spec::Window;
-use leafspine_core::{HostId, Time};
+use leafspine_core::{Flags, HostId, PacketMeta, SwitchId, Time, TorId};
+use leafspine_node::{Class, Key, Switch};
+use std::sync::Arc;
 
-/// The flow table is looked at when every 64th flow starts: what there is to look at grows with the
-/// flows under way, and costs nothing beside the packets of 64 flows.
-const LOOK_EVERY: u32 = 64;
+/// When ports are measured.
+pub(super) struct Measurement {
+    pub(super) window: Window,
+    pub(super) open: Option<Time>,
+    pub(super) close: Option<Time>,
+    /// Payload that applications had when the window opened; what they got in it once it is closed.
+    pub(super) bytes: u64,
+    /// What starts before `warmup.end` is in no statistic.
+    pub(super) warmup: Warmup,
+}
 
-/// `item` of a window event.
-const OPEN: u32 = 0;
-const CLOSE: u32 = 1;
-const WARM: u32 = 2;
+impl Measurement {
+    pub(super) fn new(window: Window, warmup: Time) -> Measurement {
+        let warmup = Warmup { end: warmup, ..Warmup::default() };
+        Measurement { window, open: None, close: None, bytes: 0, warmup }
+    }
+}
 
 impl Simulation {
     pub(super) fn start_observing(&mut self) {
-        match self.window {
-            Window::All | Window::Between(Time::ZERO, _) => self.move_window(OPEN),
-            Window::Between(from, _) => self.schedule_window(from, OPEN),
+        match self.measurement.window {
+            Window::All | Window::Between(Time::ZERO, _) => self.move_window(true),
+            Window::Between(from, _) => self.schedule_window(from, Item::Open),
             Window::Arrivals => {}
         }
-        if let Window::Between(_, to) = self.window {
-            self.schedule_window(to, CLOSE);
+        if let Window::Between(_, to) = self.measurement.window {
+            self.schedule_window(to, Item::Close);
         }
-        if self.warmup.end > Time::ZERO {
-            self.schedule_window(self.warmup.end, WARM);
+        let warmup = self.measurement.warmup.end;
+        if warmup > Time::ZERO {
+            self.schedule_window(warmup, Item::Warm);
         }
         self.start_probes();
     }
 
-    fn schedule_window(&mut self, at: Time, what: u32) {
-        self.calendar.push(at, Key::new(Class::Window, what), what);
+    fn schedule_window(&mut self, at: Time, what: Item) {
+        // At one instant: it opens, closes, the warm-up ends.
+        let order = match what {
+            Item::Open => 0,
+            Item::Close => 1,
+            _ => 2,
+        };
+        self.agenda.add((at, Key::new(Class::Window, order)), what);
     }
 
     /// The first flow starts: the window of arrivals opens, or will when the warm-up ends.
-    pub(super) fn first_flow(&mut self) {
-        if self.window != Window::Arrivals {
+    pub(super) fn first_flow(&mut self, now: Time) {
+        if self.measurement.window != Window::Arrivals {
             return;
         }
-        if self.now < self.warmup.end {
-            self.schedule_window(self.warmup.end, OPEN);
+        if now < self.measurement.warmup.end {
+            self.schedule_window(self.measurement.warmup.end, Item::Open);
         } else {
-            self.move_window(OPEN);
+            self.now = now;
+            self.move_window(true);
         }
     }
 
     /// The last flow has started: the window of arrivals closes. If all flows (or all after the
     /// warm-up) started at one instant it stays open to the end of the run.
     pub(super) fn source_exhausted(&mut self) {
-        if self.window == Window::Arrivals
-            && self.measuring
-            && self.window_open.is_some_and(|open| self.now > open)
+        if self.measurement.window == Window::Arrivals
+            && self.net.measuring
+            && self.measurement.open.is_some_and(|open| self.now > open)
         {
-            self.move_window(CLOSE);
+            self.move_window(false);
         }
-    }
-
-    pub(super) fn window_event(&mut self, what: u32) {
-        if what == WARM { self.end_warmup() } else { self.move_window(what) }
     }
 
     /// The warm-up is over: what has been counted so far is no part of the statistics.
-    fn end_warmup(&mut self) {
-        let counters = &self.counters;
-        let live = self.endpoints.places.iter().filter(|place| place.live);
-        self.warmup = Warmup {
+    pub(super) fn end_warmup(&mut self) {
+        let counters = self.driver.counters();
+        self.measurement.warmup = Warmup {
             dropped: counters.dropped.iter().sum(),
             lost: counters.lost,
             marks: counters.marks,
-            // Those of flows under way are counted when the flows end.
-            data_packets: counters.data_packets
-                + live.map(|place| u64::from(place.packets)).sum::<u64>(),
-            ..self.warmup
+            data_packets: counters.data_packets,
+            ..self.measurement.warmup
         };
     }
 
-    pub(super) fn move_window(&mut self, what: u32) {
-        let open = what == OPEN;
-        if open == self.measuring {
+    pub(super) fn move_window(&mut self, open: bool) {
+        if open == self.net.measuring {
             return;
         }
-        self.measuring = open;
-        self.window_bytes = self.counters.bytes_delivered - self.window_bytes;
-        for port in &mut self.ports {
+        Arc::make_mut(&mut self.net).measuring = open;
+        let measurement = &mut self.measurement;
+        measurement.bytes = self.driver.counters().bytes_delivered - measurement.bytes;
+        for at in 0..self.graph.ports.len() as u32 {
+            let port = self.driver.port_mut(&self.layout, at);
             port.cut_window(self.now, if open { 1 } else { -1 });
         }
-        if open {
-            self.window_open = Some(self.now);
-        } else {
-            self.window_close = Some(self.now);
-        }
-    }
-
-    /// A flow starts: now and then, how the flows of its source's switch share the entries of the flow
-    /// table there.
-    pub(super) fn look_at_table(&mut self, number: u32, source: HostId) {
-        if !number.is_multiple_of(LOOK_EVERY) {
-            return;
-        }
-        let tor = self.places[usize::from(source.0)].0;
-        let switch = self.graph.tor_switch[usize::from(tor)];
-        let (flows, sharing) = self.shared_at(u32::from(switch.0));
-        self.table_use.flows += flows;
-        self.table_use.sharing += sharing;
+        let edge = if open { &mut measurement.open } else { &mut measurement.close };
+        *edge = Some(self.now);
     }
 
     /// The flows under way that have an entry in a switch's flow table, and how many more they are than
     /// the entries that they have.
-    pub(super) fn shared_at(&mut self, switch: u32) -> (u64, u64) {
-        let state = &self.switches[switch as usize];
-        let entries = &mut self.entries;
-        self.endpoints.slots_at(state.tor, state.balancer.as_ref(), &self.places, entries);
+    pub(super) fn shared_at(&mut self, switch: SwitchId) -> (u64, u64) {
+        let mut entries = std::mem::take(&mut self.entries);
+        self.entries_at(switch, &mut entries);
         let flows = entries.len();
         entries.sort_unstable();
         entries.dedup();
-        (flows as u64, (flows - entries.len()) as u64)
+        let shared = (flows as u64, (flows - entries.len()) as u64);
+        self.entries = entries;
+        shared
+    }
+
+    /// The entries that the flows under way have at a switch: their data at the source's, what is sent
+    /// back at the destination's.
+    fn entries_at(&self, switch: SwitchId, entries: &mut Vec<u32>) {
+        entries.clear();
+        let switch = self.driver.switch(switch);
+        let balancer = &switch.chooser().balancer;
+        let places = &self.net.places;
+        if switch.tor == Switch::NO_TOR {
+            return;
+        }
+        for host in self.graph.hosts_under(TorId(switch.tor)) {
+            let host = self.driver.host(&self.layout, HostId(host as u16));
+            let data = host.sending.iter().filter(|flow| flow.live);
+            let data = data.map(|flow| (flow.tuple, Flags::DATA.with(Flags::ACK)));
+            let back = host.receiving.iter().filter(|flow| flow.live);
+            let back = back.map(|flow| (flow.tuple.reversed(), Flags::ACK));
+            for (tuple, flags) in data.chain(back) {
+                if places[usize::from(tuple.dst().0)].tor != switch.tor {
+                    let packet = PacketMeta { tuple, flags, ..PacketMeta::default() };
+                    entries.extend(balancer.slot(&packet));
+                }
+            }
+        }
     }
 
     /// Closes everything and hands it over.
     pub(super) fn into_output(mut self) -> Output {
-        if self.measuring {
-            self.move_window(1);
+        if self.net.measuring {
+            self.move_window(false);
         }
-        self.counters.payload.in_flight = self.payload_in_flight();
-        self.ports.iter_mut().for_each(|port| port.settle_delays(self.now));
+        let (packets, payload) = self.in_network();
+        for at in 0..self.graph.ports.len() as u32 {
+            self.driver.port_mut(&self.layout, at).settle_delays(self.now);
+        }
         // A window that the run did not reach is empty.
-        let close = self.window_close.unwrap_or(self.now);
-        let window = (self.window_open.unwrap_or(close), close);
-        self.endpoints.close_all(&self.tcp, &mut self.table, &mut self.counters, self.now);
-        self.counters.in_flight = self.pool.in_use() as u64;
-        self.counters.peak_packets = self.pool.high_water() as u64;
-        self.counters.peak_flows = self.endpoints.peak() as u64;
+        let close = self.measurement.close.unwrap_or(self.now);
+        let window = (self.measurement.open.unwrap_or(close), close);
+        self.close_all();
+        let mut counters = self.counters();
+        (counters.in_flight, counters.payload.in_flight) = (packets, payload);
+        counters.peak_packets = self.peak_packets.max(packets);
+        counters.peak_flows = self.flows.peak();
         let length = window.1.since(window.0).0 as f64;
-        let ports = (0..self.ports.len()).map(|at| self.port_row(at as u32, length)).collect();
+        self.count_lost();
+        let ports =
+            (0..self.graph.ports.len() as u32).map(|at| self.port_row(at, length)).collect();
         let probes = self.take_series();
-        let early = self.table.start_ps.partition_point(|start| *start < self.warmup.end.0);
-        let not_started = self.source.total().map(|all| all - self.table.len() as u64);
+        let warmup = self.measurement.warmup;
+        let table = std::mem::take(&mut self.flows.table);
+        let early = table.start_ps.partition_point(|start| *start < warmup.end.0);
+        let not_started = self.flows.source.total().map(|all| all - table.len() as u64);
         Output {
             not_started,
-            flows: self.table,
+            flows: table,
             ports,
             probes,
-            counters: self.counters,
+            counters,
             table_use: self.table_use,
-            trace_hash: self.trace_hash,
+            trace_hash: self.driver.trace_hash(),
             end: self.now,
             window,
-            delivered_in_window: self.window_bytes,
-            warmup: Warmup { flows: early as u64, ..self.warmup },
+            delivered_in_window: self.measurement.bytes,
+            warmup: Warmup { flows: early as u64, ..warmup },
         }
     }
 
-    fn port_row(&self, at: u32, window: f64) -> PortRow {
-        let port = &self.ports[at as usize];
+    /// Gives ports the packets that were lost on their links: whoever saw them end is at the far end.
+    fn count_lost(&mut self) {
+        let mut lost = Vec::new();
+        self.driver.each_record(&mut |record| lost.extend(std::mem::take(&mut record.lost_of)));
+        for (at, packets) in lost {
+            self.driver.port_mut(&self.layout, at).stats.lost += packets;
+        }
+    }
+
+    fn port_row(&mut self, at: u32, window: f64) -> PortRow {
+        let port = self.driver.port_mut(&self.layout, at);
         let stats = &port.stats;
         let over_window = |x: i128| if window > 0.0 { x as f64 / window } else { 0.0 };
         let left = stats.left.max(1) as f64;

@@ -1,21 +1,20 @@
 //! Making the parts of a run: switches with their schemes, ports with their queues, hosts' edges.
 
-use super::Wire;
 use super::build::{BuildError, FROM_BALANCER, Factories, SetupError, lossy, no_scheme};
-use super::endpoint::EdgeHost;
-use super::forward::{HoldState, Holder, NO_TOR, Shared, SwitchState};
-use crate::calendar::Calendar;
-use crate::measure::PortStats;
-use crate::port::{FifoPort, GeneralPort, Limit, Manager, NO_SWITCH, Port, Scheduler, Store};
+use crate::drive::Layout;
+use crate::drive::queue::Calendar;
 use crate::progress::{Part, Progress};
 use crate::spec::{Classifier, HostPorts, PortModel, SchedulerKind, SchemeSpec, Spec};
-use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, TorId};
-use leafspine_fabric::{Graph, Node, ResolvedChange};
+use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
+use leafspine_fabric::{Graph, Node as Owner, ResolvedChange};
+use leafspine_node::{
+    Chooser, EdgeState, Egress, FifoPort, GeneralPort, HoldState, Holder, Host, Jitter, Limit,
+    Manager, Node, Port, PortStats, Rack, Scheduler, Shared, Store, Switch,
+};
 use leafspine_schemes::edge::HostEnv;
 use leafspine_schemes::lb::LoadBalancer;
 use leafspine_schemes::registry::{self, Place};
 use leafspine_schemes::{Amount, Level, PortInfo, SwitchEnv};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Everything that making the parts needs to look at.
@@ -29,6 +28,19 @@ pub(super) struct Builder<'a> {
     /// The ToR of each host.
     pub(super) tor_of: Arc<[TorId]>,
     pub(super) progress: &'a Progress,
+}
+
+/// A switch's balancer, and who keeps packets back there.
+pub(super) type Schemes = (Chooser, Option<Holder>);
+
+/// What a port's owner has besides ports.
+struct Around<'a> {
+    /// A switch's balancer.
+    chooser: Option<&'a Chooser>,
+    /// Whether the switch holds packets back.
+    held: bool,
+    /// Of a host: the balancer of the switch above.
+    above: Option<&'a Chooser>,
 }
 
 /// Finds a scheme by name in the registry and makes it.
@@ -101,16 +113,37 @@ impl Builder<'_> {
         PortInfo { neighbour: self.graph.neighbour(at), rate: port.rate, delay: port.delay }
     }
 
-    pub(super) fn switches(&self) -> Result<Vec<SwitchState>, BuildError> {
-        let all = self.graph.switches.len();
-        let switch = |id| {
-            self.progress.built(Part::Switches, id, all)?;
-            Ok(self.switch(id)?)
-        };
-        (0..all).map(switch).collect()
+    /// All nodes, as `layout` numbers them.
+    pub(super) fn nodes(
+        &self,
+        switches: Vec<Switch>,
+        edges: Vec<Box<EdgeState>>,
+        layout: &Layout,
+    ) -> Result<Vec<Node>, BuildError> {
+        let mut nodes = Vec::with_capacity(layout.nodes as usize);
+        nodes.extend(switches.into_iter().map(|switch| Node::Switch(Box::new(switch))));
+        let mut rack: Vec<Host> = Vec::new();
+        for host in self.hosts(edges, &nodes)? {
+            if layout.hosts[usize::from(host.id.0)].1 == 0 && !rack.is_empty() {
+                nodes.push(Node::Rack(Rack::new(std::mem::take(&mut rack))));
+            }
+            rack.push(host);
+        }
+        nodes.push(Node::Rack(Rack::new(rack)));
+        Ok(nodes)
     }
 
-    fn switch(&self, id: usize) -> Result<SwitchState, SetupError> {
+    /// The schemes of all switches.
+    pub(super) fn switches(&self) -> Result<Vec<Schemes>, BuildError> {
+        let all = self.graph.switches.len();
+        let schemes = |id| {
+            self.progress.built(Part::Switches, id, all)?;
+            Ok(self.schemes(id)?)
+        };
+        (0..all).map(schemes).collect()
+    }
+
+    fn schemes(&self, id: usize) -> Result<Schemes, SetupError> {
         let env = self.switch_env(id);
         let mut balancer = self.balancer(&env)?;
         let hold = self.hold(&env, balancer.as_mut())?;
@@ -120,29 +153,55 @@ impl Builder<'_> {
         {
             return Err(self.no_role("aqm", "manages no queues"));
         }
+        let rng = Rng::new(self.spec.run.seed, Role::Balancer, id as u64);
+        Ok((Chooser::new(balancer, rng), hold))
+    }
+
+    /// All switches, with these schemes and their ports.
+    pub(super) fn ports(&self, schemes: Vec<Schemes>) -> Result<Vec<Switch>, BuildError> {
+        schemes.into_iter().enumerate().map(|(id, schemes)| self.switch(id, schemes)).collect()
+    }
+
+    fn switch(&self, id: usize, (chooser, hold): Schemes) -> Result<Switch, BuildError> {
         let switch = &self.graph.switches[id];
-        let ports = u32::from(switch.ports);
-        Ok(SwitchState {
-            first_port: switch.first_port,
-            ports,
-            tor: switch.tor.map_or(NO_TOR, |tor| tor.0),
-            needs: balancer.needs(),
-            always_asked: balancer.always_asked(),
-            balancer,
-            rng: Rng::new(self.spec.run.seed, Role::Balancer, id as u64),
-            hold: hold.map(|holder| {
-                Box::new(HoldState {
-                    holder,
-                    held: (0..ports).map(|_| VecDeque::new()).collect(),
-                    expiry_pending: vec![false; ports as usize],
-                })
-            }),
-            shared: self.spec.switch.shared.map(|shared| Shared {
-                size: shared.size.0,
-                used: 0,
-                alpha: shared.alpha,
-            }),
-        })
+        let (count, id) = (usize::from(switch.ports), SwitchId(id as u16));
+        self.progress.built(Part::Ports, switch.first_port as usize, self.graph.ports.len())?;
+        // All ports of a switch have one environment.
+        let env = self.switch_env(usize::from(id.0));
+        let around = Around { chooser: Some(&chooser), held: hold.is_some(), above: None };
+        let mut ports = Vec::with_capacity(count);
+        for at in self.graph.ports_of(id) {
+            ports.push(self.port(at, &env, &around)?);
+        }
+        let mut egress = Egress::new(Owner::Switch(id), switch.first_port, ports, Some(chooser));
+        egress.hold = hold.map(|holder| Box::new(HoldState::new(holder, count)));
+        egress.shared = self.spec.switch.shared.map(|shared| Shared {
+            size: shared.size.0,
+            used: 0,
+            alpha: shared.alpha,
+        });
+        let tor = switch.tor.map_or(Switch::NO_TOR, |tor| tor.0);
+        Ok(Switch::new(id, tor, egress))
+    }
+
+    fn hosts(&self, edges: Vec<Box<EdgeState>>, nodes: &[Node]) -> Result<Vec<Host>, BuildError> {
+        let mut edges = edges.into_iter();
+        let all = self.graph.ports.len();
+        let host = |(id, at): (usize, &u32)| {
+            self.progress.built(Part::Ports, *at as usize, all)?;
+            let id = HostId(id as u16);
+            let tor = self.graph.tor_switch[usize::from(self.tor_of[usize::from(id.0)].0)];
+            let Node::Switch(above) = &nodes[usize::from(tor.0)] else {
+                unreachable!("switches come first")
+            };
+            let env = self.host_port_env(id, *at);
+            let above = Some(above.chooser());
+            let port = self.port(*at, &env, &Around { chooser: None, held: false, above })?;
+            let egress = Egress::new(Owner::Host(id), *at, vec![port], None);
+            let jitter = Jitter::new(self.spec.topology.host_jitter, id, self.spec.run.seed);
+            Ok(Host::new(id, egress, edges.next(), jitter))
+        };
+        self.graph.host_port.iter().enumerate().map(host).collect()
     }
 
     pub(super) fn balancer(&self, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, SetupError> {
@@ -183,56 +242,30 @@ impl Builder<'_> {
         }
     }
 
-    pub(super) fn ports(&self, switches: &[SwitchState]) -> Result<Vec<Port>, BuildError> {
-        let all = self.graph.ports.len();
-        let mut ports = Vec::with_capacity(all);
-        // Ports stand switch by switch, then host by host; those of a switch have one environment.
-        for id in 0..self.graph.switches.len() {
-            self.progress.built(Part::Ports, ports.len(), all)?;
-            let env = self.switch_env(id);
-            for at in self.graph.ports_of(SwitchId(id as u16)) {
-                ports.push(self.port(at, &env, switches)?);
-            }
-        }
-        for (host, at) in self.graph.host_port.iter().enumerate() {
-            self.progress.built(Part::Ports, ports.len(), all)?;
-            let env = self.host_port_env(HostId(host as u16), *at);
-            ports.push(self.port(*at, &env, switches)?);
-        }
-        Ok(ports)
-    }
-
-    fn port(&self, at: u32, env: &SwitchEnv, switches: &[SwitchState]) -> Result<Port, SetupError> {
+    fn port(&self, at: u32, env: &SwitchEnv, around: &Around<'_>) -> Result<Port, SetupError> {
         let graph_port = &self.graph.ports[at as usize];
         let seed = self.spec.run.seed;
-        let switch = match graph_port.owner {
-            Node::Switch(id) => id.0,
-            Node::Host(_) => NO_SWITCH,
+        let manager = match around.above {
+            Some(above) => self.host_manager(env, above)?,
+            None => self.manager(env, graph_port.local)?,
         };
-        let state = switches.get(usize::from(switch));
-        let manager = match graph_port.owner {
-            Node::Host(host) => self.host_manager(env, self.switch_above(host, switches))?,
-            Node::Switch(_) => self.manager(env, graph_port.local)?,
-        };
-        let told = state.is_some_and(|s| s.needs.leaving);
+        let leaving = around.chooser.is_some_and(|chooser| chooser.needs.leaving);
         let changes = self.changes.iter().any(|change| change.link == graph_port.link);
-        let store = self.store(at, state, &manager, changes);
+        let store = self.store(at, around, &manager, changes);
         Ok(Port {
             store,
-            limit: self.limit(state),
+            limit: self.limit(around),
             manager,
             delay: graph_port.delay,
             rate: graph_port.rate,
             loss: (graph_port.loss > 0.0).then(|| lossy(seed, at, graph_port.loss)),
             up: true,
-            has_hold: state.is_some_and(|s| s.hold.is_some()),
-            special: graph_port.loss > 0.0 || told || changes,
+            special: graph_port.loss > 0.0 || leaving || changes,
             line_time: 0,
-            switch,
             local: graph_port.local,
             rng: Rng::new(seed, Role::Aqm, u64::from(at)),
             stats: PortStats::default(),
-            wire: changes.then(Box::default),
+            last_arrival: changes.then_some(Time::ZERO),
             watched: Vec::new(),
         })
     }
@@ -259,21 +292,16 @@ impl Builder<'_> {
         }
     }
 
-    fn limit(&self, state: Option<&SwitchState>) -> Limit {
-        match (state, self.spec.switch.host_ports) {
+    fn limit(&self, around: &Around<'_>) -> Limit {
+        match (around.chooser, self.spec.switch.host_ports) {
             (None, HostPorts::Unlimited) => Limit::None,
             (Some(_), _) if self.spec.switch.shared.is_some() => Limit::Shared,
             _ => Limit::of(self.spec.switch.buffer),
         }
     }
 
-    fn switch_above<'s>(&self, host: HostId, switches: &'s [SwitchState]) -> &'s SwitchState {
-        let tor = self.tor_of[usize::from(host.0)];
-        &switches[usize::from(self.graph.tor_switch[usize::from(tor.0)].0)]
-    }
-
-    /// The manager of the port of a host under `above`.
-    fn host_manager(&self, env: &SwitchEnv, above: &SwitchState) -> Result<Manager, SetupError> {
+    /// The manager of the port of a host under a switch with the balancer `above`.
+    fn host_manager(&self, env: &SwitchEnv, above: &Chooser) -> Result<Manager, SetupError> {
         if self.spec.switch.host_ports == HostPorts::Unlimited {
             return Ok(Manager::DropTail);
         }
@@ -299,24 +327,18 @@ impl Builder<'_> {
     }
 
     /// The one-event port where it can serve, the general one elsewhere.
-    fn store(
-        &self,
-        at: u32,
-        state: Option<&SwitchState>,
-        manager: &Manager,
-        changes: bool,
-    ) -> Store {
+    fn store(&self, at: u32, around: &Around<'_>, manager: &Manager, changes: bool) -> Store {
         let port = &self.graph.ports[at as usize];
         let pace = Pace::new(port.rate);
         let switch = &self.spec.switch;
         let at_release = matches!(manager, Manager::Own(aqm) if aqm.needs_release());
-        let at_switch = state.is_some_and(|s| {
+        let at_switch = around.chooser.is_some_and(|chooser| {
             switch.shared.is_some()
-                || s.hold.is_some()
-                || s.needs.exact_dequeue
+                || around.held
+                || chooser.needs.exact_dequeue
                 || matches!(manager, Manager::Balancer)
         });
-        let like_switch = state.is_some() || self.host_queues();
+        let like_switch = around.chooser.is_some() || self.host_queues();
         let several = like_switch && switch.queues > 1;
         let always = self.spec.run.ports == PortModel::General;
         let general = always || changes || at_release || at_switch || several;
@@ -334,20 +356,7 @@ impl Builder<'_> {
         Store::General(general)
     }
 
-    pub(super) fn wires(&self, ports: &[Port]) -> Vec<Wire> {
-        let wire = |(at, port): (usize, &Port)| {
-            let peer = &self.graph.ports[self.graph.ports[at].peer as usize];
-            let node = match peer.owner {
-                Node::Host(host) => u32::from(host.0),
-                Node::Switch(switch) => Wire::SWITCH | u32::from(switch.0),
-            };
-            let tracked = port.wire.is_some();
-            Wire { node, into: peer.local, tracked }
-        };
-        ports.iter().enumerate().map(wire).collect()
-    }
-
-    pub(super) fn edges(&self) -> Result<Vec<EdgeHost>, BuildError> {
+    pub(super) fn edges(&self) -> Result<Vec<Box<EdgeState>>, BuildError> {
         if self.spec.edge.is_none() && self.factories.edge.is_none() {
             return Ok(Vec::new());
         }
@@ -359,7 +368,7 @@ impl Builder<'_> {
         (0..all).map(edge).collect()
     }
 
-    pub(super) fn edge(&self, host: HostId) -> Result<EdgeHost, SetupError> {
+    pub(super) fn edge(&self, host: HostId) -> Result<Box<EdgeState>, SetupError> {
         let tor = self.tor_of[usize::from(host.0)];
         let uplinks = self.graph.fabric_ports_of(self.graph.tor_switch[usize::from(tor.0)]);
         let rate = |at: u32| self.graph.ports[at as usize].rate.0;
@@ -386,7 +395,7 @@ impl Builder<'_> {
             (None, None) => unreachable!("the caller has looked"),
         };
         let rng = Rng::new(self.spec.run.seed, Role::Edge, u64::from(host.0));
-        Ok(EdgeHost { reassembles: edge.reassembles(), edge, rng, rack: tor.0 })
+        Ok(EdgeState::new(edge, rng))
     }
 
     /// A calendar whose buckets hold about eight events each when all host links are busy, and

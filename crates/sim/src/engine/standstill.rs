@@ -1,9 +1,9 @@
 //! A run that gets nowhere is stopped, and says why.
 
-use super::audit::Spot;
 use super::{RunError, Simulation};
-use crate::measure::UNFINISHED;
+use crate::flow_table::UNFINISHED;
 use leafspine_core::{Flags, Span, Time};
+use leafspine_node::Address;
 use std::collections::BTreeMap;
 
 /// Why a run was stopped: it got nowhere.
@@ -42,7 +42,7 @@ impl Default for Patience {
 }
 
 /// What moves when a run does: bytes that applications have, flows started, flows under way.
-type Done = (u64, usize, usize);
+type Done = (u64, u64, u64);
 
 /// When a run was last seen to get somewhere.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,10 +62,11 @@ const NAMED: usize = 4;
 impl Simulation {
     /// Looks whether the run gets anywhere.
     pub(super) fn watch_progress(&mut self, events: u64) -> Result<(), RunError> {
-        let done = (self.counters.bytes_delivered, self.table.len(), self.endpoints.active());
+        let bytes = self.driver.counters().bytes_delivered;
+        let done = (bytes, self.flows.opened, self.flows.open);
         let seen = &mut self.standstill;
         let moved = done != seen.done;
-        if moved || self.endpoints.active() == 0 {
+        if moved || self.flows.open == 0 {
             (seen.done, seen.since, seen.since_event) = (done, self.now, events);
         }
         if moved || self.now != seen.now {
@@ -88,24 +89,24 @@ impl Simulation {
     /// change of a link.
     fn nothing_to_come(&self) -> bool {
         let changes = self.changes.iter().any(|change| change.at > self.now);
-        self.until.is_none() && self.next_flow.is_none() && !changes
+        self.until.is_none() && self.flows.next_at().is_none() && !changes
     }
 
     fn out_of_patience(&self, events: u64) -> bool {
         let Standstill { patience, since, since_event, .. } = self.standstill;
         let waited = (self.now - since).0;
         let longer = |timeout: Span, times: u64| waited > timeout.0.saturating_mul(times);
-        longer(self.tcp.max_rto, patience.timeouts)
+        longer(self.net.tcp.max_rto, patience.timeouts)
             || (events - since_event >= patience.events
-                && longer(self.tcp.min_rto, patience.least_timeouts))
+                && longer(self.net.tcp.min_rto, patience.least_timeouts))
     }
 
     /// Nothing is left to happen: that is an error if flows wait for it.
-    pub(super) fn ran_dry(&self, events: u64) -> Result<(), RunError> {
-        if self.finished || self.until.is_some() || self.endpoints.active() == 0 {
+    pub(super) fn ran_dry(&self) -> Result<(), RunError> {
+        if self.until.is_some() || self.flows.open == 0 {
             return Ok(());
         }
-        Err(self.stuck(events, "nothing is left to happen".to_owned()))
+        Err(self.stuck(self.events(), "nothing is left to happen".to_owned()))
     }
 
     fn stuck(&self, events: u64, why: String) -> RunError {
@@ -114,26 +115,22 @@ impl Simulation {
 
     /// What a run that is stuck looks like.
     fn state(&self) -> String {
-        let mut spots: BTreeMap<u32, BTreeMap<String, u32>> = BTreeMap::new();
+        let mut spots: BTreeMap<Address, BTreeMap<String, u32>> = BTreeMap::new();
         let (mut own, mut all) = (0, 0);
-        self.each_packet(&mut |handle, spot| {
-            let packet = &self.pool[handle];
-            if spot == Spot::Unused {
-                return;
-            }
+        self.each_packet(&mut |packet, spot| {
             all += 1;
             if packet.flags.has(Flags::PROBE) {
                 own += 1;
             } else {
-                *spots.entry(packet.flow).or_default().entry(self.spot_name(spot)).or_default() +=
-                    1;
+                let flow = spots.entry(Address::of_sender(packet)).or_default();
+                *flow.entry(self.spot_name(spot)).or_default() += 1;
             }
         });
-        let live = self.endpoints.places.iter().enumerate().filter(|(_, place)| place.live);
-        let named =
-            live.take(NAMED).map(|(slot, _)| self.flow_text(slot, spots.get(&(slot as u32))));
+        let mut live: Vec<Address> = self.live_senders().collect();
+        live.sort_by_key(|sender| self.driver.sending(&self.layout, *sender).number);
+        let named = live.iter().take(NAMED).map(|flow| self.flow_text(*flow, spots.get(flow)));
         let named: Vec<String> = named.collect();
-        let more = self.endpoints.active().saturating_sub(named.len());
+        let more = live.len().saturating_sub(named.len());
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!(
             "under way: {}{more}; {all} packets in the network, of which {own} are schemes' own; {}; \
@@ -143,10 +140,14 @@ impl Simulation {
         )
     }
 
-    fn flow_text(&self, slot: usize, spots: Option<&BTreeMap<String, u32>>) -> String {
-        let (place, sender) = (&self.endpoints.places[slot], &self.endpoints.senders[slot]);
-        let row = place.number as usize;
-        let (has, size) = (self.endpoints.receivers[slot].delivered(), self.table.bytes[row]);
+    fn flow_text(&self, flow: Address, spots: Option<&BTreeMap<String, u32>>) -> String {
+        let source = self.driver.host(&self.layout, flow.host());
+        let sending = &source.sending[usize::from(flow.slot())];
+        let timeouts = source.senders[usize::from(flow.slot())].timeouts();
+        let destination = self.driver.host(&self.layout, sending.tuple.dst());
+        let has = destination.receivers[usize::from(source.peer_slot(flow.slot()))].delivered();
+        let row = sending.number as usize;
+        let size = self.flows.table.bytes[row];
         let where_ = match spots {
             None => "no packet in the network".to_owned(),
             Some(spots) => {
@@ -154,23 +155,23 @@ impl Simulation {
                 each.collect::<Vec<_>>().join(" and ")
             }
         };
-        let ended = if self.table.fct_ps[row] == UNFINISHED { "" } else { ", not acknowledged" };
+        let unfinished = self.flows.table.fct_ps[row] == UNFINISHED;
+        let ended = if unfinished { "" } else { ", not acknowledged" };
         format!(
-            "flow {row} (host{} to host{}, {has} of {size} bytes{ended}, {} timeouts, {where_})",
-            place.tuple.src().0,
-            place.tuple.dst().0,
-            sender.timeouts(),
+            "flow {row} (host{} to host{}, {has} of {size} bytes{ended}, {timeouts} timeouts, {where_})",
+            sending.tuple.src().0,
+            sending.tuple.dst().0,
         )
     }
 
     fn queues_text(&self) -> String {
         let mut waiting: BTreeMap<String, u32> = BTreeMap::new();
-        for (at, port) in self.ports.iter().enumerate() {
+        self.each_port(&mut |at, port| {
             let packets = port.waiting(self.now);
             if packets > 0 {
-                waiting.insert(self.graph.port_name(at as u32), packets);
+                waiting.insert(self.graph.port_name(at), packets);
             }
-        }
+        });
         let mut longest: Vec<_> = waiting.into_iter().collect();
         longest.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
         if longest.is_empty() {

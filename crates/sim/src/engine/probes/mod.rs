@@ -8,12 +8,12 @@ mod utilisation;
 mod window;
 
 use super::Simulation;
-use crate::calendar::{Class, Key};
+use super::agenda::Item;
 use crate::output::{Column, Series};
-use crate::pool::Handle;
 use crate::spec::{ProbeKind, ProbeSpec};
 use leafspine_core::{Span, Time};
 use leafspine_fabric::{Graph, TopologyError};
+use leafspine_node::{Address, Class, Key, Seen};
 use packets::PacketsProbe;
 use queue::QueueProbe;
 use state::StateProbe;
@@ -94,8 +94,9 @@ impl Simulation {
             let probe = Probe::new(spec, &self.graph)?;
             if let Kind::Packets(packets) = &probe.kind {
                 for at in packets.ports() {
-                    self.ports[*at as usize].watched.push(index as u16);
-                    self.ports[*at as usize].special = true;
+                    let port = self.driver.port_mut(&self.layout, *at);
+                    port.watched.push(index as u16);
+                    port.special = true;
                 }
             }
             self.probes.push(probe);
@@ -107,7 +108,7 @@ impl Simulation {
     pub(super) fn start_probes(&mut self) {
         for (index, probe) in (0..).zip(&self.probes) {
             if !matches!(probe.kind, Kind::Packets(_)) {
-                self.calendar.push(Time::ZERO, Key::new(Class::Probe, index), index);
+                self.agenda.add((Time::ZERO, Key::new(Class::Probe, index)), Item::Sample);
             }
         }
     }
@@ -115,14 +116,18 @@ impl Simulation {
     /// A probe looks.
     pub(super) fn sample(&mut self, index: u32) {
         let now = self.now;
+        let Simulation { driver, layout, net, .. } = self;
         let probe = &mut self.probes[index as usize];
         let next = now + probe.every;
         match &mut probe.kind {
-            Kind::Queue(probe) => probe.sample(now, &mut self.ports),
-            Kind::Utilisation(probe) => probe.sample(now, &mut self.ports),
-            Kind::Window(probe) => {
-                probe.sample(now, |slot| self.endpoints.window(slot, &self.tcp));
+            Kind::Queue(probe) => probe.sample(now, |at| driver.port_mut(layout, at).backlog(now)),
+            Kind::Utilisation(probe) => {
+                probe.sample(now, |at| driver.port_mut(layout, at).sent_until(now));
             }
+            Kind::Window(probe) => probe.sample(now, |sender| {
+                let host = driver.host(layout, sender.host());
+                host.senders[usize::from(sender.slot())].window(&net.tcp)
+            }),
             Kind::State(probe) => {
                 let mut taken = std::mem::take(probe);
                 taken.sample(now, self);
@@ -130,30 +135,27 @@ impl Simulation {
             }
             Kind::Packets(_) => unreachable!("it is told of packets and does not sample"),
         }
-        self.calendar.push(next, Key::new(Class::Probe, index), index);
+        self.agenda.add((next, Key::new(Class::Probe, index)), Item::Sample);
     }
 
-    /// A `packets` probe sees a packet begin its transmission.
-    pub(super) fn record_packet(
-        &mut self,
-        probe: u16,
-        at: u32,
-        handle: Handle,
-        start: Time,
-        wait: Span,
-    ) {
-        let Kind::Packets(probe) = &mut self.probes[usize::from(probe)].kind else {
-            unreachable!("ports know the packets probes that watch them")
-        };
-        let packet = &self.pool[handle];
-        probe.record(at, packet, start, wait, |slot| self.endpoints.number(slot));
+    /// Gives the `packets` probes what their ports have seen. Flows have their numbers now; their slots
+    /// may be others' later.
+    pub(super) fn note_seen(&mut self, seen: &mut Vec<Seen>) {
+        for seen in seen.drain(..) {
+            let number = |sender| self.driver.sending(&self.layout, sender).number;
+            let flow = seen.sender.map(number);
+            let Kind::Packets(probe) = &mut self.probes[usize::from(seen.probe)].kind else {
+                unreachable!("ports know the packets probes that watch them")
+            };
+            probe.record(&seen, flow);
+        }
     }
 
     /// Tells the window probes that a flow has started or ended.
-    pub(super) fn watch_flow(&mut self, flow: u32, slot: u32, starts: bool) {
+    pub(super) fn watch_flow(&mut self, flow: u32, sender: Address, starts: bool) {
         for probe in &mut self.probes {
             if let Kind::Window(probe) = &mut probe.kind {
-                if starts { probe.flow_starts(flow, slot) } else { probe.flow_ends(flow) }
+                if starts { probe.flow_starts(flow, sender) } else { probe.flow_ends(flow) }
             }
         }
     }

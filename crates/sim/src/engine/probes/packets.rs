@@ -2,8 +2,9 @@
 
 use super::{Columns, port_names};
 use crate::output::Column;
-use leafspine_core::{Flags, PacketMeta, Span, Time};
+use leafspine_core::{Span, Time};
 use leafspine_fabric::Graph;
+use leafspine_node::Seen;
 
 /// The flow of a scheme's own packet.
 const NO_FLOW: u32 = u32::MAX;
@@ -42,21 +43,10 @@ impl PacketsProbe {
         self.hops.len()
     }
 
-    /// `number` tells the number of the flow in a slot.
-    pub(super) fn record(
-        &mut self,
-        port: u32,
-        packet: &PacketMeta,
-        start: Time,
-        waited: Span,
-        number: impl Fn(u32) -> u32,
-    ) {
-        let flow = match packet.flags.has(Flags::PROBE) {
-            true => NO_FLOW,
-            false => number(packet.flow),
-        };
-        let (segment, size) = (packet.seq, packet.size);
-        let (flags, ecn) = (packet.flags.0, packet.ecn as u8);
+    /// `flow` is the number of the packet's flow, if it is no scheme's own.
+    pub(super) fn record(&mut self, seen: &Seen, flow: Option<u32>) {
+        let Seen { port, start, waited, segment, size, flags, ecn, .. } = *seen;
+        let flow = flow.unwrap_or(NO_FLOW);
         self.hops.push(Hop { start, waited, port, flow, segment, size, flags, ecn });
     }
 

@@ -2,9 +2,9 @@
 
 use super::{Columns, port_names};
 use crate::output::Column;
-use crate::port::Port;
 use leafspine_core::Time;
 use leafspine_fabric::Graph;
+use leafspine_schemes::Backlog;
 
 pub(super) struct QueueProbe {
     /// By global number.
@@ -26,9 +26,10 @@ impl QueueProbe {
         self.times.len()
     }
 
-    pub(super) fn sample(&mut self, now: Time, ports: &mut [Port]) {
+    /// `backlog` tells what waits at a port.
+    pub(super) fn sample(&mut self, now: Time, mut backlog: impl FnMut(u32) -> Backlog) {
         for (index, at) in (0..).zip(&self.ports) {
-            let backlog = ports[*at as usize].backlog(now);
+            let backlog = backlog(*at);
             self.times.push(now.0);
             self.which.push(index);
             self.packets.push(u64::from(backlog.packets));

@@ -4,7 +4,7 @@
 use super::Columns;
 use crate::engine::Simulation;
 use crate::output::Column;
-use leafspine_core::Time;
+use leafspine_core::{SwitchId, Time};
 use leafspine_fabric::{Graph, Node};
 
 #[derive(Default)]
@@ -41,8 +41,8 @@ impl StateProbe {
 
     pub(super) fn sample(&mut self, now: Time, run: &mut Simulation) {
         for (index, switch) in (0..).zip(&self.switches) {
-            let (flows, sharing) = run.shared_at(*switch);
-            let balancer = &run.switches[*switch as usize].balancer;
+            let (flows, sharing) = run.shared_at(SwitchId(*switch as u16));
+            let balancer = &run.driver.switch(SwitchId(*switch as u16)).chooser().balancer;
             let found = balancer.footprint(now);
             let age = balancer.information_age(now);
             self.times.push(now.0);

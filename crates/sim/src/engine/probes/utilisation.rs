@@ -2,7 +2,6 @@
 
 use super::{Columns, port_names};
 use crate::output::Column;
-use crate::port::{Port, Store};
 use leafspine_core::{Span, Time};
 use leafspine_fabric::Graph;
 
@@ -29,9 +28,10 @@ impl UtilisationProbe {
         self.times.len()
     }
 
-    pub(super) fn sample(&mut self, now: Time, ports: &mut [Port]) {
+    /// `sent_until` tells for how long a port's line has been sending.
+    pub(super) fn sample(&mut self, now: Time, mut sent_until: impl FnMut(u32) -> u64) {
         for ((index, at), before) in (0..).zip(&self.ports).zip(&mut self.before) {
-            let sent = ports[*at as usize].sent_until(now);
+            let sent = sent_until(*at);
             self.times.push(now.0);
             self.which.push(index);
             self.shares.push((sent - *before) as f64 / self.every.0 as f64);
@@ -49,16 +49,5 @@ impl UtilisationProbe {
                 ("utilisation", Column::F64(self.shares)),
             ],
         }
-    }
-}
-
-impl Port {
-    /// Time for which the line has been sending since the start of the run, up to `now`.
-    fn sent_until(&mut self, now: Time) -> u64 {
-        let ahead = match &self.store {
-            Store::Fifo(fifo) => fifo.residual_work(now),
-            Store::General(general) => general.busy_until.since(now),
-        };
-        self.line_time - ahead.0
     }
 }

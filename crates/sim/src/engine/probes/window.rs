@@ -3,6 +3,7 @@
 use super::Columns;
 use crate::output::Column;
 use leafspine_core::Time;
+use leafspine_node::Address;
 
 /// The flows watched where the scenario names none.
 const FIRST: u32 = 16;
@@ -10,8 +11,8 @@ const FIRST: u32 = 16;
 pub(super) struct WindowProbe {
     /// By number.
     flows: Vec<u32>,
-    /// Those of them that are under way: number and slot.
-    live: Vec<(u32, u32)>,
+    /// Those of them that are under way: number and sender.
+    live: Vec<(u32, Address)>,
     times: Vec<u64>,
     /// The flow's number.
     which: Vec<u32>,
@@ -29,9 +30,9 @@ impl WindowProbe {
         self.times.len()
     }
 
-    pub(super) fn flow_starts(&mut self, flow: u32, slot: u32) {
+    pub(super) fn flow_starts(&mut self, flow: u32, sender: Address) {
         if self.flows.contains(&flow) {
-            self.live.push((flow, slot));
+            self.live.push((flow, sender));
         }
     }
 
@@ -39,12 +40,12 @@ impl WindowProbe {
         self.live.retain(|(live, _)| *live != flow);
     }
 
-    /// `window` tells the window in bytes of the flow in a slot.
-    pub(super) fn sample(&mut self, now: Time, window: impl Fn(u32) -> u32) {
-        for (flow, slot) in &self.live {
+    /// `window` tells a sender's window in bytes.
+    pub(super) fn sample(&mut self, now: Time, window: impl Fn(Address) -> u32) {
+        for (flow, sender) in &self.live {
             self.times.push(now.0);
             self.which.push(*flow);
-            self.bytes.push(u64::from(window(*slot)));
+            self.bytes.push(u64::from(window(*sender)));
         }
     }
 

@@ -1,0 +1,486 @@
+//! The egress side of a switch or host: packets are queued at its ports and sent.
+
+use crate::counters::Cause;
+use crate::event::{Class, Key};
+use crate::flow::Address;
+use crate::hold::{HoldState, Released};
+use crate::network::Network;
+use crate::port::{Limit, Manager, Port, Queued, Store, Turn};
+use crate::record::Seen;
+use crate::switch::Chooser;
+use crate::world::World;
+use leafspine_core::{Ecn, Flags, PacketMeta, PortId, Rng, Span, Time};
+use leafspine_fabric::Node as Owner;
+use leafspine_schemes::aqm::{Admit, Aqm, Release};
+use leafspine_schemes::{Backlog, QueueView};
+
+/// A buffer that all ports of a switch share.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared {
+    /// Its size in bytes.
+    pub size: u64,
+    /// Bytes in use.
+    pub used: u64,
+    /// The dynamic threshold's alpha (Choudhury and Hahne 1998, eq. 1): a port may hold `alpha` times
+    /// what is free.
+    pub alpha: f64,
+}
+
+impl Shared {
+    /// Whether a port in which `total` waits may take `size` bytes more.
+    fn admits(&self, total: Backlog, size: u32) -> bool {
+        let free = self.size.saturating_sub(self.used);
+        let threshold = (self.alpha * free as f64) as u64;
+        u64::from(size) <= free && u64::from(total.bytes) + u64::from(size) <= threshold
+    }
+}
+
+/// Ports, what they share, and a switch's schemes that act on them. What every packet needs comes first.
+pub struct Egress {
+    /// By [`PortId`].
+    pub ports: Vec<Port>,
+    /// The global number of the first port.
+    pub first: u32,
+    /// A switch's balancer, with the other roles that it may have.
+    pub chooser: Option<Chooser>,
+    /// A switch's ingress hold.
+    pub hold: Option<Box<HoldState>>,
+    /// Packets that the hold has let go: they go on when the event is over.
+    pub(crate) released: Vec<Released>,
+    /// A buffer that the ports share.
+    pub shared: Option<Shared>,
+    /// Whose ports they are.
+    pub owner: Owner,
+}
+
+/// The manager of a port's queues, wherever it lives.
+#[inline]
+fn manager<'a>(own: &'a mut Manager, chooser: &'a mut Option<Chooser>) -> Option<&'a mut dyn Aqm> {
+    match own {
+        Manager::DropTail => None,
+        Manager::Own(aqm) => Some(aqm.as_mut()),
+        Manager::Balancer => chooser.as_mut().and_then(|chooser| chooser.balancer.aqm()),
+    }
+}
+
+/// What the manager says, and the mark put into the packet. Counts packets that had none yet.
+#[inline]
+fn admit(
+    aqm: &mut dyn Aqm,
+    packet: &mut PacketMeta,
+    view: &QueueView,
+    now: Time,
+    rng: &mut Rng,
+    marked: &mut u64,
+) -> Admit {
+    let verdict = aqm.admit(packet, view, now, rng);
+    if verdict == Admit::Mark {
+        debug_assert!(packet.ecn != Ecn::NotCapable, "only ECN-capable packets are marked");
+        *marked += u64::from(packet.ecn != Ecn::Congested);
+        packet.ecn = Ecn::Congested;
+    }
+    verdict
+}
+
+/// How deep a balancer may send packets about packets that it has just sent. Each level is a few
+/// calls of the engine's own.
+pub(crate) const MOST_NESTED: u32 = 256;
+
+impl Egress {
+    /// The `ports` of `owner`, the first with this global number; a switch has a chooser.
+    #[must_use]
+    pub fn new(owner: Owner, first: u32, ports: Vec<Port>, chooser: Option<Chooser>) -> Egress {
+        Egress { ports, first, chooser, hold: None, released: Vec::new(), shared: None, owner }
+    }
+
+    #[inline]
+    fn port(&mut self, at: PortId) -> &mut Port {
+        &mut self.ports[usize::from(at.0)]
+    }
+
+    /// The global number of a port.
+    #[inline]
+    fn global(&self, at: PortId) -> u32 {
+        self.first + u32::from(at.0)
+    }
+
+    /// Queues a packet at a port, or drops it.
+    #[inline]
+    pub(crate) fn enqueue<W: World>(
+        &mut self,
+        at: PortId,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let now = world.now();
+        let port = &mut self.ports[usize::from(at.0)];
+        let Store::Fifo(fifo) = &mut port.store else {
+            return self.enqueue_general(at, packet, net, world);
+        };
+        let size = u32::from(packet.size);
+        let backlog = fifo.backlog(now);
+        if !port.limit.admits(backlog, size) {
+            return self.drop_packet(at, packet, Cause::Buffer, net, world);
+        }
+        // A balancer that manages queues has general ports, so the manager is the port's own or none.
+        if let Manager::Own(aqm) = &mut port.manager {
+            let (local, rate) = (port.local, port.rate);
+            let view =
+                QueueView { port: local, queue: 0, this: backlog, port_total: backlog, rate };
+            let marks = &mut world.record().counters.marks;
+            match admit(aqm.as_mut(), packet, &view, now, &mut port.rng, marks) {
+                Admit::Take => {}
+                Admit::Mark => port.stats.marks += u64::from(net.measuring),
+                Admit::Drop => return self.drop_packet(at, packet, Cause::Manager, net, world),
+            }
+        }
+        let placed = fifo.accept(now, size);
+        port.line_time += (placed.end - placed.start).0;
+        if net.measuring {
+            let (wait, sending) = (placed.start - now, placed.end - placed.start);
+            port.stats.accepted(size, backlog.packets, wait, sending);
+        }
+        let arrives = placed.end + port.delay;
+        if port.special {
+            let departure = Departure { start: placed.start, wait: placed.start - now, arrives };
+            return self.depart_specially(at, packet, departure, net, world);
+        }
+        let global = self.first + u32::from(at.0);
+        world.deliver(global, arrives, packet);
+    }
+
+    /// What only some runs have: random loss, a balancer that is told of departures, a probe, a link
+    /// that changes.
+    #[cold]
+    fn depart_specially<W: World>(
+        &mut self,
+        at: PortId,
+        packet: &mut PacketMeta,
+        departure: Departure,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let Departure { start, wait, arrives } = departure;
+        let global = self.global(at);
+        let port = self.port(at);
+        if let Some(lossy) = &mut port.loss
+            && lossy.rng.chance(lossy.probability)
+        {
+            packet.notes |= PacketMeta::LOST;
+        }
+        let arrives = port.arrival(arrives);
+        if let Some(chooser) = &mut self.chooser
+            && chooser.needs.leaving
+        {
+            chooser.leaving(&mut self.ports, packet, at, start, world.now());
+        }
+        for probe in &self.ports[usize::from(at.0)].watched {
+            world.record().seen.push(Seen {
+                probe: *probe,
+                port: global,
+                start,
+                waited: wait,
+                sender: (!packet.flags.has(Flags::PROBE)).then(|| Address::of_sender(packet)),
+                segment: packet.seq,
+                size: packet.size,
+                flags: packet.flags.0,
+                ecn: packet.ecn as u8,
+            });
+        }
+        world.deliver(global, arrives, packet);
+        // Last, when the line is taken: a balancer may queue a packet of its own here.
+        self.send_outbox(net, world);
+    }
+
+    fn enqueue_general<W: World>(
+        &mut self,
+        at: PortId,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let now = world.now();
+        let port = &mut self.ports[usize::from(at.0)];
+        if !port.up {
+            return self.drop_packet(at, packet, Cause::LinkDown, net, world);
+        }
+        let size = u32::from(packet.size);
+        let queue = net.queue_of(packet, port);
+        let general = port.store.general();
+        let (total, own) = (general.backlog(now), general.queue(queue, now));
+        let shared = self.shared.as_ref().filter(|_| matches!(port.limit, Limit::Shared));
+        if !port.limit.admits(total, size)
+            || shared.is_some_and(|shared| !shared.admits(total, size))
+        {
+            return self.drop_packet(at, packet, Cause::Buffer, net, world);
+        }
+        let view = port.view(queue as u8, own, total);
+        if let Some(aqm) = manager(&mut port.manager, &mut self.chooser) {
+            let marks = &mut world.record().counters.marks;
+            match admit(aqm, packet, &view, now, &mut port.rng, marks) {
+                Admit::Take => {}
+                Admit::Mark => port.stats.marks += u64::from(net.measuring),
+                Admit::Drop => return self.drop_packet(at, packet, Cause::Manager, net, world),
+            }
+        }
+        if net.measuring {
+            port.stats.placed(size, total.packets);
+        }
+        let queued = Queued { since: now, counted: net.measuring, packet: *packet };
+        self.place(at, queue, queued, net, world);
+        self.tell_hold(at, world);
+    }
+
+    /// Queues a packet that has been accepted, or sends it if the line is idle.
+    #[inline]
+    fn place<W: World>(
+        &mut self,
+        at: PortId,
+        queue: usize,
+        queued: Queued,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let (now, global) = (world.now(), self.global(at));
+        let general = self.port(at).store.general();
+        if general.wake_pending || now < general.busy_until {
+            let size = i64::from(queued.size());
+            general.push(queue, queued);
+            if !std::mem::replace(&mut general.wake_pending, true) {
+                world.schedule(general.busy_until, Key::new(Class::Departure, global), 0);
+            }
+            return self.use_shared(at, size);
+        }
+        let turn = general.pass(queue, queued.size(), now);
+        self.end_turn(at, turn, now);
+        let sent = self.send(at, queue, queued, net, world);
+        self.tell_hold(at, world);
+        if !sent {
+            self.serve(at, net, world);
+        }
+    }
+
+    /// So many bytes more of the buffer that the ports share, if there is one, are in use.
+    #[inline]
+    fn use_shared(&mut self, at: PortId, bytes: i64) {
+        if let Some(shared) = &mut self.shared
+            && matches!(self.ports[usize::from(at.0)].limit, Limit::Shared)
+        {
+            shared.used = shared.used.saturating_add_signed(bytes);
+        }
+    }
+
+    /// A general port has sent a packet.
+    pub(crate) fn line_idle<W: World>(&mut self, at: PortId, net: &Network, world: &mut W) {
+        let now = world.now();
+        let port = self.port(at);
+        let general = port.store.general();
+        general.wake_pending = false;
+        if port.up && now >= general.busy_until {
+            self.serve(at, net, world);
+        }
+    }
+
+    /// Sends the next packet of a general port whose line is idle.
+    fn serve<W: World>(&mut self, at: PortId, net: &Network, world: &mut W) {
+        let mut sent = false;
+        while !sent {
+            let now = world.now();
+            let (taken, turn) = self.port(at).store.general().pop(now);
+            self.end_turn(at, turn, now);
+            let Some((queue, queued)) = taken else { return };
+            self.use_shared(at, -i64::from(queued.size()));
+            sent = self.send(at, queue, queued, net, world);
+            self.tell_hold(at, world);
+        }
+    }
+
+    /// Sends a packet whose turn it is, unless the manager drops it.
+    #[inline]
+    fn send<W: World>(
+        &mut self,
+        at: PortId,
+        queue: usize,
+        mut queued: Queued,
+        net: &Network,
+        world: &mut W,
+    ) -> bool {
+        if self.port(at).store.general().asks_at_release {
+            match self.ask_at_release(at, queue, &mut queued, world.now()) {
+                Release::Send => {}
+                Release::Mark => self.mark(at, &mut queued.packet, net, world),
+                Release::Drop => {
+                    self.abandon(at, &queued, Cause::Manager, net, world);
+                    return false;
+                }
+            }
+        }
+        self.put_on_wire(at, queued, net, world);
+        true
+    }
+
+    /// A turn of a service queue may have ended: the port's manager is told.
+    #[inline]
+    fn end_turn(&mut self, at: PortId, turn: Option<Turn>, now: Time) {
+        let Some(turn) = turn else { return };
+        let port = &mut self.ports[usize::from(at.0)];
+        if let Some(aqm) = manager(&mut port.manager, &mut self.chooser) {
+            aqm.turn_ended(turn.queue, turn.since, now);
+        }
+    }
+
+    /// A manager marks a packet that leaves.
+    fn mark<W: World>(
+        &mut self,
+        at: PortId,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        world.record().counters.marks += u64::from(packet.ecn != Ecn::Congested);
+        packet.ecn = Ecn::Congested;
+        self.port(at).stats.marks += u64::from(net.measuring);
+    }
+
+    /// What the port's manager says of a packet that is about to leave.
+    fn ask_at_release(
+        &mut self,
+        at: PortId,
+        queue: usize,
+        queued: &mut Queued,
+        now: Time,
+    ) -> Release {
+        let port = &mut self.ports[usize::from(at.0)];
+        let general = port.store.general();
+        let (total, own) = (general.backlog(now), general.queue(queue, now));
+        let view = port.view(queue as u8, own, total);
+        match manager(&mut port.manager, &mut self.chooser) {
+            Some(aqm) if aqm.needs_release() => {
+                aqm.release(&mut queued.packet, &view, now - queued.since, now, &mut port.rng)
+            }
+            _ => Release::Send,
+        }
+    }
+
+    #[inline]
+    fn put_on_wire<W: World>(
+        &mut self,
+        at: PortId,
+        mut queued: Queued,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let (now, global) = (world.now(), self.global(at));
+        let wait = now - queued.since;
+        let port = self.port(at);
+        let general = port.store.general();
+        let sending = general.transmit(now, queued.size());
+        port.line_time += sending.0;
+        if net.measuring {
+            port.stats.began(queued.size(), wait, sending);
+        }
+        if queued.counted {
+            port.stats.delayed(wait);
+        }
+        let arrives = now + sending + port.delay;
+        if general.has_packets() {
+            general.wake_pending = true;
+            world.schedule(general.busy_until, Key::new(Class::Departure, global), 0);
+        }
+        if port.special {
+            let departure = Departure { start: now, wait, arrives };
+            return self.depart_specially(at, &mut queued.packet, departure, net, world);
+        }
+        world.deliver(global, arrives, &queued.packet);
+    }
+
+    /// The link of a port goes down: what waits there is dropped. What is on the wire is the driver's.
+    pub fn take_down<W: World>(&mut self, at: PortId, net: &Network, world: &mut W) {
+        let port = self.port(at);
+        port.up = false;
+        for queued in port.store.general().flush() {
+            self.use_shared(at, -i64::from(queued.size()));
+            self.abandon(at, &queued, Cause::LinkDown, net, world);
+        }
+        self.tell_hold(at, world);
+    }
+
+    /// A queued packet will not be sent after all.
+    fn abandon<W: World>(
+        &mut self,
+        at: PortId,
+        queued: &Queued,
+        cause: Cause,
+        net: &Network,
+        world: &mut W,
+    ) {
+        if net.measuring {
+            let waited = i128::from((world.now() - queued.since).0);
+            self.port(at).stats.correct(queued.size(), -waited);
+        }
+        self.drop_packet(at, &queued.packet, cause, net, world);
+    }
+
+    /// A packet ends at a port that did not take it.
+    #[cold]
+    pub(crate) fn drop_packet<W: World>(
+        &mut self,
+        at: PortId,
+        packet: &PacketMeta,
+        cause: Cause,
+        net: &Network,
+        world: &mut W,
+    ) {
+        self.port(at).stats.drops += u64::from(net.measuring);
+        let now = world.now();
+        world.record().dropped(packet, cause, now);
+    }
+
+    /// Sends what a balancer has made. Queueing a packet may make the balancer send more: that goes
+    /// into a box of its own.
+    #[inline]
+    pub(crate) fn send_outbox<W: World>(&mut self, net: &Network, world: &mut W) {
+        if self.chooser.as_ref().is_some_and(|chooser| !chooser.outbox.is_empty()) {
+            self.empty_outbox(net, world);
+        }
+    }
+
+    #[cold]
+    fn empty_outbox<W: World>(&mut self, net: &Network, world: &mut W) {
+        use crate::fault::FaultKind;
+        let (now, owner, ports) = (world.now(), self.owner, self.ports.len() as u32);
+        let Some(chooser) = &mut self.chooser else { return };
+        let mut outbox = std::mem::take(&mut chooser.outbox);
+        chooser.nested += 1;
+        if chooser.nested > MOST_NESTED {
+            outbox.clear();
+            let (scheme, depth) = (net.balancer.clone(), MOST_NESTED);
+            world.record().fail(now, owner, FaultKind::Endless { scheme, depth });
+        }
+        for (port, mut packet) in outbox.drain(..) {
+            if u32::from(port.0) >= ports {
+                let scheme = net.balancer.clone();
+                world.record().fail(now, owner, FaultKind::NoPort { scheme, port, ports });
+                continue;
+            }
+            world.record().injected(&packet);
+            self.enqueue(port, &mut packet, net, world);
+        }
+        if let Some(chooser) = &mut self.chooser {
+            chooser.nested -= 1;
+            chooser.outbox = outbox;
+        }
+    }
+}
+
+/// When a packet goes.
+#[derive(Clone, Copy)]
+struct Departure {
+    /// Its transmission begins.
+    start: Time,
+    /// How long it has waited.
+    wait: Span,
+    /// It is at the other end, if nothing on the wire is later.
+    arrives: Time,
+}

@@ -1,0 +1,386 @@
+//! A host: transports at the ends of its flows, its edge, its port.
+
+use crate::edge::EdgeState;
+use crate::egress::Egress;
+use crate::event::{Class, Key};
+use crate::flow::{Address, FlowId, Opening, Receiving, Sending};
+use crate::jitter::Jitter;
+use crate::network::Network;
+use crate::transport::{Receiver, Sender, TcpConfig};
+use crate::world::World;
+use leafspine_core::{Flags, HostId, PacketMeta, PortId, Time};
+
+/// A host. Slots of flows are reused, with the storage that their transports have grown.
+pub struct Host {
+    /// Its number.
+    pub id: HostId,
+    /// Its port.
+    pub egress: Egress,
+    /// Its edge, in runs that have edges.
+    pub edge: Option<Box<EdgeState>>,
+    /// In runs whose hosts delay what they send.
+    pub jitter: Option<Box<Jitter>>,
+    /// Flows that it sends, by slot.
+    pub sending: Vec<Sending>,
+    /// Their transports.
+    pub senders: Vec<Sender>,
+    free_sending: Vec<u16>,
+    /// Flows that it receives, by slot.
+    pub receiving: Vec<Receiving>,
+    /// Their transports.
+    pub receivers: Vec<Receiver>,
+    free_receiving: Vec<u16>,
+}
+
+/// A host has 65,536 flows already, in one direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Full;
+
+/// A free slot; `None` where all that a packet can name are taken.
+fn slot(free: &mut Vec<u16>, used: usize) -> Result<u16, Full> {
+    match free.pop() {
+        Some(slot) => Ok(slot),
+        None => u16::try_from(used).map_err(|_| Full),
+    }
+}
+
+/// Puts `item` at `slot`, which is one of the list or the next.
+fn put<T>(list: &mut Vec<T>, slot: u16, item: T) {
+    match list.get_mut(usize::from(slot)) {
+        Some(place) => *place = item,
+        None => list.push(item),
+    }
+}
+
+const PORT: PortId = PortId(0);
+
+impl Host {
+    /// A host without flows. `egress` has one port.
+    #[must_use]
+    pub fn new(
+        id: HostId,
+        egress: Egress,
+        edge: Option<Box<EdgeState>>,
+        jitter: Option<Box<Jitter>>,
+    ) -> Host {
+        Host {
+            id,
+            egress,
+            edge,
+            jitter,
+            sending: Vec::new(),
+            senders: Vec::new(),
+            free_sending: Vec::new(),
+            receiving: Vec::new(),
+            receivers: Vec::new(),
+            free_receiving: Vec::new(),
+        }
+    }
+
+    /// Takes a slot for a flow that this host will send; [`Class::FlowStart`] starts it.
+    ///
+    /// # Errors
+    /// If it sends as many flows as packets can name.
+    pub fn open_sending(&mut self, tcp: &TcpConfig, flow: &Opening) -> Result<u16, Full> {
+        let slot = slot(&mut self.free_sending, self.sending.len())?;
+        let sending = Sending {
+            tuple: flow.tuple,
+            number: flow.number,
+            sent: 0,
+            got: 0,
+            ended: 0,
+            id: FlowId { sending: slot, receiving: 0 },
+            path: flow.path,
+            live: true,
+            done: false,
+            timer: Time::MAX,
+            last: Time::ZERO,
+        };
+        put(&mut self.sending, slot, sending);
+        if self.senders.len() < self.sending.len() {
+            self.senders.push(Sender::new());
+        }
+        self.senders[usize::from(slot)].reset(tcp, flow.bytes);
+        if let Some(edge) = &mut self.edge {
+            edge.open_sending(slot, flow.bytes);
+        }
+        Ok(slot)
+    }
+
+    /// Takes a slot for a flow that this host will receive.
+    ///
+    /// # Errors
+    /// If it receives as many flows as packets can name.
+    pub fn open_receiving(&mut self, flow: &Opening) -> Result<u16, Full> {
+        let slot = slot(&mut self.free_receiving, self.receiving.len())?;
+        let receiving = Receiving {
+            tuple: flow.tuple,
+            number: flow.number,
+            sent: 0,
+            got: 0,
+            packets: 0,
+            id: FlowId { sending: 0, receiving: slot },
+            path: flow.ack_path,
+            live: true,
+            timer: Time::MAX,
+            last: Time::ZERO,
+        };
+        put(&mut self.receiving, slot, receiving);
+        if self.receivers.len() < self.receiving.len() {
+            self.receivers.push(Receiver::new());
+        }
+        self.receivers[usize::from(slot)].reset();
+        if let Some(edge) = &mut self.edge {
+            edge.open_receiving(slot, flow.bytes);
+        }
+        Ok(slot)
+    }
+
+    /// The slots of a flow at both its hosts, for the side that this host is.
+    pub fn name_sending(&mut self, id: FlowId) {
+        self.sending[usize::from(id.sending)].id = id;
+    }
+
+    /// The same for a flow that this host receives.
+    pub fn name_receiving(&mut self, id: FlowId) {
+        self.receiving[usize::from(id.receiving)].id = id;
+    }
+
+    /// The other side's slot of a flow that this host sends.
+    #[must_use]
+    pub fn peer_slot(&self, slot: u16) -> u16 {
+        self.sending[usize::from(slot)].id.receiving
+    }
+
+    /// Frees the slot of a flow of which nothing is left in the network.
+    pub fn close_sending(&mut self, slot: u16) {
+        self.sending[usize::from(slot)].live = false;
+        self.free_sending.push(slot);
+    }
+
+    /// The same for a flow that this host received.
+    pub fn close_receiving(&mut self, slot: u16) {
+        self.receiving[usize::from(slot)].live = false;
+        self.free_receiving.push(slot);
+    }
+
+    /// A packet has come from the network.
+    #[inline]
+    pub fn arrive<W: World>(&mut self, packet: &mut PacketMeta, net: &Network, world: &mut W) {
+        if self.edge.is_some() && packet.flags.has(Flags::DATA) {
+            return self.receive_through_edge(packet, net, world);
+        }
+        self.deliver(packet, net, world);
+    }
+
+    /// An event that was scheduled for this host is due.
+    #[inline]
+    pub fn on_timer<W: World>(&mut self, key: Key, item: u32, net: &Network, world: &mut W) {
+        let (number, slot) = (key.id(), Address::from_item(item).slot());
+        match key.class() {
+            Class::Departure => self.egress.line_idle(PORT, net, world),
+            Class::FlowStart => {
+                self.senders[usize::from(slot)].open(&net.tcp, world.now());
+                self.pump(slot, net, world);
+            }
+            Class::Retransmit => self.retransmit_timer(number, slot, net, world),
+            Class::DelayedAck => self.delayed_ack_timer(number, slot, net, world),
+            Class::Reassembly => self.reassembly_timer(number, slot, net, world),
+            Class::EdgeTick => self.edge_tick(net, world),
+            Class::HandDown => self.handed_down(net, world),
+            other => unreachable!("{other:?} is no host's event"),
+        }
+    }
+
+    /// A transport or the edge sends a packet.
+    #[inline]
+    pub(crate) fn hand_down<W: World>(
+        &mut self,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let Some(jitter) = &mut self.jitter else {
+            return self.egress.enqueue(PORT, packet, net, world);
+        };
+        let at = jitter.put_off(packet, world.now());
+        world.schedule(at, Key::new(Class::HandDown, u32::from(self.id.0)), 0);
+    }
+
+    /// The first of the packets on their way to the port is there. Which one that is does not depend
+    /// on the order of events at one instant.
+    fn handed_down<W: World>(&mut self, net: &Network, world: &mut W) {
+        if let Some(mut packet) = self.jitter.as_mut().and_then(|jitter| jitter.arrived()) {
+            self.egress.enqueue(PORT, &mut packet, net, world);
+        }
+    }
+
+    /// Sends all that the sender may send now, and sees to its timer.
+    #[inline]
+    fn pump<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
+        let at = usize::from(slot);
+        loop {
+            let mut packet = PacketMeta::default();
+            if !self.senders[at].poll_send(&net.tcp, world.now(), &mut packet) {
+                break;
+            }
+            let sending = &mut self.sending[at];
+            packet.tuple = sending.tuple;
+            packet.flow = sending.id.bits();
+            packet.path = sending.path;
+            sending.sent += 1;
+            if self.edge.is_some() {
+                self.edge_sends(slot, &mut packet, net, world);
+            }
+            world.record().sent(&packet);
+            self.hand_down(&mut packet, net, world);
+        }
+        self.arm(slot, world);
+    }
+
+    /// Sees that an event is pending no later than the sender's deadline. An event that comes too
+    /// early looks again, so a deadline that moves on with every ACK costs nothing.
+    #[inline]
+    fn arm<W: World>(&mut self, slot: u16, world: &mut W) {
+        let deadline = self.senders[usize::from(slot)].deadline();
+        let sending = &mut self.sending[usize::from(slot)];
+        if deadline < sending.timer {
+            sending.timer = deadline;
+            let key = Key::new(Class::Retransmit, sending.number);
+            world.schedule(deadline, key, Address::new(self.id, slot).item());
+        }
+    }
+
+    fn retransmit_timer<W: World>(&mut self, number: u32, slot: u16, net: &Network, world: &mut W) {
+        let (at, now) = (usize::from(slot), world.now());
+        let sending = &mut self.sending[at];
+        if sending.number != number || !sending.live || sending.timer != now {
+            return;
+        }
+        sending.timer = Time::MAX;
+        if self.senders[at].on_timer(&net.tcp, now) {
+            self.edge_timeout(slot, net, world);
+            self.pump(slot, net, world);
+        } else {
+            self.arm(slot, world);
+        }
+    }
+
+    /// Gives a packet to its transport.
+    #[inline]
+    pub(crate) fn deliver<W: World>(
+        &mut self,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let record = world.record();
+        record.counters.delivered += 1;
+        if packet.flags.has(Flags::PROBE) {
+            return self.probed(packet, net, world);
+        }
+        record.flow_packets -= 1;
+        if packet.notes & PacketMeta::REPLY == 0 {
+            self.receiver_gets(packet, net, world);
+        } else {
+            self.sender_gets(packet, net, world);
+        }
+    }
+
+    #[inline]
+    fn receiver_gets<W: World>(&mut self, packet: &PacketMeta, net: &Network, world: &mut W) {
+        let (slot, now) = (FlowId::of(packet).receiving, world.now());
+        let at = usize::from(slot);
+        let mut reply = PacketMeta::default();
+        let received = self.receivers[at].on_packet(&net.tcp, packet, now, &mut reply);
+        let flow = &mut self.receiving[at];
+        let data = u32::from(packet.is_data());
+        flow.packets += data;
+        flow.got += 1;
+        flow.last = now;
+        let record = world.record();
+        record.counters.data_packets += u64::from(data);
+        record.counters.payload.delivered += u64::from(packet.payload);
+        record.counters.bytes_delivered += u64::from(received.delivered);
+        if received.complete_now {
+            record.finished.push((flow.number, now));
+        }
+        if received.reply {
+            self.send_reply(slot, &mut reply, net, world);
+        }
+        self.arm_ack(slot, world);
+    }
+
+    #[inline]
+    fn send_reply<W: World>(
+        &mut self,
+        slot: u16,
+        reply: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let flow = &mut self.receiving[usize::from(slot)];
+        reply.tuple = flow.tuple.reversed();
+        reply.flow = flow.id.bits();
+        reply.path = flow.path;
+        reply.notes |= PacketMeta::REPLY;
+        flow.sent += 1;
+        if self.edge.is_some() {
+            self.edge_replies(slot, reply, net, world);
+        }
+        world.record().sent(reply);
+        self.hand_down(reply, net, world);
+    }
+
+    #[inline]
+    fn arm_ack<W: World>(&mut self, slot: u16, world: &mut W) {
+        let deadline = self.receivers[usize::from(slot)].deadline();
+        let flow = &mut self.receiving[usize::from(slot)];
+        if deadline < flow.timer {
+            flow.timer = deadline;
+            let key = Key::new(Class::DelayedAck, flow.number);
+            world.schedule(deadline, key, Address::new(self.id, slot).item());
+        }
+    }
+
+    fn delayed_ack_timer<W: World>(
+        &mut self,
+        number: u32,
+        slot: u16,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let (at, now) = (usize::from(slot), world.now());
+        let flow = &mut self.receiving[at];
+        if flow.number != number || !flow.live || flow.timer != now {
+            return;
+        }
+        flow.timer = Time::MAX;
+        if self.receivers[at].deadline() <= now {
+            let mut reply = PacketMeta::default();
+            if self.receivers[at].on_timer(&net.tcp, now, &mut reply) {
+                self.send_reply(slot, &mut reply, net, world);
+            }
+        }
+        self.arm_ack(slot, world);
+    }
+
+    #[inline]
+    fn sender_gets<W: World>(&mut self, packet: &PacketMeta, net: &Network, world: &mut W) {
+        let (slot, now) = (FlowId::of(packet).sending, world.now());
+        let at = usize::from(slot);
+        let outcome = self.senders[at].on_packet(&net.tcp, packet, now);
+        let sending = &mut self.sending[at];
+        sending.got += 1;
+        sending.last = now;
+        if outcome.finished && !std::mem::replace(&mut sending.done, true) {
+            let record = world.record();
+            record.senders_done += 1;
+            record.done.push(Address::new(self.id, slot));
+        }
+        if self.edge.is_some() {
+            self.edge_acked(slot, packet, outcome, net, world);
+        }
+        self.pump(slot, net, world);
+    }
+}

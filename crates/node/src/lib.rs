@@ -1,0 +1,47 @@
+//! Switches and hosts as machines: no clock, no calendar, no thread.
+//!
+//! A node is handed packets, timers and the time, and answers through its [`World`]: a packet is on a
+//! link until then, call me then. Whoever implements [`World`] drives it: one simulation in the order of
+//! a calendar, one on several cores in windows, a test by hand. What all nodes share and none changes
+//! is the [`Network`].
+//!
+//! A packet's way: [`Host`] (transport, edge, port), link, [`Switch`] (hold, balancer, port), link,
+//! and so on to the destination's [`Host`] (edge, transport).
+
+mod counters;
+mod edge;
+mod egress;
+mod event;
+mod fault;
+mod flow;
+mod hold;
+mod host;
+mod jitter;
+mod network;
+mod port;
+mod prefetch;
+mod rack;
+mod record;
+pub mod spec;
+mod switch;
+pub mod transport;
+mod world;
+
+pub use counters::{Cause, Counters, Payload};
+pub use edge::EdgeState;
+pub use egress::{Egress, Shared};
+pub use event::{Class, Event, Key};
+pub use fault::FaultKind;
+pub use flow::{Address, FLOW_BYTES, FlowId, Opening, Receiving, Sending};
+pub use hold::{HoldState, Holder};
+pub use host::{Full, Host};
+pub use jitter::Jitter;
+pub use network::{Network, Place};
+pub use port::{
+    FifoPort, GeneralPort, Limit, Lossy, Manager, Port, PortStats, Queued, Scheduler, Store,
+};
+pub use prefetch::prefetch;
+pub use rack::{Node, Rack};
+pub use record::{Ended, Record, Seen};
+pub use switch::{Chooser, Switch};
+pub use world::World;

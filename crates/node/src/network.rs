@@ -1,0 +1,64 @@
+//! What all nodes of a run share and none of them changes.
+
+use crate::port::Port;
+use crate::spec::Classifier;
+use crate::transport::TcpConfig;
+use leafspine_core::{HostId, PacketMeta, PortId, mix};
+use leafspine_fabric::Routes;
+
+/// Where a host hangs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Its switch's number among those with hosts.
+    pub tor: u16,
+    /// Its port there.
+    pub port: PortId,
+}
+
+/// Routes, addresses and settings: changed between events only, by whoever drives the nodes.
+#[derive(Clone)]
+pub struct Network {
+    /// Next hops.
+    pub routes: Routes,
+    /// Per host.
+    pub places: Vec<Place>,
+    /// TCP's constants.
+    pub tcp: TcpConfig,
+    /// How packets find their service queue.
+    pub classifier: Classifier,
+    /// The service queue of each stage.
+    pub stage_queues: Vec<u8>,
+    /// Whether ports are measured now.
+    pub measuring: bool,
+    /// The name that the balancer has in the scenario.
+    pub balancer: String,
+}
+
+impl Network {
+    /// Where `host` hangs.
+    #[inline]
+    pub(crate) fn place(&self, host: HostId) -> Place {
+        self.places[usize::from(host.0)]
+    }
+
+    /// The service queue of `port` that `packet` belongs to.
+    #[inline]
+    pub(crate) fn queue_of(&self, packet: &PacketMeta, port: &Port) -> usize {
+        match port.queues() {
+            1 => 0,
+            several => self.classify(packet, several),
+        }
+    }
+
+    fn classify(&self, packet: &PacketMeta, queues: usize) -> usize {
+        match self.classifier {
+            Classifier::Hash => ((mix(packet.tuple.0) >> 32) as usize * queues) >> 32,
+            Classifier::Stage => {
+                let last = self.stage_queues.len() - 1;
+                let queue = self.stage_queues[usize::from(packet.class).min(last)];
+                usize::from(queue).min(queues - 1)
+            }
+            Classifier::Dscp => usize::from(packet.class) % queues,
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Ports: a queue, a line, and the packets between.
+
+mod fifo;
+mod general;
+mod histogram;
+mod scheduler;
+mod stats;
+
+pub use fifo::FifoPort;
+pub use general::{GeneralPort, Queued};
+pub use scheduler::Scheduler;
+pub(crate) use scheduler::Turn;
+pub use stats::PortStats;
+
+use leafspine_core::{PortId, Rate, Rng, Span, Time};
+use leafspine_schemes::aqm::Aqm;
+use leafspine_schemes::{Amount, Backlog, Ports, QueueView};
+
+/// How a port keeps what waits.
+pub enum Store {
+    /// One event a packet.
+    Fifo(FifoPort),
+    /// Real queues.
+    General(GeneralPort),
+}
+
+impl Store {
+    /// The general port that the caller knows this one to be.
+    #[inline]
+    pub fn general(&mut self) -> &mut GeneralPort {
+        let Store::General(general) = self else { unreachable!("the caller has looked") };
+        general
+    }
+}
+
+/// Who decides about packets that ask to be queued.
+pub enum Manager {
+    /// Nobody: the buffer's limit alone.
+    DropTail,
+    /// The port's own.
+    Own(Box<dyn Aqm>),
+    /// The switch's balancer.
+    Balancer,
+}
+
+/// How much a port may hold.
+#[derive(Clone, Copy, Debug)]
+pub enum Limit {
+    /// No limit.
+    None,
+    /// So many packets waiting.
+    Packets(u32),
+    /// So many bytes waiting, at most what a backlog counts.
+    Bytes(u32),
+    /// A share of the switch's free buffer.
+    Shared,
+}
+
+impl Limit {
+    pub fn of(buffer: Amount) -> Limit {
+        match buffer {
+            Amount::Packets(n) => Limit::Packets(n),
+            Amount::Bytes(n) => Limit::Bytes(u32::try_from(n).unwrap_or(u32::MAX)),
+        }
+    }
+
+    /// Whether a packet of `size` bytes still fits behind `backlog`.
+    #[inline]
+    pub fn admits(self, backlog: Backlog, size: u32) -> bool {
+        match self {
+            Limit::None | Limit::Shared => true,
+            Limit::Packets(n) => backlog.packets < n,
+            Limit::Bytes(n) => u64::from(backlog.bytes) + u64::from(size) <= u64::from(n),
+        }
+    }
+}
+
+/// One end of a link: what sends into it. The order of the fields is that of their use: what every
+/// packet touches fills the first two cache lines, what is counted of every packet the third.
+#[repr(C, align(64))]
+pub struct Port {
+    pub store: Store,
+    pub delay: Span,
+    pub limit: Limit,
+    pub manager: Manager,
+    /// The port's number at its switch or host.
+    pub local: PortId,
+    /// Whether departures need more than scheduling: loss, a balancer that is told, a probe,
+    /// a link that changes.
+    pub special: bool,
+    pub up: bool,
+    pub rate: Rate,
+    pub stats: PortStats,
+    /// Time the line has been given work for since the start of the run.
+    pub line_time: u64,
+    pub rng: Rng,
+    pub loss: Option<Box<Lossy>>,
+    /// Of links that ever change: when the last packet sent arrives.
+    pub last_arrival: Option<Time>,
+    /// The `packets` probes that watch this port.
+    pub watched: Vec<u16>,
+}
+
+/// Random loss on a link, drawn from the link's own stream.
+pub struct Lossy {
+    pub probability: f64,
+    pub rng: Rng,
+}
+
+/// Packets and bytes that something counts, and those that really wait.
+fn miscount(who: &str, counted: (u64, u64), waits: (u64, u64)) -> String {
+    format!(
+        "{who} counts {} packets and {} bytes waiting, but {} packets and {} bytes do",
+        counted.0, counted.1, waits.0, waits.1
+    )
+}
+
+impl Port {
+    /// Service queues.
+    #[inline]
+    pub(crate) fn queues(&self) -> usize {
+        match &self.store {
+            Store::Fifo(_) => 1,
+            Store::General(general) => general.queues(),
+        }
+    }
+
+    /// What its manager is shown of a service queue in which `this` waits, and `port_total` in all.
+    #[inline]
+    pub(crate) fn view(&self, queue: u8, this: Backlog, port_total: Backlog) -> QueueView {
+        QueueView { port: self.local, queue, this, port_total, rate: self.rate }
+    }
+
+    /// A packet that would arrive at `time` enters the wire. Returns when it does arrive: a delay
+    /// that has just become shorter must not let packets overtake on the same link.
+    #[inline]
+    pub(crate) fn arrival(&mut self, time: Time) -> Time {
+        let Some(last) = &mut self.last_arrival else { return time };
+        *last = time.max(*last + Span(1));
+        *last
+    }
+
+    /// Time for which the line has been sending since the start of the run, up to `now`.
+    pub fn sent_until(&mut self, now: Time) -> u64 {
+        let ahead = match &self.store {
+            Store::Fifo(fifo) => fifo.residual_work(now),
+            Store::General(general) => general.busy_until.since(now),
+        };
+        self.line_time - ahead.0
+    }
+
+    #[inline]
+    pub fn backlog(&mut self, now: Time) -> Backlog {
+        match &mut self.store {
+            Store::Fifo(fifo) => fifo.backlog(now),
+            Store::General(general) => general.backlog(now),
+        }
+    }
+
+    /// Packets that wait.
+    pub fn waiting(&self, now: Time) -> u32 {
+        match &self.store {
+            Store::Fifo(fifo) => fifo.waiting(now),
+            Store::General(general) => general.backlog(now).packets,
+        }
+    }
+
+    /// What is wrong with its queues, if anything is.
+    pub fn wrong(&mut self, now: Time) -> Option<String> {
+        let wrong = match &self.store {
+            Store::Fifo(fifo) => fifo.wrong(),
+            Store::General(general) => general.wrong(),
+        };
+        let backlog = self.backlog(now);
+        wrong.or_else(|| {
+            let over = match self.limit {
+                Limit::None | Limit::Shared => false,
+                Limit::Packets(n) => backlog.packets > n,
+                Limit::Bytes(n) => backlog.bytes > n,
+            };
+            let (packets, bytes) = (backlog.packets, backlog.bytes);
+            over.then(|| {
+                format!("{packets} packets and {bytes} bytes wait in a buffer of {:?}", self.limit)
+            })
+        })
+    }
+
+    /// Counts the delays of packets that wait when the run is cut, as the one-event port has done
+    /// already: each as if nothing came after it. Leaves the queues empty.
+    pub fn settle_delays(&mut self, now: Time) {
+        let Store::General(general) = &mut self.store else { return };
+        let mut start = general.busy_until.max(now);
+        while let (Some((_, packet)), _) = general.pop(start) {
+            if packet.counted {
+                self.stats.delayed(start - packet.since);
+            }
+            start += general.pace.take(packet.size());
+        }
+    }
+
+    /// Puts the part of each waiting packet's wait that lies after `now` into (`sign` 1: the window
+    /// opens) or out of (`sign` -1: it closes) the statistics; likewise the line's work.
+    pub fn cut_window(&mut self, now: Time, sign: i128) {
+        let (stats, work) = (&mut self.stats, &mut self.store);
+        match work {
+            Store::Fifo(fifo) => {
+                stats.busy += sign as i64 * fifo.residual_work(now).0 as i64;
+                for (size, wait) in fifo.residual_waits(now) {
+                    stats.correct(size, -sign * i128::from(wait.0));
+                }
+            }
+            // Its packets are counted when they leave: those that wait have added nothing yet, so
+            // what lies before the edge is taken out when it opens, and put in when it closes.
+            Store::General(general) => {
+                stats.busy += sign as i64 * general.busy_until.since(now).0 as i64;
+                for packet in general.waiting() {
+                    stats.correct(packet.size(), sign * i128::from((now - packet.since).0));
+                }
+            }
+        }
+    }
+}
+
+/// A switch's ports as its schemes see them.
+pub struct SwitchPorts<'a> {
+    pub ports: &'a mut [Port],
+    pub now: Time,
+}
+
+impl SwitchPorts<'_> {
+    #[inline]
+    fn at(&self, port: PortId) -> &Port {
+        &self.ports[usize::from(port.0)]
+    }
+}
+
+impl Ports for SwitchPorts<'_> {
+    #[inline]
+    fn backlog(&mut self, port: PortId) -> Backlog {
+        self.ports[usize::from(port.0)].backlog(self.now)
+    }
+
+    fn queue(&mut self, port: PortId, queue: u8) -> Backlog {
+        match &mut self.ports[usize::from(port.0)].store {
+            Store::Fifo(fifo) => fifo.backlog(self.now),
+            Store::General(general) => general.queue(usize::from(queue), self.now),
+        }
+    }
+
+    fn free_at(&mut self, port: PortId) -> Time {
+        match &self.ports[usize::from(port.0)].store {
+            Store::Fifo(fifo) => fifo.free_at(self.now),
+            Store::General(general) => general.free_at(self.now),
+        }
+    }
+
+    fn rate(&self, port: PortId) -> Rate {
+        self.at(port).rate
+    }
+
+    #[inline]
+    fn line(&mut self, port: PortId) -> (Backlog, Rate) {
+        let port = &mut self.ports[usize::from(port.0)];
+        (port.backlog(self.now), port.rate)
+    }
+
+    fn delay(&self, port: PortId) -> Span {
+        self.at(port).delay
+    }
+
+    fn is_up(&self, port: PortId) -> bool {
+        self.at(port).up
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Breaks if a field pushes what every packet touches out of the first two cache lines, or what
+    /// is counted of every packet out of the third.
+    #[test]
+    fn the_hot_fields_fill_three_cache_lines() {
+        assert!(std::mem::offset_of!(Port, rate) <= 128);
+        assert!(std::mem::offset_of!(Port, stats) <= 144);
+    }
+}

@@ -1,0 +1,122 @@
+//! What happened at nodes: counts, and what the driver has to be told of.
+
+use crate::counters::{Cause, Counters};
+use crate::fault::FaultKind;
+use crate::flow::Address;
+use leafspine_core::{Flags, PacketMeta, Span, Time};
+use leafspine_fabric::Node as Owner;
+use std::collections::BTreeMap;
+
+/// What the nodes of one part of a run have written down. Parts are merged by whoever drives them.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// Counts.
+    pub counters: Counters,
+    /// Flows' packets that were sent here, less those that ended here: the sum over all parts is what
+    /// is in the network.
+    pub flow_packets: i64,
+    /// Senders all of whose data is acknowledged, so far.
+    pub senders_done: u64,
+    /// Those of them that the driver has not taken note of.
+    pub done: Vec<Address>,
+    /// Flows whose last byte has arrived, and when.
+    pub finished: Vec<(u32, Time)>,
+    /// Flows' packets that have ended on their way.
+    pub ended: Vec<Ended>,
+    /// Packets lost on the wire while ports were measured, by the port that sent them.
+    pub lost_of: BTreeMap<u32, u64>,
+    /// What `packets` probes have seen.
+    pub seen: Vec<Seen>,
+    /// The first fault.
+    pub fault: Option<(Time, Owner, FaultKind)>,
+}
+
+/// A flow's packet was dropped, lost or consumed.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Its flow's sender.
+    pub sender: Address,
+    /// When.
+    pub time: Time,
+}
+
+/// A packet begins its transmission on a port that a `packets` probe watches.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// The probe.
+    pub probe: u16,
+    /// By global number.
+    pub port: u32,
+    /// When its transmission begins.
+    pub start: Time,
+    /// How long it has waited.
+    pub waited: Span,
+    /// Its flow's sender; `None` for a scheme's own packet.
+    pub sender: Option<Address>,
+    /// See [`PacketMeta::seq`].
+    pub segment: u32,
+    /// Bytes on the wire.
+    pub size: u16,
+    /// TCP flags.
+    pub flags: u8,
+    /// ECN field.
+    pub ecn: u8,
+}
+
+impl Record {
+    /// A transport sends a packet.
+    #[inline]
+    pub(crate) fn sent(&mut self, packet: &PacketMeta) {
+        self.counters.sent += 1;
+        self.counters.payload.sent += u64::from(packet.payload);
+        self.flow_packets += 1;
+    }
+
+    /// A scheme sends a packet.
+    pub(crate) fn injected(&mut self, packet: &PacketMeta) {
+        self.counters.injected += 1;
+        self.counters.payload.sent += u64::from(packet.payload);
+        self.flow_packets += i64::from(!packet.flags.has(Flags::PROBE));
+    }
+
+    /// A packet ends at a port that did not take it.
+    #[cold]
+    pub(crate) fn dropped(&mut self, packet: &PacketMeta, cause: Cause, now: Time) {
+        self.counters.dropped[cause as usize] += 1;
+        self.counters.payload.dropped += u64::from(packet.payload);
+        self.ended(packet, now);
+    }
+
+    /// A packet of the port with this global number is lost on the wire.
+    #[cold]
+    pub fn lost(&mut self, packet: &PacketMeta, port: u32, measuring: bool, now: Time) {
+        self.counters.lost += 1;
+        self.counters.payload.lost += u64::from(packet.payload);
+        if measuring {
+            *self.lost_of.entry(port).or_default() += 1;
+        }
+        self.ended(packet, now);
+    }
+
+    /// A switch's scheme takes a packet out of the network.
+    pub(crate) fn consumed(&mut self, packet: &PacketMeta, now: Time) {
+        self.counters.consumed += 1;
+        self.counters.payload.consumed += u64::from(packet.payload);
+        self.ended(packet, now);
+    }
+
+    fn ended(&mut self, packet: &PacketMeta, time: Time) {
+        if !packet.flags.has(Flags::PROBE) {
+            self.flow_packets -= 1;
+            self.ended.push(Ended { sender: Address::of_sender(packet), time });
+        }
+    }
+
+    /// Notes a fault, which ends the run after the event under way. The first one stays.
+    #[cold]
+    pub fn fail(&mut self, now: Time, place: Owner, what: FaultKind) {
+        if self.fault.is_none() {
+            self.fault = Some((now, place, what));
+        }
+    }
+}

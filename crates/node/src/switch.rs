@@ -1,0 +1,310 @@
+//! A switch: a packet comes in, may be held back, is given a port, and is queued there.
+
+use crate::counters::Cause;
+use crate::egress::Egress;
+use crate::event::{Class, Key};
+use crate::fault::FaultKind;
+use crate::flow::FlowId;
+use crate::network::Network;
+use crate::port::{Port, SwitchPorts};
+use crate::world::World;
+use leafspine_core::{PacketMeta, PortId, Rng, SwitchId, Time, TorId};
+use leafspine_schemes::lb::{Arrival, LoadBalancer, Needs};
+use leafspine_schemes::{Context, Paths};
+
+/// A switch's balancer with what it is handed.
+pub struct Chooser {
+    /// What it wants to be called for: asked once.
+    pub needs: Needs,
+    /// Whether it chooses even where there is no choice.
+    pub always_asked: bool,
+    /// The balancer.
+    pub balancer: Box<dyn LoadBalancer>,
+    /// Its random stream.
+    pub rng: Rng,
+    /// What it has sent itself; emptied after every call.
+    pub(crate) outbox: Vec<(PortId, PacketMeta)>,
+    /// Outboxes that are being emptied, one within the other.
+    pub(crate) nested: u32,
+}
+
+impl Chooser {
+    /// `balancer`, with its random stream.
+    #[must_use]
+    pub fn new(balancer: Box<dyn LoadBalancer>, rng: Rng) -> Chooser {
+        Chooser {
+            needs: balancer.needs(),
+            always_asked: balancer.always_asked(),
+            balancer,
+            rng,
+            outbox: Vec::new(),
+            nested: 0,
+        }
+    }
+
+    /// Calls the balancer with its context. What it puts into the outbox is for the caller to send.
+    #[inline(always)]
+    fn call<T>(
+        &mut self,
+        ports: &mut [Port],
+        now: Time,
+        what: impl FnOnce(&mut dyn LoadBalancer, &mut Context<'_>) -> T,
+    ) -> T {
+        let mut ports = SwitchPorts { ports, now };
+        let mut context =
+            Context { now, rng: &mut self.rng, ports: &mut ports, outbox: &mut self.outbox };
+        what(self.balancer.as_mut(), &mut context)
+    }
+
+    #[inline]
+    fn pick(
+        &mut self,
+        ports: &mut [Port],
+        packet: &mut PacketMeta,
+        paths: &Paths<'_>,
+        now: Time,
+    ) -> PortId {
+        self.call(ports, now, |balancer, cx| balancer.pick(packet, paths, cx))
+    }
+
+    pub(crate) fn leaving(
+        &mut self,
+        ports: &mut [Port],
+        packet: &mut PacketMeta,
+        to: PortId,
+        at: Time,
+        now: Time,
+    ) {
+        self.call(ports, now, |balancer, cx| balancer.leaving(packet, to, at, cx));
+    }
+}
+
+/// The uplink that a flow's data last took at its source's switch, and how often it changed.
+#[derive(Clone, Copy, Debug)]
+struct Uplink {
+    last: u16,
+    changes: u32,
+}
+
+const NO_UPLINK: u16 = u16::MAX;
+
+/// A switch.
+pub struct Switch {
+    /// Its number.
+    pub id: SwitchId,
+    /// Its number among the switches with hosts; [`Switch::NO_TOR`] if it has none.
+    pub tor: u16,
+    /// Its ports and schemes.
+    pub egress: Egress,
+    /// By port of a host and the slot of a flow that it sends.
+    uplinks: Vec<Vec<Uplink>>,
+}
+
+/// Whether `port` is among `paths`, of which there is one at least. They ascend, mostly without a gap:
+/// so it is looked for where it would be then, which takes no loop whose length nobody can predict.
+#[inline]
+fn is_path(paths: &[PortId], port: PortId) -> bool {
+    let guess = usize::from(port.0.wrapping_sub(paths[0].0));
+    paths.get(guess) == Some(&port) || paths.contains(&port)
+}
+
+impl Switch {
+    /// `tor` of a switch without hosts.
+    pub const NO_TOR: u16 = u16::MAX;
+
+    /// A switch with these ports and schemes; `egress` has a chooser.
+    #[must_use]
+    pub fn new(id: SwitchId, tor: u16, egress: Egress) -> Switch {
+        assert!(egress.chooser.is_some(), "a switch has a balancer");
+        Switch { id, tor, egress, uplinks: Vec::new() }
+    }
+
+    /// The balancer.
+    #[inline]
+    #[must_use]
+    pub fn chooser(&self) -> &Chooser {
+        self.egress.chooser.as_ref().expect("a switch has a balancer")
+    }
+
+    /// A packet has come in by a port.
+    #[inline]
+    pub fn arrive<W: World>(
+        &mut self,
+        from: PortId,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        if self.egress.hold.is_some() {
+            return self.arrive_at_hold(from, packet, net, world);
+        }
+        self.pass(from, packet, net, world);
+    }
+
+    fn arrive_at_hold<W: World>(
+        &mut self,
+        from: PortId,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        if !self.egress.holds_back(self.id, from, packet, world) {
+            self.pass(from, packet, net, world);
+        }
+        self.forward_released(net, world);
+    }
+
+    /// An event that was scheduled for this switch is due.
+    pub fn on_timer<W: World>(&mut self, key: Key, item: u32, net: &Network, world: &mut W) {
+        match key.class() {
+            Class::Departure => {
+                let port = PortId((key.id() - self.egress.first) as u16);
+                self.egress.line_idle(port, net, world);
+            }
+            Class::HoldExpiry => self.egress.hold_expired(self.id, PortId(item as u16), world),
+            Class::Tick => self.tick(net, world),
+            other => unreachable!("{other:?} is no switch's event"),
+        }
+        self.forward_released(net, world);
+    }
+
+    /// Forwards what the hold has let go. Forwarding may let go more; it is a list, not a recursion.
+    /// To be called after [`Egress::take_down`]; the other events do it themselves.
+    #[inline]
+    pub fn forward_released<W: World>(&mut self, net: &Network, world: &mut W) {
+        let mut next = 0;
+        while next < self.egress.released.len() {
+            let mut released = self.egress.released[next];
+            next += 1;
+            self.pass(released.from, &mut released.packet, net, world);
+        }
+        self.egress.released.clear();
+    }
+
+    /// A packet that is not (or no longer) held goes on to the output.
+    #[inline]
+    fn pass<W: World>(
+        &mut self,
+        from: PortId,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let Egress { ports, chooser: Some(chooser), .. } = &mut self.egress else {
+            unreachable!("a switch has a balancer")
+        };
+        if chooser.needs.arrived {
+            let arrival =
+                chooser.call(ports, world.now(), |balancer, cx| balancer.arrived(packet, from, cx));
+            self.egress.send_outbox(net, world);
+            if arrival == Arrival::Consume {
+                let now = world.now();
+                return world.record().consumed(packet, now);
+            }
+        }
+        let place = net.place(packet.dst());
+        if place.tor == self.tor {
+            return self.egress.enqueue(place.port, packet, net, world);
+        }
+        let paths = net.routes.paths(self.id, TorId(place.tor));
+        let port = match paths.ports {
+            [] => return self.egress.drop_packet(from, packet, Cause::NoRoute, net, world),
+            [only] if !self.chooser().always_asked => {
+                if self.tor != Switch::NO_TOR {
+                    self.note_uplink(packet, *only, net);
+                }
+                *only
+            }
+            _ => self.pick(packet, &paths, net, world),
+        };
+        self.egress.enqueue(port, packet, net, world);
+    }
+
+    #[inline]
+    fn pick<W: World>(
+        &mut self,
+        packet: &mut PacketMeta,
+        paths: &Paths<'_>,
+        net: &Network,
+        world: &mut W,
+    ) -> PortId {
+        let Egress { ports, chooser: Some(chooser), .. } = &mut self.egress else {
+            unreachable!("a switch has a balancer")
+        };
+        let picked = chooser.pick(ports, packet, paths, world.now());
+        let picked = match is_path(paths.ports, picked) {
+            true => picked,
+            false => self.astray(paths, picked, net, world),
+        };
+        self.note_uplink(packet, picked, net);
+        self.egress.send_outbox(net, world);
+        picked
+    }
+
+    /// A balancer picked what is no path, which ends the run. Gives the path that the packet takes
+    /// until then.
+    #[cold]
+    fn astray<W: World>(
+        &self,
+        paths: &Paths<'_>,
+        port: PortId,
+        net: &Network,
+        world: &mut W,
+    ) -> PortId {
+        let (scheme, now) = (net.balancer.clone(), world.now());
+        let what = FaultKind::NoPath { scheme, port, paths: paths.ports.to_vec() };
+        world.record().fail(now, self.egress.owner, what);
+        paths.ports[0]
+    }
+
+    /// Counts a flow's change of uplink at its source's switch.
+    #[inline]
+    fn note_uplink(&mut self, packet: &PacketMeta, picked: PortId, net: &Network) {
+        let source = net.place(packet.src());
+        if !packet.is_data() || source.tor != self.tor {
+            return;
+        }
+        let slot = usize::from(FlowId::of(packet).sending);
+        let of_port = &mut self.uplinks[usize::from(source.port.0)];
+        let uplink = &mut of_port[slot];
+        if uplink.last != picked.0 {
+            uplink.changes += u32::from(uplink.last != NO_UPLINK);
+            uplink.last = picked.0;
+        }
+    }
+
+    /// A flow that the host at `port` sends from `slot` is about to start.
+    pub fn open_flow(&mut self, port: PortId, slot: u16) {
+        let (port, slot) = (usize::from(port.0), usize::from(slot));
+        if self.uplinks.len() <= port {
+            self.uplinks.resize(port + 1, Vec::new());
+        }
+        let of_port = &mut self.uplinks[port];
+        let fresh = Uplink { last: NO_UPLINK, changes: 0 };
+        if of_port.len() <= slot {
+            of_port.resize(slot + 1, fresh);
+        }
+        of_port[slot] = fresh;
+    }
+
+    /// How often the data of that flow left by another uplink than before.
+    #[must_use]
+    pub fn path_changes(&self, port: PortId, slot: u16) -> u32 {
+        self.uplinks[usize::from(port.0)][usize::from(slot)].changes
+    }
+
+    /// Time-driven work of the balancer.
+    fn tick<W: World>(&mut self, net: &Network, world: &mut W) {
+        let now = world.now();
+        let Egress { ports, chooser: Some(chooser), .. } = &mut self.egress else {
+            unreachable!("a switch has a balancer")
+        };
+        let again = chooser.call(ports, now, |balancer, cx| balancer.tick(cx));
+        self.egress.send_outbox(net, world);
+        let Some(time) = again else { return };
+        if time <= now {
+            return world.record().fail(now, self.egress.owner, FaultKind::Backward(time));
+        }
+        world.schedule(time, Key::new(Class::Tick, u32::from(self.id.0)), 0);
+    }
+}

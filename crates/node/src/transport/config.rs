@@ -1,0 +1,98 @@
+//! What all flows of a run share.
+
+use crate::spec::TransportSpec;
+use leafspine_core::{Span, Time};
+use leafspine_schemes::cc::{CongestionControl, Control, FlowEnv};
+
+/// The largest window that a TCP header can advertise: 65,535 scaled by 2^14 (RFC 7323 §2.3).
+const LARGEST_WINDOW: u64 = 65_535 << 14;
+
+/// TCP's constants: one per run, shared by all flows. Windows in bytes of payload.
+#[derive(Clone, Debug)]
+pub struct TcpConfig {
+    /// Payload of a full segment.
+    pub mss: u32,
+    /// Header bytes of every packet.
+    pub header: u32,
+    /// Upper bound of the window.
+    pub max_cwnd: u32,
+    /// Duplicate ACKs that mean a loss.
+    pub dupack_threshold: u32,
+    /// Selective acknowledgments.
+    pub sack: bool,
+    /// Limited transmit.
+    pub limited_transmit: bool,
+    /// Three-way handshake.
+    pub handshake: bool,
+    /// The handshake's third ACK is a packet of its own.
+    pub handshake_ack: bool,
+    /// Whether data packets are ECN-capable.
+    pub ecn: bool,
+    /// Whether receivers echo marks precisely (RFC 8257 §3.2).
+    pub precise_echo: bool,
+    /// How long an ACK may wait for a second segment.
+    pub delayed_ack: Option<Span>,
+    /// Lower bound of the retransmission timeout.
+    pub min_rto: Span,
+    /// Upper bound of the retransmission timeout, backed off.
+    pub max_rto: Span,
+    /// Timeout before there is a round-trip sample.
+    pub initial_rto: Span,
+    /// The control that every flow starts from.
+    pub control: Control,
+}
+
+impl TcpConfig {
+    /// What a congestion control is made from.
+    #[must_use]
+    pub fn flow_env(spec: &TransportSpec) -> FlowEnv {
+        FlowEnv { mss: spec.mss, init_cwnd: window(spec.init_cwnd.in_bytes(spec.mss), spec.mss) }
+    }
+
+    /// The constants that `spec` describes. `control` is made from [`TcpConfig::flow_env`];
+    /// `ecn` is whether the control's data is ECN-capable when the scenario does not say.
+    #[must_use]
+    pub fn new(spec: &TransportSpec, control: Control, ecn: bool) -> TcpConfig {
+        let max = spec.max_cwnd.map_or(LARGEST_WINDOW, |amount| amount.in_bytes(spec.mss));
+        TcpConfig {
+            mss: spec.mss,
+            header: spec.header,
+            max_cwnd: window(max, spec.mss),
+            dupack_threshold: spec.dupack_threshold.max(1),
+            sack: spec.sack,
+            limited_transmit: spec.limited_transmit,
+            handshake: spec.handshake,
+            handshake_ack: spec.handshake_ack,
+            ecn: spec.ecn.unwrap_or(ecn),
+            precise_echo: control.precise_echo(),
+            delayed_ack: spec.delayed_ack,
+            min_rto: spec.min_rto,
+            max_rto: spec.max_rto.max(spec.min_rto),
+            initial_rto: spec.initial_rto.unwrap_or(spec.min_rto),
+            control,
+        }
+    }
+}
+
+/// A window of `bytes`, at least one segment and at most what a header can advertise.
+fn window(bytes: u64, mss: u32) -> u32 {
+    u32::try_from(bytes.min(LARGEST_WINDOW)).unwrap_or(u32::MAX).max(mss)
+}
+
+const STAMP_SHIFT: u32 = 16;
+/// The longest round trip of an empty fabric: 140 s, less than half of what timestamps hold.
+pub const LONGEST_ROUND_TRIP: Span = Span::from_millis(140_000);
+const _: () = assert!(LONGEST_ROUND_TRIP.0 < 1 << (31 + STAMP_SHIFT));
+
+/// The timestamp clock: units of 65,536 ps, wrapping after 281 s. Stamps are compared over half of
+/// that, which is longer than the longest timeout (60 s by default).
+#[inline]
+pub(super) fn stamp(now: Time) -> u32 {
+    (now.0 >> STAMP_SHIFT) as u32
+}
+
+/// The time since `echo` was stamped.
+#[inline]
+pub(super) fn since_stamp(now: Time, echo: u32) -> Span {
+    Span(u64::from(stamp(now).wrapping_sub(echo)) << STAMP_SHIFT)
+}

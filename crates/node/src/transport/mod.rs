@@ -1,0 +1,39 @@
+//! TCP as a pure protocol: no clock, no events, no queue.
+//!
+//! A [`Sender`] and a [`Receiver`] are state machines that are handed packets and the time and
+//! answer with packets; what lies between them is the caller's. Both keep their heap memory when
+//! they are [reset](Sender::reset) for another flow, so that nothing is allocated per flow, let
+//! alone per packet, once the largest window has been seen.
+//!
+//! The caller's part:
+//! - after [`Sender::open`], [`Sender::on_packet`] and [`Sender::on_timer`], call
+//!   [`Sender::poll_send`] until it returns `false`;
+//! - keep one timer per machine for its `deadline`, which may move later without notice: a timer
+//!   that fires early is ignored;
+//! - fill in what is not TCP's: five-tuple, flow slot, path, class, tag and scheme header. TCP
+//!   writes `seq`, `stamp`, `size`, `payload`, `flags`, `ecn`, `notes` and `sack`.
+//!
+//! What is TCP here: RFC 9293's handshake, RFC 5681 and 6582 (NewReno), 3042 (limited transmit),
+//! 2018 and 6675 (SACK), 6298 (timeout), 7323 (timestamps), 3168 (ECN), 8257 (DCTCP's echo), and
+//! delayed ACKs. Congestion control is [`leafspine_schemes::cc`].
+//!
+//! What is not: connection teardown (the last segment carries FIN, and its acknowledgment ends the
+//! flow), data in both directions, D-SACK, RACK and tail loss probes, F-RTO and Eifel, window
+//! scaling as such (the receive window is a bound on the window, given in the scenario), ECN
+//! negotiation (both ends agree), path MTU discovery, Nagle.
+
+mod config;
+mod receiver;
+mod recovery;
+mod report;
+mod rtt;
+mod scoreboard;
+mod segments;
+mod sender;
+
+pub use config::{LONGEST_ROUND_TRIP, TcpConfig};
+pub use receiver::{Received, Receiver};
+pub use sender::{AckOutcome, Sender};
+
+#[cfg(test)]
+mod tests;

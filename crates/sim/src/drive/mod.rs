@@ -1,0 +1,253 @@
+//! Drivers: in which order nodes are told of their events. The nodes and what they do are the same.
+//!
+//! [`calendar`] handles one event after the other over the whole fabric, from one queue. [`windows`]
+//! lets each node run ahead of the others by the shortest link's latency, which is as exact, faster,
+//! and works on several cores.
+
+pub(crate) mod calendar;
+pub(crate) mod layout;
+pub(crate) mod pool;
+pub(crate) mod queue;
+
+pub(crate) use calendar::CalendarDriver;
+pub(crate) use layout::Layout;
+
+use leafspine_core::{HostId, PacketMeta, SwitchId, Time};
+use leafspine_node::{
+    Address, Counters, Event, Host, Key, Network, Node, Port, Record, Switch, World,
+};
+
+/// A point in the order of events: everything before it has happened, nothing from it on.
+pub(crate) type Bound = (Time, Key);
+
+/// How far a driver came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Came {
+    /// Up to the bound: nothing before it is left.
+    ToBound,
+    /// Not so far: there is more to do, and it is time to look at the run.
+    PartOfTheWay,
+    /// To the end of the run's last flow.
+    ToTheEnd,
+    /// A node has found a fault.
+    ToAFault,
+}
+
+/// When the run is over, if its flows end it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ending {
+    /// Flows that have been opened, which are all there will be.
+    pub(crate) flows: u64,
+    /// Of which so many have not got their last byte.
+    pub(crate) incomplete: u64,
+}
+
+/// What drives a run.
+pub(crate) enum Driver {
+    /// One event after the other.
+    Calendar(Box<CalendarDriver>),
+}
+
+/// What [`Driver::advance`] has to know of the run.
+#[derive(Clone, Copy)]
+pub(crate) struct Task<'a> {
+    pub(crate) layout: &'a Layout,
+    pub(crate) net: &'a std::sync::Arc<Network>,
+    /// Events before it may be handled.
+    pub(crate) bound: Bound,
+    /// Where flows end the run.
+    pub(crate) ending: Option<Ending>,
+    /// So many events, if that is possible.
+    pub(crate) budget: u64,
+}
+
+impl Driver {
+    /// Handles events in the order of the contract (or so that nobody can tell).
+    pub(crate) fn advance(&mut self, task: Task<'_>) -> Came {
+        match self {
+            Driver::Calendar(driver) => driver.advance(task),
+        }
+    }
+
+    /// How far nodes may be driven in one go, if a flow may start at `first`.
+    pub(crate) fn horizon(&self, first: Option<Time>) -> Bound {
+        let _ = first;
+        match self {
+            Driver::Calendar(_) => (Time::MAX, Key::LAST),
+        }
+    }
+
+    /// Whether some nodes are ahead of others between two bounds.
+    pub(crate) fn runs_ahead(&self) -> bool {
+        match self {
+            Driver::Calendar(_) => false,
+        }
+    }
+
+    /// Adds an event of a node, not before the last bound.
+    pub(crate) fn schedule(&mut self, layout: &Layout, event: Event) {
+        let _ = layout;
+        match self {
+            Driver::Calendar(driver) => {
+                driver.calendar.push(event.time, event.key(), event.item());
+            }
+        }
+    }
+
+    pub(crate) fn node(&self, node: u32) -> &Node {
+        match self {
+            Driver::Calendar(driver) => &driver.nodes[node as usize],
+        }
+    }
+
+    pub(crate) fn node_mut(&mut self, node: u32) -> &mut Node {
+        match self {
+            Driver::Calendar(driver) => &mut driver.nodes[node as usize],
+        }
+    }
+
+    /// Calls a node with its world, at a time up to which all has happened.
+    pub(crate) fn with(
+        &mut self,
+        node: u32,
+        now: Time,
+        what: &mut dyn FnMut(&mut Node, &mut dyn World),
+    ) {
+        match self {
+            Driver::Calendar(driver) => {
+                driver.now = now;
+                driver.with(node, |node, world| what(node, world));
+            }
+        }
+    }
+
+    /// Calls `visit` with what each part has written down.
+    pub(crate) fn each_record(&mut self, visit: &mut dyn FnMut(&mut Record)) {
+        match self {
+            Driver::Calendar(driver) => visit(&mut driver.record),
+        }
+    }
+
+    /// What nodes have counted.
+    pub(crate) fn counters(&self) -> Counters {
+        match self {
+            Driver::Calendar(driver) => driver.record.counters,
+        }
+    }
+
+    /// Whether nothing of any flow is left to be done.
+    pub(crate) fn is_over(&mut self, ending: Option<Ending>) -> bool {
+        let (mut packets, mut done) = (0, 0);
+        self.each_record(&mut |record| {
+            packets += record.flow_packets;
+            done += record.senders_done;
+        });
+        ending.is_some_and(|ending| packets == 0 && done == ending.flows)
+    }
+
+    /// When the last event was.
+    pub(crate) fn now(&self) -> Time {
+        match self {
+            Driver::Calendar(driver) => driver.now,
+        }
+    }
+
+    /// When the next event is.
+    pub(crate) fn next_time(&self) -> Option<Time> {
+        match self {
+            Driver::Calendar(driver) => driver.calendar.events().map(|event| event.time).min(),
+        }
+    }
+
+    pub(crate) fn trace_hash(&self) -> u64 {
+        match self {
+            Driver::Calendar(driver) => driver.trace_hash,
+        }
+    }
+
+    /// Calls `visit` with every packet on a link (or, of one-event ports, before it) and the port that
+    /// sent it.
+    pub(crate) fn each_on_link(&self, visit: &mut dyn FnMut(u32, &PacketMeta)) {
+        match self {
+            Driver::Calendar(driver) => driver.each_on_link(visit),
+        }
+    }
+
+    /// Packets on the link of `port` will not arrive.
+    pub(crate) fn lose_on_link(&mut self, port: u32) {
+        match self {
+            Driver::Calendar(driver) => driver.lose_on_link(port),
+        }
+    }
+
+    /// Packets on links.
+    pub(crate) fn on_links(&self) -> usize {
+        match self {
+            Driver::Calendar(driver) => driver.pool.in_use(),
+        }
+    }
+
+    pub(crate) fn switch(&self, id: SwitchId) -> &Switch {
+        match self.node(u32::from(id.0)) {
+            Node::Switch(switch) => switch,
+            Node::Rack(_) => unreachable!("switches come first"),
+        }
+    }
+
+    pub(crate) fn switch_mut(&mut self, id: SwitchId) -> &mut Switch {
+        match self.node_mut(u32::from(id.0)) {
+            Node::Switch(switch) => switch,
+            Node::Rack(_) => unreachable!("switches come first"),
+        }
+    }
+
+    pub(crate) fn host(&self, layout: &Layout, id: HostId) -> &Host {
+        let (node, place) = layout.hosts[usize::from(id.0)];
+        match self.node(node) {
+            Node::Rack(rack) => &rack.hosts[usize::from(place)],
+            Node::Switch(_) => unreachable!("hosts come after the switches"),
+        }
+    }
+
+    pub(crate) fn host_mut(&mut self, layout: &Layout, id: HostId) -> &mut Host {
+        let (node, place) = layout.hosts[usize::from(id.0)];
+        match self.node_mut(node) {
+            Node::Rack(rack) => &mut rack.hosts[usize::from(place)],
+            Node::Switch(_) => unreachable!("hosts come after the switches"),
+        }
+    }
+
+    /// The flow that a sender's address names, at its source.
+    pub(crate) fn sending(&self, layout: &Layout, sender: Address) -> &leafspine_node::Sending {
+        &self.host(layout, sender.host()).sending[usize::from(sender.slot())]
+    }
+
+    /// The port with this global number.
+    pub(crate) fn port_mut(&mut self, layout: &Layout, at: u32) -> &mut Port {
+        match self.node_mut(layout.owners[at as usize]) {
+            Node::Switch(switch) => {
+                let first = switch.egress.first;
+                &mut switch.egress.ports[(at - first) as usize]
+            }
+            Node::Rack(rack) => {
+                let first = rack.hosts[0].egress.first;
+                &mut rack.hosts[(at - first) as usize].egress.ports[0]
+            }
+        }
+    }
+}
+
+/// Folds a packet-hop into a hash: when, where, what. In the order of processing,
+/// which is a contract, so two runs agree in their hash if and only if they agree in all hops.
+#[inline]
+pub(crate) fn hash_hop(hash: u64, port: u32, packet: &PacketMeta, now: Time) -> u64 {
+    const A: u64 = 0x9e37_79b9_7f4a_7c15;
+    const B: u64 = 0xd6e8_feb8_6659_fd93;
+    let what = u64::from(packet.seq) << 32
+        | u64::from(packet.size) << 16
+        | u64::from(packet.flags.0) << 8
+        | u64::from(packet.ecn as u8);
+    let hop = (now.0 ^ u64::from(port) << 44).wrapping_mul(A)
+        ^ (packet.tuple.0 ^ what.rotate_left(17)).wrapping_mul(B);
+    (hash.rotate_left(5) ^ hop).wrapping_mul(A)
+}

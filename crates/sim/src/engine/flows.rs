@@ -1,0 +1,332 @@
+//! Flows: where they come from, their start, their end, their rows.
+
+use super::agenda::Item;
+use super::{RunError, Simulation};
+use crate::drive::{Bound, Ending};
+use crate::flow_table::{FlowStats, FlowTable};
+use crate::workload::{Flow, FlowSource, WorkloadError};
+use leafspine_core::{Bytes, FiveTuple, HostId, SwitchId, Time};
+use leafspine_fabric::Ideal;
+use leafspine_node::{Address, Class, Ended, Event, FlowId, Full, Key, Opening, Seen};
+use leafspine_node::{Receiving, Sending, transport::Sender};
+
+/// All flows of a run.
+pub(super) struct Flows {
+    pub(super) table: FlowTable,
+    pub(super) source: FlowSource,
+    /// The next to start.
+    next: Option<Flow>,
+    ideal: Ideal,
+    /// Flows opened; those that have ended are no longer among `open`.
+    pub(super) opened: u64,
+    pub(super) open: u64,
+    /// All is acknowledged, but packets may still be under way.
+    closing: Vec<Address>,
+    /// Segments of ended flows that came after a later one.
+    pub(super) reordered: u64,
+    /// When flows ended, in no order.
+    ends: Vec<Time>,
+    notes: Notes,
+}
+
+/// What nodes have written down, on its way into the tables: kept for its memory.
+#[derive(Default)]
+struct Notes {
+    finished: Vec<(u32, Time)>,
+    done: Vec<Address>,
+    ended: Vec<Ended>,
+    seen: Vec<Seen>,
+}
+
+/// Every flow goes to this port of its destination.
+const SERVICE_PORT: u16 = 5001;
+
+/// The flow tables are looked at when every 64th flow starts: what there is to look at grows with the
+/// flows under way, and costs nothing beside the packets of 64 flows.
+const LOOK_EVERY: u32 = 64;
+
+impl Flows {
+    pub(super) fn new(source: FlowSource, ideal: Ideal) -> Flows {
+        Flows {
+            table: FlowTable::default(),
+            source,
+            next: None,
+            ideal,
+            opened: 0,
+            open: 0,
+            closing: Vec::new(),
+            reordered: 0,
+            ends: Vec::new(),
+            notes: Notes::default(),
+        }
+    }
+
+    /// Where the next flow starts, in the order of events.
+    pub(super) fn next_at(&self) -> Option<Bound> {
+        let number = self.table.len() as u32;
+        self.next.as_ref().map(|flow| (flow.start, Key::new(Class::FlowStart, number)))
+    }
+
+    /// When the run is over; `None` while flows are to come.
+    pub(super) fn ending(&self) -> Option<Ending> {
+        let incomplete = self.opened - self.table.finished();
+        self.next.is_none().then_some(Ending { flows: self.opened, incomplete })
+    }
+
+    /// The most flows under way at once.
+    pub(super) fn peak(&mut self) -> u64 {
+        self.ends.sort_unstable();
+        let (mut ended, mut peak) = (0, 0);
+        for (started, start) in self.table.start_ps.iter().enumerate() {
+            ended += self.ends[ended..].iter().take_while(|end| end.0 <= *start).count();
+            peak = peak.max(started + 1 - ended);
+        }
+        peak as u64
+    }
+}
+
+impl Simulation {
+    /// Opens the flows that start before `bound`. Gives how far nodes may go now: they have to be
+    /// brought up to a flow at whose start something is looked at.
+    pub(super) fn open_flows(&mut self, bound: Bound) -> Result<Bound, RunError> {
+        let first = self.flows.next_at().map(|at| at.0);
+        let bound = bound.min(self.driver.horizon(first));
+        while let Some(at) = self.flows.next_at()
+            && at < bound
+        {
+            if at != self.reached && (!self.driver.runs_ahead() || self.is_special(at.1.id())) {
+                return Ok(at);
+            }
+            self.open_flow()?;
+        }
+        Ok(bound.min(self.next_stop()))
+    }
+
+    /// Whether something else happens when the flow of this number starts.
+    fn is_special(&self, number: u32) -> bool {
+        number.is_multiple_of(LOOK_EVERY)
+    }
+
+    /// Gives the next flow its row and its places at both hosts, and sees that it starts when its time
+    /// has come.
+    fn open_flow(&mut self) -> Result<(), RunError> {
+        let Some(flow) = self.flows.next.take() else { return Ok(()) };
+        if self.flows.table.is_empty() {
+            self.first_flow(flow.start);
+        }
+        let ideal = self.flows.ideal.fct(flow.src, flow.dst, Bytes(flow.bytes));
+        let number = self.flows.table.start(&flow, ideal);
+        let sender = self.place_flow(&flow, number)?;
+        self.watch_flow(number, sender, true);
+        self.look_at_table(number, flow.src);
+        let start = Event::new(flow.start, Key::new(Class::FlowStart, number), sender.item());
+        self.driver.schedule(&self.layout, start);
+        self.draw_flow()?;
+        if self.flows.next.is_none() {
+            let after = (flow.start, Key::new(Class::Retransmit, 0));
+            self.agenda.add(after, Item::Exhausted);
+        }
+        Ok(())
+    }
+
+    /// Takes the next flow from the source.
+    pub(super) fn draw_flow(&mut self) -> Result<(), RunError> {
+        self.flows.next = self.flows.source.next()?;
+        if let Some(flow) = &self.flows.next {
+            self.check_flow(flow)?;
+        }
+        Ok(())
+    }
+
+    /// Takes slots for a flow at both hosts, and at its source's switch. Source ports count upwards, so
+    /// that concurrent flows of a pair of hosts differ.
+    fn place_flow(&mut self, flow: &Flow, number: u32) -> Result<Address, WorkloadError> {
+        const FIRST_PORT: u32 = 1024;
+        let sport = FIRST_PORT + number % (u32::from(u16::MAX) + 1 - FIRST_PORT);
+        let opening = Opening {
+            number,
+            tuple: FiveTuple::new(flow.src, flow.dst, sport as u16, SERVICE_PORT),
+            bytes: flow.bytes,
+            path: flow.path,
+            ack_path: flow.ack_path,
+        };
+        let full = |host: HostId, does: &str| {
+            let found = format!("more than 65,536 flows at once that host{} {does}", host.0);
+            WorkloadError::at("flows", found, "at most 65,536 at a host, in either direction")
+                .within(usize::from(flow.workload))
+        };
+        let (layout, driver) = (&self.layout, &mut self.driver);
+        let source = driver.host_mut(layout, flow.src);
+        let sending =
+            source.open_sending(&self.net.tcp, &opening).map_err(|Full| full(flow.src, "sends"))?;
+        let receiving = driver
+            .host_mut(layout, flow.dst)
+            .open_receiving(&opening)
+            .map_err(|Full| full(flow.dst, "receives"))?;
+        let id = FlowId { sending, receiving };
+        driver.host_mut(layout, flow.src).name_sending(id);
+        driver.host_mut(layout, flow.dst).name_receiving(id);
+        let place = self.net.places[usize::from(flow.src.0)];
+        let tor = self.graph.tor_switch[usize::from(place.tor)];
+        driver.switch_mut(tor).open_flow(place.port, sending);
+        self.flows.opened += 1;
+        self.flows.open += 1;
+        Ok(Address::new(flow.src, sending))
+    }
+
+    /// Refuses a flow that the engine's numbers cannot count. One that starts after the spec's
+    /// `until` is none of this run.
+    fn check_flow(&self, flow: &Flow) -> Result<(), WorkloadError> {
+        let refuse = |key, found: String, allowed: String| {
+            Err(WorkloadError::at(key, found, allowed).within(usize::from(flow.workload)))
+        };
+        let (mss, start) = (u64::from(self.net.tcp.mss), flow.start);
+        if flow.bytes.div_ceil(mss) > Sender::MOST_SEGMENTS {
+            let most = Bytes(mss * Sender::MOST_SEGMENTS);
+            let found = format!("a flow of {}", Bytes(flow.bytes));
+            return refuse("sizes", found, format!("at most {most}, 2^31 segments of {mss}B"));
+        }
+        if start > Time::END && self.until.is_none_or(|until| start <= until) {
+            let found = format!("a flow that starts at {start}");
+            return refuse("start", found, format!("a start within {}", Time::END));
+        }
+        if self.flows.table.len() > Key::MAX_ID as usize {
+            let found = format!("more than {} flows", self.flows.table.len());
+            return refuse("flows", found, "at most 2^28 flows in all".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Takes what nodes have written down into the tables.
+    pub(super) fn take_notes(&mut self) {
+        let mut notes = std::mem::take(&mut self.flows.notes);
+        let mut fault = None;
+        self.driver.each_record(&mut |record| {
+            notes.finished.append(&mut record.finished);
+            notes.done.append(&mut record.done);
+            notes.ended.append(&mut record.ended);
+            notes.seen.append(&mut record.seen);
+            let earlier = record.fault.take().filter(|(time, ..)| {
+                fault.as_ref().is_none_or(|(first, ..): &(Time, _, _)| time < first)
+            });
+            fault = earlier.or(fault.take());
+        });
+        if let Some((time, place, what)) = fault {
+            self.fail(time, place, what);
+        }
+        notes.finished.drain(..).for_each(|(flow, time)| self.flows.table.finish(flow, time));
+        notes.ended.drain(..).for_each(|ended| self.note_end(ended));
+        self.note_seen(&mut notes.seen);
+        self.flows.closing.append(&mut notes.done);
+        self.flows.notes = notes;
+        if !self.flows.closing.is_empty() {
+            self.close_flows();
+        }
+        self.peak_packets = self.peak_packets.max(self.driver.counters().in_network());
+    }
+
+    /// A packet of a flow has ended on its way.
+    fn note_end(&mut self, Ended { sender, time }: Ended) {
+        let host = self.driver.host_mut(&self.layout, sender.host());
+        let flow = &mut host.sending[usize::from(sender.slot())];
+        flow.ended += 1;
+        flow.last = flow.last.max(time);
+    }
+
+    /// Ends the flows that are done and of which nothing is left in the network.
+    fn close_flows(&mut self) {
+        let mut closing = std::mem::take(&mut self.flows.closing);
+        closing.retain(|sender| {
+            let (sending, receiving) = self.both_sides(*sender);
+            let (last, left) = (sending.last.max(receiving.last), in_flight(sending, receiving));
+            if left == 0 {
+                self.close_flow(*sender, last);
+            }
+            left > 0
+        });
+        self.flows.closing = closing;
+    }
+
+    /// A flow at its source, and at its destination.
+    pub(super) fn both_sides(&self, sender: Address) -> (&Sending, &Receiving) {
+        let source = self.driver.host(&self.layout, sender.host());
+        let sending = &source.sending[usize::from(sender.slot())];
+        let destination = self.driver.host(&self.layout, sending.tuple.dst());
+        let receiving = &destination.receiving[usize::from(source.peer_slot(sender.slot()))];
+        (sending, receiving)
+    }
+
+    fn close_flow(&mut self, sender: Address, now: Time) {
+        let number = self.write_row(sender, now);
+        let source = self.driver.host_mut(&self.layout, sender.host());
+        let peer = source.peer_slot(sender.slot());
+        let destination = source.sending[usize::from(sender.slot())].tuple.dst();
+        source.close_sending(sender.slot());
+        self.driver.host_mut(&self.layout, destination).close_receiving(peer);
+        self.watch_flow(number, sender, false);
+        self.flows.open -= 1;
+        self.flows.ends.push(now);
+    }
+
+    /// Completes the row of a flow. Gives its number.
+    fn write_row(&mut self, sender: Address, now: Time) -> u32 {
+        let (host, slot) = (sender.host(), usize::from(sender.slot()));
+        let place = self.net.places[usize::from(host.0)];
+        let tor: SwitchId = self.graph.tor_switch[usize::from(place.tor)];
+        let path_changes = self.driver.switch(tor).path_changes(place.port, sender.slot());
+        let source = self.driver.host(&self.layout, host);
+        let (sending, sent) = (&source.sending[slot], &source.senders[slot]);
+        let peer = usize::from(source.peer_slot(sender.slot()));
+        let destination = self.driver.host(&self.layout, sending.tuple.dst());
+        let stats = FlowStats {
+            retransmits: sent.retransmits(),
+            timeouts: sent.timeouts(),
+            dup_acks: sent.dup_acks(),
+            mean_window: sent.mean_window(&self.net.tcp, now),
+            reordered: destination.receivers[peer].reordered(),
+            path_changes,
+            packets: destination.receiving[peer].packets,
+        };
+        let number = sending.number;
+        self.flows.table.close(number, stats);
+        self.flows.reordered += u64::from(stats.reordered);
+        number
+    }
+
+    /// The senders of all flows under way, in the order of hosts.
+    pub(super) fn live_senders(&self) -> impl Iterator<Item = Address> {
+        (0..self.graph.hosts()).flat_map(|host| {
+            let id = HostId(host as u16);
+            let flows = self.driver.host(&self.layout, id).sending.iter().enumerate();
+            let live = flows.filter(|(_, flow)| flow.live);
+            live.map(move |(slot, _)| Address::new(id, slot as u16))
+        })
+    }
+
+    /// Writes what the flows still under way have to say.
+    pub(super) fn close_all(&mut self) {
+        let live: Vec<Address> = self.live_senders().collect();
+        for sender in live {
+            self.write_row(sender, self.now);
+        }
+    }
+
+    /// A flow starts: now and then, how the flows of its source's switch share the entries of the flow
+    /// table there.
+    fn look_at_table(&mut self, number: u32, source: HostId) {
+        if !number.is_multiple_of(LOOK_EVERY) {
+            return;
+        }
+        let tor = self.net.places[usize::from(source.0)].tor;
+        let switch = self.graph.tor_switch[usize::from(tor)];
+        let (flows, sharing) = self.shared_at(switch);
+        self.table_use.flows += flows;
+        self.table_use.sharing += sharing;
+    }
+}
+
+/// Packets of a flow in the network, when both sides have been brought to one time.
+pub(super) fn in_flight(sending: &Sending, receiving: &Receiving) -> u32 {
+    let sent = sending.sent.wrapping_add(receiving.sent);
+    sent.wrapping_sub(sending.got).wrapping_sub(receiving.got).wrapping_sub(sending.ended)
+}
