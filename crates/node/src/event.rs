@@ -88,6 +88,13 @@ impl Key {
         self.0 & Self::MAX_ID
     }
 
+    /// The class; of a bound between classes ([`Key::LAST`] among them), the last one before it.
+    #[inline]
+    #[must_use]
+    pub fn class_or_last(self) -> Class {
+        if self == Key::LAST { Class::Probe } else { self.class() }
+    }
+
     #[inline]
     fn class_bits(self) -> u32 {
         self.0 >> Self::ID_BITS

@@ -27,6 +27,8 @@ pub struct Record {
     pub lost_of: BTreeMap<u32, u64>,
     /// What `packets` probes have seen.
     pub seen: Vec<Seen>,
+    /// So many events of one node at one instant: it will not come to an end.
+    pub stalled: Option<u64>,
     /// The first fault.
     pub fault: Option<(Time, Owner, FaultKind)>,
 }
@@ -115,7 +117,7 @@ impl Record {
     /// Notes a fault, which ends the run after the event under way. The first one stays.
     #[cold]
     pub fn fail(&mut self, now: Time, place: Owner, what: FaultKind) {
-        if self.fault.is_none() {
+        if self.fault.as_ref().is_none_or(|(first, ..)| now < *first) {
             self.fault = Some((now, place, what));
         }
     }

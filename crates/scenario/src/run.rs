@@ -28,7 +28,7 @@ pub(crate) fn run(
         "auto" => PortModel::Auto,
         _ => PortModel::General,
     };
-    Ok((RunSpec { seed, until, ports }, section.block("[run]")))
+    Ok((RunSpec { ports, ..RunSpec::new(seed, until) }, section.block("[run]")))
 }
 
 /// `[measure]`, and the table written out.

@@ -242,6 +242,27 @@ pub struct RunSpec {
     pub until: Option<Time>,
     /// Which ports.
     pub ports: PortModel,
+    /// In which order nodes are told of their events.
+    pub driver: DriverKind,
+    /// Threads that work on the run, at least 1.
+    pub threads: usize,
+}
+
+impl RunSpec {
+    /// With these and nothing else said.
+    #[must_use]
+    pub fn new(seed: u64, until: Option<Time>) -> RunSpec {
+        RunSpec { seed, until, ports: PortModel::Auto, driver: DriverKind::Auto, threads: 1 }
+    }
+}
+
+/// What drives the nodes. Results are the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DriverKind {
+    /// Windows where links have a latency, the calendar elsewhere.
+    Auto,
+    /// One event after the other over the whole fabric.
+    Calendar,
 }
 
 /// Which port implementation is used. Results are the same; `Auto` is faster.

@@ -60,7 +60,7 @@ fn memory() {
             spec.workloads = vec![fixed_flows(n, 30_000, load)];
             spec
         };
-        let cost = |n| counting::cost(|| run(&flows(n)));
+        let cost = |n| counting::cost(|| run_once(&flows(n), &Factories::default()));
         let (few, many) = (cost(2_000), cost(20_000));
         let more = many.allocations.saturating_sub(few.allocations);
         assert!(more < 400, "{balancer}: {more} allocations for 18,000 more flows");

@@ -87,7 +87,7 @@ fn choosing() {
         let factories = Factories { balancer: Some(Box::new(make)), ..Factories::default() };
         let mut spec = base();
         spec.measure.window = Window::All;
-        let output = run_with(&spec, &factories);
+        let output = run_once(&spec, &factories);
         // Beacons alone take the first spine's links; data takes the last's.
         assert!(port(&output, "leaf0-spine0").bytes < port(&output, "leaf0-spine3").bytes / 20);
         assert_eq!(output.counters.injected, read(&beacons));

@@ -440,7 +440,7 @@ fn spec() -> impl Strategy<Value = Spec> {
                 edge,
                 transport,
                 workloads,
-                run: RunSpec { seed, until: None, ports: PortModel::Auto },
+                run: RunSpec::new(seed, None),
                 measure,
                 ..base()
             };

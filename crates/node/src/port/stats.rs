@@ -37,7 +37,7 @@ pub struct PortStats {
 impl PortStats {
     /// A packet of `size` bytes found `found` packets waiting and will have waited `wait` when its
     /// transmission of `sending` begins.
-    #[inline]
+    #[inline(always)]
     pub fn accepted(&mut self, size: u32, found: u32, wait: Span, sending: Span) {
         self.placed(size, found);
         self.began(size, wait, sending);

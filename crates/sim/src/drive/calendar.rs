@@ -14,7 +14,8 @@ pub(crate) struct CalendarDriver {
     pub(crate) pool: Pool,
     pub(crate) record: Record,
     pub(crate) now: Time,
-    pub(crate) trace_hash: u64,
+    /// Per port: the hash over what has arrived over its link.
+    pub(crate) chains: Vec<u64>,
 }
 
 /// The calendar driver as one of its nodes sees it.
@@ -49,14 +50,14 @@ impl World for Outside<'_> {
 }
 
 impl CalendarDriver {
-    pub(crate) fn new(nodes: Vec<Node>, calendar: Calendar) -> CalendarDriver {
+    pub(crate) fn new(nodes: Vec<Node>, ports: usize, calendar: Calendar) -> CalendarDriver {
         CalendarDriver {
             nodes,
             calendar,
             pool: Pool::default(),
             record: Record::default(),
             now: Time::ZERO,
-            trace_hash: 0,
+            chains: vec![0; ports],
         }
     }
 
@@ -114,7 +115,8 @@ impl CalendarDriver {
         self.pool.free(handle);
         let now = self.now;
         self.record.counters.packet_hops += 1;
-        self.trace_hash = hash_hop(self.trace_hash, port, &packet, now);
+        let chain = &mut self.chains[port as usize];
+        *chain = hash_hop(*chain, &packet, now);
         if packet.notes & PacketMeta::LOST != 0 {
             return self.record.lost(&packet, port, net.measuring, now);
         }

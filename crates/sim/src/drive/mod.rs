@@ -8,9 +8,11 @@ pub(crate) mod calendar;
 pub(crate) mod layout;
 pub(crate) mod pool;
 pub(crate) mod queue;
+pub(crate) mod windows;
 
 pub(crate) use calendar::CalendarDriver;
 pub(crate) use layout::Layout;
+pub(crate) use windows::WindowsDriver;
 
 use leafspine_core::{HostId, PacketMeta, SwitchId, Time};
 use leafspine_node::{
@@ -31,6 +33,8 @@ pub(crate) enum Came {
     ToTheEnd,
     /// A node has found a fault.
     ToAFault,
+    /// Nowhere: a node has had so many events at one instant.
+    Nowhere(u64),
 }
 
 /// When the run is over, if its flows end it.
@@ -46,6 +50,8 @@ pub(crate) struct Ending {
 pub(crate) enum Driver {
     /// One event after the other.
     Calendar(Box<CalendarDriver>),
+    /// Nodes ahead of each other.
+    Windows(Box<WindowsDriver>),
 }
 
 /// What [`Driver::advance`] has to know of the run.
@@ -66,14 +72,15 @@ impl Driver {
     pub(crate) fn advance(&mut self, task: Task<'_>) -> Came {
         match self {
             Driver::Calendar(driver) => driver.advance(task),
+            Driver::Windows(driver) => driver.advance(task),
         }
     }
 
     /// How far nodes may be driven in one go, if a flow may start at `first`.
     pub(crate) fn horizon(&self, first: Option<Time>) -> Bound {
-        let _ = first;
         match self {
             Driver::Calendar(_) => (Time::MAX, Key::LAST),
+            Driver::Windows(driver) => driver.horizon(first),
         }
     }
 
@@ -81,15 +88,18 @@ impl Driver {
     pub(crate) fn runs_ahead(&self) -> bool {
         match self {
             Driver::Calendar(_) => false,
+            Driver::Windows(_) => true,
         }
     }
 
     /// Adds an event of a node, not before the last bound.
     pub(crate) fn schedule(&mut self, layout: &Layout, event: Event) {
-        let _ = layout;
         match self {
             Driver::Calendar(driver) => {
                 driver.calendar.push(event.time, event.key(), event.item());
+            }
+            Driver::Windows(driver) => {
+                driver.schedule(layout.node_of(event.key(), event.item()), event);
             }
         }
     }
@@ -97,12 +107,14 @@ impl Driver {
     pub(crate) fn node(&self, node: u32) -> &Node {
         match self {
             Driver::Calendar(driver) => &driver.nodes[node as usize],
+            Driver::Windows(driver) => driver.node(node),
         }
     }
 
     pub(crate) fn node_mut(&mut self, node: u32) -> &mut Node {
         match self {
             Driver::Calendar(driver) => &mut driver.nodes[node as usize],
+            Driver::Windows(driver) => driver.node_mut(node),
         }
     }
 
@@ -118,6 +130,7 @@ impl Driver {
                 driver.now = now;
                 driver.with(node, |node, world| what(node, world));
             }
+            Driver::Windows(driver) => driver.with(node, now, what),
         }
     }
 
@@ -125,6 +138,7 @@ impl Driver {
     pub(crate) fn each_record(&mut self, visit: &mut dyn FnMut(&mut Record)) {
         match self {
             Driver::Calendar(driver) => visit(&mut driver.record),
+            Driver::Windows(driver) => driver.each_record(visit),
         }
     }
 
@@ -132,6 +146,7 @@ impl Driver {
     pub(crate) fn counters(&self) -> Counters {
         match self {
             Driver::Calendar(driver) => driver.record.counters,
+            Driver::Windows(driver) => driver.counters(),
         }
     }
 
@@ -149,6 +164,7 @@ impl Driver {
     pub(crate) fn now(&self) -> Time {
         match self {
             Driver::Calendar(driver) => driver.now,
+            Driver::Windows(driver) => driver.now(),
         }
     }
 
@@ -156,13 +172,21 @@ impl Driver {
     pub(crate) fn next_time(&self) -> Option<Time> {
         match self {
             Driver::Calendar(driver) => driver.calendar.events().map(|event| event.time).min(),
+            Driver::Windows(driver) => driver.next_event(),
         }
     }
 
-    pub(crate) fn trace_hash(&self) -> u64 {
+    /// The hash over all packet-hops: a chain for each link, folded in the order of the ports that send
+    /// into them. `ports`: how many there are.
+    pub(crate) fn trace_hash(&self, ports: usize) -> u64 {
+        let mut chains = vec![0; ports];
         match self {
-            Driver::Calendar(driver) => driver.trace_hash,
+            Driver::Calendar(driver) => chains.copy_from_slice(&driver.chains),
+            Driver::Windows(driver) => {
+                driver.each_chain(&mut |port, chain| chains[port as usize] = chain);
+            }
         }
+        chains.into_iter().fold(0, |hash: u64, chain| (hash.rotate_left(5) ^ chain).wrapping_mul(A))
     }
 
     /// Calls `visit` with every packet on a link (or, of one-event ports, before it) and the port that
@@ -170,6 +194,7 @@ impl Driver {
     pub(crate) fn each_on_link(&self, visit: &mut dyn FnMut(u32, &PacketMeta)) {
         match self {
             Driver::Calendar(driver) => driver.each_on_link(visit),
+            Driver::Windows(driver) => driver.each_on_link(visit),
         }
     }
 
@@ -177,13 +202,7 @@ impl Driver {
     pub(crate) fn lose_on_link(&mut self, port: u32) {
         match self {
             Driver::Calendar(driver) => driver.lose_on_link(port),
-        }
-    }
-
-    /// Packets on links.
-    pub(crate) fn on_links(&self) -> usize {
-        match self {
-            Driver::Calendar(driver) => driver.pool.in_use(),
+            Driver::Windows(driver) => driver.lose_on_link(port),
         }
     }
 
@@ -237,17 +256,17 @@ impl Driver {
     }
 }
 
-/// Folds a packet-hop into a hash: when, where, what. In the order of processing,
-/// which is a contract, so two runs agree in their hash if and only if they agree in all hops.
+const A: u64 = 0x9e37_79b9_7f4a_7c15;
+const B: u64 = 0xd6e8_feb8_6659_fd93;
+
+/// Adds a packet-hop to the chain of its link: when and what. Two runs agree in the chains of all links
+/// if and only if they agree in all hops.
 #[inline]
-pub(crate) fn hash_hop(hash: u64, port: u32, packet: &PacketMeta, now: Time) -> u64 {
-    const A: u64 = 0x9e37_79b9_7f4a_7c15;
-    const B: u64 = 0xd6e8_feb8_6659_fd93;
+pub(crate) fn hash_hop(chain: u64, packet: &PacketMeta, now: Time) -> u64 {
     let what = u64::from(packet.seq) << 32
         | u64::from(packet.size) << 16
         | u64::from(packet.flags.0) << 8
         | u64::from(packet.ecn as u8);
-    let hop = (now.0 ^ u64::from(port) << 44).wrapping_mul(A)
-        ^ (packet.tuple.0 ^ what.rotate_left(17)).wrapping_mul(B);
-    (hash.rotate_left(5) ^ hop).wrapping_mul(A)
+    let hop = now.0.wrapping_mul(A) ^ (packet.tuple.0 ^ what.rotate_left(17)).wrapping_mul(B);
+    (chain.rotate_left(5) ^ hop).wrapping_mul(A)
 }

@@ -6,7 +6,7 @@ use super::flows::Flows;
 use super::observe::Measurement;
 use super::parts::Builder;
 use super::standstill::Standstill;
-use crate::drive::{CalendarDriver, Driver, Layout};
+use crate::drive::Layout;
 use crate::output::TableUse;
 use crate::progress::{Cancelled, Part, Progress};
 use crate::spec::{Spec, TransportSpec, WorkloadKind, WorkloadSpec};
@@ -170,7 +170,7 @@ impl Simulation {
         };
         let mut simulation = Simulation {
             now: Time::ZERO,
-            driver: Driver::Calendar(Box::new(CalendarDriver::new(nodes, builder.calendar()))),
+            driver: builder.driver(nodes, &layout),
             layout,
             net: Arc::new(net),
             agenda: Agenda::default(),

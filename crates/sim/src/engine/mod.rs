@@ -126,6 +126,7 @@ impl Simulation {
                 Came::ToTheEnd | Came::ToAFault => self.finished = true,
                 Came::ToBound => self.do_what_is_due(bound)?,
                 Came::PartOfTheWay => {}
+                Came::Nowhere(events) => return Err(self.stands_still(events)),
             }
             if came == Came::ToBound && bound == last {
                 self.meet_the_end(end)?;

@@ -176,7 +176,7 @@ impl Simulation {
             probes,
             counters,
             table_use: self.table_use,
-            trace_hash: self.driver.trace_hash(),
+            trace_hash: self.driver.trace_hash(self.graph.ports.len()),
             end: self.now,
             window,
             delivered_in_window: self.measurement.bytes,

@@ -1,10 +1,10 @@
 //! Making the parts of a run: switches with their schemes, ports with their queues, hosts' edges.
 
 use super::build::{BuildError, FROM_BALANCER, Factories, SetupError, lossy, no_scheme};
-use crate::drive::Layout;
 use crate::drive::queue::Calendar;
+use crate::drive::{CalendarDriver, Driver, Layout, WindowsDriver};
 use crate::progress::{Part, Progress};
-use crate::spec::{Classifier, HostPorts, PortModel, SchedulerKind, SchemeSpec, Spec};
+use crate::spec::{Classifier, DriverKind, HostPorts, PortModel, SchedulerKind, SchemeSpec, Spec};
 use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
 use leafspine_fabric::{Graph, Node as Owner, ResolvedChange};
 use leafspine_node::{
@@ -398,10 +398,25 @@ impl Builder<'_> {
         Ok(EdgeState::new(edge, rng))
     }
 
+    /// What drives the nodes: windows, unless the run wants the calendar or a link without latency
+    /// leaves no window.
+    pub(super) fn driver(&self, nodes: Vec<Node>, layout: &Layout) -> Driver {
+        let links = self.graph.ports.iter().map(|port| port.delay);
+        let later = self.changes.iter().filter_map(|change| change.delay);
+        let lookahead = links.chain(later).min().unwrap_or(Span::ZERO);
+        let calendar = self.spec.run.driver == DriverKind::Calendar;
+        if calendar || lookahead == Span::ZERO {
+            let driver = CalendarDriver::new(nodes, self.graph.ports.len(), self.calendar());
+            return Driver::Calendar(Box::new(driver));
+        }
+        let domains = self.spec.run.threads;
+        Driver::Windows(Box::new(WindowsDriver::new(nodes, layout, lookahead, domains)))
+    }
+
     /// A calendar whose buckets hold about eight events each when all host links are busy, and
     /// whose ring reaches past a full queue of a typical fabric; what is further goes through the
     /// heap. Both were found by trying (`docs/performance.md`); they change no result.
-    pub(super) fn calendar(&self) -> Calendar {
+    fn calendar(&self) -> Calendar {
         let rates = self.graph.host_port.iter().map(|at| self.graph.ports[*at as usize].rate.0);
         let total: u64 = rates.sum();
         let width = Rate(total.max(1)).time_for(u64::from(self.mtu()));

@@ -75,7 +75,7 @@ impl Simulation {
         let seen = self.standstill;
         if events - seen.now_event >= seen.patience.instant {
             let many = events - seen.now_event;
-            return Err(self.stuck(events, format!("time has stood still for {many} events")));
+            return Err(self.stands_still(many));
         }
         if self.nothing_to_come() && self.out_of_patience(events) {
             let (many, long) = (events - seen.since_event, self.now - seen.since);
@@ -83,6 +83,11 @@ impl Simulation {
             return Err(self.stuck(events, why));
         }
         Ok(())
+    }
+
+    /// So many events at one instant.
+    pub(super) fn stands_still(&self, many: u64) -> RunError {
+        self.stuck(self.events(), format!("time has stood still for {many} events"))
     }
 
     /// Whether the scenario has nothing in store that could change anything: no end, no flow, no

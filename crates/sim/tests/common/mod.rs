@@ -165,22 +165,24 @@ pub fn base() -> Spec {
             sizes: leafspine_sim::workload::named("web-search").expect("ships"),
             ..fixed_flows(200, 1, 0.6)
         }],
-        run: RunSpec { seed: 1, until: None, ports: PortModel::Auto },
+        run: RunSpec::new(1, None),
         measure: MeasureSpec { window: Window::Arrivals, warmup: Time::ZERO },
         probes: Vec::new(),
     }
 }
 
-/// Runs and checks what holds in every run: the books are in order all the time (see
-/// `Simulation::checked`), every flow of a run without an
-/// end has its bytes exactly once, no port is busier than its line.
+/// Runs and checks what holds in every run: its invariants hold all the time (see
+/// `Simulation::checked`), every flow of a run without an end has its bytes exactly once, no port is
+/// busier than its line. And whatever drives the nodes, the packets are the same: the calendar is the
+/// oracle of the windows, in one part and in three.
 pub fn run(spec: &Spec) -> Output {
     run_with(spec, &Factories::default())
 }
 
 pub fn run_with(spec: &Spec, factories: &Factories<'_>) -> Output {
-    let simulation = Simulation::with(spec, factories).expect("a valid spec").checked();
-    let output = simulation.run(&Progress::default()).expect("a run that ends");
+    let output = driven(spec, factories, DriverKind::Auto, 1);
+    assert_same_packets(&output, &driven(spec, factories, DriverKind::Calendar, 1));
+    assert_same_packets(&output, &driven(spec, factories, DriverKind::Auto, 3));
     assert!(output.counters.conserved(), "packets are conserved: {:?}", output.counters);
     if spec.run.until.is_none() {
         let flows = &output.flows;
@@ -192,6 +194,33 @@ pub fn run_with(spec: &Spec, factories: &Factories<'_>) -> Output {
         assert!(port.utilisation <= 1.0 + 1e-9, "{} is busier than its line", port.name);
     }
     output
+}
+
+/// Runs a spec once, by what drives it by itself: for tests that count what it does.
+pub fn run_once(spec: &Spec, factories: &Factories<'_>) -> Output {
+    driven(spec, factories, DriverKind::Auto, 1)
+}
+
+/// A checked run.
+fn driven(spec: &Spec, factories: &Factories<'_>, driver: DriverKind, threads: usize) -> Output {
+    let run = RunSpec { driver, threads, ..spec.run };
+    let spec = Spec { run, ..spec.clone() };
+    let simulation = Simulation::with(&spec, factories).expect("a valid spec").checked();
+    simulation.run(&Progress::default()).expect("a run that ends")
+}
+
+/// Whether two runs are one, in every packet-hop, every flow, every port, every sample.
+pub fn assert_same_packets(a: &Output, b: &Output) {
+    assert_eq!(a.trace_hash, b.trace_hash, "other packets");
+    let counts = |o: &Output| leafspine_sim::Counters { peak_packets: 0, ..o.counters };
+    assert_eq!(counts(a), counts(b));
+    assert_eq!((a.end, a.window, a.warmup), (b.end, b.window, b.warmup));
+    assert_eq!((a.delivered_in_window, a.table_use), (b.delivered_in_window, b.table_use));
+    let text = |o: &Output| (format!("{:?}", o.flows), format!("{:?}", o.probes));
+    assert_eq!(text(a), text(b));
+    for (p, q) in a.ports.iter().zip(&b.ports) {
+        assert_eq!(format!("{p:?}"), format!("{q:?}"));
+    }
 }
 
 pub fn port<'a>(output: &'a Output, name: &str) -> &'a leafspine_sim::PortRow {

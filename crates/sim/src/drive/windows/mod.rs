@@ -1,0 +1,194 @@
+//! Nodes run ahead of each other, by the shortest link's latency.
+//!
+//! What a node sends arrives a link's latency later or more. So time advances in windows of the
+//! shortest latency: within one, no node can learn of what another does, and each handles all its
+//! events of the window in one go, while its state is in the cache. The order of a node's events is
+//! that of the contract, so nothing that can be seen depends on the order of nodes, or on which thread
+//! they are handled.
+//!
+//! When all flows have their last byte, the run may end at any event: from then on events are handled
+//! one after the other over the whole fabric, as the calendar does.
+
+mod domain;
+mod lines;
+mod partition;
+mod timers;
+
+pub(crate) use domain::Domain;
+
+use super::{Bound, Came, Ending, Layout, Task};
+use leafspine_core::{PacketMeta, Span, Time};
+use leafspine_node::{Counters, Event, Key, Network, Node, Record, World};
+use lines::NEVER;
+
+/// So many windows may pass before flows are opened, records looked at, links changed.
+const WINDOWS: u64 = 16;
+
+/// All nodes, in domains.
+pub(crate) struct WindowsDriver {
+    domains: Vec<Box<Domain>>,
+    /// Per node: its domain, and its place there.
+    places: Vec<(u32, u32)>,
+    /// The length of a window.
+    lookahead: Span,
+}
+
+impl WindowsDriver {
+    /// `nodes` in so many domains at most. No link is, or will be, shorter than `lookahead`.
+    pub(crate) fn new(
+        nodes: Vec<Node>,
+        layout: &Layout,
+        lookahead: Span,
+        domains: usize,
+    ) -> WindowsDriver {
+        assert!(lookahead > Span::ZERO, "links without latency leave no window");
+        let (domains, places) = partition::partition(nodes, layout, domains);
+        WindowsDriver { domains, places, lookahead }
+    }
+
+    /// Handles events before the task's bound, which is at most [`WindowsDriver::horizon`].
+    pub(crate) fn advance(&mut self, task: Task<'_>) -> Came {
+        let Task { net, bound, ending, .. } = task;
+        loop {
+            if ending.is_some_and(|ending| self.may_end(ending)) {
+                return self.step(net, bound, ending);
+            }
+            let start = self.next_time();
+            if start > bound.0.0 {
+                return Came::ToBound;
+            }
+            let window = (Time(start.saturating_add(self.lookahead.0)), Key::FIRST).min(bound);
+            self.domains.iter_mut().for_each(|domain| domain.run(net, window));
+            self.exchange();
+            if self.domains.iter().any(|domain| domain.record.fault.is_some()) {
+                return Came::ToAFault;
+            }
+            if let Some(events) = self.domains.iter().find_map(|domain| domain.record.stalled) {
+                return Came::Nowhere(events);
+            }
+            if window == bound {
+                return Came::ToBound;
+            }
+        }
+    }
+
+    /// Whether all flows have their last byte: then the next event may be the run's last.
+    fn may_end(&self, ending: Ending) -> bool {
+        let finished: usize = self.domains.iter().map(|d| d.record.finished.len()).sum();
+        ending.incomplete == finished as u64
+    }
+
+    /// Handles events one after the other.
+    fn step(&mut self, net: &Network, bound: Bound, ending: Option<Ending>) -> Came {
+        const STEPS: u32 = 1 << 14;
+        for _ in 0..STEPS {
+            let firsts = self.domains.iter().enumerate();
+            let first = firsts.filter_map(|(at, domain)| domain.first().map(|first| (first, at)));
+            let Some(((at, node), domain)) = first.min() else { return Came::ToBound };
+            if at >= bound {
+                return Came::ToBound;
+            }
+            self.domains[domain].step(node, net);
+            self.exchange();
+            if self.domains[domain].record.fault.is_some() {
+                return Came::ToAFault;
+            }
+            if self.is_over(ending) {
+                return Came::ToTheEnd;
+            }
+        }
+        Came::PartOfTheWay
+    }
+
+    fn is_over(&self, ending: Option<Ending>) -> bool {
+        let sum = |of: fn(&Record) -> i64| self.domains.iter().map(|d| of(&d.record)).sum::<i64>();
+        ending.is_some_and(|ending| {
+            sum(|record| record.flow_packets) == 0
+                && sum(|record| record.senders_done as i64) == ending.flows as i64
+        })
+    }
+
+    /// Hands over what domains have sent to each other.
+    fn exchange(&mut self) {
+        let all = self.domains.len();
+        for from in 0..all {
+            for to in (0..all).filter(|to| *to != from) {
+                let mail = self.domains[from].take_mail(to);
+                let mail = if mail.is_empty() { mail } else { self.domains[to].receive(mail) };
+                self.domains[from].reuse(to, mail);
+            }
+        }
+    }
+
+    fn next_time(&self) -> u64 {
+        self.domains.iter().map(|domain| domain.next_time()).min().unwrap_or(NEVER)
+    }
+
+    /// When the next event is.
+    pub(crate) fn next_event(&self) -> Option<Time> {
+        let time = self.next_time();
+        (time != NEVER).then_some(Time(time))
+    }
+
+    /// How far nodes may be driven in one go, if a flow may start at `first`.
+    pub(crate) fn horizon(&self, first: Option<Time>) -> Bound {
+        let start = self.next_time().min(first.map_or(NEVER, |first| first.0));
+        (Time(start.saturating_add(self.lookahead.0.saturating_mul(WINDOWS))), Key::FIRST)
+    }
+
+    pub(crate) fn schedule(&mut self, node: u32, event: Event) {
+        let (domain, place) = self.places[node as usize];
+        self.domains[domain as usize].schedule(place, event);
+    }
+
+    pub(crate) fn node(&self, node: u32) -> &Node {
+        let (domain, place) = self.places[node as usize];
+        &self.domains[domain as usize].nodes[place as usize]
+    }
+
+    pub(crate) fn node_mut(&mut self, node: u32) -> &mut Node {
+        let (domain, place) = self.places[node as usize];
+        &mut self.domains[domain as usize].nodes[place as usize]
+    }
+
+    /// Calls a node with its world.
+    pub(crate) fn with(
+        &mut self,
+        node: u32,
+        now: Time,
+        what: &mut dyn FnMut(&mut Node, &mut dyn World),
+    ) {
+        let (domain, place) = self.places[node as usize];
+        self.domains[domain as usize].call(place, now, what);
+        self.exchange();
+    }
+
+    pub(crate) fn each_record(&mut self, visit: &mut dyn FnMut(&mut Record)) {
+        self.domains.iter_mut().for_each(|domain| visit(&mut domain.record));
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        let mut sum = Counters::default();
+        self.domains.iter().for_each(|domain| sum.add(&domain.record.counters));
+        sum
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.domains.iter().map(|domain| domain.now).max().unwrap_or(Time::ZERO)
+    }
+
+    /// Calls `visit` with the hash of every link that packets have come over, and its port.
+    pub(crate) fn each_chain(&self, visit: &mut dyn FnMut(u32, u64)) {
+        for domain in &self.domains {
+            domain.lines.rings.iter().for_each(|ring| visit(ring.port, ring.chain));
+        }
+    }
+
+    pub(crate) fn each_on_link(&self, visit: &mut dyn FnMut(u32, &PacketMeta)) {
+        self.domains.iter().for_each(|domain| domain.lines.each(visit));
+    }
+
+    pub(crate) fn lose_on_link(&mut self, port: u32) {
+        self.domains.iter_mut().for_each(|domain| domain.lines.lose(port));
+    }
+}
