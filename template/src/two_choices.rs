@@ -102,6 +102,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 #[cfg(test)]

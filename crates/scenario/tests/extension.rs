@@ -57,8 +57,8 @@ impl IngressHold for Idle {
         Held::Keep
     }
 
-    fn capacity(&self) -> usize {
-        1
+    fn needs(&self) -> hold::Needs {
+        hold::Needs { capacity: 1, max_hold: None, ece_when_forced: false }
     }
 }
 
@@ -120,6 +120,7 @@ const EXTENSION: Extension = Extension {
             Ok(Box::new(Fixed(params.int("path") as usize)))
         },
         edge: Some("idle"),
+        host_aqm: None,
     }],
     managers: &[aqm::Entry {
         info: info("idle", &[]),

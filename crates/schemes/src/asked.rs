@@ -92,7 +92,7 @@ impl Balancer {
     /// What the balancer keeps now.
     #[must_use]
     pub fn footprint(&self) -> crate::Footprint {
-        self.balancer.footprint(self.leaf.now)
+        self.balancer.inspect().footprint(self.leaf.now)
     }
 }
 
@@ -144,7 +144,7 @@ impl Manager {
         let rng = Rng::new(1, Role::Aqm, 16);
         let backlogs = backlogs(port);
         Manager {
-            releases: aqm.needs_release(),
+            releases: aqm.needs().release,
             aqm,
             packet,
             backlogs,
@@ -171,7 +171,7 @@ impl Manager {
     /// What the manager keeps for its port.
     #[must_use]
     pub fn footprint(&self) -> crate::Footprint {
-        self.aqm.footprint()
+        self.aqm.inspect().footprint(self.now)
     }
 }
 

@@ -13,8 +13,8 @@ pub mod bundle;
 pub mod cc;
 pub mod edge;
 mod extension;
-mod footprint;
 pub mod hold;
+mod inspect;
 pub mod lb;
 mod levels;
 mod param;
@@ -26,7 +26,7 @@ pub mod testing;
 pub mod units;
 mod view;
 
-pub use footprint::Footprint;
+pub use inspect::{Footprint, Inspect};
 pub use param::{Amount, Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, Value};
 pub use scale::Scale;
 pub use view::{Backlog, Context, Level, Neighbour, Paths, PortInfo, Ports, QueueView, SwitchEnv};

@@ -19,8 +19,8 @@
 
 use super::{Admit, Aqm, Entry};
 use crate::{
-    Amount, Demands, Footprint, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo,
-    SwitchEnv,
+    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
+    SchemeInfo, SwitchEnv,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Time};
 
@@ -81,7 +81,13 @@ impl Aqm for AEcn {
         }
     }
 
-    fn footprint(&self) -> Footprint {
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for AEcn {
+    fn footprint(&self, _: Time) -> Footprint {
         let bytes = self.queues.len() * size_of::<Queue>();
         Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
     }

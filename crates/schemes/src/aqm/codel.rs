@@ -20,10 +20,10 @@
 //!
 //! Provenance: RFC.
 
-use super::{Admit, Aqm, Entry, Release};
+use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::{
-    Demands, Footprint, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo,
-    SwitchEnv,
+    Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
+    SchemeInfo, SwitchEnv,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
@@ -137,6 +137,10 @@ impl CoDel {
 }
 
 impl Aqm for CoDel {
+    fn needs(&self) -> Needs {
+        Needs { release: true }
+    }
+
     fn admit(&mut self, _: &PacketMeta, _: &QueueView, _: Time, _: &mut Rng) -> Admit {
         Admit::Take
     }
@@ -157,11 +161,13 @@ impl Aqm for CoDel {
         }
     }
 
-    fn needs_release(&self) -> bool {
-        true
+    fn inspect(&self) -> &dyn Inspect {
+        self
     }
+}
 
-    fn footprint(&self) -> Footprint {
+impl Inspect for CoDel {
+    fn footprint(&self, _: Time) -> Footprint {
         let bytes = self.queues.len() * size_of::<Queue>();
         Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
     }

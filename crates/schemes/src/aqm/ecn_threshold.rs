@@ -20,10 +20,10 @@
 //!
 //! Provenance: paper.
 
-use super::{Admit, Aqm, Entry, Release};
+use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::{
-    Amount, Demands, Footprint, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo,
-    SwitchEnv,
+    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
+    SchemeInfo, SwitchEnv,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
@@ -55,6 +55,10 @@ impl EcnThreshold {
 }
 
 impl Aqm for EcnThreshold {
+    fn needs(&self) -> Needs {
+        Needs { release: self.at_dequeue }
+    }
+
     fn admit(&mut self, packet: &PacketMeta, queue: &QueueView, _: Time, _: &mut Rng) -> Admit {
         if self.at_dequeue {
             return Admit::Take;
@@ -84,11 +88,13 @@ impl Aqm for EcnThreshold {
         }
     }
 
-    fn needs_release(&self) -> bool {
-        self.at_dequeue
+    fn inspect(&self) -> &dyn Inspect {
+        self
     }
+}
 
-    fn footprint(&self) -> Footprint {
+impl Inspect for EcnThreshold {
+    fn footprint(&self, _: Time) -> Footprint {
         let bytes = size_of::<EcnThreshold>();
         Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
     }
@@ -217,7 +223,7 @@ mod tests {
     #[test]
     fn dequeue_marks_by_what_is_left_behind() {
         let mut aqm = made("at", word("dequeue"));
-        assert!(aqm.needs_release() && !made("at", word("enqueue")).needs_release());
+        assert!(aqm.needs().release && !made("at", word("enqueue")).needs().release);
         let packet = data(0, 1, 1, 0);
         assert_eq!(admit(&mut *aqm, &packet, &queue_view(200, true)), Admit::Take);
         assert_eq!(release(&mut *aqm, &packet, &queue_view(64, true)), Release::Send);

@@ -26,12 +26,12 @@
 //!
 //! Provenance: paper; the probabilities are ours.
 
-use super::{Admit, Aqm, Entry, Release};
+use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::levels::Levels;
 use crate::stages::{Class, MEDIUM, SMALL, Stages};
 use crate::{
-    Demands, Footprint, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo,
-    SwitchEnv,
+    Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
+    SchemeInfo, SwitchEnv,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
@@ -75,6 +75,10 @@ impl MlEcn {
 }
 
 impl Aqm for MlEcn {
+    fn needs(&self) -> Needs {
+        Needs { release: true }
+    }
+
     fn admit(&mut self, _: &PacketMeta, _: &QueueView, _: Time, _: &mut Rng) -> Admit {
         Admit::Take
     }
@@ -96,11 +100,13 @@ impl Aqm for MlEcn {
         if mark { Release::Mark } else { Release::Send }
     }
 
-    fn needs_release(&self) -> bool {
-        true
+    fn inspect(&self) -> &dyn Inspect {
+        self
     }
+}
 
-    fn footprint(&self) -> Footprint {
+impl Inspect for MlEcn {
+    fn footprint(&self, _: Time) -> Footprint {
         let bytes = size_of::<MlEcn>();
         Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
     }

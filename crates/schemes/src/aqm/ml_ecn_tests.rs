@@ -113,7 +113,7 @@ fn only_what_is_capable_is_marked_and_at_dequeue() {
     let full = view(LARGE, 200, 200);
     assert!(!release(&mut aqm, control(0, 1, 1, Flags::ACK), &full, &mut rng));
     assert!(release(&mut aqm, data(0, 1, 1, 0), &full, &mut rng));
-    assert!(aqm.needs_release());
+    assert!(aqm.needs().release);
     assert_eq!(aqm.admit(&data(0, 1, 1, 0), &full, Time::ZERO, &mut rng), Admit::Take);
 }
 

@@ -27,8 +27,8 @@
 
 use super::{Admit, Aqm, Entry};
 use crate::{
-    Amount, Demands, Footprint, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo,
-    SwitchEnv,
+    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
+    SchemeInfo, SwitchEnv,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rate, Rng, Span, Time};
 
@@ -141,7 +141,13 @@ impl Aqm for MqEcn {
         self.round = Span(self.round.0 / 4 * KEPT + sample.0 / 4);
     }
 
-    fn footprint(&self) -> Footprint {
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for MqEcn {
+    fn footprint(&self, _: Time) -> Footprint {
         let bytes = size_of::<MqEcn>() + self.queues.len() * size_of::<Queue>();
         Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
     }

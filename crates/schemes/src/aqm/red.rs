@@ -30,8 +30,8 @@
 
 use super::{Admit, Aqm, Entry};
 use crate::{
-    Amount, Demands, Footprint, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo,
-    SwitchEnv,
+    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
+    SchemeInfo, SwitchEnv,
 };
 use leafspine_core::{Ecn, Pace, PacketMeta, PortId, Rate, Rng, Span, Time};
 
@@ -127,11 +127,6 @@ impl Red {
 }
 
 impl Aqm for Red {
-    fn footprint(&self) -> Footprint {
-        let bytes = size_of::<Red>() + size_of_val(&self.averages[..]);
-        Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
-    }
-
     fn admit(&mut self, packet: &PacketMeta, queue: &QueueView, now: Time, rng: &mut Rng) -> Admit {
         let index = usize::from(queue.queue).min(self.averages.len() - 1);
         let mut state = self.averages[index];
@@ -147,6 +142,17 @@ impl Aqm for Red {
             self.line.take(packet.size, queue.rate, now);
         }
         verdict
+    }
+
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Red {
+    fn footprint(&self, _: Time) -> Footprint {
+        let bytes = size_of::<Red>() + size_of_val(&self.averages[..]);
+        Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
     }
 }
 

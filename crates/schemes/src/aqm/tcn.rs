@@ -13,10 +13,10 @@
 //!
 //! Provenance: paper.
 
-use super::{Admit, Aqm, Entry, Release};
+use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::{
-    Demands, Footprint, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo,
-    SwitchEnv,
+    Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
+    SchemeInfo, SwitchEnv,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
@@ -25,6 +25,10 @@ struct Tcn {
 }
 
 impl Aqm for Tcn {
+    fn needs(&self) -> Needs {
+        Needs { release: true }
+    }
+
     fn admit(&mut self, _: &PacketMeta, _: &QueueView, _: Time, _: &mut Rng) -> Admit {
         Admit::Take
     }
@@ -42,11 +46,13 @@ impl Aqm for Tcn {
         if mark { Release::Mark } else { Release::Send }
     }
 
-    fn needs_release(&self) -> bool {
-        true
+    fn inspect(&self) -> &dyn Inspect {
+        self
     }
+}
 
-    fn footprint(&self) -> Footprint {
+impl Inspect for Tcn {
+    fn footprint(&self, _: Time) -> Footprint {
         let bytes = size_of::<Tcn>();
         Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
     }
@@ -100,7 +106,7 @@ mod tests {
     fn verdict(params: &Params, packet: PacketMeta, waited: Span) -> Release {
         let env = FakeLeaf::new(1, 1, 1).env; // An empty fabric's round trip of 20 us.
         let mut tcn = build(params, &env, PortId(0)).unwrap();
-        assert!(tcn.needs_release());
+        assert!(tcn.needs().release);
         let (view, mut rng) = (queue_view(100, true), Rng::new(1, Role::Aqm, 0));
         assert_eq!(tcn.admit(&packet, &view, Time::ZERO, &mut rng), Admit::Take);
         tcn.release(&mut packet.clone(), &view, waited, Time::ZERO, &mut rng)

@@ -21,8 +21,8 @@
 use super::by_bytes::classify;
 use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
 use crate::stages::Stages;
-use crate::{Demands, Footprint, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
-use leafspine_core::{Bytes, PacketMeta};
+use crate::{Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
+use leafspine_core::{Bytes, PacketMeta, Time};
 
 struct AqCar {
     mss: u64,
@@ -41,7 +41,13 @@ impl HostEdge for AqCar {
         classify(packet, flow, self.mss, &self.bounds);
     }
 
-    fn footprint(&self) -> Footprint {
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for AqCar {
+    fn footprint(&self, _: Time) -> Footprint {
         let bytes = size_of::<AqCar>() + self.bounds.len() * size_of::<u64>();
         Footprint { bytes: bytes as u64, ..Footprint::default() }
     }

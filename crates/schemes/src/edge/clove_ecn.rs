@@ -29,7 +29,7 @@
 
 use super::racks::{Racks, Rows};
 use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
-use crate::{Demands, Footprint, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
+use crate::{Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
 use leafspine_core::{Ecn, PacketMeta, Rng, Span, Time};
 
 /// Words of a flow's state, on either side: when it last sent, and its path plus one.
@@ -205,7 +205,13 @@ impl HostEdge for CloveEcn {
         self.hear(packet, cx);
     }
 
-    fn footprint(&self) -> Footprint {
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for CloveEcn {
+    fn footprint(&self, _: Time) -> Footprint {
         let turns = (self.turn.len() * size_of::<u16>()) as u64;
         let bytes = self.towards.bytes() + self.reports.bytes() + turns;
         Footprint { bytes, per_flow: 16, ..Footprint::default() }
@@ -366,10 +372,10 @@ mod tests {
     #[test]
     fn only_racks_that_are_met_cost_memory() {
         let (mut edge, mut host) = made();
-        let before = edge.footprint().bytes;
+        let before = edge.inspect().footprint(Time::ZERO).bytes;
         assert_eq!(before, 4 * (16 + 16 + 2));
         send(&mut edge, &mut host, us(0));
-        assert_eq!(edge.footprint().bytes - before, 4 * 16);
+        assert_eq!(edge.inspect().footprint(Time::ZERO).bytes - before, 4 * 16);
     }
 
     /// Breaks if a report does not take a third from its path and spread it over the others: 4 x

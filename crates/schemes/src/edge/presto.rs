@@ -25,7 +25,7 @@
 //!
 //! Provenance: paper.
 
-use super::{Deliver, EdgeContext, Entry, FlowView, HostEdge, HostEnv, Waiting};
+use super::{Deliver, EdgeContext, Entry, FlowView, HostEdge, HostEnv, Needs, Waiting};
 use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
 use leafspine_core::{PacketMeta, Span, Time};
 
@@ -61,6 +61,10 @@ struct Presto {
 }
 
 impl HostEdge for Presto {
+    fn needs(&self) -> Needs {
+        Needs { reassembly: self.reassemble, ..Needs::default() }
+    }
+
     fn sending(
         &mut self,
         packet: &mut PacketMeta,
@@ -81,10 +85,6 @@ impl HostEdge for Presto {
             *filled += payload;
         }
         set_cell(packet, *number as u32);
-    }
-
-    fn reassembles(&self) -> bool {
-        self.reassemble
     }
 
     fn reassemble(

@@ -58,9 +58,10 @@
 //!
 //! Provenance: paper.
 
-use super::{Entry, Held, Ingress, IngressHold};
+use super::{Entry, Held, Ingress, IngressHold, Needs};
 use crate::{
-    Amount, Demands, Footprint, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv,
+    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, SchemeInfo,
+    SwitchEnv,
 };
 use leafspine_core::{PacketMeta, PortId, Span, Time};
 
@@ -129,6 +130,10 @@ impl Abq {
 }
 
 impl IngressHold for Abq {
+    fn needs(&self) -> Needs {
+        Needs { capacity: self.capacity, max_hold: self.max_hold, ece_when_forced: self.corrector }
+    }
+
     /// "Enqueue Discipline" and IsAck: while a port is not in US its ACKs stay; data never does.
     fn arrived(&mut self, packet: &PacketMeta, port: PortId, _: u32, _: Time) -> Ingress {
         let congested = self.ports[usize::from(port.0)] != State::Uncongested;
@@ -141,22 +146,16 @@ impl IngressHold for Abq {
         held
     }
 
-    fn footprint(&self) -> Footprint {
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Abq {
+    fn footprint(&self, _: Time) -> Footprint {
         let per_port = size_of::<State>();
         let bytes = (size_of::<Abq>() + self.ports.len() * per_port) as u64;
         Footprint { bytes, per_port: per_port as u32, ..Footprint::default() }
-    }
-
-    fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    fn max_hold(&self) -> Option<Span> {
-        self.max_hold
-    }
-
-    fn ece_when_forced(&self) -> bool {
-        self.corrector
     }
 }
 

@@ -21,8 +21,8 @@
 use super::hash::region;
 use super::{Entry, LoadBalancer};
 use crate::{
-    Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
-    SwitchEnv,
+    Context, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Paths, Provenance,
+    SchemeInfo, SwitchEnv,
 };
 use leafspine_core::{PacketMeta, PortId, Time, mix};
 
@@ -69,6 +69,12 @@ impl LoadBalancer for Drb {
         paths.ports[next]
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Drb {
     fn footprint(&self, _: Time) -> Footprint {
         Footprint { bytes: size_of_val(&self.last[..]) as u64, ..Footprint::default() }
     }
@@ -104,6 +110,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 #[cfg(test)]
@@ -175,7 +182,7 @@ mod tests {
     #[test]
     fn the_footprint_is_the_counters() {
         let leaf = FakeLeaf::new(8, 4, 1);
-        let bytes = |per| made(&leaf, per).footprint(Time::ZERO).bytes;
+        let bytes = |per| made(&leaf, per).inspect().footprint(Time::ZERO).bytes;
         assert_eq!([bytes("host"), bytes("leaf"), bytes("pair")], [2 * 32, 2 * 4, 2 * 16_384]);
     }
 

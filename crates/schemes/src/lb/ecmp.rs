@@ -16,7 +16,8 @@
 use super::hash::by_hash;
 use super::{Entry, LoadBalancer};
 use crate::{
-    Context, Demands, Footprint, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+    Context, Demands, Footprint, Inspect, ParamError, Params, Paths, Provenance, SchemeInfo,
+    SwitchEnv,
 };
 use leafspine_core::{PacketMeta, PortId, Time};
 
@@ -29,6 +30,12 @@ impl LoadBalancer for Ecmp {
         by_hash(packet, paths, self.seed)
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Ecmp {
     fn footprint(&self, _: Time) -> Footprint {
         Footprint { bytes: size_of::<Ecmp>() as u64, ..Footprint::default() }
     }
@@ -53,6 +60,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 #[cfg(test)]

@@ -20,7 +20,8 @@
 use super::flowlets::{self, Flowlets};
 use super::{Entry, LoadBalancer};
 use crate::{
-    Context, Demands, Footprint, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+    Context, Demands, Footprint, Inspect, ParamError, Params, Paths, Provenance, SchemeInfo,
+    SwitchEnv,
 };
 use leafspine_core::{PacketMeta, PortId, Time};
 
@@ -39,6 +40,12 @@ impl LoadBalancer for LetFlow {
         port
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for LetFlow {
     fn footprint(&self, now: Time) -> Footprint {
         self.flowlets.footprint(now)
     }
@@ -69,6 +76,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 #[cfg(test)]

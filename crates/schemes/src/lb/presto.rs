@@ -26,8 +26,8 @@ use super::slots::Slots;
 use super::{Entry, LoadBalancer};
 use crate::edge::presto::{path_number, set_path_number};
 use crate::{
-    Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
-    SwitchEnv,
+    Context, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Paths, Provenance,
+    SchemeInfo, SwitchEnv,
 };
 use leafspine_core::{PacketMeta, PortId, Time, mix};
 
@@ -59,6 +59,12 @@ impl LoadBalancer for Presto {
         round[if position < round.len() { position } else { position - round.len() }]
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Presto {
     fn footprint(&self, _: Time) -> Footprint {
         let table = self.slots.as_ref().map_or(0, Slots::bytes);
         Footprint { bytes: 8 + table, ..Footprint::default() }
@@ -104,6 +110,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     edge: Some("presto"),
+    host_aqm: None,
 };
 
 #[cfg(test)]
@@ -198,7 +205,7 @@ mod tests {
         for (weighted, tables) in [(false, 0), (true, Slots::new(&leaf.env, 128, 1.0).bytes())] {
             let params = defaults().with("weighted", Value::Bool(weighted));
             let presto = build(&params, &leaf.env).unwrap();
-            assert_eq!(presto.footprint(Time::ZERO).bytes, 8 + tables);
+            assert_eq!(presto.inspect().footprint(Time::ZERO).bytes, 8 + tables);
         }
     }
 

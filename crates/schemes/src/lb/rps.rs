@@ -38,6 +38,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 #[cfg(test)]

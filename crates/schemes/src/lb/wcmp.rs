@@ -23,8 +23,8 @@ use super::hash::{by_hash, flow_hash, region};
 use super::slots::Slots;
 use super::{Entry, LoadBalancer};
 use crate::{
-    Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
-    SwitchEnv,
+    Context, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Paths, Provenance,
+    SchemeInfo, SwitchEnv,
 };
 use leafspine_core::{PacketMeta, PortId, Time};
 
@@ -46,6 +46,12 @@ impl LoadBalancer for Exact {
         by_hash(packet, paths, self.seed)
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Exact {
     fn footprint(&self, _: Time) -> Footprint {
         Footprint { bytes: size_of::<Exact>() as u64, ..Footprint::default() }
     }
@@ -62,6 +68,12 @@ impl LoadBalancer for Table {
         slots[region(flow_hash(packet, self.seed), slots.len())]
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Table {
     fn footprint(&self, _: Time) -> Footprint {
         Footprint { bytes: 8 + self.slots.bytes(), ..Footprint::default() }
     }
@@ -106,6 +118,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 #[cfg(test)]

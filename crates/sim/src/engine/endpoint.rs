@@ -90,7 +90,7 @@ impl Endpoints {
         let mut boards = vec![Vec::new(); racks];
         for host in &edges {
             let board: &mut Vec<u64> = &mut boards[usize::from(host.rack)];
-            board.resize(board.len().max(host.edge.board()), 0);
+            board.resize(board.len().max(host.edge.needs().board_words), 0);
         }
         Endpoints {
             boards,
@@ -108,7 +108,8 @@ impl Endpoints {
 
     /// Hosts whose edges do time-driven work.
     pub(super) fn ticking_edges(&self) -> Vec<u32> {
-        let ticks = |(host, edge): (usize, &EdgeHost)| edge.edge.ticks().then_some(host as u32);
+        let ticks =
+            |(host, edge): (usize, &EdgeHost)| edge.edge.needs().tick.then_some(host as u32);
         self.edges.iter().enumerate().filter_map(ticks).collect()
     }
 
@@ -144,7 +145,7 @@ impl Endpoints {
             for (here, tuple, flags) in ways {
                 if here == tor && from != to {
                     let packet = PacketMeta { tuple, flags, ..PacketMeta::default() };
-                    slots.extend(balancer.slot(&packet));
+                    slots.extend(balancer.inspect().slot(&packet));
                 }
             }
         }

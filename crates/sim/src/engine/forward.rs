@@ -41,7 +41,6 @@ pub(super) struct SwitchState {
     /// Its number among the switches with hosts; `NO_TOR` if it has none.
     pub(super) tor: u16,
     pub(super) needs: Needs,
-    pub(super) always_asked: bool,
     pub(super) hold: Option<Box<HoldState>>,
     pub(super) balancer: Box<dyn LoadBalancer>,
     pub(super) rng: Rng,
@@ -120,7 +119,7 @@ impl Simulation {
                 let port = state.first_port + u32::from(from.0);
                 return self.drop_packet(port, handle, Cause::NoRoute);
             }
-            [only] if !state.always_asked => {
+            [only] if !state.needs.every_packet => {
                 let only = *only;
                 if state.tor != NO_TOR {
                     self.note_path(switch, handle, only);

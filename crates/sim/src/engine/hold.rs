@@ -22,7 +22,7 @@ fn holder<'a>(
 ) -> &'a mut dyn IngressHold {
     match holder {
         Holder::Own(hold) => hold.as_mut(),
-        Holder::Balancer => balancer.hold().expect("checked when the run was built"),
+        Holder::Balancer => balancer.roles().hold().expect("checked when the run was built"),
     }
 }
 
@@ -45,10 +45,11 @@ impl Simulation {
         if role.arrived(&self.pool[handle], from, backlog, now) == Ingress::Pass {
             return false;
         }
+        let needs = role.needs();
         let queue = &mut held[usize::from(from.0)];
-        let oldest = if queue.len() >= role.capacity() { queue.pop_front() } else { None };
+        let oldest = if queue.len() >= needs.capacity { queue.pop_front() } else { None };
         queue.push_back((handle, now));
-        if let Some(limit) = role.max_hold()
+        if let Some(limit) = needs.max_hold
             && !std::mem::replace(&mut expiry_pending[usize::from(from.0)], true)
         {
             let key = Key::new(Class::HoldExpiry, switch);
@@ -56,7 +57,7 @@ impl Simulation {
         }
         if let Some((handle, _)) = oldest {
             self.counters.hold_overflows += 1;
-            if role.ece_when_forced() {
+            if needs.ece_when_forced {
                 echo(&mut self.pool, handle);
             }
             self.released.push(Released { switch, from, handle });
@@ -99,9 +100,9 @@ impl Simulation {
         let Some(hold) = &mut state.hold else { return };
         let HoldState { holder: role, held, expiry_pending } = hold.as_mut();
         expiry_pending[port as usize] = false;
-        let role = holder(role, state.balancer.as_mut());
-        let Some(limit) = role.max_hold() else { return };
-        let ece = role.ece_when_forced();
+        let needs = holder(role, state.balancer.as_mut()).needs();
+        let Some(limit) = needs.max_hold else { return };
+        let ece = needs.ece_when_forced;
         let queue = &mut held[port as usize];
         while let Some((handle, since)) = queue.front().copied() {
             if since + limit > now {

@@ -11,6 +11,7 @@ use crate::progress::{Part, Progress};
 use crate::spec::{Classifier, HostPorts, PortModel, SchedulerKind, SchemeSpec, Spec};
 use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, TorId};
 use leafspine_fabric::{Graph, Node, ResolvedChange};
+use leafspine_schemes::aqm;
 use leafspine_schemes::edge::HostEnv;
 use leafspine_schemes::lb::LoadBalancer;
 use leafspine_schemes::registry::{self, Place};
@@ -116,7 +117,7 @@ impl Builder<'_> {
         let hold = self.hold(&env, balancer.as_mut())?;
         if self.spec.aqm.name == FROM_BALANCER
             && self.factories.aqm.is_none()
-            && balancer.aqm().is_none()
+            && balancer.roles().aqm().is_none()
         {
             return Err(self.no_role("aqm", "manages no queues"));
         }
@@ -127,7 +128,6 @@ impl Builder<'_> {
             ports,
             tor: switch.tor.map_or(NO_TOR, |tor| tor.0),
             needs: balancer.needs(),
-            always_asked: balancer.always_asked(),
             balancer,
             rng: Rng::new(self.spec.run.seed, Role::Balancer, id as u64),
             hold: hold.map(|holder| {
@@ -164,7 +164,7 @@ impl Builder<'_> {
         }
         let Some(spec) = &self.spec.hold else { return Ok(None) };
         if spec.name == FROM_BALANCER {
-            return match balancer.hold() {
+            return match balancer.roles().hold() {
                 Some(_) => Ok(Some(Holder::Balancer)),
                 None => Err(self.no_role("hold", "holds nothing back")),
             };
@@ -211,7 +211,7 @@ impl Builder<'_> {
         };
         let state = switches.get(usize::from(switch));
         let manager = match graph_port.owner {
-            Node::Host(host) => self.host_manager(env, self.switch_above(host, switches))?,
+            Node::Host(_) => self.host_manager(env)?,
             Node::Switch(_) => self.manager(env, graph_port.local)?,
         };
         let told = state.is_some_and(|s| s.needs.leaving);
@@ -267,20 +267,28 @@ impl Builder<'_> {
         }
     }
 
-    fn switch_above<'s>(&self, host: HostId, switches: &'s [SwitchState]) -> &'s SwitchState {
-        let tor = self.tor_of[usize::from(host.0)];
-        &switches[usize::from(self.graph.tor_switch[usize::from(tor.0)].0)]
-    }
-
-    /// The manager of the port of a host under `above`.
-    fn host_manager(&self, env: &SwitchEnv, above: &SwitchState) -> Result<Manager, SetupError> {
+    /// The manager of a host's port.
+    fn host_manager(&self, env: &SwitchEnv) -> Result<Manager, SetupError> {
         if self.spec.switch.host_ports == HostPorts::Unlimited {
             return Ok(Manager::DropTail);
         }
         if self.factories.aqm.is_none() && self.spec.aqm.name == FROM_BALANCER {
-            return Ok(above.balancer.host_aqm(env).map_or(Manager::DropTail, Manager::Own));
+            return self.beside_balancer(env);
         }
         self.manager(env, PortId(0))
+    }
+
+    /// The manager of a host's port where the switches' queues are their balancers'.
+    fn beside_balancer(&self, env: &SwitchEnv) -> Result<Manager, SetupError> {
+        if self.factories.balancer.is_some() {
+            return Ok(Manager::DropTail);
+        }
+        let made =
+            make!(Place::LoadBalancer, registry::load_balancer, &self.spec.balancer, |entry| {
+                let build = |build: aqm::Build| build(&self.spec.balancer.params, env, PortId(0));
+                entry.host_aqm.map(build).transpose()
+            })?;
+        Ok(made.map_or(Manager::DropTail, Manager::Own))
     }
 
     pub(super) fn manager(&self, env: &SwitchEnv, port: PortId) -> Result<Manager, SetupError> {
@@ -309,7 +317,7 @@ impl Builder<'_> {
         let port = &self.graph.ports[at as usize];
         let pace = Pace::new(port.rate);
         let switch = &self.spec.switch;
-        let at_release = matches!(manager, Manager::Own(aqm) if aqm.needs_release());
+        let at_release = matches!(manager, Manager::Own(aqm) if aqm.needs().release);
         let at_switch = state.is_some_and(|s| {
             switch.shared.is_some()
                 || s.hold.is_some()
@@ -386,7 +394,7 @@ impl Builder<'_> {
             (None, None) => unreachable!("the caller has looked"),
         };
         let rng = Rng::new(self.spec.run.seed, Role::Edge, u64::from(host.0));
-        Ok(EdgeHost { reassembles: edge.reassembles(), edge, rng, rack: tor.0 })
+        Ok(EdgeHost { reassembles: edge.needs().reassembly, edge, rng, rack: tor.0 })
     }
 
     /// A calendar whose buckets hold about eight events each when all host links are busy, and

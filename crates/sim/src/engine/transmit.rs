@@ -22,7 +22,7 @@ fn manager<'a>(
     match own {
         Manager::DropTail => None,
         Manager::Own(aqm) => Some(aqm.as_mut()),
-        Manager::Balancer => switches[usize::from(switch)].balancer.aqm(),
+        Manager::Balancer => switches[usize::from(switch)].balancer.roles().aqm(),
     }
 }
 
@@ -263,7 +263,7 @@ impl Simulation {
         let (total, own) = (general.backlog(now), general.queue(queue, now));
         let view = view(port, queue as u8, own, total);
         let aqm = match manager(&mut port.manager, port.switch, &mut self.switches) {
-            Some(aqm) if aqm.needs_release() => aqm,
+            Some(aqm) if aqm.needs().release => aqm,
             _ => return Release::Send,
         };
         let packet = &mut self.pool[queued.handle()];

@@ -46,8 +46,8 @@ mod sense;
 mod tests;
 
 use super::racks::{Racks, Rows};
-use super::{EdgeContext, FlowView, HostEdge};
-use crate::Footprint;
+use super::{EdgeContext, FlowView, HostEdge, Needs};
+use crate::{Footprint, Inspect};
 use leafspine_core::{Ecn, FiveTuple, Flags, HostId, PacketMeta, Span, Time};
 use sense::{Bounds, Class, Rate, Sense};
 
@@ -124,6 +124,11 @@ struct Prober {
 }
 
 impl Hermes {
+    /// For each rack and path: what its agents have sensed, in two words.
+    fn board_words(&self) -> usize {
+        if self.prober.is_some() { 2 * self.racks.rows() * self.paths } else { 0 }
+    }
+
     /// What is known of a path: this host's own samples or its rack's probes, whichever is newer.
     fn sense(&self, row: usize, path: usize, board: &[u64]) -> Sense {
         let (own, shared) = (self.table.get(row, path), 2 * (row * self.paths + path));
@@ -299,6 +304,10 @@ fn stamp(now: Time) -> u32 {
 }
 
 impl HostEdge for Hermes {
+    fn needs(&self) -> Needs {
+        Needs { tick: self.prober.is_some(), board_words: self.board_words(), reassembly: false }
+    }
+
     fn sending(
         &mut self,
         packet: &mut PacketMeta,
@@ -396,10 +405,6 @@ impl HostEdge for Hermes {
         Some(cx.now + prober.interval)
     }
 
-    fn ticks(&self) -> bool {
-        self.prober.is_some()
-    }
-
     fn probed(&mut self, probe: &PacketMeta, cx: &mut EdgeContext<'_>) {
         let word = probe.header.0[1];
         if probe.tuple == probe_tuple(probe.src(), probe.dst()) {
@@ -421,12 +426,14 @@ impl HostEdge for Hermes {
         }
     }
 
-    fn board(&self) -> usize {
-        if self.prober.is_some() { 2 * self.racks.rows() * self.paths } else { 0 }
+    fn inspect(&self) -> &dyn Inspect {
+        self
     }
+}
 
-    fn footprint(&self) -> Footprint {
-        let bytes = self.table.bytes() + self.board() as u64 * 8;
+impl Inspect for Hermes {
+    fn footprint(&self, _: Time) -> Footprint {
+        let bytes = self.table.bytes() + self.board_words() as u64 * 8;
         Footprint { bytes, per_flow: 32, ..Footprint::default() }
     }
 }

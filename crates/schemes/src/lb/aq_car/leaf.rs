@@ -11,7 +11,7 @@ use super::table::{PortSet, Table};
 use super::uplinks::Uplinks;
 use crate::levels::Levels;
 use crate::stages::{Class, LARGE, SMALL, Stages};
-use crate::{Context, Footprint, ParamError, Params, Paths, SwitchEnv};
+use crate::{Context, Footprint, Inspect, ParamError, Params, Paths, SwitchEnv};
 use leafspine_core::{Ecn, FiveTuple, Flags, HostId, PacketMeta, PortId, Span, Time, TorId};
 use std::sync::Arc;
 
@@ -347,6 +347,12 @@ impl LoadBalancer for Leaf {
         by_hash(packet, paths, self.seed)
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Leaf {
     fn footprint(&self, now: Time) -> Footprint {
         let known = self.known.len() * size_of::<Known>();
         let pat = self.pat.paths.len() * size_of::<Path>();

@@ -166,6 +166,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     edge: Some("aq-car"),
+    host_aqm: None,
 };
 
 #[cfg(test)]

@@ -50,8 +50,8 @@ use super::flowlets::{self, Flowlets};
 use super::hash::{by_hash, flow_hash, region};
 use super::{Arrival, Entry, LoadBalancer, Needs};
 use crate::{
-    Context, Demands, Footprint, Kind, Neighbour, Param, ParamError, Params, Paths, Provenance,
-    SchemeInfo, SwitchEnv,
+    Context, Demands, Footprint, Inspect, Kind, Neighbour, Param, ParamError, Params, Paths,
+    Provenance, SchemeInfo, SwitchEnv,
 };
 use dre::{Discount, Dre};
 use leafspine_core::{PacketMeta, PortId, Rate, SchemeHeader, Span, Time, TorId};
@@ -222,12 +222,8 @@ impl Leaf {
 
 impl LoadBalancer for Leaf {
     fn needs(&self) -> Needs {
-        Needs { arrived: true, leaving: true, ..Needs::default() }
-    }
-
-    /// Even a packet with one way only carries tags and feedback.
-    fn always_asked(&self) -> bool {
-        true
+        // Even a packet with one way only carries tags and feedback.
+        Needs { arrived: true, leaving: true, every_packet: true, ..Needs::default() }
     }
 
     fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
@@ -262,6 +258,12 @@ impl LoadBalancer for Leaf {
         self.meter.sent(&mut uplink.link, packet, to, at, cx);
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Leaf {
     fn footprint(&self, now: Time) -> Footprint {
         let flowlets = self.flowlets.footprint(now);
         let per_port = 2 * size_of::<Dre>() as u32;
@@ -305,6 +307,12 @@ impl LoadBalancer for Spine {
         }
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Spine {
     fn footprint(&self, _: Time) -> Footprint {
         let per_port = size_of::<Dre>() as u32;
         let bytes = u64::from(per_port) * self.links.len() as u64;
@@ -419,4 +427,5 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     edge: None,
+    host_aqm: None,
 };

@@ -39,8 +39,8 @@ use super::age::mean_age;
 use super::hash::{flow_hash, region};
 use super::{Arrival, Entry, LoadBalancer, Needs};
 use crate::{
-    Context, Demands, Footprint, Kind, Neighbour, Param, ParamError, Params, Paths, PortInfo,
-    Provenance, SchemeInfo, SwitchEnv,
+    Context, Demands, Footprint, Inspect, Kind, Neighbour, Param, ParamError, Params, Paths,
+    PortInfo, Provenance, SchemeInfo, SwitchEnv,
 };
 use leafspine_core::{PacketMeta, PortId, Span, Time};
 use told::Told;
@@ -164,6 +164,12 @@ impl LoadBalancer for Drill {
         }
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Drill {
     fn footprint(&self, _: Time) -> Footprint {
         let per_port = if self.told.is_empty() { 0 } else { LENGTH_BYTES };
         let told = self.told.iter().flatten().count() as u64 * u64::from(per_port);
@@ -256,6 +262,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 #[cfg(test)]
@@ -485,7 +492,7 @@ mod tests {
             let params = Params::defaults(ENTRY.info.params).with("engines", Value::Int(engines));
             let drill = build(&params.with("m", Value::Int(5)), &leaf().env).unwrap();
             assert_eq!(drill.needs(), Needs { arrived, ..Needs::default() });
-            assert_eq!(drill.footprint(Time::ZERO).bytes, 2 * 5 * 4 * engines);
+            assert_eq!(drill.inspect().footprint(Time::ZERO).bytes, 2 * 5 * 4 * engines);
         }
     }
 
@@ -500,7 +507,7 @@ mod tests {
         let params = params.with("clone_delay", Value::Span(Span::from_micros(621)));
         let mut drill = build(&params, &leaf.env).unwrap();
         assert!(drill.needs().leaving && !made(&leaf, 2, 1).needs().leaving);
-        assert_eq!(drill.footprint(Time::ZERO).bytes, 2 * 4 + 4 * u64::from(UPLINKS));
+        assert_eq!(drill.inspect().footprint(Time::ZERO).bytes, 2 * 4 + 4 * u64::from(UPLINKS));
         let tell = |leaf: &mut FakeLeaf, drill: &mut dyn LoadBalancer, number: u16, bytes: u32| {
             fill(leaf, number, bytes, 1500);
             let now = leaf.now;
@@ -514,11 +521,11 @@ mod tests {
         };
         leaf.wait(Span::from_micros(620));
         assert!(share(&mut leaf, &mut *drill) < 60, "all queues are taken for empty");
-        assert_eq!(drill.information_age(leaf.now), None);
+        assert_eq!(drill.inspect().information_age(leaf.now), None);
         leaf.wait(Span::from_micros(1));
-        assert_eq!(drill.information_age(leaf.now), Some(Span::from_micros(621)));
+        assert_eq!(drill.inspect().information_age(leaf.now), Some(Span::from_micros(621)));
         assert_eq!(share(&mut leaf, &mut *drill), 200);
-        assert_eq!(drill.information_age(leaf.now), Some(Span::from_micros(621)));
+        assert_eq!(drill.inspect().information_age(leaf.now), Some(Span::from_micros(621)));
         tell(&mut leaf, &mut *drill, 3, 9000);
         leaf.wait(Span::from_micros(620));
         assert_eq!(share(&mut leaf, &mut *drill), 200);

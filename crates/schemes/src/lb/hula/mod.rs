@@ -40,8 +40,8 @@ use super::flowlets::{self, Flowlets};
 use super::hash::by_hash;
 use super::{Arrival, Entry, LoadBalancer, Needs};
 use crate::{
-    Context, Demands, Footprint, Kind, Neighbour, Param, ParamError, Params, Paths, Provenance,
-    SchemeInfo, SwitchEnv,
+    Context, Demands, Footprint, Inspect, Kind, Neighbour, Param, ParamError, Params, Paths,
+    Provenance, SchemeInfo, SwitchEnv,
 };
 use leafspine_core::{Flags, PacketMeta, PortId, SchemeHeader, Span, SwitchId, Time, TorId};
 use utilisation::{Port, Window};
@@ -213,6 +213,12 @@ impl LoadBalancer for Hula {
         Some(cx.now + self.period)
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Hula {
     fn footprint(&self, now: Time) -> Footprint {
         let flowlets = self.flowlets.footprint(now);
         let best = (self.best.len() * size_of::<Best>()) as u64;
@@ -306,4 +312,5 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     edge: None,
+    host_aqm: None,
 };

@@ -286,12 +286,12 @@ fn the_footprint_is_what_is_kept() {
     let params = defaults().with("entries", Value::Int(64));
     let mut leaf = Switch::new(FakeLeaf::new(HOSTS, 3, 1), &params);
     leaf.pick(1);
-    let footprint = leaf.hula.footprint(leaf.at.now);
+    let footprint = leaf.hula.inspect().footprint(leaf.at.now);
     assert_eq!(size_of::<Best>(), 32);
     assert_eq!(footprint.bytes, 64 * 16 + u64::from(LEAVES) * 32 + 3 * 16);
     assert_eq!((footprint.per_flow, footprint.per_port), (16, 16));
     assert_eq!((footprint.slots, footprint.occupied), (64, 1));
-    assert!(leaf.hula.slot(&data(0, 5, 1, 0)).is_some());
+    assert!(leaf.hula.inspect().slot(&data(0, 5, 1, 0)).is_some());
 }
 
 /// Breaks if information is not as old as the last probe that confirmed the best way, or if a probe that is
@@ -299,11 +299,11 @@ fn the_footprint_is_what_is_kept() {
 #[test]
 fn information_ages_from_the_last_probe_on() {
     let mut leaf = leaf();
-    assert_eq!(leaf.hula.information_age(leaf.at.now), None);
+    assert_eq!(leaf.hula.inspect().information_age(leaf.at.now), None);
     let mut get = |at: u64, tor: u16, utilisation: u8, by: u16| {
         leaf.at.wait(Span::from_micros(at) - leaf.at.now.since(Time::ZERO));
         leaf.gets(tor, utilisation, uplink(by));
-        leaf.hula.information_age(leaf.at.now)
+        leaf.hula.inspect().information_age(leaf.at.now)
     };
     let micros = |us| Some(Span::from_micros(us));
     assert_eq!(get(0, 1, 9, 0), micros(0));

@@ -45,8 +45,8 @@ use super::age::mean_age;
 use super::flowlets::{self, Flowlets};
 use super::{Entry, LoadBalancer, Needs};
 use crate::{
-    Amount, Backlog, Context, Demands, Footprint, Kind, Neighbour, Param, ParamError, Params,
-    Paths, PortInfo, Provenance, SchemeInfo, SwitchEnv,
+    Amount, Backlog, Context, Demands, Footprint, Inspect, Kind, Neighbour, Param, ParamError,
+    Params, Paths, PortInfo, Provenance, SchemeInfo, SwitchEnv,
 };
 use index::{Index, MOST_MICROS, micros};
 use leafspine_core::{PacketMeta, PortId, Span, Time};
@@ -143,12 +143,8 @@ fn reweigh(port: &mut Port, index: &Index) {
 
 impl LoadBalancer for Qall {
     fn needs(&self) -> Needs {
-        Needs { leaving: true, ..Needs::default() }
-    }
-
-    /// Every packet's queue is looked at, whether there is a choice or not.
-    fn always_asked(&self) -> bool {
-        true
+        // Every packet's queue is looked at, whether there is a choice or not.
+        Needs { leaving: true, every_packet: true, ..Needs::default() }
     }
 
     fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
@@ -176,6 +172,12 @@ impl LoadBalancer for Qall {
         port.leaving(at, cx.now, size, waiting, &self.rules);
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Qall {
     fn footprint(&self, now: Time) -> Footprint {
         let flowlets = self.flowlets.as_ref().map(|table| table.footprint(now)).unwrap_or_default();
         let per_port = Port::BYTES;
@@ -347,6 +349,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 #[cfg(test)]

@@ -156,6 +156,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 pub(crate) const STAR: Entry = Entry {
@@ -218,4 +219,5 @@ pub(crate) const STAR: Entry = Entry {
     },
     build: build_star,
     edge: None,
+    host_aqm: None,
 };

@@ -70,7 +70,7 @@ mod reroute;
 mod tests;
 
 use super::{Arrival, LoadBalancer, Needs};
-use crate::{Amount, Backlog, Context, Footprint, Paths};
+use crate::{Amount, Backlog, Context, Footprint, Inspect, Paths};
 pub(super) use entries::{ENTRY, STAR};
 use feedback::Feedback;
 use flow_table::FlowTable;
@@ -285,7 +285,8 @@ impl Qdaps {
 impl LoadBalancer for Qdaps {
     fn needs(&self) -> Needs {
         let star = self.feedback.is_some();
-        Needs { arrived: star, leaving: star, exact_dequeue: star && self.exact, tick: false }
+        let exact_dequeue = star && self.exact;
+        Needs { arrived: star, leaving: star, exact_dequeue, ..Needs::default() }
     }
 
     fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
@@ -340,6 +341,12 @@ impl LoadBalancer for Qdaps {
         }
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Qdaps {
     fn footprint(&self, now: Time) -> Footprint {
         let (port, all) = self.feedback.as_ref().map_or((0, 0), Feedback::bytes);
         let table = u64::from(FlowTable::ENTRY) * u64::from(self.table.entries());

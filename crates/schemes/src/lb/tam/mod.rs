@@ -53,12 +53,12 @@ mod ports;
 mod routing;
 
 use super::hash::by_hash;
-use super::{Arrival, Entry, LoadBalancer, Needs};
+use super::{Arrival, Entry, LoadBalancer, Needs, Roles};
 use crate::aqm::Aqm;
 use crate::aqm::ecn_threshold::marks_at;
 use crate::{
-    Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
-    SwitchEnv,
+    Context, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Paths, Provenance,
+    SchemeInfo, SwitchEnv,
 };
 use flows::{Flow, FlowTable, Terms};
 use leafspine_core::{PacketMeta, PortId, Rate, Span, Time, TorId};
@@ -112,14 +112,16 @@ impl LoadBalancer for Tam {
         port
     }
 
-    fn aqm(&mut self) -> Option<&mut dyn Aqm> {
-        Some(self)
+    fn roles(&mut self) -> Roles<'_> {
+        Roles::Aqm(self)
     }
 
-    fn host_aqm(&self, env: &SwitchEnv) -> Option<Box<dyn Aqm>> {
-        Some(marks_at(self.ports.thresholds.short(env.ports[0].rate)))
+    fn inspect(&self) -> &dyn Inspect {
+        self
     }
+}
 
+impl Inspect for Tam {
     fn footprint(&self, now: Time) -> Footprint {
         // A slot has its flow's line, and a place among the slots of long flows.
         let (flow, port) = (size_of::<Flow>() + size_of::<u32>(), size_of::<Port>());
@@ -171,6 +173,12 @@ fn made(params: &Params, env: &SwitchEnv) -> Tam {
 
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
     Ok(Box::new(made(params, env)))
+}
+
+/// What manages the port of a host: it marks everything at K.
+fn host_aqm(params: &Params, env: &SwitchEnv, port: PortId) -> Result<Box<dyn Aqm>, ParamError> {
+    let rate = env.ports[usize::from(port.0)].rate;
+    Ok(marks_at(ports::short_threshold(params.amount_or("threshold"), rate)))
 }
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -269,6 +277,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     edge: None,
+    host_aqm: Some(host_aqm),
 };
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ impl StateProbe {
     pub(super) fn sample(&mut self, now: Time, run: &mut Simulation) {
         for (index, switch) in (0..).zip(&self.switches) {
             let (flows, sharing) = run.shared_at(*switch);
-            let balancer = &run.switches[*switch as usize].balancer;
+            let balancer = run.switches[*switch as usize].balancer.inspect();
             let found = balancer.footprint(now);
             let age = balancer.information_age(now);
             self.times.push(now.0);

@@ -51,7 +51,7 @@ fn tags_that_are_none_say_nothing() {
 #[test]
 fn a_single_way_is_tagged() {
     let mut leaf = Switch::new(leaf(0, UPLINKS), &defaults());
-    assert!(leaf.conga.always_asked());
+    assert!(leaf.conga.needs().every_packet);
     leaf.at.live = vec![uplink(1)];
     let mut packet = forth(1);
     leaf.pick(&mut packet);
@@ -98,11 +98,14 @@ fn information_ages_from_the_feedback_on() {
         packet
     };
     leaf.arrive(&mut back(1), uplink(0));
-    assert_eq!(leaf.conga.information_age(leaf.at.now), None);
+    assert_eq!(leaf.conga.inspect().information_age(leaf.at.now), None);
     for (wait, of) in [(10, 0), (20, 1), (10, 0)] {
         leaf.at.wait(Span::from_micros(wait));
         leaf.arrive(&mut feedback(of), uplink(0));
     }
     leaf.at.wait(Span::from_micros(50));
-    assert_eq!(leaf.conga.information_age(leaf.at.now), Some(Span::from_micros((50 + 60) / 2)));
+    assert_eq!(
+        leaf.conga.inspect().information_age(leaf.at.now),
+        Some(Span::from_micros((50 + 60) / 2))
+    );
 }

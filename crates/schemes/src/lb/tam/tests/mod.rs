@@ -123,6 +123,6 @@ impl Leaf {
     }
 
     fn footprint(&self) -> Footprint {
-        LoadBalancer::footprint(&self.tam, self.fake.now)
+        self.tam.footprint(self.fake.now)
     }
 }
