@@ -20,6 +20,7 @@ mod levels;
 mod param;
 pub mod registry;
 pub mod scale;
+mod settings;
 mod stages;
 #[doc(hidden)]
 pub mod testing;
@@ -29,4 +30,5 @@ mod view;
 pub use inspect::{Footprint, Inspect};
 pub use param::{Amount, Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, Value};
 pub use scale::Scale;
+pub use settings::FromValue;
 pub use view::{Backlog, Context, Level, Neighbour, Paths, PortInfo, Ports, QueueView, SwitchEnv};

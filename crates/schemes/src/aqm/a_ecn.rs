@@ -20,7 +20,7 @@
 use super::{Admit, Aqm, Entry};
 use crate::{
     Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
-    SchemeInfo, SwitchEnv,
+    SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Time};
 
@@ -93,17 +93,38 @@ impl Inspect for AEcn {
     }
 }
 
+parameters! {
+    struct Settings {
+        threshold: Amount = Param::new(
+            Kind::Amount,
+            "max(20pkt, 1bdp)",
+            "The largest marking threshold of a queue, and the first.",
+        ),
+        lowest: u32 = Param::new(
+            Kind::Int(1, 1_000_000),
+            "2",
+            "The smallest marking threshold, in (full-sized) packets.",
+        ),
+        interval: u32 = Param::new(
+            Kind::Int(1, 1_000_000),
+            "64",
+            "Packets enqueued in a queue between two moves of its threshold.",
+        ),
+    }
+}
+
 fn make(params: &Params, env: &SwitchEnv) -> Result<AEcn, ParamError> {
-    let (step, highest) = match params.amount("threshold") {
+    let settings = Settings::read(params)?;
+    let (step, highest) = match settings.threshold {
         Amount::Packets(packets) => (Amount::Packets(1), packets),
         Amount::Bytes(bytes) => {
             let mtu = u64::from(env.mtu);
             (Amount::Bytes(mtu), (bytes / mtu).min(u64::from(u32::MAX)) as u32)
         }
     };
-    let lowest = params.int("lowest") as u32;
+    let lowest = settings.lowest;
     if lowest > highest {
-        let most = params.amount("threshold");
+        let most = settings.threshold;
         let message = format!("found {lowest}; allowed: at most the threshold, {most}");
         return Err(ParamError { key: "lowest".to_owned(), message });
     }
@@ -112,7 +133,7 @@ fn make(params: &Params, env: &SwitchEnv) -> Result<AEcn, ParamError> {
         step,
         lowest,
         highest,
-        interval: params.int("interval") as u32,
+        interval: settings.interval,
         queues: vec![queue; usize::from(env.queues)],
     })
 }
@@ -134,26 +155,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "A queue ran empty if an arriving packet found nothing waiting in it.",
             "Packets that are not ECN-capable pass.",
         ],
-        params: &[
-            Param {
-                name: "threshold",
-                kind: Kind::Amount,
-                default: Some("max(20pkt, 1bdp)"),
-                doc: "The largest marking threshold of a queue, and the first.",
-            },
-            Param {
-                name: "lowest",
-                kind: Kind::Int(1, 1_000_000),
-                default: Some("2"),
-                doc: "The smallest marking threshold, in (full-sized) packets.",
-            },
-            Param {
-                name: "interval",
-                kind: Kind::Int(1, 1_000_000),
-                default: Some("64"),
-                doc: "Packets enqueued in a queue between two moves of its threshold.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,

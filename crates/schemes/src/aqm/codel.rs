@@ -23,7 +23,7 @@
 use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::{
     Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
-    SchemeInfo, SwitchEnv,
+    SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
@@ -173,9 +173,31 @@ impl Inspect for CoDel {
     }
 }
 
+parameters! {
+    struct Settings {
+        interval: Option<Span> = Param::new(
+            Kind::SpanOr(1, 1_000_000_000_000_000, "fabric"),
+            "10rtt",
+            "How long the sojourn time must stay above the target before the first drop; \
+             \"fabric\" is ten round trips of the empty fabric.",
+        ),
+        target: Option<Span> = Param::new(
+            Kind::SpanOr(1, 1_000_000_000_000_000, "share"),
+            "share",
+            "The sojourn time that is acceptable; \"share\" is a twentieth of the interval.",
+        ),
+        ecn: bool = Param::new(
+            Kind::Bool,
+            "true",
+            "Whether ECN-capable packets are marked instead of dropped.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv, _: PortId) -> Result<Box<dyn Aqm>, ParamError> {
-    let interval = params.span_or("interval").unwrap_or(Span(env.base_rtt.0 * 10));
-    let target = params.span_or("target").unwrap_or(Span(interval.0 / 20));
+    let settings = Settings::read(params)?;
+    let interval = settings.interval.unwrap_or(Span(env.base_rtt.0 * 10));
+    let target = settings.target.unwrap_or(Span(interval.0 / 20));
     if target > interval {
         let message = format!("found {target}; allowed: at most the interval, {interval}");
         return Err(ParamError { key: "target".to_owned(), message });
@@ -184,7 +206,7 @@ fn build(params: &Params, env: &SwitchEnv, _: PortId) -> Result<Box<dyn Aqm>, Pa
         target,
         interval,
         mtu: env.mtu,
-        ecn: params.flag("ecn"),
+        ecn: settings.ecn,
         queues: vec![Queue::default(); usize::from(env.queues)],
     }))
 }
@@ -203,31 +225,11 @@ pub(crate) const ENTRY: Entry = Entry {
              interval, unless given: the RFC's 100 ms and 5 ms are for the Internet.",
             "Each service queue has a state of its own.",
         ],
-        params: &[
-            Param {
-                name: "interval",
-                kind: Kind::SpanOr(1, 1_000_000_000_000_000, "fabric"),
-                default: Some("10rtt"),
-                doc: "How long the sojourn time must stay above the target before the first drop; \
-                      \"fabric\" is ten round trips of the empty fabric.",
-            },
-            Param {
-                name: "target",
-                kind: Kind::SpanOr(1, 1_000_000_000_000_000, "share"),
-                default: Some("share"),
-                doc: "The sojourn time that is acceptable; \"share\" is a twentieth of the interval.",
-            },
-            Param {
-                name: "ecn",
-                kind: Kind::Bool,
-                default: Some("true"),
-                doc: "Whether ECN-capable packets are marked instead of dropped.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,
-    marks: |params| params.flag("ecn"),
+    marks: |params| Settings::read(params).is_ok_and(|settings| settings.ecn),
 };
 
 #[cfg(test)]

@@ -23,7 +23,7 @@
 use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::{
     Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
-    SchemeInfo, SwitchEnv,
+    SchemeInfo, SwitchEnv, parameters, words,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
@@ -110,12 +110,49 @@ pub(crate) fn marks_at(threshold: Amount) -> Box<dyn Aqm> {
     })
 }
 
+words! {
+    enum Scope {
+        Queue = "queue",
+        Port = "port",
+    }
+    enum At {
+        Enqueue = "enqueue",
+        Dequeue = "dequeue",
+    }
+}
+
+parameters! {
+    struct Settings {
+        threshold: Amount = Param::new(
+            Kind::Amount,
+            "max(20pkt, 1bdp)",
+            "The threshold K, in packets of any size or in bytes.",
+        ),
+        scope: Scope = Param::new(
+            Scope::KIND,
+            "queue",
+            "Whose backlog counts: the packet's service queue or the whole port.",
+        ),
+        at: At = Param::new(
+            At::KIND,
+            "enqueue",
+            "When packets are marked: as they arrive, or as their transmission begins.",
+        ),
+        drop_not_capable: bool = Param::new(
+            Kind::Bool,
+            "false",
+            "Whether packets that are not ECN-capable are dropped where others are marked.",
+        ),
+    }
+}
+
 fn build(params: &Params, _: &SwitchEnv, _: PortId) -> Result<Box<dyn Aqm>, ParamError> {
+    let settings = Settings::read(params)?;
     Ok(Box::new(EcnThreshold {
-        threshold: params.amount("threshold"),
-        per_port: params.word("scope") == "port",
-        at_dequeue: params.word("at") == "dequeue",
-        drop_not_capable: params.flag("drop_not_capable"),
+        threshold: settings.threshold,
+        per_port: settings.scope == Scope::Port,
+        at_dequeue: settings.at == At::Dequeue,
+        drop_not_capable: settings.drop_not_capable,
     }))
 }
 
@@ -131,32 +168,7 @@ pub(crate) const ENTRY: Entry = Entry {
              a packet is marked if it has reached the threshold (n + 1 > K).",
             "Packets that are not ECN-capable pass, unless drop_not_capable.",
         ],
-        params: &[
-            Param {
-                name: "threshold",
-                kind: Kind::Amount,
-                default: Some("max(20pkt, 1bdp)"),
-                doc: "The threshold K, in packets of any size or in bytes.",
-            },
-            Param {
-                name: "scope",
-                kind: Kind::Word(&["queue", "port"]),
-                default: Some("queue"),
-                doc: "Whose backlog counts: the packet's service queue or the whole port.",
-            },
-            Param {
-                name: "at",
-                kind: Kind::Word(&["enqueue", "dequeue"]),
-                default: Some("enqueue"),
-                doc: "When packets are marked: as they arrive, or as their transmission begins.",
-            },
-            Param {
-                name: "drop_not_capable",
-                kind: Kind::Bool,
-                default: Some("false"),
-                doc: "Whether packets that are not ECN-capable are dropped where others are marked.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,

@@ -30,8 +30,8 @@ use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::levels::Levels;
 use crate::stages::{Class, MEDIUM, SMALL, Stages};
 use crate::{
-    Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
-    SchemeInfo, SwitchEnv,
+    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
+    SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
@@ -112,8 +112,24 @@ impl Inspect for MlEcn {
     }
 }
 
+parameters! {
+    struct Settings {
+        threshold: Amount = Param::new(
+            Kind::Amount,
+            "max(20pkt, 1bdp)",
+            "The standard threshold K, in packets of any size or in bytes.",
+        ),
+        levels: u32 = Param::new(
+            Kind::Int(1, 64),
+            "4",
+            "The number L of threshold levels that K is cut into.",
+        ),
+    }
+}
+
 fn make(params: &Params, env: &SwitchEnv) -> Result<MlEcn, ParamError> {
-    let levels = Levels { whole: params.amount("threshold"), count: params.int("levels") as u32 };
+    let settings = Settings::read(params)?;
+    let levels = Levels { whole: settings.threshold, count: settings.levels };
     Ok(MlEcn { stages: Stages::of(&env.stage_queues)?, levels })
 }
 
@@ -135,20 +151,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "Packets that are not ECN-capable pass.",
             "A host's port of one queue (`switch.host_ports`) is marked as the small one.",
         ],
-        params: &[
-            Param {
-                name: "threshold",
-                kind: Kind::Amount,
-                default: Some("max(20pkt, 1bdp)"),
-                doc: "The standard threshold K, in packets of any size or in bytes.",
-            },
-            Param {
-                name: "levels",
-                kind: Kind::Int(1, 64),
-                default: Some("4"),
-                doc: "The number L of threshold levels that K is cut into.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands { header_bits: 6, header_words: 0, queues: 3 },
     },
     build,

@@ -28,7 +28,7 @@
 use super::{Admit, Aqm, Entry};
 use crate::{
     Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
-    SchemeInfo, SwitchEnv,
+    SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rate, Rng, Span, Time};
 
@@ -153,7 +153,18 @@ impl Inspect for MqEcn {
     }
 }
 
+parameters! {
+    struct Settings {
+        threshold: Amount = Param::new(
+            Kind::Amount,
+            "max(20pkt, 1bdp)",
+            "The port's standard threshold, C x RTT x lambda.",
+        ),
+    }
+}
+
 fn make(params: &Params, env: &SwitchEnv, port: PortId) -> Result<MqEcn, ParamError> {
+    let settings = Settings::read(params)?;
     if env.queues > 1 && !env.in_turns {
         let message = "found \"mq-ecn\" over strict priorities; allowed: a scheduler that serves \
                        queues in turns, \"wrr\" or \"dwrr\"";
@@ -162,7 +173,7 @@ fn make(params: &Params, env: &SwitchEnv, port: PortId) -> Result<MqEcn, ParamEr
     let quantum = |weight: &u32| u64::from(*weight) * u64::from(env.mtu);
     let queue = |weight| Queue { joined: Time::ZERO, quantum: quantum(weight), turn: Span(0) };
     let mut made = MqEcn {
-        threshold: params.amount("threshold"),
+        threshold: settings.threshold,
         round: Span(0),
         rate: Rate(0),
         idle_step: Span(1),
@@ -195,12 +206,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "Packets that are not ECN-capable pass.",
             "At hosts' own ports, which have one queue, the threshold is the port's.",
         ],
-        params: &[Param {
-            name: "threshold",
-            kind: Kind::Amount,
-            default: Some("max(20pkt, 1bdp)"),
-            doc: "The port's standard threshold, C x RTT x lambda.",
-        }],
+        params: Settings::PARAMS,
         demands: Demands { queues: 2, ..Demands::NONE },
     },
     build,

@@ -16,7 +16,7 @@
 use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::{
     Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
-    SchemeInfo, SwitchEnv,
+    SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
@@ -58,9 +58,26 @@ impl Inspect for Tcn {
     }
 }
 
+parameters! {
+    struct Settings {
+        rtt: Option<Span> = Param::new(
+            Kind::SpanOr(1, 1_000_000_000_000, "fabric"),
+            "1rtt",
+            "The round-trip time that the threshold is a multiple of; \"fabric\" is the empty \
+             fabric's.",
+        ),
+        lambda: f64 = Param::new(
+            Kind::Float(f64::MIN_POSITIVE, 1e6),
+            "1",
+            "The threshold on the sojourn time, in round-trip times.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv, _: PortId) -> Result<Box<dyn Aqm>, ParamError> {
-    let rtt = params.span_or("rtt").unwrap_or(env.base_rtt);
-    let threshold = Span((rtt.0 as f64 * params.float("lambda")) as u64);
+    let settings = Settings::read(params)?;
+    let rtt = settings.rtt.unwrap_or(env.base_rtt);
+    let threshold = Span((rtt.0 as f64 * settings.lambda) as u64);
     Ok(Box::new(Tcn { threshold }))
 }
 
@@ -75,21 +92,7 @@ pub(crate) const ENTRY: Entry = Entry {
              given.",
             "Packets that are not ECN-capable pass.",
         ],
-        params: &[
-            Param {
-                name: "rtt",
-                kind: Kind::SpanOr(1, 1_000_000_000_000, "fabric"),
-                default: Some("1rtt"),
-                doc: "The round-trip time that the threshold is a multiple of; \"fabric\" is the empty \
-                      fabric's.",
-            },
-            Param {
-                name: "lambda",
-                kind: Kind::Float(f64::MIN_POSITIVE, 1e6),
-                default: Some("1"),
-                doc: "The threshold on the sojourn time, in round-trip times.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,

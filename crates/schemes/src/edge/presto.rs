@@ -26,8 +26,8 @@
 //! Provenance: paper.
 
 use super::{Deliver, EdgeContext, Entry, FlowView, HostEdge, HostEnv, Needs, Waiting};
-use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
-use leafspine_core::{PacketMeta, Span, Time};
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
+use leafspine_core::{Bytes, PacketMeta, Span, Time};
 
 // The scheme's header: word 0 is the flowcell's number plus one, 0 for none; word 1 is the number
 // of the path, of which each switch takes its digit.
@@ -148,13 +148,39 @@ impl Presto {
     }
 }
 
+parameters! {
+    struct Settings {
+        cell: Bytes = Param::new(
+            Kind::Bytes(1, 1 << 32),
+            "64KiB",
+            "Most bytes of payload in a flowcell.",
+        ),
+        reassemble: bool = Param::new(
+            Kind::Bool,
+            "false",
+            "Whether the receiving host puts flowcells in order before TCP sees them.",
+        ),
+        in_order_timer: Span = Param::new(
+            Kind::Span(0, SECOND),
+            "0.05rtt",
+            "Longest wait of packets in order, to go up together.",
+        ),
+        out_of_order_timer: Span = Param::new(
+            Kind::Span(0, SECOND),
+            "5rtt",
+            "Longest wait of packets behind a gap between flowcells.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>, ParamError> {
+    let settings = Settings::read(params)?;
     Ok(Box::new(Presto {
-        cell: params.bytes("cell").0,
+        cell: settings.cell.0,
         mss: u64::from(env.mss),
-        reassemble: params.flag("reassemble"),
-        in_order: params.span("in_order_timer"),
-        out_of_order: params.span("out_of_order_timer"),
+        reassemble: settings.reassemble,
+        in_order: settings.in_order_timer,
+        out_of_order: settings.out_of_order_timer,
     }))
 }
 
@@ -174,32 +200,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "Not the paper's: reassemble = true with cell = \"1B\", a packet each, puts in order what any \
              balancer mixes up. Otherwise the edge is for the balancer presto only.",
         ],
-        params: &[
-            Param {
-                name: "cell",
-                kind: Kind::Bytes(1, 1 << 32),
-                default: Some("64KiB"),
-                doc: "Most bytes of payload in a flowcell.",
-            },
-            Param {
-                name: "reassemble",
-                kind: Kind::Bool,
-                default: Some("false"),
-                doc: "Whether the receiving host puts flowcells in order before TCP sees them.",
-            },
-            Param {
-                name: "in_order_timer",
-                kind: Kind::Span(0, SECOND),
-                default: Some("0.05rtt"),
-                doc: "Longest wait of packets in order, to go up together.",
-            },
-            Param {
-                name: "out_of_order_timer",
-                kind: Kind::Span(0, SECOND),
-                default: Some("5rtt"),
-                doc: "Longest wait of packets behind a gap between flowcells.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands { header_bits: 32, header_words: 3, queues: 1 },
     },
     build,

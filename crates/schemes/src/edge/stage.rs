@@ -17,8 +17,8 @@
 
 use super::by_bytes::classify;
 use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
-use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
-use leafspine_core::PacketMeta;
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
+use leafspine_core::{Bytes, PacketMeta};
 
 struct Stage {
     mss: u64,
@@ -36,8 +36,24 @@ impl HostEdge for Stage {
     }
 }
 
+parameters! {
+    struct Settings {
+        bound1: Bytes = Param::new(
+            Kind::Bytes(0, u64::MAX),
+            "100KB",
+            "Bytes of payload up to which a flow is of class 0.",
+        ),
+        bound2: Bytes = Param::new(
+            Kind::Bytes(0, u64::MAX),
+            "10MB",
+            "Bytes of payload up to which a flow is of class 1; beyond, class 2.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>, ParamError> {
-    let bounds = [params.bytes("bound1"), params.bytes("bound2")];
+    let settings = Settings::read(params)?;
+    let bounds = [settings.bound1, settings.bound2];
     if bounds[1] < bounds[0] {
         let message = format!("found {}; allowed: at least bound1, {}", bounds[1], bounds[0]);
         return Err(ParamError { key: "bound2".to_owned(), message });
@@ -56,20 +72,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "A retransmission has the class that its flow has reached.",
             "Packets without payload are of class 0.",
         ],
-        params: &[
-            Param {
-                name: "bound1",
-                kind: Kind::Bytes(0, u64::MAX),
-                default: Some("100KB"),
-                doc: "Bytes of payload up to which a flow is of class 0.",
-            },
-            Param {
-                name: "bound2",
-                kind: Kind::Bytes(0, u64::MAX),
-                default: Some("10MB"),
-                doc: "Bytes of payload up to which a flow is of class 1; beyond, class 2.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands { header_bits: 6, header_words: 0, queues: 1 },
     },
     build,

@@ -61,7 +61,7 @@
 use super::{Entry, Held, Ingress, IngressHold, Needs};
 use crate::{
     Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, SchemeInfo,
-    SwitchEnv,
+    SwitchEnv, parameters,
 };
 use leafspine_core::{PacketMeta, PortId, Span, Time};
 
@@ -160,8 +160,8 @@ impl Inspect for Abq {
 }
 
 /// A number of packets: holds are shown no bytes.
-fn packets(params: &Params, key: &str) -> Result<u32, ParamError> {
-    match params.amount(key) {
+fn packets(key: &str, amount: Amount) -> Result<u32, ParamError> {
+    match amount {
         Amount::Packets(packets) => Ok(packets),
         bytes @ Amount::Bytes(_) => {
             let message = format!("found {bytes}; allowed: packets such as \"20pkt\"");
@@ -170,13 +170,44 @@ fn packets(params: &Params, key: &str) -> Result<u32, ParamError> {
     }
 }
 
+parameters! {
+    struct Settings {
+        threshold: Amount = Param::new(
+            Kind::Amount,
+            "max(20pkt, 1bdp)",
+            "K, in packets: a longer queue is congested.",
+        ),
+        floor: Amount = Param::new(
+            Kind::Amount,
+            "max(4pkt, 0.2bdp)",
+            "In packets: an X below this ends the congestion.",
+        ),
+        corrector: bool = Param::new(
+            Kind::Bool,
+            "true",
+            "Whether ACKs that were held go on with ECE.",
+        ),
+        capacity: usize = Param::new(
+            Kind::Int(1, 1 << 20),
+            "1024",
+            "ACKs that a port holds at most; the oldest goes on when one more comes.",
+        ),
+        max_hold: Option<Span> = Param::new(
+            Kind::SpanOr(1, u64::MAX, "none"),
+            "50rtt",
+            "The longest time that an ACK is held.",
+        ),
+    }
+}
+
 fn make(params: &Params, env: &SwitchEnv) -> Result<Abq, ParamError> {
+    let settings = Settings::read(params)?;
     Ok(Abq {
-        threshold: packets(params, "threshold")?,
-        floor: packets(params, "floor")?,
-        corrector: params.flag("corrector"),
-        capacity: params.int("capacity") as usize,
-        max_hold: params.span_or("max_hold"),
+        threshold: packets("threshold", settings.threshold)?,
+        floor: packets("floor", settings.floor)?,
+        corrector: settings.corrector,
+        capacity: settings.capacity,
+        max_hold: settings.max_hold,
         ports: vec![State::Uncongested; env.ports.len()],
     })
 }
@@ -204,38 +235,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "The authors' release shrinks the receive window instead of setting ECE and holds otherwise: \
              not offered.",
         ],
-        params: &[
-            Param {
-                name: "threshold",
-                kind: Kind::Amount,
-                default: Some("max(20pkt, 1bdp)"),
-                doc: "K, in packets: a longer queue is congested.",
-            },
-            Param {
-                name: "floor",
-                kind: Kind::Amount,
-                default: Some("max(4pkt, 0.2bdp)"),
-                doc: "In packets: an X below this ends the congestion.",
-            },
-            Param {
-                name: "corrector",
-                kind: Kind::Bool,
-                default: Some("true"),
-                doc: "Whether ACKs that were held go on with ECE.",
-            },
-            Param {
-                name: "capacity",
-                kind: Kind::Int(1, 1 << 20),
-                default: Some("1024"),
-                doc: "ACKs that a port holds at most; the oldest goes on when one more comes.",
-            },
-            Param {
-                name: "max_hold",
-                kind: Kind::SpanOr(1, u64::MAX, "none"),
-                default: Some("50rtt"),
-                doc: "The longest time that an ACK is held.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,

@@ -21,8 +21,8 @@
 use super::hash::region;
 use super::{Entry, LoadBalancer};
 use crate::{
-    Context, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Paths, Provenance,
-    SchemeInfo, SwitchEnv,
+    Context, Demands, Footprint, Inspect, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
+    SwitchEnv, parameters, words,
 };
 use leafspine_core::{PacketMeta, PortId, Time, mix};
 
@@ -30,13 +30,6 @@ use leafspine_core::{PacketMeta, PortId, Time, mix};
 const PAIRS: usize = 1 << 14;
 /// A counter that has not drawn its start.
 const UNSET: u16 = u16::MAX;
-
-#[derive(Clone, Copy)]
-enum Per {
-    Host,
-    Leaf,
-    Pair,
-}
 
 struct Drb {
     per: Per,
@@ -80,11 +73,30 @@ impl Inspect for Drb {
     }
 }
 
+words! {
+    enum Per {
+        Host = "host",
+        Leaf = "leaf",
+        Pair = "pair",
+    }
+}
+
+parameters! {
+    struct Settings {
+        per: Per = Param::new(
+            Per::KIND,
+            "host",
+            "What has a counter: destination host, destination leaf, or pair of hosts.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
-    let (per, counters) = match params.word("per").as_str() {
-        "leaf" => (Per::Leaf, usize::from(env.tors)),
-        "pair" => (Per::Pair, PAIRS),
-        _ => (Per::Host, env.hosts as usize),
+    let settings = Settings::read(params)?;
+    let (per, counters) = match settings.per {
+        Per::Leaf => (Per::Leaf, usize::from(env.tors)),
+        Per::Pair => (Per::Pair, PAIRS),
+        Per::Host => (Per::Host, env.hosts as usize),
     };
     Ok(Box::new(Drb { per, seed: env.hash_seed, last: vec![UNSET; counters] }))
 }
@@ -100,12 +112,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "ACKs and connection packets take their turn like data.",
             "When a port goes away, the round goes on over those that are left.",
         ],
-        params: &[Param {
-            name: "per",
-            kind: Kind::Word(&["host", "leaf", "pair"]),
-            default: Some("host"),
-            doc: "What has a counter: destination host, destination leaf, or pair of hosts.",
-        }],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,

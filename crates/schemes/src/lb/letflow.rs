@@ -21,9 +21,9 @@ use super::flowlets::{self, Flowlets};
 use super::{Entry, LoadBalancer};
 use crate::{
     Context, Demands, Footprint, Inspect, ParamError, Params, Paths, Provenance, SchemeInfo,
-    SwitchEnv,
+    SwitchEnv, parameters,
 };
-use leafspine_core::{PacketMeta, PortId, Time};
+use leafspine_core::{PacketMeta, PortId, Span, Time};
 
 struct LetFlow {
     flowlets: Flowlets,
@@ -55,8 +55,15 @@ impl Inspect for LetFlow {
     }
 }
 
+parameters! {
+    struct Settings {
+        gap: Span = flowlets::GAP,
+        entries: usize = flowlets::ENTRIES,
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
-    let (gap, entries) = (params.span("gap"), params.int("entries") as usize);
+    let Settings { gap, entries } = Settings::read(params)?;
     Ok(Box::new(LetFlow { flowlets: Flowlets::new(env.hash_seed, gap, entries) }))
 }
 
@@ -71,7 +78,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "A flowlet whose port has gone draws a new port at once.",
             "A gap of exactly the timeout does not end a flowlet.",
         ],
-        params: &[flowlets::GAP, flowlets::ENTRIES],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,

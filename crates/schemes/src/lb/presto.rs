@@ -27,7 +27,7 @@ use super::{Entry, LoadBalancer};
 use crate::edge::presto::{path_number, set_path_number};
 use crate::{
     Context, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Paths, Provenance,
-    SchemeInfo, SwitchEnv,
+    SchemeInfo, SwitchEnv, parameters, words,
 };
 use leafspine_core::{PacketMeta, PortId, Time, mix};
 
@@ -71,11 +71,34 @@ impl Inspect for Presto {
     }
 }
 
+words! {
+    enum Start {
+        Flow = "flow",
+        Source = "source",
+    }
+}
+
+parameters! {
+    struct Settings {
+        start: Start = Param::new(
+            Start::KIND,
+            "flow",
+            "What a round's first port is hashed from: the five-tuple or the source host.",
+        ),
+        weighted: bool = Param::new(
+            Kind::Bool,
+            "false",
+            "Whether a port appears in the round in proportion to its path's capacity.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
+    let settings = Settings::read(params)?;
     Ok(Box::new(Presto {
         seed: env.hash_seed,
-        start_by_source: params.word("start") == "source",
-        slots: params.flag("weighted").then(|| Slots::new(env, SLOTS, 1.0)),
+        start_by_source: settings.start == Start::Source,
+        slots: settings.weighted.then(|| Slots::new(env, SLOTS, 1.0)),
     }))
 }
 
@@ -92,20 +115,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "Weights are exact up to 128 slots a round, reduced as WCMP does beyond.",
             "When a port goes away, the round goes on over those that are left.",
         ],
-        params: &[
-            Param {
-                name: "start",
-                kind: Kind::Word(&["flow", "source"]),
-                default: Some("flow"),
-                doc: "What a round's first port is hashed from: the five-tuple or the source host.",
-            },
-            Param {
-                name: "weighted",
-                kind: Kind::Bool,
-                default: Some("false"),
-                doc: "Whether a port appears in the round in proportion to its path's capacity.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands { header_bits: 32, header_words: 3, queues: 1 },
     },
     build,

@@ -24,7 +24,7 @@ use super::slots::Slots;
 use super::{Entry, LoadBalancer};
 use crate::{
     Context, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Paths, Provenance,
-    SchemeInfo, SwitchEnv,
+    SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{PacketMeta, PortId, Time};
 
@@ -79,13 +79,29 @@ impl Inspect for Table {
     }
 }
 
+parameters! {
+    struct Settings {
+        entries: usize = Param::new(
+            Kind::Int(0, 4096),
+            "0",
+            "Most entries of a destination's multipath table; 0 weighs exactly.",
+        ),
+        oversubscription: f64 = Param::new(
+            Kind::Float(1.0, 16.0),
+            "1.05",
+            "With a table: the most that a port may be loaded, as a multiple of its share.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
+    let settings = Settings::read(params)?;
     let seed = env.hash_seed;
-    let entries = params.int("entries") as usize;
+    let entries = settings.entries;
     if entries == 0 {
         return Ok(Box::new(Exact { seed }));
     }
-    let slots = Slots::new(env, entries, params.float("oversubscription"));
+    let slots = Slots::new(env, entries, settings.oversubscription);
     Ok(Box::new(Table { seed, slots }))
 }
 
@@ -100,20 +116,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "Exact weighting is the default; entries > 0 gives the paper's replicated table.",
             "When a link changes, the table is made anew at once, and flows may move.",
         ],
-        params: &[
-            Param {
-                name: "entries",
-                kind: Kind::Int(0, 4096),
-                default: Some("0"),
-                doc: "Most entries of a destination's multipath table; 0 weighs exactly.",
-            },
-            Param {
-                name: "oversubscription",
-                kind: Kind::Float(1.0, 16.0),
-                default: Some("1.05"),
-                doc: "With a table: the most that a port may be loaded, as a multiple of its share.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,

@@ -1,5 +1,6 @@
 //! Tests of medium routing (AQ-CAR §II-B2b).
 
+use super::super::Settings;
 use super::super::fabric::*;
 use super::super::header::Feedback;
 use super::super::leaf::Leaf;
@@ -16,7 +17,8 @@ const US: Span = Span::from_micros(1);
 /// LQD and SQD of a full packet at each uplink, when leaf 1's piggy table is `known`.
 fn delays(place: &mut FakeLeaf, known: Table) -> Vec<(Span, Span)> {
     let levels = Levels::exchanged(Amount::Packets(64));
-    let mut leaf = Leaf::new(&defaults(), &place.env, Stages { medium: 4 }, levels).unwrap();
+    let settings = Settings::read(&defaults()).unwrap();
+    let mut leaf = Leaf::new(&settings, &place.env, Stages { medium: 4 }, levels).unwrap();
     leaf.known[1].medium = known;
     let (ports, capacity, delay) = (&place.live, &place.capacity, &place.delay);
     let paths = Paths { to: TorId(1), ports, capacity, delay };

@@ -57,22 +57,78 @@ mod uplinks;
 use super::{Entry, LoadBalancer};
 use crate::levels::Levels;
 use crate::stages::Stages;
-use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv};
+use crate::{
+    Amount, Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv, parameters,
+};
 use leaf::Leaf;
+use leafspine_core::Span;
 use spine::Spine;
 
-fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
-    let stages = Stages::of(&env.stage_queues)?;
-    let levels = Levels::exchanged(params.amount("threshold"));
-    Ok(match env.tor {
-        Some(_) => Box::new(Leaf::new(params, env, stages, levels)?),
-        None => Box::new(Spine::new(env, stages, levels)),
-    })
+parameters! {
+    struct Settings {
+        threshold: Amount = Param::new(
+            Kind::Amount,
+            "max(20pkt, 1bdp)",
+            "The standard threshold K whose quarters are the levels, in packets of any size \
+             or in bytes; the same as ml-ecn's.",
+        ),
+        entries: usize = Param::new(
+            Kind::Int(1, 1 << 24),
+            "65536",
+            "Entries of the path allocation table at each leaf.",
+        ),
+        timer: Span = Param::new(
+            Kind::Span(1, u64::MAX),
+            "5rtt",
+            "Period of PAT's global timer: an entry expires one to two periods after the \
+             flow's last packet.",
+        ),
+        medium_rerouting: bool = Param::new(
+            Kind::Bool,
+            "true",
+            "Whether medium flows are moved.",
+        ),
+        reroute_level: u32 = Param::new(
+            Kind::Int(1, 3),
+            "2",
+            "Level from which on a medium flow is asked to move.",
+        ),
+        requests: usize = Param::new(
+            Kind::Int(1, 1 << 20),
+            "1024",
+            "Entries of the medium rerouting table.",
+        ),
+        large_rerouting: bool = Param::new(
+            Kind::Bool,
+            "true",
+            "Whether large flows that share a port are parted.",
+        ),
+        large_entries: usize = Param::new(
+            Kind::Int(1, 1 << 15),
+            "1024",
+            "Entries of the table of large flows.",
+        ),
+        large_silence: Span = Param::new(
+            Kind::Span(1, u64::MAX),
+            "100rtt",
+            "A large flow ends after so long without a packet.",
+        ),
+        large_pause: Span = Param::new(
+            Kind::Span(0, u64::MAX),
+            "100rtt",
+            "A large flow is asked to move at most once in this time.",
+        ),
+    }
 }
 
-/// Entries of a table.
-const fn entries(name: &'static str, most: u64, default: &'static str, doc: &'static str) -> Param {
-    Param { name, kind: Kind::Int(1, most), default: Some(default), doc }
+fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
+    let settings = Settings::read(params)?;
+    let stages = Stages::of(&env.stage_queues)?;
+    let levels = Levels::exchanged(settings.threshold);
+    Ok(match env.tor {
+        Some(_) => Box::new(Leaf::new(&settings, env, stages, levels)?),
+        None => Box::new(Spine::new(env, stages, levels)),
+    })
 }
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -113,55 +169,7 @@ pub(crate) const ENTRY: Entry = Entry {
              hash: it counts with the highest of their levels, and is free if all of them are. Several \
              tiers above the leaves stamp the highest level on the way.",
         ],
-        params: &[
-            Param {
-                name: "threshold",
-                kind: Kind::Amount,
-                default: Some("max(20pkt, 1bdp)"),
-                doc: "The standard threshold K whose quarters are the levels, in packets of any size \
-                      or in bytes; the same as ml-ecn's.",
-            },
-            entries(
-                "entries",
-                1 << 24,
-                "65536",
-                "Entries of the path allocation table at each leaf.",
-            ),
-            Param {
-                name: "timer",
-                kind: Kind::Span(1, u64::MAX),
-                default: Some("5rtt"),
-                doc: "Period of PAT's global timer: an entry expires one to two periods after the \
-                      flow's last packet.",
-            },
-            Param {
-                name: "medium_rerouting",
-                kind: Kind::Bool,
-                default: Some("true"),
-                doc: "Whether medium flows are moved.",
-            },
-            entries("reroute_level", 3, "2", "Level from which on a medium flow is asked to move."),
-            entries("requests", 1 << 20, "1024", "Entries of the medium rerouting table."),
-            Param {
-                name: "large_rerouting",
-                kind: Kind::Bool,
-                default: Some("true"),
-                doc: "Whether large flows that share a port are parted.",
-            },
-            entries("large_entries", 1 << 15, "1024", "Entries of the table of large flows."),
-            Param {
-                name: "large_silence",
-                kind: Kind::Span(1, u64::MAX),
-                default: Some("100rtt"),
-                doc: "A large flow ends after so long without a packet.",
-            },
-            Param {
-                name: "large_pause",
-                kind: Kind::Span(0, u64::MAX),
-                default: Some("100rtt"),
-                doc: "A large flow is asked to move at most once in this time.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands { header_bits: 64, header_words: 3, queues: 3 },
     },
     build,

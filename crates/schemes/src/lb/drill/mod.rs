@@ -40,7 +40,7 @@ use super::hash::{flow_hash, region};
 use super::{Arrival, Entry, LoadBalancer, Needs};
 use crate::{
     Context, Demands, Footprint, Inspect, Kind, Neighbour, Param, ParamError, Params, Paths,
-    PortInfo, Provenance, SchemeInfo, SwitchEnv,
+    PortInfo, Provenance, SchemeInfo, SwitchEnv, parameters, words,
 };
 use leafspine_core::{PacketMeta, PortId, Span, Time};
 use told::Told;
@@ -183,10 +183,50 @@ impl Inspect for Drill {
     }
 }
 
+words! {
+    enum Components {
+        Capacity = "capacity",
+        None = "none",
+    }
+}
+
+parameters! {
+    struct Settings {
+        d: usize = Param::new(
+            Kind::Int(1, 64),
+            "2",
+            "Ports drawn for each packet.",
+        ),
+        m: usize = Param::new(
+            Kind::Int(0, 64),
+            "1",
+            "Ports remembered for the next packet.",
+        ),
+        engines: usize = Param::new(
+            Kind::Int(1, 64),
+            "1",
+            "Forwarding engines of a switch, each with a memory of its own.",
+        ),
+        components: Components = Param::new(
+            Components::KIND,
+            "capacity",
+            "How paths of unlike capacity are handled: flows hashed to groups of equal capacity, \
+             by weight, or all paths taken together.",
+        ),
+        clone_delay: Span = Param::new(
+            Kind::Span(0, 1_000_000_000_000),
+            "0us",
+            "Time from a packet's departure until the bytes that it left waiting are known; 0: queues are \
+             read as they are.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
-    let (samples, remembers) = (params.int("d") as usize, params.int("m") as usize);
-    let (engines, tors) = (params.int("engines") as usize, usize::from(env.tors));
-    let clone_delay = params.span("clone_delay");
+    let settings = Settings::read(params)?;
+    let (samples, remembers) = (settings.d, settings.m);
+    let (engines, tors) = (settings.engines, usize::from(env.tors));
+    let clone_delay = settings.clone_delay;
     let told = |info: &PortInfo| {
         matches!(info.neighbour, Neighbour::Switch(..)).then(|| Told::new(clone_delay))
     };
@@ -194,7 +234,7 @@ fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, Para
     Ok(Box::new(Drill {
         seed: env.hash_seed,
         samples,
-        by_capacity: params.word("components") == "capacity",
+        by_capacity: settings.components == Components::Capacity,
         engines,
         engine: 0,
         tors,
@@ -224,40 +264,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "Queues are read at once; clone_delay (QALL's Table II: 621us) is how late they are known where \
              each departing packet tells of its queue by a clone. What is in transmission is not in such a report.",
         ],
-        params: &[
-            Param {
-                name: "d",
-                kind: Kind::Int(1, 64),
-                default: Some("2"),
-                doc: "Ports drawn for each packet.",
-            },
-            Param {
-                name: "m",
-                kind: Kind::Int(0, 64),
-                default: Some("1"),
-                doc: "Ports remembered for the next packet.",
-            },
-            Param {
-                name: "engines",
-                kind: Kind::Int(1, 64),
-                default: Some("1"),
-                doc: "Forwarding engines of a switch, each with a memory of its own.",
-            },
-            Param {
-                name: "components",
-                kind: Kind::Word(&["capacity", "none"]),
-                default: Some("capacity"),
-                doc: "How paths of unlike capacity are handled: flows hashed to groups of equal capacity, \
-                      by weight, or all paths taken together.",
-            },
-            Param {
-                name: "clone_delay",
-                kind: Kind::Span(0, 1_000_000_000_000),
-                default: Some("0us"),
-                doc: "Time from a packet's departure until the bytes that it left waiting are known; 0: queues are \
-                      read as they are.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,

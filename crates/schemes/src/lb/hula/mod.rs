@@ -41,9 +41,9 @@ use super::hash::by_hash;
 use super::{Arrival, Entry, LoadBalancer, Needs};
 use crate::{
     Context, Demands, Footprint, Inspect, Kind, Neighbour, Param, ParamError, Params, Paths,
-    Provenance, SchemeInfo, SwitchEnv,
+    Provenance, SchemeInfo, SwitchEnv, parameters,
 };
-use leafspine_core::{Flags, PacketMeta, PortId, SchemeHeader, Span, SwitchId, Time, TorId};
+use leafspine_core::{Bytes, Flags, PacketMeta, PortId, SchemeHeader, Span, SwitchId, Time, TorId};
 use utilisation::{Port, Window};
 
 /// A probe's header (§3.1): 24 bits of ToR in the paper, 16 here, and 8 of utilisation.
@@ -238,8 +238,36 @@ impl Inspect for Hula {
     }
 }
 
+parameters! {
+    struct Settings {
+        probe_period: Span = Param::new(
+            Kind::Span(1_000_000, 1_000_000_000_000),
+            "2rtt",
+            "Time between the probes of a ToR.",
+        ),
+        probe_size: Bytes = Param::new(
+            Kind::Bytes(20, 1_500),
+            "64B",
+            "Bytes of a probe on the wire.",
+        ),
+        gap: Span = flowlets::GAP,
+        entries: usize = flowlets::ENTRIES,
+        tau: Option<Span> = Param::new(
+            Kind::SpanOr(1_000_000, 4_000_000_000_000, "auto"),
+            "auto",
+            "Time constant of the utilisation estimator; auto: two probe periods.",
+        ),
+        age_periods: u64 = Param::new(
+            Kind::Int(1, 1_000_000),
+            "3",
+            "Probe periods after which a best next hop that no probe has confirmed has aged.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
-    let period = params.span("probe_period");
+    let settings = Settings::read(params)?;
+    let period = settings.probe_period;
     let end = |port: usize| End {
         switch: match env.ports[port].neighbour {
             Neighbour::Switch(switch, _) => Some(switch),
@@ -251,13 +279,13 @@ fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, Para
         tor: env.tor,
         seed: env.hash_seed,
         period,
-        age: Span(period.0.saturating_mul(params.int("age_periods"))),
-        probe_size: params.bytes("probe_size").0 as u16,
-        window: Window::new(params.span_or("tau").unwrap_or(Span(period.0.saturating_mul(2)))),
+        age: Span(period.0.saturating_mul(settings.age_periods)),
+        probe_size: settings.probe_size.0 as u16,
+        window: Window::new(settings.tau.unwrap_or(Span(period.0.saturating_mul(2)))),
         ends: (0..env.ports.len()).map(end).collect(),
         ports: env.ports.iter().map(|_| Port::default()).collect(),
         best: vec![UNKNOWN; usize::from(env.tors)],
-        flowlets: Flowlets::new(env.hash_seed, params.span("gap"), params.int("entries") as usize),
+        flowlets: Flowlets::new(env.hash_seed, settings.gap, settings.entries),
         started: false,
     }))
 }
@@ -279,34 +307,7 @@ pub(crate) const ENTRY: Entry = Entry {
              flowlets follow the hash of ecmp.",
             "ACKs and connection packets are cut into flowlets like data.",
         ],
-        params: &[
-            Param {
-                name: "probe_period",
-                kind: Kind::Span(1_000_000, 1_000_000_000_000),
-                default: Some("2rtt"),
-                doc: "Time between the probes of a ToR.",
-            },
-            Param {
-                name: "probe_size",
-                kind: Kind::Bytes(20, 1_500),
-                default: Some("64B"),
-                doc: "Bytes of a probe on the wire.",
-            },
-            flowlets::GAP,
-            flowlets::ENTRIES,
-            Param {
-                name: "tau",
-                kind: Kind::SpanOr(1_000_000, 4_000_000_000_000, "auto"),
-                default: Some("auto"),
-                doc: "Time constant of the utilisation estimator; auto: two probe periods.",
-            },
-            Param {
-                name: "age_periods",
-                kind: Kind::Int(1, 1_000_000),
-                default: Some("3"),
-                doc: "Probe periods after which a best next hop that no probe has confirmed has aged.",
-            },
-        ],
+        params: Settings::PARAMS,
         // §3.1: 24 bits of ToR, 8 of utilisation.
         demands: Demands { header_bits: 32, header_words: 1, queues: 1 },
     },

@@ -71,19 +71,13 @@ mod tests;
 
 use super::{Arrival, LoadBalancer, Needs};
 use crate::{Amount, Backlog, Context, Footprint, Inspect, Paths};
+use entries::By;
 pub(super) use entries::{ENTRY, STAR};
 use feedback::Feedback;
 use flow_table::FlowTable;
 use leafspine_core::{PacketMeta, PortId, Rate, Span, Time};
 use line::Lines;
 use reroute::Reroute;
-
-/// Which queue is the shortest.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum By {
-    Bytes,
-    Delay,
-}
 
 /// The packet that must not be overtaken.
 #[derive(Clone, Copy, Debug)]

@@ -68,7 +68,7 @@ fn agents_probe_two_at_random_and_the_best() {
     assert!(others.iter().all(|n| (57..=143).contains(n)), "{others:?}");
     let mut env = FakeHost::new(1_460).env;
     env.host = HostId(1);
-    assert!(!make(&Params::defaults(ENTRY.info.params), &env).needs().tick);
+    assert!(!make(&by_default(), &env).needs().tick);
 }
 
 /// Breaks if a probe does not come back by its path, with its path, mark and time, or if what it says is not
@@ -80,7 +80,7 @@ fn replies_are_shared_with_the_rack() {
     let mut neighbour = {
         let mut env = FakeHost::new(1_460).env;
         env.host = HostId(1);
-        make(&Params::defaults(ENTRY.info.params), &env)
+        make(&by_default(), &env)
     };
     for round in 0..40 {
         for path in 0..4 {

@@ -254,7 +254,7 @@ fn elsewhere_the_hash_routes() {
     (8..11).for_each(|port| leaf.queue(port, 100));
     let spine = SwitchEnv { tor: None, ..leaf.fake.env.clone() };
     for (src, env) in [(12, leaf.fake.env.clone()), (0, spine)] {
-        leaf.tam = made(&small(), &env);
+        leaf.tam = made(&Settings::read(&small()).unwrap(), &env);
         for sport in 0..100 {
             let mut packet = data(src, 25, sport, 0);
             let port = leaf.pick(&mut packet);
