@@ -9,7 +9,7 @@
 //! default 2^16 entries. Flows that collide share an entry. Cost per packet: one hash, one entry, a
 //! scan of the live ports for the remembered one; per flowlet two random numbers and two backlogs.
 //!
-//! Where the sources are silent: what counts as load (the bytes that wait and those of the packet in
+//! Unspecified in the sources: what counts as load (the bytes that wait and those of the packet in
 //! transmission), what ports of different rates mean (nothing: bytes are compared), and what becomes
 //! of a flowlet whose port has gone (it draws at once).
 
@@ -93,7 +93,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Sends every flowlet by the less loaded of two ports drawn at random.",
         source: "Mitzenmacher, The Power of Two Choices, IEEE TPDS 12(10), 2001, §1",
         provenance: Provenance::Own,
-        silent: &[
+        unspecified: &[
             "A port's load is what waits there and the packet in transmission, in bytes.",
             "A flowlet whose port has gone draws at once.",
         ],

@@ -102,7 +102,7 @@ const fn info(name: &'static str, params: &'static [Param]) -> SchemeInfo {
         summary: "For a test.",
         source: "none",
         provenance: Provenance::Own,
-        silent: &[],
+        unspecified: &[],
         params,
         demands: Demands::NONE,
     }

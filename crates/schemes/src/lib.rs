@@ -7,8 +7,6 @@
 //! never imports the engine.
 
 pub mod aqm;
-#[doc(hidden)]
-pub mod asked;
 pub mod bundle;
 pub mod cc;
 pub mod edge;
@@ -17,6 +15,8 @@ pub mod hold;
 mod inspect;
 pub mod lb;
 mod levels;
+#[doc(hidden)]
+pub mod microbench;
 mod param;
 pub mod registry;
 pub mod scale;

@@ -325,8 +325,8 @@ pub struct SchemeInfo {
     pub source: &'static str,
     /// How well the source defines it.
     pub provenance: Provenance,
-    /// Where the source is silent, and what was chosen. One item a choice.
-    pub silent: &'static [&'static str],
+    /// What the source leaves unspecified, and what was chosen. One item a choice.
+    pub unspecified: &'static [&'static str],
     /// Its parameters.
     pub params: &'static [Param],
     /// What it asks of packets and switches.

@@ -99,7 +99,7 @@ fn longest(classes: &[Class], flows: &[Arrived]) -> (String, Vec<Span>) {
 
 /// Less was carried while flows arrived than they brought.
 fn little_is_carried(case: &Case, output: &Output) -> Option<String> {
-    // Beside flows that do not arrive, nobody can say whose bytes were carried.
+    // Beside flows that do not arrive, it is unknown whose bytes were carried.
     if !arriving(case).into_iter().all(|arrives| arrives) {
         return None;
     }

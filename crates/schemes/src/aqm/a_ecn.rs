@@ -5,7 +5,7 @@
 //! themselves, so that queues are short and links stay busy, under any scheduler. AQ-CAR (§I, its reference 14) has it compared: an
 //! adaptive ECN marking scheme "that does not consider time interval, as in MQ-ECN, to update the
 //! marking threshold. Instead, it uses the number of enqueued packets as the interval". What
-//! moves the threshold is not told there. Chosen here: after every `interval` packets enqueued in a
+//! moves the threshold is not stated there. Chosen here: after every `interval` packets enqueued in a
 //! queue, its threshold goes up by a step if the queue ran empty meanwhile (it lost throughput), and
 //! down by a step if it did not (it only adds delay), within `lowest` and `threshold`.
 //!
@@ -148,7 +148,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Marks at a threshold per queue that falls while the queue never runs empty.",
         source: "Wang et al., A-ECN, IEEE Access 2020, as AQ-CAR describes and compares it",
         provenance: Provenance::Reconstructed,
-        silent: &[
+        unspecified: &[
             "How the threshold moves: by one packet after every interval, up if the queue ran empty \
              in it, down if it did not, between lowest and threshold; it starts at threshold.",
             "How many packets an interval has: 64.",

@@ -11,7 +11,7 @@
 //! State per service queue: 40 bytes. Cost per packet: two comparisons; an integer square root per
 //! drop. Decisions are at dequeue, so ports keep real queues.
 //!
-//! Where the source is silent: the RFC mentions marking instead of dropping for ECN-capable packets
+//! Unspecified in the source: the RFC mentions marking instead of dropping for ECN-capable packets
 //! and leaves it open. Here a mark takes the place of a drop in the control law, and the marked packet
 //! is the one that is sent. The RFC's 100 ms and 5 ms are for the Internet; §4.3 asks for an
 //! interval around the largest round-trip time and §4.4 for a target of 5 % to 10 % of it. In a datacenter
@@ -218,7 +218,7 @@ pub(crate) const ENTRY: Entry = Entry {
                   faster.",
         source: "RFC 8289 §5",
         provenance: Provenance::Rfc,
-        silent: &[
+        unspecified: &[
             "An ECN-capable packet is marked where another is dropped; a mark counts as a drop in \
              the control law.",
             "The interval is ten round trips of the empty fabric and the target a twentieth of the \

@@ -14,7 +14,7 @@
 //! State per port: none beyond the parameters. Cost per packet: one comparison; at dequeue, a port
 //! with a real queue.
 //!
-//! Where the source is silent: what becomes of packets that are not ECN-capable. They pass (pure
+//! Unspecified in the source: what becomes of packets that are not ECN-capable. They pass (pure
 //! ACKs would otherwise die where data is marked); `drop_not_capable = true` drops them, as RFC
 //! 3168 §5 has a router do where it would mark.
 //!
@@ -163,7 +163,7 @@ pub(crate) const ENTRY: Entry = Entry {
         source: "Alizadeh et al., DCTCP, SIGCOMM 2010, §3.1; RFC 8257 §3.1; dequeue: Wu et al., \
                  CoNEXT 2012",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "The backlog is what waits, without the packet in question and the one in transmission; \
              a packet is marked if it has reached the threshold (n + 1 > K).",
             "Packets that are not ECN-capable pass, unless drop_not_capable.",

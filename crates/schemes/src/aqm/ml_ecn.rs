@@ -18,7 +18,7 @@
 //! State per port: none beyond the parameters. Cost per packet: at most L multiplications and
 //! comparisons, one random number between the extremes; a port with a real queue.
 //!
-//! Where the source is silent or contradicts itself: the probabilities ("low", "will increase"). The
+//! Unspecified or contradictory in the source: the probabilities ("low", "will increase"). The
 //! backlog is what the departing packet leaves behind, all sizes alike if K is in packets. "Exceeds"
 //! is "has reached", as at every threshold here: the packet itself would be the one more. Below a port
 //! total of K the level L is never reached. Packets that are not ECN-capable pass. A host's port of one
@@ -144,7 +144,7 @@ pub(crate) const ENTRY: Entry = Entry {
                   own rule, larger flows sooner.",
         source: "Alanazi and Hamdaoui, AQ-CAR, §II-B3a",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "The probabilities: max(0, i - (S - s)) / L for stage s of S medium ones at level i, \
              i / L for large flows.",
             "A queue counts without the departing packet; \"exceeds\" is \"has reached\".",

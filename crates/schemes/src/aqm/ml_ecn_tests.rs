@@ -129,7 +129,7 @@ fn bytes_count_bytes() {
     assert!(release(&mut aqm, data(0, 1, 1, 0), &view(SMALL, 64, 64), &mut rng));
 }
 
-/// Breaks if stages that the manager cannot tell apart are taken in silence.
+/// Breaks if stages that the manager cannot tell apart are accepted.
 #[test]
 fn stages_in_another_order_are_refused() {
     let mut leaf = FakeLeaf::new(1, 1, 1);

@@ -16,9 +16,9 @@
 //! State per port: 80 bytes; per service queue 24. Cost per packet: two multiplications; a turn's
 //! end one more. The comparison `backlog >= K_q` is multiplied out, so nothing is divided.
 //!
-//! Where the source is silent: what a queue's turn is when it empties and refills within it; here
+//! Unspecified in the source: what a queue's turn is when it empties and refills within it; here
 //! the turn goes on while its credit lasts, and is measured from its beginning. The last turn before the
-//! port falls idle is over when the line has sent its last packet; the scheduler tells of it only when the
+//! port falls idle is over when the line has sent its last packet; the scheduler reports it only when the
 //! next packet comes, so its sample is aged with the round. Packets are marked at enqueue; those that are not
 //! ECN-capable pass. With strict priority there are no rounds: refused. A WRR turn of w packets is taken as w
 //! full-sized packets.
@@ -86,7 +86,7 @@ impl MqEcn {
     }
 
     /// Keeps `free_at`: the line sends what it accepts, one packet after the other.
-    fn book(&mut self, size: u16, now: Time) {
+    fn account(&mut self, size: u16, now: Time) {
         let sending = self.idle_step.0 / IDLE_BYTES * u64::from(size);
         self.free_at = self.free_at.max(now) + Span(sending);
     }
@@ -116,7 +116,7 @@ impl Aqm for MqEcn {
         if view.port_total.packets == 0 && view.port_total.in_service == 0 {
             self.resume(now);
         }
-        self.book(packet.size, now);
+        self.account(packet.size, now);
         if view.this.packets == 0 {
             self.queues[usize::from(view.queue)].joined = now;
         }
@@ -198,7 +198,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Marks at a threshold per queue that follows the rate its scheduler gives it.",
         source: "Bai et al., MQ-ECN, NSDI 2016",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "A queue that empties and refills within its turn goes on with it; the turn is measured \
              from its beginning.",
             "The last turn before the port falls idle ends when the line falls idle.",

@@ -20,7 +20,7 @@
 //! packet: a multiplication or two, in f64 with `+ - * /` only; one `libm::pow` after an idle time;
 //! one random number between the thresholds.
 //!
-//! Where the source is silent: what "the queue is empty" means beside a packet in transmission
+//! Unspecified in the source: what "the queue is empty" means beside a packet in transmission
 //! (here: the line is idle; a busy line with nothing waiting is q = 0). m is not rounded. The size
 //! of a small packet is a parameter (500 bytes, as in ns-2). Fig. 2 counts a packet before it uses
 //! the count, so that spacing is uniform on 1 to 1/pb - 1 after a mark, not 1 to 1/pb as §7 has it:
@@ -236,7 +236,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Marks or drops at random, more often the longer the average queue.",
         source: "Floyd and Jacobson, RED, IEEE/ACM ToN 1(4), 1993; gentle: Floyd, 2000",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "The queue counts as empty when the line is idle; a busy line with nothing waiting is \
              a queue of 0.",
             "The idle correction's exponent is not rounded; its small packet has 500 bytes.",

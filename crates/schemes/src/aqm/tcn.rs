@@ -8,7 +8,7 @@
 //! State per port: none beyond the threshold. Cost per packet: one comparison; decisions are at
 //! dequeue, so ports keep real queues.
 //!
-//! Where the source is silent: packets that are not ECN-capable pass unmarked. The round-trip time
+//! Unspecified in the source: packets that are not ECN-capable pass unmarked. The round-trip time
 //! is that of the empty fabric unless given.
 //!
 //! Provenance: paper.
@@ -87,7 +87,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Marks a departing packet that has waited longer than a threshold.",
         source: "Bai et al., TCN, CoNEXT 2016",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "The round-trip time is that of the empty fabric between its farthest hosts, unless \
              given.",
             "Packets that are not ECN-capable pass.",

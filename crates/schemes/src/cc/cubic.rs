@@ -11,7 +11,7 @@ pub(super) const ENTRY: Entry = Entry {
         summary: "Grows the window as a cubic of the time since the last congestion event.",
         source: "RFC 9438",
         provenance: Provenance::Rfc,
-        silent: &[
+        unspecified: &[
             "HyStart++ (RFC 9438 §4.10 recommends it) is left out: slow start ends by loss or mark.",
             "The RTT in the target (§4.2) is the smoothed one of RFC 6298.",
             "The window and W_est grow by whole segments; what is less is carried over.",

@@ -11,7 +11,7 @@ pub(super) const ENTRY: Entry = Entry {
         summary: "Reduces the window by half the estimated share of marked bytes, once a window.",
         source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
         provenance: Provenance::Rfc,
-        silent: &[
+        unspecified: &[
             "RFC 8257 §3.3 starts alpha at 1; the ns-2 code of several papers starts it at 0: \
              `initial_alpha`.",
             "The threshold after a cut is the cut window, at least one segment.",

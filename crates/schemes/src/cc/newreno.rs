@@ -23,7 +23,7 @@ pub(super) const ENTRY: Entry = Entry {
         summary: "Slow start, additive increase by one segment a round trip, halving on loss.",
         source: "RFC 5681, RFC 6582, RFC 3465; RFC 3168 for ECN",
         provenance: Provenance::Rfc,
-        silent: &[
+        unspecified: &[
             "RFC 5681 §3.1 asks for an arbitrarily high initial threshold: the largest number.",
             "The window grows in congestion avoidance by counting acknowledged bytes (RFC 5681 \
              §3.1, second way), a whole segment at a time.",

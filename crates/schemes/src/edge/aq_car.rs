@@ -13,7 +13,7 @@
 //! State: the transport's own count of bytes; 8 bytes a bound. Cost per packet: at most S + 1
 //! comparisons.
 //!
-//! Where the source is silent: the number of stages and their bounds. A retransmission has the stage
+//! Unspecified in the source: the number of stages and their bounds. A retransmission has the stage
 //! that its flow has reached, and is not counted again.
 //!
 //! Provenance: paper.
@@ -101,7 +101,7 @@ pub(crate) const ENTRY: Entry = Entry {
                   bytes the flow has sent.",
         source: "Alanazi and Hamdaoui, AQ-CAR, §II-A and §II-B1",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "How many medium stages there are: as many as switch.stage_queues has ones, 4 in the \
              bundle.",
             "Their bounds: equal ratios from small to medium.",

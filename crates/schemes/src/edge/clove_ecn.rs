@@ -6,7 +6,7 @@
 //! * The hypervisor cuts flowlets and gives each a path by weighted round robin over the paths
 //!   to its destination.
 //! * Clove-ECN: the destination's hypervisor sees which path's packets were marked and
-//!   tells the source on packets of the reverse direction, each path at most once in half a round trip.
+//!   reports to the source on packets of the reverse direction, each path at most once in half a round trip.
 //! * The source then takes a third of that path's weight and spreads it evenly over the paths that
 //!   were not reported lately. If all were, nothing moves.
 //!
@@ -18,7 +18,7 @@
 //! racks share), 16 bytes per source rack and path for feedback, made when the rack is first met; per
 //! flow and direction 2 words. Cost per packet: a comparison; per flowlet a pass over the paths.
 //!
-//! Where the source is silent or differs: hosts of one rack share their paths' weights and their
+//! Unspecified in the source, or done differently here: hosts of one rack share their paths' weights and their
 //! reports (the paper keeps both per destination hypervisor), so a report goes to whichever of them is
 //! sent to next. The turns of the weighted round robin begin at a random path: if all hosts began at the first,
 //! flows that start together would meet there. How long a report counts as "lately" is `recent`. The
@@ -53,7 +53,7 @@ struct Path {
     reported: Time,
 }
 
-/// What is to be told to a rack about one of its paths to here.
+/// What is to be reported to a rack about one of its paths to here.
 #[derive(Clone, Copy, Debug)]
 struct Report {
     due: bool,
@@ -141,7 +141,7 @@ impl CloveEcn {
     }
 
     /// Puts a due report into a packet that goes the other way.
-    fn tell(&mut self, packet: &mut PacketMeta, now: Time) {
+    fn report(&mut self, packet: &mut PacketMeta, now: Time) {
         let rack = self.racks.row(packet.dst());
         if !self.reports.met(rack) {
             return;
@@ -175,7 +175,7 @@ impl HostEdge for CloveEcn {
         cx: &mut EdgeContext<'_>,
     ) {
         self.route(packet, flow, cx);
-        self.tell(packet, cx.now);
+        self.report(packet, cx.now);
     }
 
     /// ACKs are flowlets and carry reports as data does.
@@ -279,7 +279,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Sends flowlets over weighted paths and cuts the weight of a path that was marked.",
         source: "Katta et al., Clove, CoNEXT 2017, §3",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "A path is an uplink of the host's leaf, known without the paper's traceroute; behind \
              the first switch choices are hashed.",
             "Hosts of one rack share their paths' weights and reports; beyond 256 racks, racks share too.",

@@ -121,7 +121,7 @@ fn only_quiet_paths_take() {
     assert!(row(&edge)[0] > before[0], "but no later");
 }
 
-/// Breaks if a mark is not told to its rack, is told twice, or more often than twice a round
+/// Breaks if a mark is not reported to its rack, is reported twice, or more often than twice a round
 /// trip, or to another rack.
 #[test]
 fn marks_are_relayed_at_a_bounded_rate() {
@@ -130,24 +130,24 @@ fn marks_are_relayed_at_a_bounded_rate() {
         let mut packet = PacketMeta { path: 2, ecn: Ecn::Congested, ..data(17, 0, 1, 0) };
         host.with(|flow, cx| edge.receiving(&mut packet, flow, cx));
     };
-    let told = |edge: &mut CloveEcn, host: &mut FakeHost, to: u16| {
+    let reported = |edge: &mut CloveEcn, host: &mut FakeHost, to: u16| {
         let mut ack = control(0, to, 80, Flags::ACK);
         host.with(|flow, cx| edge.replying(&mut ack, flow, cx));
         ack.header.0[1]
     };
     host.now = Time(1);
     mark(&mut edge, &mut host);
-    assert_eq!(told(&mut edge, &mut host, 9), 0, "rack 1 has not asked");
-    assert_eq!(told(&mut edge, &mut host, 18), FEEDBACK | 2, "any host of rack 2 will do");
+    assert_eq!(reported(&mut edge, &mut host, 9), 0, "rack 1 has not asked");
+    assert_eq!(reported(&mut edge, &mut host, 18), FEEDBACK | 2, "any host of rack 2 will do");
     mark(&mut edge, &mut host);
     host.now += us(9);
-    assert_eq!(told(&mut edge, &mut host, 17), 0);
+    assert_eq!(reported(&mut edge, &mut host, 17), 0);
     host.now += us(1);
-    assert_eq!(told(&mut edge, &mut host, 17), FEEDBACK | 2);
-    assert_eq!(told(&mut edge, &mut host, 17), 0);
+    assert_eq!(reported(&mut edge, &mut host, 17), FEEDBACK | 2);
+    assert_eq!(reported(&mut edge, &mut host, 17), 0);
 }
 
-/// Breaks if an unmarked packet is told of, or if a report in a data packet is not heard: it cuts
+/// Breaks if an unmarked packet is reported, or if a report in a data packet is not heard: it cuts
 /// the path that it names, for a host that only receives data from there.
 #[test]
 fn data_brings_reports_too() {
@@ -183,11 +183,11 @@ fn acks_are_flowlets() {
     assert_eq!(counts, [100; 4]);
 }
 
-/// Breaks if several marked paths do not take turns in being told.
+/// Breaks if several marked paths do not take turns in being reported.
 #[test]
 fn reports_take_turns() {
     let (mut edge, mut host) = made();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for step in 1..=6 {
         host.now = Time(us(10 * step).0);
         for path in [1, 3] {
@@ -196,7 +196,7 @@ fn reports_take_turns() {
         }
         let mut ack = control(0, 17, 80, Flags::ACK);
         host.with(|flow, cx| edge.replying(&mut ack, flow, cx));
-        told.push(ack.header.0[1] & !FEEDBACK);
+        reported.push(ack.header.0[1] & !FEEDBACK);
     }
-    assert_eq!(told, [1, 3, 1, 3, 1, 3]);
+    assert_eq!(reported, [1, 3, 1, 3, 1, 3]);
 }

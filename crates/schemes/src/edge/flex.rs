@@ -6,7 +6,7 @@
 //! flowlets apart. AQ-CAR (§III, its reference 7) has it compared: "a load balancing
 //! scheme based on load-adaptive flowlet timeout. It splits network traffic into flowlets at end
 //! hosts and forwards each packet at switches using both the five-tuple and a flowlet tag". How the
-//! timeout follows the load is not told there. Chosen here, from what a flowlet timeout is for (it
+//! timeout follows the load is not stated there. Chosen here, from what a flowlet timeout is for (it
 //! must exceed the difference of two paths' delays):
 //!
 //! * once a round trip, the timeout moves half of the way towards
@@ -137,7 +137,7 @@ pub(crate) const ENTRY: Entry = Entry {
                   bit that switches hash.",
         source: "Diao et al., Flex, FGCS 2022, as AQ-CAR describes and compares it",
         provenance: Provenance::Reconstructed,
-        silent: &[
+        unspecified: &[
             "How the timeout follows the load: half of the way, once a round trip, to lowest + \
              (smoothed RTT - base RTT) x (1 + marked share).",
             "A flow that was silent for a smoothed round trip halves its timeout.",

@@ -8,7 +8,7 @@
 //!
 //! State per flow: 2 words at the sender. Cost per ACK: a comparison and an addition.
 //!
-//! Where the source is silent: which value V takes next; any other of `values`, evenly drawn. The
+//! Unspecified in the source: which value V takes next; any other of `values`, evenly drawn. The
 //! paper counts round trips by the sender's own clock; here one ends when all is acknowledged that
 //! had been sent at its start. ACKs of a flow have no V of their own and keep their path: a flow whose ACKs
 //! fall into a black hole cannot leave it.
@@ -120,7 +120,7 @@ pub(crate) const ENTRY: Entry = Entry {
                   upon a timeout.",
         source: "Kabbani et al., FlowBender, CoNEXT 2014, §3",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "The next value of V is any other one, evenly drawn.",
             "A round trip ends when everything is acknowledged that had been sent at its start.",
             "ACKs have no V of their own: they keep the path of their hash, into a black hole too.",

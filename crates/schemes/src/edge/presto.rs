@@ -18,7 +18,7 @@
 //! State per flow: two words at either side. Cost per packet: a comparison and an addition; with
 //! reassembly a walk over what waits.
 //!
-//! Where the source is silent or differs: the paper's 64 KB is the largest TSO segment, 65,536
+//! Unspecified in the source, or done differently here: the paper's 64 KB is the largest TSO segment, 65,536
 //! bytes. A retransmission stays in the flow's current flowcell and is not counted. The paper adapts
 //! the receiver's timeout to the reordering it sees; here it is fixed. Its batches end with the
 //! NIC's polling, here with a timer.
@@ -193,7 +193,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Cuts flows into 64 KiB flowcells, and can put them in order at the receiver.",
         source: "He et al., Presto, SIGCOMM 2015, §3.1 and §3.2",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "64 KB is 65,536 bytes, the largest TSO segment.",
             "A retransmission stays in the flow's current flowcell and is not counted.",
             "The receiver's timers are fixed; the paper adapts the out-of-order one.",

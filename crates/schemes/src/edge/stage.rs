@@ -10,7 +10,7 @@
 //!
 //! State: the transport's own count of bytes. Cost per packet: two comparisons.
 //!
-//! Where the source is silent: a retransmission has the class that the flow has reached, and is not
+//! Unspecified in the source: a retransmission has the class that the flow has reached, and is not
 //! counted again.
 //!
 //! Provenance: paper.
@@ -67,7 +67,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Tags packets with a class that rises with the bytes the flow has sent.",
         source: "Bai et al., PIAS, NSDI 2015, §3.1",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "The packet's own payload counts: the packet that passes a bound is of the next class.",
             "A retransmission has the class that its flow has reached.",
             "Packets without payload are of class 0.",

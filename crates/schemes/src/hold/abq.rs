@@ -16,7 +16,7 @@
 //!   stay; above K a new spell begins.
 //! * X below four packets: uncongested (US), ACKs pass.
 //!
-//! A peak of 60 with K = 20 lets go at 20, 10 and 5, one of 30 at 10 and 5.
+//! A peak of 60 with K = 20 releases at 20, 10 and 5, one of 30 at 10 and 5.
 //!
 //! **The constant.** Setting ECE adds 0x0040 to one 16-bit word of the TCP header, so the checksum, the
 //! one's complement of the words' one's complement sum, falls by 0x0040: a subtraction with its borrow
@@ -34,7 +34,7 @@
 //! State: 8 bytes a port; the packets held are the switch's (40 bytes each on the wire, `capacity` a port).
 //! Cost: a comparison a packet, another at each change of a backlog; general ports (two events a hop).
 //!
-//! Where the source is silent or contradicts itself:
+//! Unspecified or contradictory in the source:
 //! * X of exactly four: the text's formula makes it 0, its sentence and Algorithm 1 (line 5) keep it. Kept.
 //! * A peak below K + 4 has X < 4 before any halving. The text makes X 0 and the state US, Algorithm 1
 //!   would wait for Q <= X < 4. Here all go as soon as Q <= K, without ECE: no light congestion was met.
@@ -53,7 +53,7 @@
 //! * Every output port is watched, those towards switches too.
 //!
 //! The authors' release differs from the paper: it shrinks the receive window instead of setting ECE,
-//! keeps only the newest ACK of a flow, lets go last in, first out within a budget of bytes, and has
+//! keeps only the newest ACK of a flow, releases last in, first out within a budget of bytes, and has
 //! K = 10. That is not here: packets carry no receive window, and holds know no order but arrival's.
 //!
 //! Provenance: paper.
@@ -223,7 +223,7 @@ pub(crate) const ENTRY: Entry = Entry {
                   go with ECE as it shrinks.",
         source: "Active Buffer Queueing (ABQ), IEEE Network, March/April 2020, Fig. 2, Algorithm 1",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "An X of exactly four packets counts (Algorithm 1; the text's formula makes it zero).",
             "A peak below threshold + floor lets all go as soon as the queue is back at the threshold, \
              without ECE (the text; Algorithm 1 would wait for fewer than four packets).",

@@ -105,7 +105,7 @@ fn the_peak_decides_where_acks_go() {
 #[test]
 fn above_k_again_is_a_new_spell() {
     let mut abq = made(&defaults()).unwrap();
-    // 60: let go at 20 and 10. Up to 20: still X = 5. Up to 30: X = 10 anew.
+    // 60: released at 20 and 10. Up to 20: still X = 5. Up to 30: X = 10 again.
     let seen = releases(&mut abq, &[60, 8, 20, 8, 30, 0]);
     assert_eq!(seen, [(20, true), (10, true), (10, true), (5, true)]);
     // X = 10 is not reached, then a small peak: it is the one that counts.

@@ -11,7 +11,7 @@
 //! leaf (`"leaf"`) or pair of hosts (`"pair"`, hashed into 2^14 counters; a collision shares one).
 //! Cost per packet: one counter.
 //!
-//! Where the source is silent or differs: the paper counts at the sending host, per destination;
+//! Unspecified in the source, or done differently here: the paper counts at the sending host, per destination;
 //! here the switches count, so packets of several sources to one host share a counter unless
 //! `per = "pair"`. ACKs and connection packets take their turn like data. When a port goes away,
 //! the round goes on over those that are left.
@@ -107,7 +107,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Sends the packets to each destination round robin over the ports.",
         source: "Cao et al., Digit-reversal bouncing, CoNEXT 2013",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "The paper counts at the sending host; here each switch counts, per destination host.",
             "ACKs and connection packets take their turn like data.",
             "When a port goes away, the round goes on over those that are left.",

@@ -10,9 +10,9 @@
 //! port and its idle time, as in hardware. Cost per packet: one hash, one entry, a scan of the live
 //! ports for the remembered one; a random number per flowlet.
 //!
-//! Where the source is silent or differs: the hardware has an age bit swept by a timer, which finds
+//! Unspecified in the source, or done differently here: the hardware has an age bit swept by a timer, which finds
 //! gaps somewhere between one and two timeouts; here each entry has a time stamp, so the gap is
-//! exact. A flowlet whose port has gone draws anew. An ACK stream is a flow of its own. A gap of
+//! exact. A flowlet whose port has gone draws again. An ACK stream is a flow of its own. A gap of
 //! exactly the timeout does not end a flowlet.
 //!
 //! Provenance: paper.
@@ -73,7 +73,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Sends every flowlet by a port drawn uniformly at random.",
         source: "Vanini et al., LetFlow, NSDI 2017, §3",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "Entries are aged by a time stamp, not by a swept age bit: the gap is exact.",
             "A flowlet whose port has gone draws a new port at once.",
             "A gap of exactly the timeout does not end a flowlet.",
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// Breaks if a pause longer than the timeout does not draw anew, or not uniformly, or if the
+    /// Breaks if a pause longer than the timeout does not draw again, or not uniformly, or if the
     /// draw depends on the port before: successive pairs over 4 ports, chi-square with 15 degrees
     /// of freedom, 0.1 % point 37.7.
     #[test]

@@ -73,7 +73,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Obeys the uplink that a trace gives each flow; hashes where there is none.",
         source: "leafspine's own, for replaying another simulator's paths",
         provenance: Provenance::Own,
-        silent: &[
+        unspecified: &[
             "An uplink that is down is replaced by a live one, the path modulo their number.",
         ],
         params: &[],

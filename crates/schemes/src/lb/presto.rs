@@ -14,7 +14,7 @@
 //! State per switch: the seed, 8 bytes; if weighted, a table of at most 128 slots of 2 bytes per
 //! destination leaf. Cost per packet: one hash, two divisions of 32 bits.
 //!
-//! Where the source is silent: where a flow's round starts. `start = "flow"` hashes the five-tuple,
+//! Unspecified in the source: where a flow's round starts. `start = "flow"` hashes the five-tuple,
 //! `"source"` the sending host, so that all its flows start alike. Weights are whole numbers, exact
 //! up to 128 slots and rounded by WCMP's reduction beyond. When a port goes away, the round goes on
 //! over those that are left (the paper's controller prunes the path).
@@ -109,7 +109,7 @@ pub(crate) const ENTRY: Entry = Entry {
                   of the same name.",
         source: "He et al., Presto, SIGCOMM 2015, §3.1 and §3.3",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "Where a flow's round starts: by a hash of the five-tuple, or of the source host.",
             "Packets without payload follow the hash of ecmp.",
             "Weights are exact up to 128 slots a round, reduced as WCMP does beyond.",

@@ -13,8 +13,8 @@
 //! destination leaf. Cost per packet: one hash; exact: a walk over the ports; table: a comparison
 //! of the ports with those the table was made for, and one look-up.
 //!
-//! Where the source is silent: the hash function (as `ecmp`); what happens when a link changes
-//! (here the table towards each destination is made anew at once; flows may move). Exact weighting
+//! Unspecified in the source: the hash function (as `ecmp`); what happens when a link changes
+//! (here the table towards each destination is rebuilt at once; flows may move). Exact weighting
 //! is the default because it is what the table approximates and depends on no hardware's size.
 //!
 //! Provenance: paper.
@@ -111,10 +111,10 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Hashes each flow to a port with probability proportional to path capacity.",
         source: "Zhou et al., WCMP, EuroSys 2014",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "The hash function is left open: that of ecmp.",
             "Exact weighting is the default; entries > 0 gives the paper's replicated table.",
-            "When a link changes, the table is made anew at once, and flows may move.",
+            "When a link changes, the table is rebuilt at once, and flows may move.",
         ],
         params: Settings::PARAMS,
         demands: Demands::NONE,

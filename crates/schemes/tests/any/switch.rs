@@ -30,7 +30,7 @@ pub const END: Time = Time(8_640_000_000_000_000_000);
 /// One thing that happens.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// A packet comes in by a port. Any port: a switch trusts nobody.
+    /// A packet comes in by a port. Any port: a switch trusts no sender.
     Packet { kind: u8, flow: u16, src: u16, from: u16, seq: u32, fields: Option<Fields> },
     /// A probe that was sent before comes in, as it was or with another header.
     Probe { which: usize, from: u16, fields: Option<Fields> },
@@ -51,7 +51,7 @@ pub enum Op {
 /// What is under test; what it is not, is as simple as can be.
 pub struct Scheme {
     balancer: Box<dyn LoadBalancer>,
-    /// One a port; none if the balancer manages queues, or nobody does.
+    /// One a port; none if the balancer manages queues, or nothing does.
     managers: Vec<Box<dyn Aqm>>,
     hold: Option<Box<dyn IngressHold>>,
 }

@@ -1,4 +1,4 @@
-//! A host made of numbers: what a vector's events do to its edge.
+//! A mock host: what a vector's events do to its edge.
 
 use super::bounds;
 use super::header::Header;

@@ -1,4 +1,4 @@
-//! The events of a vector that nobody has written by hand: they suit any scheme of a place.
+//! The generic events of a vector: they suit any scheme of a place.
 //!
 //! One event a line, without decisions; `vector::replay` puts these beside them. Where a scheme has
 //! more to show (tags, probes, feedback), its vector is edited and filled again.

@@ -1,4 +1,4 @@
-//! A switch made of numbers: what a vector's events do to its balancer, manager and hold.
+//! A mock switch: what a vector's events do to its balancer, manager and hold.
 
 use super::bounds;
 use super::header::Header;

@@ -132,7 +132,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Senses paths by delay, marks and losses, and moves a flow only where that pays.",
         source: "Zhang et al., Hermes, SIGCOMM 2017, §3",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "Of the ranges that the paper gives for its parameters, the defaults are inside in its \
              fabric; delays follow the base round trip as the marking threshold does. The words \
              \"25pkt\" and \"65pkt\" are packet times of the slowest uplink (its 30 us and 80 us at \

@@ -3,7 +3,7 @@
 //! Source: Zhang, Zhang, Bai, Chen and Chowdhury, "Resilient Datacenter Load Balancing in the Wild",
 //! SIGCOMM 2017, §3.
 //!
-//! * Sensing (§3.1, Algorithm 1). Every ACK tells its path's round-trip time and whether the data packet
+//! * Sensing (§3.1, Algorithm 1). Every ACK reports its path's round-trip time and whether the data packet
 //!   was marked. A path is *good* if its marked share is below `ecn` and its delay below the low bound,
 //!   *congested* if both are above (the high bound for the delay), *grey* otherwise. It has *failed* if
 //!   three timeouts passed on it without an ACK between (a black hole), or if more than 1 % of its packets in 10 ms
@@ -23,7 +23,7 @@
 //! met); per rack and path 16 bytes shared; per flow 4 words. Cost per packet: two rate estimates; a pass
 //! over the paths when a choice is due.
 //!
-//! Where the source is silent or differs:
+//! Unspecified in the source, or done differently here:
 //! - The defaults are within the ranges that the paper gives; delays are in packet times, so that they
 //!   fit any rate.
 //! - Hosts of a rack share what the probes say, free and at once.
@@ -227,7 +227,7 @@ impl Hermes {
     }
 
     /// Counts a data packet in the rates of its path and its flow.
-    fn book(&mut self, row: usize, path: usize, size: u16, flow: &mut FlowView<'_>, now: Time) {
+    fn account(&mut self, row: usize, path: usize, size: u16, flow: &mut FlowView<'_>, now: Time) {
         let (tau, reciprocal, size) = (self.tau, self.reciprocal, u64::from(size));
         let own = Rate { bytes: flow.state[RATE], at: flow.state[RATE_AT] };
         flow.state[RATE] = own.left(now, tau, reciprocal) + size;
@@ -323,7 +323,7 @@ impl HostEdge for Hermes {
                     self.sent_again(row, lost_by);
                 }
             }
-            self.book(row, path, packet.size, flow, cx.now);
+            self.account(row, path, packet.size, flow, cx.now);
             self.judge(row, path, cx.now);
         }
         self.take(row, path, flow);

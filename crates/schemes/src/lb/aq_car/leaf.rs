@@ -16,7 +16,7 @@ use crate::{Context, Footprint, Inspect, ParamError, Paths, SwitchEnv};
 use leafspine_core::{Ecn, FiveTuple, Flags, HostId, PacketMeta, PortId, Span, Time, TorId};
 use std::sync::Arc;
 
-/// What a leaf has last been told by another.
+/// What another leaf has last fed back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known {
     /// Levels of small flows' queues beyond each spine.
@@ -87,7 +87,7 @@ impl Leaf {
         self.tor_of.get(usize::from(host.0)).copied()
     }
 
-    /// What the leaf `to` has last told this one.
+    /// What the leaf `to` has last fed back.
     pub(super) fn known(&self, to: TorId) -> Known {
         self.known.get(usize::from(to.0)).copied().unwrap_or_default()
     }

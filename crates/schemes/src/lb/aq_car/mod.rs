@@ -27,8 +27,8 @@
 //! move; at the destination's leaf a table entry for large flows, or while anybody is asked to move.
 //! Ports are general ones.
 //!
-//! Where the source is silent or contradicts itself, what was chosen is listed in the catalogue
-//! (`ENTRY.info.silent`). Four thresholds make five intervals but the stamp has two bits: the level is
+//! What was chosen where the source is unspecified or contradicts itself is listed in the catalogue
+//! (`ENTRY.info.unspecified`). Four thresholds make five intervals but the stamp has two bits: the level is
 //! `min(3, floor(q / (K/4)))`.
 //!
 //! What runs show (`crates/sim/tests/behaviour/aq_car.rs`): short flows gain as the paper says, nearly all of it
@@ -138,7 +138,7 @@ pub(crate) const ENTRY: Entry = Entry {
                   without reordering and parts large flows.",
         source: "Alanazi and Hamdaoui, AQ-CAR, §II-B2",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "Four thresholds of K/4 make five intervals but the field has two bits: the level is \
              min(3, floor(q / (K/4))), q without the departing packet; level x K/4 is the length in \
              eq. 2, K/4 packets of the packet's own size.",
@@ -148,11 +148,11 @@ pub(crate) const ENTRY: Entry = Entry {
              from the last known table of its class and the local levels (large flows: the local \
              levels alone). Tables do not age.",
             "A flow whose PAT entry another flow holds follows the hash. The destination's leaf is \
-             not stored: the flow ID tells it. A flow whose port is lost is allocated anew.",
+             not stored: the flow ID tells it. A flow whose port is lost is allocated again.",
             "Medium flows are asked to move from level 2 on, those in the upper half of the medium \
              stages.",
             "The piggyback ends when the flow comes by another port or when its port's level is 0. The \
-             packet that shows the move asks for no other, and after a move the source's leaf heeds no \
+             packet that shows the move asks for no other, and after a move the source's leaf obeys no \
              request before an ACK without one: older ACKs are under way.",
             "Eqs. 1 and 2 use the source's uplink rate for the spine's port too, and the packet's own \
              size. The flow's present path is always one of the candidates, for nothing is reordered \
@@ -162,7 +162,7 @@ pub(crate) const ENTRY: Entry = Entry {
              large queue is least congested at the source's leaf.",
             "A large flow ends by FIN or after large_silence. One whose entry another flow holds is \
              not counted.",
-            "Not silent, but to be known: eq. 3 as written makes medium flows leave a congested spine \
+            "Not a choice, but to be known: eq. 3 as written makes medium flows leave a congested spine \
              for an uplink whose own queue is long, where no stamp calls them away; medium and large \
              flows then take longer than with medium_rerouting = false.",
             "Leaves number their uplinks alike. A spine with parallel links to a leaf picks one by \

@@ -19,7 +19,7 @@
 //! one hash and one entry, one entry fed back and one or two stored; at every port two additions and
 //! three comparisons, a division once in Tdre; per flowlet a walk over the uplinks.
 //!
-//! Where the source is silent or differs, and what was chosen:
+//! Unspecified in the source or done differently here, and what was chosen:
 //! - "Gradually decays" of stale metrics (§3.3): one level a `fade` from `age` on, 10 and
 //!   100 base round trips: 1 and 10 ms in a fabric of 100 us.
 //! - Age bits are time stamps ([`flowlets`](super::flowlets)), here and in the tables.
@@ -405,10 +405,10 @@ pub(crate) const ENTRY: Entry = Entry {
     info: SchemeInfo {
         name: "conga",
         summary: "Sends every flowlet by the uplink with the least congestion on the way to its leaf, \
-                  as the leaves tell each other.",
+                  which leaves feed back to each other.",
         source: "Alizadeh et al., CONGA, SIGCOMM 2014, §3",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "Stale metrics \"gradually decay\": one level every 10 base round trips from 100 on (the paper: 10 ms).",
             "Flowlets and metrics are aged by time stamps, not by swept age bits.",
             "tau is two base round trips; `auto` is the paper's 160 us, for links of gigabits.",

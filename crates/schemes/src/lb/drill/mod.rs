@@ -15,7 +15,7 @@
 //! per packet: `d` random numbers and `d + m` backlogs, a walk over the ports' capacities; where these
 //! differ, a hash and a second walk.
 //!
-//! Where the source is silent or differs, and what was chosen:
+//! Unspecified in the source or done differently here, and what was chosen:
 //! - A queue's length is what waits and what is in transmission, in bytes (§3.2 speaks of occupancy).
 //! - Samples are drawn without replacement; a tie goes to the one drawn first, and to a sample before a
 //!   remembered port, so that idle ports share packets evenly.
@@ -28,12 +28,12 @@
 //!   another component than the packet's is passed over.
 //! - ACKs and connection packets are spread like data.
 //! - Queues are read as they are. With `clone_delay` (not in the source: how QALL's authors run DRILL on
-//!   programmable switches, `told.rs`) a queue's length is what waited behind a packet that left it so long
+//!   programmable switches, `reported.rs`) a queue's length is what waited behind a packet that left it so long
 //!   ago.
 //!
 //! Provenance: paper.
 
-mod told;
+mod reported;
 
 use super::age::mean_age;
 use super::hash::{flow_hash, region};
@@ -43,7 +43,7 @@ use crate::{
     PortInfo, Provenance, SchemeInfo, SwitchEnv, parameters, words,
 };
 use leafspine_core::{PacketMeta, PortId, Span, Time};
-use told::Told;
+use reported::ReportedLength;
 
 /// A register with the length of a queue, at the ingress.
 const LENGTH_BYTES: u32 = 4;
@@ -68,7 +68,7 @@ struct Drill {
     /// Queue lengths and ports that are compared, shortest first.
     seen: Vec<(u64, PortId)>,
     /// Per port, with a clone delay: of those that may have to be chosen among, not those of hosts.
-    told: Vec<Option<Told>>,
+    reported: Vec<Option<ReportedLength>>,
 }
 
 /// §3.4: the ports of the flow's component: those with the capacity of the port that a hash weighted by
@@ -102,8 +102,8 @@ impl Drill {
 
     /// Looks at `port`'s queue, and sorts it in behind those that are no longer.
     fn look(&mut self, port: PortId, cx: &mut Context<'_>) {
-        let length = match self.told.get_mut(usize::from(port.0)) {
-            Some(Some(told)) => told.length(cx.now),
+        let length = match self.reported.get_mut(usize::from(port.0)) {
+            Some(Some(reported)) => reported.length(cx.now),
             _ => {
                 let backlog = cx.ports.backlog(port);
                 u64::from(backlog.bytes) + u64::from(backlog.in_service)
@@ -136,7 +136,7 @@ impl Drill {
 
 impl LoadBalancer for Drill {
     fn needs(&self) -> Needs {
-        let leaving = !self.told.is_empty();
+        let leaving = !self.reported.is_empty();
         Needs { arrived: self.engines > 1, leaving, ..Needs::default() }
     }
 
@@ -159,8 +159,8 @@ impl LoadBalancer for Drill {
     }
 
     fn leaving(&mut self, packet: &mut PacketMeta, to: PortId, at: Time, cx: &mut Context<'_>) {
-        if let Some(Some(told)) = self.told.get_mut(usize::from(to.0)) {
-            told.leaving(at, cx.now, packet.size, cx.ports.backlog(to).bytes);
+        if let Some(Some(reported)) = self.reported.get_mut(usize::from(to.0)) {
+            reported.leaving(at, cx.now, packet.size, cx.ports.backlog(to).bytes);
         }
     }
 
@@ -171,15 +171,15 @@ impl LoadBalancer for Drill {
 
 impl Inspect for Drill {
     fn footprint(&self, _: Time) -> Footprint {
-        let per_port = if self.told.is_empty() { 0 } else { LENGTH_BYTES };
-        let told = self.told.iter().flatten().count() as u64 * u64::from(per_port);
-        let bytes = (self.memory.len() * size_of::<PortId>()) as u64 + told;
+        let per_port = if self.reported.is_empty() { 0 } else { LENGTH_BYTES };
+        let reported = self.reported.iter().flatten().count() as u64 * u64::from(per_port);
+        let bytes = (self.memory.len() * size_of::<PortId>()) as u64 + reported;
         Footprint { bytes, per_port, ..Footprint::default() }
     }
 
-    /// Since the packets left of which the last clones have told.
+    /// Since the packets left of which the last clones have reported.
     fn information_age(&self, now: Time) -> Option<Span> {
-        mean_age(self.told.iter().flatten().filter_map(|told| told.since(now)), now)
+        mean_age(self.reported.iter().flatten().filter_map(|reported| reported.since(now)), now)
     }
 }
 
@@ -227,8 +227,8 @@ fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, Para
     let (samples, remembers) = (settings.d, settings.m);
     let (engines, tors) = (settings.engines, usize::from(env.tors));
     let clone_delay = settings.clone_delay;
-    let told = |info: &PortInfo| {
-        matches!(info.neighbour, Neighbour::Switch(..)).then(|| Told::new(clone_delay))
+    let reported = |info: &PortInfo| {
+        matches!(info.neighbour, Neighbour::Switch(..)).then(|| ReportedLength::new(clone_delay))
     };
     let late = clone_delay > Span::ZERO;
     Ok(Box::new(Drill {
@@ -242,7 +242,7 @@ fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, Para
         memory: vec![NONE; engines * tors * remembers],
         ports: Vec::with_capacity(env.ports.len()),
         seen: Vec::with_capacity(samples + remembers),
-        told: if late { env.ports.iter().map(told).collect() } else { Vec::new() },
+        reported: if late { env.ports.iter().map(reported).collect() } else { Vec::new() },
     }))
 }
 
@@ -252,7 +252,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Sends every packet by the shortest of d random queues and the m remembered best.",
         source: "Ghorbani et al., DRILL, SIGCOMM 2017, §3.2 and §3.4",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "A queue's length is what waits and what is in transmission, in bytes.",
             "Samples are drawn without replacement; ties go to the first drawn, to a sample before a \
              remembered port.",
@@ -491,7 +491,7 @@ mod tests {
         assert!(slow.abs_diff(1_000) <= 110, "{slow} of 4,000");
     }
 
-    /// Breaks if the engines are not told by which port a packet comes, or one alone is, or if the state is
+    /// Breaks if the engines do not know by which port a packet comes, or one alone is, or if the state is
     /// not 2 bytes for each of m ports, 4 leaves and each engine.
     #[test]
     fn engines_cost_memory_and_a_call_a_packet() {

@@ -18,7 +18,7 @@
 //! (1 MiB for 2^16 entries). Cost per packet: one hash and one entry where there is a choice; two multiplications at
 //! every port. Probes are packets: they queue, take time on the line and can be lost.
 //!
-//! Where the source is silent or differs, and what was chosen:
+//! Unspecified in the source or done differently here, and what was chosen:
 //! - Period and gap of two base round trips (the paper's period: 200 us), tau of twice the period (§3.2 asks for at least that), 64 bytes a probe.
 //! - ToRs begin at a random time within the first period; together they would send bursts.
 //! - A copy is passed on if the last one for its ToR was sent more than half a period ago: with a whole
@@ -191,7 +191,7 @@ impl LoadBalancer for Hula {
     }
 
     fn leaving(&mut self, packet: &mut PacketMeta, to: PortId, at: Time, cx: &mut Context<'_>) {
-        // No probe comes from a host, so nobody asks for the utilisation towards one.
+        // No probe comes from a host, so the utilisation towards one is never read.
         let port = usize::from(to.0);
         if self.ends[port].switch.is_some() {
             self.ports[port].queued(u32::from(packet.size), at, cx.now, self.window);
@@ -297,7 +297,7 @@ pub(crate) const ENTRY: Entry = Entry {
                   known to every switch.",
         source: "Katta et al., HULA, SOSR 2016, §3",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "A probe every two base round trips (§3.2: no more often than once a round trip), a flowlet gap as long; tau is two probe periods.",
             "Each ToR begins at a random time within the first period.",
             "A switch passes a probe on if it has not done so for the same ToR within half a period.",

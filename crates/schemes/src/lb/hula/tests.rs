@@ -97,9 +97,9 @@ fn tors_probe_their_uplinks() {
     }
     assert_eq!(firsts.len(), 20);
     let spine = Switch::new(FakeLeaf::spine(HOSTS, 1, 1), &defaults());
-    let told = Needs { arrived: true, leaving: true, ..Needs::default() };
-    assert_eq!(spine.hula.needs(), told);
-    assert_eq!(leaf().hula.needs(), Needs { tick: true, ..told });
+    let both = Needs { arrived: true, leaving: true, ..Needs::default() };
+    assert_eq!(spine.hula.needs(), both);
+    assert_eq!(leaf().hula.needs(), Needs { tick: true, ..both });
 }
 
 /// Breaks if a spine does not send a leaf's probe to all other leaves, by every parallel link, and
@@ -172,7 +172,7 @@ fn the_best_way_is_kept() {
     assert!(leaf.all_take(uplink(0), 100));
     leaf.gets(1, 49, uplink(3));
     assert!(leaf.all_take(uplink(3), 200));
-    // The best has become worse than uplink 0 was, but nobody knows better until 0 says so again.
+    // The best has become worse than uplink 0 was, but that is unknown until uplink 0 has a probe again.
     leaf.gets(1, 90, uplink(3));
     assert!(leaf.all_take(uplink(3), 300));
     leaf.gets(1, 70, uplink(0));

@@ -13,7 +13,7 @@
 //! The egress pipeline has L, T and V, the ingress pipeline decides: a clone packet of ten bytes (Fig. 6)
 //! loops back with them at the first dequeue after `update_period` (Algorithm 3), per port.
 //!
-//! `index.rs` has C and W, `port.rs` collection and return. A FIFO port tells of a dequeue as soon as
+//! `index.rs` has C and W, `port.rs` collection and return. A FIFO port announces a dequeue as soon as
 //! the packet is queued, with its future time. That time alone decides whether state returns, so the
 //! returns are kept in a ring of fixed size until they reach the ingress, and no port needs an event of
 //! its own per dequeue. The ring has room for all returns within the longest queueing and clone delay.
@@ -27,7 +27,7 @@
 //! The occupancy that a packet finds travels with it through the switch, as BMv2's `enq_qdepth` does; here in a
 //! word of the packet's header, which costs nothing on the wire.
 //!
-//! Where the source is silent or contradicts itself, see `silent` below. Beyond it:
+//! Unspecified or contradictory in the source: see `unspecified` below. Beyond it:
 //! * Eq. 3 lacks parentheses; `L (1 - T/tau) V` is meant, as eq. 4 has it.
 //! * Eq. 13 has 188 where eq. 10 has 18.873; the coefficients here are those of eqs. 8-10.
 //! * The fits are not monotone. Eq. 9 rates a full busy port (L = 1, T = 0: -0.10) better than an empty one
@@ -185,7 +185,7 @@ impl Inspect for Qall {
         Footprint { bytes: flowlets.bytes + ports, per_port, ..flowlets }
     }
 
-    /// Since the dequeues of which the last clones have told.
+    /// Since the dequeues that the last clones have reported.
     fn information_age(&self, now: Time) -> Option<Span> {
         mean_age(self.ports.iter().filter_map(|port| port.known_since(now, &self.rules)), now)
     }
@@ -335,7 +335,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Draws a port at random, weighted by occupancy, trend and dequeue interval of its queue.",
         source: "Liu et al., QALL, IEEE TNSM 21(2), 2024, §III to §V",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "L is what the packet that is dequeued found waiting when it was queued, itself not counted, in \
              percent of the buffer, rounded down.",
             "V keeps its value while L stays the same, and is 1 at the start; before a port's second \
@@ -351,7 +351,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "Eq. 13's 188 is taken for a misprint of 1887 (eq. 10: 18.873).",
             "A flowlet whose port has gone draws a new port at once.",
             "The clone's delay is 0; Table II's decision delay is 615us.",
-            "Not silent, but to be known: in the paper's fabric at load 0.7 occupancies are about 1 %, so \
+            "Not a choice, but to be known: in the paper's fabric at load 0.7 occupancies are about 1 %, so \
              weights hardly differ; the variance of queue occupancy is about RPS's, and DRILL's a \
              tenth of both, which is not the order of Table III (a behaviour test).",
         ],

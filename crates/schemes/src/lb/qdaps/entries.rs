@@ -173,7 +173,7 @@ pub(super) fn build_star(
 const DELAYS: &str = "Eq. 1 with each packet's own size; what is in transmission is not part of a queue (`in_service`).";
 const LAST_PORT: &str =
     "The flow's last port is a candidate even if its delay is not larger than RQD.";
-const ANEW: &str = "RQD used up, or the last port gone: the shortest queue of all, as for a first packet; ties are drawn.";
+const RESTART: &str = "RQD used up, or the last port gone: the shortest queue of all, as for a first packet; ties are drawn.";
 const EQ14: &str =
     "Eq. 14 reduces to S = sqrt(1.6 Y) - C RTT packets, since r1 is 3C/4 whatever K and RTT are.";
 const EQ14_SIGN: &str = "Eq. 14 is the largest S that pays, not the smallest, and negative at 10 Gb/s and 100 us: clamped to 1..K.";
@@ -184,10 +184,10 @@ const LARGE: &str =
 const SWEEP: &str = "RTT of the sweep is a parameter; a flow whose last packet still waits is not removed (`strict_age`).";
 const EVERYWHERE: &str = "Every switch with a choice runs it; pure ACKs are flows of their own.";
 
-const MEETING: &str = "Not silent, but to be known: a leaf keeps packets in order in its own queues. Where one leaf sends, a tenth as many \
+const MEETING: &str = "Not a choice, but to be known: a leaf keeps packets in order in its own queues. Where one leaf sends, a tenth as many \
      packets are reordered as under RPS; where all do, packets meet in the spines' queues, and it is two thirds \
      (both are behaviour tests).";
-const OLD_NEWS: &str = "Not silent, but to be known: in a symmetric fabric whose queues are at the spines QDAPS* does worse than QDAPS; \
+const STALENESS: &str = "Not a choice, but to be known: in a symmetric fabric whose queues are at the spines QDAPS* does worse than QDAPS; \
      it is for paths that differ, where it sends next to nothing over a slow far link.";
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -196,11 +196,11 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Sends each packet to the shortest queue where it does not overtake the packet before it.",
         source: "Huang et al., QDAPS, §III",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             DELAYS,
             LAST_PORT,
             "The shortest queue has the fewest bytes waiting (`by`).",
-            ANEW,
+            RESTART,
             EQ14,
             EQ14_SIGN,
             EQ11,
@@ -223,7 +223,7 @@ pub(crate) const STAR: Entry = Entry {
         summary: "QDAPS with the leaf-to-leaf delay of each path, which the other leaf sends back.",
         source: "Huang et al., QDAPS, §III-D (QDAPS*)",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             DELAYS,
             LAST_PORT,
             "The shortest queue has the smallest sum of leaf-to-leaf and local delay (`by`).",
@@ -232,14 +232,14 @@ pub(crate) const STAR: Entry = Entry {
             "A measurement is sent back no longer than it is believed.",
             "The queue compared with S is that of the whole way: what waits here and what the leaf-to-leaf delay is above the idle one.",
             "Behind parallel links of a spine, an echo is credited to the link that it came by.",
-            ANEW,
+            RESTART,
             EQ14,
             EQ14_SIGN,
             EQ11,
             LARGE,
             SWEEP,
             EVERYWHERE,
-            OLD_NEWS,
+            STALENESS,
         ],
         params: &STAR_PARAMS,
         demands: Demands { header_bits: 64, header_words: 0b11, queues: 1 },

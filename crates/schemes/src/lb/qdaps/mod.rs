@@ -19,7 +19,7 @@
 //! leaf. Cost per packet: a CRC-16, one entry, one look at each port; two looks when a large flow is
 //! rerouted.
 //!
-//! Where the source is silent or contradicts itself:
+//! Unspecified or contradictory in the source:
 //!
 //! - *Delays.* Eq. 1 counts packets of one size; here they have their own. What is in transmission
 //!   is not part of a queue (as in ns-2), so eq. 1 is up to a packet's time short of the truth and
@@ -28,7 +28,7 @@
 //!   not give: a small packet behind a large one in transmission, several service queues, a rate
 //!   that has changed.
 //! - *Shortest* means fewest bytes waiting; `by = "delay"` weighs them with the line's rate. Ties are
-//!   drawn. A flow whose remaining delay is used up, or whose port has gone, begins anew.
+//!   drawn. A flow whose remaining delay is used up, or whose port has gone, starts over.
 //! - *Eq. 14* reduces to `sqrt(1.6 Y) - C RTT` packets, in which K cancels, because r1 is 3C/4
 //!   whatever K and RTT are. It is the largest S for which rerouting pays, not "the minimum value
 //!   satisfying" FCT1 >= FCT2; eq. 11 averages r1 and r2 where the sentence above it says r1/2 and

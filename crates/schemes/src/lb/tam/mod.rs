@@ -35,7 +35,7 @@
 //! - "The least number of long flows": those "in present" (line 20) or "the least total number"
 //!   (§2.7); Table 3 has a column for each: `long_flows`.
 //!
-//! Where it is silent: see `silent` below. Two things that decide outcomes:
+//! Unspecified in the source: see `unspecified` below. Two things that decide outcomes:
 //! - The flowlet gap. DCTCP, marked on every packet, still sends one per round trip; with a gap of
 //!   500 us and an RTT of 250 us its flows hardly ever pause, so they are placed once, as short flows,
 //!   and rarely move. In the paper's small fabric 100 long flows of 10 MB, ten at a time beside short
@@ -257,7 +257,7 @@ pub(crate) const ENTRY: Entry = Entry {
         source: "Huang et al., Coarse-Grained Load Balancing with Traffic-Aware Marking in Data \
                  Center Networks, 2022",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "Table 1's threshold is k* for long flows and DCTCP's K for short ones; Algorithm 1 marks long \
              flows only. Both are reached at >=: k* by bytes waiting and in service, K by what waits.",
             "K is a bandwidth-delay product, 20 packets at least, the flowlet gap two base round trips: \
@@ -274,7 +274,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "Fewest long flows means active ones; their ties go to the transmission delay (Algorithm 1), not \
              the queueing delay (§2.7).",
             "A flow that turns long keeps its port until its next flowlet; a flow whose port has gone is \
-             routed anew at once.",
+             routed again at once.",
             "The propagation delay of a path is the sum of its links', known from the routing tables.",
             "Hosts' own ports mark everything at K: a NIC does not run TAM.",
             "Flows that hash to one entry of the flow table share it.",

@@ -72,7 +72,7 @@ fn agents_probe_two_at_random_and_the_best() {
 }
 
 /// Breaks if a probe does not come back by its path, with its path, mark and time, or if what it says is not
-/// shared with the rack: another host of it, told nothing else, avoids a congested path.
+/// shared with the rack: another host of it, which knows nothing else, avoids a congested path.
 #[test]
 fn replies_are_shared_with_the_rack() {
     let (mut hermes, mut host) = made();

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Breaks if a class of Algorithm 1 has another bound: good needs both low, congested both high,
-/// the rest is grey, and so is what nobody knows.
+/// the rest is grey, and so is an unknown path.
 #[test]
 fn classes_need_both_signs() {
     let (hermes, _) = made();

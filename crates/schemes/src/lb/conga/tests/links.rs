@@ -18,9 +18,9 @@ fn ce_is_the_largest_metric_on_the_way() {
     assert_eq!(tags(&packet)[0], Some((3, 0)));
 }
 
-/// Breaks if a leaf is not told what comes and goes, or a spine not what goes.
+/// Breaks if a leaf is not called for arrivals and departures, or a spine not for departures.
 #[test]
-fn switches_are_told_what_they_need() {
+fn switches_ask_for_the_calls_that_they_need() {
     let needs = |at: FakeLeaf| Switch::new(at, &defaults()).conga.needs();
     let leaving = Needs { leaving: true, ..Needs::default() };
     assert_eq!(needs(FakeLeaf::spine(HOSTS, 1, 1)), leaving);
@@ -28,7 +28,7 @@ fn switches_are_told_what_they_need() {
 }
 
 /// Breaks if a spine does not keep a flowlet on one of its parallel links, whatever its CE, if another tag does not
-/// draw anew, or if the draw is uneven: 4,000 flows over 4 links, chi-square with 3 degrees of freedom,
+/// draw again, or if the draw is uneven: 4,000 flows over 4 links, chi-square with 3 degrees of freedom,
 /// 0.1 % point 16.3; of 400 flows that change their tag a quarter stays, four standard deviations.
 #[test]
 fn spines_hash_over_parallel_links() {

@@ -287,7 +287,7 @@ fn others_are_left_alone() {
     side.leaf.env.tor = None;
     side.star = build_star(&defaults(), &side.leaf.env).unwrap();
     assert!(untouched(&mut side, 1, 9, Q1), "a spine");
-    assert_eq!(side.star.needs(), Needs::default(), "nor is it told of them");
+    assert_eq!(side.star.needs(), Needs::default(), "nor is it called for them");
 }
 
 /// Breaks if a spine with a choice asks a leaf's table: it decides by local delay.

@@ -82,7 +82,7 @@ fn acks_are_flows_of_their_own() {
     assert_ne!(qdaps.inspect().slot(&data(0, 9, 1, 0)), qdaps.inspect().slot(&ack));
 }
 
-/// Breaks if the catalogue is told another state than is kept: 24 bytes for each of 65,536 flows, 16 for
+/// Breaks if the footprint is another state than is kept: 24 bytes for each of 65,536 flows, 16 for
 /// each of 12 ports; QDAPS* adds 2 x 16 for each uplink and leaf, and 2 a port.
 #[test]
 fn the_footprint_is_what_is_kept() {

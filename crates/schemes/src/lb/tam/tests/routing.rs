@@ -219,7 +219,7 @@ fn long_flowlets_draw_among_equals() {
 }
 
 /// Breaks if a flow goes on towards a port that has gone, or moves because another has: a short one
-/// begins anew as its first packet did, a long one as a flowlet does.
+/// is routed again as its first packet was, a long one as a flowlet does.
 #[test]
 fn a_lost_port_is_left_at_once() {
     for long in [false, true] {
