@@ -69,7 +69,7 @@ fn arrivals_are_short(case: &Case, output: &Output) -> Option<String> {
     times.sort_unstable();
     // Nearest rank, as everywhere.
     let slow = *times.get((times.len() * 99).div_ceil(100).checked_sub(1)?)?;
-    // At one instant nothing arrives in the sense above: somebody wants to see what becomes of these.
+    // At one instant nothing arrives in the sense above: the run is for these flows.
     if span == Span::ZERO || span >= slow {
         return None;
     }

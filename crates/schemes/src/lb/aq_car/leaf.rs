@@ -229,7 +229,7 @@ impl Leaf {
         }
     }
 
-    /// An ACK asks `flow` to move. Not heeded before an ACK has shown that the last move is known.
+    /// An ACK asks `flow` to move. Ignored before an ACK has shown that the last move is known.
     fn ask(&mut self, flow: FiveTuple, state: State, now: Time) {
         if let Some(path) = self.pat.get(flow, now) {
             let timed = path.state == State::MediumTimed && state == State::MediumAsked;

@@ -24,7 +24,7 @@
 //! rerouting table and 40 of the large flows'; 24 bytes, and 2 more per uplink, for each other leaf;
 //! 16 bytes of levels. Spines keep nothing. Cost per packet: at the source's leaf one entry of PAT for
 //! data and for ACKs; a scan of the uplinks for a new flow and for each packet of one that is asked to
-//! move; at the destination's leaf a table entry for large flows, or while anybody is asked to move.
+//! move; at the destination's leaf a table entry for large flows, or while any flow is asked to move.
 //! Ports are general ones.
 //!
 //! What was chosen where the source is unspecified or contradicts itself is listed in the catalogue
