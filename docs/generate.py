@@ -55,7 +55,7 @@ A scheme is named by the `scheme` key of its place's table in the scenario file,
 stand beside that key.
 
 Provenance: **paper** and **RFC**: that text defines the scheme; **reconstructed**: only mentions
-of it were at hand, and every run with it says so; **leafspine**: its own, there is no outside source. Where the source is silent, what was chosen is listed; the scheme's file in
+of it were at hand, and every run with it says so; **leafspine**: its own, there is no outside source. What was chosen where the source leaves something unspecified is listed; the scheme's file in
 `crates/schemes/src` argues it, with section numbers.
 """
 
@@ -79,8 +79,8 @@ COSTS = """\
 ## What they cost
 
 `leafspine bench --schemes` measures this on your machine; here on a core of an AMD EPYC (Zen 5, 3.9 GHz)
-with nothing else running: shares still wander by some percent. *ns/decision*: a load balancer's `pick` with all that it is told of a packet, or a queue manager's `admit` and `release`, on a
-leaf made of numbers with 16 hosts, 8 uplinks and 1,000 flows. *of ECMP's speed*: packet-hops per second of the
+with nothing else running: shares still wander by some percent. *ns/decision*: a load balancer's `pick` with all other calls that it needs for a packet, or a queue manager's `admit` and `release`, on a
+mock leaf with 16 hosts, 8 uplinks and 1,000 flows. *of ECMP's speed*: packet-hops per second of the
 128-host web-search case, with ECMP on the same kind of [port](model.md#two-kinds-of-port) in turns. *State* is as this
 implementation keeps it: of a leaf switch with 16 hosts and 8 uplinks, of an entry of the flow table, of a port. *Header bits* are what
 the scheme's header would take in a real packet, *queues* the service queues a port that it needs. *Slots* of the flow table,
@@ -119,7 +119,7 @@ def _scheme(entry: dict[str, Any]) -> str:
         lines += [_parameter(param) for param in entry["params"]]
         lines.append("")
     if entry["silent"]:
-        lines += ["Where the source is silent:", ""]
+        lines += ["Unspecified in the source:", ""]
         lines += [f"* {choice}" for choice in entry["silent"]]
         lines.append("")
     return "\n".join(lines)

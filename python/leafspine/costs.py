@@ -1,6 +1,6 @@
 """``leafspine bench --schemes``: what each scheme costs on this machine.
 
-Nanoseconds per decision on a switch made of numbers, speed beside ECMP on the same kind of port
+Nanoseconds per decision on a mock switch, speed beside ECMP on the same kind of port
 (the 128-host web-search case, in turns), and memory: per leaf, per entry of the flow table, per
 port, and how full the table is. Each scheme is measured in a process of its own.
 """

@@ -9,7 +9,7 @@
 //! default 2^16 entries. Flows that collide share an entry. Cost per packet: one hash, one entry, a
 //! scan of the live ports for the remembered one; per flowlet two random numbers and two backlogs.
 //!
-//! Where the sources are silent: what counts as load (the bytes that wait and those of the packet in
+//! Unspecified in the sources: what counts as load (the bytes that wait and those of the packet in
 //! transmission), what ports of different rates mean (nothing: bytes are compared), and what becomes
 //! of a flowlet whose port has gone (it draws at once).
 
@@ -17,6 +17,7 @@ use leafspine_core::{PacketMeta, PortId, Span, Time, mix};
 use leafspine_schemes::lb::{Entry, LoadBalancer};
 use leafspine_schemes::{
     Context, Demands, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+    parameters,
 };
 
 /// No port has this number: the entry has never been used.
@@ -60,18 +61,30 @@ fn less_loaded(ports: &[PortId], cx: &mut Context<'_>) -> PortId {
     if load(second) < load(first) { second } else { first }
 }
 
+parameters! {
+    /// As a scenario file gives them, or by default.
+    struct Settings {
+        gap: Span = Param::new(
+            Kind::Span(1, u64::MAX),
+            "500us",
+            "Flowlet timeout: a longer pause between a flow's packets ends its flowlet.",
+        ),
+        entries: usize = Param::new(
+            Kind::Int(1, 1 << 24),
+            "65536",
+            "Entries of the flowlet table, a power of two; flows of one entry share it.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
-    let entries = params.int("entries");
+    let Settings { gap, entries } = Settings::read(params)?;
     if !entries.is_power_of_two() {
         let message = format!("found {entries}; allowed: a power of two");
         return Err(ParamError { key: "entries".to_owned(), message });
     }
     let unused = Flowlet { last: Time::ZERO, port: NONE };
-    Ok(Box::new(TwoChoices {
-        seed: env.hash_seed,
-        gap: params.span("gap"),
-        table: vec![unused; entries as usize],
-    }))
+    Ok(Box::new(TwoChoices { seed: env.hash_seed, gap, table: vec![unused; entries] }))
 }
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -80,28 +93,16 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Sends every flowlet by the less loaded of two ports drawn at random.",
         source: "Mitzenmacher, The Power of Two Choices, IEEE TPDS 12(10), 2001, §1",
         provenance: Provenance::Own,
-        silent: &[
+        unspecified: &[
             "A port's load is what waits there and the packet in transmission, in bytes.",
             "A flowlet whose port has gone draws at once.",
         ],
-        params: &[
-            Param {
-                name: "gap",
-                kind: Kind::Span(1, u64::MAX),
-                default: Some("500us"),
-                doc: "Flowlet timeout: a longer pause between a flow's packets ends its flowlet.",
-            },
-            Param {
-                name: "entries",
-                kind: Kind::Int(1, 1 << 24),
-                default: Some("65536"),
-                doc: "Entries of the flowlet table, a power of two; flows of one entry share it.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The words that every part of leafspine shares.
+//! The types that every part of leafspine shares.
 //!
 //! Nothing here knows about switches, schemes or simulation: only time, sizes, rates, packets,
 //! identifiers and random streams. This crate has no dependencies.

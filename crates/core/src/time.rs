@@ -80,7 +80,7 @@ impl Span {
     }
 }
 
-/// Stays at [`Time::MAX`] rather than begin anew at zero.
+/// Stays at [`Time::MAX`] rather than wrap to zero.
 impl Add<Span> for Time {
     type Output = Time;
     #[inline]
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// Breaks if time begins anew when its end is passed.
+    /// Breaks if time wraps to zero when its end is passed.
     #[test]
     fn time_does_not_wrap() {
         let mut time = Time(u64::MAX - 1);

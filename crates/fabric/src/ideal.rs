@@ -91,7 +91,7 @@ impl Ideal {
         ideal
     }
 
-    /// The same of (`mss`, `header`, `handshake`). `watch` is told how many destinations of how many
+    /// The same of (`mss`, `header`, `handshake`). `watch` is called with how many destinations of how many
     /// are done, and may put an end to it.
     ///
     /// # Errors
@@ -203,7 +203,7 @@ impl Ideal {
                 farthest = farthest.max(senders[from] + there + receivers[to] + back);
             }
         }
-        // A host alone has nobody to talk to but itself.
+        // A single host has no destination but itself.
         if self.host_tor.len() == 1 { sender[0] + receiver[0] } else { farthest }
     }
 }

@@ -131,7 +131,7 @@ impl Routes {
         routes
     }
 
-    /// The same. `watch` is told how many destinations of how many are done, and may put an end
+    /// The same. `watch` is called with how many destinations of how many are done, and may put an end
     /// to it.
     ///
     /// # Errors
@@ -196,7 +196,7 @@ impl Routes {
         split(graph, &self.state)
     }
 
-    /// `watch` is told of the destinations that are done, and may put an end to it.
+    /// `watch` is called with the destinations that are done, and may put an end to it.
     fn recompute<E>(
         &mut self,
         graph: &Graph,

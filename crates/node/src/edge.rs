@@ -45,7 +45,7 @@ impl EdgeState {
     #[must_use]
     pub fn new(edge: Box<dyn HostEdge>, rng: Rng) -> Box<EdgeState> {
         Box::new(EdgeState {
-            reassembles: edge.reassembles(),
+            reassembles: edge.needs().reassembly,
             edge,
             rng,
             board: Vec::new(),

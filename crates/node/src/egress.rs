@@ -59,7 +59,7 @@ fn manager<'a>(own: &'a mut Manager, chooser: &'a mut Option<Chooser>) -> Option
     match own {
         Manager::DropTail => None,
         Manager::Own(aqm) => Some(aqm.as_mut()),
-        Manager::Balancer => chooser.as_mut().and_then(|chooser| chooser.balancer.aqm()),
+        Manager::Balancer => chooser.as_mut().and_then(|chooser| chooser.balancer.roles().aqm()),
     }
 }
 
@@ -356,7 +356,7 @@ impl Egress {
         let (total, own) = (general.backlog(now), general.queue(queue, now));
         let view = port.view(queue as u8, own, total);
         match manager(&mut port.manager, &mut self.chooser) {
-            Some(aqm) if aqm.needs_release() => {
+            Some(aqm) if aqm.needs().release => {
                 aqm.release(&mut queued.packet, &view, now - queued.since, now, &mut port.rng)
             }
             _ => Release::Send,

@@ -37,7 +37,7 @@ fn role<'a>(holder: &'a mut Holder, chooser: &'a mut Option<Chooser>) -> &'a mut
     match holder {
         Holder::Own(hold) => hold.as_mut(),
         Holder::Balancer => {
-            let balancer = chooser.as_mut().and_then(|chooser| chooser.balancer.hold());
+            let balancer = chooser.as_mut().and_then(|chooser| chooser.balancer.roles().hold());
             balancer.expect("checked when the run was built")
         }
     }
@@ -77,10 +77,11 @@ impl Egress {
         if role.arrived(packet, from, backlog, now) == Ingress::Pass {
             return false;
         }
+        let needs = role.needs();
         let queue = &mut held[port];
-        let oldest = if queue.len() >= role.capacity() { queue.pop_front() } else { None };
+        let oldest = if queue.len() >= needs.capacity { queue.pop_front() } else { None };
         queue.push_back((*packet, now));
-        if let Some(limit) = role.max_hold()
+        if let Some(limit) = needs.max_hold
             && !std::mem::replace(&mut expiry_pending[port], true)
         {
             let key = Key::new(Class::HoldExpiry, u32::from(switch.0));
@@ -88,7 +89,7 @@ impl Egress {
         }
         if let Some((mut packet, _)) = oldest {
             world.record().counters.hold_overflows += 1;
-            if role.ece_when_forced() {
+            if needs.ece_when_forced {
                 echo(&mut packet);
             }
             self.released.push(Released { from, packet });
@@ -127,9 +128,9 @@ impl Egress {
         let (now, port) = (world.now(), usize::from(at.0));
         let HoldState { holder, held, expiry_pending } = hold.as_mut();
         expiry_pending[port] = false;
-        let role = role(holder, &mut self.chooser);
-        let Some(limit) = role.max_hold() else { return };
-        let ece = role.ece_when_forced();
+        let needs = role(holder, &mut self.chooser).needs();
+        let Some(limit) = needs.max_hold else { return };
+        let ece = needs.ece_when_forced;
         while let Some((mut packet, since)) = held[port].front().copied() {
             if since + limit > now {
                 expiry_pending[port] = true;

@@ -29,7 +29,8 @@ impl Rack {
     /// `hosts`, and as many words as the most that one of their edges uses.
     #[must_use]
     pub fn new(hosts: Vec<Host>) -> Rack {
-        let words = |host: &Host| host.edge.as_ref().map_or(0, |edge| edge.edge.board());
+        let words =
+            |host: &Host| host.edge.as_ref().map_or(0, |edge| edge.edge.needs().board_words);
         let board = vec![0; hosts.iter().map(words).max().unwrap_or(0)];
         Rack { hosts, board }
     }

@@ -16,8 +16,6 @@ use leafspine_schemes::{Context, Paths};
 pub struct Chooser {
     /// What it wants to be called for: asked once.
     pub needs: Needs,
-    /// Whether it chooses even where there is no choice.
-    pub always_asked: bool,
     /// The balancer.
     pub balancer: Box<dyn LoadBalancer>,
     /// Its random stream.
@@ -32,14 +30,7 @@ impl Chooser {
     /// `balancer`, with its random stream.
     #[must_use]
     pub fn new(balancer: Box<dyn LoadBalancer>, rng: Rng) -> Chooser {
-        Chooser {
-            needs: balancer.needs(),
-            always_asked: balancer.always_asked(),
-            balancer,
-            rng,
-            outbox: Vec::new(),
-            nested: 0,
-        }
+        Chooser { needs: balancer.needs(), balancer, rng, outbox: Vec::new(), nested: 0 }
     }
 
     /// Calls the balancer with its context. What it puts into the outbox is for the caller to send.
@@ -209,7 +200,7 @@ impl Switch {
         let paths = net.routes.paths(self.id, TorId(place.tor));
         let port = match paths.ports {
             [] => return self.egress.drop_packet(from, packet, Cause::NoRoute, net, world),
-            [only] if !self.chooser().always_asked => {
+            [only] if !self.chooser().needs.every_packet => {
                 if self.tor != Switch::NO_TOR {
                     self.note_uplink(packet, *only, net);
                 }

@@ -7,8 +7,8 @@ use leafspine_sim::workload;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-/// Every scheme and bundle: name, place (the scenario's table), summary, source, provenance, where
-/// the source is silent, and the parameters; those from outside say whose they are (`from`).
+/// Every scheme and bundle: name, place (the scenario's table), summary, source, provenance, what
+/// the source leaves unspecified (`silent`), and the parameters; those from outside say whose they are (`from`).
 #[pyfunction]
 pub(crate) fn schemes() -> String {
     let scheme = |(place, info)| scheme(place, info);
@@ -30,7 +30,7 @@ fn scheme(place: Place, info: &SchemeInfo) -> Value {
             (Provenance::Own, Some(_)) => "own",
             (known, _) => provenance(known),
         },
-        "silent": info.silent,
+        "silent": info.unspecified,
         "header_bits": info.demands.header_bits,
         "queues": info.demands.queues,
         "params": info.params.iter().map(param).collect::<Vec<_>>(),

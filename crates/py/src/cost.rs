@@ -6,7 +6,7 @@ use crate::guard::guarded;
 use leafspine_core::Span;
 use leafspine_scenario::{Case, Source, expand};
 use leafspine_schemes::registry::{self, Place};
-use leafspine_schemes::{Footprint, asked};
+use leafspine_schemes::{Footprint, microbench};
 use leafspine_sim::spec::{ProbeKind, ProbeSpec};
 use leafspine_sim::{Column, Output, Progress, Series, Simulation};
 use pyo3::exceptions::{PyKeyError, PyValueError};
@@ -20,11 +20,11 @@ use std::time::Instant;
 const ROUNDS: usize = 7;
 const DECISIONS: u32 = 100_000;
 
-/// What one decision of a load balancer or queue manager costs, with its defaults on a leaf made of
-/// numbers (16 hosts, 8 uplinks, 1,000 flows): nanoseconds, and bytes of state. As JSON.
+/// What one decision of a load balancer or queue manager costs, with its defaults on a mock
+/// leaf (16 hosts, 8 uplinks, 1,000 flows): nanoseconds, and bytes of state. As JSON.
 ///
 /// # Errors
-/// `KeyError` for a scheme that is not there; `ValueError` for a place that is not asked so.
+/// `KeyError` for a scheme that is not there; `ValueError` for a place whose decisions are not timed.
 #[pyfunction]
 pub(crate) fn decision_cost(place: &str, name: &str) -> PyResult<String> {
     guarded(|| decisions(place, name))
@@ -33,11 +33,13 @@ pub(crate) fn decision_cost(place: &str, name: &str) -> PyResult<String> {
 fn decisions(place: &str, name: &str) -> PyResult<String> {
     let unknown = || PyKeyError::new_err(name.to_owned());
     let (nanoseconds, kept) = if place == Place::LoadBalancer.table() {
-        let mut asked = asked::Balancer::new(registry::load_balancer(name).ok_or_else(unknown)?);
-        (fastest(|| asked.ask()), asked.footprint())
+        let mut bench =
+            microbench::Balancer::new(registry::load_balancer(name).ok_or_else(unknown)?);
+        (fastest(|| bench.decide()), bench.footprint())
     } else if place == Place::Aqm.table() {
-        let mut asked = asked::Manager::new(registry::queue_manager(name).ok_or_else(unknown)?);
-        (fastest(|| asked.ask()), asked.footprint())
+        let mut bench =
+            microbench::Manager::new(registry::queue_manager(name).ok_or_else(unknown)?);
+        (fastest(|| bench.decide()), bench.footprint())
     } else {
         return Err(PyValueError::new_err(format!("no decisions of {place} are timed")));
     };

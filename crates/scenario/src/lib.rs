@@ -25,6 +25,7 @@
 //! - Classes are `(low, high]`; a low of 0 and that of an open-ended class are inside.
 
 mod classes;
+mod compatibility;
 pub mod diagnosis;
 mod error;
 mod expand;
@@ -40,7 +41,6 @@ mod section;
 mod sizes;
 mod skip;
 mod switch;
-mod together;
 mod topology;
 mod trace;
 mod transport;

@@ -1,4 +1,4 @@
-//! What only the graph can tell, as an error at the line that asked for it.
+//! What only the built graph shows to be wrong, as an error at the line that is to blame.
 
 use crate::error::{Problem, ScenarioError};
 use crate::expand::Case;
@@ -37,7 +37,7 @@ impl Case {
     /// Makes the simulation, only to see whether it can be made.
     ///
     /// # Errors
-    /// What only the graph can tell: a link, a switch or a port that is not there, a fabric that
+    /// What only the built graph shows: a link, a switch or a port that is not there, a fabric that
     /// stays split, hosts that a pattern cannot pair, parameters that do not fit a place.
     pub fn check(&self) -> Result<(), ScenarioError> {
         Simulation::new(&self.spec).map(drop).map_err(|error| self.refused(&error))

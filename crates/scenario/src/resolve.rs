@@ -4,7 +4,7 @@ use crate::classes::{Class, classes};
 use crate::error::ScenarioError;
 use crate::section::Place;
 use crate::tree::{Node, Table, quote};
-use crate::{run, scale, schemes, switch, together, topology, transport, workload};
+use crate::{compatibility, run, scale, schemes, switch, topology, transport, workload};
 use leafspine_core::Span;
 use leafspine_schemes::Scale;
 use leafspine_sim::spec::Spec;
@@ -86,7 +86,7 @@ pub(crate) fn resolve(place: Place<'_>, root: &Table) -> Result<Resolved, Scenar
         measure,
         probes,
     };
-    together::check(place, root, &spec)?;
+    compatibility::check(place, root, &spec)?;
     Ok(Resolved { spec, classes, toml, scale: scale.fabric, full_round_trip })
 }
 

@@ -1,7 +1,7 @@
 //! A parsed file as plain data: values with the line that each came from.
 //!
 //! Variants, sweeps and overrides change copies of this tree, so that every value that is wrong can
-//! still be traced to where somebody wrote it.
+//! still be traced to the line where it was written.
 
 use crate::error::{Problem, ScenarioError};
 use std::fmt::Write;

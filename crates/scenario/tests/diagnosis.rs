@@ -29,7 +29,7 @@ fn said(text: &str, sets: &[(&str, &str)]) -> Vec<String> {
 
 const WEB: &str = "[[workload]]\nsizes = \"web-search\"\nload = 0.6\nflows = 200\n";
 
-/// Breaks if few flows at a high rate pass for a load, as they do where nobody looks: 200 web-search
+/// Breaks if few flows at a high rate pass for a load, as they do without this diagnosis: 200 web-search
 /// flows at a load of 0.6 of 64 uplinks of 100 Gb/s start within a millisecond.
 #[test]
 fn few_flows_at_a_high_rate_are_no_load() {
@@ -131,7 +131,7 @@ fn the_largest_sizes_are_looked_at() {
 }
 
 /// Breaks if a run that its end cut short does not say how many flows it is without; of a duration
-/// nobody has counted them.
+/// they have not been counted.
 #[test]
 fn flows_that_had_not_started_are_told_of() {
     let cut = |stop: &str| {

@@ -11,7 +11,9 @@ use leafspine_schemes::edge::{EdgeContext, FlowView, HostEdge};
 use leafspine_schemes::hold::{Held, Ingress, IngressHold};
 use leafspine_schemes::lb::LoadBalancer;
 use leafspine_schemes::registry::{self, Extension, Place};
-use leafspine_schemes::{Context, Demands, Kind, Param, Paths, Provenance, QueueView, SchemeInfo};
+use leafspine_schemes::{
+    Context, Demands, Kind, Param, Paths, Provenance, QueueView, SchemeInfo, parameters,
+};
 use leafspine_schemes::{aqm, cc, edge, hold, lb};
 use leafspine_sim::{Output, Progress, Simulation};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,8 +59,8 @@ impl IngressHold for Idle {
         Held::Keep
     }
 
-    fn capacity(&self) -> usize {
-        1
+    fn needs(&self) -> hold::Needs {
+        hold::Needs { capacity: 1, max_hold: None, ece_when_forced: false }
     }
 }
 
@@ -100,26 +102,30 @@ const fn info(name: &'static str, params: &'static [Param]) -> SchemeInfo {
         summary: "For a test.",
         source: "none",
         provenance: Provenance::Own,
-        silent: &[],
+        unspecified: &[],
         params,
         demands: Demands::NONE,
     }
 }
 
-const PATH: Param =
-    Param { name: "path", kind: Kind::Int(0, 7), default: Some("0"), doc: "The path's number." };
-const WAIT: Param =
-    Param { name: "wait", kind: Kind::Span(1, 1_000_000), default: Some("1us"), doc: "Unused." };
+parameters! {
+    struct Settings {
+        path: usize = Param::new(Kind::Int(0, 7), "0", "The path's number."),
+        wait: Span = Param::new(Kind::Span(1, 1_000_000), "1us", "Unused."),
+    }
+}
 
 const EXTENSION: Extension = Extension {
     from: "for-a-test 1.0",
     balancers: &[lb::Entry {
-        info: info("fixed-path", &[PATH, WAIT]),
+        info: info("fixed-path", Settings::PARAMS),
         build: |params, _| {
-            assert!(params.span("wait") > Span(0));
-            Ok(Box::new(Fixed(params.int("path") as usize)))
+            let settings = Settings::read(params)?;
+            assert!(settings.wait > Span(0));
+            Ok(Box::new(Fixed(settings.path)))
         },
         edge: Some("idle"),
+        host_aqm: None,
     }],
     managers: &[aqm::Entry {
         info: info("idle", &[]),

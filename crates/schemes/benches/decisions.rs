@@ -1,7 +1,7 @@
 //! What a decision of each registered scheme costs, in nanoseconds.
 //!
 //! `cargo bench -p leafspine-schemes --bench decisions [-- FILTER]`. The schemes are called as the
-//! engine calls them, through a `Box<dyn ...>`, on a switch made of numbers: no engine runs, so
+//! engine calls them, through a `Box<dyn ...>`, on a mock switch: no engine runs, so
 //! a change of these figures is a change of the scheme itself. A new scheme is measured as soon as it
 //! is registered.
 

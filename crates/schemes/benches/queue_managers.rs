@@ -2,7 +2,7 @@
 
 use criterion::Criterion;
 use leafspine_schemes::aqm;
-use leafspine_schemes::asked::Manager;
+use leafspine_schemes::microbench::Manager;
 use std::hint::black_box;
 
 /// `manage/<queue manager>`: ns for one ECN-capable data packet, defaults, at a 10 Gb/s port whose
@@ -14,8 +14,8 @@ use std::hint::black_box;
 pub(crate) fn bench(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("manage");
     for entry in aqm::ALL {
-        let mut asked = Manager::new(entry);
-        group.bench_function(entry.info.name, |bencher| bencher.iter(|| black_box(asked.ask())));
+        let mut bench = Manager::new(entry);
+        group.bench_function(entry.info.name, |bencher| bencher.iter(|| black_box(bench.decide())));
     }
     group.finish();
 }

@@ -131,8 +131,8 @@ mod tests {
                 let place = Place::ALL.into_iter().find(|place| place.table() == table);
                 let name = value.trim_matches('"');
                 let found = match (table, name) {
-                    ("aqm", "balancer") => balancer(bundle).aqm().is_some(),
-                    ("hold", "balancer") => balancer(bundle).hold().is_some(),
+                    ("aqm", "balancer") => balancer(bundle).roles().aqm().is_some(),
+                    ("hold", "balancer") => balancer(bundle).roles().hold().is_some(),
                     _ => place.is_some_and(|place| place.find(name).is_some()),
                 };
                 assert!(found, "{}: {key} = {value}", bundle.name);

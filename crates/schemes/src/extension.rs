@@ -44,7 +44,7 @@ pub struct ExtensionError {
 
 static CURRENT: OnceLock<Extension> = OnceLock::new();
 
-/// What was registered; whoever asks first closes the registry.
+/// What was registered; the first look-up closes the registry.
 pub(crate) fn current() -> &'static Extension {
     CURRENT.get_or_init(|| Extension::EMPTY)
 }
@@ -61,7 +61,7 @@ pub fn register(extension: Extension) -> Result<(), ExtensionError> {
 }
 
 impl Extension {
-    /// Nothing from nobody: what is not filled in.
+    /// No entries: the rest of an extension that has only some lists.
     pub const EMPTY: Extension = Extension {
         from: "",
         balancers: &[],
@@ -227,7 +227,7 @@ mod tests {
         summary: "Mine.",
         source: "none",
         provenance: Provenance::Own,
-        silent: &[],
+        unspecified: &[],
         params: &[],
         demands: Demands::NONE,
     };

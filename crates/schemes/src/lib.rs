@@ -7,26 +7,28 @@
 //! never imports the engine.
 
 pub mod aqm;
-#[doc(hidden)]
-pub mod asked;
 pub mod bundle;
 pub mod cc;
 pub mod edge;
 mod extension;
-mod footprint;
 pub mod hold;
+mod inspect;
 pub mod lb;
 mod levels;
+#[doc(hidden)]
+pub mod microbench;
 mod param;
 pub mod registry;
 pub mod scale;
+mod settings;
 mod stages;
 #[doc(hidden)]
 pub mod testing;
 pub mod units;
 mod view;
 
-pub use footprint::Footprint;
+pub use inspect::{Footprint, Inspect};
 pub use param::{Amount, Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, Value};
 pub use scale::Scale;
+pub use settings::FromValue;
 pub use view::{Backlog, Context, Level, Neighbour, Paths, PortInfo, Ports, QueueView, SwitchEnv};

@@ -291,6 +291,14 @@ pub struct Param {
     pub doc: &'static str,
 }
 
+impl Param {
+    /// A parameter with a default. [`parameters!`](crate::parameters) names it after its field.
+    #[must_use]
+    pub const fn new(kind: Kind, default: &'static str, doc: &'static str) -> Param {
+        Param { name: "", kind, default: Some(default), doc }
+    }
+}
+
 /// How well a scheme's source defines it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Provenance {
@@ -317,8 +325,8 @@ pub struct SchemeInfo {
     pub source: &'static str,
     /// How well the source defines it.
     pub provenance: Provenance,
-    /// Where the source is silent, and what was chosen. One item a choice.
-    pub silent: &'static [&'static str],
+    /// What the source leaves unspecified, and what was chosen. One item a choice.
+    pub unspecified: &'static [&'static str],
     /// Its parameters.
     pub params: &'static [Param],
     /// What it asks of packets and switches.
@@ -357,19 +365,6 @@ pub struct ParamError {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Params(pub BTreeMap<String, Value>);
 
-macro_rules! getter {
-    ($name:ident, $variant:ident, $type:ty) => {
-        #[doc = concat!("The value of a declared `", stringify!($variant), "` parameter.\n\n# Panics\nIf the scheme did not declare it so.")]
-        #[must_use]
-        pub fn $name(&self, key: &str) -> $type {
-            match self.0.get(key) {
-                Some(Value::$variant(value)) => value.clone(),
-                other => panic!("parameter {key} is {other:?}, declared otherwise"),
-            }
-        }
-    };
-}
-
 impl Params {
     /// The defaults of `declared` in the fabric of [`Scale::REFERENCE`], for tests and examples.
     ///
@@ -400,42 +395,6 @@ impl Params {
             })
             .collect::<Result<_, _>>()
             .map(Params)
-    }
-
-    getter!(span, Span, Span);
-    getter!(bytes, Bytes, Bytes);
-    getter!(amount, Amount, Amount);
-    getter!(rate, Rate, Rate);
-    getter!(int, Int, u64);
-    getter!(float, Float, f64);
-    getter!(flag, Bool, bool);
-    getter!(word, Word, String);
-    getter!(numbers, Numbers, Vec<f64>);
-
-    /// The value of a declared `SpanOr` parameter; `None` if it is its word.
-    ///
-    /// # Panics
-    /// If the scheme did not declare it so.
-    #[must_use]
-    pub fn span_or(&self, key: &str) -> Option<Span> {
-        match self.0.get(key) {
-            Some(Value::Span(span)) => Some(*span),
-            Some(Value::Word(_)) => None,
-            other => panic!("parameter {key} is {other:?}, declared otherwise"),
-        }
-    }
-
-    /// The value of a declared `AmountOr` parameter; `None` if it is its word.
-    ///
-    /// # Panics
-    /// If the scheme did not declare it so.
-    #[must_use]
-    pub fn amount_or(&self, key: &str) -> Option<Amount> {
-        match self.0.get(key) {
-            Some(Value::Amount(amount)) => Some(*amount),
-            Some(Value::Word(_)) => None,
-            other => panic!("parameter {key} is {other:?}, declared otherwise"),
-        }
     }
 
     /// These parameters with one changed: for tests and for examples.
@@ -492,7 +451,8 @@ mod tests {
     /// Breaks if a default is not parsed as its kind, or a missing one is made up.
     #[test]
     fn defaults_are_parsed_as_declared() {
-        assert_eq!(Params::defaults(&[GAP]).span("gap"), Span::from_micros(500));
+        let gap = Params::defaults(&[GAP]).read("gap");
+        assert_eq!(gap, Ok(Span::from_micros(500)));
         let error = Params::try_defaults(&[Param { default: None, ..GAP }]).unwrap_err();
         assert_eq!((error.key.as_str(), &error.message[..13]), ("gap", "must be given"));
     }

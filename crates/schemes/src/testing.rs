@@ -1,4 +1,4 @@
-//! A switch made of numbers, for the tests of schemes: ports with a backlog one can set, a clock,
+//! A mock switch, for the tests of schemes: ports with a backlog one can set, a clock,
 //! a random stream, and packets of every kind. Not part of the public interface.
 
 use crate::edge::{Deliver, EdgeContext, FlowView, HostEdge, HostEnv, Waiting};

@@ -128,7 +128,7 @@ pub struct SwitchEnv {
 
 impl SwitchEnv {
     /// Whether `port` leads away from the hosts. Switches are numbered tier by tier, those with hosts
-    /// first, so the number of the switch at the other end tells.
+    /// first, so the number of the switch at the other end decides.
     #[must_use]
     pub fn leads_up(&self, port: PortId) -> bool {
         match self.ports.get(usize::from(port.0)).map(|port| port.neighbour) {

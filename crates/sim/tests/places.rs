@@ -5,10 +5,10 @@ mod common;
 
 use common::*;
 use leafspine_core::{Flags, PacketMeta, PortId, Rng, Span, Time};
-use leafspine_schemes::aqm::{Admit, Aqm, Release};
+use leafspine_schemes::aqm::{self, Admit, Aqm, Release};
 use leafspine_schemes::cc::{AckSample, CongestionControl, Control, CustomControl, Loss};
-use leafspine_schemes::edge::{Deliver, EdgeContext, FlowView, HostEdge, Waiting};
-use leafspine_schemes::hold::{Held, Ingress, IngressHold};
+use leafspine_schemes::edge::{self, Deliver, EdgeContext, FlowView, HostEdge, Waiting};
+use leafspine_schemes::hold::{self, Held, Ingress, IngressHold};
 use leafspine_schemes::lb::{Arrival, LoadBalancer, Needs};
 use leafspine_schemes::{Context, Paths, QueueView, SwitchEnv};
 use leafspine_sim::Factories;
@@ -35,7 +35,13 @@ struct Beacon {
 
 impl LoadBalancer for Beacon {
     fn needs(&self) -> Needs {
-        Needs { arrived: true, leaving: true, exact_dequeue: self.exact, tick: true }
+        Needs {
+            arrived: true,
+            leaving: true,
+            exact_dequeue: self.exact,
+            tick: true,
+            every_packet: false,
+        }
     }
 
     fn pick(&mut self, _: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
@@ -114,8 +120,8 @@ impl Aqm for Tenth {
         if packet.is_data() && self.seen.is_multiple_of(10) { Admit::Mark } else { Admit::Take }
     }
 
-    fn needs_release(&self) -> bool {
-        true
+    fn needs(&self) -> aqm::Needs {
+        aqm::Needs { release: true }
     }
 
     fn release(
@@ -187,12 +193,8 @@ impl IngressHold for HoldAcks {
         Held::Keep
     }
 
-    fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    fn max_hold(&self) -> Option<Span> {
-        self.max_hold
+    fn needs(&self) -> hold::Needs {
+        hold::Needs { capacity: self.capacity, max_hold: self.max_hold, ece_when_forced: false }
     }
 }
 
@@ -325,8 +327,8 @@ impl HostEdge for InOrder {
         packet.header.0[0] = flow.state[0] as u32;
     }
 
-    fn reassembles(&self) -> bool {
-        true
+    fn needs(&self) -> edge::Needs {
+        edge::Needs { reassembly: true, ..edge::Needs::default() }
     }
 
     fn reassemble(

@@ -41,7 +41,7 @@ struct Answering {
 
 impl LoadBalancer for Answering {
     fn needs(&self) -> Needs {
-        Needs { leaving: true, exact_dequeue: self.exact, arrived: true, tick: false }
+        Needs { leaving: true, exact_dequeue: self.exact, arrived: true, ..Needs::default() }
     }
 
     fn pick(&mut self, _: &mut PacketMeta, paths: &Paths<'_>, _: &mut Context<'_>) -> PortId {

@@ -205,7 +205,7 @@ fn roles(balancer: &SchemeSpec) -> [bool; 2] {
     let entry = registry::load_balancer(&balancer.name).expect("a registered balancer");
     let env = FakeLeaf::new(4, 4, 1).env;
     match (entry.build)(&balancer.params, &env) {
-        Ok(mut balancer) => [balancer.aqm().is_some(), balancer.hold().is_some()],
+        Ok(mut balancer) => [balancer.roles().aqm().is_some(), balancer.roles().hold().is_some()],
         Err(_) => [false; 2],
     }
 }
@@ -464,7 +464,7 @@ fn ticks(spec: &Spec) -> bool {
         let entry = registry::host_edge(&edge.name).expect("a registered edge");
         (entry.build)(&edge.params, &FakeHost::new(1460).env)
     });
-    balancer.is_ok_and(|b| b.needs().tick) || edge.is_some_and(|e| e.is_ok_and(|e| e.ticks()))
+    balancer.is_ok_and(|b| b.needs().tick) || edge.is_some_and(|e| e.is_ok_and(|e| e.needs().tick))
 }
 
 /// Bounds the time that packets are held: a queue that probes keep long would hold ACKs for ever.

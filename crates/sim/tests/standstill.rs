@@ -4,8 +4,8 @@ mod common;
 
 use common::*;
 use leafspine_core::{Flags, PacketMeta, PortId, Span, Time};
-use leafspine_schemes::edge::{Deliver, EdgeContext, FlowView, HostEdge, HostEnv, Waiting};
-use leafspine_schemes::hold::{Held, Ingress, IngressHold};
+use leafspine_schemes::edge::{self, Deliver, EdgeContext, FlowView, HostEdge, HostEnv, Waiting};
+use leafspine_schemes::hold::{self, Held, Ingress, IngressHold};
 use leafspine_schemes::lb::{LoadBalancer, Needs};
 use leafspine_schemes::{Amount, Context, Paths, SwitchEnv};
 use leafspine_sim::spec::*;
@@ -81,8 +81,8 @@ impl IngressHold for Keeps {
         Held::Keep
     }
 
-    fn capacity(&self) -> usize {
-        1 << 20
+    fn needs(&self) -> hold::Needs {
+        hold::Needs { capacity: 1 << 20, max_hold: None, ece_when_forced: false }
     }
 }
 
@@ -104,8 +104,8 @@ struct Reassembler {
 impl HostEdge for Reassembler {
     fn sending(&mut self, _: &mut PacketMeta, _: &mut FlowView<'_>, _: &mut EdgeContext<'_>) {}
 
-    fn reassembles(&self) -> bool {
-        true
+    fn needs(&self) -> edge::Needs {
+        edge::Needs { reassembly: true, ..edge::Needs::default() }
     }
 
     fn reassemble(

@@ -4,7 +4,7 @@
 //! switches and which of them are linked (its [`Shape`]). All else, from the number of hosts to the
 //! names of links, follows for every kind alike. A new kind is a file with an `ENTRY` and a `shape`,
 //! and four lines here: its `mod`, a variant of [`TopologyKind`], an arm of [`TopologyKind::shape`] and
-//! a line of [`ALL`].
+//! a line of [`ALL`]; `docs/adding-a-topology.md` walks through it.
 
 mod fat_tree;
 mod leaf_spine;

@@ -38,7 +38,7 @@ fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32, links_per_pair: u32
 
 /// Any small fabric of any kind.
 fn small_kind() -> impl Strategy<Value = TopologyKind> {
-    (select(ALL), proptest::array::uniform4(0u32..4)).prop_map(|(entry, drawn)| {
+    (select(ALL), proptest::array::uniform8(0u32..4)).prop_map(|(entry, drawn)| {
         let count = |(key, more): (&Key, u32)| match key.even {
             true => key.range.0 + more % 2 * 2,
             false => key.range.0 + more,

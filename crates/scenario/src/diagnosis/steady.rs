@@ -69,7 +69,7 @@ fn arrivals_are_short(case: &Case, output: &Output) -> Option<String> {
     times.sort_unstable();
     // Nearest rank, as everywhere.
     let slow = *times.get((times.len() * 99).div_ceil(100).checked_sub(1)?)?;
-    // At one instant nothing arrives in the sense above: somebody wants to see what becomes of these.
+    // At one instant nothing arrives in the sense above: the run is for these flows.
     if span == Span::ZERO || span >= slow {
         return None;
     }
@@ -99,7 +99,7 @@ fn longest(classes: &[Class], flows: &[Arrived]) -> (String, Vec<Span>) {
 
 /// Less was carried while flows arrived than they brought.
 fn little_is_carried(case: &Case, output: &Output) -> Option<String> {
-    // Beside flows that do not arrive, nobody can say whose bytes were carried.
+    // Beside flows that do not arrive, it is unknown whose bytes were carried.
     if !arriving(case).into_iter().all(|arrives| arrives) {
         return None;
     }

@@ -37,7 +37,7 @@ pub(super) fn out_of_reach(case: &Case) -> Vec<String> {
     schemes_of(&case.spec).into_iter().flat_map(|(_, scheme)| said(scheme)).collect()
 }
 
-/// QDAPS has a threshold that it uses only when told to.
+/// QDAPS has a threshold that it uses only if a parameter says so.
 fn unused(scheme: &SchemeSpec, key: &str) -> bool {
     let reroute = scheme.params.0.get("reroute");
     key == "threshold" && reroute.is_some_and(|word| *word != Value::Word("fixed".to_owned()))

@@ -8,7 +8,7 @@ use leafspine_schemes::Value;
 use leafspine_sim::Output;
 use leafspine_sim::spec::SchemeSpec;
 
-/// How often a scheme measures, asks or forgets, and how late it hears. A parameter of one of these names
+/// How often a scheme measures, probes or ages, and how late its reports come. A parameter of one of these names
 /// is taken for that.
 const PERIODS: [&str; 5] =
     ["probe_period", "probe_interval", "update_period", "timer", "clone_delay"];

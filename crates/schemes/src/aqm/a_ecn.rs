@@ -5,7 +5,7 @@
 //! themselves, so that queues are short and links stay busy, under any scheduler. AQ-CAR (§I, its reference 14) has it compared: an
 //! adaptive ECN marking scheme "that does not consider time interval, as in MQ-ECN, to update the
 //! marking threshold. Instead, it uses the number of enqueued packets as the interval". What
-//! moves the threshold is not told there. Chosen here: after every `interval` packets enqueued in a
+//! moves the threshold is not stated there. Chosen here: after every `interval` packets enqueued in a
 //! queue, its threshold goes up by a step if the queue ran empty meanwhile (it lost throughput), and
 //! down by a step if it did not (it only adds delay), within `lowest` and `threshold`.
 //!
@@ -19,8 +19,8 @@
 
 use super::{Admit, Aqm, Entry};
 use crate::{
-    Amount, Demands, Footprint, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo,
-    SwitchEnv,
+    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
+    SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Time};
 
@@ -81,23 +81,50 @@ impl Aqm for AEcn {
         }
     }
 
-    fn footprint(&self) -> Footprint {
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for AEcn {
+    fn footprint(&self, _: Time) -> Footprint {
         let bytes = self.queues.len() * size_of::<Queue>();
         Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
     }
 }
 
+parameters! {
+    struct Settings {
+        threshold: Amount = Param::new(
+            Kind::Amount,
+            "max(20pkt, 1bdp)",
+            "The largest marking threshold of a queue, and the first.",
+        ),
+        lowest: u32 = Param::new(
+            Kind::Int(1, 1_000_000),
+            "2",
+            "The smallest marking threshold, in (full-sized) packets.",
+        ),
+        interval: u32 = Param::new(
+            Kind::Int(1, 1_000_000),
+            "64",
+            "Packets enqueued in a queue between two moves of its threshold.",
+        ),
+    }
+}
+
 fn make(params: &Params, env: &SwitchEnv) -> Result<AEcn, ParamError> {
-    let (step, highest) = match params.amount("threshold") {
+    let settings = Settings::read(params)?;
+    let (step, highest) = match settings.threshold {
         Amount::Packets(packets) => (Amount::Packets(1), packets),
         Amount::Bytes(bytes) => {
             let mtu = u64::from(env.mtu);
             (Amount::Bytes(mtu), (bytes / mtu).min(u64::from(u32::MAX)) as u32)
         }
     };
-    let lowest = params.int("lowest") as u32;
+    let lowest = settings.lowest;
     if lowest > highest {
-        let most = params.amount("threshold");
+        let most = settings.threshold;
         let message = format!("found {lowest}; allowed: at most the threshold, {most}");
         return Err(ParamError { key: "lowest".to_owned(), message });
     }
@@ -106,7 +133,7 @@ fn make(params: &Params, env: &SwitchEnv) -> Result<AEcn, ParamError> {
         step,
         lowest,
         highest,
-        interval: params.int("interval") as u32,
+        interval: settings.interval,
         queues: vec![queue; usize::from(env.queues)],
     })
 }
@@ -121,33 +148,14 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Marks at a threshold per queue that falls while the queue never runs empty.",
         source: "Wang et al., A-ECN, IEEE Access 2020, as AQ-CAR describes and compares it",
         provenance: Provenance::Reconstructed,
-        silent: &[
+        unspecified: &[
             "How the threshold moves: by one packet after every interval, up if the queue ran empty \
              in it, down if it did not, between lowest and threshold; it starts at threshold.",
             "How many packets an interval has: 64.",
             "A queue ran empty if an arriving packet found nothing waiting in it.",
             "Packets that are not ECN-capable pass.",
         ],
-        params: &[
-            Param {
-                name: "threshold",
-                kind: Kind::Amount,
-                default: Some("max(20pkt, 1bdp)"),
-                doc: "The largest marking threshold of a queue, and the first.",
-            },
-            Param {
-                name: "lowest",
-                kind: Kind::Int(1, 1_000_000),
-                default: Some("2"),
-                doc: "The smallest marking threshold, in (full-sized) packets.",
-            },
-            Param {
-                name: "interval",
-                kind: Kind::Int(1, 1_000_000),
-                default: Some("64"),
-                doc: "Packets enqueued in a queue between two moves of its threshold.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,

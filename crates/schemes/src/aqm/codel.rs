@@ -11,7 +11,7 @@
 //! State per service queue: 40 bytes. Cost per packet: two comparisons; an integer square root per
 //! drop. Decisions are at dequeue, so ports keep real queues.
 //!
-//! Where the source is silent: the RFC mentions marking instead of dropping for ECN-capable packets
+//! Unspecified in the source: the RFC mentions marking instead of dropping for ECN-capable packets
 //! and leaves it open. Here a mark takes the place of a drop in the control law, and the marked packet
 //! is the one that is sent. The RFC's 100 ms and 5 ms are for the Internet; §4.3 asks for an
 //! interval around the largest round-trip time and §4.4 for a target of 5 % to 10 % of it. In a datacenter
@@ -20,10 +20,10 @@
 //!
 //! Provenance: RFC.
 
-use super::{Admit, Aqm, Entry, Release};
+use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::{
-    Demands, Footprint, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo,
-    SwitchEnv,
+    Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
+    SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
@@ -137,6 +137,10 @@ impl CoDel {
 }
 
 impl Aqm for CoDel {
+    fn needs(&self) -> Needs {
+        Needs { release: true }
+    }
+
     fn admit(&mut self, _: &PacketMeta, _: &QueueView, _: Time, _: &mut Rng) -> Admit {
         Admit::Take
     }
@@ -157,19 +161,43 @@ impl Aqm for CoDel {
         }
     }
 
-    fn needs_release(&self) -> bool {
-        true
+    fn inspect(&self) -> &dyn Inspect {
+        self
     }
+}
 
-    fn footprint(&self) -> Footprint {
+impl Inspect for CoDel {
+    fn footprint(&self, _: Time) -> Footprint {
         let bytes = self.queues.len() * size_of::<Queue>();
         Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
     }
 }
 
+parameters! {
+    struct Settings {
+        interval: Option<Span> = Param::new(
+            Kind::SpanOr(1, 1_000_000_000_000_000, "fabric"),
+            "10rtt",
+            "How long the sojourn time must stay above the target before the first drop; \
+             \"fabric\" is ten round trips of the empty fabric.",
+        ),
+        target: Option<Span> = Param::new(
+            Kind::SpanOr(1, 1_000_000_000_000_000, "share"),
+            "share",
+            "The sojourn time that is acceptable; \"share\" is a twentieth of the interval.",
+        ),
+        ecn: bool = Param::new(
+            Kind::Bool,
+            "true",
+            "Whether ECN-capable packets are marked instead of dropped.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv, _: PortId) -> Result<Box<dyn Aqm>, ParamError> {
-    let interval = params.span_or("interval").unwrap_or(Span(env.base_rtt.0 * 10));
-    let target = params.span_or("target").unwrap_or(Span(interval.0 / 20));
+    let settings = Settings::read(params)?;
+    let interval = settings.interval.unwrap_or(Span(env.base_rtt.0 * 10));
+    let target = settings.target.unwrap_or(Span(interval.0 / 20));
     if target > interval {
         let message = format!("found {target}; allowed: at most the interval, {interval}");
         return Err(ParamError { key: "target".to_owned(), message });
@@ -178,7 +206,7 @@ fn build(params: &Params, env: &SwitchEnv, _: PortId) -> Result<Box<dyn Aqm>, Pa
         target,
         interval,
         mtu: env.mtu,
-        ecn: params.flag("ecn"),
+        ecn: settings.ecn,
         queues: vec![Queue::default(); usize::from(env.queues)],
     }))
 }
@@ -190,38 +218,18 @@ pub(crate) const ENTRY: Entry = Entry {
                   faster.",
         source: "RFC 8289 §5",
         provenance: Provenance::Rfc,
-        silent: &[
+        unspecified: &[
             "An ECN-capable packet is marked where another is dropped; a mark counts as a drop in \
              the control law.",
             "The interval is ten round trips of the empty fabric and the target a twentieth of the \
              interval, unless given: the RFC's 100 ms and 5 ms are for the Internet.",
             "Each service queue has a state of its own.",
         ],
-        params: &[
-            Param {
-                name: "interval",
-                kind: Kind::SpanOr(1, 1_000_000_000_000_000, "fabric"),
-                default: Some("10rtt"),
-                doc: "How long the sojourn time must stay above the target before the first drop; \
-                      \"fabric\" is ten round trips of the empty fabric.",
-            },
-            Param {
-                name: "target",
-                kind: Kind::SpanOr(1, 1_000_000_000_000_000, "share"),
-                default: Some("share"),
-                doc: "The sojourn time that is acceptable; \"share\" is a twentieth of the interval.",
-            },
-            Param {
-                name: "ecn",
-                kind: Kind::Bool,
-                default: Some("true"),
-                doc: "Whether ECN-capable packets are marked instead of dropped.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,
-    marks: |params| params.flag("ecn"),
+    marks: |params| Settings::read(params).is_ok_and(|settings| settings.ecn),
 };
 
 #[cfg(test)]

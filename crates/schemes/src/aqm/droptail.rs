@@ -26,7 +26,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Takes every packet that fits in the buffer and never marks.",
         source: "RFC 7567 §2 (tail drop)",
         provenance: Provenance::Rfc,
-        silent: &[],
+        unspecified: &[],
         params: &[],
         demands: Demands::NONE,
     },

@@ -14,16 +14,16 @@
 //! State per port: none beyond the parameters. Cost per packet: one comparison; at dequeue, a port
 //! with a real queue.
 //!
-//! Where the source is silent: what becomes of packets that are not ECN-capable. They pass (pure
+//! Unspecified in the source: what becomes of packets that are not ECN-capable. They pass (pure
 //! ACKs would otherwise die where data is marked); `drop_not_capable = true` drops them, as RFC
 //! 3168 §5 has a router do where it would mark.
 //!
 //! Provenance: paper.
 
-use super::{Admit, Aqm, Entry, Release};
+use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::{
-    Amount, Demands, Footprint, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo,
-    SwitchEnv,
+    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
+    SchemeInfo, SwitchEnv, parameters, words,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
@@ -55,6 +55,10 @@ impl EcnThreshold {
 }
 
 impl Aqm for EcnThreshold {
+    fn needs(&self) -> Needs {
+        Needs { release: self.at_dequeue }
+    }
+
     fn admit(&mut self, packet: &PacketMeta, queue: &QueueView, _: Time, _: &mut Rng) -> Admit {
         if self.at_dequeue {
             return Admit::Take;
@@ -84,11 +88,13 @@ impl Aqm for EcnThreshold {
         }
     }
 
-    fn needs_release(&self) -> bool {
-        self.at_dequeue
+    fn inspect(&self) -> &dyn Inspect {
+        self
     }
+}
 
-    fn footprint(&self) -> Footprint {
+impl Inspect for EcnThreshold {
+    fn footprint(&self, _: Time) -> Footprint {
         let bytes = size_of::<EcnThreshold>();
         Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
     }
@@ -104,12 +110,49 @@ pub(crate) fn marks_at(threshold: Amount) -> Box<dyn Aqm> {
     })
 }
 
+words! {
+    enum Scope {
+        Queue = "queue",
+        Port = "port",
+    }
+    enum At {
+        Enqueue = "enqueue",
+        Dequeue = "dequeue",
+    }
+}
+
+parameters! {
+    struct Settings {
+        threshold: Amount = Param::new(
+            Kind::Amount,
+            "max(20pkt, 1bdp)",
+            "The threshold K, in packets of any size or in bytes.",
+        ),
+        scope: Scope = Param::new(
+            Scope::KIND,
+            "queue",
+            "Whose backlog counts: the packet's service queue or the whole port.",
+        ),
+        at: At = Param::new(
+            At::KIND,
+            "enqueue",
+            "When packets are marked: as they arrive, or as their transmission begins.",
+        ),
+        drop_not_capable: bool = Param::new(
+            Kind::Bool,
+            "false",
+            "Whether packets that are not ECN-capable are dropped where others are marked.",
+        ),
+    }
+}
+
 fn build(params: &Params, _: &SwitchEnv, _: PortId) -> Result<Box<dyn Aqm>, ParamError> {
+    let settings = Settings::read(params)?;
     Ok(Box::new(EcnThreshold {
-        threshold: params.amount("threshold"),
-        per_port: params.word("scope") == "port",
-        at_dequeue: params.word("at") == "dequeue",
-        drop_not_capable: params.flag("drop_not_capable"),
+        threshold: settings.threshold,
+        per_port: settings.scope == Scope::Port,
+        at_dequeue: settings.at == At::Dequeue,
+        drop_not_capable: settings.drop_not_capable,
     }))
 }
 
@@ -120,37 +163,12 @@ pub(crate) const ENTRY: Entry = Entry {
         source: "Alizadeh et al., DCTCP, SIGCOMM 2010, §3.1; RFC 8257 §3.1; dequeue: Wu et al., \
                  CoNEXT 2012",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "The backlog is what waits, without the packet in question and the one in transmission; \
              a packet is marked if it has reached the threshold (n + 1 > K).",
             "Packets that are not ECN-capable pass, unless drop_not_capable.",
         ],
-        params: &[
-            Param {
-                name: "threshold",
-                kind: Kind::Amount,
-                default: Some("max(20pkt, 1bdp)"),
-                doc: "The threshold K, in packets of any size or in bytes.",
-            },
-            Param {
-                name: "scope",
-                kind: Kind::Word(&["queue", "port"]),
-                default: Some("queue"),
-                doc: "Whose backlog counts: the packet's service queue or the whole port.",
-            },
-            Param {
-                name: "at",
-                kind: Kind::Word(&["enqueue", "dequeue"]),
-                default: Some("enqueue"),
-                doc: "When packets are marked: as they arrive, or as their transmission begins.",
-            },
-            Param {
-                name: "drop_not_capable",
-                kind: Kind::Bool,
-                default: Some("false"),
-                doc: "Whether packets that are not ECN-capable are dropped where others are marked.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,
@@ -217,7 +235,7 @@ mod tests {
     #[test]
     fn dequeue_marks_by_what_is_left_behind() {
         let mut aqm = made("at", word("dequeue"));
-        assert!(aqm.needs_release() && !made("at", word("enqueue")).needs_release());
+        assert!(aqm.needs().release && !made("at", word("enqueue")).needs().release);
         let packet = data(0, 1, 1, 0);
         assert_eq!(admit(&mut *aqm, &packet, &queue_view(200, true)), Admit::Take);
         assert_eq!(release(&mut *aqm, &packet, &queue_view(64, true)), Release::Send);

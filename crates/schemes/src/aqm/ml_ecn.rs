@@ -18,7 +18,7 @@
 //! State per port: none beyond the parameters. Cost per packet: at most L multiplications and
 //! comparisons, one random number between the extremes; a port with a real queue.
 //!
-//! Where the source is silent or contradicts itself: the probabilities ("low", "will increase"). The
+//! Unspecified or contradictory in the source: the probabilities ("low", "will increase"). The
 //! backlog is what the departing packet leaves behind, all sizes alike if K is in packets. "Exceeds"
 //! is "has reached", as at every threshold here: the packet itself would be the one more. Below a port
 //! total of K the level L is never reached. Packets that are not ECN-capable pass. A host's port of one
@@ -26,12 +26,12 @@
 //!
 //! Provenance: paper; the probabilities are ours.
 
-use super::{Admit, Aqm, Entry, Release};
+use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::levels::Levels;
 use crate::stages::{Class, MEDIUM, SMALL, Stages};
 use crate::{
-    Demands, Footprint, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo,
-    SwitchEnv,
+    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
+    SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
@@ -75,6 +75,10 @@ impl MlEcn {
 }
 
 impl Aqm for MlEcn {
+    fn needs(&self) -> Needs {
+        Needs { release: true }
+    }
+
     fn admit(&mut self, _: &PacketMeta, _: &QueueView, _: Time, _: &mut Rng) -> Admit {
         Admit::Take
     }
@@ -96,18 +100,36 @@ impl Aqm for MlEcn {
         if mark { Release::Mark } else { Release::Send }
     }
 
-    fn needs_release(&self) -> bool {
-        true
+    fn inspect(&self) -> &dyn Inspect {
+        self
     }
+}
 
-    fn footprint(&self) -> Footprint {
+impl Inspect for MlEcn {
+    fn footprint(&self, _: Time) -> Footprint {
         let bytes = size_of::<MlEcn>();
         Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
     }
 }
 
+parameters! {
+    struct Settings {
+        threshold: Amount = Param::new(
+            Kind::Amount,
+            "max(20pkt, 1bdp)",
+            "The standard threshold K, in packets of any size or in bytes.",
+        ),
+        levels: u32 = Param::new(
+            Kind::Int(1, 64),
+            "4",
+            "The number L of threshold levels that K is cut into.",
+        ),
+    }
+}
+
 fn make(params: &Params, env: &SwitchEnv) -> Result<MlEcn, ParamError> {
-    let levels = Levels { whole: params.amount("threshold"), count: params.int("levels") as u32 };
+    let settings = Settings::read(params)?;
+    let levels = Levels { whole: settings.threshold, count: settings.levels };
     Ok(MlEcn { stages: Stages::of(&env.stage_queues)?, levels })
 }
 
@@ -122,27 +144,14 @@ pub(crate) const ENTRY: Entry = Entry {
                   own rule, larger flows sooner.",
         source: "Alanazi and Hamdaoui, AQ-CAR, §II-B3a",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "The probabilities: max(0, i - (S - s)) / L for stage s of S medium ones at level i, \
              i / L for large flows.",
             "A queue counts without the departing packet; \"exceeds\" is \"has reached\".",
             "Packets that are not ECN-capable pass.",
             "A host's port of one queue (`switch.host_ports`) is marked as the small one.",
         ],
-        params: &[
-            Param {
-                name: "threshold",
-                kind: Kind::Amount,
-                default: Some("max(20pkt, 1bdp)"),
-                doc: "The standard threshold K, in packets of any size or in bytes.",
-            },
-            Param {
-                name: "levels",
-                kind: Kind::Int(1, 64),
-                default: Some("4"),
-                doc: "The number L of threshold levels that K is cut into.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands { header_bits: 6, header_words: 0, queues: 3 },
     },
     build,

@@ -113,7 +113,7 @@ fn only_what_is_capable_is_marked_and_at_dequeue() {
     let full = view(LARGE, 200, 200);
     assert!(!release(&mut aqm, control(0, 1, 1, Flags::ACK), &full, &mut rng));
     assert!(release(&mut aqm, data(0, 1, 1, 0), &full, &mut rng));
-    assert!(aqm.needs_release());
+    assert!(aqm.needs().release);
     assert_eq!(aqm.admit(&data(0, 1, 1, 0), &full, Time::ZERO, &mut rng), Admit::Take);
 }
 
@@ -129,7 +129,7 @@ fn bytes_count_bytes() {
     assert!(release(&mut aqm, data(0, 1, 1, 0), &view(SMALL, 64, 64), &mut rng));
 }
 
-/// Breaks if stages that the manager cannot tell apart are taken in silence.
+/// Breaks if stages that the manager cannot tell apart are accepted.
 #[test]
 fn stages_in_another_order_are_refused() {
     let mut leaf = FakeLeaf::new(1, 1, 1);

@@ -9,7 +9,7 @@ mod mq_ecn;
 mod red;
 mod tcn;
 
-use crate::{Footprint, ParamError, Params, QueueView, SchemeInfo, SwitchEnv};
+use crate::{Inspect, ParamError, Params, QueueView, SchemeInfo, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId, Rng, Span, Time};
 
 /// What becomes of a packet that asks to be queued. The buffer's own limit comes first: a packet
@@ -35,13 +35,25 @@ pub enum Release {
     Drop,
 }
 
+/// What a queue manager asks of its port besides calls of [`admit`](Aqm::admit).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Needs {
+    /// Call [`Aqm::release`] for every packet that is about to be sent; the port then has a real queue.
+    pub release: bool,
+}
+
 /// Manages the queues of one port. One object per port.
 pub trait Aqm: Send {
+    /// What this manager asks for. It does not change during a run.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
     /// `packet` asks to be queued.
     fn admit(&mut self, packet: &PacketMeta, queue: &QueueView, now: Time, rng: &mut Rng) -> Admit;
 
     /// `packet` is about to be sent after `waited` in the queue. Called only if
-    /// [`needs_release`](Aqm::needs_release).
+    /// [`Needs::release`].
     fn release(
         &mut self,
         packet: &mut PacketMeta,
@@ -54,19 +66,14 @@ pub trait Aqm: Send {
         Release::Send
     }
 
-    /// Whether [`release`](Aqm::release) is to be called; the port then keeps a real queue.
-    fn needs_release(&self) -> bool {
-        false
-    }
-
-    /// What it keeps for this port.
-    fn footprint(&self) -> Footprint {
-        Footprint::default()
-    }
-
     /// The scheduler has finished a turn of `queue` that began at `since` (MQ-ECN's round time).
     fn turn_ended(&mut self, queue: u8, since: Time, now: Time) {
         let _ = (queue, since, now);
+    }
+
+    /// What can be measured of it.
+    fn inspect(&self) -> &dyn Inspect {
+        &()
     }
 }
 

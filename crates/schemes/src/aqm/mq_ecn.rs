@@ -16,9 +16,9 @@
 //! State per port: 80 bytes; per service queue 24. Cost per packet: two multiplications; a turn's
 //! end one more. The comparison `backlog >= K_q` is multiplied out, so nothing is divided.
 //!
-//! Where the source is silent: what a queue's turn is when it empties and refills within it; here
+//! Unspecified in the source: what a queue's turn is when it empties and refills within it; here
 //! the turn goes on while its credit lasts, and is measured from its beginning. The last turn before the
-//! port falls idle is over when the line has sent its last packet; the scheduler tells of it only when the
+//! port falls idle is over when the line has sent its last packet; the scheduler reports it only when the
 //! next packet comes, so its sample is aged with the round. Packets are marked at enqueue; those that are not
 //! ECN-capable pass. With strict priority there are no rounds: refused. A WRR turn of w packets is taken as w
 //! full-sized packets.
@@ -27,8 +27,8 @@
 
 use super::{Admit, Aqm, Entry};
 use crate::{
-    Amount, Demands, Footprint, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo,
-    SwitchEnv,
+    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
+    SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rate, Rng, Span, Time};
 
@@ -86,7 +86,7 @@ impl MqEcn {
     }
 
     /// Keeps `free_at`: the line sends what it accepts, one packet after the other.
-    fn book(&mut self, size: u16, now: Time) {
+    fn account(&mut self, size: u16, now: Time) {
         let sending = self.idle_step.0 / IDLE_BYTES * u64::from(size);
         self.free_at = self.free_at.max(now) + Span(sending);
     }
@@ -116,7 +116,7 @@ impl Aqm for MqEcn {
         if view.port_total.packets == 0 && view.port_total.in_service == 0 {
             self.resume(now);
         }
-        self.book(packet.size, now);
+        self.account(packet.size, now);
         if view.this.packets == 0 {
             self.queues[usize::from(view.queue)].joined = now;
         }
@@ -141,13 +141,30 @@ impl Aqm for MqEcn {
         self.round = Span(self.round.0 / 4 * KEPT + sample.0 / 4);
     }
 
-    fn footprint(&self) -> Footprint {
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for MqEcn {
+    fn footprint(&self, _: Time) -> Footprint {
         let bytes = size_of::<MqEcn>() + self.queues.len() * size_of::<Queue>();
         Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
     }
 }
 
+parameters! {
+    struct Settings {
+        threshold: Amount = Param::new(
+            Kind::Amount,
+            "max(20pkt, 1bdp)",
+            "The port's standard threshold, C x RTT x lambda.",
+        ),
+    }
+}
+
 fn make(params: &Params, env: &SwitchEnv, port: PortId) -> Result<MqEcn, ParamError> {
+    let settings = Settings::read(params)?;
     if env.queues > 1 && !env.in_turns {
         let message = "found \"mq-ecn\" over strict priorities; allowed: a scheduler that serves \
                        queues in turns, \"wrr\" or \"dwrr\"";
@@ -156,7 +173,7 @@ fn make(params: &Params, env: &SwitchEnv, port: PortId) -> Result<MqEcn, ParamEr
     let quantum = |weight: &u32| u64::from(*weight) * u64::from(env.mtu);
     let queue = |weight| Queue { joined: Time::ZERO, quantum: quantum(weight), turn: Span(0) };
     let mut made = MqEcn {
-        threshold: params.amount("threshold"),
+        threshold: settings.threshold,
         round: Span(0),
         rate: Rate(0),
         idle_step: Span(1),
@@ -181,7 +198,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Marks at a threshold per queue that follows the rate its scheduler gives it.",
         source: "Bai et al., MQ-ECN, NSDI 2016",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "A queue that empties and refills within its turn goes on with it; the turn is measured \
              from its beginning.",
             "The last turn before the port falls idle ends when the line falls idle.",
@@ -189,12 +206,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "Packets that are not ECN-capable pass.",
             "At hosts' own ports, which have one queue, the threshold is the port's.",
         ],
-        params: &[Param {
-            name: "threshold",
-            kind: Kind::Amount,
-            default: Some("max(20pkt, 1bdp)"),
-            doc: "The port's standard threshold, C x RTT x lambda.",
-        }],
+        params: Settings::PARAMS,
         demands: Demands { queues: 2, ..Demands::NONE },
     },
     build,

@@ -20,7 +20,7 @@
 //! packet: a multiplication or two, in f64 with `+ - * /` only; one `libm::pow` after an idle time;
 //! one random number between the thresholds.
 //!
-//! Where the source is silent: what "the queue is empty" means beside a packet in transmission
+//! Unspecified in the source: what "the queue is empty" means beside a packet in transmission
 //! (here: the line is idle; a busy line with nothing waiting is q = 0). m is not rounded. The size
 //! of a small packet is a parameter (500 bytes, as in ns-2). Fig. 2 counts a packet before it uses
 //! the count, so that spacing is uniform on 1 to 1/pb - 1 after a mark, not 1 to 1/pb as §7 has it:
@@ -30,10 +30,10 @@
 
 use super::{Admit, Aqm, Entry};
 use crate::{
-    Amount, Demands, Footprint, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo,
-    SwitchEnv,
+    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
+    SchemeInfo, SwitchEnv, parameters,
 };
-use leafspine_core::{Ecn, Pace, PacketMeta, PortId, Rate, Rng, Span, Time};
+use leafspine_core::{Bytes, Ecn, Pace, PacketMeta, PortId, Rate, Rng, Span, Time};
 
 /// One service queue's average.
 #[derive(Clone, Copy)]
@@ -127,11 +127,6 @@ impl Red {
 }
 
 impl Aqm for Red {
-    fn footprint(&self) -> Footprint {
-        let bytes = size_of::<Red>() + size_of_val(&self.averages[..]);
-        Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
-    }
-
     fn admit(&mut self, packet: &PacketMeta, queue: &QueueView, now: Time, rng: &mut Rng) -> Admit {
         let index = usize::from(queue.queue).min(self.averages.len() - 1);
         let mut state = self.averages[index];
@@ -148,12 +143,58 @@ impl Aqm for Red {
         }
         verdict
     }
+
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Red {
+    fn footprint(&self, _: Time) -> Footprint {
+        let bytes = size_of::<Red>() + size_of_val(&self.averages[..]);
+        Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
+    }
+}
+
+parameters! {
+    struct Settings {
+        min_threshold: Amount = Param::new(
+            Kind::Amount,
+            "max(5pkt, 0.25bdp)",
+            "Average below which nothing is marked.",
+        ),
+        max_threshold: Amount = Param::new(
+            Kind::Amount,
+            "max(15pkt, 0.75bdp)",
+            "Average at which all is marked (gentle: at twice this).",
+        ),
+        max_probability: f64 = Param::new(
+            Kind::Float(0.0, 1.0),
+            "0.02",
+            "Marking probability as the average reaches max_threshold.",
+        ),
+        weight: f64 = Param::new(
+            Kind::Float(0.000_000_1, 1.0),
+            "0.002",
+            "Weight of the present queue in the average; 1 follows the queue itself.",
+        ),
+        gentle: bool = Param::new(
+            Kind::Bool,
+            "false",
+            "Whether the probability rises to 1 at twice max_threshold instead of jumping.",
+        ),
+        idle_packet: Bytes = Param::new(
+            Kind::Bytes(1, 65_535),
+            "500B",
+            "Packet size whose transmission time is one step of decay on an idle line.",
+        ),
+    }
 }
 
 /// The thresholds, both in packets or both in bytes.
-fn thresholds(params: &Params) -> Result<(f64, f64, bool), ParamError> {
+fn thresholds(settings: &Settings) -> Result<(f64, f64, bool), ParamError> {
     let refuse = |message: String| ParamError { key: "max_threshold".to_owned(), message };
-    let (low, high) = (params.amount("min_threshold"), params.amount("max_threshold"));
+    let (low, high) = (settings.min_threshold, settings.max_threshold);
     let (low_value, high_value, bytes) = match (low, high) {
         (Amount::Packets(low), Amount::Packets(high)) => (u64::from(low), u64::from(high), false),
         (Amount::Bytes(low), Amount::Bytes(high)) => (low, high, true),
@@ -169,16 +210,17 @@ fn thresholds(params: &Params) -> Result<(f64, f64, bool), ParamError> {
 }
 
 fn make(params: &Params, env: &SwitchEnv, port: PortId) -> Result<Red, ParamError> {
-    let (low, high, bytes) = thresholds(params)?;
+    let settings = Settings::read(params)?;
+    let (low, high, bytes) = thresholds(&settings)?;
     let rate = env.ports[usize::from(port.0)].rate;
     Ok(Red {
         low,
         high,
-        max_probability: params.float("max_probability"),
-        weight: params.float("weight"),
-        gentle: params.flag("gentle"),
+        max_probability: settings.max_probability,
+        weight: settings.weight,
+        gentle: settings.gentle,
         byte_mode: bytes.then(|| f64::from(env.mtu)),
-        idle_packet: params.bytes("idle_packet").0,
+        idle_packet: settings.idle_packet.0,
         averages: vec![Average { queue: 0.0, count: -1 }; usize::from(env.queues.max(1))],
         line: Line { rate, pace: Pace::new(rate), free_at: Time::ZERO },
     })
@@ -194,7 +236,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Marks or drops at random, more often the longer the average queue.",
         source: "Floyd and Jacobson, RED, IEEE/ACM ToN 1(4), 1993; gentle: Floyd, 2000",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "The queue counts as empty when the line is idle; a busy line with nothing waiting is \
              a queue of 0.",
             "The idle correction's exponent is not rounded; its small packet has 500 bytes.",
@@ -202,44 +244,7 @@ pub(crate) const ENTRY: Entry = Entry {
              dropped.",
             "Each service queue has its own average; idle time is the line's.",
         ],
-        params: &[
-            Param {
-                name: "min_threshold",
-                kind: Kind::Amount,
-                default: Some("max(5pkt, 0.25bdp)"),
-                doc: "Average below which nothing is marked.",
-            },
-            Param {
-                name: "max_threshold",
-                kind: Kind::Amount,
-                default: Some("max(15pkt, 0.75bdp)"),
-                doc: "Average at which all is marked (gentle: at twice this).",
-            },
-            Param {
-                name: "max_probability",
-                kind: Kind::Float(0.0, 1.0),
-                default: Some("0.02"),
-                doc: "Marking probability as the average reaches max_threshold.",
-            },
-            Param {
-                name: "weight",
-                kind: Kind::Float(0.000_000_1, 1.0),
-                default: Some("0.002"),
-                doc: "Weight of the present queue in the average; 1 follows the queue itself.",
-            },
-            Param {
-                name: "gentle",
-                kind: Kind::Bool,
-                default: Some("false"),
-                doc: "Whether the probability rises to 1 at twice max_threshold instead of jumping.",
-            },
-            Param {
-                name: "idle_packet",
-                kind: Kind::Bytes(1, 65_535),
-                default: Some("500B"),
-                doc: "Packet size whose transmission time is one step of decay on an idle line.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,

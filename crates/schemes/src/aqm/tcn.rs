@@ -8,15 +8,15 @@
 //! State per port: none beyond the threshold. Cost per packet: one comparison; decisions are at
 //! dequeue, so ports keep real queues.
 //!
-//! Where the source is silent: packets that are not ECN-capable pass unmarked. The round-trip time
+//! Unspecified in the source: packets that are not ECN-capable pass unmarked. The round-trip time
 //! is that of the empty fabric unless given.
 //!
 //! Provenance: paper.
 
-use super::{Admit, Aqm, Entry, Release};
+use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::{
-    Demands, Footprint, Kind, Param, ParamError, Params, Provenance, QueueView, SchemeInfo,
-    SwitchEnv,
+    Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
+    SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
@@ -25,6 +25,10 @@ struct Tcn {
 }
 
 impl Aqm for Tcn {
+    fn needs(&self) -> Needs {
+        Needs { release: true }
+    }
+
     fn admit(&mut self, _: &PacketMeta, _: &QueueView, _: Time, _: &mut Rng) -> Admit {
         Admit::Take
     }
@@ -42,19 +46,38 @@ impl Aqm for Tcn {
         if mark { Release::Mark } else { Release::Send }
     }
 
-    fn needs_release(&self) -> bool {
-        true
+    fn inspect(&self) -> &dyn Inspect {
+        self
     }
+}
 
-    fn footprint(&self) -> Footprint {
+impl Inspect for Tcn {
+    fn footprint(&self, _: Time) -> Footprint {
         let bytes = size_of::<Tcn>();
         Footprint { bytes: bytes as u64, per_port: bytes as u32, ..Footprint::default() }
     }
 }
 
+parameters! {
+    struct Settings {
+        rtt: Option<Span> = Param::new(
+            Kind::SpanOr(1, 1_000_000_000_000, "fabric"),
+            "1rtt",
+            "The round-trip time that the threshold is a multiple of; \"fabric\" is the empty \
+             fabric's.",
+        ),
+        lambda: f64 = Param::new(
+            Kind::Float(f64::MIN_POSITIVE, 1e6),
+            "1",
+            "The threshold on the sojourn time, in round-trip times.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv, _: PortId) -> Result<Box<dyn Aqm>, ParamError> {
-    let rtt = params.span_or("rtt").unwrap_or(env.base_rtt);
-    let threshold = Span((rtt.0 as f64 * params.float("lambda")) as u64);
+    let settings = Settings::read(params)?;
+    let rtt = settings.rtt.unwrap_or(env.base_rtt);
+    let threshold = Span((rtt.0 as f64 * settings.lambda) as u64);
     Ok(Box::new(Tcn { threshold }))
 }
 
@@ -64,26 +87,12 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Marks a departing packet that has waited longer than a threshold.",
         source: "Bai et al., TCN, CoNEXT 2016",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "The round-trip time is that of the empty fabric between its farthest hosts, unless \
              given.",
             "Packets that are not ECN-capable pass.",
         ],
-        params: &[
-            Param {
-                name: "rtt",
-                kind: Kind::SpanOr(1, 1_000_000_000_000, "fabric"),
-                default: Some("1rtt"),
-                doc: "The round-trip time that the threshold is a multiple of; \"fabric\" is the empty \
-                      fabric's.",
-            },
-            Param {
-                name: "lambda",
-                kind: Kind::Float(f64::MIN_POSITIVE, 1e6),
-                default: Some("1"),
-                doc: "The threshold on the sojourn time, in round-trip times.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,
@@ -100,7 +109,7 @@ mod tests {
     fn verdict(params: &Params, packet: PacketMeta, waited: Span) -> Release {
         let env = FakeLeaf::new(1, 1, 1).env; // An empty fabric's round trip of 20 us.
         let mut tcn = build(params, &env, PortId(0)).unwrap();
-        assert!(tcn.needs_release());
+        assert!(tcn.needs().release);
         let (view, mut rng) = (queue_view(100, true), Rng::new(1, Role::Aqm, 0));
         assert_eq!(tcn.admit(&packet, &view, Time::ZERO, &mut rng), Admit::Take);
         tcn.release(&mut packet.clone(), &view, waited, Time::ZERO, &mut rng)

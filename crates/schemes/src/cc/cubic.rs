@@ -2,7 +2,7 @@
 
 use super::newreno::{NewReno, SLOW_START_LIMIT};
 use super::{AckSample, CongestionControl, Control, Entry, FlowEnv, Loss};
-use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
 use leafspine_core::{Span, Time};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -11,55 +11,56 @@ pub(super) const ENTRY: Entry = Entry {
         summary: "Grows the window as a cubic of the time since the last congestion event.",
         source: "RFC 9438",
         provenance: Provenance::Rfc,
-        silent: &[
+        unspecified: &[
             "HyStart++ (RFC 9438 §4.10 recommends it) is left out: slow start ends by loss or mark.",
             "The RTT in the target (§4.2) is the smoothed one of RFC 6298.",
             "The window and W_est grow by whole segments; what is less is carried over.",
             "Time in which the window was not used up does not count as elapsed (§4.2, §5.8).",
             "Undoing a reduction that turned out spurious (§4.9) is left out.",
         ],
-        params: &[
-            Param {
-                name: "c",
-                kind: Kind::Float(0.001, 1000.0),
-                default: Some("0.4"),
-                doc: "C: how fast the window grows, in segments per cubic second (§5.1).",
-            },
-            Param {
-                name: "beta",
-                kind: Kind::Float(0.1, 0.99),
-                default: Some("0.7"),
-                doc: "The factor by which a congestion event shrinks the window (§4.6).",
-            },
-            Param {
-                name: "fast_convergence",
-                kind: Kind::Bool,
-                default: Some("true"),
-                doc: "Gives up more when the window was still below its last maximum (§4.7).",
-            },
-            Param {
-                name: "tcp_friendliness",
-                kind: Kind::Bool,
-                default: Some("true"),
-                doc: "Never grows more slowly than Reno would (§4.3).",
-            },
-            SLOW_START_LIMIT,
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,
     ecn: false,
 };
 
+parameters! {
+    struct Settings {
+        c: f64 = Param::new(
+            Kind::Float(0.001, 1000.0),
+            "0.4",
+            "C: how fast the window grows, in segments per cubic second (§5.1).",
+        ),
+        beta: f64 = Param::new(
+            Kind::Float(0.1, 0.99),
+            "0.7",
+            "The factor by which a congestion event shrinks the window (§4.6).",
+        ),
+        fast_convergence: bool = Param::new(
+            Kind::Bool,
+            "true",
+            "Gives up more when the window was still below its last maximum (§4.7).",
+        ),
+        tcp_friendliness: bool = Param::new(
+            Kind::Bool,
+            "true",
+            "Never grows more slowly than Reno would (§4.3).",
+        ),
+        slow_start_limit: u64 = SLOW_START_LIMIT,
+    }
+}
+
 fn build(params: &Params, env: &FlowEnv) -> Result<Control, ParamError> {
-    let beta = params.float("beta");
+    let settings = Settings::read(params)?;
+    let beta = settings.beta;
     Ok(Control::Cubic(Cubic {
-        reno: NewReno::new(env, params.int("slow_start_limit")),
-        c: params.float("c"),
+        reno: NewReno::new(env, settings.slow_start_limit),
+        c: settings.c,
         beta,
         alpha: 3.0 * (1.0 - beta) / (1.0 + beta),
-        fast_convergence: params.flag("fast_convergence"),
-        reno_friendly: params.flag("tcp_friendliness"),
+        fast_convergence: settings.fast_convergence,
+        reno_friendly: settings.tcp_friendliness,
         in_epoch: false,
         cwnd_prior: 0,
         w_est: 0,

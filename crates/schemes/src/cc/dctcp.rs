@@ -2,7 +2,7 @@
 
 use super::newreno::{NewReno, SLOW_START_LIMIT};
 use super::{AckSample, CongestionControl, Control, Entry, FlowEnv, Loss};
-use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
 use leafspine_core::Time;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -11,7 +11,7 @@ pub(super) const ENTRY: Entry = Entry {
         summary: "Reduces the window by half the estimated share of marked bytes, once a window.",
         source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
         provenance: Provenance::Rfc,
-        silent: &[
+        unspecified: &[
             "RFC 8257 §3.3 starts alpha at 1; the ns-2 code of several papers starts it at 0: \
              `initial_alpha`.",
             "The threshold after a cut is the cut window, at least one segment.",
@@ -20,30 +20,33 @@ pub(super) const ENTRY: Entry = Entry {
              cut by alpha/2 may be tiny, so a loss halves the window although marks have cut it in \
              the same window; marks after a loss in the same window cut nothing.",
         ],
-        params: &[
-            Param {
-                name: "g",
-                kind: Kind::Float(0.0, 1.0),
-                default: Some("0.0625"),
-                doc: "Weight of the newest window in alpha (RFC 8257 §4.2 recommends 1/16).",
-            },
-            Param {
-                name: "initial_alpha",
-                kind: Kind::Float(0.0, 1.0),
-                default: Some("1.0"),
-                doc: "Estimated share of marked bytes before the first ACK.",
-            },
-            SLOW_START_LIMIT,
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,
     ecn: true,
 };
 
+parameters! {
+    struct Settings {
+        g: f64 = Param::new(
+            Kind::Float(0.0, 1.0),
+            "0.0625",
+            "Weight of the newest window in alpha (RFC 8257 §4.2 recommends 1/16).",
+        ),
+        initial_alpha: f64 = Param::new(
+            Kind::Float(0.0, 1.0),
+            "1.0",
+            "Estimated share of marked bytes before the first ACK.",
+        ),
+        slow_start_limit: u64 = SLOW_START_LIMIT,
+    }
+}
+
 fn build(params: &Params, env: &FlowEnv) -> Result<Control, ParamError> {
-    let reno = NewReno::new(env, params.int("slow_start_limit"));
-    Ok(Control::Dctcp(Dctcp::new(reno, params.float("g"), params.float("initial_alpha"))))
+    let settings = Settings::read(params)?;
+    let reno = NewReno::new(env, settings.slow_start_limit);
+    Ok(Control::Dctcp(Dctcp::new(reno, settings.g, settings.initial_alpha)))
 }
 
 /// RFC 8257's sender.

@@ -1,16 +1,21 @@
 //! Slow start and additive increase, halving on loss.
 
 use super::{AckSample, CongestionControl, Control, Entry, FlowEnv, Loss};
-use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
 use leafspine_core::Time;
 
 /// `slow_start_limit`, which all controls here share.
-pub(super) const SLOW_START_LIMIT: Param = Param {
-    name: "slow_start_limit",
-    kind: Kind::Int(1, 1_000_000),
-    default: Some("1"),
-    doc: "Segments that one ACK may add to the window in slow start (L of RFC 3465 §2.2).",
-};
+pub(super) const SLOW_START_LIMIT: Param = Param::new(
+    Kind::Int(1, 1_000_000),
+    "1",
+    "Segments that one ACK may add to the window in slow start (L of RFC 3465 §2.2).",
+);
+
+parameters! {
+    struct Settings {
+        slow_start_limit: u64 = SLOW_START_LIMIT,
+    }
+}
 
 pub(super) const ENTRY: Entry = Entry {
     info: SchemeInfo {
@@ -18,7 +23,7 @@ pub(super) const ENTRY: Entry = Entry {
         summary: "Slow start, additive increase by one segment a round trip, halving on loss.",
         source: "RFC 5681, RFC 6582, RFC 3465; RFC 3168 for ECN",
         provenance: Provenance::Rfc,
-        silent: &[
+        unspecified: &[
             "RFC 5681 §3.1 asks for an arbitrarily high initial threshold: the largest number.",
             "The window grows in congestion avoidance by counting acknowledged bytes (RFC 5681 \
              §3.1, second way), a whole segment at a time.",
@@ -27,7 +32,7 @@ pub(super) const ENTRY: Entry = Entry {
             "With ECE and a window of one segment, the window stays at one segment; the slower \
              sending by timer that RFC 3168 §6.1.2 allows is left out.",
         ],
-        params: &[SLOW_START_LIMIT],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,
@@ -35,7 +40,8 @@ pub(super) const ENTRY: Entry = Entry {
 };
 
 fn build(params: &Params, env: &FlowEnv) -> Result<Control, ParamError> {
-    Ok(Control::NewReno(NewReno::new(env, params.int("slow_start_limit"))))
+    let settings = Settings::read(params)?;
+    Ok(Control::NewReno(NewReno::new(env, settings.slow_start_limit)))
 }
 
 /// The window of RFC 5681, in bytes. The other controls grow from it.

@@ -73,7 +73,7 @@ fn congestion_avoidance_adds_a_segment_a_window() {
     assert_eq!(control.window(), 11_000);
 }
 
-/// Breaks if bytes beyond a window are not carried to the next, or if a loss does not begin anew.
+/// Breaks if bytes beyond a window are not carried to the next, or if a loss does not reset them.
 ///
 /// By hand: window 10, ACKs of 3: the fourth makes 12, so 11 with 2 carried; three more make 11: 12.
 #[test]

@@ -13,7 +13,7 @@
 //! State: the transport's own count of bytes; 8 bytes a bound. Cost per packet: at most S + 1
 //! comparisons.
 //!
-//! Where the source is silent: the number of stages and their bounds. A retransmission has the stage
+//! Unspecified in the source: the number of stages and their bounds. A retransmission has the stage
 //! that its flow has reached, and is not counted again.
 //!
 //! Provenance: paper.
@@ -21,8 +21,11 @@
 use super::by_bytes::classify;
 use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
 use crate::stages::Stages;
-use crate::{Demands, Footprint, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
-use leafspine_core::{Bytes, PacketMeta};
+use crate::{
+    Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, SchemeInfo,
+    parameters,
+};
+use leafspine_core::{Bytes, PacketMeta, Time};
 
 struct AqCar {
     mss: u64,
@@ -41,7 +44,13 @@ impl HostEdge for AqCar {
         classify(packet, flow, self.mss, &self.bounds);
     }
 
-    fn footprint(&self) -> Footprint {
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for AqCar {
+    fn footprint(&self, _: Time) -> Footprint {
         let bytes = size_of::<AqCar>() + self.bounds.len() * size_of::<u64>();
         Footprint { bytes: bytes as u64, ..Footprint::default() }
     }
@@ -58,9 +67,25 @@ fn bounds(small: u64, medium: u64, stages: u8) -> Vec<u64> {
     std::iter::once(small).chain((1..stages).map(bound)).chain([medium]).collect()
 }
 
+parameters! {
+    struct Settings {
+        small: Bytes = Param::new(
+            Kind::Bytes(1, u64::MAX),
+            "100KB",
+            "Bytes of payload up to which a flow is small.",
+        ),
+        medium: Bytes = Param::new(
+            Kind::Bytes(1, u64::MAX),
+            "10MB",
+            "Bytes of payload up to which a flow is medium; beyond, it is large.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>, ParamError> {
+    let settings = Settings::read(params)?;
     let stages = Stages::of(&env.stage_queues)?;
-    let (Bytes(small), Bytes(medium)) = (params.bytes("small"), params.bytes("medium"));
+    let (Bytes(small), Bytes(medium)) = (settings.small, settings.medium);
     if medium <= small {
         let message =
             format!("found {}; allowed: more than small, {}", Bytes(medium), Bytes(small));
@@ -76,7 +101,7 @@ pub(crate) const ENTRY: Entry = Entry {
                   bytes the flow has sent.",
         source: "Alanazi and Hamdaoui, AQ-CAR, §II-A and §II-B1",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "How many medium stages there are: as many as switch.stage_queues has ones, 4 in the \
              bundle.",
             "Their bounds: equal ratios from small to medium.",
@@ -84,20 +109,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "A retransmission has the stage that its flow has reached.",
             "Packets without payload are of stage 0.",
         ],
-        params: &[
-            Param {
-                name: "small",
-                kind: Kind::Bytes(1, u64::MAX),
-                default: Some("100KB"),
-                doc: "Bytes of payload up to which a flow is small.",
-            },
-            Param {
-                name: "medium",
-                kind: Kind::Bytes(1, u64::MAX),
-                default: Some("10MB"),
-                doc: "Bytes of payload up to which a flow is medium; beyond, it is large.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands { header_bits: 6, header_words: 0, queues: 1 },
     },
     build,

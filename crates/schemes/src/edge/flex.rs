@@ -6,7 +6,7 @@
 //! flowlets apart. AQ-CAR (§III, its reference 7) has it compared: "a load balancing
 //! scheme based on load-adaptive flowlet timeout. It splits network traffic into flowlets at end
 //! hosts and forwards each packet at switches using both the five-tuple and a flowlet tag". How the
-//! timeout follows the load is not told there. Chosen here, from what a flowlet timeout is for (it
+//! timeout follows the load is not stated there. Chosen here, from what a flowlet timeout is for (it
 //! must exceed the difference of two paths' delays):
 //!
 //! * once a round trip, the timeout moves half of the way towards
@@ -23,7 +23,7 @@
 
 use super::round_trip::{Share, count};
 use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
-use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
 use leafspine_core::{PacketMeta, Span};
 
 /// Words of a flow's state: when it last sent; its round trip; its timeout with the tag in the lowest
@@ -99,8 +99,24 @@ impl HostEdge for Flex {
     }
 }
 
+parameters! {
+    struct Settings {
+        lowest: Span = Param::new(
+            Kind::Span(2, 1_000_000_000_000),
+            "0.5rtt",
+            "The smallest flowlet timeout.",
+        ),
+        highest: Span = Param::new(
+            Kind::Span(2, 1_000_000_000_000),
+            "5rtt",
+            "The largest flowlet timeout.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>, ParamError> {
-    let (lowest, highest) = (params.span("lowest"), params.span("highest"));
+    let settings = Settings::read(params)?;
+    let (lowest, highest) = (settings.lowest, settings.highest);
     if highest < lowest {
         let message = format!("found {highest}; allowed: at least lowest, {lowest}");
         return Err(ParamError { key: "highest".to_owned(), message });
@@ -121,26 +137,13 @@ pub(crate) const ENTRY: Entry = Entry {
                   bit that switches hash.",
         source: "Diao et al., Flex, FGCS 2022, as AQ-CAR describes and compares it",
         provenance: Provenance::Reconstructed,
-        silent: &[
+        unspecified: &[
             "How the timeout follows the load: half of the way, once a round trip, to lowest + \
              (smoothed RTT - base RTT) x (1 + marked share).",
             "A flow that was silent for a smoothed round trip halves its timeout.",
             "A new flow has the lowest timeout. ACKs keep the path of their hash.",
         ],
-        params: &[
-            Param {
-                name: "lowest",
-                kind: Kind::Span(2, 1_000_000_000_000),
-                default: Some("0.5rtt"),
-                doc: "The smallest flowlet timeout.",
-            },
-            Param {
-                name: "highest",
-                kind: Kind::Span(2, 1_000_000_000_000),
-                default: Some("5rtt"),
-                doc: "The largest flowlet timeout.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands { header_bits: 1, ..Demands::NONE },
     },
     build,

@@ -8,7 +8,7 @@
 //!
 //! State per flow: 2 words at the sender. Cost per ACK: a comparison and an addition.
 //!
-//! Where the source is silent: which value V takes next; any other of `values`, evenly drawn. The
+//! Unspecified in the source: which value V takes next; any other of `values`, evenly drawn. The
 //! paper counts round trips by the sender's own clock; here one ends when all is acknowledged that
 //! had been sent at its start. ACKs of a flow have no V of their own and keep their path: a flow whose ACKs
 //! fall into a black hole cannot leave it.
@@ -17,7 +17,7 @@
 
 use super::round_trip::count;
 use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
-use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
 use leafspine_core::{PacketMeta, Span};
 
 /// Words of a flow's state: its round trip, and V with the count of congested round trips.
@@ -83,12 +83,33 @@ impl HostEdge for FlowBender {
     }
 }
 
+parameters! {
+    struct Settings {
+        threshold: f64 = Param::new(
+            Kind::Float(0.0, 1.0),
+            "0.05",
+            "The share T of marked ACKs above which a round trip was congested.",
+        ),
+        round_trips: u32 = Param::new(
+            Kind::Int(1, 1_000),
+            "1",
+            "Congested round trips in a row, N, before the path changes.",
+        ),
+        values: u64 = Param::new(
+            Kind::Int(2, 256),
+            "8",
+            "How many values V has.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>, ParamError> {
+    let settings = Settings::read(params)?;
     Ok(Box::new(FlowBender {
         mss: u64::from(env.mss),
-        threshold: (params.float("threshold") * 1e6).round() as u32,
-        round_trips: params.int("round_trips") as u32,
-        values: params.int("values"),
+        threshold: (settings.threshold * 1e6).round() as u32,
+        round_trips: settings.round_trips,
+        values: settings.values,
     }))
 }
 
@@ -99,33 +120,14 @@ pub(crate) const ENTRY: Entry = Entry {
                   upon a timeout.",
         source: "Kabbani et al., FlowBender, CoNEXT 2014, §3",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "The next value of V is any other one, evenly drawn.",
             "A round trip ends when everything is acknowledged that had been sent at its start.",
             "ACKs have no V of their own: they keep the path of their hash, into a black hole too.",
             "A mark is a mark wherever it comes from: with switch.host_ports = \"like-switch\" the \
              host's own port may mark, and the flow bends although no other path would help.",
         ],
-        params: &[
-            Param {
-                name: "threshold",
-                kind: Kind::Float(0.0, 1.0),
-                default: Some("0.05"),
-                doc: "The share T of marked ACKs above which a round trip was congested.",
-            },
-            Param {
-                name: "round_trips",
-                kind: Kind::Int(1, 1_000),
-                default: Some("1"),
-                doc: "Congested round trips in a row, N, before the path changes.",
-            },
-            Param {
-                name: "values",
-                kind: Kind::Int(2, 256),
-                default: Some("8"),
-                doc: "How many values V has.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands { header_bits: 3, ..Demands::NONE },
     },
     build,

@@ -11,7 +11,7 @@ mod racks;
 mod round_trip;
 mod stage;
 
-use crate::{Footprint, ParamError, Params, SchemeInfo};
+use crate::{Inspect, ParamError, Params, SchemeInfo};
 use leafspine_core::{HostId, PacketMeta, Rate, Rng, Span, Time, TorId};
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub struct EdgeContext<'a> {
     /// The host's own random stream.
     pub rng: &'a mut Rng,
     /// Words that the hosts of one rack share (the exchange between their hypervisors, taken as free
-    /// and instantaneous): as many as the largest [`HostEdge::board`] of the rack. Zero at first.
+    /// and instantaneous): as many as the largest [`Needs::board_words`] of the rack. Zero at first.
     pub board: &'a mut [u64],
     /// Packets that the edge sends itself (probes), from this host's port. The engine empties it after
     /// the call and fills in nothing: size, tuple and the flag `PROBE` are the edge's.
@@ -59,8 +59,24 @@ pub struct Deliver {
     pub again: Option<Time>,
 }
 
+/// What an edge asks of its host besides calls for every packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Needs {
+    /// Call [`HostEdge::tick`] at the start of the run (and then when it says).
+    pub tick: bool,
+    /// Keep data packets that have come until [`HostEdge::reassemble`] delivers them.
+    pub reassembly: bool,
+    /// So many words of [`EdgeContext::board`].
+    pub board_words: usize,
+}
+
 /// One host's edge. One object per host.
 pub trait HostEdge: Send {
+    /// What this edge asks for. It does not change during a run.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
     /// `packet` leaves the sending transport: tag it, choose its entropy, note the flowlet.
     fn sending(
         &mut self,
@@ -106,15 +122,10 @@ pub trait HostEdge: Send {
         let _ = (packet, flow, cx);
     }
 
-    /// Time-driven work (probes). Called at the start of the run, then when it asks.
+    /// Time-driven work (probes). Returns when to be called again. Called only if [`Needs::tick`].
     fn tick(&mut self, cx: &mut EdgeContext<'_>) -> Option<Time> {
         let _ = cx;
         None
-    }
-
-    /// Whether [`tick`](HostEdge::tick) is to be called at the start of the run.
-    fn ticks(&self) -> bool {
-        false
     }
 
     /// A probe addressed to this host has come.
@@ -122,23 +133,9 @@ pub trait HostEdge: Send {
         let _ = (probe, cx);
     }
 
-    /// How many words of [`EdgeContext::board`] this edge uses.
-    fn board(&self) -> usize {
-        0
-    }
-
-    /// What it keeps at this host.
-    fn footprint(&self) -> Footprint {
-        Footprint::default()
-    }
-
-    /// Whether this edge holds data packets back to put them in order.
-    fn reassembles(&self) -> bool {
-        false
-    }
-
     /// `waiting` (by segment, ties by arrival) is what is held of a flow, the newcomer included:
-    /// how many go up now? Called on every arrival and when `again` falls due.
+    /// how many go up now? Called only if [`Needs::reassembly`], on every arrival and when
+    /// `again` falls due.
     fn reassemble(
         &mut self,
         waiting: &[Waiting],
@@ -147,6 +144,11 @@ pub trait HostEdge: Send {
     ) -> Deliver {
         let _ = (flow, cx);
         Deliver { count: waiting.len(), again: None }
+    }
+
+    /// What can be measured of it.
+    fn inspect(&self) -> &dyn Inspect {
+        &()
     }
 }
 

@@ -18,16 +18,16 @@
 //! State per flow: two words at either side. Cost per packet: a comparison and an addition; with
 //! reassembly a walk over what waits.
 //!
-//! Where the source is silent or differs: the paper's 64 KB is the largest TSO segment, 65,536
+//! Unspecified in the source, or done differently here: the paper's 64 KB is the largest TSO segment, 65,536
 //! bytes. A retransmission stays in the flow's current flowcell and is not counted. The paper adapts
 //! the receiver's timeout to the reordering it sees; here it is fixed. Its batches end with the
 //! NIC's polling, here with a timer.
 //!
 //! Provenance: paper.
 
-use super::{Deliver, EdgeContext, Entry, FlowView, HostEdge, HostEnv, Waiting};
-use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
-use leafspine_core::{PacketMeta, Span, Time};
+use super::{Deliver, EdgeContext, Entry, FlowView, HostEdge, HostEnv, Needs, Waiting};
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
+use leafspine_core::{Bytes, PacketMeta, Span, Time};
 
 // The scheme's header: word 0 is the flowcell's number plus one, 0 for none; word 1 is the number
 // of the path, of which each switch takes its digit.
@@ -61,6 +61,10 @@ struct Presto {
 }
 
 impl HostEdge for Presto {
+    fn needs(&self) -> Needs {
+        Needs { reassembly: self.reassemble, ..Needs::default() }
+    }
+
     fn sending(
         &mut self,
         packet: &mut PacketMeta,
@@ -81,10 +85,6 @@ impl HostEdge for Presto {
             *filled += payload;
         }
         set_cell(packet, *number as u32);
-    }
-
-    fn reassembles(&self) -> bool {
-        self.reassemble
     }
 
     fn reassemble(
@@ -148,13 +148,39 @@ impl Presto {
     }
 }
 
+parameters! {
+    struct Settings {
+        cell: Bytes = Param::new(
+            Kind::Bytes(1, 1 << 32),
+            "64KiB",
+            "Most bytes of payload in a flowcell.",
+        ),
+        reassemble: bool = Param::new(
+            Kind::Bool,
+            "false",
+            "Whether the receiving host puts flowcells in order before TCP sees them.",
+        ),
+        in_order_timer: Span = Param::new(
+            Kind::Span(0, SECOND),
+            "0.05rtt",
+            "Longest wait of packets in order, to go up together.",
+        ),
+        out_of_order_timer: Span = Param::new(
+            Kind::Span(0, SECOND),
+            "5rtt",
+            "Longest wait of packets behind a gap between flowcells.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>, ParamError> {
+    let settings = Settings::read(params)?;
     Ok(Box::new(Presto {
-        cell: params.bytes("cell").0,
+        cell: settings.cell.0,
         mss: u64::from(env.mss),
-        reassemble: params.flag("reassemble"),
-        in_order: params.span("in_order_timer"),
-        out_of_order: params.span("out_of_order_timer"),
+        reassemble: settings.reassemble,
+        in_order: settings.in_order_timer,
+        out_of_order: settings.out_of_order_timer,
     }))
 }
 
@@ -167,39 +193,14 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Cuts flows into 64 KiB flowcells, and can put them in order at the receiver.",
         source: "He et al., Presto, SIGCOMM 2015, §3.1 and §3.2",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "64 KB is 65,536 bytes, the largest TSO segment.",
             "A retransmission stays in the flow's current flowcell and is not counted.",
             "The receiver's timers are fixed; the paper adapts the out-of-order one.",
             "Not the paper's: reassemble = true with cell = \"1B\", a packet each, puts in order what any \
              balancer mixes up. Otherwise the edge is for the balancer presto only.",
         ],
-        params: &[
-            Param {
-                name: "cell",
-                kind: Kind::Bytes(1, 1 << 32),
-                default: Some("64KiB"),
-                doc: "Most bytes of payload in a flowcell.",
-            },
-            Param {
-                name: "reassemble",
-                kind: Kind::Bool,
-                default: Some("false"),
-                doc: "Whether the receiving host puts flowcells in order before TCP sees them.",
-            },
-            Param {
-                name: "in_order_timer",
-                kind: Kind::Span(0, SECOND),
-                default: Some("0.05rtt"),
-                doc: "Longest wait of packets in order, to go up together.",
-            },
-            Param {
-                name: "out_of_order_timer",
-                kind: Kind::Span(0, SECOND),
-                default: Some("5rtt"),
-                doc: "Longest wait of packets behind a gap between flowcells.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands { header_bits: 32, header_words: 3, queues: 1 },
     },
     build,

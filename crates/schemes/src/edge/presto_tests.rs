@@ -87,7 +87,7 @@ impl Receiver {
     fn new() -> Receiver {
         let host = FakeHost::new(1_460);
         let edge = made(&host, true);
-        assert!(edge.reassembles() && !made(&host, false).reassembles());
+        assert!(edge.needs().reassembly && !made(&host, false).needs().reassembly);
         Receiver { host, edge, waiting: Vec::new(), up: Vec::new(), again: None }
     }
 

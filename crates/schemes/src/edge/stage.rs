@@ -10,15 +10,15 @@
 //!
 //! State: the transport's own count of bytes. Cost per packet: two comparisons.
 //!
-//! Where the source is silent: a retransmission has the class that the flow has reached, and is not
+//! Unspecified in the source: a retransmission has the class that the flow has reached, and is not
 //! counted again.
 //!
 //! Provenance: paper.
 
 use super::by_bytes::classify;
 use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
-use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
-use leafspine_core::PacketMeta;
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
+use leafspine_core::{Bytes, PacketMeta};
 
 struct Stage {
     mss: u64,
@@ -36,8 +36,24 @@ impl HostEdge for Stage {
     }
 }
 
+parameters! {
+    struct Settings {
+        bound1: Bytes = Param::new(
+            Kind::Bytes(0, u64::MAX),
+            "100KB",
+            "Bytes of payload up to which a flow is of class 0.",
+        ),
+        bound2: Bytes = Param::new(
+            Kind::Bytes(0, u64::MAX),
+            "10MB",
+            "Bytes of payload up to which a flow is of class 1; beyond, class 2.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>, ParamError> {
-    let bounds = [params.bytes("bound1"), params.bytes("bound2")];
+    let settings = Settings::read(params)?;
+    let bounds = [settings.bound1, settings.bound2];
     if bounds[1] < bounds[0] {
         let message = format!("found {}; allowed: at least bound1, {}", bounds[1], bounds[0]);
         return Err(ParamError { key: "bound2".to_owned(), message });
@@ -51,25 +67,12 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Tags packets with a class that rises with the bytes the flow has sent.",
         source: "Bai et al., PIAS, NSDI 2015, §3.1",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "The packet's own payload counts: the packet that passes a bound is of the next class.",
             "A retransmission has the class that its flow has reached.",
             "Packets without payload are of class 0.",
         ],
-        params: &[
-            Param {
-                name: "bound1",
-                kind: Kind::Bytes(0, u64::MAX),
-                default: Some("100KB"),
-                doc: "Bytes of payload up to which a flow is of class 0.",
-            },
-            Param {
-                name: "bound2",
-                kind: Kind::Bytes(0, u64::MAX),
-                default: Some("10MB"),
-                doc: "Bytes of payload up to which a flow is of class 1; beyond, class 2.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands { header_bits: 6, header_words: 0, queues: 1 },
     },
     build,

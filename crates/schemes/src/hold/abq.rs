@@ -16,7 +16,7 @@
 //!   stay; above K a new spell begins.
 //! * X below four packets: uncongested (US), ACKs pass.
 //!
-//! A peak of 60 with K = 20 lets go at 20, 10 and 5, one of 30 at 10 and 5.
+//! A peak of 60 with K = 20 releases at 20, 10 and 5, one of 30 at 10 and 5.
 //!
 //! **The constant.** Setting ECE adds 0x0040 to one 16-bit word of the TCP header, so the checksum, the
 //! one's complement of the words' one's complement sum, falls by 0x0040: a subtraction with its borrow
@@ -34,7 +34,7 @@
 //! State: 8 bytes a port; the packets held are the switch's (40 bytes each on the wire, `capacity` a port).
 //! Cost: a comparison a packet, another at each change of a backlog; general ports (two events a hop).
 //!
-//! Where the source is silent or contradicts itself:
+//! Unspecified or contradictory in the source:
 //! * X of exactly four: the text's formula makes it 0, its sentence and Algorithm 1 (line 5) keep it. Kept.
 //! * A peak below K + 4 has X < 4 before any halving. The text makes X 0 and the state US, Algorithm 1
 //!   would wait for Q <= X < 4. Here all go as soon as Q <= K, without ECE: no light congestion was met.
@@ -53,14 +53,15 @@
 //! * Every output port is watched, those towards switches too.
 //!
 //! The authors' release differs from the paper: it shrinks the receive window instead of setting ECE,
-//! keeps only the newest ACK of a flow, lets go last in, first out within a budget of bytes, and has
+//! keeps only the newest ACK of a flow, releases last in, first out within a budget of bytes, and has
 //! K = 10. That is not here: packets carry no receive window, and holds know no order but arrival's.
 //!
 //! Provenance: paper.
 
-use super::{Entry, Held, Ingress, IngressHold};
+use super::{Entry, Held, Ingress, IngressHold, Needs};
 use crate::{
-    Amount, Demands, Footprint, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv,
+    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, SchemeInfo,
+    SwitchEnv, parameters,
 };
 use leafspine_core::{PacketMeta, PortId, Span, Time};
 
@@ -129,6 +130,10 @@ impl Abq {
 }
 
 impl IngressHold for Abq {
+    fn needs(&self) -> Needs {
+        Needs { capacity: self.capacity, max_hold: self.max_hold, ece_when_forced: self.corrector }
+    }
+
     /// "Enqueue Discipline" and IsAck: while a port is not in US its ACKs stay; data never does.
     fn arrived(&mut self, packet: &PacketMeta, port: PortId, _: u32, _: Time) -> Ingress {
         let congested = self.ports[usize::from(port.0)] != State::Uncongested;
@@ -141,28 +146,22 @@ impl IngressHold for Abq {
         held
     }
 
-    fn footprint(&self) -> Footprint {
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Abq {
+    fn footprint(&self, _: Time) -> Footprint {
         let per_port = size_of::<State>();
         let bytes = (size_of::<Abq>() + self.ports.len() * per_port) as u64;
         Footprint { bytes, per_port: per_port as u32, ..Footprint::default() }
     }
-
-    fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    fn max_hold(&self) -> Option<Span> {
-        self.max_hold
-    }
-
-    fn ece_when_forced(&self) -> bool {
-        self.corrector
-    }
 }
 
 /// A number of packets: holds are shown no bytes.
-fn packets(params: &Params, key: &str) -> Result<u32, ParamError> {
-    match params.amount(key) {
+fn packets(key: &str, amount: Amount) -> Result<u32, ParamError> {
+    match amount {
         Amount::Packets(packets) => Ok(packets),
         bytes @ Amount::Bytes(_) => {
             let message = format!("found {bytes}; allowed: packets such as \"20pkt\"");
@@ -171,13 +170,44 @@ fn packets(params: &Params, key: &str) -> Result<u32, ParamError> {
     }
 }
 
+parameters! {
+    struct Settings {
+        threshold: Amount = Param::new(
+            Kind::Amount,
+            "max(20pkt, 1bdp)",
+            "K, in packets: a longer queue is congested.",
+        ),
+        floor: Amount = Param::new(
+            Kind::Amount,
+            "max(4pkt, 0.2bdp)",
+            "In packets: an X below this ends the congestion.",
+        ),
+        corrector: bool = Param::new(
+            Kind::Bool,
+            "true",
+            "Whether ACKs that were held go on with ECE.",
+        ),
+        capacity: usize = Param::new(
+            Kind::Int(1, 1 << 20),
+            "1024",
+            "ACKs that a port holds at most; the oldest goes on when one more comes.",
+        ),
+        max_hold: Option<Span> = Param::new(
+            Kind::SpanOr(1, u64::MAX, "none"),
+            "50rtt",
+            "The longest time that an ACK is held.",
+        ),
+    }
+}
+
 fn make(params: &Params, env: &SwitchEnv) -> Result<Abq, ParamError> {
+    let settings = Settings::read(params)?;
     Ok(Abq {
-        threshold: packets(params, "threshold")?,
-        floor: packets(params, "floor")?,
-        corrector: params.flag("corrector"),
-        capacity: params.int("capacity") as usize,
-        max_hold: params.span_or("max_hold"),
+        threshold: packets("threshold", settings.threshold)?,
+        floor: packets("floor", settings.floor)?,
+        corrector: settings.corrector,
+        capacity: settings.capacity,
+        max_hold: settings.max_hold,
         ports: vec![State::Uncongested; env.ports.len()],
     })
 }
@@ -193,7 +223,7 @@ pub(crate) const ENTRY: Entry = Entry {
                   go with ECE as it shrinks.",
         source: "Active Buffer Queueing (ABQ), IEEE Network, March/April 2020, Fig. 2, Algorithm 1",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "An X of exactly four packets counts (Algorithm 1; the text's formula makes it zero).",
             "A peak below threshold + floor lets all go as soon as the queue is back at the threshold, \
              without ECE (the text; Algorithm 1 would wait for fewer than four packets).",
@@ -205,38 +235,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "The authors' release shrinks the receive window instead of setting ECE and holds otherwise: \
              not offered.",
         ],
-        params: &[
-            Param {
-                name: "threshold",
-                kind: Kind::Amount,
-                default: Some("max(20pkt, 1bdp)"),
-                doc: "K, in packets: a longer queue is congested.",
-            },
-            Param {
-                name: "floor",
-                kind: Kind::Amount,
-                default: Some("max(4pkt, 0.2bdp)"),
-                doc: "In packets: an X below this ends the congestion.",
-            },
-            Param {
-                name: "corrector",
-                kind: Kind::Bool,
-                default: Some("true"),
-                doc: "Whether ACKs that were held go on with ECE.",
-            },
-            Param {
-                name: "capacity",
-                kind: Kind::Int(1, 1 << 20),
-                default: Some("1024"),
-                doc: "ACKs that a port holds at most; the oldest goes on when one more comes.",
-            },
-            Param {
-                name: "max_hold",
-                kind: Kind::SpanOr(1, u64::MAX, "none"),
-                default: Some("50rtt"),
-                doc: "The longest time that an ACK is held.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,

@@ -105,7 +105,7 @@ fn the_peak_decides_where_acks_go() {
 #[test]
 fn above_k_again_is_a_new_spell() {
     let mut abq = made(&defaults()).unwrap();
-    // 60: let go at 20 and 10. Up to 20: still X = 5. Up to 30: X = 10 anew.
+    // 60: released at 20 and 10. Up to 20: still X = 5. Up to 30: X = 10 again.
     let seen = releases(&mut abq, &[60, 8, 20, 8, 30, 0]);
     assert_eq!(seen, [(20, true), (10, true), (10, true), (5, true)]);
     // X = 10 is not reached, then a small peak: it is the one that counts.
@@ -183,11 +183,11 @@ fn parameters() {
     assert_eq!(releases(&mut abq, &[60, 0]), [(20, false)], "never light");
     let mut abq = with("corrector", Value::Bool(false));
     assert_eq!(releases(&mut abq, &[30, 0]), [(10, false), (5, false)]);
-    assert!(!abq.ece_when_forced() && made(&defaults()).unwrap().ece_when_forced());
-    assert_eq!(with("max_hold", Value::Word("none".to_owned())).max_hold(), None);
-    assert_eq!(with("max_hold", Value::Span(Span(7))).max_hold(), Some(Span(7)));
-    assert_eq!(made(&defaults()).unwrap().max_hold(), Some(Span::from_millis(5)));
-    assert_eq!(with("capacity", Value::Int(3)).capacity(), 3);
+    assert!(!abq.needs().ece_when_forced && made(&defaults()).unwrap().needs().ece_when_forced);
+    assert_eq!(with("max_hold", Value::Word("none".to_owned())).needs().max_hold, None);
+    assert_eq!(with("max_hold", Value::Span(Span(7))).needs().max_hold, Some(Span(7)));
+    assert_eq!(made(&defaults()).unwrap().needs().max_hold, Some(Span::from_millis(5)));
+    assert_eq!(with("capacity", Value::Int(3)).needs().capacity, 3);
     for key in ["threshold", "floor"] {
         let error = made(&defaults().with(key, Value::Amount(Amount::Bytes(30_000)))).err();
         let error = error.expect("holds count packets").to_string();
@@ -198,7 +198,7 @@ fn parameters() {
 /// Breaks if what it keeps is not what it says: a state of two words a port, no slots.
 #[test]
 fn footprint() {
-    let found = made(&defaults()).unwrap().footprint();
+    let found = made(&defaults()).unwrap().footprint(Time::ZERO);
     assert_eq!((found.per_port, found.slots), (8, 0));
     assert_eq!(found.bytes, size_of::<Abq>() as u64 + 8 * 8);
 }

@@ -2,8 +2,8 @@
 
 mod abq;
 
-use crate::{Footprint, ParamError, Params, SchemeInfo, SwitchEnv};
-use leafspine_core::{PacketMeta, PortId, Time};
+use crate::{Inspect, ParamError, Params, SchemeInfo, SwitchEnv};
+use leafspine_core::{PacketMeta, PortId, Span, Time};
 
 /// What becomes of a packet that has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,10 +26,25 @@ pub enum Held {
     },
 }
 
+/// What a hold asks of its switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Needs {
+    /// Room for so many packets at each port; a port that holds as many lets its oldest packet go before it
+    /// takes another.
+    pub capacity: usize,
+    /// Let packets go that have been held so long; `None`: never.
+    pub max_hold: Option<Span>,
+    /// Set ECE on packets that go for one of these two reasons.
+    pub ece_when_forced: bool,
+}
+
 /// Holds packets at one switch's ingress. One object per switch.
 ///
 /// `port` is the port the packet came in by; the backlog is that of the same port's output.
 pub trait IngressHold: Send {
+    /// What this hold asks for. It does not change during a run.
+    fn needs(&self) -> Needs;
+
     /// `packet` has come in by `port`, whose output has `backlog` packets waiting.
     fn arrived(&mut self, packet: &PacketMeta, port: PortId, backlog: u32, now: Time) -> Ingress;
 
@@ -37,22 +52,9 @@ pub trait IngressHold: Send {
     /// dequeue there.
     fn backlog_changed(&mut self, port: PortId, backlog: u32, now: Time) -> Held;
 
-    /// What it keeps at this switch, the held packets not included.
-    fn footprint(&self) -> Footprint {
-        Footprint::default()
-    }
-
-    /// The most packets that one port holds.
-    fn capacity(&self) -> usize;
-
-    /// The longest time that a packet is held, if there is such a bound; older ones are released.
-    fn max_hold(&self) -> Option<leafspine_core::Span> {
-        None
-    }
-
-    /// Whether packets that a full hold or `max_hold` lets go get ECE.
-    fn ece_when_forced(&self) -> bool {
-        false
+    /// What can be measured of it; held packets are the switch's.
+    fn inspect(&self) -> &dyn Inspect {
+        &()
     }
 }
 

@@ -1,4 +1,4 @@
-//! How old that is which a balancer has been told.
+//! The mean age of the reports that a balancer has had.
 
 use leafspine_core::{Span, Time};
 

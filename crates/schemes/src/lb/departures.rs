@@ -1,6 +1,6 @@
 //! Packets that are queued and have not begun their transmission.
 //!
-//! A one-event port tells of a departure when the packet is queued, with the time at which it will
+//! A one-event port announces a departure when the packet is queued, with the time at which it will
 //! begin. An estimator that counts what has been *sent* keeps those ahead of the clock here and takes
 //! them out as their times pass. A switch has no such list: its queue is one. So it is no part of a
 //! balancer's footprint.

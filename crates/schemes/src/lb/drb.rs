@@ -11,7 +11,7 @@
 //! leaf (`"leaf"`) or pair of hosts (`"pair"`, hashed into 2^14 counters; a collision shares one).
 //! Cost per packet: one counter.
 //!
-//! Where the source is silent or differs: the paper counts at the sending host, per destination;
+//! Unspecified in the source, or done differently here: the paper counts at the sending host, per destination;
 //! here the switches count, so packets of several sources to one host share a counter unless
 //! `per = "pair"`. ACKs and connection packets take their turn like data. When a port goes away,
 //! the round goes on over those that are left.
@@ -21,8 +21,8 @@
 use super::hash::region;
 use super::{Entry, LoadBalancer};
 use crate::{
-    Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
-    SwitchEnv,
+    Context, Demands, Footprint, Inspect, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
+    SwitchEnv, parameters, words,
 };
 use leafspine_core::{PacketMeta, PortId, Time, mix};
 
@@ -30,13 +30,6 @@ use leafspine_core::{PacketMeta, PortId, Time, mix};
 const PAIRS: usize = 1 << 14;
 /// A counter that has not drawn its start.
 const UNSET: u16 = u16::MAX;
-
-#[derive(Clone, Copy)]
-enum Per {
-    Host,
-    Leaf,
-    Pair,
-}
 
 struct Drb {
     per: Per,
@@ -69,16 +62,41 @@ impl LoadBalancer for Drb {
         paths.ports[next]
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Drb {
     fn footprint(&self, _: Time) -> Footprint {
         Footprint { bytes: size_of_val(&self.last[..]) as u64, ..Footprint::default() }
     }
 }
 
+words! {
+    enum Per {
+        Host = "host",
+        Leaf = "leaf",
+        Pair = "pair",
+    }
+}
+
+parameters! {
+    struct Settings {
+        per: Per = Param::new(
+            Per::KIND,
+            "host",
+            "What has a counter: destination host, destination leaf, or pair of hosts.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
-    let (per, counters) = match params.word("per").as_str() {
-        "leaf" => (Per::Leaf, usize::from(env.tors)),
-        "pair" => (Per::Pair, PAIRS),
-        _ => (Per::Host, env.hosts as usize),
+    let settings = Settings::read(params)?;
+    let (per, counters) = match settings.per {
+        Per::Leaf => (Per::Leaf, usize::from(env.tors)),
+        Per::Pair => (Per::Pair, PAIRS),
+        Per::Host => (Per::Host, env.hosts as usize),
     };
     Ok(Box::new(Drb { per, seed: env.hash_seed, last: vec![UNSET; counters] }))
 }
@@ -89,21 +107,17 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Sends the packets to each destination round robin over the ports.",
         source: "Cao et al., Digit-reversal bouncing, CoNEXT 2013",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "The paper counts at the sending host; here each switch counts, per destination host.",
             "ACKs and connection packets take their turn like data.",
             "When a port goes away, the round goes on over those that are left.",
         ],
-        params: &[Param {
-            name: "per",
-            kind: Kind::Word(&["host", "leaf", "pair"]),
-            default: Some("host"),
-            doc: "What has a counter: destination host, destination leaf, or pair of hosts.",
-        }],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 #[cfg(test)]
@@ -175,7 +189,7 @@ mod tests {
     #[test]
     fn the_footprint_is_the_counters() {
         let leaf = FakeLeaf::new(8, 4, 1);
-        let bytes = |per| made(&leaf, per).footprint(Time::ZERO).bytes;
+        let bytes = |per| made(&leaf, per).inspect().footprint(Time::ZERO).bytes;
         assert_eq!([bytes("host"), bytes("leaf"), bytes("pair")], [2 * 32, 2 * 4, 2 * 16_384]);
     }
 

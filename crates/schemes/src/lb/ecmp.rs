@@ -7,7 +7,7 @@
 //! State per switch: the hash seed, 8 bytes. Cost per packet: one hash of 8 bytes (five-tuple and
 //! entropy tag), one multiplication.
 //!
-//! Where the source is silent: it leaves the hash function open. Here it is two rounds of multiply
+//! Unspecified in the source: it leaves the hash function open. Here it is two rounds of multiply
 //! and fold over `five-tuple ^ seed`, the seed different at every switch, so that choices at
 //! successive switches are independent.
 //!
@@ -16,7 +16,8 @@
 use super::hash::by_hash;
 use super::{Entry, LoadBalancer};
 use crate::{
-    Context, Demands, Footprint, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+    Context, Demands, Footprint, Inspect, ParamError, Params, Paths, Provenance, SchemeInfo,
+    SwitchEnv,
 };
 use leafspine_core::{PacketMeta, PortId, Time};
 
@@ -29,6 +30,12 @@ impl LoadBalancer for Ecmp {
         by_hash(packet, paths, self.seed)
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Ecmp {
     fn footprint(&self, _: Time) -> Footprint {
         Footprint { bytes: size_of::<Ecmp>() as u64, ..Footprint::default() }
     }
@@ -44,7 +51,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Hashes each flow to one of the equal-cost ports and keeps it there.",
         source: "RFC 2992 (hash-threshold)",
         provenance: Provenance::Rfc,
-        silent: &[
+        unspecified: &[
             "The hash function is left open: a 64-bit multiply-and-fold over five-tuple and entropy \
              tag, with a seed of each switch's own.",
         ],
@@ -53,6 +60,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 #[cfg(test)]

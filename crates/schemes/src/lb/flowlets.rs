@@ -10,20 +10,18 @@ use crate::{Footprint, Kind, Param};
 use leafspine_core::{PacketMeta, PortId, Span, Time};
 
 /// How long a flow must pause for its flowlet to end, as the scenario says it.
-pub(crate) const GAP: Param = Param {
-    name: "gap",
-    kind: Kind::Span(1, u64::MAX),
-    default: Some("2rtt"),
-    doc: "Flowlet timeout: a longer pause between a flow's packets ends its flowlet.",
-};
+pub(crate) const GAP: Param = Param::new(
+    Kind::Span(1, u64::MAX),
+    "2rtt",
+    "Flowlet timeout: a longer pause between a flow's packets ends its flowlet.",
+);
 
 /// The size of the table.
-pub(crate) const ENTRIES: Param = Param {
-    name: "entries",
-    kind: Kind::Int(1, 1 << 24),
-    default: Some("65536"),
-    doc: "Entries of the flowlet table; flows that hash to one entry share it.",
-};
+pub(crate) const ENTRIES: Param = Param::new(
+    Kind::Int(1, 1 << 24),
+    "65536",
+    "Entries of the flowlet table; flows that hash to one entry share it.",
+);
 
 /// No port has this number: the entry has never been used.
 const NONE: PortId = PortId(u16::MAX);

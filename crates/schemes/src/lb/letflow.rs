@@ -10,9 +10,9 @@
 //! port and its idle time, as in hardware. Cost per packet: one hash, one entry, a scan of the live
 //! ports for the remembered one; a random number per flowlet.
 //!
-//! Where the source is silent or differs: the hardware has an age bit swept by a timer, which finds
+//! Unspecified in the source, or done differently here: the hardware has an age bit swept by a timer, which finds
 //! gaps somewhere between one and two timeouts; here each entry has a time stamp, so the gap is
-//! exact. A flowlet whose port has gone draws anew. An ACK stream is a flow of its own. A gap of
+//! exact. A flowlet whose port has gone draws again. An ACK stream is a flow of its own. A gap of
 //! exactly the timeout does not end a flowlet.
 //!
 //! Provenance: paper.
@@ -20,9 +20,10 @@
 use super::flowlets::{self, Flowlets};
 use super::{Entry, LoadBalancer};
 use crate::{
-    Context, Demands, Footprint, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+    Context, Demands, Footprint, Inspect, ParamError, Params, Paths, Provenance, SchemeInfo,
+    SwitchEnv, parameters,
 };
-use leafspine_core::{PacketMeta, PortId, Time};
+use leafspine_core::{PacketMeta, PortId, Span, Time};
 
 struct LetFlow {
     flowlets: Flowlets,
@@ -39,6 +40,12 @@ impl LoadBalancer for LetFlow {
         port
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for LetFlow {
     fn footprint(&self, now: Time) -> Footprint {
         self.flowlets.footprint(now)
     }
@@ -48,8 +55,15 @@ impl LoadBalancer for LetFlow {
     }
 }
 
+parameters! {
+    struct Settings {
+        gap: Span = flowlets::GAP,
+        entries: usize = flowlets::ENTRIES,
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
-    let (gap, entries) = (params.span("gap"), params.int("entries") as usize);
+    let Settings { gap, entries } = Settings::read(params)?;
     Ok(Box::new(LetFlow { flowlets: Flowlets::new(env.hash_seed, gap, entries) }))
 }
 
@@ -59,16 +73,17 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Sends every flowlet by a port drawn uniformly at random.",
         source: "Vanini et al., LetFlow, NSDI 2017, §3",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "Entries are aged by a time stamp, not by a swept age bit: the gap is exact.",
             "A flowlet whose port has gone draws a new port at once.",
             "A gap of exactly the timeout does not end a flowlet.",
         ],
-        params: &[flowlets::GAP, flowlets::ENTRIES],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 #[cfg(test)]
@@ -96,7 +111,7 @@ mod tests {
         }
     }
 
-    /// Breaks if a pause longer than the timeout does not draw anew, or not uniformly, or if the
+    /// Breaks if a pause longer than the timeout does not draw again, or not uniformly, or if the
     /// draw depends on the port before: successive pairs over 4 ports, chi-square with 15 degrees
     /// of freedom, 0.1 % point 37.7.
     #[test]

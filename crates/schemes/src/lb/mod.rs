@@ -15,18 +15,20 @@ mod pinned;
 mod presto;
 mod qall;
 mod qdaps;
+mod roles;
 mod rps;
 mod slots;
 mod tam;
 mod wcmp;
 
-use crate::aqm::Aqm;
-use crate::hold::IngressHold;
-use crate::{Context, Footprint, ParamError, Params, Paths, SchemeInfo, SwitchEnv};
-use leafspine_core::{PacketMeta, PortId, Span, Time};
+use crate::aqm;
+use crate::{Context, Inspect, ParamError, Params, Paths, SchemeInfo, SwitchEnv};
+use leafspine_core::{PacketMeta, PortId, Time};
 
-/// What a balancer wants to be told besides being asked. Each costs time per packet, so each is
-/// asked for.
+pub use roles::{AqmAndHold, Roles};
+
+/// What a balancer asks of its switch besides calls of [`pick`](LoadBalancer::pick). Each costs time per
+/// packet, so none is the default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Needs {
     /// Call [`LoadBalancer::arrived`] for every packet that enters the switch.
@@ -36,8 +38,11 @@ pub struct Needs {
     pub leaving: bool,
     /// Call `leaving` at that very time instead, from a port that has a real queue.
     pub exact_dequeue: bool,
-    /// Call [`LoadBalancer::tick`] at the start of the run (and then when it asks).
+    /// Call [`LoadBalancer::tick`] at the start of the run (and then when it says).
     pub tick: bool,
+    /// Call [`LoadBalancer::pick`] even when there is a single next hop (flow tables that count every
+    /// packet).
+    pub every_packet: bool,
 }
 
 /// What becomes of a packet that has entered a switch.
@@ -49,27 +54,16 @@ pub enum Arrival {
     Consume,
 }
 
-/// Chooses next hops at one switch. One object per switch.
-///
-/// Only [`pick`](LoadBalancer::pick) is required. A system that acts in several places at a switch
-/// and shares state between them (TAM, AQ-CAR, ABQ) hands out its other roles with
-/// [`aqm`](LoadBalancer::aqm) and [`hold`](LoadBalancer::hold); the scenario says
-/// `aqm.scheme = "balancer"` to use them.
+/// Chooses next hops at one switch. One object per switch. Only [`pick`](LoadBalancer::pick) is required.
 pub trait LoadBalancer: Send {
-    /// What this balancer wants to be told.
+    /// What this balancer asks for. It does not change during a run.
     fn needs(&self) -> Needs {
         Needs::default()
     }
 
     /// The port for `packet`, one of `paths.ports`. Called only when there are at least two,
-    /// unless [`always_asked`](LoadBalancer::always_asked).
+    /// unless [`Needs::every_packet`].
     fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId;
-
-    /// Whether to be asked even when there is a single next hop (flow tables that count every
-    /// packet).
-    fn always_asked(&self) -> bool {
-        false
-    }
 
     /// `packet` has entered the switch by `from`.
     fn arrived(&mut self, packet: &mut PacketMeta, from: PortId, cx: &mut Context<'_>) -> Arrival {
@@ -77,8 +71,8 @@ pub trait LoadBalancer: Send {
         Arrival::Forward
     }
 
-    /// `packet` begins its transmission on `to` at `at`, now or later. A port's packets are told of in the
-    /// order of their transmission, so `at` never goes back there.
+    /// `packet` begins its transmission on `to` at `at`, now or later. Calls for one port come in the
+    /// order of transmission, so `at` never goes back there.
     fn leaving(&mut self, packet: &mut PacketMeta, to: PortId, at: Time, cx: &mut Context<'_>) {
         let _ = (packet, to, at, cx);
     }
@@ -89,41 +83,15 @@ pub trait LoadBalancer: Send {
         None
     }
 
-    /// What it keeps at this switch.
-    fn footprint(&self, now: Time) -> Footprint {
-        let _ = now;
-        Footprint::default()
+    /// Its other roles at the switch. The scenario uses them with `aqm.scheme = "balancer"` and
+    /// `hold.scheme = "balancer"`. They do not change during a run.
+    fn roles(&mut self) -> Roles<'_> {
+        Roles::None
     }
 
-    /// How old, on average, the reports are by which it chooses: of other switches, or of its own egress. `None`
-    /// as long as there are none, and for a balancer that goes by what it sees itself, or by nothing.
-    fn information_age(&self, now: Time) -> Option<Span> {
-        let _ = now;
-        None
-    }
-
-    /// The slot of its flow table that `packet`'s flow has, if it has one: flows of one slot share
-    /// its entry, as in hardware.
-    fn slot(&self, packet: &PacketMeta) -> Option<u32> {
-        let _ = packet;
-        None
-    }
-
-    /// The queue manager that shares this object's state, if it is one.
-    fn aqm(&mut self) -> Option<&mut dyn Aqm> {
-        None
-    }
-
-    /// The queue manager of a port of a host under this switch, where the switches' queues are this
-    /// object's: a NIC is no switch and has none of its state. None: drop-tail. `env` is the port's.
-    fn host_aqm(&self, env: &SwitchEnv) -> Option<Box<dyn Aqm>> {
-        let _ = env;
-        None
-    }
-
-    /// The ingress hold that shares this object's state, if it is one.
-    fn hold(&mut self) -> Option<&mut dyn IngressHold> {
-        None
+    /// What can be measured of it.
+    fn inspect(&self) -> &dyn Inspect {
+        &()
     }
 }
 
@@ -139,6 +107,10 @@ pub struct Entry {
     pub build: Build,
     /// The host edge that it cannot do without: on by default beside it, any other is refused.
     pub edge: Option<&'static str>,
+    /// For a balancer that manages its switch's queues ([`Roles::Aqm`]): how the manager of a port of a
+    /// host below is made, for a NIC is no switch and has none of its state. `None`: drop-tail. The
+    /// environment is that port's.
+    pub host_aqm: Option<aqm::Build>,
 }
 
 /// Every balancer, in the catalogue's order.

@@ -16,8 +16,8 @@
 use super::hash::by_hash;
 use super::{Entry, LoadBalancer};
 use crate::{
-    Context, Demands, Footprint, Neighbour, ParamError, Params, Paths, Provenance, SchemeInfo,
-    SwitchEnv,
+    Context, Demands, Footprint, Inspect, Neighbour, ParamError, Params, Paths, Provenance,
+    SchemeInfo, SwitchEnv,
 };
 use leafspine_core::{PacketMeta, PortId, Time};
 
@@ -43,6 +43,12 @@ impl LoadBalancer for Pinned {
         }
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Pinned {
     fn footprint(&self, _: Time) -> Footprint {
         let bytes = 8 + size_of_val(&self.local[..]) + size_of_val(&self.uplinks[..]);
         Footprint { bytes: bytes as u64, ..Footprint::default() }
@@ -67,7 +73,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Obeys the uplink that a trace gives each flow; hashes where there is none.",
         source: "leafspine's own, for replaying another simulator's paths",
         provenance: Provenance::Own,
-        silent: &[
+        unspecified: &[
             "An uplink that is down is replaced by a live one, the path modulo their number.",
         ],
         params: &[],
@@ -75,6 +81,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 #[cfg(test)]

@@ -14,7 +14,7 @@
 //! State per switch: the seed, 8 bytes; if weighted, a table of at most 128 slots of 2 bytes per
 //! destination leaf. Cost per packet: one hash, two divisions of 32 bits.
 //!
-//! Where the source is silent: where a flow's round starts. `start = "flow"` hashes the five-tuple,
+//! Unspecified in the source: where a flow's round starts. `start = "flow"` hashes the five-tuple,
 //! `"source"` the sending host, so that all its flows start alike. Weights are whole numbers, exact
 //! up to 128 slots and rounded by WCMP's reduction beyond. When a port goes away, the round goes on
 //! over those that are left (the paper's controller prunes the path).
@@ -26,8 +26,8 @@ use super::slots::Slots;
 use super::{Entry, LoadBalancer};
 use crate::edge::presto::{path_number, set_path_number};
 use crate::{
-    Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
-    SwitchEnv,
+    Context, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Paths, Provenance,
+    SchemeInfo, SwitchEnv, parameters, words,
 };
 use leafspine_core::{PacketMeta, PortId, Time, mix};
 
@@ -59,17 +59,46 @@ impl LoadBalancer for Presto {
         round[if position < round.len() { position } else { position - round.len() }]
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Presto {
     fn footprint(&self, _: Time) -> Footprint {
         let table = self.slots.as_ref().map_or(0, Slots::bytes);
         Footprint { bytes: 8 + table, ..Footprint::default() }
     }
 }
 
+words! {
+    enum Start {
+        Flow = "flow",
+        Source = "source",
+    }
+}
+
+parameters! {
+    struct Settings {
+        start: Start = Param::new(
+            Start::KIND,
+            "flow",
+            "What a round's first port is hashed from: the five-tuple or the source host.",
+        ),
+        weighted: bool = Param::new(
+            Kind::Bool,
+            "false",
+            "Whether a port appears in the round in proportion to its path's capacity.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
+    let settings = Settings::read(params)?;
     Ok(Box::new(Presto {
         seed: env.hash_seed,
-        start_by_source: params.word("start") == "source",
-        slots: params.flag("weighted").then(|| Slots::new(env, SLOTS, 1.0)),
+        start_by_source: settings.start == Start::Source,
+        slots: settings.weighted.then(|| Slots::new(env, SLOTS, 1.0)),
     }))
 }
 
@@ -80,30 +109,18 @@ pub(crate) const ENTRY: Entry = Entry {
                   of the same name.",
         source: "He et al., Presto, SIGCOMM 2015, §3.1 and §3.3",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "Where a flow's round starts: by a hash of the five-tuple, or of the source host.",
             "Packets without payload follow the hash of ecmp.",
             "Weights are exact up to 128 slots a round, reduced as WCMP does beyond.",
             "When a port goes away, the round goes on over those that are left.",
         ],
-        params: &[
-            Param {
-                name: "start",
-                kind: Kind::Word(&["flow", "source"]),
-                default: Some("flow"),
-                doc: "What a round's first port is hashed from: the five-tuple or the source host.",
-            },
-            Param {
-                name: "weighted",
-                kind: Kind::Bool,
-                default: Some("false"),
-                doc: "Whether a port appears in the round in proportion to its path's capacity.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands { header_bits: 32, header_words: 3, queues: 1 },
     },
     build,
     edge: Some("presto"),
+    host_aqm: None,
 };
 
 #[cfg(test)]
@@ -198,7 +215,7 @@ mod tests {
         for (weighted, tables) in [(false, 0), (true, Slots::new(&leaf.env, 128, 1.0).bytes())] {
             let params = defaults().with("weighted", Value::Bool(weighted));
             let presto = build(&params, &leaf.env).unwrap();
-            assert_eq!(presto.footprint(Time::ZERO).bytes, 8 + tables);
+            assert_eq!(presto.inspect().footprint(Time::ZERO).bytes, 8 + tables);
         }
     }
 

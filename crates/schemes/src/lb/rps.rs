@@ -5,7 +5,7 @@
 //!
 //! State per switch: none. Cost per packet: one random number, one multiplication.
 //!
-//! Where the source is silent: ACKs and connection packets are sprayed like data, as a switch
+//! Unspecified in the source: ACKs and connection packets are sprayed like data, as a switch
 //! without flow state would.
 //!
 //! Provenance: paper.
@@ -32,12 +32,13 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Sends every packet by a port drawn uniformly at random.",
         source: "Dixit et al., Packet spraying, INFOCOM 2013",
         provenance: Provenance::Paper,
-        silent: &["ACKs and connection packets are sprayed like data."],
+        unspecified: &["ACKs and connection packets are sprayed like data."],
         params: &[],
         demands: Demands::NONE,
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 #[cfg(test)]

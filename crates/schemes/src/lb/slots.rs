@@ -7,7 +7,7 @@
 use crate::{Paths, SwitchEnv};
 use leafspine_core::PortId;
 
-/// One table per destination, made anew when the paths towards it have changed.
+/// One table per destination, rebuilt when the paths towards it have changed.
 pub(crate) struct Slots {
     groups: Vec<Group>,
     weights: Vec<u32>,
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(towards(&ports[..2], &[10, 20]), [PortId(2), PortId(3), PortId(3)]);
     }
 
-    /// Breaks if a table is made anew though its paths have not changed, or because another destination was
+    /// Breaks if a table is rebuilt though its paths have not changed, or because another destination was
     /// asked for: what is written into it would be gone.
     #[test]
     fn a_table_is_made_once() {

@@ -13,8 +13,8 @@
 //! destination leaf. Cost per packet: one hash; exact: a walk over the ports; table: a comparison
 //! of the ports with those the table was made for, and one look-up.
 //!
-//! Where the source is silent: the hash function (as `ecmp`); what happens when a link changes
-//! (here the table towards each destination is made anew at once; flows may move). Exact weighting
+//! Unspecified in the source: the hash function (as `ecmp`); what happens when a link changes
+//! (here the table towards each destination is rebuilt at once; flows may move). Exact weighting
 //! is the default because it is what the table approximates and depends on no hardware's size.
 //!
 //! Provenance: paper.
@@ -23,8 +23,8 @@ use super::hash::{by_hash, flow_hash, region};
 use super::slots::Slots;
 use super::{Entry, LoadBalancer};
 use crate::{
-    Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
-    SwitchEnv,
+    Context, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Paths, Provenance,
+    SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{PacketMeta, PortId, Time};
 
@@ -46,6 +46,12 @@ impl LoadBalancer for Exact {
         by_hash(packet, paths, self.seed)
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Exact {
     fn footprint(&self, _: Time) -> Footprint {
         Footprint { bytes: size_of::<Exact>() as u64, ..Footprint::default() }
     }
@@ -62,18 +68,40 @@ impl LoadBalancer for Table {
         slots[region(flow_hash(packet, self.seed), slots.len())]
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Table {
     fn footprint(&self, _: Time) -> Footprint {
         Footprint { bytes: 8 + self.slots.bytes(), ..Footprint::default() }
     }
 }
 
+parameters! {
+    struct Settings {
+        entries: usize = Param::new(
+            Kind::Int(0, 4096),
+            "0",
+            "Most entries of a destination's multipath table; 0 weighs exactly.",
+        ),
+        oversubscription: f64 = Param::new(
+            Kind::Float(1.0, 16.0),
+            "1.05",
+            "With a table: the most that a port may be loaded, as a multiple of its share.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
+    let settings = Settings::read(params)?;
     let seed = env.hash_seed;
-    let entries = params.int("entries") as usize;
+    let entries = settings.entries;
     if entries == 0 {
         return Ok(Box::new(Exact { seed }));
     }
-    let slots = Slots::new(env, entries, params.float("oversubscription"));
+    let slots = Slots::new(env, entries, settings.oversubscription);
     Ok(Box::new(Table { seed, slots }))
 }
 
@@ -83,29 +111,17 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Hashes each flow to a port with probability proportional to path capacity.",
         source: "Zhou et al., WCMP, EuroSys 2014",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "The hash function is left open: that of ecmp.",
             "Exact weighting is the default; entries > 0 gives the paper's replicated table.",
-            "When a link changes, the table is made anew at once, and flows may move.",
+            "When a link changes, the table is rebuilt at once, and flows may move.",
         ],
-        params: &[
-            Param {
-                name: "entries",
-                kind: Kind::Int(0, 4096),
-                default: Some("0"),
-                doc: "Most entries of a destination's multipath table; 0 weighs exactly.",
-            },
-            Param {
-                name: "oversubscription",
-                kind: Kind::Float(1.0, 16.0),
-                default: Some("1.05"),
-                doc: "With a table: the most that a port may be loaded, as a multiple of its share.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ impl World {
                 ..standard.clone()
             };
             let edge = (entry.build)(params, &env).ok()?;
-            let due = edge.ticks().then_some(Time::ZERO);
+            let due = edge.needs().tick.then_some(Time::ZERO);
             let rng = Rng::new(seed, Role::Edge, host.0.into());
             Some(Host { edge, rng, rack: usize::from(env.tor.0), due })
         };
@@ -103,7 +103,7 @@ impl World {
         };
         let board = |rack| {
             let of_rack = hosts.iter().filter(|host| host.rack == rack);
-            vec![0; of_rack.map(|host| host.edge.board()).max().unwrap_or(0)]
+            vec![0; of_rack.map(|host| host.edge.needs().board_words).max().unwrap_or(0)]
         };
         let boards = (0..2).map(board).collect();
         let flows = (0..6).map(|n| Flow {
@@ -221,7 +221,7 @@ impl World {
             });
             assert_own(self.name, &before, &packet);
             self.flows[number].came.push(packet.seq);
-            if self.hosts[self.flows[number].ends[1]].edge.reassembles() {
+            if self.hosts[self.flows[number].ends[1]].edge.needs().reassembly {
                 let waiting = &mut self.flows[number].waiting;
                 let at = waiting.partition_point(|w| w.packet.seq <= packet.seq);
                 waiting.insert(at, Waiting { packet, since: self.now });
@@ -354,7 +354,7 @@ impl super::world::World for World {
             assert_eq!(came, up, "{}: what came did not go up once each", self.name);
         }
         for Host { edge, .. } in &self.hosts {
-            let _ = edge.footprint();
+            let _ = edge.inspect().footprint(self.now);
         }
         // What edges keep of flows, and share.
         let state =

@@ -3,7 +3,7 @@
 use leafspine_core::{Ecn, Flags, HostId, PacketMeta, SchemeHeader};
 use leafspine_schemes::testing::{control, data};
 
-/// What of a packet schemes write and read, from nobody knows whom.
+/// What of a packet schemes write and read, from any sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields {
     pub header: [u32; 2],

@@ -30,7 +30,7 @@ pub const END: Time = Time(8_640_000_000_000_000_000);
 /// One thing that happens.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// A packet comes in by a port. Any port: a switch trusts nobody.
+    /// A packet comes in by a port. Any port: a switch trusts no sender.
     Packet { kind: u8, flow: u16, src: u16, from: u16, seq: u32, fields: Option<Fields> },
     /// A probe that was sent before comes in, as it was or with another header.
     Probe { which: usize, from: u16, fields: Option<Fields> },
@@ -51,7 +51,7 @@ pub enum Op {
 /// What is under test; what it is not, is as simple as can be.
 pub struct Scheme {
     balancer: Box<dyn LoadBalancer>,
-    /// One a port; none if the balancer manages queues, or nobody does.
+    /// One a port; none if the balancer manages queues, or nothing does.
     managers: Vec<Box<dyn Aqm>>,
     hold: Option<Box<dyn IngressHold>>,
 }
@@ -87,14 +87,14 @@ impl Scheme {
     fn manager(&mut self, port: PortId) -> Option<&mut dyn Aqm> {
         match self.managers.get_mut(usize::from(port.0)) {
             Some(own) => Some(own.as_mut()),
-            None => self.balancer.aqm(),
+            None => self.balancer.roles().aqm(),
         }
     }
 
     fn hold(&mut self) -> Option<&mut dyn IngressHold> {
         match &mut self.hold {
             Some(own) => Some(own.as_mut()),
-            None => self.balancer.hold(),
+            None => self.balancer.roles().hold(),
         }
     }
 }
@@ -280,7 +280,7 @@ impl World {
         let (now, backlog) = (self.leaf.now, self.leaf.ports.backlog(from).packets);
         let Some(hold) = self.scheme.hold() else { return self.pass(from, packet) };
         let verdict = hold.arrived(&packet, from, backlog, now);
-        let capacity = hold.capacity();
+        let capacity = hold.needs().capacity;
         self.decisions.push(u64::from(verdict == Ingress::Hold));
         if verdict == Ingress::Pass {
             return self.pass(from, packet);
@@ -316,7 +316,7 @@ impl World {
 
     fn pick(&mut self, packet: &mut PacketMeta, to: TorId) -> PortId {
         let ways = self.paths[usize::from(to.0)].clone();
-        if let ([only], false) = (&ways.ports[..], self.scheme.balancer.always_asked()) {
+        if let ([only], false) = (&ways.ports[..], self.scheme.balancer.needs().every_packet) {
             return *only;
         }
         (self.leaf.live, self.leaf.capacity, self.leaf.delay) =
@@ -329,8 +329,8 @@ impl World {
         assert!(live.contains(&port), "{} picks {port:?} of {live:?}", self.name);
         assert_own(self.name, &before, packet);
         self.decisions.push(u64::from(port.0) ^ digest(packet));
-        let slot = self.scheme.balancer.slot(packet);
-        let slots = self.scheme.balancer.footprint(self.leaf.now).slots;
+        let kept = self.scheme.balancer.inspect();
+        let (slot, slots) = (kept.slot(packet), kept.footprint(self.leaf.now).slots);
         assert!(slot.is_none_or(|slot| slot < slots), "{}: slot {slot:?} of {slots}", self.name);
         port
     }
@@ -395,7 +395,7 @@ impl World {
             let view = self.view(port, queue);
             let mut verdict = Release::Send;
             if let Some(manager) = self.scheme.manager(port)
-                && manager.needs_release()
+                && manager.needs().release
             {
                 let before = packet;
                 verdict = manager.release(&mut packet, &view, now - since, now, &mut self.leaf.rng);
@@ -445,7 +445,7 @@ impl World {
     /// Packets that have been held for as long as they may be go on.
     fn expire(&mut self) {
         let now = self.leaf.now;
-        let Some(limit) = self.scheme.hold().and_then(|hold| hold.max_hold()) else { return };
+        let Some(limit) = self.scheme.hold().and_then(|hold| hold.needs().max_hold) else { return };
         for port in 0..self.ports() {
             let held = &mut self.held[usize::from(port)];
             while let Some((packet, _)) = held.pop_front_if(|(_, since)| *since + limit <= now) {
@@ -588,7 +588,7 @@ impl super::world::World for World {
         assert_eq!(held, 0, "{} keeps packets back though nothing waits", self.name);
         let Count { entered, injected, sent, dropped, consumed } = self.count;
         assert_eq!(entered + injected, sent + dropped + consumed, "{}: packets lost", self.name);
-        let _ = self.scheme.balancer.footprint(self.leaf.now);
+        let _ = self.scheme.balancer.inspect().footprint(self.leaf.now);
     }
 
     fn decisions(&self) -> &[u64] {
@@ -606,7 +606,7 @@ pub fn lone_packet(info: &SchemeInfo) {
     let mut packet = leafspine_schemes::testing::data(0, 9, 1, 0);
     let idle = queue_view(0, false);
     assert_eq!(manager.admit(&packet, &idle, Time::ZERO, &mut rng), Admit::Take, "{}", info.name);
-    if manager.needs_release() {
+    if manager.needs().release {
         let verdict = manager.release(&mut packet, &idle, Span::ZERO, Time::ZERO, &mut rng);
         assert_eq!(verdict, Release::Send, "{}", info.name);
     }

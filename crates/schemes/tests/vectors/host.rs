@@ -1,4 +1,4 @@
-//! A host made of numbers: what a vector's events do to its edge.
+//! A mock host: what a vector's events do to its edge.
 
 use super::bounds;
 use super::header::Header;
@@ -45,7 +45,7 @@ impl Host {
         Ok(Host {
             now: Time::ZERO,
             rng: header.rng(),
-            board: vec![0; edge.board()],
+            board: vec![0; edge.needs().board_words],
             outbox: Vec::new(),
             flows: BTreeMap::new(),
             packets: Packets::among(header.host.hosts),
@@ -132,7 +132,7 @@ impl Host {
             }),
         };
         self.packets.keep(number, known);
-        if op == "receiving" && self.edge.reassembles() {
+        if op == "receiving" && self.edge.needs().reassembly {
             let waiting = &mut self.flows.get_mut(&flow).expect("named above").waiting;
             let at = waiting.partition_point(|w| w.packet.seq <= known.meta.seq);
             waiting.insert(at, Waiting { packet: known.meta, since: self.now });
@@ -195,9 +195,10 @@ impl Host {
     }
 
     fn needs(&self) -> Decision {
+        let needs = self.edge.needs();
         Decision::default()
-            .say("tick", u8::from(self.edge.ticks()))
-            .say("reassembles", u8::from(self.edge.reassembles()))
+            .say("tick", u8::from(needs.tick))
+            .say("reassembles", u8::from(needs.reassembly))
             .say("board", self.board.len())
     }
 }
@@ -225,7 +226,7 @@ impl Device for Host {
     }
 
     fn ticks(&mut self) -> bool {
-        self.edge.ticks()
+        self.edge.needs().tick
     }
 
     fn tick(&mut self, now: Time) -> (Option<Time>, Decision) {

@@ -1,4 +1,4 @@
-//! The events of a vector that nobody has written by hand: they suit any scheme of a place.
+//! The generic events of a vector: they suit any scheme of a place.
 //!
 //! One event a line, without decisions; `vector::replay` puts these beside them. Where a scheme has
 //! more to show (tags, probes, feedback), its vector is edited and filled again.
@@ -91,11 +91,11 @@ impl Script {
         }
         self.wait(MS);
         self.event("wait");
-        if balancer.aqm().is_some() {
-            let release = balancer.aqm().is_some_and(|aqm| aqm.needs_release());
+        if balancer.roles().aqm().is_some() {
+            let release = balancer.roles().aqm().is_some_and(|aqm| aqm.needs().release);
             self.queues(4, header.switch.queues, release);
         }
-        if balancer.hold().is_some() {
+        if balancer.roles().hold().is_some() {
             self.spells();
         }
         Ok(())
@@ -281,7 +281,7 @@ impl Script {
         let entry = registry::queue_manager(header.info.name).expect(KNOWN);
         let aqm = (entry.build)(&header.params, &header.switch, header.manages)
             .map_err(|e| e.to_string())?;
-        self.queues(header.manages.0, header.switch.queues, aqm.needs_release());
+        self.queues(header.manages.0, header.switch.queues, aqm.needs().release);
         Ok(())
     }
 
@@ -410,7 +410,7 @@ impl Script {
         let edge = (entry.build)(&header.params, &header.host).map_err(|e| e.to_string())?;
         self.event("needs");
         self.sender();
-        self.receiver(edge.reassembles());
+        self.receiver(edge.needs().reassembly);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! A switch made of numbers: what a vector's events do to its balancer, manager and hold.
+//! A mock switch: what a vector's events do to its balancer, manager and hold.
 
 use super::bounds;
 use super::header::Header;
@@ -118,7 +118,7 @@ impl Switch {
         match scheme {
             Scheme::Aqm(aqm) => Ok(aqm.as_mut()),
             Scheme::Balancer(balancer) => {
-                balancer.aqm().ok_or("this balancer manages no queues".to_owned())
+                balancer.roles().aqm().ok_or("this balancer manages no queues".to_owned())
             }
             Scheme::Hold(_) => Err("a hold manages no queues".to_owned()),
         }
@@ -128,7 +128,7 @@ impl Switch {
         match &mut self.scheme {
             Scheme::Hold(hold) => Ok(hold.as_mut()),
             Scheme::Balancer(balancer) => {
-                balancer.hold().ok_or("this balancer holds nothing back".to_owned())
+                balancer.roles().hold().ok_or("this balancer holds nothing back".to_owned())
             }
             Scheme::Aqm(_) => Err("a manager holds nothing back".to_owned()),
         }
@@ -310,24 +310,23 @@ impl Switch {
     }
 
     fn needs(&mut self) -> Result<Decision, Wrong> {
-        let balancer = self.balancer()?;
-        let needs = balancer.needs();
+        let needs = self.balancer()?.needs();
         Ok([
             ("arrived", needs.arrived),
             ("leaving", needs.leaving),
             ("exact_dequeue", needs.exact_dequeue),
             ("tick", needs.tick),
-            ("always_asked", balancer.always_asked()),
+            ("always_asked", needs.every_packet),
         ]
         .into_iter()
         .fold(Decision::default(), |said, (key, value)| said.say(key, u8::from(value))))
     }
 
     fn limits(&mut self) -> Result<Decision, Wrong> {
-        let hold = self.hold()?;
-        let longest = hold.max_hold().map_or("none".to_owned(), |span| span.0.to_string());
-        let forced = u8::from(hold.ece_when_forced());
-        let said = Decision::default().say("capacity", hold.capacity()).say("max_hold", longest);
+        let needs = self.hold()?.needs();
+        let longest = needs.max_hold.map_or("none".to_owned(), |span| span.0.to_string());
+        let forced = u8::from(needs.ece_when_forced);
+        let said = Decision::default().say("capacity", needs.capacity).say("max_hold", longest);
         Ok(said.say("ece_when_forced", forced))
     }
 }

@@ -25,7 +25,7 @@ pub trait Device {
 /// A line that cannot be replayed: its number, from 1, and why.
 pub type Stuck = (usize, Wrong);
 
-/// Replays the events of `text` and returns the whole vector anew: the header in full, and every
+/// Replays the events of `text` and returns the whole vector as it is now: the header in full, and every
 /// event with its decision. Decisions, and times to tick, that stood there are not looked at. A
 /// header without events other than ticks gets the generic ones.
 pub fn replay(text: &str) -> Result<String, Stuck> {
@@ -118,7 +118,7 @@ impl Clock<'_> {
 
     fn ticks_before(&mut self, end: Time, out: &mut String) -> Result<(), Wrong> {
         // Ticks in a row that neither draw nor send are one line: (first, how many).
-        let mut silent: Option<(Time, u64)> = None;
+        let mut quiet: Option<(Time, u64)> = None;
         while let Some(at) = self.due.filter(|at| *at < end) {
             self.ticks += 1;
             if self.ticks > MOST_TICKS {
@@ -131,17 +131,17 @@ impl Clock<'_> {
             }
             decision.pairs.extend(draws(before, self.device.rng())?);
             if decision.pairs.is_empty() && decision.sent.is_empty() {
-                let (first, times) = silent.unwrap_or((at, 0));
-                silent = Some((first, times + 1));
+                let (first, times) = quiet.unwrap_or((at, 0));
+                quiet = Some((first, times + 1));
             } else {
-                if let Some((first, times)) = silent.take() {
+                if let Some((first, times)) = quiet.take() {
                     write_tick(out, first, times, Some(at), Decision::default());
                 }
                 write_tick(out, at, 1, next, decision);
             }
             self.due = next;
         }
-        if let Some((first, times)) = silent {
+        if let Some((first, times)) = quiet {
             write_tick(out, first, times, self.due, Decision::default());
         }
         Ok(())

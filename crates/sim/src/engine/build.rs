@@ -156,7 +156,7 @@ impl Simulation {
         let switches = builder.switches()?;
         let switches = builder.ports(switches)?;
         let edges = builder.edges()?;
-        let racks = edges.iter().any(|edge| edge.edge.board() > 0);
+        let racks = edges.iter().any(|edge| edge.edge.needs().board_words > 0);
         let layout = Layout::new(&graph, racks);
         let nodes = builder.nodes(switches, edges, &layout)?;
         let net = Network {

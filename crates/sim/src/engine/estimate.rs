@@ -127,9 +127,9 @@ fn schemes(spec: &Spec, graph: &Graph) -> Result<u64, SetupError> {
         let alike = graph.switches[first..].iter().take_while(|switch| switch.level == level);
         let (count, ports) = (alike.clone().count() as u64, u64::from(graph.switches[first].ports));
         let env = builder.switch_env(first);
-        let own = builder.balancer(&env)?.footprint(Time::ZERO).bytes;
+        let own = builder.balancer(&env)?.inspect().footprint(Time::ZERO).bytes;
         let manager = match builder.manager(&env, PortId(0))? {
-            Manager::Own(aqm) => aqm.footprint().bytes,
+            Manager::Own(aqm) => aqm.inspect().footprint(Time::ZERO).bytes,
             _ => 0,
         };
         sum += count * (own + ports * manager);
@@ -137,8 +137,8 @@ fn schemes(spec: &Spec, graph: &Graph) -> Result<u64, SetupError> {
     }
     if spec.edge.is_some() {
         let edge = builder.edge(HostId(0))?.edge;
-        sum += u64::from(graph.hosts()) * edge.footprint().bytes;
-        sum += graph.tor_switch.len() as u64 * edge.board() as u64 * 8;
+        sum += u64::from(graph.hosts()) * edge.inspect().footprint(Time::ZERO).bytes;
+        sum += graph.tor_switch.len() as u64 * edge.needs().board_words as u64 * 8;
     }
     Ok(sum)
 }

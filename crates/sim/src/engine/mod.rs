@@ -193,7 +193,7 @@ impl Simulation {
         }
         for host in 0..self.graph.hosts() {
             let edge = &self.driver.host(&self.layout, leafspine_core::HostId(host as u16)).edge;
-            if edge.as_ref().is_some_and(|edge| edge.edge.ticks()) {
+            if edge.as_ref().is_some_and(|edge| edge.edge.needs().tick) {
                 let event = Event::new(Time::ZERO, Key::new(Class::EdgeTick, host), 0);
                 self.driver.schedule(&self.layout, event);
             }

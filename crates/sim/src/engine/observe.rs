@@ -137,7 +137,7 @@ impl Simulation {
             for (tuple, flags) in data.chain(back) {
                 if places[usize::from(tuple.dst().0)].tor != switch.tor {
                     let packet = PacketMeta { tuple, flags, ..PacketMeta::default() };
-                    entries.extend(balancer.slot(&packet));
+                    entries.extend(balancer.inspect().slot(&packet));
                 }
             }
         }

@@ -11,6 +11,7 @@ use leafspine_node::{
     Chooser, EdgeState, Egress, FifoPort, GeneralPort, HoldState, Holder, Host, Jitter, Limit,
     Manager, Node, Port, PortStats, Rack, Scheduler, Shared, Store, Switch,
 };
+use leafspine_schemes::aqm;
 use leafspine_schemes::edge::HostEnv;
 use leafspine_schemes::lb::LoadBalancer;
 use leafspine_schemes::registry::{self, Place};
@@ -39,8 +40,6 @@ struct Around<'a> {
     chooser: Option<&'a Chooser>,
     /// Whether the switch holds packets back.
     held: bool,
-    /// Of a host: the balancer of the switch above.
-    above: Option<&'a Chooser>,
 }
 
 /// Finds a scheme by name in the registry and makes it.
@@ -123,7 +122,7 @@ impl Builder<'_> {
         let mut nodes = Vec::with_capacity(layout.nodes as usize);
         nodes.extend(switches.into_iter().map(|switch| Node::Switch(Box::new(switch))));
         let mut rack: Vec<Host> = Vec::new();
-        for host in self.hosts(edges, &nodes)? {
+        for host in self.hosts(edges)? {
             if layout.hosts[usize::from(host.id.0)].1 == 0 && !rack.is_empty() {
                 nodes.push(Node::Rack(Rack::new(std::mem::take(&mut rack))));
             }
@@ -149,7 +148,7 @@ impl Builder<'_> {
         let hold = self.hold(&env, balancer.as_mut())?;
         if self.spec.aqm.name == FROM_BALANCER
             && self.factories.aqm.is_none()
-            && balancer.aqm().is_none()
+            && balancer.roles().aqm().is_none()
         {
             return Err(self.no_role("aqm", "manages no queues"));
         }
@@ -168,7 +167,7 @@ impl Builder<'_> {
         self.progress.built(Part::Ports, switch.first_port as usize, self.graph.ports.len())?;
         // All ports of a switch have one environment.
         let env = self.switch_env(usize::from(id.0));
-        let around = Around { chooser: Some(&chooser), held: hold.is_some(), above: None };
+        let around = Around { chooser: Some(&chooser), held: hold.is_some() };
         let mut ports = Vec::with_capacity(count);
         for at in self.graph.ports_of(id) {
             ports.push(self.port(at, &env, &around)?);
@@ -184,19 +183,14 @@ impl Builder<'_> {
         Ok(Switch::new(id, tor, egress))
     }
 
-    fn hosts(&self, edges: Vec<Box<EdgeState>>, nodes: &[Node]) -> Result<Vec<Host>, BuildError> {
+    fn hosts(&self, edges: Vec<Box<EdgeState>>) -> Result<Vec<Host>, BuildError> {
         let mut edges = edges.into_iter();
         let all = self.graph.ports.len();
         let host = |(id, at): (usize, &u32)| {
             self.progress.built(Part::Ports, *at as usize, all)?;
             let id = HostId(id as u16);
-            let tor = self.graph.tor_switch[usize::from(self.tor_of[usize::from(id.0)].0)];
-            let Node::Switch(above) = &nodes[usize::from(tor.0)] else {
-                unreachable!("switches come first")
-            };
             let env = self.host_port_env(id, *at);
-            let above = Some(above.chooser());
-            let port = self.port(*at, &env, &Around { chooser: None, held: false, above })?;
+            let port = self.port(*at, &env, &Around { chooser: None, held: false })?;
             let egress = Egress::new(Owner::Host(id), *at, vec![port], None);
             let jitter = Jitter::new(self.spec.topology.host_jitter, id, self.spec.run.seed);
             Ok(Host::new(id, egress, edges.next(), jitter))
@@ -223,7 +217,7 @@ impl Builder<'_> {
         }
         let Some(spec) = &self.spec.hold else { return Ok(None) };
         if spec.name == FROM_BALANCER {
-            return match balancer.hold() {
+            return match balancer.roles().hold() {
                 Some(_) => Ok(Some(Holder::Balancer)),
                 None => Err(self.no_role("hold", "holds nothing back")),
             };
@@ -245,9 +239,9 @@ impl Builder<'_> {
     fn port(&self, at: u32, env: &SwitchEnv, around: &Around<'_>) -> Result<Port, SetupError> {
         let graph_port = &self.graph.ports[at as usize];
         let seed = self.spec.run.seed;
-        let manager = match around.above {
-            Some(above) => self.host_manager(env, above)?,
-            None => self.manager(env, graph_port.local)?,
+        let manager = match graph_port.owner {
+            Owner::Host(_) => self.host_manager(env)?,
+            Owner::Switch(_) => self.manager(env, graph_port.local)?,
         };
         let leaving = around.chooser.is_some_and(|chooser| chooser.needs.leaving);
         let changes = self.changes.iter().any(|change| change.link == graph_port.link);
@@ -300,15 +294,28 @@ impl Builder<'_> {
         }
     }
 
-    /// The manager of the port of a host under a switch with the balancer `above`.
-    fn host_manager(&self, env: &SwitchEnv, above: &Chooser) -> Result<Manager, SetupError> {
+    /// The manager of a host's port.
+    fn host_manager(&self, env: &SwitchEnv) -> Result<Manager, SetupError> {
         if self.spec.switch.host_ports == HostPorts::Unlimited {
             return Ok(Manager::DropTail);
         }
         if self.factories.aqm.is_none() && self.spec.aqm.name == FROM_BALANCER {
-            return Ok(above.balancer.host_aqm(env).map_or(Manager::DropTail, Manager::Own));
+            return self.beside_balancer(env);
         }
         self.manager(env, PortId(0))
+    }
+
+    /// The manager of a host's port where the switches' queues are their balancers'.
+    fn beside_balancer(&self, env: &SwitchEnv) -> Result<Manager, SetupError> {
+        if self.factories.balancer.is_some() {
+            return Ok(Manager::DropTail);
+        }
+        let made =
+            make!(Place::LoadBalancer, registry::load_balancer, &self.spec.balancer, |entry| {
+                let build = |build: aqm::Build| build(&self.spec.balancer.params, env, PortId(0));
+                entry.host_aqm.map(build).transpose()
+            })?;
+        Ok(made.map_or(Manager::DropTail, Manager::Own))
     }
 
     pub(super) fn manager(&self, env: &SwitchEnv, port: PortId) -> Result<Manager, SetupError> {
@@ -331,7 +338,7 @@ impl Builder<'_> {
         let port = &self.graph.ports[at as usize];
         let pace = Pace::new(port.rate);
         let switch = &self.spec.switch;
-        let at_release = matches!(manager, Manager::Own(aqm) if aqm.needs_release());
+        let at_release = matches!(manager, Manager::Own(aqm) if aqm.needs().release);
         let at_switch = around.chooser.is_some_and(|chooser| {
             switch.shared.is_some()
                 || around.held

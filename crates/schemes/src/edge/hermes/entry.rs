@@ -4,30 +4,90 @@ use super::sense::{Bounds, GAIN};
 use super::{Hermes, Path, Prober, STAMP_SHIFT};
 use crate::edge::racks::{Racks, Rows};
 use crate::edge::{Entry, HostEdge, HostEnv};
-use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo};
-use leafspine_core::Span;
+use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters, words};
+use leafspine_core::{Bytes, Span};
+
+words! {
+    pub(super) enum Acks {
+        Path = "path",
+        Hash = "hash",
+    }
+}
+
+parameters! {
+    pub(super) struct Settings {
+        ecn: f64 = Param::new(
+            Kind::Float(0.0, 1.0),
+            "0.4",
+            "T_ECN: the marked share below which a path can be good, above which congested.",
+        ),
+        low_delay: Option<Span> = Param::new(
+            Kind::SpanOr(0, SPAN, "25pkt"),
+            "0.4rtt",
+            "T_RTT_low beyond the empty fabric's round trip; \"25pkt\" is the time of 25 full \
+             packets on the slowest uplink.",
+        ),
+        hop_delay: Option<Span> = Param::new(
+            Kind::SpanOr(0, SPAN, "65pkt"),
+            "1rtt",
+            "A congested hop's delay: T_RTT_high is 1.5 of it beyond the empty fabric's round \
+             trip, and a notably better path is one of it shorter.",
+        ),
+        better_ecn: f64 = Param::new(
+            Kind::Float(0.0, 1.0),
+            "0.05",
+            "Delta_ECN: how much smaller a notably better path's marked share is.",
+        ),
+        sent: Bytes = Param::new(
+            Kind::Bytes(0, u64::MAX),
+            "max(600KB, 5bdp)",
+            "S: bytes that a flow must have sent before it may leave a congested path.",
+        ),
+        rate: f64 = Param::new(
+            Kind::Float(0.0, 1.0),
+            "0.3",
+            "R: the share of the host's line above which a flow's rate keeps it from moving.",
+        ),
+        probe_interval: Option<Span> = Param::new(
+            Kind::SpanOr(1_000_000, SPAN, "never"),
+            "5rtt",
+            "How often a rack's agent probes three paths to each other rack.",
+        ),
+        retry: Span = Param::new(
+            Kind::Span(0, u64::MAX / 4),
+            "1000rtt",
+            "How long a failed path is avoided.",
+        ),
+        acks: Acks = Param::new(
+            Acks::KIND,
+            "path",
+            "How ACKs and answers to probes go back: by the path of what they answer, or by the \
+             hash of ecmp.",
+        ),
+    }
+}
 
 /// The agent of each rack is its lowest-numbered host.
-fn prober(params: &Params, env: &HostEnv, racks: &Racks) -> Option<Prober> {
-    let interval = params.span_or("probe_interval")?;
+fn prober(settings: &Settings, env: &HostEnv, racks: &Racks) -> Option<Prober> {
+    let interval = settings.probe_interval?;
     let firsts = racks.first_hosts();
     let agent = firsts.iter().any(|(_, host)| *host == env.host);
     let others = firsts.into_iter().filter(|(tor, _)| *tor != env.tor);
     agent.then(|| Prober { interval, here: env.host, agents: others.map(|(_, h)| h).collect() })
 }
 
-pub(super) fn make(params: &Params, env: &HostEnv) -> Hermes {
+pub(super) fn make(settings: &Settings, env: &HostEnv) -> Hermes {
     let packets = |count: u64| env.uplink_rate.time_for(count * u64::from(env.mtu));
     let units = |span: Span| (span.0 >> (STAMP_SHIFT - GAIN)).min(u64::from(u32::MAX)) as u32;
-    let share = |key: &str| (params.float(key) * 65_536.0).round() as u32;
-    let low = params.span_or("low_delay").unwrap_or_else(|| packets(25));
-    let hop = params.span_or("hop_delay").unwrap_or_else(|| packets(65));
+    let share = |share: f64| (share * 65_536.0).round() as u32;
+    let low = settings.low_delay.unwrap_or_else(|| packets(25));
+    let hop = settings.hop_delay.unwrap_or_else(|| packets(65));
     let bounds = Bounds {
-        ecn: share("ecn"),
+        ecn: share(settings.ecn),
         low: units(env.base_rtt + low),
         high: units(env.base_rtt + hop + Span(hop.0 / 2)),
         better_rtt: units(hop),
-        better_ecn: share("better_ecn"),
+        better_ecn: share(settings.better_ecn),
     };
     // Rates are measured over a round trip, at least 64 packets' time.
     let tau = env.base_rtt.max(packets(64)).0.max(1 << 10);
@@ -37,22 +97,23 @@ pub(super) fn make(params: &Params, env: &HostEnv) -> Hermes {
         paths,
         mss: u64::from(env.mss).max(1),
         bounds,
-        retry: params.span("retry"),
-        enough_sent: params.bytes("sent").0,
-        too_fast: (env.rate.bytes_in(Span(tau)).0 as f64 * params.float("rate")) as u64,
+        retry: settings.retry,
+        enough_sent: settings.sent.0,
+        too_fast: (env.rate.bytes_in(Span(tau)).0 as f64 * settings.rate) as u64,
         tau,
         reciprocal: (1 << 32) / (tau >> 10),
         table: Rows::new(racks.rows(), paths, Path::default()),
-        prober: prober(params, env, &racks),
-        acks_by_path: params.word("acks") == "path",
+        prober: prober(settings, env, &racks),
+        acks_by_path: settings.acks == Acks::Path,
         racks,
     }
 }
 
 pub(super) fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>, ParamError> {
-    let made = make(params, env);
+    let settings = Settings::read(params)?;
+    let made = make(&settings, env);
     if made.bounds.high < made.bounds.low {
-        let (low, hop) = (params.span_or("low_delay"), params.span_or("hop_delay"));
+        let (low, hop) = (settings.low_delay, settings.hop_delay);
         let message = format!(
             "found a low bound {} above the high one {}; allowed: low_delay at most 1.5 x hop_delay",
             low.map_or("25pkt".to_owned(), |s| s.to_string()),
@@ -71,7 +132,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Senses paths by delay, marks and losses, and moves a flow only where that pays.",
         source: "Zhang et al., Hermes, SIGCOMM 2017, §3",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "Of the ranges that the paper gives for its parameters, the defaults are inside in its \
              fabric; delays follow the base round trip as the marking threshold does. The words \
              \"25pkt\" and \"65pkt\" are packet times of the slowest uplink (its 30 us and 80 us at \
@@ -92,65 +153,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "A mark and a delay are the path's wherever they come from: with switch.host_ports = \"like-switch\" \
              the host's own port delays and may mark, and so all its paths look congested.",
         ],
-        params: &[
-            Param {
-                name: "ecn",
-                kind: Kind::Float(0.0, 1.0),
-                default: Some("0.4"),
-                doc: "T_ECN: the marked share below which a path can be good, above which congested.",
-            },
-            Param {
-                name: "low_delay",
-                kind: Kind::SpanOr(0, SPAN, "25pkt"),
-                default: Some("0.4rtt"),
-                doc: "T_RTT_low beyond the empty fabric's round trip; \"25pkt\" is the time of 25 full \
-                      packets on the slowest uplink.",
-            },
-            Param {
-                name: "hop_delay",
-                kind: Kind::SpanOr(0, SPAN, "65pkt"),
-                default: Some("1rtt"),
-                doc: "A congested hop's delay: T_RTT_high is 1.5 of it beyond the empty fabric's round \
-                      trip, and a notably better path is one of it shorter.",
-            },
-            Param {
-                name: "better_ecn",
-                kind: Kind::Float(0.0, 1.0),
-                default: Some("0.05"),
-                doc: "Delta_ECN: how much smaller a notably better path's marked share is.",
-            },
-            Param {
-                name: "sent",
-                kind: Kind::Bytes(0, u64::MAX),
-                default: Some("max(600KB, 5bdp)"),
-                doc: "S: bytes that a flow must have sent before it may leave a congested path.",
-            },
-            Param {
-                name: "rate",
-                kind: Kind::Float(0.0, 1.0),
-                default: Some("0.3"),
-                doc: "R: the share of the host's line above which a flow's rate keeps it from moving.",
-            },
-            Param {
-                name: "probe_interval",
-                kind: Kind::SpanOr(1_000_000, SPAN, "never"),
-                default: Some("5rtt"),
-                doc: "How often a rack's agent probes three paths to each other rack.",
-            },
-            Param {
-                name: "retry",
-                kind: Kind::Span(0, u64::MAX / 4),
-                default: Some("1000rtt"),
-                doc: "How long a failed path is avoided.",
-            },
-            Param {
-                name: "acks",
-                kind: Kind::Word(&["path", "hash"]),
-                default: Some("path"),
-                doc: "How ACKs and answers to probes go back: by the path of what they answer, or by the \
-                      hash of ecmp.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands { header_bits: 19, header_words: 2, queues: 1 },
     },
     build,

@@ -3,7 +3,7 @@
 //! Source: Zhang, Zhang, Bai, Chen and Chowdhury, "Resilient Datacenter Load Balancing in the Wild",
 //! SIGCOMM 2017, §3.
 //!
-//! * Sensing (§3.1, Algorithm 1). Every ACK tells its path's round-trip time and whether the data packet
+//! * Sensing (§3.1, Algorithm 1). Every ACK reports its path's round-trip time and whether the data packet
 //!   was marked. A path is *good* if its marked share is below `ecn` and its delay below the low bound,
 //!   *congested* if both are above (the high bound for the delay), *grey* otherwise. It has *failed* if
 //!   three timeouts passed on it without an ACK between (a black hole), or if more than 1 % of its packets in 10 ms
@@ -23,7 +23,7 @@
 //! met); per rack and path 16 bytes shared; per flow 4 words. Cost per packet: two rate estimates; a pass
 //! over the paths when a choice is due.
 //!
-//! Where the source is silent or differs:
+//! Unspecified in the source, or done differently here:
 //! - The defaults are within the ranges that the paper gives; delays are in packet times, so that they
 //!   fit any rate.
 //! - Hosts of a rack share what the probes say, free and at once.
@@ -46,8 +46,8 @@ mod sense;
 mod tests;
 
 use super::racks::{Racks, Rows};
-use super::{EdgeContext, FlowView, HostEdge};
-use crate::Footprint;
+use super::{EdgeContext, FlowView, HostEdge, Needs};
+use crate::{Footprint, Inspect};
 use leafspine_core::{Ecn, FiveTuple, Flags, HostId, PacketMeta, Span, Time};
 use sense::{Bounds, Class, Rate, Sense};
 
@@ -124,6 +124,11 @@ struct Prober {
 }
 
 impl Hermes {
+    /// For each rack and path: what its agents have sensed, in two words.
+    fn board_words(&self) -> usize {
+        if self.prober.is_some() { 2 * self.racks.rows() * self.paths } else { 0 }
+    }
+
     /// What is known of a path: this host's own samples or its rack's probes, whichever is newer.
     fn sense(&self, row: usize, path: usize, board: &[u64]) -> Sense {
         let (own, shared) = (self.table.get(row, path), 2 * (row * self.paths + path));
@@ -222,7 +227,7 @@ impl Hermes {
     }
 
     /// Counts a data packet in the rates of its path and its flow.
-    fn book(&mut self, row: usize, path: usize, size: u16, flow: &mut FlowView<'_>, now: Time) {
+    fn account(&mut self, row: usize, path: usize, size: u16, flow: &mut FlowView<'_>, now: Time) {
         let (tau, reciprocal, size) = (self.tau, self.reciprocal, u64::from(size));
         let own = Rate { bytes: flow.state[RATE], at: flow.state[RATE_AT] };
         flow.state[RATE] = own.left(now, tau, reciprocal) + size;
@@ -299,6 +304,10 @@ fn stamp(now: Time) -> u32 {
 }
 
 impl HostEdge for Hermes {
+    fn needs(&self) -> Needs {
+        Needs { tick: self.prober.is_some(), board_words: self.board_words(), reassembly: false }
+    }
+
     fn sending(
         &mut self,
         packet: &mut PacketMeta,
@@ -314,7 +323,7 @@ impl HostEdge for Hermes {
                     self.sent_again(row, lost_by);
                 }
             }
-            self.book(row, path, packet.size, flow, cx.now);
+            self.account(row, path, packet.size, flow, cx.now);
             self.judge(row, path, cx.now);
         }
         self.take(row, path, flow);
@@ -396,10 +405,6 @@ impl HostEdge for Hermes {
         Some(cx.now + prober.interval)
     }
 
-    fn ticks(&self) -> bool {
-        self.prober.is_some()
-    }
-
     fn probed(&mut self, probe: &PacketMeta, cx: &mut EdgeContext<'_>) {
         let word = probe.header.0[1];
         if probe.tuple == probe_tuple(probe.src(), probe.dst()) {
@@ -421,12 +426,14 @@ impl HostEdge for Hermes {
         }
     }
 
-    fn board(&self) -> usize {
-        if self.prober.is_some() { 2 * self.racks.rows() * self.paths } else { 0 }
+    fn inspect(&self) -> &dyn Inspect {
+        self
     }
+}
 
-    fn footprint(&self) -> Footprint {
-        let bytes = self.table.bytes() + self.board() as u64 * 8;
+impl Inspect for Hermes {
+    fn footprint(&self, _: Time) -> Footprint {
+        let bytes = self.table.bytes() + self.board_words() as u64 * 8;
         Footprint { bytes, per_flow: 32, ..Footprint::default() }
     }
 }

@@ -1,4 +1,4 @@
-//! Two leaves and the spines between them, made of numbers: what the tests send goes from the source's
+//! Two mock leaves and the mock spines between them: what the tests send goes from the source's
 //! leaf over the stamp of a spine to the destination's, and what is fed back returns.
 
 use super::ENTRY;
@@ -15,7 +15,7 @@ pub(super) const HOSTS: u16 = 4;
 pub(super) const SRC: u16 = 0;
 pub(super) const DST: u16 = 5;
 
-/// A switch made of numbers, and its balancer.
+/// A mock switch, and its balancer.
 pub(super) struct Switch {
     pub(super) place: FakeLeaf,
     pub(super) balancer: Box<dyn LoadBalancer>,

@@ -72,7 +72,7 @@ fn the_syn_goes_by_ecmp() {
 fn the_syn_is_entered_into_the_pat() {
     let mut fabric = Fabric::new(4);
     let port = fabric.send(control(SRC, DST, 7, Flags::SYN));
-    assert_eq!(fabric.source.balancer.footprint(fabric.source.place.now).occupied, 1);
+    assert_eq!(fabric.source.balancer.inspect().footprint(fabric.source.place.now).occupied, 1);
     fabric.source.fill(HOSTS + port, 0, 64);
     assert_eq!(fabric.send(control(SRC, DST, 7, Flags::SYN)), port);
     assert_eq!(fabric.send(data(SRC, DST, 7, 0)), port);
@@ -192,8 +192,8 @@ fn acks_follow_the_hash_and_have_no_entry() {
             assert_eq!(fabric.send(packet), ecmp(&mut fabric, packet));
         }
     }
-    assert_eq!(fabric.source.balancer.footprint(fabric.source.place.now).occupied, 0);
-    assert_eq!(fabric.source.balancer.slot(&control(SRC, DST, 1, Flags::ACK)), None);
+    assert_eq!(fabric.source.balancer.inspect().footprint(fabric.source.place.now).occupied, 0);
+    assert_eq!(fabric.source.balancer.inspect().slot(&control(SRC, DST, 1, Flags::ACK)), None);
 }
 
 /// Breaks if a flow stays on a lost port, or does not stay on the one it got instead.
@@ -231,7 +231,7 @@ fn a_flow_without_an_entry_of_its_own_follows_the_hash() {
     }
     fabric.wait(Span::from_millis(1));
     assert_ne!(fabric.send(data(SRC, DST, 8, 9)), port, "allocated: that one is congested");
-    assert_eq!(fabric.source.balancer.footprint(fabric.source.place.now).occupied, 1);
+    assert_eq!(fabric.source.balancer.inspect().footprint(fabric.source.place.now).occupied, 1);
 }
 
 /// Breaks if a leaf with more uplinks than a header has room for is taken, or the message does not
@@ -281,5 +281,5 @@ fn transit_follows_the_hash() {
         ..data(0, 0, 0, 0)
     };
     assert_eq!(fabric.send(far), ecmp(&mut fabric, far));
-    assert_eq!(fabric.source.balancer.footprint(fabric.source.place.now).occupied, 0);
+    assert_eq!(fabric.source.balancer.inspect().footprint(fabric.source.place.now).occupied, 0);
 }

@@ -53,7 +53,7 @@ pub(super) struct LargeFlows {
     silence: Span,
     /// At most one move per flow in this time.
     pause: Span,
-    /// Flows that are asked now: most of the time none, and then nobody has to look.
+    /// Flows that are asked to move now: mostly none, which saves the search.
     asked: usize,
 }
 

@@ -31,7 +31,7 @@ impl Accounts {
     }
 }
 
-/// Breaks if two large flows of one leaf on one port ask nobody to move, or both, or if the ports named
+/// Breaks if two large flows of one leaf on one port ask none to move, or both, or if the ports named
 /// are not those without large flows.
 #[test]
 fn one_of_two_on_a_port_is_asked() {
@@ -115,7 +115,7 @@ fn a_flow_ends_by_fin() {
     assert_eq!((accounts.0.per_port[1], accounts.0.asked), (1, 0));
 }
 
-/// Breaks if a flow ends before or after 10 ms of silence, whoever's packet comes then.
+/// Breaks if a flow ends before or after 10 ms of silence, whichever flow has a packet then.
 #[test]
 fn a_flow_ends_by_silence() {
     let mut accounts = Accounts::new();

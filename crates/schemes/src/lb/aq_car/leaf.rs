@@ -3,6 +3,7 @@
 
 use super::super::hash::by_hash;
 use super::super::{Arrival, LoadBalancer, Needs};
+use super::Settings;
 use super::header::{Feedback, feedback, goes_forward, is_syn, is_syn_ack, set_feedback, stamp};
 use super::large::LargeFlows;
 use super::pat::{Entry, Pat, Path, State};
@@ -11,11 +12,11 @@ use super::table::{PortSet, Table};
 use super::uplinks::Uplinks;
 use crate::levels::Levels;
 use crate::stages::{Class, LARGE, SMALL, Stages};
-use crate::{Context, Footprint, ParamError, Params, Paths, SwitchEnv};
+use crate::{Context, Footprint, Inspect, ParamError, Paths, SwitchEnv};
 use leafspine_core::{Ecn, FiveTuple, Flags, HostId, PacketMeta, PortId, Span, Time, TorId};
 use std::sync::Arc;
 
-/// What a leaf has last been told by another.
+/// What another leaf has last fed back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known {
     /// Levels of small flows' queues beyond each spine.
@@ -53,16 +54,15 @@ pub(super) struct Leaf {
 
 impl Leaf {
     pub(super) fn new(
-        params: &Params,
+        settings: &Settings,
         env: &SwitchEnv,
         stages: Stages,
         levels: Levels,
     ) -> Result<Leaf, ParamError> {
         let (seed, leaves) = (env.hash_seed, usize::from(env.tors));
         let uplinks = Uplinks::new(env)?;
-        let entries = |key| params.int(key) as usize;
-        let pace = (params.span("large_silence"), params.span("large_pause"));
-        let large = LargeFlows::new(entries("large_entries"), leaves, uplinks.len(), pace, seed);
+        let pace = (settings.large_silence, settings.large_pause);
+        let large = LargeFlows::new(settings.large_entries, leaves, uplinks.len(), pace, seed);
         Ok(Leaf {
             seed,
             tor: env.tor.unwrap_or(TorId(u16::MAX)),
@@ -70,16 +70,16 @@ impl Leaf {
             stages,
             levels,
             last_queue: env.queues.max(1) - 1,
-            pat: Pat::new(entries("entries"), params.span("timer"), seed),
+            pat: Pat::new(settings.entries, settings.timer, seed),
             known: vec![Known::default(); leaves],
             small: Table::default(),
             medium: Table::default(),
-            requests: Requests::new(entries("requests"), seed),
+            requests: Requests::new(settings.requests, seed),
             large,
             uplinks,
-            reroute_level: params.int("reroute_level") as u32,
-            medium_rerouting: params.flag("medium_rerouting"),
-            large_rerouting: params.flag("large_rerouting"),
+            reroute_level: settings.reroute_level,
+            medium_rerouting: settings.medium_rerouting,
+            large_rerouting: settings.large_rerouting,
         })
     }
 
@@ -87,7 +87,7 @@ impl Leaf {
         self.tor_of.get(usize::from(host.0)).copied()
     }
 
-    /// What the leaf `to` has last told this one.
+    /// What the leaf `to` has last fed back.
     pub(super) fn known(&self, to: TorId) -> Known {
         self.known.get(usize::from(to.0)).copied().unwrap_or_default()
     }
@@ -229,7 +229,7 @@ impl Leaf {
         }
     }
 
-    /// An ACK asks `flow` to move. Not heeded before an ACK has shown that the last move is known.
+    /// An ACK asks `flow` to move. Ignored before an ACK has shown that the last move is known.
     fn ask(&mut self, flow: FiveTuple, state: State, now: Time) {
         if let Some(path) = self.pat.get(flow, now) {
             let timed = path.state == State::MediumTimed && state == State::MediumAsked;
@@ -347,6 +347,12 @@ impl LoadBalancer for Leaf {
         by_hash(packet, paths, self.seed)
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Leaf {
     fn footprint(&self, now: Time) -> Footprint {
         let known = self.known.len() * size_of::<Known>();
         let pat = self.pat.paths.len() * size_of::<Path>();

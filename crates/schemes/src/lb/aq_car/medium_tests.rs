@@ -1,5 +1,6 @@
 //! Tests of medium routing (AQ-CAR §II-B2b).
 
+use super::super::Settings;
 use super::super::fabric::*;
 use super::super::header::Feedback;
 use super::super::leaf::Leaf;
@@ -16,7 +17,8 @@ const US: Span = Span::from_micros(1);
 /// LQD and SQD of a full packet at each uplink, when leaf 1's piggy table is `known`.
 fn delays(place: &mut FakeLeaf, known: Table) -> Vec<(Span, Span)> {
     let levels = Levels::exchanged(Amount::Packets(64));
-    let mut leaf = Leaf::new(&defaults(), &place.env, Stages { medium: 4 }, levels).unwrap();
+    let settings = Settings::read(&defaults()).unwrap();
+    let mut leaf = Leaf::new(&settings, &place.env, Stages { medium: 4 }, levels).unwrap();
     leaf.known[1].medium = known;
     let (ports, capacity, delay) = (&place.live, &place.capacity, &place.delay);
     let paths = Paths { to: TorId(1), ports, capacity, delay };
@@ -137,7 +139,7 @@ fn a_candidates_delay_counts_its_spine() {
     }
 }
 
-/// Breaks if a flow without a candidate moves, or if it is not timed anew with each packet and moved as
+/// Breaks if a flow without a candidate moves, or if its delay is not computed again with each packet and moved as
 /// soon as there is one: after 190 us nothing remains (180.6 - 190 < 0), so any path will do.
 #[test]
 fn without_a_candidate_the_flow_stays_and_tries_again() {
@@ -254,7 +256,7 @@ fn the_piggyback_ends_with_the_move() {
 }
 
 /// Breaks if the piggyback goes on when "the congestion is alleviated": the level of the flow's port is
-/// 0, be it that another flow's packet told; or if it comes back by itself.
+/// 0, even if another flow's packet showed it; or if it comes back by itself.
 #[test]
 fn the_piggyback_ends_with_the_congestion() {
     let mut fabric = Fabric::new(4);

@@ -24,11 +24,11 @@
 //! rerouting table and 40 of the large flows'; 24 bytes, and 2 more per uplink, for each other leaf;
 //! 16 bytes of levels. Spines keep nothing. Cost per packet: at the source's leaf one entry of PAT for
 //! data and for ACKs; a scan of the uplinks for a new flow and for each packet of one that is asked to
-//! move; at the destination's leaf a table entry for large flows, or while anybody is asked to move.
+//! move; at the destination's leaf a table entry for large flows, or while any flow is asked to move.
 //! Ports are general ones.
 //!
-//! Where the source is silent or contradicts itself, what was chosen is listed in the catalogue
-//! (`ENTRY.info.silent`). Four thresholds make five intervals but the stamp has two bits: the level is
+//! What was chosen where the source is unspecified or contradicts itself is listed in the catalogue
+//! (`ENTRY.info.unspecified`). Four thresholds make five intervals but the stamp has two bits: the level is
 //! `min(3, floor(q / (K/4)))`.
 //!
 //! What runs show (`crates/sim/tests/behaviour/aq_car.rs`): short flows gain as the paper says, nearly all of it
@@ -57,22 +57,78 @@ mod uplinks;
 use super::{Entry, LoadBalancer};
 use crate::levels::Levels;
 use crate::stages::Stages;
-use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv};
+use crate::{
+    Amount, Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv, parameters,
+};
 use leaf::Leaf;
+use leafspine_core::Span;
 use spine::Spine;
 
-fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
-    let stages = Stages::of(&env.stage_queues)?;
-    let levels = Levels::exchanged(params.amount("threshold"));
-    Ok(match env.tor {
-        Some(_) => Box::new(Leaf::new(params, env, stages, levels)?),
-        None => Box::new(Spine::new(env, stages, levels)),
-    })
+parameters! {
+    struct Settings {
+        threshold: Amount = Param::new(
+            Kind::Amount,
+            "max(20pkt, 1bdp)",
+            "The standard threshold K whose quarters are the levels, in packets of any size \
+             or in bytes; the same as ml-ecn's.",
+        ),
+        entries: usize = Param::new(
+            Kind::Int(1, 1 << 24),
+            "65536",
+            "Entries of the path allocation table at each leaf.",
+        ),
+        timer: Span = Param::new(
+            Kind::Span(1, u64::MAX),
+            "5rtt",
+            "Period of PAT's global timer: an entry expires one to two periods after the \
+             flow's last packet.",
+        ),
+        medium_rerouting: bool = Param::new(
+            Kind::Bool,
+            "true",
+            "Whether medium flows are moved.",
+        ),
+        reroute_level: u32 = Param::new(
+            Kind::Int(1, 3),
+            "2",
+            "Level from which on a medium flow is asked to move.",
+        ),
+        requests: usize = Param::new(
+            Kind::Int(1, 1 << 20),
+            "1024",
+            "Entries of the medium rerouting table.",
+        ),
+        large_rerouting: bool = Param::new(
+            Kind::Bool,
+            "true",
+            "Whether large flows that share a port are parted.",
+        ),
+        large_entries: usize = Param::new(
+            Kind::Int(1, 1 << 15),
+            "1024",
+            "Entries of the table of large flows.",
+        ),
+        large_silence: Span = Param::new(
+            Kind::Span(1, u64::MAX),
+            "100rtt",
+            "A large flow ends after so long without a packet.",
+        ),
+        large_pause: Span = Param::new(
+            Kind::Span(0, u64::MAX),
+            "100rtt",
+            "A large flow is asked to move at most once in this time.",
+        ),
+    }
 }
 
-/// Entries of a table.
-const fn entries(name: &'static str, most: u64, default: &'static str, doc: &'static str) -> Param {
-    Param { name, kind: Kind::Int(1, most), default: Some(default), doc }
+fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
+    let settings = Settings::read(params)?;
+    let stages = Stages::of(&env.stage_queues)?;
+    let levels = Levels::exchanged(settings.threshold);
+    Ok(match env.tor {
+        Some(_) => Box::new(Leaf::new(&settings, env, stages, levels)?),
+        None => Box::new(Spine::new(env, stages, levels)),
+    })
 }
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -82,7 +138,7 @@ pub(crate) const ENTRY: Entry = Entry {
                   without reordering and parts large flows.",
         source: "Alanazi and Hamdaoui, AQ-CAR, §II-B2",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "Four thresholds of K/4 make five intervals but the field has two bits: the level is \
              min(3, floor(q / (K/4))), q without the departing packet; level x K/4 is the length in \
              eq. 2, K/4 packets of the packet's own size.",
@@ -92,11 +148,11 @@ pub(crate) const ENTRY: Entry = Entry {
              from the last known table of its class and the local levels (large flows: the local \
              levels alone). Tables do not age.",
             "A flow whose PAT entry another flow holds follows the hash. The destination's leaf is \
-             not stored: the flow ID tells it. A flow whose port is lost is allocated anew.",
+             not stored: the flow ID tells it. A flow whose port is lost is allocated again.",
             "Medium flows are asked to move from level 2 on, those in the upper half of the medium \
              stages.",
             "The piggyback ends when the flow comes by another port or when its port's level is 0. The \
-             packet that shows the move asks for no other, and after a move the source's leaf heeds no \
+             packet that shows the move asks for no other, and after a move the source's leaf obeys no \
              request before an ACK without one: older ACKs are under way.",
             "Eqs. 1 and 2 use the source's uplink rate for the spine's port too, and the packet's own \
              size. The flow's present path is always one of the candidates, for nothing is reordered \
@@ -106,66 +162,19 @@ pub(crate) const ENTRY: Entry = Entry {
              large queue is least congested at the source's leaf.",
             "A large flow ends by FIN or after large_silence. One whose entry another flow holds is \
              not counted.",
-            "Not silent, but to be known: eq. 3 as written makes medium flows leave a congested spine \
+            "Not a choice, but to be known: eq. 3 as written makes medium flows leave a congested spine \
              for an uplink whose own queue is long, where no stamp calls them away; medium and large \
              flows then take longer than with medium_rerouting = false.",
             "Leaves number their uplinks alike. A spine with parallel links to a leaf picks one by \
              hash: it counts with the highest of their levels, and is free if all of them are. Several \
              tiers above the leaves stamp the highest level on the way.",
         ],
-        params: &[
-            Param {
-                name: "threshold",
-                kind: Kind::Amount,
-                default: Some("max(20pkt, 1bdp)"),
-                doc: "The standard threshold K whose quarters are the levels, in packets of any size \
-                      or in bytes; the same as ml-ecn's.",
-            },
-            entries(
-                "entries",
-                1 << 24,
-                "65536",
-                "Entries of the path allocation table at each leaf.",
-            ),
-            Param {
-                name: "timer",
-                kind: Kind::Span(1, u64::MAX),
-                default: Some("5rtt"),
-                doc: "Period of PAT's global timer: an entry expires one to two periods after the \
-                      flow's last packet.",
-            },
-            Param {
-                name: "medium_rerouting",
-                kind: Kind::Bool,
-                default: Some("true"),
-                doc: "Whether medium flows are moved.",
-            },
-            entries("reroute_level", 3, "2", "Level from which on a medium flow is asked to move."),
-            entries("requests", 1 << 20, "1024", "Entries of the medium rerouting table."),
-            Param {
-                name: "large_rerouting",
-                kind: Kind::Bool,
-                default: Some("true"),
-                doc: "Whether large flows that share a port are parted.",
-            },
-            entries("large_entries", 1 << 15, "1024", "Entries of the table of large flows."),
-            Param {
-                name: "large_silence",
-                kind: Kind::Span(1, u64::MAX),
-                default: Some("100rtt"),
-                doc: "A large flow ends after so long without a packet.",
-            },
-            Param {
-                name: "large_pause",
-                kind: Kind::Span(0, u64::MAX),
-                default: Some("100rtt"),
-                doc: "A large flow is asked to move at most once in this time.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands { header_bits: 64, header_words: 3, queues: 3 },
     },
     build,
     edge: Some("aq-car"),
+    host_aqm: None,
 };
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ struct Request {
 pub(super) struct Requests {
     seed: u64,
     table: Vec<Request>,
-    /// Entries in use: most of the time none, and then nobody has to look.
+    /// Entries in use: mostly none, which saves the search.
     live: usize,
 }
 

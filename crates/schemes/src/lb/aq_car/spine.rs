@@ -5,7 +5,7 @@ use super::super::{LoadBalancer, Needs};
 use super::header::{goes_forward, set_stamp, stamp};
 use crate::levels::Levels;
 use crate::stages::Stages;
-use crate::{Context, Footprint, Paths, SwitchEnv};
+use crate::{Context, Footprint, Inspect, Paths, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId, Time};
 
 pub(super) struct Spine {
@@ -45,6 +45,12 @@ impl LoadBalancer for Spine {
         }
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Spine {
     fn footprint(&self, _: Time) -> Footprint {
         Footprint { bytes: size_of::<Spine>() as u64, ..Footprint::default() }
     }

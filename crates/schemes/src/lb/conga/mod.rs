@@ -19,7 +19,7 @@
 //! one hash and one entry, one entry fed back and one or two stored; at every port two additions and
 //! three comparisons, a division once in Tdre; per flowlet a walk over the uplinks.
 //!
-//! Where the source is silent or differs, and what was chosen:
+//! Unspecified in the source or done differently here, and what was chosen:
 //! - "Gradually decays" of stale metrics (§3.3): one level a `fade` from `age` on, 10 and
 //!   100 base round trips: 1 and 10 ms in a fabric of 100 us.
 //! - Age bits are time stamps ([`flowlets`](super::flowlets)), here and in the tables.
@@ -50,8 +50,8 @@ use super::flowlets::{self, Flowlets};
 use super::hash::{by_hash, flow_hash, region};
 use super::{Arrival, Entry, LoadBalancer, Needs};
 use crate::{
-    Context, Demands, Footprint, Kind, Neighbour, Param, ParamError, Params, Paths, Provenance,
-    SchemeInfo, SwitchEnv,
+    Context, Demands, Footprint, Inspect, Kind, Neighbour, Param, ParamError, Params, Paths,
+    Provenance, SchemeInfo, SwitchEnv, parameters,
 };
 use dre::{Discount, Dre};
 use leafspine_core::{PacketMeta, PortId, Rate, SchemeHeader, Span, Time, TorId};
@@ -222,12 +222,8 @@ impl Leaf {
 
 impl LoadBalancer for Leaf {
     fn needs(&self) -> Needs {
-        Needs { arrived: true, leaving: true, ..Needs::default() }
-    }
-
-    /// Even a packet with one way only carries tags and feedback.
-    fn always_asked(&self) -> bool {
-        true
+        // Even a packet with one way only carries tags and feedback.
+        Needs { arrived: true, leaving: true, every_packet: true, ..Needs::default() }
     }
 
     fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
@@ -262,6 +258,12 @@ impl LoadBalancer for Leaf {
         self.meter.sent(&mut uplink.link, packet, to, at, cx);
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Leaf {
     fn footprint(&self, now: Time) -> Footprint {
         let flowlets = self.flowlets.footprint(now);
         let per_port = 2 * size_of::<Dre>() as u32;
@@ -305,6 +307,12 @@ impl LoadBalancer for Spine {
         }
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Spine {
     fn footprint(&self, _: Time) -> Footprint {
         let per_port = size_of::<Dre>() as u32;
         let bytes = u64::from(per_port) * self.links.len() as u64;
@@ -322,12 +330,50 @@ fn fabric_rates(env: &SwitchEnv) -> impl Iterator<Item = Rate> {
     env.ports.iter().filter(fabric).map(|port| port.rate)
 }
 
+parameters! {
+    struct Settings {
+        gap: Span = Param {
+            doc: "Flowlet timeout: a longer pause between a flow's packets ends its flowlet \
+                  (CONGA-Flow: 13 ms).",
+            ..flowlets::GAP
+        },
+        entries: usize = flowlets::ENTRIES,
+        tau: Option<Span> = Param::new(
+            Kind::SpanOr(1, 1_000_000_000_000, "auto"),
+            "2rtt",
+            "Time constant of the rate estimator, Tdre / alpha; auto: the paper's 160 us, or two \
+             round trips if a link of the switch is slower than 1 Gb/s.",
+        ),
+        alpha: f64 = Param::new(
+            Kind::Float(0.001, 0.999),
+            "0.2",
+            "Share that the rate estimator forgets every Tdre = alpha x tau.",
+        ),
+        bits: u32 = Param::new(
+            Kind::Int(1, 8),
+            "3",
+            "Bits of a congestion metric.",
+        ),
+        age: Span = Param::new(
+            Kind::Span(0, u64::MAX),
+            "100rtt",
+            "A metric that has not been updated for so long begins to decay.",
+        ),
+        fade: Span = Param::new(
+            Kind::Span(0, u64::MAX),
+            "10rtt",
+            "Time in which a stale metric loses one level; 0ps: all at once.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
+    let settings = Settings::read(params)?;
     let slow = fabric_rates(env).any(|rate| rate < SLOW);
     let usual = if slow { Span(env.base_rtt.0.saturating_mul(2)) } else { TAU };
-    let tau = params.span_or("tau").unwrap_or(usual);
-    let discount = Discount::new(tau, params.float("alpha"));
-    let (meter, seed) = (Meter { discount, bits: params.int("bits") as u32 }, env.hash_seed);
+    let tau = settings.tau.unwrap_or(usual);
+    let discount = Discount::new(tau, settings.alpha);
+    let (meter, seed) = (Meter { discount, bits: settings.bits }, env.hash_seed);
     let Some(tor) = env.tor else {
         let links = env.ports.iter().map(|port| meter.link(port.rate)).collect();
         return Ok(Box::new(Spine { seed, meter, links }));
@@ -340,13 +386,13 @@ fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, Para
         })
         .collect();
     let (leaves, tags) = (usize::from(env.tors), uplinks.len());
-    let (age, fade) = (params.span("age"), params.span("fade"));
+    let (age, fade) = (settings.age, settings.fade);
     Ok(Box::new(Leaf {
         tor,
         tor_of: env.tor_of.clone(),
         seed,
         first: (env.ports.len() - uplinks.len()) as u16,
-        flowlets: Flowlets::new(seed, params.span("gap"), params.int("entries") as usize),
+        flowlets: Flowlets::new(seed, settings.gap, settings.entries),
         from_leaf: FromLeaf::new(leaves, tags, age, fade),
         to_leaf: Metrics::new(leaves, tags, age, fade),
         scratch: Vec::with_capacity(uplinks.len()),
@@ -359,10 +405,10 @@ pub(crate) const ENTRY: Entry = Entry {
     info: SchemeInfo {
         name: "conga",
         summary: "Sends every flowlet by the uplink with the least congestion on the way to its leaf, \
-                  as the leaves tell each other.",
+                  which leaves feed back to each other.",
         source: "Alizadeh et al., CONGA, SIGCOMM 2014, §3",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "Stale metrics \"gradually decay\": one level every 10 base round trips from 100 on (the paper: 10 ms).",
             "Flowlets and metrics are aged by time stamps, not by swept age bits.",
             "tau is two base round trips; `auto` is the paper's 160 us, for links of gigabits.",
@@ -375,48 +421,11 @@ pub(crate) const ENTRY: Entry = Entry {
              uplink is that of the way behind it that the latest packet took.",
             "The header costs no bytes on the wire.",
         ],
-        params: &[
-            Param {
-                doc: "Flowlet timeout: a longer pause between a flow's packets ends its flowlet \
-                      (CONGA-Flow: 13 ms).",
-                ..flowlets::GAP
-            },
-            flowlets::ENTRIES,
-            Param {
-                name: "tau",
-                kind: Kind::SpanOr(1, 1_000_000_000_000, "auto"),
-                default: Some("2rtt"),
-                doc: "Time constant of the rate estimator, Tdre / alpha; auto: the paper's 160 us, or two \
-                      round trips if a link of the switch is slower than 1 Gb/s.",
-            },
-            Param {
-                name: "alpha",
-                kind: Kind::Float(0.001, 0.999),
-                default: Some("0.2"),
-                doc: "Share that the rate estimator forgets every Tdre = alpha x tau.",
-            },
-            Param {
-                name: "bits",
-                kind: Kind::Int(1, 8),
-                default: Some("3"),
-                doc: "Bits of a congestion metric.",
-            },
-            Param {
-                name: "age",
-                kind: Kind::Span(0, u64::MAX),
-                default: Some("100rtt"),
-                doc: "A metric that has not been updated for so long begins to decay.",
-            },
-            Param {
-                name: "fade",
-                kind: Kind::Span(0, u64::MAX),
-                default: Some("10rtt"),
-                doc: "Time in which a stale metric loses one level; 0ps: all at once.",
-            },
-        ],
+        params: Settings::PARAMS,
         // §3.1: LBTag 4, CE 3, FB_LBTag 4, FB_Metric 3.
         demands: Demands { header_bits: 14, header_words: 3, queues: 1 },
     },
     build,
     edge: None,
+    host_aqm: None,
 };

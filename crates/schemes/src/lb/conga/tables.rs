@@ -64,7 +64,7 @@ impl Metrics {
 }
 
 /// The congestion-from-leaf table: what packets from each leaf have met on their way here, to be
-/// told to that leaf entry by entry.
+/// fed back to that leaf entry by entry.
 pub(super) struct FromLeaf {
     metrics: Metrics,
     /// Per leaf, a bit for each tag whose metric has changed since it was last fed back.

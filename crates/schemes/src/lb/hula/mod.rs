@@ -18,7 +18,7 @@
 //! (1 MiB for 2^16 entries). Cost per packet: one hash and one entry where there is a choice; two multiplications at
 //! every port. Probes are packets: they queue, take time on the line and can be lost.
 //!
-//! Where the source is silent or differs, and what was chosen:
+//! Unspecified in the source or done differently here, and what was chosen:
 //! - Period and gap of two base round trips (the paper's period: 200 us), tau of twice the period (§3.2 asks for at least that), 64 bytes a probe.
 //! - ToRs begin at a random time within the first period; together they would send bursts.
 //! - A copy is passed on if the last one for its ToR was sent more than half a period ago: with a whole
@@ -40,10 +40,10 @@ use super::flowlets::{self, Flowlets};
 use super::hash::by_hash;
 use super::{Arrival, Entry, LoadBalancer, Needs};
 use crate::{
-    Context, Demands, Footprint, Kind, Neighbour, Param, ParamError, Params, Paths, Provenance,
-    SchemeInfo, SwitchEnv,
+    Context, Demands, Footprint, Inspect, Kind, Neighbour, Param, ParamError, Params, Paths,
+    Provenance, SchemeInfo, SwitchEnv, parameters,
 };
-use leafspine_core::{Flags, PacketMeta, PortId, SchemeHeader, Span, SwitchId, Time, TorId};
+use leafspine_core::{Bytes, Flags, PacketMeta, PortId, SchemeHeader, Span, SwitchId, Time, TorId};
 use utilisation::{Port, Window};
 
 /// A probe's header (§3.1): 24 bits of ToR in the paper, 16 here, and 8 of utilisation.
@@ -191,7 +191,7 @@ impl LoadBalancer for Hula {
     }
 
     fn leaving(&mut self, packet: &mut PacketMeta, to: PortId, at: Time, cx: &mut Context<'_>) {
-        // No probe comes from a host, so nobody asks for the utilisation towards one.
+        // No probe comes from a host, so the utilisation towards one is never read.
         let port = usize::from(to.0);
         if self.ends[port].switch.is_some() {
             self.ports[port].queued(u32::from(packet.size), at, cx.now, self.window);
@@ -213,6 +213,12 @@ impl LoadBalancer for Hula {
         Some(cx.now + self.period)
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Hula {
     fn footprint(&self, now: Time) -> Footprint {
         let flowlets = self.flowlets.footprint(now);
         let best = (self.best.len() * size_of::<Best>()) as u64;
@@ -232,8 +238,36 @@ impl LoadBalancer for Hula {
     }
 }
 
+parameters! {
+    struct Settings {
+        probe_period: Span = Param::new(
+            Kind::Span(1_000_000, 1_000_000_000_000),
+            "2rtt",
+            "Time between the probes of a ToR.",
+        ),
+        probe_size: Bytes = Param::new(
+            Kind::Bytes(20, 1_500),
+            "64B",
+            "Bytes of a probe on the wire.",
+        ),
+        gap: Span = flowlets::GAP,
+        entries: usize = flowlets::ENTRIES,
+        tau: Option<Span> = Param::new(
+            Kind::SpanOr(1_000_000, 4_000_000_000_000, "auto"),
+            "auto",
+            "Time constant of the utilisation estimator; auto: two probe periods.",
+        ),
+        age_periods: u64 = Param::new(
+            Kind::Int(1, 1_000_000),
+            "3",
+            "Probe periods after which a best next hop that no probe has confirmed has aged.",
+        ),
+    }
+}
+
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
-    let period = params.span("probe_period");
+    let settings = Settings::read(params)?;
+    let period = settings.probe_period;
     let end = |port: usize| End {
         switch: match env.ports[port].neighbour {
             Neighbour::Switch(switch, _) => Some(switch),
@@ -245,13 +279,13 @@ fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, Para
         tor: env.tor,
         seed: env.hash_seed,
         period,
-        age: Span(period.0.saturating_mul(params.int("age_periods"))),
-        probe_size: params.bytes("probe_size").0 as u16,
-        window: Window::new(params.span_or("tau").unwrap_or(Span(period.0.saturating_mul(2)))),
+        age: Span(period.0.saturating_mul(settings.age_periods)),
+        probe_size: settings.probe_size.0 as u16,
+        window: Window::new(settings.tau.unwrap_or(Span(period.0.saturating_mul(2)))),
         ends: (0..env.ports.len()).map(end).collect(),
         ports: env.ports.iter().map(|_| Port::default()).collect(),
         best: vec![UNKNOWN; usize::from(env.tors)],
-        flowlets: Flowlets::new(env.hash_seed, params.span("gap"), params.int("entries") as usize),
+        flowlets: Flowlets::new(env.hash_seed, settings.gap, settings.entries),
         started: false,
     }))
 }
@@ -263,7 +297,7 @@ pub(crate) const ENTRY: Entry = Entry {
                   known to every switch.",
         source: "Katta et al., HULA, SOSR 2016, §3",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "A probe every two base round trips (§3.2: no more often than once a round trip), a flowlet gap as long; tau is two probe periods.",
             "Each ToR begins at a random time within the first period.",
             "A switch passes a probe on if it has not done so for the same ToR within half a period.",
@@ -273,37 +307,11 @@ pub(crate) const ENTRY: Entry = Entry {
              flowlets follow the hash of ecmp.",
             "ACKs and connection packets are cut into flowlets like data.",
         ],
-        params: &[
-            Param {
-                name: "probe_period",
-                kind: Kind::Span(1_000_000, 1_000_000_000_000),
-                default: Some("2rtt"),
-                doc: "Time between the probes of a ToR.",
-            },
-            Param {
-                name: "probe_size",
-                kind: Kind::Bytes(20, 1_500),
-                default: Some("64B"),
-                doc: "Bytes of a probe on the wire.",
-            },
-            flowlets::GAP,
-            flowlets::ENTRIES,
-            Param {
-                name: "tau",
-                kind: Kind::SpanOr(1_000_000, 4_000_000_000_000, "auto"),
-                default: Some("auto"),
-                doc: "Time constant of the utilisation estimator; auto: two probe periods.",
-            },
-            Param {
-                name: "age_periods",
-                kind: Kind::Int(1, 1_000_000),
-                default: Some("3"),
-                doc: "Probe periods after which a best next hop that no probe has confirmed has aged.",
-            },
-        ],
+        params: Settings::PARAMS,
         // §3.1: 24 bits of ToR, 8 of utilisation.
         demands: Demands { header_bits: 32, header_words: 1, queues: 1 },
     },
     build,
     edge: None,
+    host_aqm: None,
 };

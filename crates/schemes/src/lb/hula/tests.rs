@@ -97,9 +97,9 @@ fn tors_probe_their_uplinks() {
     }
     assert_eq!(firsts.len(), 20);
     let spine = Switch::new(FakeLeaf::spine(HOSTS, 1, 1), &defaults());
-    let told = Needs { arrived: true, leaving: true, ..Needs::default() };
-    assert_eq!(spine.hula.needs(), told);
-    assert_eq!(leaf().hula.needs(), Needs { tick: true, ..told });
+    let both = Needs { arrived: true, leaving: true, ..Needs::default() };
+    assert_eq!(spine.hula.needs(), both);
+    assert_eq!(leaf().hula.needs(), Needs { tick: true, ..both });
 }
 
 /// Breaks if a spine does not send a leaf's probe to all other leaves, by every parallel link, and
@@ -172,7 +172,7 @@ fn the_best_way_is_kept() {
     assert!(leaf.all_take(uplink(0), 100));
     leaf.gets(1, 49, uplink(3));
     assert!(leaf.all_take(uplink(3), 200));
-    // The best has become worse than uplink 0 was, but nobody knows better until 0 says so again.
+    // The best has become worse than uplink 0 was, but that is unknown until uplink 0 has a probe again.
     leaf.gets(1, 90, uplink(3));
     assert!(leaf.all_take(uplink(3), 300));
     leaf.gets(1, 70, uplink(0));
@@ -286,12 +286,12 @@ fn the_footprint_is_what_is_kept() {
     let params = defaults().with("entries", Value::Int(64));
     let mut leaf = Switch::new(FakeLeaf::new(HOSTS, 3, 1), &params);
     leaf.pick(1);
-    let footprint = leaf.hula.footprint(leaf.at.now);
+    let footprint = leaf.hula.inspect().footprint(leaf.at.now);
     assert_eq!(size_of::<Best>(), 32);
     assert_eq!(footprint.bytes, 64 * 16 + u64::from(LEAVES) * 32 + 3 * 16);
     assert_eq!((footprint.per_flow, footprint.per_port), (16, 16));
     assert_eq!((footprint.slots, footprint.occupied), (64, 1));
-    assert!(leaf.hula.slot(&data(0, 5, 1, 0)).is_some());
+    assert!(leaf.hula.inspect().slot(&data(0, 5, 1, 0)).is_some());
 }
 
 /// Breaks if information is not as old as the last probe that confirmed the best way, or if a probe that is
@@ -299,11 +299,11 @@ fn the_footprint_is_what_is_kept() {
 #[test]
 fn information_ages_from_the_last_probe_on() {
     let mut leaf = leaf();
-    assert_eq!(leaf.hula.information_age(leaf.at.now), None);
+    assert_eq!(leaf.hula.inspect().information_age(leaf.at.now), None);
     let mut get = |at: u64, tor: u16, utilisation: u8, by: u16| {
         leaf.at.wait(Span::from_micros(at) - leaf.at.now.since(Time::ZERO));
         leaf.gets(tor, utilisation, uplink(by));
-        leaf.hula.information_age(leaf.at.now)
+        leaf.hula.inspect().information_age(leaf.at.now)
     };
     let micros = |us| Some(Span::from_micros(us));
     assert_eq!(get(0, 1, 9, 0), micros(0));

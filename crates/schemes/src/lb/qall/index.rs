@@ -1,6 +1,7 @@
 //! The congestion index of a port, and the weight that it gives (§IV-C, §IV-D, §V-A).
 
-use crate::{ParamError, Params};
+use super::{Settings, Variant};
+use crate::ParamError;
 use leafspine_core::Span;
 
 /// What a port's queue does, as it travels back to the ingress (Fig. 2).
@@ -29,28 +30,27 @@ pub(super) enum Index {
 }
 
 impl Index {
-    pub(super) fn new(params: &Params, tau: u64) -> Result<Index, ParamError> {
-        let variant = params.word("variant");
-        let published: &[f64] = match variant.as_str() {
-            "linear" => &LINEAR,
-            "poly2" => &POLY2,
-            "poly3" => &POLY3,
-            _ => return Index::derived(params, tau),
+    pub(super) fn new(settings: &Settings, tau: u64) -> Result<Index, ParamError> {
+        let (name, published): (_, &[f64]) = match settings.variant {
+            Variant::Derived => return Index::derived(settings, tau),
+            Variant::Linear => ("linear", &LINEAR),
+            Variant::Poly2 => ("poly2", &POLY2),
+            Variant::Poly3 => ("poly3", &POLY3),
         };
-        let own = params.numbers("coefficients");
-        let coefficients = if own.is_empty() { published } else { &own };
+        let own = &settings.coefficients[..];
+        let coefficients = if own.is_empty() { published } else { own };
         if coefficients.len() != published.len() {
             let (found, allowed) = (coefficients.len(), published.len());
-            let text = format!("found {found}; allowed: the {allowed} of \"{variant}\", or none");
+            let text = format!("found {found}; allowed: the {allowed} of \"{name}\", or none");
             return Err(refuse("coefficients", text));
         }
-        let range = Range::new(&params.numbers("normalise"), tau)?;
+        let range = Range::new(&settings.normalise, tau)?;
         Fit::new(coefficients, range).map(|fit| Index::Fitted(Box::new(fit)))
     }
 
-    fn derived(params: &Params, tau: u64) -> Result<Index, ParamError> {
-        for key in ["coefficients", "normalise"] {
-            let numbers = params.numbers(key);
+    fn derived(settings: &Settings, tau: u64) -> Result<Index, ParamError> {
+        let given = [("coefficients", &settings.coefficients), ("normalise", &settings.normalise)];
+        for (key, numbers) in given {
             if !numbers.is_empty() {
                 let text = format!(
                     "found {numbers:?}; allowed: none with variant \"derived\", which fits nothing"
@@ -59,7 +59,7 @@ impl Index {
             }
         }
         // §IV-C: Cmax is C at L = 1, T = 0 and the V of a growing queue.
-        Ok(Index::Derived { tau, most: (100 * tau * params.int("growth_weight")) as i64 })
+        Ok(Index::Derived { tau, most: (100 * tau * u64::from(settings.growth_weight)) as i64 })
     }
 
     /// C. In units of 1 % x 1 us for eq. 4, of 1/102400 for the fits.

@@ -13,7 +13,7 @@
 //! The egress pipeline has L, T and V, the ingress pipeline decides: a clone packet of ten bytes (Fig. 6)
 //! loops back with them at the first dequeue after `update_period` (Algorithm 3), per port.
 //!
-//! `index.rs` has C and W, `port.rs` collection and return. A FIFO port tells of a dequeue as soon as
+//! `index.rs` has C and W, `port.rs` collection and return. A FIFO port announces a dequeue as soon as
 //! the packet is queued, with its future time. That time alone decides whether state returns, so the
 //! returns are kept in a ring of fixed size until they reach the ingress, and no port needs an event of
 //! its own per dequeue. The ring has room for all returns within the longest queueing and clone delay.
@@ -27,7 +27,7 @@
 //! The occupancy that a packet finds travels with it through the switch, as BMv2's `enq_qdepth` does; here in a
 //! word of the packet's header, which costs nothing on the wire.
 //!
-//! Where the source is silent or contradicts itself, see `silent` below. Beyond it:
+//! Unspecified or contradictory in the source: see `unspecified` below. Beyond it:
 //! * Eq. 3 lacks parentheses; `L (1 - T/tau) V` is meant, as eq. 4 has it.
 //! * Eq. 13 has 188 where eq. 10 has 18.873; the coefficients here are those of eqs. 8-10.
 //! * The fits are not monotone. Eq. 9 rates a full busy port (L = 1, T = 0: -0.10) better than an empty one
@@ -45,8 +45,8 @@ use super::age::mean_age;
 use super::flowlets::{self, Flowlets};
 use super::{Entry, LoadBalancer, Needs};
 use crate::{
-    Amount, Backlog, Context, Demands, Footprint, Kind, Neighbour, Param, ParamError, Params,
-    Paths, PortInfo, Provenance, SchemeInfo, SwitchEnv,
+    Amount, Backlog, Context, Demands, Footprint, Inspect, Kind, Neighbour, Param, ParamError,
+    Params, Paths, PortInfo, Provenance, SchemeInfo, SwitchEnv, parameters, words,
 };
 use index::{Index, MOST_MICROS, micros};
 use leafspine_core::{PacketMeta, PortId, Span, Time};
@@ -143,12 +143,8 @@ fn reweigh(port: &mut Port, index: &Index) {
 
 impl LoadBalancer for Qall {
     fn needs(&self) -> Needs {
-        Needs { leaving: true, ..Needs::default() }
-    }
-
-    /// Every packet's queue is looked at, whether there is a choice or not.
-    fn always_asked(&self) -> bool {
-        true
+        // Every packet's queue is looked at, whether there is a choice or not.
+        Needs { leaving: true, every_packet: true, ..Needs::default() }
     }
 
     fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
@@ -176,6 +172,12 @@ impl LoadBalancer for Qall {
         port.leaving(at, cx.now, size, waiting, &self.rules);
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Qall {
     fn footprint(&self, now: Time) -> Footprint {
         let flowlets = self.flowlets.as_ref().map(|table| table.footprint(now)).unwrap_or_default();
         let per_port = Port::BYTES;
@@ -183,13 +185,91 @@ impl LoadBalancer for Qall {
         Footprint { bytes: flowlets.bytes + ports, per_port, ..flowlets }
     }
 
-    /// Since the dequeues of which the last clones have told.
+    /// Since the dequeues that the last clones have reported.
     fn information_age(&self, now: Time) -> Option<Span> {
         mean_age(self.ports.iter().filter_map(|port| port.known_since(now, &self.rules)), now)
     }
 
     fn slot(&self, packet: &PacketMeta) -> Option<u32> {
         self.flowlets.as_ref().map(|table| table.slot(packet) as u32)
+    }
+}
+
+words! {
+    enum Variant {
+        Derived = "derived",
+        Linear = "linear",
+        Poly2 = "poly2",
+        Poly3 = "poly3",
+    }
+    enum Granularity {
+        Packet = "packet",
+        Flowlet = "flowlet",
+    }
+    enum OccupancyAt {
+        Enqueue = "enqueue",
+        Dequeue = "dequeue",
+    }
+}
+
+parameters! {
+    struct Settings {
+        variant: Variant = Param::new(
+            Variant::KIND,
+            "derived",
+            "Congestion index: eq. 4, or the fit of degree 1, 2 or 3 (eqs. 8-10).",
+        ),
+        granularity: Granularity = Param::new(
+            Granularity::KIND,
+            "packet",
+            "What draws a port: every packet, or every flowlet.",
+        ),
+        gap: Span = Param {
+            doc: "Flowlet timeout (T_inter, 10 ms in the paper): a longer pause between a flow's packets \
+                  ends its flowlet.",
+            ..flowlets::GAP
+        },
+        entries: usize = flowlets::ENTRIES,
+        tau: Span = Param::new(
+            Kind::Span(1_000_000, MOST_MICROS * 1_000_000),
+            "max(10us, 100rtt)",
+            "Longest dequeue interval that counts, in whole microseconds.",
+        ),
+        growth_weight: u8 = Param::new(
+            Kind::Int(1, 255),
+            "2",
+            "V while the occupancy grows; it is 1 while it shrinks. 1 leaves the trend out.",
+        ),
+        update_period: Span = Param::new(
+            Kind::Span(1_000_000, u64::MAX),
+            "10rtt",
+            "State returns at the first dequeue later than this after the last return (T_b).",
+        ),
+        clone_delay: Span = Param::new(
+            Kind::Span(0, 1_000_000_000_000),
+            "0us",
+            "Time from that dequeue until the ingress knows.",
+        ),
+        occupancy_at: OccupancyAt = Param::new(
+            OccupancyAt::KIND,
+            "enqueue",
+            "Whether L is what a packet found when it was queued or leaves when it is sent.",
+        ),
+        idle_growth: bool = Param::new(
+            Kind::Bool,
+            "true",
+            "Whether the interval of an idle port grows until its next dequeue.",
+        ),
+        coefficients: Vec<f64> = Param::new(
+            Kind::Numbers(10),
+            "[]",
+            "A refit's: 1, L, T (linear), L², LT, T² (poly2), L³, L²T, LT², T³ (poly3); none: the paper's.",
+        ),
+        normalise: Vec<f64> = Param::new(
+            Kind::Numbers(4),
+            "[]",
+            "A refit's lowest and highest L (percent) and T (us), which become 0 and 1; none: 0, 100, 0, tau.",
+        ),
     }
 }
 
@@ -210,38 +290,38 @@ fn most_returns(info: &PortInfo, env: &SwitchEnv, rules: &Rules) -> usize {
     (queued + rules.clone_delay.0 / period + 2).min(MOST) as usize
 }
 
-fn rules(params: &Params, env: &SwitchEnv) -> Rules {
+fn rules(settings: &Settings, env: &SwitchEnv) -> Rules {
     Rules {
-        tau: micros(params.span("tau")),
-        update_period: params.span("update_period"),
-        clone_delay: params.span("clone_delay"),
-        growth_weight: params.int("growth_weight") as u8,
+        tau: micros(settings.tau),
+        update_period: settings.update_period,
+        clone_delay: settings.clone_delay,
+        growth_weight: settings.growth_weight,
         buffer: match env.buffer {
             Amount::Packets(packets) => u64::from(packets),
             Amount::Bytes(bytes) => bytes,
         },
-        at_dequeue: params.word("occupancy_at") == "dequeue",
+        at_dequeue: settings.occupancy_at == OccupancyAt::Dequeue,
     }
 }
 
 fn make(params: &Params, env: &SwitchEnv) -> Result<Qall, ParamError> {
-    let rules = rules(params, env);
-    let index = Index::new(params, rules.tau)?;
+    let settings = Settings::read(params)?;
+    let rules = rules(&settings, env);
+    let index = Index::new(&settings, rules.tau)?;
     let port = |info| {
         let mut port = Port::new(rules.tau, most_returns(info, env, &rules));
         reweigh(&mut port, &index);
         port
     };
-    let entries = params.int("entries") as usize;
-    let table = || Flowlets::new(env.hash_seed, params.span("gap"), entries);
+    let table = || Flowlets::new(env.hash_seed, settings.gap, settings.entries);
     Ok(Qall {
         ports: env.ports.iter().map(port).collect(),
         grid: Vec::with_capacity(env.ports.len()),
         index,
         rules,
-        idle_growth: params.flag("idle_growth"),
+        idle_growth: settings.idle_growth,
         in_bytes: matches!(env.buffer, Amount::Bytes(_)),
-        flowlets: (params.word("granularity") == "flowlet").then(table),
+        flowlets: (settings.granularity == Granularity::Flowlet).then(table),
     })
 }
 
@@ -255,7 +335,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Draws a port at random, weighted by occupancy, trend and dequeue interval of its queue.",
         source: "Liu et al., QALL, IEEE TNSM 21(2), 2024, §III to §V",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "L is what the packet that is dequeued found waiting when it was queued, itself not counted, in \
              percent of the buffer, rounded down.",
             "V keeps its value while L stays the same, and is 1 at the start; before a port's second \
@@ -271,82 +351,16 @@ pub(crate) const ENTRY: Entry = Entry {
             "Eq. 13's 188 is taken for a misprint of 1887 (eq. 10: 18.873).",
             "A flowlet whose port has gone draws a new port at once.",
             "The clone's delay is 0; Table II's decision delay is 615us.",
-            "Not silent, but to be known: in the paper's fabric at load 0.7 occupancies are about 1 %, so \
+            "Not a choice, but to be known: in the paper's fabric at load 0.7 occupancies are about 1 %, so \
              weights hardly differ; the variance of queue occupancy is about RPS's, and DRILL's a \
              tenth of both, which is not the order of Table III (a behaviour test).",
         ],
-        params: &[
-            Param {
-                name: "variant",
-                kind: Kind::Word(&["derived", "linear", "poly2", "poly3"]),
-                default: Some("derived"),
-                doc: "Congestion index: eq. 4, or the fit of degree 1, 2 or 3 (eqs. 8-10).",
-            },
-            Param {
-                name: "granularity",
-                kind: Kind::Word(&["packet", "flowlet"]),
-                default: Some("packet"),
-                doc: "What draws a port: every packet, or every flowlet.",
-            },
-            Param {
-                doc: "Flowlet timeout (T_inter, 10 ms in the paper): a longer pause between a flow's packets \
-                      ends its flowlet.",
-                ..flowlets::GAP
-            },
-            flowlets::ENTRIES,
-            Param {
-                name: "tau",
-                kind: Kind::Span(1_000_000, MOST_MICROS * 1_000_000),
-                default: Some("max(10us, 100rtt)"),
-                doc: "Longest dequeue interval that counts, in whole microseconds.",
-            },
-            Param {
-                name: "growth_weight",
-                kind: Kind::Int(1, 255),
-                default: Some("2"),
-                doc: "V while the occupancy grows; it is 1 while it shrinks. 1 leaves the trend out.",
-            },
-            Param {
-                name: "update_period",
-                kind: Kind::Span(1_000_000, u64::MAX),
-                default: Some("10rtt"),
-                doc: "State returns at the first dequeue later than this after the last return (T_b).",
-            },
-            Param {
-                name: "clone_delay",
-                kind: Kind::Span(0, 1_000_000_000_000),
-                default: Some("0us"),
-                doc: "Time from that dequeue until the ingress knows.",
-            },
-            Param {
-                name: "occupancy_at",
-                kind: Kind::Word(&["enqueue", "dequeue"]),
-                default: Some("enqueue"),
-                doc: "Whether L is what a packet found when it was queued or leaves when it is sent.",
-            },
-            Param {
-                name: "idle_growth",
-                kind: Kind::Bool,
-                default: Some("true"),
-                doc: "Whether the interval of an idle port grows until its next dequeue.",
-            },
-            Param {
-                name: "coefficients",
-                kind: Kind::Numbers(10),
-                default: Some("[]"),
-                doc: "A refit's: 1, L, T (linear), L², LT, T² (poly2), L³, L²T, LT², T³ (poly3); none: the paper's.",
-            },
-            Param {
-                name: "normalise",
-                kind: Kind::Numbers(4),
-                default: Some("[]"),
-                doc: "A refit's lowest and highest L (percent) and T (us), which become 0 and 1; none: 0, 100, 0, tau.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands { header_bits: 0, header_words: 1 << FOUND, queues: 1 },
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 #[cfg(test)]

@@ -55,11 +55,11 @@ pub(super) struct Rules {
 
 /// One port: the egress pipeline's registers, clones on their way, and the ingress pipeline's copy.
 ///
-/// A one-event port tells of a dequeue when the packet is queued. Whether that dequeue returns state
+/// A one-event port announces a dequeue when the packet is queued. Whether that dequeue returns state
 /// follows from its time alone, so only returns are kept until their time comes, not packets.
 #[derive(Debug)]
 pub(super) struct Port {
-    /// Egress: the last dequeue that was told of, which may lie ahead.
+    /// Egress: the last dequeue that was announced, which may lie ahead.
     dequeued: Option<Time>,
     /// Egress: the last that returned state (Algorithm 3's `Timestamp_port_register`, 0 at first).
     returned: Time,
@@ -102,7 +102,7 @@ impl Port {
         }
     }
 
-    /// Whether anything is collected here: not at ports towards hosts, which nobody chooses among.
+    /// Whether anything is collected here: not at ports towards hosts, among which there is no choice.
     pub(super) fn collects(&self) -> bool {
         self.most_returns > 0
     }
@@ -206,7 +206,7 @@ impl Port {
         self.dequeued.map_or(Span::ZERO, |at| now.since(at))
     }
 
-    /// The dequeue of which the last clone to reach the ingress has told.
+    /// The dequeue that the last clone to reach the ingress has reported.
     pub(super) fn known_since(&self, now: Time, rules: &Rules) -> Option<Time> {
         let arrived = self.returns.iter().take_while(|sent| sent.at + rules.clone_delay <= now);
         arrived.last().map(|sent| sent.at).or(self.since)

@@ -1,28 +1,151 @@
 //! What the catalogue says of QDAPS and QDAPS*, and how they are made.
 
+use super::Qdaps;
 use super::feedback::Feedback;
 use super::flow_table::FlowTable;
 use super::line::Lines;
 use super::reroute::Reroute;
-use super::{By, Qdaps};
 use crate::lb::{Entry, LoadBalancer};
-use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv};
-use leafspine_core::Span;
+use crate::{
+    Amount, Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv,
+    parameters, words,
+};
+use leafspine_core::{Bytes, Span};
+
+words! {
+    /// Which of the candidate queues is the shortest.
+    pub(super) enum By {
+        Bytes = "bytes",
+        Delay = "delay",
+    }
+    /// Where the threshold S for rerouting comes from.
+    pub(super) enum Source {
+        Mean = "mean",
+        FlowSize = "flow-size",
+        Sent = "sent",
+        Fixed = "fixed",
+        Off = "off",
+    }
+    enum Samples {
+        Net = "net",
+        Whole = "whole",
+    }
+    enum Echo {
+        Dequeue = "dequeue",
+        Queueing = "queueing",
+    }
+}
+
+parameters! {
+    /// Of both.
+    pub(super) struct Settings {
+        by: By = Param::new(
+            By::KIND,
+            "bytes",
+            "Which of the candidate queues is the shortest: in bytes waiting, or in delay.",
+        ),
+        in_service: bool = Param::new(
+            Kind::Bool,
+            "false",
+            "Whether the packet in transmission counts: what is left of it as delay, its bytes as queue.",
+        ),
+        reroute: Source = Param::new(
+            Source::KIND,
+            "mean",
+            "The threshold S for rerouting: eq. 14 with Y = the workload's mean (flow_size if it has \
+             none), flow_size, or the bytes the flow has sent; a fixed threshold; or no rerouting.",
+        ),
+        flow_size: Bytes = Param::new(
+            Kind::Bytes(1, u64::MAX),
+            "1.6MB",
+            "Y of eq. 14 with reroute = \"flow-size\", and where a workload (a trace) has no mean.",
+        ),
+        threshold: Amount = Param::new(
+            Kind::Amount,
+            "max(13pkt, 0.63bdp)",
+            "S with reroute = \"fixed\".",
+        ),
+        long_flow: Bytes = Param::new(
+            Kind::Bytes(0, u64::MAX),
+            "100KB",
+            "Flows that have sent more through the switch, headers included, may be rerouted.",
+        ),
+        rtt: Option<Span> = Param::new(
+            Kind::SpanOr(1_000, u64::MAX, "base"),
+            "1rtt",
+            "Round-trip propagation delay for eq. 14 and for the sweep every 2 RTT; \"base\" takes the \
+             empty fabric's to the picosecond.",
+        ),
+        marking: u32 = Param::new(
+            Kind::Packets(1, 1 << 20),
+            "max(20pkt, 1bdp)",
+            "The queues' marking threshold K in packets: S is at most this.",
+        ),
+        entries: usize = Param::new(
+            Kind::Int(1, 1 << 16),
+            "65536",
+            "Entries of the flow table; flows whose CRC-16 falls into one entry share it.",
+        ),
+        strict_age: bool = Param::new(
+            Kind::Bool,
+            "false",
+            "Whether the sweep also removes idle flows whose last packet still waits.",
+        ),
+    }
+}
+
+parameters! {
+    /// Of QDAPS* alone.
+    struct StarSettings {
+        stale: Span = Param::new(
+            Kind::Span(1, u64::MAX),
+            "100rtt",
+            "Age at which a leaf-to-leaf delay is no longer believed, nor sent back.",
+        ),
+        samples: Samples = Param::new(
+            Samples::KIND,
+            "net",
+            "What a leaf-to-leaf delay spans: from a packet's last bit out to its first bit in, \
+             whatever its size, or from the first bit out to the last bit in.",
+        ),
+        echo: Echo = Param::new(
+            Echo::KIND,
+            "dequeue",
+            "When a packet gets the delay that it carries back: at the head of the queue as in \
+             the paper (needs ports with two events a hop), or when it is queued.",
+        ),
+    }
+}
+
+/// QDAPS*'s parameters: those of QDAPS, of which `by` has another default, and its own.
+const STAR_PARAMS: [Param; Settings::PARAMS.len() + StarSettings::PARAMS.len()] = {
+    let mut all = [Settings::PARAMS[0]; Settings::PARAMS.len() + StarSettings::PARAMS.len()];
+    all[0].default = Some("delay");
+    let mut at = 1;
+    while at < all.len() {
+        all[at] = match at.checked_sub(Settings::PARAMS.len()) {
+            None => Settings::PARAMS[at],
+            Some(own) => StarSettings::PARAMS[own],
+        };
+        at += 1;
+    }
+    all
+};
 
 /// What both have in common.
-fn make(params: &Params, env: &SwitchEnv) -> Qdaps {
-    let rtt = params.span_or("rtt").unwrap_or(env.base_rtt).max(Span(1));
+fn make(settings: &Settings, env: &SwitchEnv) -> Qdaps {
+    let rtt = settings.rtt.unwrap_or(env.base_rtt).max(Span(1));
     Qdaps {
         table: FlowTable::new(
-            params.int("entries") as usize,
+            settings.entries,
             // §III-D: "At a fixed time interval, 2RTT".
             Span(rtt.0.saturating_mul(2)),
-            params.flag("strict_age"),
+            settings.strict_age,
         ),
         lines: Lines::new(env.ports.iter().map(|port| port.rate)),
-        by: if params.word("by") == "delay" { By::Delay } else { By::Bytes },
-        in_service: params.flag("in_service"),
-        reroute: Reroute::new(params, rtt, env),
+        by: settings.by,
+        in_service: settings.in_service,
+        reroute: Reroute::new(settings, rtt, env),
         mtu: u64::from(env.mtu),
         feedback: None,
         exact: false,
@@ -32,87 +155,25 @@ fn make(params: &Params, env: &SwitchEnv) -> Qdaps {
 }
 
 pub(super) fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
-    Ok(Box::new(make(params, env)))
+    Ok(Box::new(make(&Settings::read(params)?, env)))
 }
 
 pub(super) fn build_star(
     params: &Params,
     env: &SwitchEnv,
 ) -> Result<Box<dyn LoadBalancer>, ParamError> {
+    let star = StarSettings::read(params)?;
     Ok(Box::new(Qdaps {
-        feedback: Feedback::new(params.span("stale"), params.word("samples") == "net", env),
-        exact: params.word("echo") == "dequeue",
-        ..make(params, env)
+        feedback: Feedback::new(star.stale, star.samples == Samples::Net, env),
+        exact: star.echo == Echo::Dequeue,
+        ..make(&Settings::read(params)?, env)
     }))
 }
-
-const BY: Param = Param {
-    name: "by",
-    kind: Kind::Word(&["bytes", "delay"]),
-    default: Some("bytes"),
-    doc: "Which of the candidate queues is the shortest: in bytes waiting, or in delay.",
-};
-const IN_SERVICE: Param = Param {
-    name: "in_service",
-    kind: Kind::Bool,
-    default: Some("false"),
-    doc: "Whether the packet in transmission counts: what is left of it as delay, its bytes as queue.",
-};
-const REROUTE: Param = Param {
-    name: "reroute",
-    kind: Kind::Word(&["mean", "flow-size", "sent", "fixed", "off"]),
-    default: Some("mean"),
-    doc: "The threshold S for rerouting: eq. 14 with Y = the workload's mean (flow_size if it has \
-          none), flow_size, or the bytes the flow has sent; a fixed threshold; or no rerouting.",
-};
-const FLOW_SIZE: Param = Param {
-    name: "flow_size",
-    kind: Kind::Bytes(1, u64::MAX),
-    default: Some("1.6MB"),
-    doc: "Y of eq. 14 with reroute = \"flow-size\", and where a workload (a trace) has no mean.",
-};
-const THRESHOLD: Param = Param {
-    name: "threshold",
-    kind: Kind::Amount,
-    default: Some("max(13pkt, 0.63bdp)"),
-    doc: "S with reroute = \"fixed\".",
-};
-const LONG_FLOW: Param = Param {
-    name: "long_flow",
-    kind: Kind::Bytes(0, u64::MAX),
-    default: Some("100KB"),
-    doc: "Flows that have sent more through the switch, headers included, may be rerouted.",
-};
-const RTT: Param = Param {
-    name: "rtt",
-    kind: Kind::SpanOr(1_000, u64::MAX, "base"),
-    default: Some("1rtt"),
-    doc: "Round-trip propagation delay for eq. 14 and for the sweep every 2 RTT; \"base\" takes the \
-          empty fabric's to the picosecond.",
-};
-const MARKING: Param = Param {
-    name: "marking",
-    kind: Kind::Packets(1, 1 << 20),
-    default: Some("max(20pkt, 1bdp)"),
-    doc: "The queues' marking threshold K in packets: S is at most this.",
-};
-const ENTRIES: Param = Param {
-    name: "entries",
-    kind: Kind::Int(1, 1 << 16),
-    default: Some("65536"),
-    doc: "Entries of the flow table; flows whose CRC-16 falls into one entry share it.",
-};
-const STRICT_AGE: Param = Param {
-    name: "strict_age",
-    kind: Kind::Bool,
-    default: Some("false"),
-    doc: "Whether the sweep also removes idle flows whose last packet still waits.",
-};
 
 const DELAYS: &str = "Eq. 1 with each packet's own size; what is in transmission is not part of a queue (`in_service`).";
 const LAST_PORT: &str =
     "The flow's last port is a candidate even if its delay is not larger than RQD.";
-const ANEW: &str = "RQD used up, or the last port gone: the shortest queue of all, as for a first packet; ties are drawn.";
+const RESTART: &str = "RQD used up, or the last port gone: the shortest queue of all, as for a first packet; ties are drawn.";
 const EQ14: &str =
     "Eq. 14 reduces to S = sqrt(1.6 Y) - C RTT packets, since r1 is 3C/4 whatever K and RTT are.";
 const EQ14_SIGN: &str = "Eq. 14 is the largest S that pays, not the smallest, and negative at 10 Gb/s and 100 us: clamped to 1..K.";
@@ -123,10 +184,10 @@ const LARGE: &str =
 const SWEEP: &str = "RTT of the sweep is a parameter; a flow whose last packet still waits is not removed (`strict_age`).";
 const EVERYWHERE: &str = "Every switch with a choice runs it; pure ACKs are flows of their own.";
 
-const MEETING: &str = "Not silent, but to be known: a leaf keeps packets in order in its own queues. Where one leaf sends, a tenth as many \
+const MEETING: &str = "Not a choice, but to be known: a leaf keeps packets in order in its own queues. Where one leaf sends, a tenth as many \
      packets are reordered as under RPS; where all do, packets meet in the spines' queues, and it is two thirds \
      (both are behaviour tests).";
-const OLD_NEWS: &str = "Not silent, but to be known: in a symmetric fabric whose queues are at the spines QDAPS* does worse than QDAPS; \
+const STALENESS: &str = "Not a choice, but to be known: in a symmetric fabric whose queues are at the spines QDAPS* does worse than QDAPS; \
      it is for paths that differ, where it sends next to nothing over a slow far link.";
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -135,11 +196,11 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "Sends each packet to the shortest queue where it does not overtake the packet before it.",
         source: "Huang et al., QDAPS, §III",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             DELAYS,
             LAST_PORT,
             "The shortest queue has the fewest bytes waiting (`by`).",
-            ANEW,
+            RESTART,
             EQ14,
             EQ14_SIGN,
             EQ11,
@@ -148,14 +209,12 @@ pub(crate) const ENTRY: Entry = Entry {
             EVERYWHERE,
             MEETING,
         ],
-        params: &[
-            BY, IN_SERVICE, REROUTE, FLOW_SIZE, THRESHOLD, LONG_FLOW, RTT, MARKING, ENTRIES,
-            STRICT_AGE,
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,
     edge: None,
+    host_aqm: None,
 };
 
 pub(crate) const STAR: Entry = Entry {
@@ -164,7 +223,7 @@ pub(crate) const STAR: Entry = Entry {
         summary: "QDAPS with the leaf-to-leaf delay of each path, which the other leaf sends back.",
         source: "Huang et al., QDAPS, §III-D (QDAPS*)",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             DELAYS,
             LAST_PORT,
             "The shortest queue has the smallest sum of leaf-to-leaf and local delay (`by`).",
@@ -173,49 +232,19 @@ pub(crate) const STAR: Entry = Entry {
             "A measurement is sent back no longer than it is believed.",
             "The queue compared with S is that of the whole way: what waits here and what the leaf-to-leaf delay is above the idle one.",
             "Behind parallel links of a spine, an echo is credited to the link that it came by.",
-            ANEW,
+            RESTART,
             EQ14,
             EQ14_SIGN,
             EQ11,
             LARGE,
             SWEEP,
             EVERYWHERE,
-            OLD_NEWS,
+            STALENESS,
         ],
-        params: &[
-            Param { default: Some("delay"), ..BY },
-            IN_SERVICE,
-            REROUTE,
-            FLOW_SIZE,
-            THRESHOLD,
-            LONG_FLOW,
-            RTT,
-            MARKING,
-            ENTRIES,
-            STRICT_AGE,
-            Param {
-                name: "stale",
-                kind: Kind::Span(1, u64::MAX),
-                default: Some("100rtt"),
-                doc: "Age at which a leaf-to-leaf delay is no longer believed, nor sent back.",
-            },
-            Param {
-                name: "samples",
-                kind: Kind::Word(&["net", "whole"]),
-                default: Some("net"),
-                doc: "What a leaf-to-leaf delay spans: from a packet's last bit out to its first bit in, \
-                      whatever its size, or from the first bit out to the last bit in.",
-            },
-            Param {
-                name: "echo",
-                kind: Kind::Word(&["dequeue", "queueing"]),
-                default: Some("dequeue"),
-                doc: "When a packet gets the delay that it carries back: at the head of the queue as in \
-                      the paper (needs ports with two events a hop), or when it is queued.",
-            },
-        ],
+        params: &STAR_PARAMS,
         demands: Demands { header_bits: 64, header_words: 0b11, queues: 1 },
     },
     build: build_star,
     edge: None,
+    host_aqm: None,
 };

@@ -33,7 +33,7 @@ struct Sweeps {
 }
 
 impl Sweeps {
-    /// Carries out those that are due. They cost nothing until somebody asks for an entry.
+    /// Carries out those that are due. They cost nothing until an entry is read.
     #[inline]
     fn advance(&mut self, now: Time) {
         if now >= self.next {

@@ -39,7 +39,7 @@ impl Lines {
     }
 
     /// The time of `bytes` on `port`, whose link has `rate` now: a millionth of a packet's time short
-    /// at most. The reciprocal is taken anew only when the rate has changed.
+    /// at most. The reciprocal is computed again only when the rate has changed.
     #[inline]
     pub(super) fn time(&mut self, port: PortId, rate: Rate, bytes: u64) -> Span {
         let line = &mut self.0[usize::from(port.0)];

@@ -19,7 +19,7 @@
 //! leaf. Cost per packet: a CRC-16, one entry, one look at each port; two looks when a large flow is
 //! rerouted.
 //!
-//! Where the source is silent or contradicts itself:
+//! Unspecified or contradictory in the source:
 //!
 //! - *Delays.* Eq. 1 counts packets of one size; here they have their own. What is in transmission
 //!   is not part of a queue (as in ns-2), so eq. 1 is up to a packet's time short of the truth and
@@ -28,7 +28,7 @@
 //!   not give: a small packet behind a large one in transmission, several service queues, a rate
 //!   that has changed.
 //! - *Shortest* means fewest bytes waiting; `by = "delay"` weighs them with the line's rate. Ties are
-//!   drawn. A flow whose remaining delay is used up, or whose port has gone, begins anew.
+//!   drawn. A flow whose remaining delay is used up, or whose port has gone, starts over.
 //! - *Eq. 14* reduces to `sqrt(1.6 Y) - C RTT` packets, in which K cancels, because r1 is 3C/4
 //!   whatever K and RTT are. It is the largest S for which rerouting pays, not "the minimum value
 //!   satisfying" FCT1 >= FCT2; eq. 11 averages r1 and r2 where the sentence above it says r1/2 and
@@ -70,20 +70,14 @@ mod reroute;
 mod tests;
 
 use super::{Arrival, LoadBalancer, Needs};
-use crate::{Amount, Backlog, Context, Footprint, Paths};
+use crate::{Amount, Backlog, Context, Footprint, Inspect, Paths};
+use entries::By;
 pub(super) use entries::{ENTRY, STAR};
 use feedback::Feedback;
 use flow_table::FlowTable;
 use leafspine_core::{PacketMeta, PortId, Rate, Span, Time};
 use line::Lines;
 use reroute::Reroute;
-
-/// Which queue is the shortest.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum By {
-    Bytes,
-    Delay,
-}
 
 /// The packet that must not be overtaken.
 #[derive(Clone, Copy, Debug)]
@@ -285,7 +279,8 @@ impl Qdaps {
 impl LoadBalancer for Qdaps {
     fn needs(&self) -> Needs {
         let star = self.feedback.is_some();
-        Needs { arrived: star, leaving: star, exact_dequeue: star && self.exact, tick: false }
+        let exact_dequeue = star && self.exact;
+        Needs { arrived: star, leaving: star, exact_dequeue, ..Needs::default() }
     }
 
     fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
@@ -340,6 +335,12 @@ impl LoadBalancer for Qdaps {
         }
     }
 
+    fn inspect(&self) -> &dyn Inspect {
+        self
+    }
+}
+
+impl Inspect for Qdaps {
     fn footprint(&self, now: Time) -> Footprint {
         let (port, all) = self.feedback.as_ref().map_or((0, 0), Feedback::bytes);
         let table = u64::from(FlowTable::ENTRY) * u64::from(self.table.entries());

@@ -1,6 +1,7 @@
 //! When a large flow gives up order for a shorter queue (§III-C).
 
-use crate::{Amount, Neighbour, Params, SwitchEnv};
+use super::entries::{Settings, Source};
+use crate::{Amount, Neighbour, SwitchEnv};
 use leafspine_core::Span;
 
 /// Eq. 14, all of it but Y.
@@ -50,25 +51,25 @@ pub(super) struct Reroute {
 }
 
 impl Reroute {
-    pub(super) fn new(params: &Params, rtt: Span, env: &SwitchEnv) -> Reroute {
+    pub(super) fn new(settings: &Settings, rtt: Span, env: &SwitchEnv) -> Reroute {
         let to_switch = |port: &&crate::PortInfo| matches!(port.neighbour, Neighbour::Switch(..));
         // C: the fastest link between switches is the fabric's own, a slower one an exception.
         let rate = env.ports.iter().filter(to_switch).map(|port| port.rate).max();
         let eq14 = Eq14 {
             pipe: rate.map_or(0, |rate| rate.bytes_in(rtt).0),
             mtu: env.mtu,
-            marking: params.int("marking") as u32,
+            marking: settings.marking,
         };
-        let flow_size = params.bytes("flow_size");
+        let flow_size = settings.flow_size;
         let of_size = |size| Threshold::Fixed(Amount::Packets(eq14.threshold(size)));
-        let threshold = match params.word("reroute").as_str() {
-            "off" => Threshold::Never,
-            "fixed" => Threshold::Fixed(params.amount("threshold")),
-            "sent" => Threshold::BySent(eq14),
-            "flow-size" => of_size(flow_size.0),
-            _ => of_size(env.mean_flow.unwrap_or(flow_size).0),
+        let threshold = match settings.reroute {
+            Source::Off => Threshold::Never,
+            Source::Fixed => Threshold::Fixed(settings.threshold),
+            Source::Sent => Threshold::BySent(eq14),
+            Source::FlowSize => of_size(flow_size.0),
+            Source::Mean => of_size(env.mean_flow.unwrap_or(flow_size).0),
         };
-        Reroute { long_flow: params.bytes("long_flow").0, threshold }
+        Reroute { long_flow: settings.long_flow.0, threshold }
     }
 
     /// The S beyond which a flow that has `sent` so many bytes leaves a queue; none if it never does.

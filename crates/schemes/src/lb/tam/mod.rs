@@ -35,7 +35,7 @@
 //! - "The least number of long flows": those "in present" (line 20) or "the least total number"
 //!   (§2.7); Table 3 has a column for each: `long_flows`.
 //!
-//! Where it is silent: see `silent` below. Two things that decide outcomes:
+//! Unspecified in the source: see `unspecified` below. Two things that decide outcomes:
 //! - The flowlet gap. DCTCP, marked on every packet, still sends one per round trip; with a gap of
 //!   500 us and an RTT of 250 us its flows hardly ever pause, so they are placed once, as short flows,
 //!   and rarely move. In the paper's small fabric 100 long flows of 10 MB, ten at a time beside short
@@ -53,15 +53,15 @@ mod ports;
 mod routing;
 
 use super::hash::by_hash;
-use super::{Arrival, Entry, LoadBalancer, Needs};
+use super::{Arrival, Entry, LoadBalancer, Needs, Roles};
 use crate::aqm::Aqm;
 use crate::aqm::ecn_threshold::marks_at;
 use crate::{
-    Context, Demands, Footprint, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
-    SwitchEnv,
+    Amount, Context, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Paths,
+    Provenance, SchemeInfo, SwitchEnv, parameters, words,
 };
 use flows::{Flow, FlowTable, Terms};
-use leafspine_core::{PacketMeta, PortId, Rate, Span, Time, TorId};
+use leafspine_core::{Bytes, PacketMeta, PortId, Rate, Span, Time, TorId};
 use ports::{FAST, Port, PortTable, Thresholds};
 use std::mem::size_of;
 use std::sync::Arc;
@@ -112,14 +112,16 @@ impl LoadBalancer for Tam {
         port
     }
 
-    fn aqm(&mut self) -> Option<&mut dyn Aqm> {
-        Some(self)
+    fn roles(&mut self) -> Roles<'_> {
+        Roles::Aqm(self)
     }
 
-    fn host_aqm(&self, env: &SwitchEnv) -> Option<Box<dyn Aqm>> {
-        Some(marks_at(self.ports.thresholds.short(env.ports[0].rate)))
+    fn inspect(&self) -> &dyn Inspect {
+        self
     }
+}
 
+impl Inspect for Tam {
     fn footprint(&self, now: Time) -> Footprint {
         // A slot has its flow's line, and a place among the slots of long flows.
         let (flow, port) = (size_of::<Flow>() + size_of::<u32>(), size_of::<Port>());
@@ -143,34 +145,108 @@ fn gap_by_rate(fastest: Rate) -> Span {
     if fastest >= FAST { Span::from_micros(100) } else { Span::from_micros(500) }
 }
 
-fn made(params: &Params, env: &SwitchEnv) -> Tam {
-    let rtt = params.span_or("rtt").unwrap_or(env.base_rtt).max(Span(1));
+words! {
+    enum LongFlows {
+        Active = "active",
+        Total = "total",
+    }
+    enum Ties {
+        Transmission = "transmission",
+        Queueing = "queueing",
+    }
+}
+
+parameters! {
+    struct Settings {
+        short: Bytes = Param::new(
+            Kind::Bytes(1, 4_000_000_000),
+            "100KB",
+            "Most bytes on the wire, headers included, that a flow has sent while it is short.",
+        ),
+        rtt: Option<Span> = Param::new(
+            Kind::SpanOr(1, u64::MAX, "base"),
+            "1rtt",
+            "The RTT of k*, of the tables' refreshes and of a short flow's presence; base: \
+             that of the empty fabric.",
+        ),
+        divisor: u64 = Param::new(
+            Kind::Int(1, 1_000_000),
+            "7",
+            "Long packets are marked from a backlog of k* = port rate x rtt / divisor on.",
+        ),
+        threshold: Option<Amount> = Param::new(
+            Kind::AmountOr("by-rate"),
+            "max(20pkt, 1bdp)",
+            "Short packets are marked from this backlog K on; by-rate: 20pkt at ports below \
+             10 Gb/s, 65pkt at others.",
+        ),
+        gap: Option<Span> = Param::new(
+            Kind::SpanOr(1, u64::MAX, "by-rate"),
+            "2rtt",
+            "A longer pause ends a long flow's flowlet; by-rate: 500us where the switch's \
+             fastest port is below 10 Gb/s, 100us at others.",
+        ),
+        long_flows: LongFlows = Param::new(
+            LongFlows::KIND,
+            "active",
+            "Which long flows of a port count: those active in the last RTT, or all that are \
+             remembered.",
+        ),
+        ties: Ties = Param::new(
+            Ties::KIND,
+            "transmission",
+            "What decides between ports with equally few long flows: queueing and propagation \
+             delay, or the queueing delay alone.",
+        ),
+        forget: u64 = Param::new(
+            Kind::Int(1, 1_000_000),
+            "10",
+            "A flow is forgotten after so many refreshes without a packet, but not within two \
+             flowlet gaps.",
+        ),
+        entries: usize = Param::new(
+            Kind::Int(1, 1 << 24),
+            "65536",
+            "Entries of the flow table; flows that hash to one entry share it.",
+        ),
+    }
+}
+
+fn made(settings: &Settings, env: &SwitchEnv) -> Tam {
+    let rtt = settings.rtt.unwrap_or(env.base_rtt).max(Span(1));
     let fastest = env.ports.iter().map(|port| port.rate).max().unwrap_or_default();
-    let gap = params.span_or("gap").unwrap_or_else(|| gap_by_rate(fastest));
-    let refreshes = Span(rtt.0.saturating_mul(params.int("forget")));
+    let gap = settings.gap.unwrap_or_else(|| gap_by_rate(fastest));
+    let refreshes = Span(rtt.0.saturating_mul(settings.forget));
     let terms = Terms {
-        short: params.bytes("short").0 as u32,
+        short: settings.short.0 as u32,
         rtt,
         // A flow that is forgotten before its flowlet has ended would be new, not a flowlet.
         forget: refreshes.max(Span(gap.0.saturating_mul(2))),
         gap,
     };
-    let thresholds =
-        Thresholds { rtt, divisor: params.int("divisor"), short: params.amount_or("threshold") };
+    let thresholds = Thresholds { rtt, divisor: settings.divisor, short: settings.threshold };
     Tam {
-        flows: FlowTable::new(params.int("entries") as usize, env.hash_seed, terms),
+        flows: FlowTable::new(settings.entries, env.hash_seed, terms),
         ports: PortTable::new(&env.ports, thresholds),
         tor: env.tor,
         tor_of: env.tor_of.clone(),
         seed: env.hash_seed,
-        count_idle: params.word("long_flows") == "total",
-        tie_by_queueing: params.word("ties") == "queueing",
+        count_idle: settings.long_flows == LongFlows::Total,
+        tie_by_queueing: settings.ties == Ties::Queueing,
         ties: Vec::with_capacity(env.ports.len()),
     }
 }
 
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
-    Ok(Box::new(made(params, env)))
+    let settings = Settings::read(params)?;
+    Ok(Box::new(made(&settings, env)))
+}
+
+/// What manages the port of a host: it marks everything at K.
+fn host_aqm(params: &Params, env: &SwitchEnv, port: PortId) -> Result<Box<dyn Aqm>, ParamError> {
+    let settings = Settings::read(params)?;
+    let rate = env.ports[usize::from(port.0)].rate;
+    Ok(marks_at(ports::short_threshold(settings.threshold, rate)))
 }
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -181,7 +257,7 @@ pub(crate) const ENTRY: Entry = Entry {
         source: "Huang et al., Coarse-Grained Load Balancing with Traffic-Aware Marking in Data \
                  Center Networks, 2022",
         provenance: Provenance::Paper,
-        silent: &[
+        unspecified: &[
             "Table 1's threshold is k* for long flows and DCTCP's K for short ones; Algorithm 1 marks long \
              flows only. Both are reached at >=: k* by bytes waiting and in service, K by what waits.",
             "K is a bandwidth-delay product, 20 packets at least, the flowlet gap two base round trips: \
@@ -198,77 +274,17 @@ pub(crate) const ENTRY: Entry = Entry {
             "Fewest long flows means active ones; their ties go to the transmission delay (Algorithm 1), not \
              the queueing delay (§2.7).",
             "A flow that turns long keeps its port until its next flowlet; a flow whose port has gone is \
-             routed anew at once.",
+             routed again at once.",
             "The propagation delay of a path is the sum of its links', known from the routing tables.",
             "Hosts' own ports mark everything at K: a NIC does not run TAM.",
             "Flows that hash to one entry of the flow table share it.",
         ],
-        params: &[
-            Param {
-                name: "short",
-                kind: Kind::Bytes(1, 4_000_000_000),
-                default: Some("100KB"),
-                doc: "Most bytes on the wire, headers included, that a flow has sent while it is short.",
-            },
-            Param {
-                name: "rtt",
-                kind: Kind::SpanOr(1, u64::MAX, "base"),
-                default: Some("1rtt"),
-                doc: "The RTT of k*, of the tables' refreshes and of a short flow's presence; base: \
-                      that of the empty fabric.",
-            },
-            Param {
-                name: "divisor",
-                kind: Kind::Int(1, 1_000_000),
-                default: Some("7"),
-                doc: "Long packets are marked from a backlog of k* = port rate x rtt / divisor on.",
-            },
-            Param {
-                name: "threshold",
-                kind: Kind::AmountOr("by-rate"),
-                default: Some("max(20pkt, 1bdp)"),
-                doc: "Short packets are marked from this backlog K on; by-rate: 20pkt at ports below \
-                      10 Gb/s, 65pkt at others.",
-            },
-            Param {
-                name: "gap",
-                kind: Kind::SpanOr(1, u64::MAX, "by-rate"),
-                default: Some("2rtt"),
-                doc: "A longer pause ends a long flow's flowlet; by-rate: 500us where the switch's \
-                      fastest port is below 10 Gb/s, 100us at others.",
-            },
-            Param {
-                name: "long_flows",
-                kind: Kind::Word(&["active", "total"]),
-                default: Some("active"),
-                doc: "Which long flows of a port count: those active in the last RTT, or all that are \
-                      remembered.",
-            },
-            Param {
-                name: "ties",
-                kind: Kind::Word(&["transmission", "queueing"]),
-                default: Some("transmission"),
-                doc: "What decides between ports with equally few long flows: queueing and propagation \
-                      delay, or the queueing delay alone.",
-            },
-            Param {
-                name: "forget",
-                kind: Kind::Int(1, 1_000_000),
-                default: Some("10"),
-                doc: "A flow is forgotten after so many refreshes without a packet, but not within two \
-                      flowlet gaps.",
-            },
-            Param {
-                name: "entries",
-                kind: Kind::Int(1, 1 << 24),
-                default: Some("65536"),
-                doc: "Entries of the flow table; flows that hash to one entry share it.",
-            },
-        ],
+        params: Settings::PARAMS,
         demands: Demands::NONE,
     },
     build,
     edge: None,
+    host_aqm: Some(host_aqm),
 };
 
 #[cfg(test)]

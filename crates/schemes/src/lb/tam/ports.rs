@@ -41,11 +41,17 @@ impl Thresholds {
         u32::try_from(rate.bytes_in(self.rtt).0 / self.divisor).unwrap_or(u32::MAX)
     }
 
-    /// DCTCP's K: 20 packets at 1 Gb/s and 65 at 10 Gb/s are its own paper's (SIGCOMM 2010, §3.5).
-    pub(super) fn short(&self, rate: Rate) -> Amount {
-        let by_rate = if rate >= FAST { Amount::Packets(65) } else { Amount::Packets(20) };
-        self.short.unwrap_or(by_rate)
+    /// K at a port of this rate.
+    fn short(&self, rate: Rate) -> Amount {
+        short_threshold(self.short, rate)
     }
+}
+
+/// K if it is given; else DCTCP's: 20 packets at 1 Gb/s and 65 at 10 Gb/s are its own paper's (SIGCOMM
+/// 2010, §3.5).
+pub(super) fn short_threshold(given: Option<Amount>, rate: Rate) -> Amount {
+    let by_rate = if rate >= FAST { Amount::Packets(65) } else { Amount::Packets(20) };
+    given.unwrap_or(by_rate)
 }
 
 impl Port {

@@ -42,7 +42,7 @@ impl StateProbe {
     pub(super) fn sample(&mut self, now: Time, run: &mut Simulation) {
         for (index, switch) in (0..).zip(&self.switches) {
             let (flows, sharing) = run.shared_at(SwitchId(*switch as u16));
-            let balancer = &run.driver.switch(SwitchId(*switch as u16)).chooser().balancer;
+            let balancer = run.driver.switch(SwitchId(*switch as u16)).chooser().balancer.inspect();
             let found = balancer.footprint(now);
             let age = balancer.information_age(now);
             self.times.push(now.0);

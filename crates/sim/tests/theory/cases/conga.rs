@@ -4,7 +4,7 @@ use super::{Case, Row, SEEDS};
 use crate::common::*;
 use leafspine_core::{PacketMeta, PortId, Rate, Span, Time};
 use leafspine_schemes::lb::{Arrival, LoadBalancer, Needs};
-use leafspine_schemes::{Context, Footprint, Paths, SwitchEnv, Value, registry};
+use leafspine_schemes::{Context, Inspect, Paths, SwitchEnv, Value, registry};
 use leafspine_sim::Factories;
 use leafspine_sim::spec::*;
 use std::sync::{Arc, Mutex};
@@ -23,10 +23,6 @@ impl LoadBalancer for Tapped {
         Needs { arrived: true, ..self.inner.needs() }
     }
 
-    fn always_asked(&self) -> bool {
-        self.inner.always_asked()
-    }
-
     fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
         self.inner.pick(packet, paths, cx)
     }
@@ -43,8 +39,8 @@ impl LoadBalancer for Tapped {
         self.inner.leaving(packet, to, at, cx);
     }
 
-    fn footprint(&self, now: Time) -> Footprint {
-        self.inner.footprint(now)
+    fn inspect(&self) -> &dyn Inspect {
+        self.inner.inspect()
     }
 }
 

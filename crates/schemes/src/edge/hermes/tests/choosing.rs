@@ -115,7 +115,7 @@ fn grey_is_good_enough() {
     assert_eq!(send(&mut hermes, &mut host), 0);
 }
 
-/// Breaks if a timeout does not place the flow anew, once.
+/// Breaks if a timeout does not place the flow again, once.
 #[test]
 fn a_timeout_moves_the_flow() {
     let (mut hermes, mut host) = made();

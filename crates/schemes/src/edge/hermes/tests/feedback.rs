@@ -68,11 +68,11 @@ fn agents_probe_two_at_random_and_the_best() {
     assert!(others.iter().all(|n| (57..=143).contains(n)), "{others:?}");
     let mut env = FakeHost::new(1_460).env;
     env.host = HostId(1);
-    assert!(!make(&Params::defaults(ENTRY.info.params), &env).ticks());
+    assert!(!make(&by_default(), &env).needs().tick);
 }
 
 /// Breaks if a probe does not come back by its path, with its path, mark and time, or if what it says is not
-/// shared with the rack: another host of it, told nothing else, avoids a congested path.
+/// shared with the rack: another host of it, which knows nothing else, avoids a congested path.
 #[test]
 fn replies_are_shared_with_the_rack() {
     let (mut hermes, mut host) = made();
@@ -80,7 +80,7 @@ fn replies_are_shared_with_the_rack() {
     let mut neighbour = {
         let mut env = FakeHost::new(1_460).env;
         env.host = HostId(1);
-        make(&Params::defaults(ENTRY.info.params), &env)
+        make(&by_default(), &env)
     };
     for round in 0..40 {
         for path in 0..4 {

@@ -5,7 +5,7 @@ mod failures;
 mod feedback;
 mod sensing;
 
-use super::entry::{build, make};
+use super::entry::{Settings, build, make};
 use super::sense::GAIN;
 use super::*;
 use crate::Params;
@@ -26,7 +26,11 @@ fn made() -> (Hermes, FakeHost) {
 
 fn made_with(params: &Params) -> (Hermes, FakeHost) {
     let host = FakeHost::new(1_460);
-    (make(params, &host.env), host)
+    (make(&Settings::read(params).unwrap(), &host.env), host)
+}
+
+fn by_default() -> Settings {
+    Settings::read(&Params::defaults(Settings::PARAMS)).unwrap()
 }
 
 /// Makes a path to rack 1 known as this.

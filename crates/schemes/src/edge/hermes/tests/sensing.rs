@@ -3,7 +3,7 @@
 use super::*;
 
 /// Breaks if a class of Algorithm 1 has another bound: good needs both low, congested both high,
-/// the rest is grey, and so is what nobody knows.
+/// the rest is grey, and so is an unknown path.
 #[test]
 fn classes_need_both_signs() {
     let (hermes, _) = made();
@@ -72,9 +72,9 @@ fn averages_of_short_times_do_not_stick() {
 fn only_racks_that_are_met_cost_memory() {
     let (mut hermes, mut host) = made();
     assert_eq!(size_of::<Path>(), 64);
-    assert_eq!(hermes.footprint().bytes, 4 * 16 + 16 * 16);
+    assert_eq!(hermes.footprint(Time::ZERO).bytes, 4 * 16 + 16 * 16);
     send(&mut hermes, &mut host);
-    assert_eq!(hermes.footprint().bytes, 4 * 16 + 16 * 16 + 4 * 64);
+    assert_eq!(hermes.footprint(Time::ZERO).bytes, 4 * 16 + 16 * 16 + 4 * 64);
 }
 
 /// Breaks if an estimate does not fade to nothing over its time constant.

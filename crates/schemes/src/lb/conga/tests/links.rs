@@ -18,17 +18,17 @@ fn ce_is_the_largest_metric_on_the_way() {
     assert_eq!(tags(&packet)[0], Some((3, 0)));
 }
 
-/// Breaks if a leaf is not told what comes and goes, or a spine not what goes.
+/// Breaks if a leaf is not called for arrivals and departures, or a spine not for departures.
 #[test]
-fn switches_are_told_what_they_need() {
+fn switches_ask_for_the_calls_that_they_need() {
     let needs = |at: FakeLeaf| Switch::new(at, &defaults()).conga.needs();
     let leaving = Needs { leaving: true, ..Needs::default() };
     assert_eq!(needs(FakeLeaf::spine(HOSTS, 1, 1)), leaving);
-    assert_eq!(needs(leaf(0, UPLINKS)), Needs { arrived: true, ..leaving });
+    assert_eq!(needs(leaf(0, UPLINKS)), Needs { arrived: true, every_packet: true, ..leaving });
 }
 
 /// Breaks if a spine does not keep a flowlet on one of its parallel links, whatever its CE, if another tag does not
-/// draw anew, or if the draw is uneven: 4,000 flows over 4 links, chi-square with 3 degrees of freedom,
+/// draw again, or if the draw is uneven: 4,000 flows over 4 links, chi-square with 3 degrees of freedom,
 /// 0.1 % point 16.3; of 400 flows that change their tag a quarter stays, four standard deviations.
 #[test]
 fn spines_hash_over_parallel_links() {
@@ -118,13 +118,13 @@ fn the_footprint_is_what_is_kept() {
     let params = defaults().with("entries", Value::Int(64));
     let mut leaf = Switch::new(leaf(0, UPLINKS), &params);
     leaf.pick(&mut forth(1));
-    let footprint = leaf.conga.footprint(leaf.at.now);
+    let footprint = leaf.conga.inspect().footprint(leaf.at.now);
     assert_eq!(footprint.bytes, 64 * 16 + 2 * 4 * 4 * 16 + 4 * 8 + 4 * 2 + 4 * 32);
     assert_eq!((footprint.per_flow, footprint.per_port), (16, 32));
     assert_eq!((footprint.slots, footprint.occupied), (64, 1));
-    assert!(leaf.conga.slot(&forth(1)).is_some_and(|slot| slot < 64));
+    assert!(leaf.conga.inspect().slot(&forth(1)).is_some_and(|slot| slot < 64));
     let later = Time(leaf.at.now.0 + GAP.0 + 1);
-    assert_eq!(leaf.conga.footprint(later).occupied, 0);
+    assert_eq!(leaf.conga.inspect().footprint(later).occupied, 0);
     let spine = Switch::new(FakeLeaf::spine(HOSTS, 1, 1), &defaults());
-    assert_eq!(spine.conga.footprint(Time::ZERO).bytes, 4 * 16);
+    assert_eq!(spine.conga.inspect().footprint(Time::ZERO).bytes, 4 * 16);
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Breaks if what a packet met does not come back to its leaf, changed entries first, or if the leaf
-/// does not heed it: three of four ways are loaded behind the spines, so every new flow takes the
+/// ignores it: three of four ways are loaded behind the spines, so every new flow takes the
 /// fourth as soon as all three are known (§3.3, §3.5).
 #[test]
 fn congestion_far_away_comes_back_and_is_avoided() {
@@ -18,7 +18,7 @@ fn congestion_far_away_comes_back_and_is_avoided() {
     for sport in 100..200 {
         assert_eq!(fabric.carry(control(0, HOSTS, sport, Flags::SYN), 0, None).0, 2);
     }
-    // Nobody told leaf 1 anything of its own uplinks but zeros: flows there use all.
+    // Leaf 1 has had feedback on its own uplinks of zeros alone: flows there use all.
     let taken = (0..100).map(|sport| fabric.carry(back(1_000 + sport), 1, None).0);
     assert_eq!(taken.collect::<std::collections::BTreeSet<_>>().len(), 4);
 }
@@ -51,7 +51,7 @@ fn tags_that_are_none_say_nothing() {
 #[test]
 fn a_single_way_is_tagged() {
     let mut leaf = Switch::new(leaf(0, UPLINKS), &defaults());
-    assert!(leaf.conga.always_asked());
+    assert!(leaf.conga.needs().every_packet);
     leaf.at.live = vec![uplink(1)];
     let mut packet = forth(1);
     leaf.pick(&mut packet);
@@ -98,11 +98,14 @@ fn information_ages_from_the_feedback_on() {
         packet
     };
     leaf.arrive(&mut back(1), uplink(0));
-    assert_eq!(leaf.conga.information_age(leaf.at.now), None);
+    assert_eq!(leaf.conga.inspect().information_age(leaf.at.now), None);
     for (wait, of) in [(10, 0), (20, 1), (10, 0)] {
         leaf.at.wait(Span::from_micros(wait));
         leaf.arrive(&mut feedback(of), uplink(0));
     }
     leaf.at.wait(Span::from_micros(50));
-    assert_eq!(leaf.conga.information_age(leaf.at.now), Some(Span::from_micros((50 + 60) / 2)));
+    assert_eq!(
+        leaf.conga.inspect().information_age(leaf.at.now),
+        Some(Span::from_micros((50 + 60) / 2))
+    );
 }

@@ -26,7 +26,7 @@ fn derived() {
 #[test]
 fn growth_weight_is_in_the_maximum() {
     let params = defaults().with("growth_weight", Value::Int(5));
-    assert_eq!(Index::new(&params, TAU).unwrap().most(), 5_000_000);
+    assert_eq!(Index::new(&settings(&params), TAU).unwrap().most(), 5_000_000);
 }
 
 /// Breaks if the scaled coefficients are not those of eqs. 11-13: 100 times those of eqs. 8-10,
@@ -112,7 +112,7 @@ fn a_refit_brings_its_bounds() {
     let bounds = Value::Numbers(vec![20.0, 60.0, 100.0, 300.0]);
     let own = Value::Numbers(vec![0.0, 1.0, 10.0]);
     let params = word("variant", "linear").with("normalise", bounds).with("coefficients", own);
-    let index = Index::new(&params, TAU).unwrap();
+    let index = Index::new(&settings(&params), TAU).unwrap();
     let c = |l, t| index.congestion(queue(l, t, 1));
     assert_eq!(c(20, 100), 0);
     assert_eq!(c(40, 100), 50 * ONE);
@@ -133,7 +133,7 @@ fn the_largest_coefficients_fit() {
     for sign in [1.0, -1.0] {
         let own = Value::Numbers(signs.iter().map(|s| s * sign * 1e8).collect());
         let params = word("variant", "poly3").with("coefficients", own);
-        let index = Index::new(&params, TAU).unwrap();
+        let index = Index::new(&settings(&params), TAU).unwrap();
         let all = (0..=100).flat_map(|l| (0..=TAU).step_by(500).map(move |t| queue(l, t, 1)));
         let most = all.map(|port| index.weight(port)).max().unwrap();
         assert!(most.checked_mul(65_535).is_some(), "{most}");

@@ -19,12 +19,16 @@ fn defaults() -> Params {
     stated(ENTRY.info.params, &[("gap", "10ms")])
 }
 
+fn settings(params: &Params) -> Settings {
+    Settings::read(params).unwrap()
+}
+
 fn word(key: &str, value: &str) -> Params {
     defaults().with(key, Value::Word(value.to_owned()))
 }
 
 fn index(variant: &str) -> Index {
-    Index::new(&word("variant", variant), TAU).unwrap()
+    Index::new(&settings(&word("variant", variant)), TAU).unwrap()
 }
 
 fn fit(variant: &str) -> Fit {

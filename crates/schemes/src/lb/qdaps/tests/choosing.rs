@@ -91,7 +91,7 @@ fn the_last_port_is_always_a_candidate() {
     assert_eq!(flow.send(40), Q1);
 }
 
-/// Breaks if a flow whose last port is gone does not begin anew at the shortest queue.
+/// Breaks if a flow whose last port is gone does not restart at the shortest queue.
 #[test]
 fn a_lost_port_is_a_first_packet() {
     let mut flow = Flow::new(leaf(3), &defaults());

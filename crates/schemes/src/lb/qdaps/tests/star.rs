@@ -287,7 +287,7 @@ fn others_are_left_alone() {
     side.leaf.env.tor = None;
     side.star = build_star(&defaults(), &side.leaf.env).unwrap();
     assert!(untouched(&mut side, 1, 9, Q1), "a spine");
-    assert_eq!(side.star.needs(), Needs::default(), "nor is it told of them");
+    assert_eq!(side.star.needs(), Needs::default(), "nor is it called for them");
 }
 
 /// Breaks if a spine with a choice asks a leaf's table: it decides by local delay.
@@ -309,7 +309,8 @@ fn echoes_are_written_at_the_head_of_the_queue() {
     for (echo, exact) in [("dequeue", true), ("queueing", false)] {
         let params = defaults().with("echo", word(echo));
         let needs = build_star(&params, &leaf(4).env).unwrap().needs();
-        let asked = Needs { arrived: true, leaving: true, exact_dequeue: exact, tick: false };
+        let asked =
+            Needs { arrived: true, leaving: true, exact_dequeue: exact, ..Needs::default() };
         assert_eq!(needs, asked);
     }
     let plain = build(

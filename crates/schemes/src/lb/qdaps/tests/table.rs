@@ -13,7 +13,7 @@ fn collisions_share_an_entry() {
         flow.next(&[0, first]);
         flow.leaf.live = vec![Q1, Q2];
         let [one, other] = [data(0, 9, 1, 0), data(3, 17, 7, 0)];
-        let same = flow.qdaps.slot(&one) == flow.qdaps.slot(&other);
+        let same = flow.qdaps.inspect().slot(&one) == flow.qdaps.inspect().slot(&other);
         assert_eq!(same, entries == 1);
         flow.leaf.pick(&mut *flow.qdaps, &mut { other })
     };
@@ -79,10 +79,10 @@ fn acks_are_flows_of_their_own() {
     let qdaps = build(&defaults(), &leaf.env).unwrap();
     let mut ack = control(0, 9, 1, Flags::ACK);
     ack.tuple = ack.tuple.reversed();
-    assert_ne!(qdaps.slot(&data(0, 9, 1, 0)), qdaps.slot(&ack));
+    assert_ne!(qdaps.inspect().slot(&data(0, 9, 1, 0)), qdaps.inspect().slot(&ack));
 }
 
-/// Breaks if the catalogue is told another state than is kept: 24 bytes for each of 65,536 flows, 16 for
+/// Breaks if the footprint is another state than is kept: 24 bytes for each of 65,536 flows, 16 for
 /// each of 12 ports; QDAPS* adds 2 x 16 for each uplink and leaf, and 2 a port.
 #[test]
 fn the_footprint_is_what_is_kept() {
@@ -91,12 +91,12 @@ fn the_footprint_is_what_is_kept() {
     for sport in 0..10 {
         leaf.pick(&mut *qdaps, &mut data(0, 9, sport, 0));
     }
-    let print = qdaps.footprint(leaf.now);
+    let print = qdaps.inspect().footprint(leaf.now);
     assert_eq!((print.per_flow, print.slots, print.occupied), (24, 65_536, 10));
     assert_eq!(print.bytes, 24 * 65_536 + 12 * 16);
-    assert_eq!(qdaps.footprint(Time(us(400).0)).occupied, 0);
+    assert_eq!(qdaps.inspect().footprint(Time(us(400).0)).occupied, 0);
     let star = build_star(&Params::defaults(STAR.info.params), &leaf.env).unwrap();
-    let print = star.footprint(leaf.now);
+    let print = star.inspect().footprint(leaf.now);
     assert_eq!(
         (print.bytes, print.per_port),
         (24 * 65_536 + 12 * 16 + 4 * 4 * 32 + 24, 16 + 4 * 32)

@@ -188,11 +188,11 @@ fn what_is_not_capable_is_not_marked() {
 #[test]
 fn a_nic_marks_everything_at_k() {
     for (gbps, k) in [(1, 20), (10, 65), (40, 65)] {
-        let leaf = Leaf::new(&small());
-        let mut env = SwitchEnv { tor: None, ..leaf.fake.env.clone() };
+        let params = small();
+        let mut env = SwitchEnv { tor: None, ..Leaf::new(&params).fake.env };
         env.ports.truncate(1);
         env.ports[0].rate = Rate::from_gbps(gbps);
-        let mut nic = leaf.tam.host_aqm(&env).expect("a manager");
+        let mut nic = host_aqm(&params, &env, PortId(0)).expect("a manager");
         for (waiting, verdict) in [(k - 1, Admit::Take), (k, Admit::Mark)] {
             let queue = crate::testing::queue_view(waiting, true);
             let mut rng = Rng::new(1, Role::Aqm, 0);

@@ -40,7 +40,7 @@ impl Leaf {
         let mut fake = FakeLeaf::new(8, 4, seed);
         fake.env.ports.iter_mut().for_each(|port| port.rate = rate);
         fake.ports.ports.iter_mut().for_each(|port| port.rate = rate);
-        let tam = made(params, &fake.env);
+        let tam = made(&Settings::read(params).unwrap(), &fake.env);
         Leaf { fake, tam }
     }
 
@@ -123,6 +123,6 @@ impl Leaf {
     }
 
     fn footprint(&self) -> Footprint {
-        LoadBalancer::footprint(&self.tam, self.fake.now)
+        self.tam.footprint(self.fake.now)
     }
 }

@@ -219,7 +219,7 @@ fn long_flowlets_draw_among_equals() {
 }
 
 /// Breaks if a flow goes on towards a port that has gone, or moves because another has: a short one
-/// begins anew as its first packet did, a long one as a flowlet does.
+/// is routed again as its first packet was, a long one as a flowlet does.
 #[test]
 fn a_lost_port_is_left_at_once() {
     for long in [false, true] {
@@ -254,7 +254,7 @@ fn elsewhere_the_hash_routes() {
     (8..11).for_each(|port| leaf.queue(port, 100));
     let spine = SwitchEnv { tor: None, ..leaf.fake.env.clone() };
     for (src, env) in [(12, leaf.fake.env.clone()), (0, spine)] {
-        leaf.tam = made(&small(), &env);
+        leaf.tam = made(&Settings::read(&small()).unwrap(), &env);
         for sport in 0..100 {
             let mut packet = data(src, 25, sport, 0);
             let port = leaf.pick(&mut packet);

@@ -122,7 +122,7 @@ fn edge_and_balancer(
     Err(place.error(at, "load_balancer.scheme", quote(balancer), allowed))
 }
 
-/// Whether Presto's receiver puts packets in order whoever mixed them up, as it does if each is a
+/// Whether Presto's receiver puts packets in order whatever reordered them, as it does if each is a
 /// flowcell of its own; `None` if there is none.
 fn reorders(spec: &Spec) -> Option<bool> {
     let params = &spec.edge.as_ref()?.params.0;
@@ -160,7 +160,7 @@ fn marks(
     Ok(())
 }
 
-/// Paths that are given must be obeyed, and whoever obeys must be given some.
+/// Paths that are given must be obeyed, and a balancer that obeys paths must be given some.
 fn paths(
     place: Place<'_>,
     root: &Table,

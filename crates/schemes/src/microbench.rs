@@ -1,5 +1,5 @@
-//! Schemes that are asked again and again on a switch made of numbers, to measure what a decision
-//! costs. Not part of the public interface.
+//! Schemes that decide again and again on a mock switch, to measure what a decision costs. Not part of
+//! the public interface.
 //!
 //! They are called as the engine calls them, through a `Box<dyn ...>`; no engine runs, so a change of
 //! these figures is a change of the scheme itself.
@@ -26,7 +26,7 @@ const ROUND: usize = 1 << 13;
 /// The longest backlog that a manager is shown, in packets. Every default threshold lies below.
 const LONGEST: u64 = 100;
 
-/// A leaf with a balancer, and the packets that ask it.
+/// A leaf with a balancer, and the packets that it decides about.
 pub struct Balancer {
     leaf: FakeLeaf,
     balancer: Box<dyn LoadBalancer>,
@@ -58,9 +58,9 @@ impl Balancer {
         Balancer { leaf, needs: balancer.needs(), balancer, packets, order, next: 0 }
     }
 
-    /// One packet from a host of this leaf to one of another: all that the balancer wants to be told of
-    /// it, and its choice.
-    pub fn ask(&mut self) -> PortId {
+    /// One packet from a host of this leaf to one of another: all calls that the balancer
+    /// needs, and its choice.
+    pub fn decide(&mut self) -> PortId {
         let flow = self.order[self.next % ROUND];
         self.next += 1;
         let (mut packet, to) = self.packets[usize::from(flow)];
@@ -92,7 +92,7 @@ impl Balancer {
     /// What the balancer keeps now.
     #[must_use]
     pub fn footprint(&self) -> crate::Footprint {
-        self.balancer.footprint(self.leaf.now)
+        self.balancer.inspect().footprint(self.leaf.now)
     }
 }
 
@@ -116,7 +116,7 @@ fn packet(entry: &lb::Entry, flow: u16, rng: &mut Rng) -> (PacketMeta, TorId) {
     (packet, TorId(dst / HOSTS))
 }
 
-/// A port with a queue manager, and the packet that asks it.
+/// A port with a queue manager, and the packet that it decides about.
 pub struct Manager {
     aqm: Box<dyn Aqm>,
     releases: bool,
@@ -144,7 +144,7 @@ impl Manager {
         let rng = Rng::new(1, Role::Aqm, 16);
         let backlogs = backlogs(port);
         Manager {
-            releases: aqm.needs_release(),
+            releases: aqm.needs().release,
             aqm,
             packet,
             backlogs,
@@ -154,8 +154,8 @@ impl Manager {
         }
     }
 
-    /// One packet that asks to be queued, and to be sent if the manager wants to be asked then.
-    pub fn ask(&mut self) -> (Admit, Release) {
+    /// One packet that asks to be queued, and to be sent if the manager decides then, too.
+    pub fn decide(&mut self) -> (Admit, Release) {
         let queue = &self.backlogs[self.next % ROUND];
         self.next += 1;
         self.now += PACKET;
@@ -171,7 +171,7 @@ impl Manager {
     /// What the manager keeps for its port.
     #[must_use]
     pub fn footprint(&self) -> crate::Footprint {
-        self.aqm.footprint()
+        self.aqm.inspect().footprint(self.now)
     }
 }
 
