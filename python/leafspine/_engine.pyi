@@ -12,6 +12,25 @@ class _Class(TypedDict):
     low_inclusive: bool
     high_inclusive: bool
 
+class _Scheme(TypedDict):
+    scheme: str
+    params: dict[str, Any]
+
+class _Probe(TypedDict):
+    name: str
+    kind: str
+    ports: str
+
+class _Facts(TypedDict):
+    load_balancer: _Scheme
+    aqm: _Scheme
+    hold: _Scheme | None
+    host_edge: _Scheme | None
+    transport: _Scheme
+    buffer: tuple[int, str]
+    probes: list[_Probe]
+    family: str
+
 class _Case(TypedDict):
     variant: str
     point: dict[str, Any]
@@ -22,6 +41,7 @@ class _Case(TypedDict):
     title: str
     memory: dict[str, int]
     skipped: list[tuple[str, str]]
+    facts: _Facts
 
 class ScenarioError(ValueError):
     """Bad input; ``str()`` is the one-line message."""
@@ -75,6 +95,9 @@ def expand(
     progress: Progress | None = None,
     options: list[str] | None = None,
 ) -> list[_Case]: ...
+def first_seed(
+    text: str, file_name: str, sets: list[tuple[str, str]], options: list[str]
+) -> int: ...
 def simulate(
     toml: str,
     base_dir: str,

@@ -3,7 +3,6 @@
 import json
 import os
 import threading
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -11,8 +10,9 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from leafspine import memory
+from leafspine import facts, memory
 from leafspine.errors import EngineError, RunError, ScenarioError, StuckError, TooLargeError
+from leafspine.facts import Facts
 from leafspine.native import module
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ class Case:
     """Bytes that it will take, about."""
     skipped: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     """Settings that its schemes do not have, and other variants' do: key and scheme."""
+    facts: Facts = field(default=Facts(), repr=False, compare=False)
+    """What the resolved scenario says."""
 
     @property
     def text(self) -> str:
@@ -89,10 +91,7 @@ class Case:
     @cached_property
     def family(self) -> str:
         """What runs with other seeds have in common: 16 hex digits of SHA-256 over all the rest."""
-        tree = tomllib.loads(self.toml)
-        tree.pop("version", None)
-        tree["run"].pop("seed")
-        return sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
+        return sha256(self.facts.family.encode()).hexdigest()[:16]
 
     def label(self) -> str:
         """One line for progress and messages."""
@@ -142,8 +141,7 @@ def expand(
         if watch is not None and (building := _building(progress)):
             watch(building)
 
-    pairs = [(str(key), value) for key, value in settings]
-    options = [getattr(key, "option", "--set") for key, _ in settings]
+    pairs, options = _with_options(settings)
     found = _aside(
         lambda: native.expand(text, file_name, base_dir, pairs, most, progress, options),
         progress,
@@ -162,6 +160,7 @@ def expand(
             title=case["title"],
             memory=memory.needed(case["memory"]),
             skipped=tuple((key, scheme) for key, scheme in case.get("skipped", ())),
+            facts=facts.of_engine(case["facts"]),
         )
         for case in found
     ]
@@ -170,6 +169,24 @@ def expand(
             if case.memory > most:
                 raise _too_large(file_name, case, memory.explain(entry["memory"]), most)
     return cases
+
+
+def first_seed(text: str, file_name: str, settings: Sequence[tuple[str, str]]) -> int:
+    """The seed of the settings or the scenario, from which sweeps over seeds count; 1 by default.
+
+    Raises :class:`ScenarioError`.
+    """
+    pairs, options = _with_options(settings)
+    try:
+        return native.first_seed(text, file_name, pairs, options)
+    except Exception as error:
+        raise typed(error) from None
+
+
+def _with_options(settings: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Settings, and the options of the command line that they came by."""
+    pairs = [(str(key), value) for key, value in settings]
+    return pairs, [getattr(key, "option", "--set") for key, _ in settings]
 
 
 def _too_large(file_name: str, case: Case, why: str, most: int) -> TooLargeError:

@@ -11,11 +11,10 @@ them the traffic since the last sample. All are computed, exactly, from a ``pack
 """
 
 import json
-import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ import pyarrow as pa
 from leafspine import engine, files, results, scenario
 from leafspine.engine import Case, Watch
 from leafspine.errors import InputError, RunError
+from leafspine.facts import Amount
 from leafspine.fit_defaults import PORTS, PROBE
 from leafspine.results import Result
 from leafspine.scenario import Source
@@ -268,27 +268,35 @@ class Request:
     tau: int
     ports: str | None
 
+    @cached_property
+    def first(self) -> Case:
+        """The scenario's run with its own seed, and the probe."""
+        return self._observed[0]
+
     def case(self, extra: int) -> Case:
-        """The scenario's run with a seed that is so much higher, and the probe."""
-        source, settings = self._probed()
-        first = scenario.single(source, settings)
+        """The run with a seed that is so much higher than the first's."""
+        first, source, settings = self._observed
         if extra == 0:
             return first
         return scenario.single(source, [*settings, (engine.SEED, str(first.seed + extra))])
 
-    def _probed(self) -> tuple[Source, list[tuple[str, str]]]:
+    @cached_property
+    def _observed(self) -> tuple[Case, Source, list[tuple[str, str]]]:
         """The scenario with a probe of packets: its own, if it has one of that name."""
-        own = _own_probe(self.source.text)
-        settings = list(self.settings)
-        if own is None:
-            text = self.source.text + (
+        source, settings = self.source, list(self.settings)
+        case = scenario.single(source, settings)
+        own = case.facts.probe(PROBE)
+        if own is not None and self.ports is None:
+            return case, source, settings
+        if own is not None:
+            settings.append((f"probe.{own}.ports", _quoted(self.ports or PORTS)))
+        else:
+            text = source.text + (
                 f"\n[[probe]]\nkind = {_quoted('packets')}\nname = {_quoted(PROBE)}\n"
                 f"ports = {_quoted(self.ports or PORTS)}\n"
             )
-            return Source(text, self.source.name, self.source.base_dir), settings
-        if self.ports is not None:
-            settings.append((f"probe.{own}.ports", _quoted(self.ports)))
-        return self.source, settings
+            source = Source(text, source.name, source.base_dir)
+        return scenario.single(source, settings), source, settings
 
     def plain(self, case: Case) -> dict[str, Any]:
         """Everything that decides what is found, for files."""
@@ -304,17 +312,7 @@ class Request:
     @property
     def key(self) -> str:
         """Name of the fit: the first 16 hex digits of SHA-256 over all that decides it."""
-        return sha256(results.to_json(self.plain(self.case(0))).encode()).hexdigest()[:16]
-
-
-def _own_probe(text: str) -> int | None:
-    """Which of a scenario's probes has the name that is looked for."""
-    try:
-        probes = tomllib.loads(text).get("probe", [])
-    except tomllib.TOMLDecodeError:
-        return None  # the engine will say where
-    named = (entry.get("name") if isinstance(entry, dict) else None for entry in probes)
-    return next((index for index, name in enumerate(named) if name == PROBE), None)
+        return sha256(results.to_json(self.plain(self.first)).encode()).hexdigest()[:16]
 
 
 def _quoted(text: str) -> str:
@@ -380,15 +378,13 @@ def observe_port(
     *,
     period: int,
     tau: int,
-    buffer: int,
-    in_bytes: bool = False,
+    buffer: Amount,
     since: int = 0,
 ) -> Samples:
     """Samples of one port from its packets: starts of transmission, in order, and waits, in ps.
 
-    ``sizes`` in bytes on the wire; ``buffer`` in packets, or bytes if ``in_bytes``; ``period`` and
-    ``tau`` in ps. The first sample's traffic and interval are not known: it is left out. Nothing
-    before ``since`` is in any sample.
+    ``sizes`` in bytes on the wire; ``period`` and ``tau`` in ps. The first sample's traffic and
+    interval are not known: it is left out. Nothing before ``since`` is in any sample.
     """
     behind = returns(starts, period)
     behind = behind[starts[behind] >= since]
@@ -396,13 +392,13 @@ def observe_port(
     # What began no later than this packet came no longer waited.
     gone = np.searchsorted(starts, starts[which] - waited[which], side="right")
     bytes_before = np.concatenate([[0], np.cumsum(sizes)])
-    waiting = bytes_before[which] - bytes_before[gone] if in_bytes else which - gone
+    waiting = bytes_before[which] - bytes_before[gone] if buffer.in_bytes else which - gone
     waiting = np.maximum(waiting, 0)
     interval = np.minimum(starts[which] - starts[which - 1], tau) // 10**6
     sent = (bytes_before[which] - bytes_before[before]) * 8
     # Bits in picoseconds, as kb/s.
     traffic = sent / (starts[which] - starts[before]) * 1e9
-    return Samples(np.minimum(waiting * 100 // buffer, 100), interval, traffic)
+    return Samples(np.minimum(waiting * 100 // buffer.count, 100), interval, traffic)
 
 
 def returns(starts: Ints, period: int) -> Ints:
@@ -417,44 +413,31 @@ def returns(starts: Ints, period: int) -> Ints:
         last = int(starts[at])
 
 
-def observe(result: Result, *, period: int, tau: int) -> Samples:
+def observe(case: Case, result: Result, *, period: int, tau: int) -> Samples:
     """Samples of all ports that a run's probe has watched after its warm-up, port by port."""
     table = result.probes[PROBE]
     port = table["port"].combine_chunks()
     if not isinstance(port, pa.DictionaryArray):
         port = port.dictionary_encode()
     numbers = port.indices.to_numpy()
-    buffer, in_bytes = buffer_of(result.scenario)
+    buffer = case.facts.buffer
+    if buffer is None:
+        raise RunError(f"{case.label()}: the engine does not say how large buffers are")
     since = result.summary.get("warmup_ps", 0)
-    how = {"period": period, "tau": tau, "buffer": buffer, "in_bytes": in_bytes, "since": since}
     columns = [table[name].to_numpy().astype(np.int64) for name in ("time_ps", "waited_ps", "size")]
     parts = []
     for code in range(int(numbers.max(initial=-1)) + 1):
         own = np.flatnonzero(numbers == code)
         starts, waited, sizes = (column[own] for column in columns)
-        parts.append(observe_port(starts, waited, sizes, **how))
+        parts.append(
+            observe_port(starts, waited, sizes, period=period, tau=tau, buffer=buffer, since=since)
+        )
     return Samples.joined(parts) if parts else _nothing()
 
 
 def _nothing() -> Samples:
     none = np.zeros(0, dtype=np.int64)
     return Samples(none, none, none.astype(np.float64))
-
-
-_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)(pkt|B|KB|MB|GB|KiB|MiB|GiB)")
-_BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
-_BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-
-
-def buffer_of(text: str) -> tuple[int, bool]:
-    """A resolved scenario's buffer of a port (or what ports share), and whether it is in bytes."""
-    switch = tomllib.loads(text)["switch"]
-    written = switch.get("shared_buffer") or switch["buffer"]
-    match = _AMOUNT.fullmatch(written)
-    if match is None:
-        raise RunError(f"the resolved scenario's buffer is {written!r}")
-    number, unit = Decimal(match[1]), match[2]
-    return (int(number), False) if unit == "pkt" else (int(number * _BYTES[unit]), True)
 
 
 def terms(degree: int) -> tuple[tuple[int, int], ...]:
@@ -568,12 +551,12 @@ def _run(request: Request, case: Case, watch: Watch | None) -> Samples:
         result = results.run_case(case, watch)
     except RuntimeError as error:
         raise RunError(str(error)) from error
-    return observe(result, period=request.period, tau=request.tau)
+    return observe(case, result, period=request.period, tau=request.tau)
 
 
 def fit(request: Request, directory: Path | None, report: Report) -> Fit:
     """Observe, fit, write; or read what the same request has left in ``directory``."""
-    first = request.case(0)
+    first = request.first
     plain = request.plain(first)
     if directory is not None:
         files.sweep_leftovers(directory.parent)

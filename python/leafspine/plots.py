@@ -9,7 +9,6 @@ network. Without a swept number, variants stand side by side with error bars.
 import gc
 import math
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -175,18 +174,18 @@ def scheme_of(case: Case) -> str:
     """What a case's figure is about: the edge that steers, the hold, the queue manager that the
     variant is named after, a variant of QALL, or else the load balancer; the variant's own name if
     the scenario names none."""
-    tree = tomllib.loads(case.toml)
-    named = {place: tree.get(place, {}).get("scheme") for place in ("host_edge", "hold", "aqm")}
-    if named["host_edge"] in STEERING:
-        return str(named["host_edge"])
-    if named["hold"] not in (None, "none"):
-        return str(named["hold"])
-    manager = str(named["aqm"])
+    facts = case.facts
+    if facts.host_edge and facts.host_edge.name in STEERING:
+        return facts.host_edge.name
+    if facts.hold:
+        return facts.hold.name
+    manager = facts.aqm.name if facts.aqm else ""
     if case.variant.lower() in (manager, manager.partition("-")[0]):
         return manager
-    balancer = tree.get("load_balancer", {})
-    name = str(balancer.get("scheme", case.variant.lower()))
-    kinds = (balancer.get(key) for key in ("variant", "granularity"))
+    if facts.load_balancer is None:
+        return case.variant.lower()
+    name, params = facts.load_balancer.name, facts.load_balancer.params
+    kinds = (params.get(key) for key in ("variant", "granularity"))
     special = [f"{name}-{kind}" for kind in kinds if f"{name}-{kind}" in REGISTRY]
     return special[0] if special else name
 

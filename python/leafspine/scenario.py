@@ -1,7 +1,6 @@
 """From what the user gives (a path, TOML text, a mapping) to the cases that are run."""
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -193,7 +192,7 @@ def comparing(
         swept = arguments.unicode("a key of the sweep", f"sweep.{key}")
         chosen.append((Key(swept, key.option) if isinstance(key, Key) else swept, written))
     if seeds is not None:
-        first = _first_seed(source, chosen)
+        first = engine.first_seed(source.text, source.name, chosen)
         chosen = [setting for setting in chosen if setting[0] != SEED]
         swept = Key(f"sweep.{SEED}", "--seeds")
         chosen.append((swept, to_value(range(first, first + seeds))))
@@ -224,18 +223,6 @@ def _balancing(name: str) -> str:
         allowed = ", ".join(f'"{known}"' for known in dict.fromkeys([*balancers, *bundles]))
         raise InputError(f'--lb: found "{name}"; allowed: {allowed}; did you mean "{meant[0]}"?')
     return "load_balancer.scheme"
-
-
-def _first_seed(source: Source, settings: Sequence[tuple[str, str]]) -> int:
-    """The seed of the settings or of the file; 1 where the engine will say what is wrong."""
-    try:
-        found = tomllib.loads(source.text).get("run", {}).get("seed", 1)
-        found = dict(settings).get(SEED, found)
-        # As the engine has it: 1e3 is a whole number.
-        whole = int(float(found)) if isinstance(found, float | str) else int(found)
-        return int(found) if str(found).isdecimal() else whole
-    except (tomllib.TOMLDecodeError, TypeError, ValueError, AttributeError, OverflowError):
-        return 1
 
 
 def to_toml(mapping: Mapping[str, Any]) -> str:

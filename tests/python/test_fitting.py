@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from leafspine import fit_defaults, fitting
 from leafspine.errors import DamagedError, InputError, RunError
+from leafspine.facts import Amount
 from leafspine.fitting import Bounds, Fit, Request, Samples
 from leafspine.scenario import Source
 from test_engine import SMALL, leafspine
 
 MS = 10**9
 US = 10**6
+TEN = Amount(10)
 
 SOURCE = Source("", "none", ".")
 
@@ -33,11 +35,21 @@ def array(values: list[int]) -> npt.NDArray[np.int64]:
 
 
 def observe(
-    starts: list[int], waited: list[int], sizes: list[int], period: int = 1000, **more: int | bool
+    starts: list[int],
+    waited: list[int],
+    sizes: list[int],
+    period: int = 1000,
+    buffer: Amount = TEN,
+    since: int = 0,
 ) -> Samples:
-    keywords = {"tau": 10 * MS, "buffer": 10, **more}
     return fitting.observe_port(
-        array(starts) * US, array(waited) * US, array(sizes), period=period * US, **keywords
+        array(starts) * US,
+        array(waited) * US,
+        array(sizes),
+        period=period * US,
+        tau=10 * MS,
+        buffer=buffer,
+        since=since,
     )
 
 
@@ -70,7 +82,7 @@ class TestSamples:
     def test_occupancy_in_bytes(self) -> None:
         """Breaks if a buffer in bytes counts packets: 500 of 1,250 bytes waited."""
         starts, waited = [1001, 1500, 2001, 2002], [0, 0, 0, 600]
-        found = observe(starts, waited, [100, 200, 300, 400], buffer=1250, in_bytes=True)
+        found = observe(starts, waited, [100, 200, 300, 400], buffer=Amount(1250, True))
         assert found.occupancy.tolist() == [40]
 
     def test_intervals_end_at_tau(self) -> None:
@@ -81,7 +93,7 @@ class TestSamples:
             array([1, 1, 1]),
             period=MS,
             tau=5 * MS,
-            buffer=10,
+            buffer=TEN,
         )
         assert found.interval.tolist() == [1001, 5000]
 
@@ -126,19 +138,6 @@ class TestSamples:
             )
         )
         assert rows == [(min(a, 100), b, pytest.approx(c)) for a, b, c in expected]
-
-    @pytest.mark.parametrize(
-        ("switch", "buffer"),
-        [
-            ('buffer = "64pkt"', (64, False)),
-            ('buffer = "375KB"', (375_000, True)),
-            ('buffer = "1.5MiB"', (1_572_864, True)),
-            ('shared_buffer = "9MB"', (9_000_000, True)),
-        ],
-    )
-    def test_buffers(self, switch: str, buffer: tuple[int, bool]) -> None:
-        """Breaks if a unit of the resolved scenario is read wrongly."""
-        assert fitting.buffer_of(f"[switch]\n{switch}\n") == buffer
 
 
 class TestLeastSquares:

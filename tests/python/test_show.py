@@ -13,6 +13,7 @@ import leafspine
 from conftest import SCENARIO, VARIANTS, child_path
 from leafspine import plots, style, tables
 from leafspine.engine import Case
+from leafspine.facts import Facts, Scheme
 from leafspine.stats import Estimate
 
 
@@ -206,25 +207,26 @@ def test_schemes_of_a_figure_differ_in_colour_and_in_marker(names: tuple[str, ..
     assert len({entry.hatch for entry in found}) == len(names)
 
 
+def qall(variant: str) -> Scheme:
+    return Scheme("qall", {"variant": variant, "granularity": "packet"})
+
+
 @pytest.mark.parametrize(
-    ("toml", "scheme"),
+    ("facts", "scheme"),
     [
-        ('[load_balancer]\nscheme = "ecmp"\n[host_edge]\nscheme = "flex"\n', "flex"),
-        ('[load_balancer]\nscheme = "aq-car"\n[host_edge]\nscheme = "aq-car"\n', "aq-car"),
-        ('[load_balancer]\nscheme = "ecmp"\n[hold]\nscheme = "abq"\n', "abq"),
-        ('[load_balancer]\nscheme = "ecmp"\n[hold]\nscheme = "none"\n', "ecmp"),
-        (
-            '[load_balancer]\nscheme = "qall"\nvariant = "poly2"\ngranularity = "packet"\n',
-            "qall-poly2",
-        ),
-        ('[load_balancer]\nscheme = "qall"\nvariant = "online"\ngranularity = "packet"\n', "qall"),
-        ("", "mine"),
-        ('[load_balancer]\nscheme = "ecmp"\n[aqm]\nscheme = "red"\n', "ecmp"),
+        (Facts(load_balancer=Scheme("ecmp"), host_edge=Scheme("flex")), "flex"),
+        (Facts(load_balancer=Scheme("aq-car"), host_edge=Scheme("aq-car")), "aq-car"),
+        (Facts(load_balancer=Scheme("ecmp"), hold=Scheme("abq")), "abq"),
+        (Facts(load_balancer=Scheme("ecmp")), "ecmp"),
+        (Facts(load_balancer=qall("poly2")), "qall-poly2"),
+        (Facts(load_balancer=qall("online")), "qall"),
+        (Facts(), "mine"),
+        (Facts(load_balancer=Scheme("ecmp"), aqm=Scheme("red")), "ecmp"),
     ],
 )
-def test_a_figure_is_of_what_steers(toml: str, scheme: str) -> None:
+def test_a_figure_is_of_what_steers(facts: Facts, scheme: str) -> None:
     """Breaks if Hermes is drawn as the balancer that obeys it, or a variant as its scheme."""
-    assert plots.scheme_of(Case("Mine", (), 1, toml, (), "")) == scheme
+    assert plots.scheme_of(Case("Mine", (), 1, "", (), "", facts=facts)) == scheme
 
 
 @pytest.mark.parametrize(
@@ -240,8 +242,8 @@ def test_a_variant_named_after_its_queue_manager_is_drawn_as_that(
     variant: str, manager: str, scheme: str
 ) -> None:
     """Breaks if A-ECN, which leaves the paths to ECMP, has ECMP's colour."""
-    toml = f'[load_balancer]\nscheme = "ecmp"\n[aqm]\nscheme = "{manager}"\n'
-    assert plots.scheme_of(Case(variant, (), 1, toml, (), "")) == scheme
+    facts = Facts(load_balancer=Scheme("ecmp"), aqm=Scheme(manager))
+    assert plots.scheme_of(Case(variant, (), 1, "", (), "", facts=facts)) == scheme
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def fit_of(run: Run) -> Fit | None:
 
 
 def _fit(run: Run) -> Fit | None:
-    samples = fitting.observe(run.result, period=PERIOD, tau=TAU)
+    samples = fitting.observe(run.case, run.result, period=PERIOD, tau=TAU)
     # Samples of one port follow each other.
     order = np.random.default_rng(run.case.seed).permutation(len(samples))
     test = len(samples) // TEST

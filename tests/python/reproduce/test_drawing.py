@@ -14,6 +14,7 @@ from matplotlib.figure import Figure as Canvas
 from leafspine import plots
 from leafspine.engine import Case
 from leafspine.errors import InputError
+from leafspine.facts import Facts, Scheme
 from leafspine.reproduce import drawing, fits, pages, paths  # noqa: F401  (they register)
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.figures import Figure, read_figure
@@ -312,7 +313,7 @@ def test_nothing_covers_anything(
     schemes = ("ecmp", "letflow", "conga", "drill", "qall", "qall-flowlet")
     cases = {
         f"{scheme}, packets": Case(
-            f"{scheme}, packets", (), 1, f'[load_balancer]\nscheme = "{scheme}"\n', (), ""
+            f"{scheme}, packets", (), 1, "", (), "", facts=Facts(load_balancer=Scheme(scheme))
         )
         for scheme in schemes
     }
