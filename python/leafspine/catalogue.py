@@ -1,13 +1,13 @@
 """What there is: lists of schemes and workloads, and a page for each."""
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from leafspine.errors import InputError
+from leafspine.errors import refused
+from leafspine.nearest import nearest
 from leafspine.terminal import Table, show_table
 
 Entry = dict[str, Any]
@@ -29,9 +29,7 @@ def find(what: str, entries: Sequence[Entry], name: str) -> list[Entry]:
     if found:
         return found
     names = list(dict.fromkeys(str(entry["name"]) for entry in entries))
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise InputError(f"no {what} is called {name!r}; there are {', '.join(names)}{hint}")
+    raise refused(repr(name), ", ".join(names), key=what, nearest=nearest(name, names))
 
 
 def show_list(what: str, entries: Sequence[Entry], console: Console) -> None:

@@ -24,6 +24,7 @@ from leafspine.errors import (
     LeafspineError,
     RunError,
     printable,
+    refused,
 )
 from leafspine.interrupts import interruptible
 
@@ -520,7 +521,7 @@ def reproduce(
                 click.echo(f"  {figure.path}: {figure.title}")
         return
     if keep and scale != "paper":
-        raise InputError(f"--keep: found --scale {scale}; allowed: paper (what is kept is of one)")
+        raise refused(f"--scale {scale}", "paper (what is kept is of one)", file="--keep")
     from rich.console import Console
 
     from leafspine.reproduce import pages, reproducing

@@ -25,14 +25,11 @@ class LeafspineError(Exception):
 
 
 class InputError(LeafspineError, ValueError):
-    """Bad input other than the scenario itself: an option, a missing file, a wrong directory."""
+    """Bad input: the scenario, an option, a missing file, a wrong directory.
 
-
-class ScenarioError(InputError):
-    """A scenario that cannot be run.
-
-    ``str(error)`` is one line: file, line, key, what was found, what is allowed, nearest name.
-    The parts that are known are attributes; the others are ``None``.
+    ``str(error)`` is one line. Where a value is refused (:func:`refused`) its parts are attributes:
+    ``file`` (or the option), ``line``, ``key``, what was ``found``, what is ``allowed``, and the
+    ``nearest`` name. Those that are not known are ``None``.
     """
 
     def __init__(
@@ -64,6 +61,35 @@ class ScenarioError(InputError):
             "allowed": self.allowed,
             "nearest": self.nearest,
         }
+
+
+class ScenarioError(InputError):
+    """A scenario that cannot be run."""
+
+
+def refused(
+    found: str,
+    allowed: str,
+    *,
+    file: str | None = None,
+    line: int | None = None,
+    key: str | None = None,
+    nearest: str | None = None,
+) -> InputError:
+    """The error of a value, in the words that the engine has for its own:
+    ``FILE:LINE: KEY: found FOUND; allowed: ALLOWED; did you mean "NEAREST"?``."""
+    place = file if line is None else f"{file}:{line}"
+    where = "".join(f"{part}: " for part in (place, key) if part)
+    hint = f'; did you mean "{nearest}"?' if nearest else ""
+    return InputError(
+        f"{where}found {found}; allowed: {allowed}{hint}",
+        file=file,
+        line=line,
+        key=key,
+        found=found,
+        allowed=allowed,
+        nearest=nearest,
+    )
 
 
 class TooLargeError(InputError):

@@ -8,7 +8,7 @@ from typing import Any
 
 from leafspine import arguments, engine, plain
 from leafspine.engine import SEED, Building, Case
-from leafspine.errors import InputError
+from leafspine.errors import InputError, refused
 
 Scenario = str | Path | Mapping[str, Any]
 
@@ -53,11 +53,12 @@ def read(scenario: Scenario) -> Source:
     try:
         text = plain.decode(path, path.read_bytes())
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+        raise InputError(f"{path}: no such file", file=str(path)) from None
     except IsADirectoryError:
-        raise InputError(f"{path}: is a directory, not a scenario file") from None
+        what = "is a directory, not a scenario file"
+        raise InputError(f"{path}: {what}", file=str(path)) from None
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise InputError(f"{path}: {error.strerror}", file=str(path)) from None
     return Source(text, str(path), str(path.resolve().parent))
 
 
@@ -98,9 +99,7 @@ def refuse_options(verb: str, settings: Mapping[str, object]) -> None:
     """Refuse a keyword that is an option elsewhere, and say what does it here."""
     for name in settings:
         if instead := _INSTEAD.get((verb, name)):
-            raise InputError(
-                f"{name}: found an argument that {verb} does not have; allowed: {instead}"
-            )
+            raise refused(f"an argument that {verb} does not have", instead, key=name)
 
 
 def _setting(value: object) -> str:
@@ -221,7 +220,7 @@ def _balancing(name: str) -> str:
     meant = [known for known in bundles if known.lower() == name.lower()]
     if name not in balancers and meant and meant[0] not in balancers:
         allowed = ", ".join(f'"{known}"' for known in dict.fromkeys([*balancers, *bundles]))
-        raise InputError(f'--lb: found "{name}"; allowed: {allowed}; did you mean "{meant[0]}"?')
+        raise refused(f'"{name}"', allowed, file="--lb", nearest=meant[0])
     return "load_balancer.scheme"
 
 

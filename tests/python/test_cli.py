@@ -123,9 +123,9 @@ def test_a_quick_comparison_from_the_command_line(cli: Cli, scenario: Path) -> N
         (["compare", "SCENARIO", "--lb", "ecmp,,rps"], "expected names"),
         (["compare", "SCENARIO", "--seeds", "0"], "at least 1"),
         (["compare", "SCENARIO", "--jobs", "0"], "at least 1"),
-        (["schemes", "letflw"], "did you mean 'letflow'?"),
-        (["workloads", "x"], "no workload is called 'x'"),
-        (["bench", "--case", "x"], "no bench case is called 'x'"),
+        (["schemes", "letflw"], 'did you mean "letflow"?'),
+        (["workloads", "x"], "workload: found 'x'; allowed: "),
+        (["bench", "--case", "x"], "bench case: found 'x'; allowed: "),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(

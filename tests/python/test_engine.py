@@ -230,7 +230,7 @@ def test_what_schemes_cost() -> None:
     assert (letflow["ports"], tcn["ports"]) == ("one-event", "general")
     assert (letflow["slots"], letflow["bytes_per_flow"]) == (65536, 16)
     refused = leafspine("bench", "--scheme", "letflo", code=2).stderr
-    assert "did you mean 'letflow'" in refused
+    assert 'did you mean "letflow"' in refused
 
 
 def test_reconstructed_schemes_say_so(small: Path, tmp_path: Path) -> None:

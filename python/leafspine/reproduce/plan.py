@@ -88,7 +88,7 @@ def cases(run_set: RunSet, scale: str) -> list[Case]:
     except ScenarioError as error:
         message = str(error)
         where = message if source.name in message else f"{source.name}: {message}"
-        raise InputError(f"runs.{run_set.name}: {where}") from None
+        raise InputError(f"runs.{run_set.name}: {where}", **error.parts()) from None
     _sweeps_work(run_set.name, settings, found)
     return found
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from leafspine import engine, files, folder, progress, remarks, results
-from leafspine.errors import InputError, ScenarioError
+from leafspine.errors import InputError, ScenarioError, refused
 from leafspine.folder import make_runs
+from leafspine.nearest import nearest
 from leafspine.reproduce import data as numbers
-from leafspine.reproduce import drawing, pages, plan, reading
+from leafspine.reproduce import drawing, pages, plan
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.figures import SCALES, Figure, Paper, papers
 from leafspine.reproduce.judging import judge
@@ -49,9 +50,8 @@ def choose(names: Sequence[str], library: Path | None = None) -> list[Chosen]:
     for name in names:
         if name not in known:
             some = ", ".join(["all", *(book.name for book in books)])
-            raise InputError(
-                f"{name}: no such paper or figure; papers: {some}" + reading.nearest(name, known)
-            )
+            allowed = f"{some}, or a figure such as {known[-1]}"
+            raise refused(repr(name), allowed, key="paper", nearest=nearest(name, known))
     found = []
     for book in books:
         whole = "all" in names or book.name in names
@@ -81,7 +81,7 @@ def reproduce(
     Raises :class:`InputError`, :class:`Interrupted`.
     """
     if scale not in SCALES:
-        raise InputError(f"--scale {scale}: allowed: {', '.join(SCALES)}")
+        raise refused(repr(scale), ", ".join(SCALES), file="--scale")
     claim(directory)
     plans = [plan.plan(f, c.paper.claims_of(f.name), scale) for c in chosen for f in c.figures]
     kept = {entry.figure.path: _kept(keep_in, entry.figure) for entry in plans}

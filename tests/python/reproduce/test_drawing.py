@@ -260,7 +260,7 @@ def test_a_panel_without_numbers_says_so(tmp_path: Path) -> None:
             'kind = "line"\nmetric = "network.drops"\nruns = ["main", "b"]\nlabels = ["x", "y"]',
             "list",
         ),
-        ('kind = "bar"\nmetric = "network.drops"\nruns = ["main", "b"]', "0 labels; needed: 2"),
+        ('kind = "bar"\nmetric = "network.drops"\nruns = ["main", "b"]', "0 labels; allowed: 2"),
         (
             'kind = "bar"\nmetric = "network.drops"\nruns = ["main", "c"]\nlabels = ["x", "y"]',
             "'c'",

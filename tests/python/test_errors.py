@@ -1,0 +1,86 @@
+"""Refusals are values: their parts are attributes, and their one line is made of these."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from leafspine import catalogue, plain, scenario
+from leafspine.errors import InputError, ScenarioError, refused
+from leafspine.reproduce.figures import read_figure
+from test_engine import SMALL, python
+
+FIGURE = """\
+title = "One"
+place = "Fig. 1"
+[runs.main]
+[[panel]]
+name = "a"
+kind = "bra"
+metric = "all.fct_mean"
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({}, "found 1; allowed: 2"),
+        ({"key": "a.b"}, "a.b: found 1; allowed: 2"),
+        ({"file": "f.toml", "line": 3, "key": "a"}, "f.toml:3: a: found 1; allowed: 2"),
+        ({"file": "--lb", "nearest": "ecmp"}, '--lb: found 1; allowed: 2; did you mean "ecmp"?'),
+    ],
+)
+def test_a_refusal_is_made_of_its_parts(parts: dict[str, object], said: str) -> None:
+    """Breaks if a part is lost between the message and the attributes, or by a worker's pipe."""
+    error = refused("1", "2", **parts)  # type: ignore[arg-type]
+    assert str(error) == said
+    wanted = dict.fromkeys(("file", "line", "key", "nearest"), None) | parts
+    assert error.parts() == {**wanted, "found": "1", "allowed": "2"}
+    assert pickle.loads(pickle.dumps(error)).parts() == error.parts()
+
+
+def test_whatever_refuses_says_what_is_allowed(tmp_path: Path) -> None:
+    """Breaks if a caller has to take the message apart to know what was wrong."""
+    (tmp_path / "figure.toml").write_text(FIGURE)
+    with pytest.raises(InputError) as caught:
+        read_figure(tmp_path, "paper")
+    error = caught.value
+    assert (error.file, error.key) == (str(tmp_path / "figure.toml"), "panel 'a'.kind")
+    assert (error.found, error.nearest) == ("'bra'", "bar")
+    assert error.allowed == "line, bar, cdf, time, points, table"
+    with pytest.raises(InputError) as caught:
+        catalogue.find("scheme", [{"name": "ecmp"}, {"name": "letflow"}], "letflw")
+    assert (
+        caught.value.parts()
+        == refused("'letflw'", "ecmp, letflow", key="scheme", nearest="letflow").parts()
+    )
+    with pytest.raises(InputError) as caught:
+        plain.decode(Path("a.toml"), b"\x1f\x8b")
+    assert (caught.value.file, caught.value.found) == ("a.toml", "a gzip file")
+    with pytest.raises(InputError) as caught:
+        scenario.refuse_options("run", {"load": 0.5})
+    assert (caught.value.key, caught.value.found) == (
+        "load",
+        "an argument that run does not have",
+    )
+
+
+SAME = f"""
+from leafspine import scenario as s
+from leafspine.errors import refused
+try:
+    s.single(s.read('''{SMALL}'''), [("aqm.treshold", "9pkt"), ("aqm.scheme", "red")])
+except s.InputError as error:
+    assert error.nearest == "threshold" or error.allowed, error.parts()
+    assert error.file == "--set" and error.key == "aqm.treshold", error.parts()
+    parts = error.parts()
+    parts["file"], parts["key"] = "--set aqm.treshold", None
+    assert str(error) == str(refused(**parts)), str(error)
+"""
+
+
+def test_the_engine_and_the_package_have_the_same_words() -> None:
+    """Breaks if a wrong key reads otherwise in a scenario than in a figure's file."""
+    done = python("-c", SAME)
+    assert done.returncode == 0, done.stderr
+    assert issubclass(ScenarioError, InputError)
