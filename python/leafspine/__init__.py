@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from leafspine.api import compare, fit_qall, run, schemes, sweep, workloads
-    from leafspine.comparison import Comparison, Row
+    from leafspine.comparison import Comparison
+    from leafspine.comparison_data import Row
     from leafspine.engine import Case, FlowClass
     from leafspine.errors import (
         DamagedError,
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "api": "compare fit_qall run schemes sweep workloads",
-        "comparison": "Comparison Row",
+        "comparison": "Comparison",
+        "comparison_data": "Row",
         "engine": "Case FlowClass",
         "errors": "DamagedError EngineError InputError Interrupted LeafspineError RunError "
         "ScenarioError StuckError TooLargeError WriteError",

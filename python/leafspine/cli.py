@@ -404,7 +404,7 @@ def fit_qall(
     """
     from rich.console import Console
 
-    from leafspine import api, fitting, results, scenario, tables
+    from leafspine import api, fit_tables, fitting, results, scenario
     from leafspine.terminal import show_table
 
     chosen = scenario.seeded(scenario.parse_settings(settings), seed)
@@ -423,7 +423,7 @@ def fit_qall(
         click.echo(results.to_json(found.to_plain()), nl=False)
         return
     console = Console()
-    for table in tables.of_fit(found):
+    for table in fit_tables.of_fit(found):
         show_table(table, console, f"{found.directory}/{fitting.FIT}, or --json")
     click.echo(f"seeds:        {', '.join(map(str, found.seeds))}; {found.observed} samples seen")
     click.echo(f"coefficients: {found.directory}/{fitting.SNIPPET}, to paste into a scenario")

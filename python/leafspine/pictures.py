@@ -14,31 +14,18 @@ from functools import cache
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leafspine import engine, files, progress, results
+from leafspine.comparison_data import ComparisonData
 from leafspine.errors import LeafspineError
-
-if TYPE_CHECKING:
-    from leafspine.comparison import Comparison
+from leafspine.saved import Saved
 
 FOLDER = "plots"
 RECORD = "figures.json"
 PACKAGE = Path(__file__).parent
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
-
-
-@dataclass(frozen=True)
-class Saved:
-    """A figure's files and what the report says about it."""
-
-    name: str
-    title: str
-    caption: str
-    pdf: Path
-    png: Path
-    wide: bool
 
 
 @dataclass(frozen=True)
@@ -50,7 +37,9 @@ class _Record:
     sums: dict[str, str] = field(default_factory=dict)
 
 
-def write(comparison: "Comparison", directory: Path, *, progress_bar: bool = False) -> list[Saved]:
+def write(
+    comparison: ComparisonData, directory: Path, *, progress_bar: bool = False
+) -> list[Saved]:
     """Have every figure in ``directory/plots``; only what is not there yet is drawn."""
     folder = directory / FOLDER
     key = digest(comparison)
@@ -72,7 +61,7 @@ def write(comparison: "Comparison", directory: Path, *, progress_bar: bool = Fal
     return found
 
 
-def leave_out(comparison: "Comparison", directory: Path) -> None:
+def leave_out(comparison: ComparisonData, directory: Path) -> None:
     """Draw nothing; figures of other numbers than this comparison's are removed, as they would
     be taken for its own."""
     old = _read(directory / FOLDER)
@@ -95,7 +84,7 @@ def strangers(directory: Path) -> list[Path]:
     )
 
 
-def digest(comparison: "Comparison") -> str:
+def digest(comparison: ComparisonData) -> str:
     """SHA-256 over all that the figures depend on: every number of every run, what the runs are
     called, and what draws them.
 
@@ -107,7 +96,7 @@ def digest(comparison: "Comparison") -> str:
     return found.hexdigest()
 
 
-def _parts(comparison: "Comparison") -> Iterator[bytes]:
+def _parts(comparison: ComparisonData) -> Iterator[bytes]:
     yield f"{engine.version()} {_drawn_by()}".encode()
     for case in comparison.cases:
         yield repr((case.variant, case.point, case.seed, case.classes, case.toml)).encode()

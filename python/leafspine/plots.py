@@ -25,15 +25,16 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from leafspine import files, quantities, rendering
-from leafspine.comparison import Comparison, Row
+from leafspine.comparison_data import ComparisonData, Row
 from leafspine.engine import Case, FlowClass, Point
+from leafspine.labels import key_label, point_label
 from leafspine.measures import METRICS, NETWORK, PS_PER_US, in_class
-from leafspine.pictures import Saved
 from leafspine.quantities import number
+from leafspine.saved import Saved
 from leafspine.scenario import LOAD
 from leafspine.stats import Estimate
 from leafspine.style import REGISTRY, STEERING, Style, matplotlib_settings, of_variants
-from leafspine.tables import key_label, point_label, time_unit
+from leafspine.tables import time_unit
 
 COLUMN, TEXT = 3.5, 7.16
 """Widths in inches of a column and of the text of a two-column page: letters keep their size."""
@@ -83,7 +84,7 @@ class Axis:
         return f" ({point_label(self.rest)})" if self.rest else ""
 
 
-def makers(comparison: Comparison) -> list[Callable[[], Plot]]:
+def makers(comparison: ComparisonData) -> list[Callable[[], Plot]]:
     """What makes the figures of a comparison, one each."""
     chosen = styles(comparison)
     found: list[Callable[[], Plot]] = []
@@ -97,7 +98,7 @@ def makers(comparison: Comparison) -> list[Callable[[], Plot]]:
     return found
 
 
-def figures(comparison: Comparison) -> Iterator[Plot]:
+def figures(comparison: ComparisonData) -> Iterator[Plot]:
     """All figures of a comparison, one after the other (each is freed by its user)."""
     with settings():
         for make in makers(comparison):
@@ -105,7 +106,7 @@ def figures(comparison: Comparison) -> Iterator[Plot]:
 
 
 def write(
-    comparison: Comparison,
+    comparison: ComparisonData,
     directory: Path,
     kept: Mapping[str, Saved],
     watch: Callable[[int, int], None],
@@ -161,7 +162,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") or "all"
 
 
-def styles(comparison: Comparison) -> dict[str, Style]:
+def styles(comparison: ComparisonData) -> dict[str, Style]:
     """Each variant's style, by the balancer that its scenario names."""
     pairs = []
     for variant in comparison.variants:
@@ -190,7 +191,7 @@ def scheme_of(case: Case) -> str:
     return special[0] if special else name
 
 
-def axes_of(comparison: Comparison) -> list[Axis]:
+def axes_of(comparison: ComparisonData) -> list[Axis]:
     """The horizontal axes: the load if it is swept, else the first swept number."""
     key = _axis_key(comparison.points)
     if key is None:
@@ -243,7 +244,7 @@ def _legend(figure: Figure, axes: Axes) -> None:
 
 
 def _draw(
-    comparison: Comparison,
+    comparison: ComparisonData,
     chosen: Mapping[str, Style],
     axis: Axis,
     axes: Axes,
@@ -418,7 +419,7 @@ def _scaled(scale: float) -> Getter:
 
 
 def _fct(
-    comparison: Comparison, chosen: Mapping[str, Style], axis: Axis, flow_class: FlowClass
+    comparison: ComparisonData, chosen: Mapping[str, Style], axis: Axis, flow_class: FlowClass
 ) -> Plot:
     scale, unit = time_unit(comparison, flow_class.name)
     figure, panels = grid(2)
@@ -436,7 +437,7 @@ def _fct(
 
 
 def _relative(
-    comparison: Comparison, chosen: Mapping[str, Style], axis: Axis, flow_class: FlowClass
+    comparison: ComparisonData, chosen: Mapping[str, Style], axis: Axis, flow_class: FlowClass
 ) -> Plot:
     first = comparison.variants[0]
     figure, panels = grid(2)
@@ -473,7 +474,9 @@ NETWORK_FIGURES = {
 """Title and metrics of the network's figures, by name."""
 
 
-def _network(comparison: Comparison, chosen: Mapping[str, Style], axis: Axis, name: str) -> Plot:
+def _network(
+    comparison: ComparisonData, chosen: Mapping[str, Style], axis: Axis, name: str
+) -> Plot:
     title, metrics = NETWORK_FIGURES[name]
     figure, panels = grid(len(metrics))
     for axes, metric in zip(panels, metrics, strict=True):
@@ -491,7 +494,7 @@ def _network(comparison: Comparison, chosen: Mapping[str, Style], axis: Axis, na
     )
 
 
-def _cdf(comparison: Comparison, chosen: Mapping[str, Style], point: Point) -> Plot:
+def _cdf(comparison: ComparisonData, chosen: Mapping[str, Style], point: Point) -> Plot:
     classes = comparison.populated
     figure, panels = grid(len(classes))
     units = [time_unit(comparison, entry.name) for entry in classes]
@@ -516,7 +519,7 @@ def _cdf(comparison: Comparison, chosen: Mapping[str, Style], point: Point) -> P
     )
 
 
-def _pooled(comparison: Comparison, variant: str, point: Point) -> tuple[Any, Any]:
+def _pooled(comparison: ComparisonData, variant: str, point: Point) -> tuple[Any, Any]:
     """Sizes and completion times (ps) of the finished flows of all seeds."""
     sizes, fct = [np.array([], dtype=np.uint64)], [np.array([], dtype=np.uint64)]
     for case in comparison.finished:
@@ -554,7 +557,7 @@ def _class_label(flow_class: FlowClass) -> str:
     return f"{flow_class.name} flows ({flow_class.describe()})"
 
 
-def _band(comparison: Comparison) -> str:
+def _band(comparison: ComparisonData) -> str:
     if len(comparison.seeds) == 1:
         return "one seed, no intervals"
     return f"95 % intervals over {len(comparison.seeds)} seeds"

@@ -16,6 +16,7 @@ import pytest
 import leafspine
 from conftest import SCENARIO, VARIANTS, child_path
 from leafspine import files, pictures, plots, results
+from leafspine.saved import Saved
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -52,7 +53,7 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     save = plots.save
 
-    def noted(plot: plots.Plot, directory: Path) -> pictures.Saved:
+    def noted(plot: plots.Plot, directory: Path) -> Saved:
         names.append(plot.name)
         return save(plot, directory)
 

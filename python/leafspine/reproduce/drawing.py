@@ -14,14 +14,14 @@ from matplotlib.ticker import MaxNLocator
 
 from leafspine import files, plots, quantities
 from leafspine.engine import Case, Point
-from leafspine.pictures import Saved
+from leafspine.labels import point_label
 from leafspine.plots import Plot, scheme_of
 from leafspine.reproduce import metrics, series
 from leafspine.reproduce.data import Data, Values
 from leafspine.reproduce.figures import Figure, Panel
+from leafspine.saved import Saved
 from leafspine.stats import Estimate, estimate
 from leafspine.style import Style, of_shades, of_variants
-from leafspine.tables import point_label
 
 TIMES = {"us": 1.0, "ms": 1e-3, "s": 1e-6}
 """Units that a panel may ask for instead of microseconds."""

@@ -147,7 +147,3 @@ def _goodput(run: Run) -> float | None:
     start = int(flows["start_ps"].to_numpy().min())
     end = int((done["start_ps"].to_numpy() + done["fct_ps"].to_numpy()).max())
     return float(done["bytes"].to_numpy().sum()) * 8e6 / (end - start)
-
-
-# Those that read probes register themselves.
-from leafspine.reproduce import probe_metrics  # noqa: E402, F401

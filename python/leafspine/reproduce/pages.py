@@ -8,13 +8,14 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from leafspine import engine, files, quantities
-from leafspine.pictures import Saved
+from leafspine.labels import point_label
 from leafspine.reproduce import metrics
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.drawing import scaled
 from leafspine.reproduce.figures import Figure, Panel, Paper
 from leafspine.reproduce.verdicts import Judged, Verdict
-from leafspine.tables import in_words, point_label
+from leafspine.saved import Saved
+from leafspine.tables import in_words
 
 SHOWN = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.NOT, Verdict.UNTESTABLE, Verdict.MISSING)
 

@@ -10,7 +10,14 @@ from typing import Any
 from leafspine import engine, results, scenario
 from leafspine.engine import Case
 from leafspine.errors import InputError, ScenarioError
-from leafspine.reproduce import fits, metrics, paths, queues, series  # noqa: F401  (they register)
+from leafspine.reproduce import (  # noqa: F401  (they register their metrics)
+    fits,
+    metrics,
+    paths,
+    probe_metrics,
+    queues,
+    series,
+)
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, Origin, Place, matches, same
 from leafspine.reproduce.figures import Figure, RunSet, Settings
