@@ -3,7 +3,6 @@
 
 mod bench;
 mod catalogue;
-mod cost;
 mod errors;
 mod facts;
 mod guard;
@@ -93,8 +92,8 @@ pub fn fill(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> PyRes
     module.add_class::<simulate::Output>()?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench, module)?)?;
-    module.add_function(wrap_pyfunction!(cost::decision_cost, module)?)?;
-    module.add_function(wrap_pyfunction!(cost::run_cost, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::decision_cost, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::run_cost, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench_cases, module)?)?;
     Ok(())
 }

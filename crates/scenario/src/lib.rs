@@ -24,6 +24,7 @@
 //!   for all others.
 //! - Classes are `(low, high]`; a low of 0 and that of an open-ended class are inside.
 
+pub mod bench;
 mod classes;
 pub mod diagnosis;
 mod error;
