@@ -48,8 +48,8 @@ else:
     _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
     def __getattr__(name: str) -> object:
-        # Only when asked for: the command line has to be able to hear Ctrl-C from its first moment
-        # on, and importing the package must not fail over an engine that does not fit.
+        # On first use: the command line handles Ctrl-C from the start, and importing the package
+        # does not fail over an engine that does not fit.
         if name == "__version__":
             return importlib.import_module("leafspine.engine").version()
         if name not in _HOME:

@@ -63,7 +63,7 @@ class OutOfMemory(Exception):
     """The run held more memory than it may."""
 
 class EngineError(Exception):
-    """A fault of the engine or of a scheme: a panic, or books that do not add up."""
+    """A fault of the engine or of a scheme: a panic, or a violated invariant."""
 
 class Progress:
     """Read by one thread while another simulates."""

@@ -38,9 +38,9 @@ def run(
     the command line. With ``out`` the result is written there, and read from there if it is
     finished already. Times in the result are picoseconds, sizes bytes.
 
-    With ``check`` the run's books are checked (packets, bytes, queues, buffers); the result is the
-    same, and a finished one that was not checked is made again. ``memory``: how much may be taken
-    (``"64GB"``, or ``"unlimited"``) instead of what is free.
+    With ``check`` the run's invariants are checked (packets, bytes, queues, buffers); the result is
+    the same, and a finished one that was not checked is run again. ``memory``: how much may be
+    taken (``"64GB"``, or ``"unlimited"``) instead of what is free.
 
     Raises :class:`leafspine.ScenarioError` for a bad scenario, :class:`leafspine.TooLargeError` for
     one that needs more memory than there is, :class:`leafspine.InputError` for any other argument
@@ -127,7 +127,7 @@ def _check_common(found: Scenario, csv: bool, check: bool, progress_bar: bool) -
 
 
 def _most(memory: str | None) -> int | None:
-    """Bytes that may be taken: as the caller says, or what is free; ``None``: nobody knows."""
+    """Bytes that may be taken: as the caller says, or what is free; ``None``: unknown."""
     return memories.available() if memory is None else memories.parse(memory)
 
 
@@ -153,8 +153,8 @@ def compare(
     over the first workload's load, ``seeds`` (how many) its sweep over the seed. ``jobs``:
     processes, default all cores; the results do not depend on it. Runs that are finished in ``out``
     are not run again; a directory of another comparison is refused, unless this one has all of its
-    variants and points. Without ``out`` results live in a temporary directory for as long as the
-    answer does.
+    variants and points. Without ``out`` results are in a temporary directory that is removed with
+    the answer.
 
     ``check`` and ``memory`` are as for :func:`run`; where the memory is not enough for ``jobs``
     runs side by side, there are fewer.

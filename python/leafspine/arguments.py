@@ -14,7 +14,7 @@ def refuse(name: str, found: object, allowed: str) -> InputError:
     """The error of an argument."""
     try:
         shown = " ".join(repr(found).split())
-    except Exception:  # somebody else's repr
+    except Exception:  # a repr of the caller's own
         shown = "something that cannot be shown"
     short = shown if len(shown) <= 60 else shown[:57] + "..."
     return refused(f"{short} ({type(found).__name__})", allowed, key=name)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from leafspine.results import Result
 
 DEBUG = "LEAFSPINE_DEBUG"
+UNKNOWN = "was not written by leafspine: left unchanged and not read"
 
 
 def invoke(arguments: list[str]) -> int:
@@ -53,11 +54,11 @@ def _flush() -> int:
 
 def _no_output(error: OSError) -> int:
     """Standard output cannot be written."""
-    _forget_stdout()
+    _discard_stdout()
     if isinstance(error, BrokenPipeError):
-        # The reader (head, less) has gone: not an error, and nothing more can be said to it.
+        # The reader (head, less) has gone: not an error, and nothing more can be written.
         return 0
-    return _complain(f"cannot write standard output: {error.strerror or error}", 1)
+    return _report(f"cannot write standard output: {error.strerror or error}", 1)
 
 
 def _invoke(arguments: list[str]) -> int:
@@ -67,39 +68,39 @@ def _invoke(arguments: list[str]) -> int:
         click.echo(error.ctx.get_help() if error.ctx else "")
         return 0
     except click.ClickException as error:
-        return _complain(error.format_message(), 2)
+        return _report(error.format_message(), 2)
     except InputError as error:
-        return _complain(str(error), 2)
+        return _report(str(error), 2)
     except EngineError as error:
-        return _complain(str(error), 3)
+        return _report(str(error), 3)
     except LeafspineError as error:
-        return _complain(str(error), 1)
+        return _report(str(error), 1)
     except (KeyboardInterrupt, click.Abort):
-        return _complain("interrupted; what had finished is kept", 1)
+        return _report("interrupted; what had finished is kept", 1)
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None:
             # Files have WriteError.
             return _no_output(error)
         text = " ".join(str(error).split()) or "no message"
-        return _complain(f"{type(error).__name__}: {text}", 1)
+        return _report(f"{type(error).__name__}: {text}", 1)
     return 0
 
 
-def _forget_stdout() -> None:
-    """What is still to be written there shall not fail at the very end."""
+def _discard_stdout() -> None:
+    """Redirect standard output to nowhere, so that flushing it at exit cannot fail."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _complain(message: str, code: int) -> int:
+def _report(message: str, code: int) -> int:
     if os.environ.get(DEBUG):
         traceback.print_exc()
     click.echo(f"leafspine: {printable(' '.join(message.split()))}", err=True)
     return code
 
 
-def _show_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
-    if asked:
+def _show_version(context: click.Context, _option: click.Parameter, given: bool) -> None:
+    if given:
         from leafspine import engine
 
         click.echo(f"leafspine {engine.version()}")
@@ -131,7 +132,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 check_option = click.option(
     "--check",
     is_flag=True,
-    help="Check the books while running: packets, bytes, queues, buffers. Results are the same.",
+    help="Check invariants while running: packets, bytes, queues, buffers. Results are the same.",
 )
 memory_option = click.option(
     "--memory",
@@ -194,13 +195,13 @@ def _show_run(result: "Result") -> None:
     console = Console()
     for table in tables.of_result(result):
         show_table(table, console, f"{result.directory}/{results.SUMMARY}, or --json")
-    for stranger in files.strangers(result.directory) if result.directory else ():
-        click.echo(f"warning: {stranger} is not leafspine's: left alone and not read", err=True)
+    for path in files.unknown(result.directory) if result.directory else ():
+        click.echo(f"warning: {path} {UNKNOWN}", err=True)
     for warning in result.summary.get("warnings", []):
         click.echo(f"warning: {printable(warning)}", err=True)
     if not result.is_of_this_build:
         click.echo(
-            "warning: this result was made by another build of the same version; to make it anew, "
+            "warning: this result was made by another build of the same version; to run it again, "
             f"remove {result.directory}",
             err=True,
         )
@@ -259,8 +260,8 @@ def compare(
         **dict(scenario.parse_setting(text) for text in settings),
     )
     report = _write(comparison, plots=not no_plots)
-    for stranger in comparison.strangers():
-        click.echo(f"warning: {stranger} is not leafspine's: left alone and not read", err=True)
+    for path in comparison.unknown_files():
+        click.echo(f"warning: {path} {UNKNOWN}", err=True)
     if as_json:
         click.echo(results.to_json(to_plain(comparison)), nl=False)
     else:
@@ -515,9 +516,9 @@ def reproduce(
     from leafspine.reproduce import figures
 
     if not names:
-        for book in figures.papers(library):
-            click.echo(f"{book.name}: {book.title} ({len(book.claims)} claims)")
-            for figure in book.figures:
+        for paper in figures.papers(library):
+            click.echo(f"{paper.name}: {paper.title} ({len(paper.claims)} claims)")
+            for figure in paper.figures:
                 click.echo(f"  {figure.path}: {figure.title}")
         return
     if keep and scale != "paper":

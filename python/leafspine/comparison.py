@@ -43,7 +43,7 @@ class Comparison(ComparisonData):
     ) -> Path:
         """Write ``tables.md``, ``tables.csv``, ``plots/`` and ``report.html``.
 
-        Into the comparison's own directory unless told otherwise. Figures that are there already
+        Into the comparison's own directory by default. Figures that are there already
         and show the same are not drawn again; such as are not drawn any more are removed. Without
         ``plots`` none are drawn, and the report says so. Says where the report is. Raises
         :class:`InputError` for a directory that holds another comparison.
@@ -58,9 +58,12 @@ class Comparison(ComparisonData):
             return report.write(self, where, None)
         return report.write(self, where, pictures.write(self, where, progress_bar=progress_bar))
 
-    def strangers(self) -> list[Path]:
-        """What lies in the directory without being leafspine's: left alone and never read."""
-        return folder.strangers(self.directory, self.finished) + pictures.strangers(self.directory)
+    def unknown_files(self) -> list[Path]:
+        """Files in the directory that leafspine did not write: never changed, never read."""
+        return folder.unknown(self.directory, self.finished) + pictures.unknown(self.directory)
+
+    strangers = unknown_files
+    """The same, under its first name."""
 
 
 def compare(

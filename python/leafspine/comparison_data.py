@@ -171,7 +171,7 @@ class ComparisonData:
         return pa.table(columns)
 
     def warnings(self) -> list[str]:
-        """What a reader has to know before he believes the numbers."""
+        """What limits the numbers: failures, unfinished flows, few seeds, short windows."""
         return [
             *self._skipped(),
             *self._failed(),
@@ -188,7 +188,7 @@ class ComparisonData:
             schemes.setdefault(key, []).append(scheme)
         return [
             f"{key}: {', '.join(names)} {'has' if len(names) == 1 else 'have'} none, and "
-            f"{'was' if len(names) == 1 else 'were'} left alone"
+            f"{'was' if len(names) == 1 else 'were'} left unchanged"
             for key, names in schemes.items()
         ]
 
@@ -215,7 +215,7 @@ class ComparisonData:
         return found
 
     def _other_builds(self) -> list[str]:
-        """A scheme that was changed and compiled anew has no new version, but other results."""
+        """A scheme that was changed and rebuilt has the same version, but other results."""
         count = 0
         for case in self.finished:
             timing = results.timing(self.directory / "runs" / case.key)
@@ -224,7 +224,7 @@ class ComparisonData:
             return []
         return [
             f"{count} of {len(self.finished)} runs were made by another build of leafspine "
-            f"{engine.version()}; to make them anew, remove {self.directory / 'runs'}"
+            f"{engine.version()}; to run them again, remove {self.directory / 'runs'}"
         ]
 
     def _few_seeds(self) -> list[str]:
@@ -237,7 +237,9 @@ class ComparisonData:
 
     def _from_engine(self) -> list[str]:
         runs = zip(self.finished, self.summaries, strict=True)
-        return remarks.grouped((case.label(), said.get("warnings", [])) for case, said in runs)
+        return remarks.grouped(
+            (case.label(), summary.get("warnings", [])) for case, summary in runs
+        )
 
 
 def _columns(row: Row) -> dict[str, Any]:

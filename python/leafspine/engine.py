@@ -107,7 +107,7 @@ def version() -> str:
 
 @cache
 def build() -> str:
-    """What tells builds of one version apart: 16 hex digits of SHA-256 over the compiled engine."""
+    """Identifies one build of a version: 16 hex digits of SHA-256 over the compiled engine."""
     with Path(str(module().__file__)).open("rb") as stream:
         return file_digest(stream, "sha256").hexdigest()[:16]
 
@@ -131,7 +131,7 @@ def expand(
 ) -> list[Case]:
     """All runs that a scenario describes: its variants times its sweep, in the file's order.
 
-    Large fabrics take a while: as :func:`simulate`, in a thread of its own, and ``watch`` is told
+    Large fabrics take a while: as :func:`simulate`, in a thread of its own, and ``watch`` gets
     what is being built. Raises :class:`ScenarioError`; :class:`TooLargeError` if a run needs more
     than ``most`` bytes.
     """
@@ -216,11 +216,11 @@ def from_native(error: "native.ScenarioError") -> ScenarioError:
 
 
 Watch = Callable[[int, int | None, int, int, str], None]
-"""Told how far a run is: flows finished, flows in all or None, simulated ps, packet-hops; and what
-is being built, in words, before any of it."""
+"""Called with a run's progress: flows finished, flows in all or None, simulated ps, packet-hops;
+and what is being built, in words, before any of it."""
 
 Building = Callable[[str], None]
-"""Told what is being built, in words."""
+"""Called with what is being built, in words."""
 
 T = TypeVar("T")
 
@@ -234,7 +234,7 @@ def _building(progress: "native.Progress") -> str:
 def _aside(
     work: Callable[[], T], progress: "native.Progress", look: Callable[[], None]
 ) -> T | Exception:
-    """What ``work`` gives or raises in a thread of its own, so that Ctrl-C is heard meanwhile.
+    """What ``work`` gives or raises in a thread of its own, so that Ctrl-C is handled meanwhile.
 
     Then, or if ``look``, which is called ten times a second, raises, the work is cancelled.
     """
@@ -286,9 +286,9 @@ def simulate(
 ) -> "native.Output":
     """Simulate one resolved scenario.
 
-    The engine works in a thread of its own, so that Ctrl-C is heard while it does; ``watch`` is
-    told how far it is ten times a second.
-    ``check``: its books are checked; ``most``: bytes that this process may take.
+    The engine works in a thread of its own, so that Ctrl-C is handled meanwhile; ``watch`` gets
+    its progress ten times a second.
+    ``check``: its invariants are checked; ``most``: bytes that this process may take.
     Raises :class:`ScenarioError` for what only the graph can tell, :class:`StuckError` for a run
     that gets nowhere, :class:`RunError` for one that holds too much, :class:`EngineError` for a
     fault of the engine or a scheme.

@@ -1,7 +1,7 @@
 """What can go wrong, typed.
 
-The command line exits with 2 for an :class:`InputError` (the user can mend it), with 3 for an
-:class:`EngineError` (leafspine's authors have to), with 1 for everything else.
+The command line exits with 2 for an :class:`InputError` (the user can correct it), with 3 for an
+:class:`EngineError` (a bug in leafspine or a scheme), with 1 for everything else.
 """
 
 import re
@@ -107,7 +107,7 @@ class StuckError(RunError):
 class EngineError(RunError):
     """A fault of leafspine or of a scheme from outside, not of the scenario: please report it.
 
-    A panic in the engine, or books that do not add up (``check=True``). ``scenario`` is the
+    A panic in the engine, or a violated invariant (``check=True``). ``scenario`` is the
     resolved scenario of the run, if it was one.
     """
 

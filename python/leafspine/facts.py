@@ -1,4 +1,4 @@
-"""What a resolved scenario says, typed: who needs to know it reads no TOML.
+"""What a resolved scenario says, typed: no other module needs to parse its text.
 
 The engine hands it over with every case (``crates/py/src/facts.rs``). Times are picoseconds, sizes
 bytes, rates bits per second.

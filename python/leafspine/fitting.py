@@ -123,7 +123,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Polynomial:
-    """A fit of one degree and how well it tells the test samples' traffic.
+    """A fit of one degree and how well it predicts the test samples' traffic.
 
     ``terms``: exponents of L and T; ``coefficients``: one a term, of normalised values. ``r2``: 1
     minus the residual over the total sum of squares. ``mre``: mean of |fitted - seen| / seen, in
@@ -145,7 +145,7 @@ class Fit:
     ``correlation``: Pearson's, of the traffic with the occupancy and with the interval, over all
     samples (Fig. 3). ``occupancy``, ``interval``, ``traffic``: the data set's bounds in percent,
     microseconds and kb/s. ``zero_traffic``: test samples that the relative errors leave out.
-    ``request``: scenario, seeds and options that the fit was asked for with.
+    ``request``: the fit's scenario, seeds and options.
     """
 
     request: dict[str, Any]
@@ -523,7 +523,7 @@ def pearson(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> float:
 
 
 Report = Callable[[int, str], Watch | None]
-"""Told of samples in hand and the run that begins; answers what watches it."""
+"""Called with the samples so far and the next run's label; returns what watches that run."""
 
 
 def collect(request: Request, first: Case, report: Report) -> tuple[Samples, list[int]]:

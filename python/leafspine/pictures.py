@@ -51,7 +51,7 @@ def write(
     }
     if kept and len(kept) == len(old.figures):
         return list(old.figures)
-    # Drawing needs Matplotlib, which worker processes, and who draws nothing, do without.
+    # Drawing needs Matplotlib, which worker processes and commands that draw nothing do without.
     from leafspine import plots
 
     with progress.of_drawing(show=progress_bar) as watch:
@@ -71,8 +71,8 @@ def leave_out(comparison: ComparisonData, directory: Path) -> None:
             (directory / FOLDER / RECORD).unlink()
 
 
-def strangers(directory: Path) -> list[Path]:
-    """What lies in ``plots`` without being a figure of the comparison."""
+def unknown(directory: Path) -> list[Path]:
+    """Files in ``plots`` that are no figures of the comparison."""
     folder = directory / FOLDER
     known = {RECORD, *_read(folder).sums}
     if not folder.is_dir():
@@ -126,7 +126,7 @@ def _is_whole(path: Path, record: _Record) -> bool:
 
 
 def _remove(record: _Record, but: Sequence[Saved]) -> None:
-    """Remove figures that were drawn, unless somebody has changed them since."""
+    """Remove figures that were drawn, unless they have been changed since."""
     stay = {path for saved in but for path in (saved.pdf, saved.png)}
     for saved in record.figures:
         for path in (saved.pdf, saved.png):
@@ -161,7 +161,7 @@ def _read(folder: Path) -> _Record:
 
 
 def _sum(record: dict[str, Any]) -> str:
-    """Of the record itself: one that somebody has changed is none."""
+    """Of the record itself: one that has been changed is ignored."""
     return sha256(results.to_json(record).encode()).hexdigest()
 
 

@@ -113,7 +113,7 @@ def write(
 ) -> list[Saved]:
     """Write every figure as ``plots/<name>.pdf`` and ``.png`` under ``directory``.
 
-    Those that are ``kept`` there, by name, are not drawn. ``watch`` is told how many of how many
+    Those that are ``kept`` there, by name, are not drawn. ``watch`` gets how many of how many
     are done.
     """
     found: list[Saved] = []
@@ -140,8 +140,8 @@ def save(plot: Plot, directory: Path) -> Saved:
 
 @contextmanager
 def _unsearched() -> Iterator[None]:
-    """A figure is many thousand objects: Python would look for garbage among all that there are,
-    once for every few figures."""
+    """A figure is many thousand objects: the collector would scan all of them once for every
+    few figures."""
     gc.freeze()
     try:
         yield
@@ -514,7 +514,7 @@ def _cdf(comparison: ComparisonData, chosen: Mapping[str, Style], point: Point) 
     return Plot(
         f"cdf-{slug(where)}" if where else "cdf",
         f"Distribution of flow completion times{f' at {where}' if where else ''}",
-        "Finished flows of all seeds together; logarithmic time.",
+        "Finished flows of all seeds, pooled; logarithmic time.",
         figure,
     )
 

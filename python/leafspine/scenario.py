@@ -141,7 +141,7 @@ def expand(
 ) -> list[Case]:
     """All cases of a scenario. Raises :class:`ScenarioError`.
 
-    And :class:`TooLargeError` if one needs more than ``most`` bytes of memory. ``watch`` is told
+    And :class:`TooLargeError` if one needs more than ``most`` bytes of memory. ``watch`` gets
     what is being built.
     """
     return engine.expand(source.text, source.name, source.base_dir, settings, most, watch)

@@ -78,20 +78,20 @@ def of_result(result: Result) -> list[Table]:
 
 
 TRAFFIC = ("offered", "carried")
-"""Metrics of the network that stand in every table: was the load there that was asked for?"""
+"""Metrics of the network that every table has: was the configured load reached?"""
 
 
 def _headed(metric: Metric) -> str:
     return quantities.with_unit(metric.label, metric.unit)
 
 
-def _warmed(said: Sequence[Mapping[str, Any]]) -> str:
+def _warmed(summaries: Sequence[Mapping[str, Any]]) -> str:
     """``; after a warm-up of 20 ms: 312 flows not counted``, as notes end; empty without one."""
-    ends = sorted({found.get("warmup_ps", 0) for found in said} - {0})
+    ends = sorted({found.get("warmup_ps", 0) for found in summaries} - {0})
     if not ends:
         return ""
     lengths = " to ".join(quantities.time(end) for end in dict.fromkeys((ends[0], ends[-1])))
-    count = sum(found["flows_in_warmup"] for found in said if found.get("warmup_ps"))
+    count = sum(found["flows_in_warmup"] for found in summaries if found.get("warmup_ps"))
     return f"; after a warm-up of {lengths}: {count} flows not counted"
 
 

@@ -69,7 +69,7 @@ class TestSamples:
         assert found.traffic == pytest.approx([4800 / 1001e-6 / 1e3, 7200 / 1098e-6 / 1e3])
 
     def test_nothing_before_the_warmups_end(self) -> None:
-        """Breaks if a sample tells of packets that began in the warm-up, or waiting packets of then
+        """Breaks if a sample includes packets that began in the warm-up, or waiting packets of then
         are forgotten: the first return after it opens the first interval."""
         starts, waited = [1001, 1500, 2001, 2002, 2500, 3100, 4200], [0, 0, 0, 0, 0, 0, 1700]
         sizes = [100, 200, 300, 400, 500, 600, 700]
@@ -229,9 +229,9 @@ def a_fit(degrees: tuple[int, ...] = (1, 2, 3, 5)) -> Fit:
     samples = Samples(
         rng.integers(0, 99, 400), rng.integers(3, 9_000, 400), rng.uniform(0, 4e5, 400)
     )
-    asked = request(degrees=degrees)
-    plain = {"scenario": "# none\n", "train": asked.train, "test": asked.test}
-    return fitting.least_squares(samples, asked, plain, [4, 5], 1234)
+    wanted = request(degrees=degrees)
+    plain = {"scenario": "# none\n", "train": wanted.train, "test": wanted.test}
+    return fitting.least_squares(samples, wanted, plain, [4, 5], 1234)
 
 
 class TestFiles:

@@ -1,4 +1,4 @@
-"""Figures as files: drawn again only if something has changed, and left out if asked to."""
+"""Figures as files: drawn again only if something has changed, and left out on request."""
 
 import json
 import os
@@ -151,7 +151,7 @@ def test_a_record_that_somebody_changed_is_not_believed(
 def test_other_numbers_are_drawn(
     copied: Callable[..., leafspine.Comparison], saved: list[str]
 ) -> None:
-    """Breaks if runs that were made anew, by another build, stand beside figures of the old."""
+    """Breaks if runs that were repeated by another build are shown with figures of the old ones."""
     comparison = copied()
     first, other = (comparison.directory / "runs" / case.key for case in comparison.cases[:2])
     (first / "flows.parquet").write_bytes((other / "flows.parquet").read_bytes())
@@ -237,7 +237,7 @@ def test_a_file_of_somebody_else_is_left_alone(
     mine.write_text("mine")
     comparison.write()
     assert mine.read_text() == "mine"
-    assert comparison.strangers() == [mine]
+    assert comparison.unknown_files() == [mine]
 
 
 def test_a_picture_that_somebody_changed_is_not_removed(many: Path, tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_picture_that_somebody_changed_is_not_removed(many: Path, tmp_path: Pa
     comparison.write()
     assert edited.read_text() == "better"
     assert not edited.with_suffix(".png").exists()
-    assert comparison.strangers() == [edited]
+    assert comparison.unknown_files() == [edited]
 
 
 def test_plots_can_be_left_out(cli: Cli, many: Path) -> None:

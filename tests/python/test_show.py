@@ -170,9 +170,9 @@ def test_two_swept_keys_make_a_figure_for_each_of_the_others(scenario: Path) -> 
 def test_styles_do_not_depend_on_the_company() -> None:
     """Breaks if a scheme changes its colour when another joins the figure."""
     alone = style.of_variants([("LetFlow", "letflow")])
-    together = style.of_variants([("ECMP", "ecmp"), ("x", "unheard-of"), ("LetFlow", "letflow")])
+    together = style.of_variants([("ECMP", "ecmp"), ("x", "unknown"), ("LetFlow", "letflow")])
     assert alone["LetFlow"] == together["LetFlow"]
-    assert style.of_scheme("unheard-of") == style.of_scheme("unheard-of")
+    assert style.of_scheme("unknown") == style.of_scheme("unknown")
 
 
 def test_registered_styles_are_pinned_and_distinct() -> None:
@@ -250,7 +250,7 @@ def test_a_variant_named_after_its_queue_manager_is_drawn_as_that(
     ("low", "high"), [(0.9, 1.2e6), (3.0, 7e4), (110.0, 190.0), (2e-5, 0.3), (9.0, 120.0), (1, 2)]
 )
 def test_a_logarithmic_axis_can_be_read(low: float, high: float) -> None:
-    """Breaks if an axis has one tick, or so many that their numbers run together."""
+    """Breaks if an axis has one tick, or so many that their numbers overlap."""
     ticks = plots.log_ticks(low, high)
     assert 3 <= len(ticks) <= 9
     assert all(0.999 * low <= tick <= 1.001 * high for tick in ticks)
@@ -283,7 +283,7 @@ def test_fonts_are_embedded_as_truetype(comparison: leafspine.Comparison) -> Non
 
 
 def test_variants_of_one_scheme_share_its_colour_only() -> None:
-    """Breaks if two gaps of LetFlow cannot be told apart, or look like two schemes."""
+    """Breaks if two gaps of LetFlow cannot be distinguished, or look like two schemes."""
     pairs = [(f"gap {gap}", "letflow") for gap in range(6)]
     found = list(style.of_variants(pairs).values())
     assert len({entry.colour for entry in found}) == 1

@@ -37,7 +37,7 @@ BARS = 0.8
 
 @dataclass(frozen=True)
 class Group:
-    """Bars that stand together: one part of a panel at one point of its sweep."""
+    """Bars side by side: one part of a panel at one point of its sweep."""
 
     name: str
     panel: Panel
@@ -68,7 +68,7 @@ def draw(
 
 
 def _shown(figure: Figure) -> list[Sequence[Panel]]:
-    return [parts for parts in figure.together() if parts[0].kind != "table"]
+    return [parts for parts in figure.by_name() if parts[0].kind != "table"]
 
 
 def leave_out(figure: Figure, folder: Path) -> bool:
@@ -287,7 +287,7 @@ def _curves(parts: Sequence[Panel], data: Data, styles: Mapping[str, Style], axe
             found = {seed: found[seed]} if seed in found else {}
         curves = [(x * scale, y) for x, y in found.values()]
         if curves:
-            # Markers of curves that run together do not hide each other.
+            # Markers of curves that coincide do not hide each other.
             apart = 0.25 if panel.kind == "time" else 0.14
             every = (apart * place / len(shown), apart)
             _curve(panel.kind, axes, curves, label, style, every, len(shown))
@@ -331,7 +331,7 @@ def _curve(
 
 
 def _pooled(curves: Sequence[tuple[Values, Values]]) -> tuple[Values, Values]:
-    """The distribution of all seeds together: each seed's points weigh alike."""
+    """The distribution over all seeds, pooled: each seed's points weigh alike."""
     x = np.sort(np.concatenate([curve[0] for curve in curves]))
     return x, np.arange(1, len(x) + 1) / max(len(x), 1)
 

@@ -113,12 +113,12 @@ class Figure:
         """``paper/figure``, as on the command line."""
         return f"{self.paper}/{self.name}"
 
-    def together(self) -> tuple[tuple[Panel, ...], ...]:
+    def by_name(self) -> tuple[tuple[Panel, ...], ...]:
         """The panels as they are seen: those of one name are one."""
-        by_name: dict[str, list[Panel]] = {}
+        found: dict[str, list[Panel]] = {}
         for panel in self.panels:
-            by_name.setdefault(panel.name, []).append(panel)
-        return tuple(tuple(parts) for parts in by_name.values())
+            found.setdefault(panel.name, []).append(panel)
+        return tuple(tuple(parts) for parts in found.values())
 
     def all_runs(self) -> tuple[RunSet, ...]:
         """The sets of runs, and those of the sensitivities."""

@@ -29,7 +29,7 @@ STEP = 4.0
 Floats = npt.NDArray[np.float64]
 
 _LAST: dict[str, Fit | None] = {}
-"""The fits of the run that was asked about last: all its metrics are read one after the other."""
+"""The fits of the last run: all metrics of a run are read one after the other."""
 
 
 def fit_of(run: Run) -> Fit | None:

@@ -1,4 +1,4 @@
-"""What a reproduction says: a page per figure, the scorecard over all, and one HTML report."""
+"""The output of a reproduction: a page per figure, the scorecard over all, and one HTML report."""
 
 import base64
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ are shown, and all of them on the figure's page."""
 
 @dataclass(frozen=True)
 class Page:
-    """A figure with everything that is said about it."""
+    """A figure with its verdicts, problems and remarks."""
 
     figure: Figure
     data: Data
@@ -42,7 +42,7 @@ class Page:
     remarks: tuple[str, ...] = ()
     """What the engine says of the runs, as far as they were made here."""
     left_out: bool = False
-    """Whether there would be a picture, had it been asked for."""
+    """Whether there would be a picture without ``--no-plots``."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Grid:
 
 def grids(page: Page) -> list[Grid]:
     """The numbers of the panels of kind ``table``."""
-    tables = [parts for parts in page.figure.together() if parts[0].kind == "table"]
+    tables = [parts for parts in page.figure.by_name() if parts[0].kind == "table"]
     return [_grid(parts, page.data) for parts in tables]
 
 

@@ -70,7 +70,7 @@ def actions(scratch: Path) -> dict[str, Action]:
         place = directory / "new" / "runs" / "result"
         return not place.exists() or tree(place) == whole
 
-    def asked(directory: Path) -> None:
+    def request(directory: Path) -> None:
         folder.claim(directory, comparison.cases)
         manifest.write(source, (), directory, comparison.cases, "command")
 
@@ -123,7 +123,7 @@ def actions(scratch: Path) -> dict[str, Action]:
 
     return {
         "result": Action(run, is_whole=is_run),
-        "manifest": Action(asked, is_whole=is_manifest),
+        "manifest": Action(request, is_whole=is_manifest),
         "tables": Action(table, old, is_table),
         "csv": Action(csv, finished, is_csv),
         "checked": Action(check, unchecked, is_run_there),

@@ -34,7 +34,7 @@ def figure(folder: Path, panels: str, sets: tuple[str, ...] = ("main",)) -> Figu
 
 def drawn(folder: Path, panel: str, data: Data, sets: tuple[str, ...] = ("main",)) -> Axes:
     """The axes of a figure with one panel."""
-    parts = figure(folder, f'[[panel]]\nname = "a"\n{panel}', sets).together()[0]
+    parts = figure(folder, f'[[panel]]\nname = "a"\n{panel}', sets).by_name()[0]
     axes = Canvas(layout="constrained").subplots()
     drawing._panel(parts, data, STYLES, axes)
     return axes
@@ -122,7 +122,7 @@ y_label = "utilisation"
         for kind in ("bar", "table")
     )
     both = figure(tmp_path, panels)
-    bar, table = both.together()
+    bar, table = both.by_name()
     axes = Canvas().subplots()
     drawing._panel(bar, data, STYLES, axes)
     assert heights(axes) == [10.0, 90.0]
@@ -190,7 +190,7 @@ def test_a_panel_against_time_names_its_seed(tmp_path: Path) -> None:
     data.put_series(("main", "RPS", ()), "queue:q", 7, np.array([0.0, 1.0]), np.array([5.0, 5.0]))
     both = 'name = "a"\nkind = "time"\nseries = "queue:q"'
     alone = 'name = "b"\nkind = "time"\nseries = "queue:q"\nvariants = ["ECMP"]'
-    parts = figure(tmp_path, f"[[panel]]\n{both}\n[[panel]]\n{alone}").together()
+    parts = figure(tmp_path, f"[[panel]]\n{both}\n[[panel]]\n{alone}").by_name()
     assert [drawing._seed(one, data) for one in parts] == [7, 3]
     axes = Canvas().subplots()
     drawing._panel(parts[0], data, STYLES, axes)
@@ -217,7 +217,7 @@ def test_points_are_those_of_all_seeds(tmp_path: Path) -> None:
 
 
 def test_series_of_one_variant_share_a_panel(tmp_path: Path) -> None:
-    """Breaks if a scheme's paths cannot be told apart, or look like schemes."""
+    """Breaks if a scheme's paths cannot be distinguished, or look like schemes."""
     data = Data()
     for path in range(4):
         curve = (np.array([0.0, 1.0]), np.array([path, path], dtype=float))
