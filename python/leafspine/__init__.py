@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         TooLargeError,
         WriteError,
     )
-    from leafspine.fitting import Fit
+    from leafspine.qall.model import Fit
     from leafspine.results import Result
     from leafspine.stats import Estimate
 
@@ -41,7 +41,7 @@ else:
         "engine": "Case FlowClass",
         "errors": "DamagedError EngineError InputError Interrupted LeafspineError RunError "
         "ScenarioError StuckError TooLargeError WriteError",
-        "fitting": "Fit",
+        "qall.model": "Fit",
         "results": "Result",
         "stats": "Estimate",
     }

@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leafspine import arguments, engine, files, fit_defaults, fitting, progress, results, scenario
+from leafspine import arguments, engine, files, progress, results, scenario
 from leafspine import comparison as comparing
 from leafspine import memory as memories
 from leafspine.comparison import Comparison
 from leafspine.errors import LeafspineError, RunError
-from leafspine.fitting import Fit
 from leafspine.manifest import Keyed
+from leafspine.qall import defaults as fit_defaults
+from leafspine.qall import fitting, requests
+from leafspine.qall.model import Fit
+from leafspine.qall.requests import Request
 from leafspine.results import Result
 from leafspine.scenario import LOAD, Key, Scenario, Source
 
@@ -293,8 +296,8 @@ def fit_qall(
     arguments.text("ports", ports)
     scenario.refuse_options("fit_qall", settings)
     directory = arguments.directory("out", out)
-    source = scenario.read(fitting.default_scenario() if scenario_ is None else scenario_)
-    request = fitting.request(
+    source = scenario.read(requests.default_scenario() if scenario_ is None else scenario_)
+    request = requests.request(
         source,
         scenario.seeded(scenario.to_settings(settings), seed),
         train=train,
@@ -308,9 +311,9 @@ def fit_qall(
         return fit(request, directory, progress_bar=progress_bar)
 
 
-def fit(request: fitting.Request, directory: Path | None, *, progress_bar: bool = False) -> Fit:
+def fit(request: Request, directory: Path | None, *, progress_bar: bool = False) -> Fit:
     """What a checked request asks for."""
-    with progress.of_fit(request.train + request.test, show=progress_bar) as report:
+    with progress.of_fit(request.split.train + request.split.test, show=progress_bar) as report:
         return fitting.fit(request, directory, report)
 
 

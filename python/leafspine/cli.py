@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leafspine import fit_defaults
 from leafspine.errors import (
     EngineError,
     InputError,
@@ -27,6 +26,7 @@ from leafspine.errors import (
     refused,
 )
 from leafspine.interrupts import interruptible
+from leafspine.qall import defaults as fit_defaults
 
 # A verb imports what it needs: Arrow, NumPy and Rich take longer than an answer to --help.
 if TYPE_CHECKING:
@@ -405,12 +405,15 @@ def fit_qall(
     """
     from rich.console import Console
 
-    from leafspine import api, fit_tables, fitting, results, scenario
+    from leafspine import api, results, scenario
+    from leafspine.qall import fitting, requests, tables
     from leafspine.terminal import show_table
 
     chosen = scenario.seeded(scenario.parse_settings(settings), seed)
-    request = fitting.request(
-        scenario.read(fitting.default_scenario() if scenario_file is None else Path(scenario_file)),
+    request = requests.request(
+        scenario.read(
+            requests.default_scenario() if scenario_file is None else Path(scenario_file)
+        ),
         chosen,
         train=train,
         test=test,
@@ -424,7 +427,7 @@ def fit_qall(
         click.echo(results.to_json(found.to_plain()), nl=False)
         return
     console = Console()
-    for table in fit_tables.of_fit(found):
+    for table in tables.of_fit(found):
         show_table(table, console, f"{found.directory}/{fitting.FIT}, or --json")
     click.echo(f"seeds:        {', '.join(map(str, found.seeds))}; {found.observed} samples seen")
     click.echo(f"coefficients: {found.directory}/{fitting.SNIPPET}, to paste into a scenario")

@@ -20,7 +20,7 @@ from leafspine.engine import Building, Case, Watch
 from leafspine.workers import Event, Watcher
 
 if TYPE_CHECKING:
-    from leafspine.fitting import Report
+    from leafspine.qall.fitting import Report
 
 
 def say(text: str, *, show: bool) -> None:

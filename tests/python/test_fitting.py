@@ -10,24 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leafspine import fit_defaults, fitting
 from leafspine.errors import DamagedError, InputError, RunError
 from leafspine.facts import Amount
-from leafspine.fitting import Bounds, Fit, Request, Samples
-from leafspine.scenario import Source
+from leafspine.qall import defaults, fitting, model, polynomials
+from leafspine.qall.model import Fit, Split
+from leafspine.qall.polynomials import Bounds
+from leafspine.qall.samples import Samples, observe_port
 from test_engine import SMALL, leafspine
 
 MS = 10**9
 US = 10**6
 TEN = Amount(10)
 
-SOURCE = Source("", "none", ".")
 
-
-def request(train: int = 300, test: int = 100, degrees: tuple[int, ...] = (1, 2, 3)) -> Request:
-    return fitting.request(
-        SOURCE, (), train=train, test=test, degrees=degrees, period="1ms", tau="10ms", ports=None
-    )
+def split(degrees: tuple[int, ...] = (1, 2, 3)) -> Split:
+    return Split(300, 100, degrees)
 
 
 def array(values: list[int]) -> npt.NDArray[np.int64]:
@@ -42,7 +39,7 @@ def observe(
     buffer: Amount = TEN,
     since: int = 0,
 ) -> Samples:
-    return fitting.observe_port(
+    return observe_port(
         array(starts) * US,
         array(waited) * US,
         array(sizes),
@@ -87,7 +84,7 @@ class TestSamples:
 
     def test_intervals_end_at_tau(self) -> None:
         """Breaks if an interval is longer than tau, or not cut to whole microseconds."""
-        found = fitting.observe_port(
+        found = observe_port(
             array([2 * MS, 2 * MS + 1_999_999 + MS, 60 * MS]),
             array([0, 0, 0]),
             array([1, 1, 1]),
@@ -143,10 +140,10 @@ class TestSamples:
 class TestLeastSquares:
     def test_terms_are_those_of_the_paper(self) -> None:
         """Breaks if a cross term is missing or the order is not that of eq. 10."""
-        assert fitting.terms(1) == ((0, 0), (1, 0), (0, 1))
-        assert fitting.terms(2)[3:] == ((2, 0), (1, 1), (0, 2))
-        assert fitting.terms(3)[6:] == ((3, 0), (2, 1), (1, 2), (0, 3))
-        assert [len(fitting.terms(degree)) for degree in fit_defaults.DEGREES] == [
+        assert polynomials.terms(1) == ((0, 0), (1, 0), (0, 1))
+        assert polynomials.terms(2)[3:] == ((2, 0), (1, 1), (0, 2))
+        assert polynomials.terms(3)[6:] == ((3, 0), (2, 1), (1, 2), (0, 3))
+        assert [len(polynomials.terms(degree)) for degree in defaults.DEGREES] == [
             3,
             6,
             10,
@@ -165,14 +162,14 @@ class TestLeastSquares:
         """Breaks if the coefficients of noiseless samples are not those that made them."""
         rng = np.random.default_rng(seed)
         occupancy, interval = rng.integers(0, 101, 400), rng.integers(7, 10_001, 400)
-        terms = fitting.terms(degree)
+        terms = polynomials.terms(degree)
         true = np.array([number / 10 for number in numbers[: len(terms)]])
         x = Bounds.of(occupancy).normalise(occupancy), Bounds.of(interval).normalise(interval)
-        traffic = fitting.features(*x, degree) @ true + 2000.0
+        traffic = polynomials.features(*x, degree) @ true + 2000.0
         if np.ptp(traffic) < 1e-6:
             return
         samples = Samples(occupancy, interval, traffic)
-        found = fitting.least_squares(samples, request(degrees=(degree, degree + 1)), {}, [1], 400)
+        found = model.least_squares(samples, split(degrees=(degree, degree + 1)), {}, [1], 400)
         scale = np.ptp(traffic)
         shift = np.zeros_like(true)
         shift[0] = traffic.min() - 2000.0
@@ -190,8 +187,8 @@ class TestLeastSquares:
         occupancy[:2], interval[:2] = [0, 100], [0, 10_000]
         traffic = 10.0 * occupancy + 0.1 * interval + 500.0
         traffic[300:] += 1000.0
-        found = fitting.least_squares(
-            Samples(occupancy, interval, traffic), request(degrees=(1,)), {}, [1], 400
+        found = model.least_squares(
+            Samples(occupancy, interval, traffic), split(degrees=(1,)), {}, [1], 400
         )
         seen = traffic[300:]
         assert found.fits[0].mre == pytest.approx(float(np.mean(1000.0 / seen)))
@@ -199,29 +196,29 @@ class TestLeastSquares:
 
     def test_what_is_zero_has_no_relative_error(self) -> None:
         """Breaks if idle samples divide by zero, or are not counted."""
-        errors = fitting.relative_errors(np.array([0.0, 2.0, 4.0]), np.array([1.0, 1.0, 6.0]))
+        errors = polynomials.relative_errors(np.array([0.0, 2.0, 4.0]), np.array([1.0, 1.0, 6.0]))
         assert errors.tolist() == [0.5, 0.5]
         occupancy, interval = np.arange(400) % 101, np.arange(400) * 7 % 10_001
         traffic = np.maximum(2000.0 - interval, 0.0)
         samples = Samples(occupancy, interval, traffic)
-        found = fitting.least_squares(samples, request(), {}, [1], 400)
+        found = model.least_squares(samples, split(), {}, [1], 400)
         assert found.zero_traffic == 100
         assert found.fits[0].mre == 0.0
 
     def test_measures_by_hand(self) -> None:
         """Breaks if R² or Pearson's r is another: residuals 1, 0, 1 of a spread of 2."""
         seen, fitted = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0])
-        assert fitting.r_squared(seen, fitted) == 0.0
-        assert fitting.r_squared(seen, seen) == 1.0
-        assert fitting.r_squared(np.ones(3), fitted) == 0.0
-        assert fitting.pearson(seen, seen**2) == pytest.approx(0.989743318610787)
-        assert fitting.pearson(seen, -seen) == pytest.approx(-1.0)
+        assert polynomials.r_squared(seen, fitted) == 0.0
+        assert polynomials.r_squared(seen, seen) == 1.0
+        assert polynomials.r_squared(np.ones(3), fitted) == 0.0
+        assert polynomials.pearson(seen, seen**2) == pytest.approx(0.989743318610787)
+        assert polynomials.pearson(seen, -seen) == pytest.approx(-1.0)
 
     def test_nothing_to_fit_is_an_error(self) -> None:
         """Breaks if queues that were always empty end in a division by zero."""
         idle = Samples(np.zeros(400, np.int64), np.arange(400), np.arange(400.0))
         with pytest.raises(RunError, match="occupancy was 0 in all 400 samples"):
-            fitting.least_squares(idle, request(), {}, [1], 400)
+            model.least_squares(idle, split(), {}, [1], 400)
 
 
 def a_fit(degrees: tuple[int, ...] = (1, 2, 3, 5)) -> Fit:
@@ -229,9 +226,9 @@ def a_fit(degrees: tuple[int, ...] = (1, 2, 3, 5)) -> Fit:
     samples = Samples(
         rng.integers(0, 99, 400), rng.integers(3, 9_000, 400), rng.uniform(0, 4e5, 400)
     )
-    wanted = request(degrees=degrees)
+    wanted = split(degrees=degrees)
     plain = {"scenario": "# none\n", "train": wanted.train, "test": wanted.test}
-    return fitting.least_squares(samples, wanted, plain, [4, 5], 1234)
+    return model.least_squares(samples, wanted, plain, [4, 5], 1234)
 
 
 class TestFiles:

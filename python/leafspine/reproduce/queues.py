@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leafspine import fitting
 from leafspine.errors import RunError
+from leafspine.qall.samples import returns
 from leafspine.reproduce.metrics import Run, metric
 from leafspine.reproduce.series import Curve, curve
 
@@ -121,7 +121,7 @@ def _loop_overhead(run: Run) -> float | None:
     window = summary["window_end_ps"] - summary["window_start_ps"]
     probe = _inside(run, run.result.probes["loop"])
     times, ports = probe["time_ps"].to_numpy(), np.array(probe["port"].to_pylist())
-    counts = [len(fitting.returns(times[ports == port], period)) for port in np.unique(ports)]
+    counts = [len(returns(times[ports == port], period)) for port in np.unique(ports)]
     # Bytes in picoseconds, as MB/s.
     return STATE_BYTES * max(counts) / window * 1e6 if counts and window > 0 else None
 

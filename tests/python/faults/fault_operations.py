@@ -20,9 +20,11 @@ from pathlib import Path
 
 from fault_lab import SCENARIO, tree
 
-from leafspine import api, files, fitting, folder, manifest, results, scenario, tables
+from leafspine import api, files, folder, manifest, results, scenario, tables
 from leafspine.errors import LeafspineError
 from leafspine.manifest import MANIFEST
+from leafspine.qall import fitting
+from leafspine.qall.model import Fit
 
 KINDS = {
     "full": (errno.ENOSPC, False),
@@ -132,7 +134,7 @@ def actions(scratch: Path) -> dict[str, Action]:
     }
 
 
-def a_fit() -> fitting.Fit:
+def a_fit() -> Fit:
     from test_fitting import a_fit as made
 
     return made()

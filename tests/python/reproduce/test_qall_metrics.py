@@ -174,7 +174,7 @@ class TestFits:
         found = fits.fit_of(self.fitted())
         assert found is not None and found.samples is not None
         run = self.fitted()
-        plain = fits.fitting.observe(run.case, run.result, period=fits.PERIOD, tau=fits.TAU)
+        plain = fits.observe(run.case, run.result, period=fits.PERIOD, tau=fits.TAU)
         assert len(found.samples) == len(plain)
         assert sorted(found.samples.traffic) == sorted(plain.traffic)
         assert found.samples.traffic.tolist() != plain.traffic.tolist()
