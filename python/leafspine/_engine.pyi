@@ -98,6 +98,7 @@ def expand(
 def first_seed(
     text: str, file_name: str, sets: list[tuple[str, str]], options: list[str]
 ) -> int: ...
+def line_of(text: str, parts: list[str]) -> int | None: ...
 def simulate(
     toml: str,
     base_dir: str,

@@ -183,6 +183,14 @@ def first_seed(text: str, file_name: str, settings: Sequence[tuple[str, str]]) -
         raise typed(error) from None
 
 
+def line_of(text: str, parts: Sequence[str]) -> int | None:
+    """The line, from 1, of a TOML text on which a key was written, or the nearest table above it.
+
+    ``parts``: of its path, the numbers of lists' elements among them: ``("panel", "0", "kind")``.
+    """
+    return native.line_of(text, list(parts))
+
+
 def _with_options(settings: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]], list[str]]:
     """Settings, and the options of the command line that they came by."""
     pairs = [(str(key), value) for key, value in settings]

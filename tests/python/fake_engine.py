@@ -182,6 +182,10 @@ def first_seed(text: str, file_name: str, sets: list[tuple[str, str]], options: 
     return int(dict(sets).get("run.seed", seed))
 
 
+def line_of(text: str, parts: list[str]) -> int | None:
+    return None
+
+
 def _class(name: str, rule: str) -> dict[str, Any]:
     low, high = rule.split("..")
     unit = {"KB": 1000, "MB": 1_000_000}

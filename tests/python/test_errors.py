@@ -65,6 +65,50 @@ def test_whatever_refuses_says_what_is_allowed(tmp_path: Path) -> None:
     )
 
 
+LINES = """
+import sys
+from pathlib import Path
+from leafspine.errors import InputError
+from leafspine.reproduce.figures import read_figure
+from leafspine.reproduce.claims import read_claims
+folder = Path(sys.argv[1])
+for read, line, key in (
+    (lambda: read_figure(folder, "paper"), 6, "panel 'a'.kind"),
+    (lambda: read_claims(folder / "claims.toml"), 9, "C2.test.metrics"),
+):
+    try:
+        read()
+    except InputError as error:
+        assert (error.line, error.key) == (line, key), error.parts()
+        assert f".toml:{line}: {key}: found " in str(error), str(error)
+    else:
+        raise AssertionError(key)
+"""
+
+CLAIMS = """\
+[[claim]]
+id = "C1"
+type = "bg"
+place = "p. 1"
+says = "a"
+reason = "b"
+[[claim]]
+id = "C2"
+test = [{ scheme = "x", metrics = "all.fct_mean", metric = "all.fct_mean" }]
+type = "rise"
+place = "p. 2"
+says = "c"
+"""
+
+
+def test_mistakes_in_figures_and_claims_have_their_line(tmp_path: Path) -> None:
+    """Breaks if a mistake among a paper's sixty claims has to be searched for."""
+    (tmp_path / "figure.toml").write_text(FIGURE)
+    (tmp_path / "claims.toml").write_text(CLAIMS)
+    done = python("-c", LINES, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 SAME = f"""
 from leafspine import scenario as s
 from leafspine.errors import refused

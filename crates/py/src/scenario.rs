@@ -67,6 +67,14 @@ pub(crate) fn first_seed(
     guarded(|| leafspine_scenario::first_seed(&source).map_err(|error| scenario_error(py, &error)))
 }
 
+/// The line, from 1, of a TOML text on which the key of these parts was written, or the nearest table
+/// above it; `None` if there is none.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are made for the call")]
+pub(crate) fn line_of(text: &str, parts: Vec<String>) -> PyResult<Option<usize>> {
+    guarded(|| Ok(leafspine_scenario::line_of(text, &parts)))
+}
+
 /// Why there are no cases.
 enum Unchecked {
     Refused(ScenarioError),

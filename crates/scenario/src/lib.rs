@@ -53,5 +53,6 @@ mod workload;
 pub use classes::Class;
 pub use error::{OVERRIDE, Problem, ScenarioError};
 pub use expand::{Case, PointValue, Skipped, Source, expand, single};
+pub use path::line_of;
 pub use refuse::refusal;
 pub use seed::first_seed;

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from leafspine.errors import InputError
 from leafspine.reproduce import reading
 from leafspine.reproduce.reading import Keys
 
@@ -67,20 +66,22 @@ class Claim:
 def read_claims(path: Path) -> tuple[Claim, ...]:
     """All claims of a file, in its order. Raises :class:`InputError`."""
     keys = Keys(reading.load(path), path)
-    claims = tuple(_claim(table, path) for table in keys.need("claim", list))
+    tables = enumerate(keys.need("claim", list))
+    claims = tuple(_claim(table, path, number) for number, table in tables)
     keys.end()
     seen: set[str] = set()
-    for claim in claims:
+    for number, claim in enumerate(claims):
         if claim.id in seen:
-            raise InputError(f"{path}: {claim.id} is there twice")
+            table = Keys({}, path, ("claim", str(number)), claim.id)
+            raise table.wrong("there is another claim of this id")
         seen.add(claim.id)
     return claims
 
 
-def _claim(table: object, path: Path) -> Claim:
-    keys = Keys(table, path, "claim")
+def _claim(table: object, path: Path, number: int) -> Claim:
+    keys = Keys(table, path, ("claim", str(number)))
     name = keys.need("id", str)
-    keys.path = name
+    keys.name = name
     kind = keys.word("type", TYPES)
     claim = Claim(
         id=name,
@@ -89,7 +90,9 @@ def _claim(table: object, path: Path) -> Claim:
         type=kind,
         says=keys.need("says", str),
         reason=keys.get("reason", str, ""),
-        tests=tuple(_test(entry, kind, keys) for entry in keys.get("test", list, [])),
+        tests=tuple(
+            _test(entry, kind, keys, at) for at, entry in enumerate(keys.get("test", list, []))
+        ),
     )
     keys.end()
     if bool(claim.tests) == bool(claim.reason):
@@ -97,8 +100,8 @@ def _claim(table: object, path: Path) -> Claim:
     return claim
 
 
-def _test(table: object, kind: str, claim: Keys) -> Check:
-    keys = Keys(table, claim.file, f"{claim.path}.test")
+def _test(table: object, kind: str, claim: Keys, at: int) -> Check:
+    keys = Keys(table, claim.file, (*claim.path, "test", str(at)), f"{claim.name}.test")
     claimed = keys.get("claimed", (int, float, list))
     number = (int, float)
     test = Check(

@@ -188,8 +188,8 @@ def read_paper(folder: Path) -> Paper:
 def _agree(folder: Path, figures: tuple[Figure, ...], claims: tuple[Claim, ...]) -> None:
     """Claims name figures and sets of runs that there are; sensitivities name claims."""
     by_name = {figure.name: figure for figure in figures}
-    for claim in claims:
-        keys = Keys({}, folder / "claims.toml", claim.id)
+    for number, claim in enumerate(claims):
+        keys = Keys({}, folder / "claims.toml", ("claim", str(number)), claim.id)
         if claim.tests and claim.figure not in by_name:
             near = nearest(claim.figure, by_name)
             raise keys.refuse("figure", repr(claim.figure), ", ".join(by_name), near)
@@ -200,8 +200,9 @@ def _agree(folder: Path, figures: tuple[Figure, ...], claims: tuple[Claim, ...])
                     raise keys.refuse("runs", repr(name), ", ".join(sets), nearest(name, sets))
     for figure in figures:
         own = {claim.id: claim for claim in claims if claim.figure == figure.name}
-        for other in figure.sensitivities:
-            keys = Keys({}, figure.folder / "figure.toml", f"sensitivity {other.name!r}")
+        for number, other in enumerate(figure.sensitivities):
+            path = ("sensitivity", str(number))
+            keys = Keys({}, figure.folder / "figure.toml", path, f"sensitivity {other.name!r}")
             for name in other.claims:
                 if name not in own:
                     raise keys.wrong(f"this figure has no claim {name!r}")
@@ -217,39 +218,45 @@ def read_figure(folder: Path, paper: str) -> Figure:
     assumptions, notes = keys.texts("assumptions"), keys.texts("notes")
     sets = keys.get("runs", dict, {})
     runs = tuple(_run_set(name, table, folder, path) for name, table in sets.items())
-    groups = [_panel(table, path) for table in keys.get("panel", list, [])]
+    groups = [_panel(table, path, at) for at, table in enumerate(keys.get("panel", list, []))]
     panels = tuple(panel for group in groups for panel in group)
-    others = tuple(_sensitivity(table, path) for table in keys.get("sensitivity", list, []))
+    tables = enumerate(keys.get("sensitivity", list, []))
+    others = tuple(_sensitivity(table, path, at) for at, table in tables)
     keys.end()
     names = tuple(entry.name for entry in runs)
-    for name in [panel.runs for panel in panels] + [other.runs for other in others]:
+    wanted = [
+        (("panel", str(at)), panel.runs) for at, group in enumerate(groups) for panel in group
+    ]
+    wanted += [(("sensitivity", str(at)), other.runs) for at, other in enumerate(others)]
+    for where, name in wanted:
         if name not in names:
-            raise keys.refuse("runs", repr(name), ", ".join(names), nearest(name, names))
+            table = Keys({}, path, where)
+            raise table.refuse("runs", repr(name), ", ".join(names), nearest(name, names))
     titles = [group[0].name for group in groups]
-    for name in titles:
-        if titles.count(name) > 1:
-            raise keys.wrong(f"two panels have the name {name!r}")
+    for at, name in enumerate(titles):
+        if name in titles[:at]:
+            raise Keys({}, path, ("panel", str(at))).wrong(f"two panels have the name {name!r}")
     return Figure(
         paper, folder.name, folder, title, place, assumptions, notes, runs, panels, others
     )
 
 
 def _run_set(name: str, table: object, folder: Path, path: Path) -> RunSet:
-    keys = Keys(table, path, f"runs.{name}")
+    keys = Keys(table, path, ("runs", name))
     scenario = folder / keys.get("scenario", str, "scenario.toml")
     settings, sweep = keys.get("set", dict, {}), keys.get("sweep", dict, {})
-    quick = Keys(keys.get("quick", dict, {}), path, f"runs.{name}.quick")
+    quick = Keys(keys.get("quick", dict, {}), path, ("runs", name, "quick"))
     quick_settings, quick_sweep = quick.get("set", dict, {}), quick.get("sweep", dict, {})
     quick.end()
     keys.end()
     return RunSet(name, scenario, settings, sweep, quick_settings, quick_sweep)
 
 
-def _panel(table: object, path: Path) -> tuple[Panel, ...]:
+def _panel(table: object, path: Path, number: int) -> tuple[Panel, ...]:
     """A panel: one, or one for each of the runs, the metrics or the series that it lists."""
-    keys = Keys(table, path, "panel")
+    keys = Keys(table, path, ("panel", str(number)))
     name = keys.need("name", str)
-    keys.path = f"panel {name!r}"
+    keys.name = f"panel {name!r}"
     lists = {key: keys.texts(key) or ("",) for key in ("runs", "metric", "series")}
     labels = keys.texts("labels")
     panel = Panel(
@@ -297,8 +304,8 @@ def _labels(found: tuple[str, ...], count: int, keys: Keys) -> tuple[str, ...]:
     return found
 
 
-def _sensitivity(table: object, path: Path) -> Sensitivity:
-    keys = Keys(table, path, "sensitivity")
+def _sensitivity(table: object, path: Path, number: int) -> Sensitivity:
+    keys = Keys(table, path, ("sensitivity", str(number)))
     found = Sensitivity(
         name=keys.need("name", str),
         runs=keys.get("runs", str, "main"),

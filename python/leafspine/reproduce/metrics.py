@@ -111,7 +111,8 @@ def _own(name: str) -> OwnMetric:
 
 
 def _unknown(name: str, known: Sequence[str]) -> InputError:
-    return refused(repr(name), ", ".join(known), key="metric", nearest=nearest(name, known))
+    allowed = "all.fct_mean, network.drops, own.goodput and others (docs/reproducing.md)"
+    return refused(repr(name), allowed, key="metric", nearest=nearest(name, known))
 
 
 @metric("reordered_per_flow", "%", "reordered packets per flow")

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from leafspine import engine
 from leafspine.errors import InputError, refused
 from leafspine.nearest import nearest
 
@@ -23,29 +24,45 @@ def load(path: Path) -> Table:
         raise InputError(f"{path}: {error.strerror}", file=str(path)) from None
 
 
+def _line(file: Path, path: tuple[str, ...]) -> int | None:
+    """The line of a key, or of the nearest table above it."""
+    try:
+        return engine.line_of(file.read_text(encoding="utf-8"), path)
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
 class Keys:
     """One table of a file: gives its keys by type, and in the end refuses those that are left.
 
-    ``path``: where in the file the table stands, in dotted keys; empty for the file itself.
+    ``path``: of the table in the file, with numbers of lists' elements; empty for the file itself.
+    ``name``: what errors call the table, if not its path.
     """
 
-    def __init__(self, table: object, file: Path, path: str = "") -> None:
+    def __init__(
+        self, table: object, file: Path, path: tuple[str, ...] = (), name: str = ""
+    ) -> None:
         self.file = file
         self.path = path
+        self.name = name or ".".join(path)
         if not isinstance(table, Mapping):
-            raise refused(repr(table), "a table", file=str(file), key=path)
+            line = _line(file, path)
+            raise refused(repr(table), "a table", file=str(file), line=line, key=self.name)
         self.table = dict(table)
         self.known: list[str] = []
 
     def refuse(self, key: str, found: str, allowed: str, near: str | None = None) -> InputError:
         """The error of a key."""
-        full = f"{self.path}.{key}" if self.path else key
-        return refused(found, allowed, file=str(self.file), key=full, nearest=near)
+        full = f"{self.name}.{key}" if self.name else key
+        line = _line(self.file, (*self.path, key))
+        return refused(found, allowed, file=str(self.file), line=line, key=full, nearest=near)
 
     def wrong(self, what: str) -> InputError:
         """The error of keys that do not go together."""
-        parts = [str(self.file), *([self.path] if self.path else []), what]
-        return InputError(": ".join(parts), file=str(self.file), key=self.path or None)
+        line = _line(self.file, self.path)
+        place = str(self.file) if line is None else f"{self.file}:{line}"
+        message = ": ".join(part for part in (place, self.name, what) if part)
+        return InputError(message, file=str(self.file), line=line, key=self.name or None)
 
     def get(self, key: str, kinds: type | tuple[type, ...], default: Any = None) -> Any:
         """A value of one of the types, or the default."""

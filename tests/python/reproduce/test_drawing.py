@@ -15,7 +15,13 @@ from leafspine import plots
 from leafspine.engine import Case
 from leafspine.errors import InputError
 from leafspine.facts import Facts, Scheme
-from leafspine.reproduce import drawing, fits, pages, paths  # noqa: F401  (they register)
+from leafspine.reproduce import (  # noqa: F401  (they register)
+    drawing,
+    fits,
+    pages,
+    paths,
+    probe_metrics,
+)
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.figures import Figure, read_figure
 from leafspine.style import of_scheme, of_variants

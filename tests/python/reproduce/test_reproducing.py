@@ -408,7 +408,11 @@ def test_a_failed_run_is_a_hole_that_is_named(library: Path, tmp_path: Path) -> 
     ("file", "change", "message"),
     [
         ("claims.toml", lambda t: t.replace('"fig1"', '"fig3"'), "figure: found 'fig3'"),
-        ("claims.toml", lambda t: t.replace('"C2"', '"C1"'), "C1 is there twice"),
+        (
+            "claims.toml",
+            lambda t: t.replace('"C2"', '"C1"'),
+            "C1: there is another claim of this id",
+        ),
         ("claims.toml", lambda t: t.replace("less =", "lesser ="), 'did you mean "less"?'),
         ("claims.toml", lambda t: t.replace('"cost"', '"price"'), "allowed: at, upto"),
         ("claims.toml", lambda t: t.replace("reason =", "figure ="), "or the reason why"),
