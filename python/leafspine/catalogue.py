@@ -15,6 +15,8 @@ Entry = dict[str, Any]
 # Fields that a list has columns for; a page shows all.
 PAGE = ("summary", "source", "provenance", "from", "silent", "keys", "params")
 PARAMETER = ("name", "default", "allowed", "doc", "key", "value")
+LABELS = {"silent": "unspecified in the source"}
+"""What a page calls fields whose names scripts know otherwise."""
 SIZES = ("mean", "p10", "p50", "p90", "p99", "max")
 LISTED = ("name", "place", "provenance", *SIZES, "summary")
 WORDS = ("name", "place", "provenance", "default", "key")
@@ -87,14 +89,15 @@ def _ordered(entry: Mapping[str, Any], first: Sequence[str]) -> list[str]:
 
 
 def _show_field(name: str, value: Any, console: Console) -> None:
+    label = LABELS.get(name, name)
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        console.print(f"\n{name}:")
+        console.print(f"\n{label}:")
         show_table(_table(_ordered(value[0], PARAMETER), value), console, "--json")
     elif isinstance(value, list):
         if value:
-            console.print(f"{name}:")
+            console.print(f"{label}:")
         for item in value:
             console.print(Text(f"  - {item}"), soft_wrap=not console.is_terminal)
     else:
-        text = Text(f"{name}: {_cell(name, value)}")
+        text = Text(f"{label}: {_cell(name, value)}")
         console.print(text, soft_wrap=not console.is_terminal)

@@ -228,7 +228,7 @@ def test_another_matplotlib_draws(
     pictures._drawn_by.cache_clear()
 
 
-def test_a_file_of_somebody_else_is_left_alone(
+def test_an_unknown_file_is_left_unchanged(
     copied: Callable[..., leafspine.Comparison],
 ) -> None:
     """Breaks if what leafspine did not draw is deleted, or kept without a word."""
@@ -237,10 +237,10 @@ def test_a_file_of_somebody_else_is_left_alone(
     mine.write_text("mine")
     comparison.write()
     assert mine.read_text() == "mine"
-    assert comparison.unknown_files() == [mine]
+    assert comparison.unknown_files() == comparison.strangers() == [mine]
 
 
-def test_a_picture_that_somebody_changed_is_not_removed(many: Path, tmp_path: Path) -> None:
+def test_a_picture_that_was_edited_is_not_removed(many: Path, tmp_path: Path) -> None:
     """Breaks if a figure stays beside tables that it is no part of any more, or one that was edited
     by hand goes: with one load its name says none."""
 
