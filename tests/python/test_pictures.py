@@ -193,7 +193,7 @@ def test_another_name_is_drawn(
 
 
 @pytest.mark.parametrize(
-    "name", ["style.py", "plots.py", "measures.py", "data/letters/letters.ttf"]
+    "name", ["style.py", "plots.py", "graphics.py", "measures.py", "data/letters/letters.ttf"]
 )
 def test_another_style_is_drawn(
     copied: Callable[..., leafspine.Comparison],

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 import leafspine
 from conftest import SCENARIO, VARIANTS, child_path
-from leafspine import plots, style, tables
+from leafspine import graphics, plots, style, tables
 from leafspine.engine import Case
 from leafspine.facts import Facts, Scheme
 from leafspine.stats import Estimate
@@ -251,7 +251,7 @@ def test_a_variant_named_after_its_queue_manager_is_drawn_as_that(
 )
 def test_a_logarithmic_axis_can_be_read(low: float, high: float) -> None:
     """Breaks if an axis has one tick, or so many that their numbers overlap."""
-    ticks = plots.log_ticks(low, high)
+    ticks = graphics.log_ticks(low, high)
     assert 3 <= len(ticks) <= 9
     assert all(0.999 * low <= tick <= 1.001 * high for tick in ticks)
 
@@ -260,17 +260,17 @@ def test_a_wide_band_does_not_flatten_the_lines() -> None:
     """Breaks if an interval of three seeds makes all that is drawn a line at the bottom."""
     axes = Figure().subplots()
     found: list[Estimate | None] = [Estimate(10.0, 500.0, 3), Estimate(20.0, 1.0, 3)]
-    plots.draw_line(axes, [1, 2], found, "a", style.of_scheme("ecmp"))
-    plots.from_zero(axes)
+    graphics.draw_line(axes, [1, 2], found, "a", style.of_scheme("ecmp"))
+    graphics.from_zero(axes)
     assert axes.get_ylim() == (0, pytest.approx(42.4))
 
 
 def test_text_keeps_its_size_in_print() -> None:
     """Breaks if a figure is wider than a page's text: its letters would shrink in print."""
     for count in range(1, 10):
-        figure, axes = plots.grid(count)
+        figure, axes = graphics.grid(count)
         assert len(axes) == count
-        assert figure.get_figwidth() in (plots.COLUMN, plots.TEXT)
+        assert figure.get_figwidth() in (graphics.COLUMN, graphics.TEXT)
     sizes = style.matplotlib_settings()
     assert all(sizes[key] >= 8 for key in sizes if key.endswith(("labelsize", "fontsize")))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leafspine.errors import RunError
+from leafspine.errors import InputError
 from leafspine.qall.samples import returns
 from leafspine.reproduce.metrics import Run, metric
 from leafspine.reproduce.series import Curve, curve
@@ -115,7 +115,7 @@ def _loop_overhead(run: Run) -> float | None:
     """
     balancer = run.case.facts.load_balancer
     if balancer is None or "update_period" not in balancer.params:
-        raise RunError(f"{run.case.label()}: own.loop_overhead is of qall alone")
+        raise InputError(f"{run.case.label()}: own.loop_overhead is defined for qall only")
     period = balancer.params["update_period"]
     summary = run.result.summary
     window = summary["window_end_ps"] - summary["window_start_ps"]

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
-from leafspine import plots
+from leafspine import graphics, plots
 from leafspine.engine import Case
 from leafspine.errors import InputError
 from leafspine.facts import Facts, Scheme
@@ -149,10 +149,10 @@ def test_bars_without_groups_have_their_names_below(tmp_path: Path) -> None:
 def test_names_of_groups_do_not_run_together() -> None:
     """Breaks if five workloads do not fit under a third of a page, or a line begins with ``ms``."""
     names_ = ["web search", "cache follower", "data mining", "Hadoop", "mix"]
-    _, narrow = plots.grid(3)
+    _, narrow = graphics.grid(3)
     drawing._name_ticks(narrow[0], names_)
     assert {label.get_rotation() for label in narrow[0].get_xticklabels()} == {35}
-    _, wide = plots.grid(2)
+    _, wide = graphics.grid(2)
     drawing._name_ticks(wide[0], names_)
     assert "data\nmining" in names(wide[0])
     assert {label.get_rotation() for label in wide[0].get_xticklabels()} == {0}
