@@ -115,7 +115,7 @@ from leafspine.errors import refused
 try:
     s.single(s.read('''{SMALL}'''), [("aqm.treshold", "9pkt"), ("aqm.scheme", "red")])
 except s.InputError as error:
-    assert error.nearest == "threshold" or error.allowed, error.parts()
+    assert error.found and error.allowed, error.parts()
     assert error.file == "--set" and error.key == "aqm.treshold", error.parts()
     parts = error.parts()
     parts["file"], parts["key"] = "--set aqm.treshold", None
