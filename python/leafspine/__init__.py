@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from leafspine.api import compare, fit_qall, run, schemes, sweep, workloads
-    from leafspine.comparison import Comparison, Row
+    from leafspine.comparison import Comparison
+    from leafspine.comparison_data import Row
     from leafspine.engine import Case, FlowClass
     from leafspine.errors import (
         DamagedError,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
         TooLargeError,
         WriteError,
     )
-    from leafspine.fitting import Fit
+    from leafspine.qall.model import Fit
     from leafspine.results import Result
     from leafspine.stats import Estimate
 
@@ -35,19 +36,20 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "api": "compare fit_qall run schemes sweep workloads",
-        "comparison": "Comparison Row",
+        "comparison": "Comparison",
+        "comparison_data": "Row",
         "engine": "Case FlowClass",
         "errors": "DamagedError EngineError InputError Interrupted LeafspineError RunError "
         "ScenarioError StuckError TooLargeError WriteError",
-        "fitting": "Fit",
+        "qall.model": "Fit",
         "results": "Result",
         "stats": "Estimate",
     }
     _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
     def __getattr__(name: str) -> object:
-        # Only when asked for: the command line has to be able to hear Ctrl-C from its first moment
-        # on, and importing the package must not fail over an engine that does not fit.
+        # On first use: the command line handles Ctrl-C from the start, and importing the package
+        # does not fail over an engine that does not fit.
         if name == "__version__":
             return importlib.import_module("leafspine.engine").version()
         if name not in _HOME:

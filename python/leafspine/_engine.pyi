@@ -12,6 +12,25 @@ class _Class(TypedDict):
     low_inclusive: bool
     high_inclusive: bool
 
+class _Scheme(TypedDict):
+    scheme: str
+    params: dict[str, Any]
+
+class _Probe(TypedDict):
+    name: str
+    kind: str
+    ports: str
+
+class _Facts(TypedDict):
+    load_balancer: _Scheme
+    aqm: _Scheme
+    hold: _Scheme | None
+    host_edge: _Scheme | None
+    transport: _Scheme
+    buffer: tuple[int, str]
+    probes: list[_Probe]
+    family: str
+
 class _Case(TypedDict):
     variant: str
     point: dict[str, Any]
@@ -22,6 +41,7 @@ class _Case(TypedDict):
     title: str
     memory: dict[str, int]
     skipped: list[tuple[str, str]]
+    facts: _Facts
 
 class ScenarioError(ValueError):
     """Bad input; ``str()`` is the one-line message."""
@@ -43,7 +63,7 @@ class OutOfMemory(Exception):
     """The run held more memory than it may."""
 
 class EngineError(Exception):
-    """A fault of the engine or of a scheme: a panic, or books that do not add up."""
+    """A fault of the engine or of a scheme: a panic, or a violated invariant."""
 
 class Progress:
     """Read by one thread while another simulates."""
@@ -75,6 +95,10 @@ def expand(
     progress: Progress | None = None,
     options: list[str] | None = None,
 ) -> list[_Case]: ...
+def first_seed(
+    text: str, file_name: str, sets: list[tuple[str, str]], options: list[str]
+) -> int: ...
+def line_of(text: str, parts: list[str]) -> int | None: ...
 def simulate(
     toml: str,
     base_dir: str,

@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leafspine import arguments, engine, files, fit_defaults, fitting, progress, results, scenario
+from leafspine import arguments, engine, files, progress, results, scenario
 from leafspine import comparison as comparing
 from leafspine import memory as memories
 from leafspine.comparison import Comparison
 from leafspine.errors import LeafspineError, RunError
-from leafspine.fitting import Fit
 from leafspine.manifest import Keyed
+from leafspine.qall import defaults as fit_defaults
+from leafspine.qall import fitting, requests
+from leafspine.qall.model import Fit
+from leafspine.qall.requests import Request
 from leafspine.results import Result
 from leafspine.scenario import LOAD, Key, Scenario, Source
 
@@ -38,9 +41,9 @@ def run(
     the command line. With ``out`` the result is written there, and read from there if it is
     finished already. Times in the result are picoseconds, sizes bytes.
 
-    With ``check`` the run's books are checked (packets, bytes, queues, buffers); the result is the
-    same, and a finished one that was not checked is made again. ``memory``: how much may be taken
-    (``"64GB"``, or ``"unlimited"``) instead of what is free.
+    With ``check`` the run's invariants are checked (packets, bytes, queues, buffers); the result is
+    the same, and a finished one that was not checked is run again. ``memory``: how much may be
+    taken (``"64GB"``, or ``"unlimited"``) instead of what is free.
 
     Raises :class:`leafspine.ScenarioError` for a bad scenario, :class:`leafspine.TooLargeError` for
     one that needs more memory than there is, :class:`leafspine.InputError` for any other argument
@@ -127,7 +130,7 @@ def _check_common(found: Scenario, csv: bool, check: bool, progress_bar: bool) -
 
 
 def _most(memory: str | None) -> int | None:
-    """Bytes that may be taken: as the caller says, or what is free; ``None``: nobody knows."""
+    """Bytes that may be taken: as the caller says, or what is free; ``None``: unknown."""
     return memories.available() if memory is None else memories.parse(memory)
 
 
@@ -153,8 +156,8 @@ def compare(
     over the first workload's load, ``seeds`` (how many) its sweep over the seed. ``jobs``:
     processes, default all cores; the results do not depend on it. Runs that are finished in ``out``
     are not run again; a directory of another comparison is refused, unless this one has all of its
-    variants and points. Without ``out`` results live in a temporary directory for as long as the
-    answer does.
+    variants and points. Without ``out`` results are in a temporary directory that is removed with
+    the answer.
 
     ``check`` and ``memory`` are as for :func:`run`; where the memory is not enough for ``jobs``
     runs side by side, there are fewer.
@@ -293,8 +296,8 @@ def fit_qall(
     arguments.text("ports", ports)
     scenario.refuse_options("fit_qall", settings)
     directory = arguments.directory("out", out)
-    source = scenario.read(fitting.default_scenario() if scenario_ is None else scenario_)
-    request = fitting.request(
+    source = scenario.read(requests.default_scenario() if scenario_ is None else scenario_)
+    request = requests.request(
         source,
         scenario.seeded(scenario.to_settings(settings), seed),
         train=train,
@@ -308,9 +311,9 @@ def fit_qall(
         return fit(request, directory, progress_bar=progress_bar)
 
 
-def fit(request: fitting.Request, directory: Path | None, *, progress_bar: bool = False) -> Fit:
+def fit(request: Request, directory: Path | None, *, progress_bar: bool = False) -> Fit:
     """What a checked request asks for."""
-    with progress.of_fit(request.train + request.test, show=progress_bar) as report:
+    with progress.of_fit(request.split.train + request.split.test, show=progress_bar) as report:
         return fitting.fit(request, directory, report)
 
 

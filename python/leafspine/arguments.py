@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from leafspine.errors import InputError, RunError, WriteError
+from leafspine.errors import InputError, RunError, WriteError, refused
 
 
 def refuse(name: str, found: object, allowed: str) -> InputError:
     """The error of an argument."""
     try:
         shown = " ".join(repr(found).split())
-    except Exception:  # somebody else's repr
+    except Exception:  # a repr of the caller's own
         shown = "something that cannot be shown"
     short = shown if len(shown) <= 60 else shown[:57] + "..."
-    return InputError(f"{name}: found {short} ({type(found).__name__}); allowed: {allowed}")
+    return refused(f"{short} ({type(found).__name__})", allowed, key=name)
 
 
 def scenario(found: object) -> None:

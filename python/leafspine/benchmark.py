@@ -36,8 +36,8 @@ def _one(name: str) -> dict[str, Any]:
         [sys.executable, "-c", RUN_ONE, name], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise RunError(f"bench case {name}: {said[-1]}")
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise RunError(f"bench case {name}: {lines[-1]}")
     answer: dict[str, Any] = {"case": name, **json.loads(done.stdout)}
     return answer
 

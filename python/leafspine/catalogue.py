@@ -1,13 +1,13 @@
 """What there is: lists of schemes and workloads, and a page for each."""
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from leafspine.errors import InputError
+from leafspine.errors import refused
+from leafspine.nearest import nearest
 from leafspine.terminal import Table, show_table
 
 Entry = dict[str, Any]
@@ -15,6 +15,8 @@ Entry = dict[str, Any]
 # Fields that a list has columns for; a page shows all.
 PAGE = ("summary", "source", "provenance", "from", "silent", "keys", "params")
 PARAMETER = ("name", "default", "allowed", "doc", "key", "value")
+LABELS = {"silent": "unspecified in the source"}
+"""What a page calls fields whose names scripts know otherwise."""
 SIZES = ("mean", "p10", "p50", "p90", "p99", "max")
 LISTED = ("name", "place", "provenance", *SIZES, "summary")
 WORDS = ("name", "place", "provenance", "default", "key")
@@ -29,9 +31,7 @@ def find(what: str, entries: Sequence[Entry], name: str) -> list[Entry]:
     if found:
         return found
     names = list(dict.fromkeys(str(entry["name"]) for entry in entries))
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise InputError(f"no {what} is called {name!r}; there are {', '.join(names)}{hint}")
+    raise refused(repr(name), ", ".join(names), key=what, nearest=nearest(name, names))
 
 
 def show_list(what: str, entries: Sequence[Entry], console: Console) -> None:
@@ -89,14 +89,15 @@ def _ordered(entry: Mapping[str, Any], first: Sequence[str]) -> list[str]:
 
 
 def _show_field(name: str, value: Any, console: Console) -> None:
+    label = LABELS.get(name, name)
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        console.print(f"\n{name}:")
+        console.print(f"\n{label}:")
         show_table(_table(_ordered(value[0], PARAMETER), value), console, "--json")
     elif isinstance(value, list):
         if value:
-            console.print(f"{name}:")
+            console.print(f"{label}:")
         for item in value:
             console.print(Text(f"  - {item}"), soft_wrap=not console.is_terminal)
     else:
-        text = Text(f"{name}: {_cell(name, value)}")
+        text = Text(f"{label}: {_cell(name, value)}")
         console.print(text, soft_wrap=not console.is_terminal)

@@ -100,8 +100,8 @@ def _ask(case: Case, code: str, *arguments: str) -> dict[str, Any]:
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise RunError(f"{case.place} {case.name}: {said[-1]}")
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise RunError(f"{case.place} {case.name}: {lines[-1]}")
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 

@@ -3,7 +3,6 @@
 import json
 import os
 import threading
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -11,8 +10,9 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from leafspine import memory
+from leafspine import facts, memory
 from leafspine.errors import EngineError, RunError, ScenarioError, StuckError, TooLargeError
+from leafspine.facts import Facts
 from leafspine.native import module
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ class Case:
     """Bytes that it will take, about."""
     skipped: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     """Settings that its schemes do not have, and other variants' do: key and scheme."""
+    facts: Facts = field(default=Facts(), repr=False, compare=False)
+    """What the resolved scenario says."""
 
     @property
     def text(self) -> str:
@@ -89,10 +91,7 @@ class Case:
     @cached_property
     def family(self) -> str:
         """What runs with other seeds have in common: 16 hex digits of SHA-256 over all the rest."""
-        tree = tomllib.loads(self.toml)
-        tree.pop("version", None)
-        tree["run"].pop("seed")
-        return sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
+        return sha256(self.facts.family.encode()).hexdigest()[:16]
 
     def label(self) -> str:
         """One line for progress and messages."""
@@ -108,7 +107,7 @@ def version() -> str:
 
 @cache
 def build() -> str:
-    """What tells builds of one version apart: 16 hex digits of SHA-256 over the compiled engine."""
+    """Identifies one build of a version: 16 hex digits of SHA-256 over the compiled engine."""
     with Path(str(module().__file__)).open("rb") as stream:
         return file_digest(stream, "sha256").hexdigest()[:16]
 
@@ -132,7 +131,7 @@ def expand(
 ) -> list[Case]:
     """All runs that a scenario describes: its variants times its sweep, in the file's order.
 
-    Large fabrics take a while: as :func:`simulate`, in a thread of its own, and ``watch`` is told
+    Large fabrics take a while: as :func:`simulate`, in a thread of its own, and ``watch`` gets
     what is being built. Raises :class:`ScenarioError`; :class:`TooLargeError` if a run needs more
     than ``most`` bytes.
     """
@@ -142,8 +141,7 @@ def expand(
         if watch is not None and (building := _building(progress)):
             watch(building)
 
-    pairs = [(str(key), value) for key, value in settings]
-    options = [getattr(key, "option", "--set") for key, _ in settings]
+    pairs, options = _with_options(settings)
     found = _aside(
         lambda: native.expand(text, file_name, base_dir, pairs, most, progress, options),
         progress,
@@ -162,6 +160,7 @@ def expand(
             title=case["title"],
             memory=memory.needed(case["memory"]),
             skipped=tuple((key, scheme) for key, scheme in case.get("skipped", ())),
+            facts=facts.of_engine(case["facts"]),
         )
         for case in found
     ]
@@ -170,6 +169,32 @@ def expand(
             if case.memory > most:
                 raise _too_large(file_name, case, memory.explain(entry["memory"]), most)
     return cases
+
+
+def first_seed(text: str, file_name: str, settings: Sequence[tuple[str, str]]) -> int:
+    """The seed of the settings or the scenario, from which sweeps over seeds count; 1 by default.
+
+    Raises :class:`ScenarioError`.
+    """
+    pairs, options = _with_options(settings)
+    try:
+        return native.first_seed(text, file_name, pairs, options)
+    except Exception as error:
+        raise typed(error) from None
+
+
+def line_of(text: str, parts: Sequence[str]) -> int | None:
+    """The line, from 1, of a TOML text on which a key was written, or the nearest table above it.
+
+    ``parts``: of its path, the numbers of lists' elements among them: ``("panel", "0", "kind")``.
+    """
+    return native.line_of(text, list(parts))
+
+
+def _with_options(settings: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Settings, and the options of the command line that they came by."""
+    pairs = [(str(key), value) for key, value in settings]
+    return pairs, [getattr(key, "option", "--set") for key, _ in settings]
 
 
 def _too_large(file_name: str, case: Case, why: str, most: int) -> TooLargeError:
@@ -199,11 +224,11 @@ def from_native(error: "native.ScenarioError") -> ScenarioError:
 
 
 Watch = Callable[[int, int | None, int, int, str], None]
-"""Told how far a run is: flows finished, flows in all or None, simulated ps, packet-hops; and what
-is being built, in words, before any of it."""
+"""Called with a run's progress: flows finished, flows in all or None, simulated ps, packet-hops;
+and what is being built, in words, before any of it."""
 
 Building = Callable[[str], None]
-"""Told what is being built, in words."""
+"""Called with what is being built, in words."""
 
 T = TypeVar("T")
 
@@ -217,7 +242,7 @@ def _building(progress: "native.Progress") -> str:
 def _aside(
     work: Callable[[], T], progress: "native.Progress", look: Callable[[], None]
 ) -> T | Exception:
-    """What ``work`` gives or raises in a thread of its own, so that Ctrl-C is heard meanwhile.
+    """What ``work`` gives or raises in a thread of its own, so that Ctrl-C is handled meanwhile.
 
     Then, or if ``look``, which is called ten times a second, raises, the work is cancelled.
     """
@@ -269,9 +294,9 @@ def simulate(
 ) -> "native.Output":
     """Simulate one resolved scenario.
 
-    The engine works in a thread of its own, so that Ctrl-C is heard while it does; ``watch`` is
-    told how far it is ten times a second.
-    ``check``: its books are checked; ``most``: bytes that this process may take.
+    The engine works in a thread of its own, so that Ctrl-C is handled meanwhile; ``watch`` gets
+    its progress ten times a second.
+    ``check``: its invariants are checked; ``most``: bytes that this process may take.
     Raises :class:`ScenarioError` for what only the graph can tell, :class:`StuckError` for a run
     that gets nowhere, :class:`RunError` for one that holds too much, :class:`EngineError` for a
     fault of the engine or a scheme.

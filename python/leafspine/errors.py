@@ -1,7 +1,7 @@
 """What can go wrong, typed.
 
-The command line exits with 2 for an :class:`InputError` (the user can mend it), with 3 for an
-:class:`EngineError` (leafspine's authors have to), with 1 for everything else.
+The command line exits with 2 for an :class:`InputError` (the user can correct it), with 3 for an
+:class:`EngineError` (a bug in leafspine or a scheme), with 1 for everything else.
 """
 
 import re
@@ -25,14 +25,11 @@ class LeafspineError(Exception):
 
 
 class InputError(LeafspineError, ValueError):
-    """Bad input other than the scenario itself: an option, a missing file, a wrong directory."""
+    """Bad input: the scenario, an option, a missing file, a wrong directory.
 
-
-class ScenarioError(InputError):
-    """A scenario that cannot be run.
-
-    ``str(error)`` is one line: file, line, key, what was found, what is allowed, nearest name.
-    The parts that are known are attributes; the others are ``None``.
+    ``str(error)`` is one line. Where a value is refused (:func:`refused`) its parts are attributes:
+    ``file`` (or the option), ``line``, ``key``, what was ``found``, what is ``allowed``, and the
+    ``nearest`` name. Those that are not known are ``None``.
     """
 
     def __init__(
@@ -66,6 +63,35 @@ class ScenarioError(InputError):
         }
 
 
+class ScenarioError(InputError):
+    """A scenario that cannot be run."""
+
+
+def refused(
+    found: str,
+    allowed: str,
+    *,
+    file: str | None = None,
+    line: int | None = None,
+    key: str | None = None,
+    nearest: str | None = None,
+) -> InputError:
+    """The error of a value, in the words that the engine has for its own:
+    ``FILE:LINE: KEY: found FOUND; allowed: ALLOWED; did you mean "NEAREST"?``."""
+    place = file if line is None else f"{file}:{line}"
+    where = "".join(f"{part}: " for part in (place, key) if part)
+    hint = f'; did you mean "{nearest}"?' if nearest else ""
+    return InputError(
+        f"{where}found {found}; allowed: {allowed}{hint}",
+        file=file,
+        line=line,
+        key=key,
+        found=found,
+        allowed=allowed,
+        nearest=nearest,
+    )
+
+
 class TooLargeError(InputError):
     """A scenario that needs more memory than there is; nothing has run."""
 
@@ -81,7 +107,7 @@ class StuckError(RunError):
 class EngineError(RunError):
     """A fault of leafspine or of a scheme from outside, not of the scenario: please report it.
 
-    A panic in the engine, or books that do not add up (``check=True``). ``scenario`` is the
+    A panic in the engine, or a violated invariant (``check=True``). ``scenario`` is the
     resolved scenario of the run, if it was one.
     """
 

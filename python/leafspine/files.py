@@ -1,9 +1,9 @@
-"""Files that are there whole or not at all, and that can be told from any others.
+"""Files that are there whole or not at all, with checksums that identify them.
 
 What is written gets a temporary name, is forced to the disk and only then takes its place. A
 directory so written has ``SHA256SUMS``, as ``sha256sum --check`` reads it: whatever is read again
-is held against it first. A temporary name is locked by the process that uses it, and the system
-frees the lock of one that has died, on whatever machine: so leftovers are known for what they are.
+is checked against it first. A temporary name is locked by the process that uses it, and the system
+releases the lock when that process ends, on any machine: so leftovers can be identified.
 """
 
 import contextlib
@@ -34,12 +34,12 @@ _WHAT_TO_DO = {
     errno.EACCES: "allow writing there and",
     errno.EPERM: "allow writing there and",
     errno.EROFS: "allow writing there and",
-    errno.EIO: "see to the disk and",
+    errno.EIO: "check the disk and",
 }
 
 _WRONG_PATH = (errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
 
-_mine: set[Path] = set()
+_own: set[Path] = set()
 """Temporary names that this process uses: on some file systems it could lock them once more."""
 
 
@@ -60,7 +60,7 @@ def writing(path: Path) -> Iterator[None]:
             ) from error
         number = error.errno
         reason = " ".join(str(error).split()) if number is None else os.strerror(number)
-        todo = _WHAT_TO_DO.get(number or 0, "mend that and")
+        todo = _WHAT_TO_DO.get(number or 0, "correct that and")
         raise WriteError(f"cannot write {path}: {reason}; {todo} run the same command again") from (
             error
         )
@@ -71,8 +71,8 @@ def replacing(directory: Path, *, over: bool = False) -> Iterator[Path]:
     """A new directory that becomes ``directory``, with its sums, when the block ends well.
 
     Raises :class:`WriteError`; then nothing is left. One that another process has finished
-    meanwhile with the same bytes stays, unless ``over``; then its ``timing.json`` gives way, or all
-    of it if its sums are others.
+    meanwhile with the same bytes stays, unless ``over``; then its ``timing.json`` is replaced,
+    or all of it if its sums differ.
     """
     with writing(directory):
         make_directory(directory.parent)
@@ -108,7 +108,7 @@ def replacing_file(path: Path) -> Iterator[Path]:
 
 
 def make_directory(directory: Path) -> None:
-    """Make a directory and those that it is in, lastingly."""
+    """Make a directory and its parents, and sync them to the disk."""
     if directory.is_dir():
         return
     if os.path.lexists(directory):
@@ -126,7 +126,7 @@ def refuse_unwritable(directory: Path, *below: str) -> None:
     """
     place = directory.joinpath(*below).absolute().parent
     with writing(directory):
-        # Trying it tells more than asking: who may write, what is read-only, where nothing can be.
+        # Trying covers all causes: permissions, read-only file systems, pseudo file systems.
         try:
             make_directory(place)
             with _temporary_name(place) as temporary:
@@ -138,18 +138,18 @@ def refuse_unwritable(directory: Path, *below: str) -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file of this name is being written, or was when its process died."""
+    """Whether a file of this name is being written, or was when its process ended."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
 def sweep_leftovers(parent: Path) -> None:
-    """Remove what processes that no longer live left half written."""
+    """Remove what processes that have ended left half written."""
     try:
         found = {path.name for path in parent.iterdir() if is_temporary(path.name)}
     except OSError:
         return
     for name in sorted({name.removesuffix(_LOCK) for name in found}):
-        if parent / name not in _mine:
+        if parent / name not in _own:
             _sweep(parent / name)
 
 
@@ -179,13 +179,13 @@ def _temporary_name(parent: Path) -> Iterator[Path]:
         path = parent / f".leafspine-{secrets.token_hex(8)}"
         lock = path.with_name(path.name + _LOCK)
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        # Not every file system has locks: there nothing is swept.
+        # Not every file system has locks: leftovers stay there.
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if lock.exists():  # else somebody swept it before it was locked
+        if lock.exists():  # else another process removed it before it was locked
             break
         os.close(descriptor)
-    _mine.add(path)
+    _own.add(path)
     try:
         yield path
     finally:
@@ -193,7 +193,7 @@ def _temporary_name(parent: Path) -> Iterator[Path]:
         with contextlib.suppress(OSError):
             lock.unlink(missing_ok=True)
         os.close(descriptor)
-        _mine.discard(path)
+        _own.discard(path)
 
 
 def _remove(path: Path) -> None:
@@ -273,8 +273,8 @@ def read_one(directory: Path, name: str) -> bytes:
     return _read(directory, name, sums[name])
 
 
-def strangers(directory: Path) -> list[Path]:
-    """What lies in a directory with sums without being named in it: it is never read."""
+def unknown(directory: Path) -> list[Path]:
+    """Files in a result's directory that its sums do not name: they are never read."""
     known = set(_sums(directory))
     known |= {SUMS, TIMING, *(f"{name.removesuffix('.parquet')}.csv" for name in known)}
     return sorted(
@@ -287,7 +287,7 @@ def strangers(directory: Path) -> list[Path]:
 def damaged(directory: Path, name: str, what: str) -> DamagedError:
     """A file of ``directory`` is not what was written, and what to do about it."""
     return DamagedError(
-        f"{directory / name} {what}: it is not read as a result; to make this one anew: "
+        f"{directory / name} {what}: it is not read as a result; to run it again: "
         f"rm -r {shlex.quote(str(directory))}"
     )
 

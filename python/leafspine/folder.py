@@ -1,7 +1,7 @@
 """A comparison's directory: whose it is, what is missing in it, and what does not belong there.
 
 It holds ``runs/<key>/`` with a result each (see :mod:`leafspine.results`), ``comparison.json`` with
-what was asked for (see :mod:`leafspine.manifest`), and tables, plots (see
+the request (see :mod:`leafspine.manifest`), and tables, plots (see
 :mod:`leafspine.pictures`) and the report, which are made from the runs.
 """
 
@@ -67,7 +67,7 @@ def missing(directory: Path, unique: Mapping[str, Case], *, check: bool = False)
             bad[key] = error
         except InputError as error:
             place = shlex.quote(str(task.directory))
-            bad[key] = InputError(f"{error}; to make this one anew: rm -r {place}")
+            bad[key] = InputError(f"{error}; to run it again: rm -r {place}")
     if bad:
         first, *others = bad
         more = f" ({len(others)} more are bad: {', '.join(others)})" if others else ""
@@ -77,13 +77,13 @@ def missing(directory: Path, unique: Mapping[str, Case], *, check: bool = False)
     return tasks
 
 
-def strangers(directory: Path, finished: Sequence[Case]) -> list[Path]:
-    """What lies in the directory or its finished runs without being leafspine's."""
+def unknown(directory: Path, finished: Sequence[Case]) -> list[Path]:
+    """Files in the directory or its finished runs that leafspine did not write."""
     found = [path for path in directory.iterdir() if path.name not in OURS]
     found += [path for path in (directory / "runs").iterdir() if not _KEY.fullmatch(path.name)]
     found = [path for path in found if not files.is_temporary(path.name)]
     for key in dict.fromkeys(case.key for case in finished):
-        found += files.strangers(directory / "runs" / key)
+        found += files.unknown(directory / "runs" / key)
     return sorted(found)
 
 

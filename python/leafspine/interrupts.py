@@ -1,4 +1,4 @@
-"""How a command ends that is asked to: by the terminal, a batch system, or twice."""
+"""How a command ends on a signal: from the terminal, from a batch system, or a second one."""
 
 import contextlib
 import os
@@ -8,10 +8,10 @@ import threading
 from collections.abc import Iterator
 
 SOON = 0.01
-"""Seconds until a signal that was lost is heard again."""
+"""Seconds until a signal that was lost is delivered again."""
 
 
-class Heard(KeyboardInterrupt):
+class Signalled(KeyboardInterrupt):
     """A signal. Python ends by SIGINT after a plain one that went through ``exec``, caught or not,
     and dataclasses are made with that."""
 
@@ -19,22 +19,22 @@ class Heard(KeyboardInterrupt):
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
     """SIGTERM and SIGHUP end a command as Ctrl-C does; a second signal ends it at once."""
-    heard = False
+    received = False
 
-    def hear(_number: int, _frame: object) -> None:
-        nonlocal heard
-        if heard:
+    def receive(_number: int, _frame: object) -> None:
+        nonlocal received
+        if received:
             show_cursor = b"\x1b[?25h" if os.isatty(2) else b""
             os.write(2, show_cursor + b"leafspine: interrupted again: ended at once\n")
             os._exit(1)
-        heard = True
-        raise Heard
+        received = True
+        raise Signalled
 
     def lost(what: "sys.UnraisableHookArgs") -> None:
-        # A signal that comes while an object is taken down raises where nobody can catch it.
-        nonlocal heard
-        if what.exc_type is Heard:
-            heard = False
+        # A signal that comes while an object is taken down raises where it cannot be caught.
+        nonlocal received
+        if what.exc_type is Signalled:
+            received = False
             signal.setitimer(signal.ITIMER_REAL, SOON)
         else:
             hook(what)
@@ -50,7 +50,7 @@ def interruptible() -> Iterator[None]:
     try:
         sys.unraisablehook = lost
         for number in before:
-            signal.signal(number, hear)
+            signal.signal(number, receive)
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -41,7 +41,7 @@ def write(
     cases: Sequence[Case],
     command: str,
 ) -> None:
-    """Write down what was asked for."""
+    """Write the request: scenario, settings, runs."""
     manifest = {
         "leafspine": engine.version(),
         "scenario": source.text,

@@ -76,7 +76,7 @@ def explain(parts: Mapping[str, int]) -> str:
 
 
 def available(root: Path = Path("/")) -> int | None:
-    """Bytes that may be taken now; ``None`` if nobody can tell."""
+    """Bytes that may be taken now; ``None`` if unknown."""
     found = [*_system(root), *_groups(root), *_address_space(root)]
     return min(found) if found else None
 

@@ -3,8 +3,7 @@
 A crate that is no part of leafspine builds a whole engine, its own schemes beside leafspine's
 (``template/`` in the repository), and its distribution says where: the entry point of the group
 ``leafspine.engine``. An installed one takes the place of ``leafspine._engine``, in worker processes
-as well. Attributes of this module are those of the engine, which is loaded when the first is asked
-for.
+as well. Attributes of this module are those of the engine, which is loaded with the first of them.
 """
 
 import importlib
@@ -65,6 +64,6 @@ def _load(entry: EntryPoint, own: ModuleType) -> ModuleType:
     else:
         return engine
     raise InputError(
-        f"the engine of {owner} was built {built}: build it anew (maturin develop --release in its "
+        f"the engine of {owner} was built {built}: rebuild it (maturin develop --release in its "
         "folder), or remove it (pip uninstall)"
     )

@@ -14,31 +14,18 @@ from functools import cache
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leafspine import engine, files, progress, results
+from leafspine.comparison_data import ComparisonData
 from leafspine.errors import LeafspineError
-
-if TYPE_CHECKING:
-    from leafspine.comparison import Comparison
+from leafspine.saved import Saved
 
 FOLDER = "plots"
 RECORD = "figures.json"
 PACKAGE = Path(__file__).parent
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
-
-
-@dataclass(frozen=True)
-class Saved:
-    """A figure's files and what the report says about it."""
-
-    name: str
-    title: str
-    caption: str
-    pdf: Path
-    png: Path
-    wide: bool
 
 
 @dataclass(frozen=True)
@@ -50,7 +37,9 @@ class _Record:
     sums: dict[str, str] = field(default_factory=dict)
 
 
-def write(comparison: "Comparison", directory: Path, *, progress_bar: bool = False) -> list[Saved]:
+def write(
+    comparison: ComparisonData, directory: Path, *, progress_bar: bool = False
+) -> list[Saved]:
     """Have every figure in ``directory/plots``; only what is not there yet is drawn."""
     folder = directory / FOLDER
     key = digest(comparison)
@@ -62,7 +51,7 @@ def write(comparison: "Comparison", directory: Path, *, progress_bar: bool = Fal
     }
     if kept and len(kept) == len(old.figures):
         return list(old.figures)
-    # Drawing needs Matplotlib, which worker processes, and who draws nothing, do without.
+    # Drawing needs Matplotlib, which worker processes and commands that draw nothing do without.
     from leafspine import plots
 
     with progress.of_drawing(show=progress_bar) as watch:
@@ -72,7 +61,7 @@ def write(comparison: "Comparison", directory: Path, *, progress_bar: bool = Fal
     return found
 
 
-def leave_out(comparison: "Comparison", directory: Path) -> None:
+def leave_out(comparison: ComparisonData, directory: Path) -> None:
     """Draw nothing; figures of other numbers than this comparison's are removed, as they would
     be taken for its own."""
     old = _read(directory / FOLDER)
@@ -82,8 +71,8 @@ def leave_out(comparison: "Comparison", directory: Path) -> None:
             (directory / FOLDER / RECORD).unlink()
 
 
-def strangers(directory: Path) -> list[Path]:
-    """What lies in ``plots`` without being a figure of the comparison."""
+def unknown(directory: Path) -> list[Path]:
+    """Files in ``plots`` that are no figures of the comparison."""
     folder = directory / FOLDER
     known = {RECORD, *_read(folder).sums}
     if not folder.is_dir():
@@ -95,7 +84,7 @@ def strangers(directory: Path) -> list[Path]:
     )
 
 
-def digest(comparison: "Comparison") -> str:
+def digest(comparison: ComparisonData) -> str:
     """SHA-256 over all that the figures depend on: every number of every run, what the runs are
     called, and what draws them.
 
@@ -107,7 +96,7 @@ def digest(comparison: "Comparison") -> str:
     return found.hexdigest()
 
 
-def _parts(comparison: "Comparison") -> Iterator[bytes]:
+def _parts(comparison: ComparisonData) -> Iterator[bytes]:
     yield f"{engine.version()} {_drawn_by()}".encode()
     for case in comparison.cases:
         yield repr((case.variant, case.point, case.seed, case.classes, case.toml)).encode()
@@ -137,7 +126,7 @@ def _is_whole(path: Path, record: _Record) -> bool:
 
 
 def _remove(record: _Record, but: Sequence[Saved]) -> None:
-    """Remove figures that were drawn, unless somebody has changed them since."""
+    """Remove figures that were drawn, unless they have been changed since."""
     stay = {path for saved in but for path in (saved.pdf, saved.png)}
     for saved in record.figures:
         for path in (saved.pdf, saved.png):
@@ -172,7 +161,7 @@ def _read(folder: Path) -> _Record:
 
 
 def _sum(record: dict[str, Any]) -> str:
-    """Of the record itself: one that somebody has changed is none."""
+    """Of the record itself: one that has been changed is ignored."""
     return sha256(results.to_json(record).encode()).hexdigest()
 
 

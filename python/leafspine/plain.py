@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from leafspine.errors import InputError
+from leafspine.errors import InputError, refused
 
 PACKED = {
     b"\x1f\x8b": "gzip",
@@ -18,14 +18,15 @@ def decode(path: Path, data: bytes) -> str:
     """A file's text. Raises :class:`InputError` that says what it is, if it is none."""
     for magic, name in PACKED.items():
         if data.startswith(magic):
-            raise InputError(f"{path}: found a {name} file; allowed: text: decompress it first")
+            raise refused(f"a {name} file", "text: decompress it first", file=str(path))
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path}: found UTF-16 text; allowed: UTF-8")
+        raise refused("UTF-16 text", "UTF-8", file=str(path))
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
+        where = f"{path}: not UTF-8 text (byte {error.start})"
+        raise InputError(where, file=str(path)) from None
     if "\0" in text:
-        raise InputError(f"{path}: no text (byte {text.index(chr(0))} is zero)")
+        raise InputError(f"{path}: no text (byte {text.index(chr(0))} is zero)", file=str(path))
     # As a file that is read as text.
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -7,9 +7,7 @@ network. Without a swept number, variants stand side by side with error bars.
 """
 
 import gc
-import math
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,32 +18,33 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from leafspine import files, quantities, rendering
-from leafspine.comparison import Comparison, Row
+from leafspine.comparison_data import ComparisonData, Row
 from leafspine.engine import Case, FlowClass, Point
+from leafspine.graphics import (
+    MOST_TICKS,
+    axis_label,
+    draw_line,
+    from_zero,
+    grid,
+    logarithmic,
+    marker_of,
+    shown_name,
+    ticks_at,
+)
+from leafspine.labels import point_label
 from leafspine.measures import METRICS, NETWORK, PS_PER_US, in_class
-from leafspine.pictures import Saved
 from leafspine.quantities import number
+from leafspine.saved import Saved
 from leafspine.scenario import LOAD
 from leafspine.stats import Estimate
 from leafspine.style import REGISTRY, STEERING, Style, matplotlib_settings, of_variants
-from leafspine.tables import key_label, point_label, time_unit
+from leafspine.tables import time_unit
 
-COLUMN, TEXT = 3.5, 7.16
-"""Widths in inches of a column and of the text of a two-column page: letters keep their size."""
-HEIGHT = 2.3
-"""A row of panels."""
-LETTER = 0.08
-"""Mean width in inches of a letter of a label."""
 CDF_POINTS = 400
-MOST_TICKS = 10
-LEAST_TICKS = 3
-MOST_MARKERS = 12
+
 
 Getter = Callable[[Row], Estimate | None]
 
@@ -84,7 +83,7 @@ class Axis:
         return f" ({point_label(self.rest)})" if self.rest else ""
 
 
-def makers(comparison: Comparison) -> list[Callable[[], Plot]]:
+def makers(comparison: ComparisonData) -> list[Callable[[], Plot]]:
     """What makes the figures of a comparison, one each."""
     chosen = styles(comparison)
     found: list[Callable[[], Plot]] = []
@@ -98,7 +97,7 @@ def makers(comparison: Comparison) -> list[Callable[[], Plot]]:
     return found
 
 
-def figures(comparison: Comparison) -> Iterator[Plot]:
+def figures(comparison: ComparisonData) -> Iterator[Plot]:
     """All figures of a comparison, one after the other (each is freed by its user)."""
     with settings():
         for make in makers(comparison):
@@ -106,14 +105,14 @@ def figures(comparison: Comparison) -> Iterator[Plot]:
 
 
 def write(
-    comparison: Comparison,
+    comparison: ComparisonData,
     directory: Path,
     kept: Mapping[str, Saved],
     watch: Callable[[int, int], None],
 ) -> list[Saved]:
     """Write every figure as ``plots/<name>.pdf`` and ``.png`` under ``directory``.
 
-    Those that are ``kept`` there, by name, are not drawn. ``watch`` is told how many of how many
+    Those that are ``kept`` there, by name, are not drawn. ``watch`` gets how many of how many
     are done.
     """
     found: list[Saved] = []
@@ -140,8 +139,8 @@ def save(plot: Plot, directory: Path) -> Saved:
 
 @contextmanager
 def _unsearched() -> Iterator[None]:
-    """A figure is many thousand objects: Python would look for garbage among all that there are,
-    once for every few figures."""
+    """A figure is many thousand objects: the collector would scan all of them once for every
+    few figures."""
     gc.freeze()
     try:
         yield
@@ -162,7 +161,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") or "all"
 
 
-def styles(comparison: Comparison) -> dict[str, Style]:
+def styles(comparison: ComparisonData) -> dict[str, Style]:
     """Each variant's style, by the balancer that its scenario names."""
     pairs = []
     for variant in comparison.variants:
@@ -175,23 +174,23 @@ def scheme_of(case: Case) -> str:
     """What a case's figure is about: the edge that steers, the hold, the queue manager that the
     variant is named after, a variant of QALL, or else the load balancer; the variant's own name if
     the scenario names none."""
-    tree = tomllib.loads(case.toml)
-    named = {place: tree.get(place, {}).get("scheme") for place in ("host_edge", "hold", "aqm")}
-    if named["host_edge"] in STEERING:
-        return str(named["host_edge"])
-    if named["hold"] not in (None, "none"):
-        return str(named["hold"])
-    manager = str(named["aqm"])
+    facts = case.facts
+    if facts.host_edge and facts.host_edge.name in STEERING:
+        return facts.host_edge.name
+    if facts.hold:
+        return facts.hold.name
+    manager = facts.aqm.name if facts.aqm else ""
     if case.variant.lower() in (manager, manager.partition("-")[0]):
         return manager
-    balancer = tree.get("load_balancer", {})
-    name = str(balancer.get("scheme", case.variant.lower()))
-    kinds = (balancer.get(key) for key in ("variant", "granularity"))
+    if facts.load_balancer is None:
+        return case.variant.lower()
+    name, params = facts.load_balancer.name, facts.load_balancer.params
+    kinds = (params.get(key) for key in ("variant", "granularity"))
     special = [f"{name}-{kind}" for kind in kinds if f"{name}-{kind}" in REGISTRY]
     return special[0] if special else name
 
 
-def axes_of(comparison: Comparison) -> list[Axis]:
+def axes_of(comparison: ComparisonData) -> list[Axis]:
     """The horizontal axes: the load if it is swept, else the first swept number."""
     key = _axis_key(comparison.points)
     if key is None:
@@ -225,18 +224,6 @@ def _alike(values: set[Any]) -> bool:
     return all(np.isfinite(size) for size, _ in found) and len({unit for _, unit in found}) == 1
 
 
-def grid(count: int) -> tuple[Figure, list[Axes]]:
-    """A figure with so many panels, as wide as a column or the text of a page, and the panels."""
-    across = 2 if count in (2, 4) else min(count, 3)
-    rows = -(-count // across)
-    size = (COLUMN if across == 1 else TEXT, HEIGHT * rows + 0.4)
-    figure = Figure(figsize=size, layout="constrained")
-    axes = list(np.atleast_1d(figure.subplots(rows, across, squeeze=False)).flat)
-    for one in axes[count:]:
-        one.remove()
-    return figure, axes[:count]
-
-
 def _legend(figure: Figure, axes: Axes) -> None:
     handles, labels = axes.get_legend_handles_labels()
     if len(labels) > 1:
@@ -244,7 +231,7 @@ def _legend(figure: Figure, axes: Axes) -> None:
 
 
 def _draw(
-    comparison: Comparison,
+    comparison: ComparisonData,
     chosen: Mapping[str, Style],
     axis: Axis,
     axes: Axes,
@@ -272,134 +259,6 @@ def _draw(
             ticks_at(axes, axis.values)
 
 
-AXES = {
-    "workload.load": "load",
-    "workload.flows": "number of flows",
-    "workload.duration": "time in which flows start",
-    "workload.fan_in": "number of senders",
-    "workload.interarrival": "mean interarrival time",
-    "workload.rate": "offered traffic",
-    "workload.sizes.bytes": "flow size",
-    "topology.change.rate": "rate of the changed link",
-    "topology.change.delay": "delay of the changed link",
-    "topology.host_link.rate": "rate of the hosts' links",
-    "topology.host_link.delay": "delay of the hosts' links",
-    "topology.fabric_link.rate": "rate of the fabric's links",
-    "topology.fabric_link.delay": "delay of the fabric's links",
-    "switch.buffer": "buffer",
-    "aqm.threshold": "marking threshold",
-    "load_balancer.gap": "flowlet gap",
-    "transport.init_cwnd": "initial window",
-    "transport.min_rto": "shortest timeout",
-    "measure.warmup": "warm-up",
-}
-"""What swept keys are called on an axis, without the numbers in them."""
-
-
-def axis_label(key: str) -> str:
-    """A swept key as an axis has it."""
-    plain = ".".join(part for part in key.split(".") if not part.isdigit())
-    return AXES.get(plain, key_label(key))
-
-
-def logarithmic(axes: Axes, along: str) -> None:
-    """Make the axis ``x`` or ``y`` logarithmic, with enough ticks to read it: powers of ten, or 1,
-    2 and 5 times such, or round numbers where it spans little."""
-    ruler: XAxis | YAxis = axes.xaxis if along == "x" else axes.yaxis
-    axes.set(**{f"{along}scale": "log"})
-    low, high = axes.get_xlim() if along == "x" else axes.get_ylim()
-    ticks = log_ticks(low, high)
-    ruler.set_major_locator(FixedLocator(ticks))
-    ruler.set_minor_locator(NullLocator())
-    powers = all(math.isclose(tick, 10.0 ** round(math.log10(tick))) for tick in ticks)
-    if powers and not 1e-3 <= ticks[0] <= ticks[-1] < 1e5:
-        ruler.set_major_formatter(FuncFormatter(_power))
-    else:
-        ruler.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-
-
-def log_ticks(low: float, high: float) -> list[float]:
-    """Round numbers between two positive ones, at least three if there are so many."""
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    every = max(1, (last - first) // 5)
-    for parts in ((1,), (1, 3), (1, 2, 5)):
-        step = every if parts == (1,) else 1
-        ticks = [part * 10.0**power for power in range(first, last + 1, step) for part in parts]
-        ticks = [tick for tick in ticks if low <= tick * 1.0001 and tick <= high * 1.0001]
-        if len(ticks) >= LEAST_TICKS:
-            return ticks
-    found = MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high)
-    return [float(tick) for tick in found if low <= tick <= high]
-
-
-def _power(value: float, _: object) -> str:
-    return f"$10^{{{round(math.log10(value))}}}$"
-
-
-def width(axes: Axes) -> float:
-    """About how many inches an axis is long, before the layout is made."""
-    figure, place = axes.get_figure(root=True), axes.get_subplotspec()
-    if figure is None or place is None:
-        return COLUMN
-    return float(figure.get_figwidth() / place.get_gridspec().ncols - 0.8)
-
-
-def spaced(axes: Axes, names: Sequence[str]) -> list[str]:
-    """Names under ticks, every second one left out where all do not fit."""
-    if sum(0.8 * len(name) * LETTER + 0.08 for name in names) <= width(axes):
-        return list(names)
-    return [name if index % 2 == 0 else "" for index, name in enumerate(names)]
-
-
-def ticks_at(axes: Axes, values: Sequence[float]) -> None:
-    """Ticks where values are."""
-    names = [f"{value:g}" for value in values]
-    axes.set_xticks(values, spaced(axes, names))
-    axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
-
-
-def marker_of(style: Style) -> dict[str, Any]:
-    return {
-        "color": style.colour,
-        "marker": style.marker,
-        "markerfacecolor": "white" if style.hollow else style.colour,
-        "markeredgecolor": style.colour,
-    }
-
-
-def shown_name(variant: str) -> str:
-    """A name as Matplotlib takes it: no mathematics, and shown even if it starts with ``_``."""
-    text = variant.replace("$", r"\$")
-    return f" {text}" if text.startswith("_") else text
-
-
-def draw_line(
-    axes: Axes,
-    values: Sequence[float],
-    found: Sequence[Estimate | None],
-    label: str,
-    style: Style,
-    among: int = 1,
-) -> None:
-    """A line with its band; the more lines it is ``among``, the fainter the bands."""
-    means = [entry.mean if entry else np.nan for entry in found]
-    how = {"linestyle": style.line, "clip_on": False, "zorder": 3, **marker_of(style)}
-    axes.plot(values, means, label=label, markevery=-(-len(means) // MOST_MARKERS), **how)
-    halves = [entry.half if entry and entry.half is not None else 0.0 for entry in found]
-    if any(halves):
-        low, high = np.subtract(means, halves), np.add(means, halves)
-        faint = min(0.15, 0.3 / max(among, 1))
-        axes.fill_between(values, low, high, color=style.colour, alpha=faint, lw=0)
-        edge: dict[str, Any] = {
-            "color": style.colour,
-            "lw": 0.5,
-            "alpha": 0.4,
-            "linestyle": style.line,
-        }
-        for bound in (low, high):
-            axes.plot(values, bound, label="_", **edge)
-
-
 def _bar(axes: Axes, place: int, found: Estimate | None, label: str, style: Style) -> None:
     mean = found.mean if found else np.nan
     half = found.half if found and found.half is not None else 0.0
@@ -419,7 +278,7 @@ def _scaled(scale: float) -> Getter:
 
 
 def _fct(
-    comparison: Comparison, chosen: Mapping[str, Style], axis: Axis, flow_class: FlowClass
+    comparison: ComparisonData, chosen: Mapping[str, Style], axis: Axis, flow_class: FlowClass
 ) -> Plot:
     scale, unit = time_unit(comparison, flow_class.name)
     figure, panels = grid(2)
@@ -437,7 +296,7 @@ def _fct(
 
 
 def _relative(
-    comparison: Comparison, chosen: Mapping[str, Style], axis: Axis, flow_class: FlowClass
+    comparison: ComparisonData, chosen: Mapping[str, Style], axis: Axis, flow_class: FlowClass
 ) -> Plot:
     first = comparison.variants[0]
     figure, panels = grid(2)
@@ -474,7 +333,9 @@ NETWORK_FIGURES = {
 """Title and metrics of the network's figures, by name."""
 
 
-def _network(comparison: Comparison, chosen: Mapping[str, Style], axis: Axis, name: str) -> Plot:
+def _network(
+    comparison: ComparisonData, chosen: Mapping[str, Style], axis: Axis, name: str
+) -> Plot:
     title, metrics = NETWORK_FIGURES[name]
     figure, panels = grid(len(metrics))
     for axes, metric in zip(panels, metrics, strict=True):
@@ -492,7 +353,7 @@ def _network(comparison: Comparison, chosen: Mapping[str, Style], axis: Axis, na
     )
 
 
-def _cdf(comparison: Comparison, chosen: Mapping[str, Style], point: Point) -> Plot:
+def _cdf(comparison: ComparisonData, chosen: Mapping[str, Style], point: Point) -> Plot:
     classes = comparison.populated
     figure, panels = grid(len(classes))
     units = [time_unit(comparison, entry.name) for entry in classes]
@@ -512,12 +373,12 @@ def _cdf(comparison: Comparison, chosen: Mapping[str, Style], point: Point) -> P
     return Plot(
         f"cdf-{slug(where)}" if where else "cdf",
         f"Distribution of flow completion times{f' at {where}' if where else ''}",
-        "Finished flows of all seeds together; logarithmic time.",
+        "Finished flows of all seeds, pooled; logarithmic time.",
         figure,
     )
 
 
-def _pooled(comparison: Comparison, variant: str, point: Point) -> tuple[Any, Any]:
+def _pooled(comparison: ComparisonData, variant: str, point: Point) -> tuple[Any, Any]:
     """Sizes and completion times (ps) of the finished flows of all seeds."""
     sizes, fct = [np.array([], dtype=np.uint64)], [np.array([], dtype=np.uint64)]
     for case in comparison.finished:
@@ -555,7 +416,7 @@ def _class_label(flow_class: FlowClass) -> str:
     return f"{flow_class.name} flows ({flow_class.describe()})"
 
 
-def _band(comparison: Comparison) -> str:
+def _band(comparison: ComparisonData) -> str:
     if len(comparison.seeds) == 1:
         return "one seed, no intervals"
     return f"95 % intervals over {len(comparison.seeds)} seeds"
@@ -569,23 +430,3 @@ def _from_zero_or_log(axes: Axes) -> None:
         logarithmic(axes, "y")
     else:
         from_zero(axes)
-
-
-def from_zero(axes: Axes) -> None:
-    """From zero to a little above the highest band, so that no marker is cut.
-
-    A band wider than what it surrounds would flatten all lines: it runs out of the picture where
-    that is twice as high as the largest value drawn.
-    """
-    highest, lowest = axes.dataLim.ymax, 0.0
-    # Lines that are not in the legend are ends of intervals.
-    lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
-    drawn = [np.asarray(line.get_ydata(), dtype=float) for line in lines]
-    bars = [bar.get_height() for bar in axes.patches if isinstance(bar, Rectangle)]
-    values = np.concatenate([*drawn, bars, [0.0]])
-    values = values[np.isfinite(values)]
-    if values.max() > 0:
-        highest = min(highest, 2 * values.max())
-    if values.min() < 0:
-        lowest = 1.06 * min(values.min(), max(axes.dataLim.ymin, 2 * values.min()))
-    axes.set_ylim(lowest, 1.06 * highest if np.isfinite(highest) and highest > 0 else 1.0)

@@ -20,7 +20,7 @@ from leafspine.engine import Building, Case, Watch
 from leafspine.workers import Event, Watcher
 
 if TYPE_CHECKING:
-    from leafspine.fitting import Report
+    from leafspine.qall.fitting import Report
 
 
 def say(text: str, *, show: bool) -> None:
@@ -29,15 +29,15 @@ def say(text: str, *, show: bool) -> None:
         Console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _silent(_event: Event) -> None:
+def _ignore(_event: Event) -> None:
     pass
 
 
-class _Patience:
-    """Says what is being built where nothing can be drawn over: not at once, nor all the time."""
+class _Delayed:
+    """Prints what is being built, off a terminal: after a delay, and then at intervals."""
 
     FIRST, NEXT = 2.0, 10.0
-    """Seconds until it is said, and until it is said again."""
+    """Seconds until the first line, and between lines."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -51,12 +51,12 @@ class _Patience:
 
 @contextlib.contextmanager
 def of_checks(*, show: bool = True) -> Iterator[Building | None]:
-    """Told what is built of a fabric before anything runs; small ones are done before it shows."""
+    """Shows what is built of a fabric before anything runs; small ones are done before it shows."""
     console = Console(stderr=True)
     if not show:
         yield None
     elif not console.is_terminal:
-        yield _Patience(console)
+        yield _Delayed(console)
     else:
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False))
         progress = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
@@ -77,7 +77,7 @@ def of_comparison(total: int, finished: int, *, show: bool = True) -> Iterator[W
     """A watcher for ``total`` runs of which ``finished`` were there already."""
     console = Console(stderr=True)
     if not show or total == finished:
-        yield _silent
+        yield _ignore
     elif console.is_terminal:
         with _bar(console, total - finished) as (progress, task):
             yield _Bar(progress, task).watch
@@ -93,8 +93,8 @@ def of_run(label: str, *, show: bool = True) -> Iterator[Watch | None]:
         yield None
         return
     if not console.is_terminal:
-        patience = _Patience(console)
-        yield lambda _finished, _total, _time_ps, _hops, building: patience(building)
+        delayed = _Delayed(console)
+        yield lambda _finished, _total, _time_ps, _hops, building: delayed(building)
         return
     columns = (
         SpinnerColumn(),
@@ -122,7 +122,7 @@ def of_run(label: str, *, show: bool = True) -> Iterator[Watch | None]:
 
 @contextlib.contextmanager
 def of_drawing(*, show: bool = True) -> Iterator[Callable[[int, int], None]]:
-    """Told how many figures of how many are drawn."""
+    """Shows how many figures of how many are drawn."""
     console = Console(stderr=True)
     if not show:
         yield lambda _done, _total: None
@@ -141,7 +141,7 @@ def of_drawing(*, show: bool = True) -> Iterator[Callable[[int, int], None]]:
 
 @contextlib.contextmanager
 def of_fit(wanted: int, *, show: bool = True) -> Iterator["Report"]:
-    """Told of the samples in hand before each run; the answer watches the run."""
+    """Shows the samples so far before each run; the answer watches the run."""
     console = Console(stderr=True)
     if not show:
         yield lambda _have, _label: None
@@ -222,7 +222,7 @@ class _Lines:
         self.console = console
         self.total = total
         self.done = finished
-        self.patience = _Patience(console)
+        self.delayed = _Delayed(console)
 
     def watch(self, event: Event) -> None:
         if event.kind == "done":
@@ -232,7 +232,7 @@ class _Lines:
             self.done += event.kind == "failed"
             text = _sentence(event)
         else:
-            self.patience(_doing(event) if event.message else "")
+            self.delayed(_doing(event) if event.message else "")
             return
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 

@@ -59,7 +59,7 @@ def lay_out(figure: Figure) -> None:
 class _Both(RendererBase):
     """Draws on a raster, and the same on a page, whose unit is a point and whose y goes up.
 
-    Widths of lines and sizes of letters are in points for both; artists are told the raster's
+    Widths of lines and sizes of letters are in points for both; artists get the raster's
     pixels, and what these come to on the page is computed here.
     """
 
@@ -145,7 +145,7 @@ class _Both(RendererBase):
         found.copy_properties(gc)
         box, (path, transform) = gc.get_clip_rectangle(), gc.get_clip_path()
         if box is not None:
-            # One object for one box: the page cuts anew for every other.
+            # One object for one box: the page clips again for every other.
             _, small = self.boxes.setdefault(id(box), (box, TransformedBbox(box, self.shrink)))
             found.set_clip_rectangle(small)
         if path is not None:

@@ -5,14 +5,12 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from leafspine import engine, files, tables
-from leafspine.comparison import Comparison
-from leafspine.pictures import Saved
+from leafspine import engine, files, labels, tables
+from leafspine.comparison_data import ComparisonData
+from leafspine.saved import Saved
 
 
-def write(comparison: Comparison, directory: Path, figures: Sequence[Saved] | None) -> Path:
+def write(comparison: ComparisonData, directory: Path, figures: Sequence[Saved] | None) -> Path:
     """Write ``report.html`` with these figures to ``directory`` and say where it is.
 
     ``None``: they were left out.
@@ -23,8 +21,11 @@ def write(comparison: Comparison, directory: Path, figures: Sequence[Saved] | No
     return path
 
 
-def render(comparison: Comparison, figures: Sequence[Saved] | None) -> str:
+def render(comparison: ComparisonData, figures: Sequence[Saved] | None) -> str:
     """The report's HTML. All text from the scenario is escaped."""
+    # A run alone has no report, and need not wait for this.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=PackageLoader("leafspine"), autoescape=True, undefined=StrictUndefined
     )
@@ -46,25 +47,25 @@ def render(comparison: Comparison, figures: Sequence[Saved] | None) -> str:
     )
 
 
-def _title(comparison: Comparison) -> str:
+def _title(comparison: ComparisonData) -> str:
     return comparison.cases[0].title or comparison.source.stem.replace("-", " ")
 
 
-def _lead(comparison: Comparison) -> str:
+def _lead(comparison: ComparisonData) -> str:
     variants = ", ".join(name for name in comparison.variants if name)
     parts = [f"{len(comparison.finished)} runs", f"{len(comparison.seeds)} seeds"]
     swept = dict.fromkeys(key for point in comparison.points for key, _ in point)
     for key in swept:
         values = dict.fromkeys(str(dict(point).get(key)) for point in comparison.points)
-        parts.append(f"{tables.key_label(key)} {', '.join(values)}")
+        parts.append(f"{labels.key_label(key)} {', '.join(values)}")
     return "; ".join(([variants] if variants else []) + parts) + "."
 
 
-def _facts(comparison: Comparison) -> list[tuple[str, str]]:
+def _facts(comparison: ComparisonData) -> list[tuple[str, str]]:
     return [
         ("Scenario", comparison.source.name),
         ("Variants", ", ".join(name or "one" for name in comparison.variants)),
-        ("Points", "; ".join(tables.point_label(point) for point in comparison.points) or "one"),
+        ("Points", "; ".join(labels.point_label(point) for point in comparison.points) or "one"),
         ("Seeds", ", ".join(str(seed) for seed in comparison.seeds)),
         ("Runs", f"{len(comparison.finished)} finished, {len(comparison.failures)} failed"),
         ("Version", f"leafspine {engine.version()}"),
@@ -72,14 +73,14 @@ def _facts(comparison: Comparison) -> list[tuple[str, str]]:
     ]
 
 
-def _command(comparison: Comparison) -> str:
+def _command(comparison: ComparisonData) -> str:
     words = ["leafspine", "compare", comparison.source.name]
     for key, value in comparison.settings:
         words += ["--set", f"{key}={value}"]
     return shlex.join(words)
 
 
-def _runs(comparison: Comparison) -> list[dict[str, object]]:
+def _runs(comparison: ComparisonData) -> list[dict[str, object]]:
     found = []
     for case in comparison.finished:
         summary = comparison.summary(case)

@@ -4,7 +4,7 @@
 its flow classes, ``flows.parquet`` and ``ports.parquet`` one row a flow and a port, and each probe
 has a file of its name. The same scenario and seed give the same bytes in all of them; wall time,
 which differs, is in ``timing.json``, and so is which build of the engine made the result, and
-whether its books were checked. ``SHA256SUMS`` tells them from all others (see
+whether its invariants were checked. ``SHA256SUMS`` marks the directory as a result (see
 :mod:`leafspine.files`).
 """
 
@@ -135,11 +135,11 @@ def _summary(case: Case, totals: Mapping[str, Any], measured: Measured) -> dict[
     }
 
 
-def measured(said: Mapping[str, Any]) -> Measured:
+def measured(summary: Mapping[str, Any]) -> Measured:
     """The metrics that a finished result's summary holds, as they were measured."""
     # A result of before a metric was there has none.
-    network = {**dict.fromkeys(metric.name for metric in NETWORK_METRICS), **said["network"]}
-    groups = {**said["classes"], "network": network}
+    network = {**dict.fromkeys(metric.name for metric in NETWORK_METRICS), **summary["network"]}
+    groups = {**summary["classes"], "network": network}
     return {
         (group, name): value for group, found in groups.items() for name, value in found.items()
     }
@@ -232,8 +232,8 @@ def write(result: Result, directory: Path, *, csv: bool = False) -> Result:
     leaves no half result. A finished one that is already there stays, unless this one was checked
     and that one was not: then it is replaced as a whole.
     """
-    anew = result.timing.get("checked") and (directory / SUMMARY).is_file()
-    with files.replacing(directory, over=bool(anew) and not _was_checked(directory)) as folder:
+    checked = result.timing.get("checked") and (directory / SUMMARY).is_file()
+    with files.replacing(directory, over=bool(checked) and not _was_checked(directory)) as folder:
         _write_text(folder / SCENARIO, result.scenario)
         for name, table in result.tables().items():
             write_parquet(table, folder / f"{name}.parquet")

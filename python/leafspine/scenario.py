@@ -1,7 +1,6 @@
 """From what the user gives (a path, TOML text, a mapping) to the cases that are run."""
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 from leafspine import arguments, engine, plain
 from leafspine.engine import SEED, Building, Case
-from leafspine.errors import InputError
+from leafspine.errors import InputError, refused
 
 Scenario = str | Path | Mapping[str, Any]
 
@@ -54,11 +53,12 @@ def read(scenario: Scenario) -> Source:
     try:
         text = plain.decode(path, path.read_bytes())
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+        raise InputError(f"{path}: no such file", file=str(path)) from None
     except IsADirectoryError:
-        raise InputError(f"{path}: is a directory, not a scenario file") from None
+        what = "is a directory, not a scenario file"
+        raise InputError(f"{path}: {what}", file=str(path)) from None
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise InputError(f"{path}: {error.strerror}", file=str(path)) from None
     return Source(text, str(path), str(path.resolve().parent))
 
 
@@ -99,9 +99,7 @@ def refuse_options(verb: str, settings: Mapping[str, object]) -> None:
     """Refuse a keyword that is an option elsewhere, and say what does it here."""
     for name in settings:
         if instead := _INSTEAD.get((verb, name)):
-            raise InputError(
-                f"{name}: found an argument that {verb} does not have; allowed: {instead}"
-            )
+            raise refused(f"an argument that {verb} does not have", instead, key=name)
 
 
 def _setting(value: object) -> str:
@@ -143,7 +141,7 @@ def expand(
 ) -> list[Case]:
     """All cases of a scenario. Raises :class:`ScenarioError`.
 
-    And :class:`TooLargeError` if one needs more than ``most`` bytes of memory. ``watch`` is told
+    And :class:`TooLargeError` if one needs more than ``most`` bytes of memory. ``watch`` gets
     what is being built.
     """
     return engine.expand(source.text, source.name, source.base_dir, settings, most, watch)
@@ -193,7 +191,7 @@ def comparing(
         swept = arguments.unicode("a key of the sweep", f"sweep.{key}")
         chosen.append((Key(swept, key.option) if isinstance(key, Key) else swept, written))
     if seeds is not None:
-        first = _first_seed(source, chosen)
+        first = engine.first_seed(source.text, source.name, chosen)
         chosen = [setting for setting in chosen if setting[0] != SEED]
         swept = Key(f"sweep.{SEED}", "--seeds")
         chosen.append((swept, to_value(range(first, first + seeds))))
@@ -222,20 +220,8 @@ def _balancing(name: str) -> str:
     meant = [known for known in bundles if known.lower() == name.lower()]
     if name not in balancers and meant and meant[0] not in balancers:
         allowed = ", ".join(f'"{known}"' for known in dict.fromkeys([*balancers, *bundles]))
-        raise InputError(f'--lb: found "{name}"; allowed: {allowed}; did you mean "{meant[0]}"?')
+        raise refused(f'"{name}"', allowed, file="--lb", nearest=meant[0])
     return "load_balancer.scheme"
-
-
-def _first_seed(source: Source, settings: Sequence[tuple[str, str]]) -> int:
-    """The seed of the settings or of the file; 1 where the engine will say what is wrong."""
-    try:
-        found = tomllib.loads(source.text).get("run", {}).get("seed", 1)
-        found = dict(settings).get(SEED, found)
-        # As the engine has it: 1e3 is a whole number.
-        whole = int(float(found)) if isinstance(found, float | str) else int(found)
-        return int(found) if str(found).isdecimal() else whole
-    except (tomllib.TOMLDecodeError, TypeError, ValueError, AttributeError, OverflowError):
-        return 1
 
 
 def to_toml(mapping: Mapping[str, Any]) -> str:

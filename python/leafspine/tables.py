@@ -8,20 +8,18 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 
-from leafspine import files, fitting, quantities, results
+from leafspine import files, quantities, results
+from leafspine.comparison_data import ComparisonData, Row
 from leafspine.engine import FlowClass, Point
-from leafspine.fitting import Fit
+from leafspine.labels import key_label, plain
 from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS, Metric
 from leafspine.results import Result
 from leafspine.stats import Estimate
 from leafspine.terminal import Table, show_table
-
-if TYPE_CHECKING:
-    from leafspine.comparison import Comparison, Row
 
 MISSING = "–"
 
@@ -29,14 +27,14 @@ MISSING = "–"
 @dataclass(frozen=True)
 class _Column:
     head: str
-    cell: Callable[["Comparison", str, Point, str], str]
+    cell: Callable[[ComparisonData, str, Point, str], str]
     importance: int = 0
     """In a terminal that is too narrow for all columns, the least important go first."""
     compares: bool = False
     """Says how variants differ: left out where there is one."""
 
 
-def tables(comparison: "Comparison") -> list[Table]:
+def tables(comparison: ComparisonData) -> list[Table]:
     """All tables of a comparison: one per flow class, then the network's."""
     found = [_class_table(comparison, entry) for entry in comparison.populated]
     found.append(_network_table(comparison))
@@ -80,20 +78,20 @@ def of_result(result: Result) -> list[Table]:
 
 
 TRAFFIC = ("offered", "carried")
-"""Metrics of the network that stand in every table: was the load there that was asked for?"""
+"""Metrics of the network that every table has: was the configured load reached?"""
 
 
 def _headed(metric: Metric) -> str:
     return quantities.with_unit(metric.label, metric.unit)
 
 
-def _warmed(said: Sequence[Mapping[str, Any]]) -> str:
+def _warmed(summaries: Sequence[Mapping[str, Any]]) -> str:
     """``; after a warm-up of 20 ms: 312 flows not counted``, as notes end; empty without one."""
-    ends = sorted({found.get("warmup_ps", 0) for found in said} - {0})
+    ends = sorted({found.get("warmup_ps", 0) for found in summaries} - {0})
     if not ends:
         return ""
     lengths = " to ".join(quantities.time(end) for end in dict.fromkeys((ends[0], ends[-1])))
-    count = sum(found["flows_in_warmup"] for found in said if found.get("warmup_ps"))
+    count = sum(found["flows_in_warmup"] for found in summaries if found.get("warmup_ps"))
     return f"; after a warm-up of {lengths}: {count} flows not counted"
 
 
@@ -103,24 +101,7 @@ def _number(value: float | None, scale: float) -> str:
     return str(value) if isinstance(value, int) else _digits(value * scale, 4)
 
 
-def key_label(key: str) -> str:
-    """A swept key for people: ``workload.0.load`` is ``load``."""
-    parts = [part for part in key.split(".") if not part.isdigit()]
-    if parts[-1] == "scheme" and len(parts) > 1:
-        return parts[-2].replace("_", " ")
-    return parts[-1].replace("_", " ")
-
-
-def point_label(point: Point) -> str:
-    """A point of the sweep for people."""
-    return ", ".join(f"{key_label(key)} {_plain(value)}" for key, value in point)
-
-
-def _plain(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _class_table(comparison: "Comparison", flow_class: FlowClass) -> Table:
+def _class_table(comparison: ComparisonData, flow_class: FlowClass) -> Table:
     scale, unit = time_unit(comparison, flow_class.name)
     versus = f"vs {comparison.variants[0]}"
     columns = (
@@ -146,7 +127,7 @@ def _class_table(comparison: "Comparison", flow_class: FlowClass) -> Table:
 def _traffic(*importance: int) -> list[_Column]:
     """What the network was offered and carried: the same in the tables of all classes."""
 
-    def cell(name: str) -> Callable[["Comparison", str, Point, str], str]:
+    def cell(name: str) -> Callable[[ComparisonData, str, Point, str], str]:
         mean = _mean(name)
         return lambda comparison, variant, point, _group: mean(comparison, variant, point, NETWORK)
 
@@ -156,13 +137,13 @@ def _traffic(*importance: int) -> list[_Column]:
     ]
 
 
-def _unfinished(comparison: "Comparison", flow_class: FlowClass) -> bool:
+def _unfinished(comparison: ComparisonData, flow_class: FlowClass) -> bool:
     """Whether any flow of a class has not ended: then its means are too low."""
     rows = (row for row in comparison.rows if row.group == flow_class.name)
     return any(any(row.values) for row in rows if row.metric == "unfinished")
 
 
-def _network_table(comparison: "Comparison") -> Table:
+def _network_table(comparison: ComparisonData) -> Table:
     columns = (
         *_traffic(4, 14),
         _Column("reordered (%)", _mean("reordered_share"), 12),
@@ -185,7 +166,7 @@ def _network_table(comparison: "Comparison") -> Table:
     return _table(comparison, "Network", note, NETWORK, columns)
 
 
-def _how(comparison: "Comparison") -> str:
+def _how(comparison: ComparisonData) -> str:
     count = len(comparison.seeds)
     warmed = _warmed(comparison.summaries)
     if count == 1:
@@ -194,7 +175,7 @@ def _how(comparison: "Comparison") -> str:
 
 
 def _table(
-    comparison: "Comparison", title: str, note: str, group: str, columns: Sequence[_Column]
+    comparison: ComparisonData, title: str, note: str, group: str, columns: Sequence[_Column]
 ) -> Table:
     keys = tuple(dict.fromkeys(key for point in comparison.points for key, _ in point))
     several = len(comparison.variants) > 1
@@ -205,7 +186,7 @@ def _table(
     for point in comparison.points:
         values = dict(point)
         for index, variant in enumerate(comparison.variants):
-            where = [_plain(values[key]) if key in values else MISSING for key in keys]
+            where = [plain(values[key]) if key in values else MISSING for key in keys]
             cells = [column.cell(comparison, variant, point, group) for column in columns]
             rows.append((*where, *([variant] * several), *cells))
             starts.append(index == 0)
@@ -214,7 +195,7 @@ def _table(
     return Table(title, note, heads, tuple(rows), tuple(starts), texts, importance=importance)
 
 
-def time_unit(comparison: "Comparison", group: str) -> tuple[float, str]:
+def time_unit(comparison: ComparisonData, group: str) -> tuple[float, str]:
     """What a completion time in us is multiplied by, and the unit it then has."""
     means = [
         row.estimate.mean
@@ -231,12 +212,12 @@ def _unit(means: Sequence[float | None]) -> tuple[float, str]:
     return (1e-3, "ms") if largest >= 1e3 else (1.0, "µs")
 
 
-def _row(comparison: "Comparison", variant: str, point: Point, group: str, metric: str) -> "Row":
+def _row(comparison: ComparisonData, variant: str, point: Point, group: str, metric: str) -> Row:
     return comparison.by_name[variant, point, group, metric]
 
 
-def _total(metric: str) -> Callable[["Comparison", str, Point, str], str]:
-    def cell(comparison: "Comparison", variant: str, point: Point, group: str) -> str:
+def _total(metric: str) -> Callable[[ComparisonData, str, Point, str], str]:
+    def cell(comparison: ComparisonData, variant: str, point: Point, group: str) -> str:
         values = _row(comparison, variant, point, group, metric).values
         known = [int(value) for value in values if value is not None]
         return f"{sum(known)}" if known else MISSING
@@ -244,15 +225,15 @@ def _total(metric: str) -> Callable[["Comparison", str, Point, str], str]:
     return cell
 
 
-def _mean(metric: str, scale: float = 1.0) -> Callable[["Comparison", str, Point, str], str]:
-    def cell(comparison: "Comparison", variant: str, point: Point, group: str) -> str:
+def _mean(metric: str, scale: float = 1.0) -> Callable[[ComparisonData, str, Point, str], str]:
+    def cell(comparison: ComparisonData, variant: str, point: Point, group: str) -> str:
         return in_words(_row(comparison, variant, point, group, metric).estimate, scale)
 
     return cell
 
 
-def _difference(metric: str) -> Callable[["Comparison", str, Point, str], str]:
-    def cell(comparison: "Comparison", variant: str, point: Point, group: str) -> str:
+def _difference(metric: str) -> Callable[[ComparisonData, str, Point, str], str]:
+    def cell(comparison: ComparisonData, variant: str, point: Point, group: str) -> str:
         if variant == comparison.variants[0]:
             return ""
         return percent(_row(comparison, variant, point, group, metric).difference)
@@ -298,7 +279,7 @@ def _digits(value: float, digits: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def show(comparison: "Comparison", console: Console) -> None:
+def show(comparison: ComparisonData, console: Console) -> None:
     """Print all tables, as wide as the terminal is."""
     for table in tables(comparison):
         show_table(table, console, f"{comparison.directory / 'tables.md'}, or --json")
@@ -316,7 +297,7 @@ def to_markdown(table: Table) -> str:
     return "\n".join(lines)
 
 
-def write(comparison: "Comparison", directory: Path) -> list[Path]:
+def write(comparison: ComparisonData, directory: Path) -> list[Path]:
     """Write ``tables.md`` (as printed) and ``tables.csv`` (every metric, long format)."""
     markdown, csv = directory / "tables.md", directory / "tables.csv"
     notes = "".join(f"> {warning}\n" for warning in comparison.warnings())
@@ -326,47 +307,6 @@ def write(comparison: "Comparison", directory: Path) -> list[Path]:
     with files.replacing_file(csv) as path:
         results.write_csv(comparison.table(), path)
     return [markdown, csv]
-
-
-def of_fit(fit: Fit) -> list[Table]:
-    """A fit's accuracy by degree beside the paper's Table I, and the correlations of its Fig. 3."""
-    heads: tuple[str, ...] = (
-        "degree",
-        "terms",
-        "R²",
-        "paper's R²",
-        "MRE",
-        "paper's MRE",
-        "median rel. error",
-    )
-    rows = []
-    for each in fit.fits:
-        paper = fitting.PAPER.get(each.degree)
-        theirs = (MISSING, MISSING) if paper is None else tuple(f"{x:.4f}" for x in paper)
-        found = (f"{each.r2:.4f}", theirs[0], f"{each.mre:.4f}", theirs[1])
-        last = f"{each.median_relative_error:.4f}"
-        rows.append((str(each.degree), str(len(each.terms)), *found, last))
-    tested, trained = fit.request["test"], fit.request["train"]
-    note = f"On {tested} test samples, fitted to {trained} others; relative errors of kb/s."
-    if fit.zero_traffic:
-        note += f" {fit.zero_traffic} without traffic are left out of these."
-    importance = (9, 1, 8, 4, 7, 3, 2)
-    accuracy = Table("Fitting accuracy", note, heads, tuple(rows), importance=importance)
-    pairs = zip(
-        ("queue occupancy", "dequeue interval"),
-        fit.correlation,
-        fitting.PAPER_CORRELATION,
-        (fit.occupancy, fit.interval),
-        ("%", "µs"),
-        strict=True,
-    )
-    correlations = tuple(
-        (name, f"{r:.4f}", f"{paper:.4f}", f"{bounds.low:g} to {bounds.high:g} {unit}")
-        for name, r, paper, bounds, unit in pairs
-    )
-    heads = ("egress traffic with", "Pearson's r", "paper's", "observed")
-    note = f"Traffic {fit.traffic.low:.4g} to {fit.traffic.high:.4g} kb/s."
-    return [Table("Correlation", note, heads, correlations, importance=(0, 3, 2, 1)), accuracy]
 
 
 def metric_meanings() -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 Started by :mod:`leafspine.workers` as ``python -m leafspine.worker``. Each line on standard input
 is a case as JSON; each line on standard output is what became of it: ``progress``, ``done``,
 ``refused`` (bad input), ``unwritable`` (a full disk) or ``failed``. When standard input ends, as it
-does when the parent dies, the process ends at once.
+does when the parent exits, the process ends at once.
 """
 
 import json
@@ -46,7 +46,7 @@ def to_message(
 
 def main() -> None:
     """Serve cases until standard input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C and decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # nothing but answers may reach the parent's pipe
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()

@@ -1,4 +1,4 @@
-"""Cases over worker processes: one that dies takes no other with it.
+"""Cases over worker processes: one that crashes does not affect the others.
 
 Workers are plain child processes (``python -m leafspine.worker``) that write results to the disk
 themselves, so nothing that is finished is ever lost, and a script that calls
@@ -43,12 +43,12 @@ class Failure:
     case: Case
     message: str
     fault: bool = False
-    """Whether leafspine or a scheme is to blame: an :class:`leafspine.EngineError`."""
+    """Whether it is a bug of leafspine or a scheme: an :class:`leafspine.EngineError`."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Told to the watcher: ``kind`` is ``started``, ``progress``, ``done``, ``retry``, ``failed``.
+    """For the watcher: ``kind`` is ``started``, ``progress``, ``done``, ``retry`` or ``failed``.
 
     ``share`` is the part of the run's flows that have ended, in 0..1, where it is known;
     ``message`` why it failed, or for ``progress`` what is being built.
@@ -75,14 +75,14 @@ class _Worker:
 
     def __init__(self) -> None:
         try:
-            self.complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by stop)
+            self.stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by stop)
         except OSError as error:
             raise WriteError(f"cannot write a temporary file: {error.strerror or error}") from error
         self.process = subprocess.Popen(
             [sys.executable, "-m", "leafspine.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self.complaints,
+            stderr=self.stderr,
             # Its own process group: Ctrl-C in the terminal reaches the parent alone.
             start_new_session=True,
         )
@@ -93,7 +93,7 @@ class _Worker:
         self.pending = b""
         self.task: Task | None = None
 
-    def give(self, task: Task, how: "Pool") -> None:
+    def submit(self, task: Task, how: "Pool") -> None:
         self.task = task
         task.attempts += 1
         try:
@@ -103,7 +103,7 @@ class _Worker:
             self.stdin.write(message.encode())
             self.stdin.flush()
         except BrokenPipeError:
-            pass  # it is dead: the end of its output will tell
+            pass  # it has exited: the end of its output follows
 
     def read(self) -> tuple[list[dict[str, Any]], bool]:
         """Complete answers so far, and whether the process has ended."""
@@ -116,17 +116,17 @@ class _Worker:
     def stop(self) -> None:
         self.process.kill()
         self.process.wait()
-        with contextlib.suppress(BrokenPipeError):  # what a dead worker has not read
+        with contextlib.suppress(BrokenPipeError):  # what an exited worker has not read
             self.stdin.close()
         self.stdout.close()
-        self.complaints.close()
+        self.stderr.close()
 
-    def epitaph(self) -> str:
+    def exit_reason(self) -> str:
         """Why the process ended, in a few words."""
         code = self.process.wait()
-        self.complaints.seek(0)
-        said = self.complaints.read().decode(errors="replace").strip().splitlines()
-        last = f": {said[-1].strip()}" if said else ""
+        self.stderr.seek(0)
+        lines = self.stderr.read().decode(errors="replace").strip().splitlines()
+        last = f": {lines[-1].strip()}" if lines else ""
         if code >= 0:
             return f"its worker process ended with code {code}{last}"
         try:
@@ -154,25 +154,25 @@ class Pool:
     def run(self, tasks: Sequence[Task]) -> list[Failure]:
         """Run all tasks; those that failed come back with a reason.
 
-        A task whose worker dies is tried once more in a new one. Raises :class:`ScenarioError` as
+        A task whose worker crashes is retried once in a new one. Raises :class:`ScenarioError` as
         soon as the engine refuses a case, since that is bad input, and :class:`WriteError` as soon
-        as a result cannot be written, since the next would be lost as well. Whatever ends this
-        call, no worker outlives it.
+        as a result cannot be written, since the next would be lost as well. However this
+        call ends, it stops all workers.
         """
         self.waiting.extend(tasks)
         try:
             for _ in range(min(self.jobs, len(self.waiting))):
-                self._hire()
+                self._start()
             while self.workers:
                 for key, _ in self.selector.select(POLL_SECONDS):
-                    self._hear(key.data)
+                    self._receive(key.data)
         finally:
             for worker in list(self.workers):
-                self._dismiss(worker)
+                self._stop(worker)
             self.selector.close()
         return self.failures
 
-    def _hire(self) -> None:
+    def _start(self) -> None:
         worker = _Worker()
         self.workers.append(worker)
         self.selector.register(worker.stdout, selectors.EVENT_READ, worker)
@@ -180,23 +180,23 @@ class Pool:
 
     def _next(self, worker: _Worker) -> None:
         if not self.waiting:
-            self._dismiss(worker)
+            self._stop(worker)
             return
         task = self.waiting.popleft()
         self.watcher(Event("started", task.case))
-        worker.give(task, self)
+        worker.submit(task, self)
 
-    def _dismiss(self, worker: _Worker) -> None:
+    def _stop(self, worker: _Worker) -> None:
         self.selector.unregister(worker.stdout)
         self.workers.remove(worker)
         worker.stop()
 
-    def _hear(self, worker: _Worker) -> None:
+    def _receive(self, worker: _Worker) -> None:
         answers, ended = worker.read()
         for answer in answers:
             self._answer(worker, answer)
         if ended and worker in self.workers:
-            self._bury(worker)
+            self._replace(worker)
 
     def _answer(self, worker: _Worker, answer: dict[str, Any]) -> None:
         task = worker.task
@@ -217,17 +217,18 @@ class Pool:
             self._fail(task, answer["message"], fault=answer.get("fault", False))
         self._next(worker)
 
-    def _bury(self, worker: _Worker) -> None:
-        reason = worker.epitaph()
+    def _replace(self, worker: _Worker) -> None:
+        """Retry the task of a worker that has ended, once, in a new one."""
+        reason = worker.exit_reason()
         task = worker.task
-        self._dismiss(worker)
+        self._stop(worker)
         if task is not None and task.attempts < ATTEMPTS:
             self.watcher(Event("retry", task.case, message=reason))
             self.waiting.append(task)
         elif task is not None:
             self._fail(task, f"{reason}, {ATTEMPTS} times")
         if self.waiting:
-            self._hire()
+            self._start()
 
     def _fail(self, task: Task, message: str, *, fault: bool = False) -> None:
         self.failures.append(Failure(task.case, message, fault))

@@ -153,9 +153,37 @@ def expand(
                     "title": title,
                     "memory": dict.fromkeys(("fabric", "schemes", "packets", "probes", "rows"), 0)
                     | {"flows": int(tree["run"].get("fake_memory", 0))},
+                    "facts": _facts(tree),
                 }
             )
     return found
+
+
+def _facts(tree: dict[str, Any]) -> dict[str, Any]:
+    run = {key: value for key, value in tree["run"].items() if key != "seed"}
+    scheme = tree.get("load_balancer", {}).get("scheme", "ecmp")
+    return {
+        "load_balancer": {"scheme": scheme, "params": {}},
+        "aqm": {"scheme": tree.get("aqm", {}).get("scheme", "droptail"), "params": {}},
+        "hold": None,
+        "host_edge": None,
+        "transport": {"scheme": "dctcp", "params": {}},
+        "buffer": (256, "packets"),
+        "probes": [],
+        "family": json.dumps({**tree, "run": run}, sort_keys=True),
+    }
+
+
+def first_seed(text: str, file_name: str, sets: list[tuple[str, str]], options: list[str]) -> int:
+    try:
+        seed = tomllib.loads(text).get("run", {}).get("seed", 1)
+    except tomllib.TOMLDecodeError as error:
+        raise _refuse(f"{file_name}: {error}", file=file_name) from None
+    return int(dict(sets).get("run.seed", seed))
+
+
+def line_of(text: str, parts: list[str]) -> int | None:
+    return None
 
 
 def _class(name: str, rule: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ def write(
     watch: Callable[[int, int], None],
 ) -> list[Any]:
     from leafspine import files
-    from leafspine.pictures import Saved
+    from leafspine.saved import Saved
 
     watch(0, 1)
     paths = [directory / "plots" / f"fake.{kind}" for kind in ("pdf", "png")]

@@ -25,7 +25,7 @@ def test_only_what_is_not_the_engine_is_left_unoptimised() -> None:
 
 
 def test_tests_are_compiled_without_what_a_debugger_wants() -> None:
-    """Breaks if `make test` spends a fifth of its compiling on what nobody reads."""
+    """Breaks if `make test` spends a fifth of its compiling on what is never read."""
     profiles = tomllib.loads((ROOT / "Cargo.toml").read_text())["profile"]
     assert profiles["test"]["debug"] == "line-tables-only"
     assert not profiles["release"].get("debug")

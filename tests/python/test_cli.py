@@ -123,9 +123,9 @@ def test_a_quick_comparison_from_the_command_line(cli: Cli, scenario: Path) -> N
         (["compare", "SCENARIO", "--lb", "ecmp,,rps"], "expected names"),
         (["compare", "SCENARIO", "--seeds", "0"], "at least 1"),
         (["compare", "SCENARIO", "--jobs", "0"], "at least 1"),
-        (["schemes", "letflw"], "did you mean 'letflow'?"),
-        (["workloads", "x"], "no workload is called 'x'"),
-        (["bench", "--case", "x"], "no bench case is called 'x'"),
+        (["schemes", "letflw"], 'did you mean "letflow"?'),
+        (["workloads", "x"], "workload: found 'x'; allowed: "),
+        (["bench", "--case", "x"], "bench case: found 'x'; allowed: "),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
@@ -150,7 +150,7 @@ def test_an_error_in_the_scenario_names_file_and_line(cli: Cli, scenario: Path) 
 
 
 def test_several_runs_in_one_file_name_compare(cli: Cli, many: Path) -> None:
-    """Breaks if the user is not told which command does it."""
+    """Breaks if the message does not name the command that does it."""
     code, _, err = cli("run", many)
     assert code == 2
     assert f"use `leafspine compare {many}`" in err
@@ -236,7 +236,7 @@ def test_a_full_disk_under_standard_output_is_a_failure(scenario: Path, tmp_path
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_a_batch_systems_signals_are_heard(many: Path, tmp_path: Path, name: str) -> None:
+def test_a_batch_systems_signals_are_received(many: Path, tmp_path: Path, name: str) -> None:
     """Breaks if the end of a job leaves half results, or says nothing of how to go on."""
     out = tmp_path / "out"
     options = ("--out", out, "--jobs", 1, "--set", "run.fake_seconds=0.3")
@@ -310,7 +310,7 @@ with interruptible():
         del thing
         time.sleep(9)
     except KeyboardInterrupt:
-        print("heard")
+        print("received")
 """
 
 
@@ -322,7 +322,7 @@ with interruptible():
     try:
         exec("os.kill(os.getpid(), signal.SIGINT); time.sleep(9)")
     except KeyboardInterrupt:
-        print("heard")
+        print("received")
 """
 
 
@@ -330,7 +330,7 @@ def test_an_interruption_while_a_class_is_made_has_its_exit_code() -> None:
     """Breaks if Python, which remembers that a KeyboardInterrupt left exec, ends by SIGINT."""
     words = [sys.executable, "-c", THROUGH_EXEC]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "heard\n")
+    assert (done.returncode, done.stdout) == (0, "received\n")
 
 
 def test_an_interruption_is_not_lost_where_nothing_can_be_raised() -> None:
@@ -338,4 +338,4 @@ def test_an_interruption_is_not_lost_where_nothing_can_be_raised() -> None:
     goes on for hours."""
     words = [sys.executable, "-c", LOST]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "heard\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "received\n", "")

@@ -41,7 +41,7 @@ def test_a_second_comparison_runs_only_what_is_new(many: Path, tmp_path: Path) -
 
 
 def test_another_comparison_is_refused(scenario: Path, tmp_path: Path) -> None:
-    """Breaks if a second comparison takes the place of the first one's tables, or its runs lie
+    """Breaks if a second comparison replaces the first one's tables, or its runs lie
     beside tables that are not of them, or the refusal does not say what there is and what to do."""
     out = tmp_path / "out"
     leafspine.compare(scenario, lb=["ecmp", "rps"], load=[0.2, 0.4], seeds=2, out=out)
@@ -114,7 +114,7 @@ def test_tables_are_not_written_over_anothers(scenario: Path, tmp_path: Path) ->
 
 def test_a_killed_worker_loses_no_other_case(many: Path, tmp_path: Path) -> None:
     """Breaks if a worker's death ends the comparison, or its case is not tried again."""
-    mark = tmp_path / "died"
+    mark = tmp_path / "exited"
     comparison = leafspine.compare(
         many,
         jobs=2,
@@ -128,7 +128,7 @@ def test_a_killed_worker_loses_no_other_case(many: Path, tmp_path: Path) -> None
 
 def test_a_worker_that_dies_between_two_cases_is_replaced(many: Path, tmp_path: Path) -> None:
     """Breaks if what it has not read any more ends the comparison, and as if it were finished: the
-    command line took the broken pipe for that of a reader that has gone."""
+    command line took the broken pipe for that of a reader that has exited."""
     from leafspine import scenario as scenarios
 
     cases = scenarios.expand(scenarios.read(many))
@@ -272,14 +272,14 @@ def test_workers_end_with_their_parent(many: Path, tmp_path: Path) -> None:
 
 
 def test_an_idle_worker_ends_when_its_input_does() -> None:
-    """Breaks if a worker waits for ever for a parent that is gone."""
+    """Breaks if a worker waits for ever for a parent that has exited."""
     done = subprocess.run(
         [sys.executable, "-m", "leafspine.worker"], stdin=subprocess.DEVNULL, timeout=60
     )
     assert done.returncode == 0
 
 
-def test_a_strangers_directory_is_refused(many: Path, tmp_path: Path) -> None:
+def test_a_directory_with_other_files_is_refused(many: Path, tmp_path: Path) -> None:
     """Breaks if a comparison is written among other files."""
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "a.tex").write_text("x")
@@ -289,7 +289,7 @@ def test_a_strangers_directory_is_refused(many: Path, tmp_path: Path) -> None:
 
 
 def test_results_of_another_build_are_pointed_out(many: Path, tmp_path: Path) -> None:
-    """Breaks if old results pass for those of a scheme that was changed and compiled anew."""
+    """Breaks if old results pass for those of a scheme that was changed and rebuilt."""
     comparison = leafspine.compare(many, seeds=1, out=tmp_path / "out")
     assert not any("another build" in warning for warning in comparison.warnings())
     timing = comparison.directory / "runs" / comparison.cases[0].key / "timing.json"

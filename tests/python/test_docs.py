@@ -55,11 +55,11 @@ Answer = dict[str, Any]
 LANGUAGES = ("toml", "sh", "console", "text", "python", "rust")
 
 
-def real(*words: object, asked: object = None) -> subprocess.CompletedProcess[str]:
+def real(*words: object, queries: object = None) -> subprocess.CompletedProcess[str]:
     """Python with the real engine, in the repository's folder; JSON goes in."""
     return subprocess.run(
         [sys.executable, *(str(word) for word in words)],
-        input=json.dumps(asked),
+        input=json.dumps(queries),
         capture_output=True,
         text=True,
         env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
@@ -70,8 +70,8 @@ def real(*words: object, asked: object = None) -> subprocess.CompletedProcess[st
 
 def expand(*requests: tuple[str, Sequence[tuple[str, str]]]) -> list[Answer]:
     """What the engine makes of texts with settings: resolved scenarios, or an error."""
-    asked = [(text, "docs.toml", str(ROOT), list(sets)) for text, sets in requests]
-    done = real("-c", EXPAND, asked=asked)
+    queries = [(text, "docs.toml", str(ROOT), list(sets)) for text, sets in requests]
+    done = real("-c", EXPAND, queries=queries)
     assert done.returncode == 0, done.stderr
     answers: list[Answer] = json.loads(done.stdout)
     return answers
@@ -157,13 +157,13 @@ def test_every_setting_shown_is_good() -> None:
         "    pairs = [s.parse_setting(text) for text in sets]\n"
         "    s.expand(source, s.comparing(source, pairs, lb=lb))\n"
     )
-    asked = []
+    queries = []
     for words in commands():
         found = parsed(words).params
         if found.get("scenario_file"):
             names = found["lb"].split(",") if found.get("lb") else []
-            asked.append((str(ROOT / found["scenario_file"]), found["settings"], names))
-    done = real("-c", code, asked=asked)
+            queries.append((str(ROOT / found["scenario_file"]), found["settings"], names))
+    done = real("-c", code, queries=queries)
     assert done.returncode == 0, done.stderr
 
 
@@ -243,10 +243,10 @@ UNKNOWN = {
 def test_every_key_has_its_line_and_every_line_its_key() -> None:
     """Breaks if the engine knows a key that the reference lacks, or the other way round."""
     shown = keys_shown()
-    asked = [(section, text) for section, texts in UNKNOWN.items() for text in texts]
+    queries = [(section, text) for section, texts in UNKNOWN.items() for text in texts]
     known: dict[str, set[str]] = {}
-    answers = expand(*((text, ()) for _, text in asked))
-    for (section, text), answer in zip(asked, answers, strict=True):
+    answers = expand(*((text, ()) for _, text in queries))
+    for (section, text), answer in zip(queries, answers, strict=True):
         assert "an unknown" in answer["error"] or "a key that" in answer["error"], (text, answer)
         known.setdefault(section, set()).update(answer["allowed"].split(", "))
     parameters = {
@@ -308,15 +308,15 @@ def test_defaults_are_those_of_the_engine() -> None:
         if re.fullmatch(r"`[^`]+`", cell)
     ]
     assert {section for section, _, _ in stated} == set(AT_DEFAULT)
-    asked = [
+    queries = [
         (section, key, text, [(f"{PATHS.get(section, section)}.{key}", value)])
         for section, key, value in stated
         for text in AT_DEFAULT[section]
     ]
-    plain = expand(*((text, ()) for _, _, text, _ in asked))
-    at_default = expand(*((text, sets) for _, _, text, sets in asked))
+    plain = expand(*((text, ()) for _, _, text, _ in queries))
+    at_default = expand(*((text, sets) for _, _, text, sets in queries))
     fits = set()
-    for (section, key, _, _), before, after in zip(asked, plain, at_default, strict=True):
+    for (section, key, _, _), before, after in zip(queries, plain, at_default, strict=True):
         assert "toml" in before, before
         if after == before:
             fits.add((section, key))

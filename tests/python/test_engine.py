@@ -230,7 +230,7 @@ def test_what_schemes_cost() -> None:
     assert (letflow["ports"], tcn["ports"]) == ("one-event", "general")
     assert (letflow["slots"], letflow["bytes_per_flow"]) == (65536, 16)
     refused = leafspine("bench", "--scheme", "letflo", code=2).stderr
-    assert "did you mean 'letflow'" in refused
+    assert 'did you mean "letflow"' in refused
 
 
 def test_reconstructed_schemes_say_so(small: Path, tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_a_duration_and_a_warmup(small: Path, tmp_path: Path) -> None:
 
 def test_nothing_to_measure_is_said(small: Path, tmp_path: Path) -> None:
     """Breaks if a warm-up that leaves no flow, or a duration without one, is run or is not one line
-    with the key that is to blame."""
+    with the key that is wrong."""
     for setting, said in (
         ("measure.warmup=1s", "measure.warmup: found 1s, but the last flow starts at "),
         ("workload.0.duration=1ps", "workload.0.duration: found a time in which no flow starts"),

@@ -10,22 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leafspine import fit_defaults, fitting
 from leafspine.errors import DamagedError, InputError, RunError
-from leafspine.fitting import Bounds, Fit, Request, Samples
-from leafspine.scenario import Source
+from leafspine.facts import Amount
+from leafspine.qall import defaults, fitting, model, polynomials
+from leafspine.qall.model import Fit, Split
+from leafspine.qall.polynomials import Bounds
+from leafspine.qall.samples import Samples, observe_port
 from test_engine import SMALL, leafspine
 
 MS = 10**9
 US = 10**6
+TEN = Amount(10)
 
-SOURCE = Source("", "none", ".")
 
-
-def request(train: int = 300, test: int = 100, degrees: tuple[int, ...] = (1, 2, 3)) -> Request:
-    return fitting.request(
-        SOURCE, (), train=train, test=test, degrees=degrees, period="1ms", tau="10ms", ports=None
-    )
+def split(degrees: tuple[int, ...] = (1, 2, 3)) -> Split:
+    return Split(300, 100, degrees)
 
 
 def array(values: list[int]) -> npt.NDArray[np.int64]:
@@ -33,11 +32,21 @@ def array(values: list[int]) -> npt.NDArray[np.int64]:
 
 
 def observe(
-    starts: list[int], waited: list[int], sizes: list[int], period: int = 1000, **more: int | bool
+    starts: list[int],
+    waited: list[int],
+    sizes: list[int],
+    period: int = 1000,
+    buffer: Amount = TEN,
+    since: int = 0,
 ) -> Samples:
-    keywords = {"tau": 10 * MS, "buffer": 10, **more}
-    return fitting.observe_port(
-        array(starts) * US, array(waited) * US, array(sizes), period=period * US, **keywords
+    return observe_port(
+        array(starts) * US,
+        array(waited) * US,
+        array(sizes),
+        period=period * US,
+        tau=10 * MS,
+        buffer=buffer,
+        since=since,
     )
 
 
@@ -57,7 +66,7 @@ class TestSamples:
         assert found.traffic == pytest.approx([4800 / 1001e-6 / 1e3, 7200 / 1098e-6 / 1e3])
 
     def test_nothing_before_the_warmups_end(self) -> None:
-        """Breaks if a sample tells of packets that began in the warm-up, or waiting packets of then
+        """Breaks if a sample includes packets that began in the warm-up, or waiting packets of then
         are forgotten: the first return after it opens the first interval."""
         starts, waited = [1001, 1500, 2001, 2002, 2500, 3100, 4200], [0, 0, 0, 0, 0, 0, 1700]
         sizes = [100, 200, 300, 400, 500, 600, 700]
@@ -70,18 +79,18 @@ class TestSamples:
     def test_occupancy_in_bytes(self) -> None:
         """Breaks if a buffer in bytes counts packets: 500 of 1,250 bytes waited."""
         starts, waited = [1001, 1500, 2001, 2002], [0, 0, 0, 600]
-        found = observe(starts, waited, [100, 200, 300, 400], buffer=1250, in_bytes=True)
+        found = observe(starts, waited, [100, 200, 300, 400], buffer=Amount(1250, True))
         assert found.occupancy.tolist() == [40]
 
     def test_intervals_end_at_tau(self) -> None:
         """Breaks if an interval is longer than tau, or not cut to whole microseconds."""
-        found = fitting.observe_port(
+        found = observe_port(
             array([2 * MS, 2 * MS + 1_999_999 + MS, 60 * MS]),
             array([0, 0, 0]),
             array([1, 1, 1]),
             period=MS,
             tau=5 * MS,
-            buffer=10,
+            buffer=TEN,
         )
         assert found.interval.tolist() == [1001, 5000]
 
@@ -127,27 +136,14 @@ class TestSamples:
         )
         assert rows == [(min(a, 100), b, pytest.approx(c)) for a, b, c in expected]
 
-    @pytest.mark.parametrize(
-        ("switch", "buffer"),
-        [
-            ('buffer = "64pkt"', (64, False)),
-            ('buffer = "375KB"', (375_000, True)),
-            ('buffer = "1.5MiB"', (1_572_864, True)),
-            ('shared_buffer = "9MB"', (9_000_000, True)),
-        ],
-    )
-    def test_buffers(self, switch: str, buffer: tuple[int, bool]) -> None:
-        """Breaks if a unit of the resolved scenario is read wrongly."""
-        assert fitting.buffer_of(f"[switch]\n{switch}\n") == buffer
-
 
 class TestLeastSquares:
     def test_terms_are_those_of_the_paper(self) -> None:
         """Breaks if a cross term is missing or the order is not that of eq. 10."""
-        assert fitting.terms(1) == ((0, 0), (1, 0), (0, 1))
-        assert fitting.terms(2)[3:] == ((2, 0), (1, 1), (0, 2))
-        assert fitting.terms(3)[6:] == ((3, 0), (2, 1), (1, 2), (0, 3))
-        assert [len(fitting.terms(degree)) for degree in fit_defaults.DEGREES] == [
+        assert polynomials.terms(1) == ((0, 0), (1, 0), (0, 1))
+        assert polynomials.terms(2)[3:] == ((2, 0), (1, 1), (0, 2))
+        assert polynomials.terms(3)[6:] == ((3, 0), (2, 1), (1, 2), (0, 3))
+        assert [len(polynomials.terms(degree)) for degree in defaults.DEGREES] == [
             3,
             6,
             10,
@@ -166,14 +162,14 @@ class TestLeastSquares:
         """Breaks if the coefficients of noiseless samples are not those that made them."""
         rng = np.random.default_rng(seed)
         occupancy, interval = rng.integers(0, 101, 400), rng.integers(7, 10_001, 400)
-        terms = fitting.terms(degree)
+        terms = polynomials.terms(degree)
         true = np.array([number / 10 for number in numbers[: len(terms)]])
         x = Bounds.of(occupancy).normalise(occupancy), Bounds.of(interval).normalise(interval)
-        traffic = fitting.features(*x, degree) @ true + 2000.0
+        traffic = polynomials.features(*x, degree) @ true + 2000.0
         if np.ptp(traffic) < 1e-6:
             return
         samples = Samples(occupancy, interval, traffic)
-        found = fitting.least_squares(samples, request(degrees=(degree, degree + 1)), {}, [1], 400)
+        found = model.least_squares(samples, split(degrees=(degree, degree + 1)), {}, [1], 400)
         scale = np.ptp(traffic)
         shift = np.zeros_like(true)
         shift[0] = traffic.min() - 2000.0
@@ -191,8 +187,8 @@ class TestLeastSquares:
         occupancy[:2], interval[:2] = [0, 100], [0, 10_000]
         traffic = 10.0 * occupancy + 0.1 * interval + 500.0
         traffic[300:] += 1000.0
-        found = fitting.least_squares(
-            Samples(occupancy, interval, traffic), request(degrees=(1,)), {}, [1], 400
+        found = model.least_squares(
+            Samples(occupancy, interval, traffic), split(degrees=(1,)), {}, [1], 400
         )
         seen = traffic[300:]
         assert found.fits[0].mre == pytest.approx(float(np.mean(1000.0 / seen)))
@@ -200,29 +196,29 @@ class TestLeastSquares:
 
     def test_what_is_zero_has_no_relative_error(self) -> None:
         """Breaks if idle samples divide by zero, or are not counted."""
-        errors = fitting.relative_errors(np.array([0.0, 2.0, 4.0]), np.array([1.0, 1.0, 6.0]))
+        errors = polynomials.relative_errors(np.array([0.0, 2.0, 4.0]), np.array([1.0, 1.0, 6.0]))
         assert errors.tolist() == [0.5, 0.5]
         occupancy, interval = np.arange(400) % 101, np.arange(400) * 7 % 10_001
         traffic = np.maximum(2000.0 - interval, 0.0)
         samples = Samples(occupancy, interval, traffic)
-        found = fitting.least_squares(samples, request(), {}, [1], 400)
+        found = model.least_squares(samples, split(), {}, [1], 400)
         assert found.zero_traffic == 100
         assert found.fits[0].mre == 0.0
 
     def test_measures_by_hand(self) -> None:
         """Breaks if R² or Pearson's r is another: residuals 1, 0, 1 of a spread of 2."""
         seen, fitted = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0])
-        assert fitting.r_squared(seen, fitted) == 0.0
-        assert fitting.r_squared(seen, seen) == 1.0
-        assert fitting.r_squared(np.ones(3), fitted) == 0.0
-        assert fitting.pearson(seen, seen**2) == pytest.approx(0.989743318610787)
-        assert fitting.pearson(seen, -seen) == pytest.approx(-1.0)
+        assert polynomials.r_squared(seen, fitted) == 0.0
+        assert polynomials.r_squared(seen, seen) == 1.0
+        assert polynomials.r_squared(np.ones(3), fitted) == 0.0
+        assert polynomials.pearson(seen, seen**2) == pytest.approx(0.989743318610787)
+        assert polynomials.pearson(seen, -seen) == pytest.approx(-1.0)
 
     def test_nothing_to_fit_is_an_error(self) -> None:
         """Breaks if queues that were always empty end in a division by zero."""
         idle = Samples(np.zeros(400, np.int64), np.arange(400), np.arange(400.0))
         with pytest.raises(RunError, match="occupancy was 0 in all 400 samples"):
-            fitting.least_squares(idle, request(), {}, [1], 400)
+            model.least_squares(idle, split(), {}, [1], 400)
 
 
 def a_fit(degrees: tuple[int, ...] = (1, 2, 3, 5)) -> Fit:
@@ -230,9 +226,9 @@ def a_fit(degrees: tuple[int, ...] = (1, 2, 3, 5)) -> Fit:
     samples = Samples(
         rng.integers(0, 99, 400), rng.integers(3, 9_000, 400), rng.uniform(0, 4e5, 400)
     )
-    asked = request(degrees=degrees)
-    plain = {"scenario": "# none\n", "train": asked.train, "test": asked.test}
-    return fitting.least_squares(samples, asked, plain, [4, 5], 1234)
+    wanted = split(degrees=degrees)
+    plain = {"scenario": "# none\n", "train": wanted.train, "test": wanted.test}
+    return model.least_squares(samples, wanted, plain, [4, 5], 1234)
 
 
 class TestFiles:

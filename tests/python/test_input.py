@@ -61,7 +61,7 @@ FRACTION = "a number above 0, at most 10: a fraction, so 30 % is 0.3"
 
 
 def test_percentages_for_loads_are_refused(small: Path) -> None:
-    """Breaks if a load of 3,000 % is run, from wherever it comes, or nobody says what was meant."""
+    """Breaks if a load of 3,000 % is run, from wherever it comes, or the error names no unit."""
     found = f"found 30.0; allowed: {FRACTION}"
     assert refused("compare", small, "--load", "30,60") == f"--load: {found}"
     set_load = ("--set", "workload.0.load=30")
@@ -146,7 +146,7 @@ def test_nothing_acts_on_the_terminal(cli: Cli, small: Path) -> None:
 
 
 def test_options_are_blamed_under_their_names(small: Path) -> None:
-    """Breaks if --lb, --seed or --seeds is blamed on --set, or a name in capitals is not known."""
+    """Breaks if --lb, --seed or --seeds is reported as --set, or capitals are not suggested."""
     said = refused("compare", small, "--lb", "ecmp,LetFlow")
     assert said.startswith('--lb: found "LetFlow"; allowed: "ecmp", ')
     assert said.endswith('did you mean "letflow"?')
@@ -189,7 +189,7 @@ def test_arguments_of_another_function_are_explained(scenario: Path) -> None:
 
 def test_the_only_workload_needs_no_number(small: Path) -> None:
     """Breaks if workload__load is refused where there is one workload, or taken where there are
-    more, or if nobody says how a workload is numbered."""
+    more, or if the message does not say how a workload is numbered."""
     calls = (
         "a = ls.run(d, workload__load=0.3, seed=2).scenario\n"
         "b = ls.run(d, workload__0__load=0.3, run__seed=2).scenario\n"
@@ -247,7 +247,7 @@ def test_an_override_goes_where_there_is_such_a_parameter(small: Path, tmp_path:
     alone without a word."""
     options = ("--lb", "ecmp,letflow", "--seeds", 1, "--out", tmp_path / "out")
     done = real("compare", small, *options, "--set", "load_balancer.gap=5 us")
-    said = "warning: load_balancer.gap: ecmp has none, and was left alone\n"
+    said = "warning: load_balancer.gap: ecmp has none, and was left unchanged\n"
     assert done.stderr.count(said) == 1
     texts = [path.read_text() for path in (tmp_path / "out").glob("runs/*/scenario.toml")]
     assert sorted('gap = "5us"' in text for text in texts) == [False, True]
@@ -260,7 +260,7 @@ def test_an_override_goes_where_there_is_such_a_parameter(small: Path, tmp_path:
         "print(c.warnings()[0])\n"
     )
     assert in_python(small, calls) == (
-        "load_balancer.gap: ecmp, rps have none, and were left alone\n"
+        "load_balancer.gap: ecmp, rps have none, and were left unchanged\n"
     )
 
 
@@ -324,7 +324,7 @@ LARGE = SMALL.replace("leaves = 2", "leaves = 8192").replace("_leaf = 4", "_leaf
 
 @pytest.mark.parametrize("verb", ["run", "compare"])
 def test_a_large_fabric_shows_progress_and_can_be_interrupted(tmp_path: Path, verb: str) -> None:
-    """Breaks if the check before the runs says nothing for a minute, or does not hear Ctrl-C.
+    """Breaks if the check before the runs says nothing for a minute, or does not handle Ctrl-C.
 
     A second is what it may take; the rest of the bound is for a machine with other work.
     """
@@ -333,7 +333,7 @@ def test_a_large_fabric_shows_progress_and_can_be_interrupted(tmp_path: Path, ve
     clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     # The first line at once, not only after a while: a fast machine may be done by then.
     code = (
-        "import runpy; from leafspine import progress; progress._Patience.FIRST = 0; "
+        "import runpy; from leafspine import progress; progress._Delayed.FIRST = 0; "
         "runpy.run_module('leafspine', run_name='__main__')"
     )
     words = [sys.executable, "-c", code, verb, str(path), "--out", str(tmp_path / "out")]

@@ -34,7 +34,7 @@ def small(tmp_path: Path) -> Path:
 def test_a_checked_run_leaves_the_same_files(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Breaks if the check changes a result, or its name, or if nobody can see that it was made."""
+    """Breaks if the check changes a result, or its name, or is not recorded."""
     monkeypatch.delenv(CHECK)
     real("run", small, "--out", tmp_path / "plain")
     real("run", small, "--out", tmp_path / "checked", "--check")
@@ -228,7 +228,7 @@ def _case(need: int) -> Case:
 
 
 def test_fewer_runs_side_by_side_where_memory_is_short() -> None:
-    """Breaks if workers take more than there is together, or a case that fits alone is refused."""
+    """Breaks if workers need more memory than there is, or a case that fits alone is refused."""
     cases = [_case(300), _case(100)]
     assert side_by_side(8, cases, None) == (2, "")
     assert side_by_side(8, cases, 600) == (2, "")
@@ -308,7 +308,7 @@ def test_the_least_of_all_limits_counts(tmp_path: Path, files: dict[str, str], f
 
 
 def test_the_limit_of_the_address_space_counts() -> None:
-    """Breaks if a run dies of ulimit -v instead of being refused."""
+    """Breaks if a run is killed by ulimit -v instead of being refused."""
     code = (
         "import resource; from leafspine import memory\n"
         "resource.setrlimit(resource.RLIMIT_AS, (8 << 30, resource.RLIM_INFINITY))\n"

@@ -107,7 +107,7 @@ def test_a_star_has_its_switch_ports_instead() -> None:
 
 
 def test_a_window_never_reached_measured_nothing() -> None:
-    """Breaks if uplinks that nobody measured are reported as idle."""
+    """Breaks if uplinks that were not measured are reported as idle."""
     empty = {**SUMMARY, "window_start_ps": 10**9, "window_end_ps": 10**9}
     found = measure(flows([10], [10**6]), UPLINKS, empty, ())
     for name in ("utilisation_min", "utilisation_max", "queue_mean", "queue_p99", "queue_max"):

@@ -85,12 +85,12 @@ def test_one_of_another_version_is_refused(install: Install, cli: Cli) -> None:
     install("old", version="0.0.0")
     assert refusal(cli) == (
         "the engine of old 1.0 was built with leafspine 0.0.0, but the package is leafspine 0.0.1: "
-        "build it anew (maturin develop --release in its folder), or remove it (pip uninstall)"
+        "rebuild it (maturin develop --release in its folder), or remove it (pip uninstall)"
     )
 
 
 def test_one_of_other_sources_is_refused(install: Install, cli: Cli) -> None:
-    """Breaks if leafspine was changed and built anew, and the old one goes on running unseen."""
+    """Breaks if leafspine was changed and rebuilt, and the old one is still used unnoticed."""
     install("stale", sources="4567")
     said = refusal(cli)
     assert said.startswith(

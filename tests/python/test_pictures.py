@@ -1,4 +1,4 @@
-"""Figures as files: drawn again only if something has changed, and left out if asked to."""
+"""Figures as files: drawn again only if something has changed, and left out on request."""
 
 import json
 import os
@@ -16,6 +16,7 @@ import pytest
 import leafspine
 from conftest import SCENARIO, VARIANTS, child_path
 from leafspine import files, pictures, plots, results
+from leafspine.saved import Saved
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -52,7 +53,7 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     save = plots.save
 
-    def noted(plot: plots.Plot, directory: Path) -> pictures.Saved:
+    def noted(plot: plots.Plot, directory: Path) -> Saved:
         names.append(plot.name)
         return save(plot, directory)
 
@@ -150,7 +151,7 @@ def test_a_record_that_somebody_changed_is_not_believed(
 def test_other_numbers_are_drawn(
     copied: Callable[..., leafspine.Comparison], saved: list[str]
 ) -> None:
-    """Breaks if runs that were made anew, by another build, stand beside figures of the old."""
+    """Breaks if runs that were repeated by another build are shown with figures of the old ones."""
     comparison = copied()
     first, other = (comparison.directory / "runs" / case.key for case in comparison.cases[:2])
     (first / "flows.parquet").write_bytes((other / "flows.parquet").read_bytes())
@@ -192,7 +193,7 @@ def test_another_name_is_drawn(
 
 
 @pytest.mark.parametrize(
-    "name", ["style.py", "plots.py", "measures.py", "data/letters/letters.ttf"]
+    "name", ["style.py", "plots.py", "graphics.py", "measures.py", "data/letters/letters.ttf"]
 )
 def test_another_style_is_drawn(
     copied: Callable[..., leafspine.Comparison],
@@ -227,7 +228,7 @@ def test_another_matplotlib_draws(
     pictures._drawn_by.cache_clear()
 
 
-def test_a_file_of_somebody_else_is_left_alone(
+def test_an_unknown_file_is_left_unchanged(
     copied: Callable[..., leafspine.Comparison],
 ) -> None:
     """Breaks if what leafspine did not draw is deleted, or kept without a word."""
@@ -236,10 +237,10 @@ def test_a_file_of_somebody_else_is_left_alone(
     mine.write_text("mine")
     comparison.write()
     assert mine.read_text() == "mine"
-    assert comparison.strangers() == [mine]
+    assert comparison.unknown_files() == comparison.strangers() == [mine]
 
 
-def test_a_picture_that_somebody_changed_is_not_removed(many: Path, tmp_path: Path) -> None:
+def test_a_picture_that_was_edited_is_not_removed(many: Path, tmp_path: Path) -> None:
     """Breaks if a figure stays beside tables that it is no part of any more, or one that was edited
     by hand goes: with one load its name says none."""
 
@@ -253,7 +254,7 @@ def test_a_picture_that_somebody_changed_is_not_removed(many: Path, tmp_path: Pa
     comparison.write()
     assert edited.read_text() == "better"
     assert not edited.with_suffix(".png").exists()
-    assert comparison.strangers() == [edited]
+    assert comparison.unknown_files() == [edited]
 
 
 def test_plots_can_be_left_out(cli: Cli, many: Path) -> None:

@@ -12,7 +12,7 @@ from matplotlib import get_data_path, image, layout_engine
 from matplotlib.figure import Figure
 
 import leafspine
-from leafspine import letters, plots, rendering
+from leafspine import graphics, letters, plots, rendering
 from leafspine.measures import METRICS
 
 
@@ -25,7 +25,7 @@ def everything() -> Figure:
     left.plot([0, 5], [1e2, 1e4], label="b")
     left.set(xlim=(0.5, 3), ylabel="one\nand µ ± two")
     left.fill_between([1, 2, 3], [1, 2, 3], [10, 1e5, 1e7], alpha=0.3, lw=0)
-    plots.logarithmic(left, "y")
+    graphics.logarithmic(left, "y")
     right.bar([0, 1], [3, 4], hatch="////", edgecolor="white", label="c")
     right.errorbar([0, 1], [3, 4], yerr=[1, 0.5], linestyle="none", capsize=3)
     right.set_xticks([0, 1], ["aslant", "Привет"], rotation=35)
@@ -127,5 +127,5 @@ def test_labels_are_written_in_those_letters() -> None:
     """Breaks if a label has a character that the short font lacks: the whole one is slow."""
     known = set(TTFont(letters.FILE).getBestCmap())
     labels = [f"{metric.label} {metric.unit}" for metric in METRICS.values()]
-    for text in [*labels, *plots.AXES.values(), "(µs)", "vs −", "±"]:
+    for text in [*labels, *graphics.AXES.values(), "(µs)", "vs −", "±"]:
         assert {ord(letter) for letter in text} <= known, text

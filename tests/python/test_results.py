@@ -101,7 +101,7 @@ def test_another_scenarios_directory_is_refused(
     assert contents(tmp_path / "out") == before
 
 
-def test_a_strangers_directory_is_refused(scenario: Path, tmp_path: Path) -> None:
+def test_a_directory_with_other_files_is_refused(scenario: Path, tmp_path: Path) -> None:
     """Breaks if files that are not leafspine's are mixed with results."""
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter1.tex").write_text("x")
@@ -147,13 +147,13 @@ def test_what_a_killed_process_left_is_swept(scenario: Path, tmp_path: Path) -> 
     """Breaks if half results pile up, or if those of a living process, on this machine or another,
     or a user's own hidden files are taken for such."""
     subprocess.run([sys.executable, "-c", HALF_WRITTEN, str(tmp_path / "out")], check=False)
-    dead = [path for path in tmp_path.iterdir() if path.name.startswith(".leafspine-")]
-    assert len(dead) == 2  # a directory and its lock
+    left = [path for path in tmp_path.iterdir() if path.name.startswith(".leafspine-")]
+    assert len(left) == 2  # a directory and its lock
     mine = tmp_path / ".notes.tmp-99999999"
     mine.mkdir()
-    with files.replacing(tmp_path / "other") as alive:
+    with files.replacing(tmp_path / "other") as used:
         leafspine.run(scenario, out=tmp_path / "out")
-        assert alive.exists()
+        assert used.exists()
     assert {path.name for path in tmp_path.iterdir()} == {"out", "other", mine.name, scenario.name}
 
 
@@ -195,12 +195,12 @@ def test_sums_that_leave_out_a_file_are_no_proof(scenario: Path, tmp_path: Path)
 
 
 def test_a_foreign_table_is_no_probe(scenario: Path, tmp_path: Path) -> None:
-    """Breaks if any Parquet file that somebody puts there becomes a part of the result."""
+    """Breaks if any Parquet file that is put there becomes a part of the result."""
     leafspine.run(scenario, out=tmp_path / "out")
     foreign = tmp_path / "out" / "mine.parquet"
     foreign.write_bytes((tmp_path / "out" / "flows.parquet").read_bytes())
     assert set(leafspine.Result.load(tmp_path / "out").probes) == {"queue-0"}
-    assert files.strangers(tmp_path / "out") == [foreign]
+    assert files.unknown(tmp_path / "out") == [foreign]
 
 
 def test_a_place_that_cannot_be_written_is_said_before_the_run(

@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 
 import leafspine
 from conftest import SCENARIO, VARIANTS, child_path
-from leafspine import plots, style, tables
+from leafspine import graphics, plots, style, tables
 from leafspine.engine import Case
+from leafspine.facts import Facts, Scheme
 from leafspine.stats import Estimate
 
 
@@ -169,9 +170,9 @@ def test_two_swept_keys_make_a_figure_for_each_of_the_others(scenario: Path) -> 
 def test_styles_do_not_depend_on_the_company() -> None:
     """Breaks if a scheme changes its colour when another joins the figure."""
     alone = style.of_variants([("LetFlow", "letflow")])
-    together = style.of_variants([("ECMP", "ecmp"), ("x", "unheard-of"), ("LetFlow", "letflow")])
+    together = style.of_variants([("ECMP", "ecmp"), ("x", "unknown"), ("LetFlow", "letflow")])
     assert alone["LetFlow"] == together["LetFlow"]
-    assert style.of_scheme("unheard-of") == style.of_scheme("unheard-of")
+    assert style.of_scheme("unknown") == style.of_scheme("unknown")
 
 
 def test_registered_styles_are_pinned_and_distinct() -> None:
@@ -206,25 +207,26 @@ def test_schemes_of_a_figure_differ_in_colour_and_in_marker(names: tuple[str, ..
     assert len({entry.hatch for entry in found}) == len(names)
 
 
+def qall(variant: str) -> Scheme:
+    return Scheme("qall", {"variant": variant, "granularity": "packet"})
+
+
 @pytest.mark.parametrize(
-    ("toml", "scheme"),
+    ("facts", "scheme"),
     [
-        ('[load_balancer]\nscheme = "ecmp"\n[host_edge]\nscheme = "flex"\n', "flex"),
-        ('[load_balancer]\nscheme = "aq-car"\n[host_edge]\nscheme = "aq-car"\n', "aq-car"),
-        ('[load_balancer]\nscheme = "ecmp"\n[hold]\nscheme = "abq"\n', "abq"),
-        ('[load_balancer]\nscheme = "ecmp"\n[hold]\nscheme = "none"\n', "ecmp"),
-        (
-            '[load_balancer]\nscheme = "qall"\nvariant = "poly2"\ngranularity = "packet"\n',
-            "qall-poly2",
-        ),
-        ('[load_balancer]\nscheme = "qall"\nvariant = "online"\ngranularity = "packet"\n', "qall"),
-        ("", "mine"),
-        ('[load_balancer]\nscheme = "ecmp"\n[aqm]\nscheme = "red"\n', "ecmp"),
+        (Facts(load_balancer=Scheme("ecmp"), host_edge=Scheme("flex")), "flex"),
+        (Facts(load_balancer=Scheme("aq-car"), host_edge=Scheme("aq-car")), "aq-car"),
+        (Facts(load_balancer=Scheme("ecmp"), hold=Scheme("abq")), "abq"),
+        (Facts(load_balancer=Scheme("ecmp")), "ecmp"),
+        (Facts(load_balancer=qall("poly2")), "qall-poly2"),
+        (Facts(load_balancer=qall("online")), "qall"),
+        (Facts(), "mine"),
+        (Facts(load_balancer=Scheme("ecmp"), aqm=Scheme("red")), "ecmp"),
     ],
 )
-def test_a_figure_is_of_what_steers(toml: str, scheme: str) -> None:
+def test_a_figure_is_of_what_steers(facts: Facts, scheme: str) -> None:
     """Breaks if Hermes is drawn as the balancer that obeys it, or a variant as its scheme."""
-    assert plots.scheme_of(Case("Mine", (), 1, toml, (), "")) == scheme
+    assert plots.scheme_of(Case("Mine", (), 1, "", (), "", facts=facts)) == scheme
 
 
 @pytest.mark.parametrize(
@@ -240,16 +242,16 @@ def test_a_variant_named_after_its_queue_manager_is_drawn_as_that(
     variant: str, manager: str, scheme: str
 ) -> None:
     """Breaks if A-ECN, which leaves the paths to ECMP, has ECMP's colour."""
-    toml = f'[load_balancer]\nscheme = "ecmp"\n[aqm]\nscheme = "{manager}"\n'
-    assert plots.scheme_of(Case(variant, (), 1, toml, (), "")) == scheme
+    facts = Facts(load_balancer=Scheme("ecmp"), aqm=Scheme(manager))
+    assert plots.scheme_of(Case(variant, (), 1, "", (), "", facts=facts)) == scheme
 
 
 @pytest.mark.parametrize(
     ("low", "high"), [(0.9, 1.2e6), (3.0, 7e4), (110.0, 190.0), (2e-5, 0.3), (9.0, 120.0), (1, 2)]
 )
 def test_a_logarithmic_axis_can_be_read(low: float, high: float) -> None:
-    """Breaks if an axis has one tick, or so many that their numbers run together."""
-    ticks = plots.log_ticks(low, high)
+    """Breaks if an axis has one tick, or so many that their numbers overlap."""
+    ticks = graphics.log_ticks(low, high)
     assert 3 <= len(ticks) <= 9
     assert all(0.999 * low <= tick <= 1.001 * high for tick in ticks)
 
@@ -258,17 +260,17 @@ def test_a_wide_band_does_not_flatten_the_lines() -> None:
     """Breaks if an interval of three seeds makes all that is drawn a line at the bottom."""
     axes = Figure().subplots()
     found: list[Estimate | None] = [Estimate(10.0, 500.0, 3), Estimate(20.0, 1.0, 3)]
-    plots.draw_line(axes, [1, 2], found, "a", style.of_scheme("ecmp"))
-    plots.from_zero(axes)
+    graphics.draw_line(axes, [1, 2], found, "a", style.of_scheme("ecmp"))
+    graphics.from_zero(axes)
     assert axes.get_ylim() == (0, pytest.approx(42.4))
 
 
 def test_text_keeps_its_size_in_print() -> None:
     """Breaks if a figure is wider than a page's text: its letters would shrink in print."""
     for count in range(1, 10):
-        figure, axes = plots.grid(count)
+        figure, axes = graphics.grid(count)
         assert len(axes) == count
-        assert figure.get_figwidth() in (plots.COLUMN, plots.TEXT)
+        assert figure.get_figwidth() in (graphics.COLUMN, graphics.TEXT)
     sizes = style.matplotlib_settings()
     assert all(sizes[key] >= 8 for key in sizes if key.endswith(("labelsize", "fontsize")))
 
@@ -281,7 +283,7 @@ def test_fonts_are_embedded_as_truetype(comparison: leafspine.Comparison) -> Non
 
 
 def test_variants_of_one_scheme_share_its_colour_only() -> None:
-    """Breaks if two gaps of LetFlow cannot be told apart, or look like two schemes."""
+    """Breaks if two gaps of LetFlow cannot be distinguished, or look like two schemes."""
     pairs = [(f"gap {gap}", "letflow") for gap in range(6)]
     found = list(style.of_variants(pairs).values())
     assert len({entry.colour for entry in found}) == 1

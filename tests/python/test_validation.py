@@ -1,4 +1,4 @@
-"""The comparison with ns-3, as far as it needs no ns-3: statistics, limits, what ns-3 is told."""
+"""The comparison with ns-3, as far as it needs no ns-3: statistics, limits, what ns-3 gets."""
 
 import json
 import sys
@@ -65,7 +65,7 @@ seed = 7
 
 
 def resolved(text: str) -> Result:
-    """A run with this resolved scenario; ns-3 is told nothing else of it."""
+    """A run with this resolved scenario; ns-3 gets nothing else of it."""
     summary = {"window_start_ps": 5, "window_end_ps": 9}
     empty: Any = None
     return Result(scenario=text, summary=summary, flows=empty, ports=empty)
@@ -198,7 +198,7 @@ def test_an_offset_is_of_every_flow() -> None:
 
 
 def test_the_figures_kept_are_of_the_cases_that_there_are() -> None:
-    """Breaks if a case was added or renamed and the comparison not made anew, or if figures beyond
+    """Breaks if a case was added or renamed and the comparison not repeated, or if figures beyond
     the limits were kept without a word of explanation."""
     found = {row["name"]: row for row in json.loads(RESULTS.read_text())["cases"]}
     listed = {case.name: case for case in cases.load()}

@@ -1,72 +1,105 @@
-//! The fixed scenarios that measure speed.
+//! What `leafspine bench` measures, as JSON.
 
-use crate::errors::{run_error, scenario_error, setup_error};
+use crate::errors::{run_error, scenario_error};
 use crate::guard::guarded;
-use leafspine_sim::{Progress, Simulation};
-use pyo3::exceptions::PyKeyError;
+use leafspine_scenario::bench::{self as measuring, BenchError, DecisionCost, Measured, RunCost};
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use serde_json::json;
-use std::path::Path;
-use std::time::Instant;
+use serde_json::{Value, json};
 
-/// The case that schemes are compared on.
-pub(crate) const WEB_SEARCH: &str = include_str!("../../../benches/web-search-128.toml");
-
-/// Name and text of each; the last is short and for smoke tests.
-const CASES: &[(&str, &str)] = &[
-    ("web-search-128", WEB_SEARCH),
-    ("web-search-128-rps", include_str!("../../../benches/web-search-128-rps.toml")),
-    ("web-search-1024", include_str!("../../../benches/web-search-1024.toml")),
-    ("incast-80", include_str!("../../../benches/incast-80.toml")),
-    ("smoke", include_str!("../../../benches/smoke.toml")),
-];
-
-/// Names of the cases.
+/// Names of the fixed scenarios that measure speed.
 #[pyfunction]
 pub(crate) fn bench_cases() -> Vec<&'static str> {
-    CASES.iter().map(|(name, _)| *name).collect()
+    measuring::cases().collect()
 }
 
-/// The process's largest memory so far in bytes, where the system tells (Linux).
-fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
-}
-
-/// Runs one case and gives its figures as JSON. Call it in a fresh process: memory is the
-/// process's peak, less what it was before.
+/// Runs one of them and gives its figures as JSON, in a fresh process: memory is the process's peak,
+/// less what it was before.
 ///
 /// # Errors
 /// `KeyError` for a case that is not there.
 #[pyfunction]
 pub(crate) fn bench(py: Python<'_>, case: &str) -> PyResult<String> {
-    guarded(|| measured(py, case))
+    said(py, case, || measuring::measure(case), |found| measured(&found))
 }
 
-fn measured(py: Python<'_>, case: &str) -> PyResult<String> {
-    let found = CASES.iter().find(|(name, _)| *name == case);
-    let (name, text) = found.ok_or_else(|| PyKeyError::new_err(case.to_owned()))?;
-    let case = leafspine_scenario::single(text, name, Path::new("."))
-        .map_err(|error| scenario_error(py, &error))?;
-    let before = peak_memory();
-    let simulation = Simulation::new(&case.spec).map_err(|error| setup_error(py, &error, name))?;
-    let start = Instant::now();
-    let output = py.detach(|| simulation.run(&Progress::default()));
-    let seconds = start.elapsed().as_secs_f64();
-    let output = output.map_err(|error| run_error(py, error, name))?;
-    let memory = peak_memory().zip(before).map(|(after, before)| after.saturating_sub(before));
-    let counters = output.counters;
-    Ok(json!({
-        "packet_hops_per_second": counters.packet_hops as f64 / seconds,
+/// What one decision of a load balancer or queue manager costs: nanoseconds, and bytes of state.
+///
+/// # Errors
+/// `KeyError` for a scheme that is not there; `ValueError` for a place whose decisions are not timed.
+#[pyfunction]
+pub(crate) fn decision_cost(py: Python<'_>, place: &str, name: &str) -> PyResult<String> {
+    said(py, name, || measuring::decision_cost(place, name), |found| decision(&found))
+}
+
+/// What a run with the keys of `sets` costs beside one with ECMP, of so many flows and rounds.
+///
+/// # Errors
+/// What the scenario file's errors are.
+#[pyfunction]
+pub(crate) fn run_cost(
+    py: Python<'_>,
+    sets: Vec<(String, String)>,
+    flows: u32,
+    rounds: u32,
+) -> PyResult<String> {
+    said(py, "web-search-128", || measuring::run_cost(sets, flows, rounds), |found| run(&found))
+}
+
+/// Does `work` while other threads of Python may run, and writes what it found.
+fn said<T: Send>(
+    py: Python<'_>,
+    file: &str,
+    work: impl FnOnce() -> Result<T, BenchError> + Send,
+    write: impl FnOnce(T) -> Value,
+) -> PyResult<String> {
+    guarded(|| match py.detach(work) {
+        Ok(found) => Ok(write(found).to_string()),
+        Err(BenchError::Unknown(name)) => Err(PyKeyError::new_err(name)),
+        Err(BenchError::Untimed(place)) => {
+            Err(PyValueError::new_err(format!("no decisions of {place} are timed")))
+        }
+        Err(BenchError::Scenario(error)) => Err(scenario_error(py, &error)),
+        Err(BenchError::Run(error)) => Err(run_error(py, error, file)),
+    })
+}
+
+fn measured(found: &Measured) -> Value {
+    let (output, counters) = (&found.output, &found.output.counters);
+    json!({
+        "packet_hops_per_second": counters.packet_hops as f64 / found.seconds,
         "packet_hops": counters.packet_hops,
         "events_per_hop": counters.events as f64 / counters.packet_hops as f64,
-        "seconds": seconds,
-        "peak_memory_bytes": memory,
+        "seconds": found.seconds,
+        "peak_memory_bytes": found.peak_memory,
         "flows": output.flows.len(),
         "peak_packets": counters.peak_packets,
         "trace_hash": format!("{:016x}", output.trace_hash),
     })
-    .to_string())
+}
+
+fn decision(found: &DecisionCost) -> Value {
+    json!({
+        "bytes": found.footprint.bytes,
+        "bytes_per_flow": found.footprint.per_flow,
+        "bytes_per_port": found.footprint.per_port,
+        "slots": found.footprint.slots,
+        "ns_per_decision": found.nanoseconds,
+    })
+}
+
+fn run(found: &RunCost) -> Value {
+    let tables = found.tables;
+    json!({
+        "leaf_bytes": tables.leaf_bytes,
+        "slots": tables.slots,
+        "occupied_mean": tables.occupied,
+        "flows_mean": tables.flows,
+        "sharing_mean": tables.sharing,
+        "packet_hops_per_second": found.speed,
+        "ecmp_packet_hops_per_second": found.ecmp_speed,
+        "share_of_ecmp": found.speed / found.ecmp_speed,
+        "ports": if found.general_ports { "general" } else { "one-event" },
+        "events_per_hop": found.events_per_hop,
+    })
 }

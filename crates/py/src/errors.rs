@@ -33,7 +33,7 @@ pyo3::create_exception!(
     leafspine._engine,
     EngineError,
     PyException,
-    "A fault of leafspine or of a scheme from outside: a panic, or books that do not add up. str() says what and where."
+    "A fault of leafspine or of a scheme from outside: a panic, or a violated invariant. str() says what and where."
 );
 
 /// A scenario's error with its parts as attributes.

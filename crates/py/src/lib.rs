@@ -3,8 +3,8 @@
 
 mod bench;
 mod catalogue;
-mod cost;
 mod errors;
+mod facts;
 mod guard;
 mod scenario;
 mod simulate;
@@ -85,14 +85,16 @@ pub fn fill(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> PyRes
     module.add_function(wrap_pyfunction!(sources, module)?)?;
     module.add_function(wrap_pyfunction!(self::extension, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::expand, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::first_seed, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::line_of, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::schemes, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::workloads, module)?)?;
     module.add_class::<simulate::Progress>()?;
     module.add_class::<simulate::Output>()?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench, module)?)?;
-    module.add_function(wrap_pyfunction!(cost::decision_cost, module)?)?;
-    module.add_function(wrap_pyfunction!(cost::run_cost, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::decision_cost, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::run_cost, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench_cases, module)?)?;
     Ok(())
 }

@@ -1,17 +1,20 @@
 //! Scenario files to cases.
 
 use crate::errors::{Cancelled, scenario_error};
+use crate::facts::facts;
 use crate::guard::guarded;
 use crate::simulate::Progress;
 use leafspine_scenario::{Case, Class, PointValue, ScenarioError, Source};
 use leafspine_sim::{BuildError, Factories, Memory, Simulation};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use std::path::Path;
 use std::sync::Arc;
 
 /// All runs that a scenario describes, a dict each: variant, point, seed, toml, classes; name
 /// and title, which are the file's; memory, the bytes that it will need by what needs them, and
-/// `rows`, its flows; skipped, keys that were overridden and schemes that do not have them.
+/// `rows`, its flows; skipped, keys that were overridden and schemes that do not have them; facts,
+/// what the resolved scenario says, typed ([`facts`]).
 /// `options` are the options that the overrides came by, for messages.
 ///
 /// The first run of each variant is set up as for simulation, so that what only the graph can tell
@@ -44,6 +47,32 @@ pub(crate) fn expand<'py>(
         })?;
         cases.iter().zip(&needs).map(|(case, memory)| dict(py, case, memory)).collect()
     })
+}
+
+/// The seed from which sweeps over seeds count: `run.seed` of the overrides or the file, or 1.
+///
+/// # Errors
+/// `ScenarioError` if the text is no TOML, an override is no key, or the seed no whole number.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are made for the call")]
+pub(crate) fn first_seed(
+    py: Python<'_>,
+    text: &str,
+    file_name: &str,
+    sets: Vec<(String, String)>,
+    options: Vec<String>,
+) -> PyResult<u64> {
+    let base = Path::new(".");
+    let source = Source { text, file: file_name, base, sets: &sets, options: &options };
+    guarded(|| leafspine_scenario::first_seed(&source).map_err(|error| scenario_error(py, &error)))
+}
+
+/// The line, from 1, of a TOML text on which the key of these parts was written, or the nearest table
+/// above it; `None` if there is none.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are made for the call")]
+pub(crate) fn line_of(text: &str, parts: Vec<String>) -> PyResult<Option<usize>> {
+    guarded(|| Ok(leafspine_scenario::line_of(text, &parts)))
 }
 
 /// Why there are no cases.
@@ -110,6 +139,7 @@ fn dict<'py>(py: Python<'py>, case: &Case, memory: &Memory) -> PyResult<Bound<'p
     dict.set_item("memory", memory_dict(py, memory)?)?;
     let skipped = case.skipped.iter().map(|skipped| (&skipped.key, &skipped.scheme));
     dict.set_item("skipped", PyList::new(py, skipped.collect::<Vec<_>>())?)?;
+    dict.set_item("facts", facts(py, case)?)?;
     Ok(dict)
 }
 

@@ -52,7 +52,7 @@ pub(crate) struct Output {
     warnings: Vec<String>,
 }
 
-/// Runs one resolved scenario to its end, with its books checked if `check`, and ended
+/// Runs one resolved scenario to its end, with its invariants checked if `check`, and ended
 /// as soon as it holds more than `memory` bytes.
 ///
 /// # Errors

@@ -203,7 +203,7 @@ pub fn single(text: &str, file: &str, base: &Path) -> Result<Case, ScenarioError
 
 /// The overrides that are laid over each case. Those of what a file says once (variants, sweep,
 /// name, title) change the file itself.
-fn overrides(
+pub(crate) fn overrides(
     place: Place<'_>,
     root: &mut Table,
     sets: &[(String, String)],

@@ -24,11 +24,13 @@
 //!   for all others.
 //! - Classes are `(low, high]`; a low of 0 and that of an open-ended class are inside.
 
+pub mod bench;
 mod classes;
 mod compatibility;
 pub mod diagnosis;
 mod error;
 mod expand;
+mod family;
 mod hosts;
 mod layer;
 mod path;
@@ -38,6 +40,7 @@ mod run;
 mod scale;
 mod schemes;
 mod section;
+mod seed;
 mod sizes;
 mod skip;
 mod switch;
@@ -50,4 +53,6 @@ mod workload;
 pub use classes::Class;
 pub use error::{OVERRIDE, Problem, ScenarioError};
 pub use expand::{Case, PointValue, Skipped, Source, expand, single};
+pub use path::line_of;
 pub use refuse::refusal;
+pub use seed::first_seed;

@@ -2,7 +2,7 @@
 
 use crate::error::ScenarioError;
 use crate::section::Place;
-use crate::tree::{Data, Node, Origin, Table, quote_key};
+use crate::tree::{self, Data, Node, Origin, Table, quote_key};
 
 /// The most parts of a path: a mix of sizes in a mix of sizes has ten.
 const DEEPEST: usize = 32;
@@ -55,6 +55,13 @@ pub(crate) fn locate(root: &Table, parts: &[String]) -> Option<usize> {
         Origin::Line(line) => Some(line),
         Origin::Override(_) => None,
     }
+}
+
+/// The line, from 1, of a TOML text on which what stands at `parts` was written; if nothing stands
+/// there, that of the nearest table above it. `None` if the text is no TOML, or there is no such table.
+#[must_use]
+pub fn line_of(text: &str, parts: &[String]) -> Option<usize> {
+    locate(&tree::parse(text, "").ok()?, parts)
 }
 
 /// The path with the number of the only element of a list, where it was left out: `workload.load` is
@@ -140,6 +147,21 @@ mod tests {
     use crate::trace::Checksums;
     use crate::tree::parse;
     use std::path::Path;
+
+    /// Breaks if a mistake in another TOML file, such as a figure's, is said to be on another line.
+    #[test]
+    fn lines_of_any_file_are_found() {
+        let text = "title = \"a\"\n[runs.\"b c\"]\n[[panel]]\nkind = 1\n[[panel]]\nkind = 2\n";
+        let line = |parts: &[&str]| {
+            let parts: Vec<_> = parts.iter().map(|part| (*part).to_owned()).collect();
+            line_of(text, &parts)
+        };
+        assert_eq!(line(&["panel", "1", "kind"]), Some(6));
+        assert_eq!(line(&["panel", "1", "name"]), Some(5));
+        assert_eq!(line(&["runs", "b c", "set"]), Some(2));
+        assert_eq!(line(&["place"]), None);
+        assert_eq!(line_of("a = ", &["a".to_owned()]), None);
+    }
 
     fn changed(text: &str, key: &str) -> Result<String, String> {
         let (file, base, checksums) = ("t.toml", Path::new(""), &Checksums::default());

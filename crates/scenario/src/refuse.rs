@@ -148,12 +148,7 @@ fn change(index: usize, problem: &ChangeProblem) -> Refusal {
     use ChangeProblem as P;
     let key = |key: &str| format!("topology.change.{index}.{key}");
     match problem {
-        P::Link(error) => match &**error {
-            TopologyError::UnknownLink { name, nearest, allowed } => {
-                unknown(key("link"), name, allowed, nearest)
-            }
-            other => Refusal::from_message(key("link"), &other.to_string()),
-        },
+        P::Link(error) => Refusal { key: key("link"), ..topology(error) },
         P::Nothing => {
             Refusal::new(key("link"), "a change of nothing", "rate, delay, loss, state, flap")
         }

@@ -8,7 +8,7 @@ use leafspine_schemes::Kind;
 use leafspine_sim::spec::{MeasureSpec, PortModel, ProbeKind, ProbeSpec, RunSpec, Window};
 
 /// Seeds are TOML integers.
-const SEED: Kind = Kind::Int(0, i64::MAX as u64);
+pub(crate) const SEED: Kind = Kind::Int(0, i64::MAX as u64);
 const WINDOW: &str = "\"arrivals\", \"all\", or from and until, such as [\"10ms\", \"2s\"]";
 const EVERY: Kind = Kind::Span(1, u64::MAX);
 /// Files that every result has.

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from leafspine.errors import InputError
 from leafspine.reproduce import reading
 from leafspine.reproduce.reading import Keys
 
@@ -66,21 +65,23 @@ class Claim:
 
 def read_claims(path: Path) -> tuple[Claim, ...]:
     """All claims of a file, in its order. Raises :class:`InputError`."""
-    keys = Keys(reading.load(path), str(path))
-    claims = tuple(_claim(table, path) for table in keys.need("claim", list))
+    keys = Keys(reading.load(path), path)
+    tables = enumerate(keys.need("claim", list))
+    claims = tuple(_claim(table, path, number) for number, table in tables)
     keys.end()
     seen: set[str] = set()
-    for claim in claims:
+    for number, claim in enumerate(claims):
         if claim.id in seen:
-            raise InputError(f"{path}: {claim.id} is there twice")
+            table = Keys({}, path, ("claim", str(number)), claim.id)
+            raise table.wrong("there is another claim of this id")
         seen.add(claim.id)
     return claims
 
 
-def _claim(table: object, path: Path) -> Claim:
-    keys = Keys(table, f"{path}: claim")
+def _claim(table: object, path: Path, number: int) -> Claim:
+    keys = Keys(table, path, ("claim", str(number)))
     name = keys.need("id", str)
-    keys.where = f"{path}: {name}"
+    keys.name = name
     kind = keys.word("type", TYPES)
     claim = Claim(
         id=name,
@@ -89,16 +90,18 @@ def _claim(table: object, path: Path) -> Claim:
         type=kind,
         says=keys.need("says", str),
         reason=keys.get("reason", str, ""),
-        tests=tuple(_test(entry, kind, keys.where) for entry in keys.get("test", list, [])),
+        tests=tuple(
+            _test(entry, kind, keys, at) for at, entry in enumerate(keys.get("test", list, []))
+        ),
     )
     keys.end()
     if bool(claim.tests) == bool(claim.reason):
-        raise InputError(f"{keys.where}: either a test, or the reason why there is none")
+        raise keys.wrong("either a test, or the reason why there is none")
     return claim
 
 
-def _test(table: object, kind: str, where: str) -> Check:
-    keys = Keys(table, f"{where}: test")
+def _test(table: object, kind: str, claim: Keys, at: int) -> Check:
+    keys = Keys(table, claim.file, (*claim.path, "test", str(at)), f"{claim.name}.test")
     claimed = keys.get("claimed", (int, float, list))
     number = (int, float)
     test = Check(
@@ -127,11 +130,11 @@ def _test(table: object, kind: str, where: str) -> Check:
         along=keys.get("along", str, ""),
     )
     keys.end()
-    _complete(test, keys.where)
+    _complete(test, keys)
     return test
 
 
-def _complete(test: Check, where: str) -> None:
+def _complete(test: Check, keys: Keys) -> None:
     """What each type cannot do without."""
     compared = bool(test.against) != bool(test.others)
     missing = {
@@ -158,9 +161,9 @@ def _complete(test: Check, where: str) -> None:
         "flat": not (test.scheme or test.schemes),
     }[test.type]
     if missing:
-        raise InputError(f"{where}: a test of type {test.type!r} lacks a key (docs/reproducing.md)")
+        raise keys.wrong(f"a test of type {test.type!r} lacks a key (docs/reproducing.md)")
     if (test.others or test.more_runs) and test.type not in ("upto", "range"):
-        raise InputError(f"{where}: others and more_runs are for tests of type upto and range")
+        raise keys.wrong("others and more_runs are for tests of type upto and range")
 
 
 def _bounded(test: Check) -> bool:

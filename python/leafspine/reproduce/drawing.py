@@ -12,16 +12,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
-from leafspine import files, plots, quantities
+from leafspine import files, graphics, plots, quantities
 from leafspine.engine import Case, Point
-from leafspine.pictures import Saved
+from leafspine.labels import point_label
 from leafspine.plots import Plot, scheme_of
 from leafspine.reproduce import metrics, series
 from leafspine.reproduce.data import Data, Values
 from leafspine.reproduce.figures import Figure, Panel
+from leafspine.saved import Saved
 from leafspine.stats import Estimate, estimate
 from leafspine.style import Style, of_shades, of_variants
-from leafspine.tables import point_label
 
 TIMES = {"us": 1.0, "ms": 1e-3, "s": 1e-6}
 """Units that a panel may ask for instead of microseconds."""
@@ -37,7 +37,7 @@ BARS = 0.8
 
 @dataclass(frozen=True)
 class Group:
-    """Bars that stand together: one part of a panel at one point of its sweep."""
+    """Bars side by side: one part of a panel at one point of its sweep."""
 
     name: str
     panel: Panel
@@ -53,14 +53,14 @@ def draw(
         return None
     styles = of_variants((variant, scheme_of(case)) for variant, case in cases.items())
     with plots.settings():
-        canvas, axes = plots.grid(len(panels))
+        canvas, axes = graphics.grid(len(panels))
         for parts, one in zip(panels, axes, strict=True):
             _panel(parts, data, styles, one)
             title = parts[0].title or parts[0].name
             title = f"({parts[0].name}) {title}" if len(panels) > 1 else title
             seed = _seed(parts, data)
             title += f", seed {seed}" if seed is not None else ""
-            room = int(1.1 * plots.width(one) / plots.LETTER)
+            room = int(1.1 * graphics.width(one) / graphics.LETTER)
             one.set_title(textwrap.fill(_unbroken(title), room))
         _legend(canvas, axes)
         canvas.supxlabel(note, fontsize=8, color="#666666")
@@ -68,7 +68,7 @@ def draw(
 
 
 def _shown(figure: Figure) -> list[Sequence[Panel]]:
-    return [parts for parts in figure.together() if parts[0].kind != "table"]
+    return [parts for parts in figure.by_name() if parts[0].kind != "table"]
 
 
 def leave_out(figure: Figure, folder: Path) -> bool:
@@ -106,9 +106,9 @@ def _panel(parts: Sequence[Panel], data: Data, styles: Mapping[str, Style], axes
         axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center", color="#666666")
         return
     if panel.log:
-        plots.logarithmic(axes, "x" if panel.kind == "cdf" else "y")
+        graphics.logarithmic(axes, "x" if panel.kind == "cdf" else "y")
     elif panel.kind != "cdf":
-        plots.from_zero(axes)
+        graphics.from_zero(axes)
 
 
 def _variants(panel: Panel, data: Data, styles: Mapping[str, Style]) -> list[str]:
@@ -144,12 +144,12 @@ def _y_label(panel: Panel, axes: Axes) -> None:
 
 def _wrapped(label: str) -> str:
     """A label of the vertical axis in lines that a panel is high enough for."""
-    return textwrap.fill(label, int(0.7 * plots.HEIGHT / plots.LETTER))
+    return textwrap.fill(label, int(0.7 * graphics.HEIGHT / graphics.LETTER))
 
 
 def _x_label(axes: Axes, label: str, unit: str) -> None:
     text = quantities.with_unit(label, unit)
-    axes.set_xlabel(textwrap.fill(text, int(plots.width(axes) / plots.LETTER)))
+    axes.set_xlabel(textwrap.fill(text, int(graphics.width(axes) / graphics.LETTER)))
 
 
 def _ordered(panel: Panel, data: Data) -> list[Point]:
@@ -166,15 +166,15 @@ def _lines(panel: Panel, data: Data, styles: Mapping[str, Style], axes: Axes) ->
     values, unit = quantities.axis([dict(point).get(panel.x) for point in points])
     variants = _variants(panel, data, styles)
     for variant in variants:
-        found, name = _found(panel, data, variant, points), plots.shown_name(variant)
+        found, name = _found(panel, data, variant, points), graphics.shown_name(variant)
         if any(found):
-            plots.draw_line(axes, values, found, name, styles[variant], len(variants))
+            graphics.draw_line(axes, values, found, name, styles[variant], len(variants))
     _y_label(panel, axes)
-    _x_label(axes, panel.x_label or plots.axis_label(panel.x), unit)
+    _x_label(axes, panel.x_label or graphics.axis_label(panel.x), unit)
     if len(values) > 3 and max(values) > 30 * max(min(values), 1e-9):
         axes.set_xscale("log")
-    if len(values) <= plots.MOST_TICKS:
-        plots.ticks_at(axes, values)
+    if len(values) <= graphics.MOST_TICKS:
+        graphics.ticks_at(axes, values)
 
 
 def _groups(parts: Sequence[Panel], data: Data) -> list[Group]:
@@ -201,13 +201,13 @@ def _bars(parts: Sequence[Panel], data: Data, styles: Mapping[str, Style], axes:
         else:
             width = BARS / len(variants)
             x = np.arange(len(found)) + (place - (len(variants) - 1) / 2) * width
-        label = None if named else plots.shown_name(variant)
+        label = None if named else graphics.shown_name(variant)
         _bar(axes, x, found, width, label, styles[variant], panel.log)
     _y_label(panel, axes)
     axes.grid(False, axis="x")
     axes.set_xlim(-0.6, (len(variants) if named else len(groups)) - 0.4)
     if named:
-        _name_ticks(axes, [plots.shown_name(variant) for variant in variants])
+        _name_ticks(axes, [graphics.shown_name(variant) for variant in variants])
     else:
         _group_ticks(axes, groups)
 
@@ -217,15 +217,15 @@ def _group_ticks(axes: Axes, groups: Sequence[Group]) -> None:
     panel = groups[0].panel if groups else None
     if panel is not None and panel.x:
         _, unit = quantities.axis([dict(group.point).get(panel.x) for group in groups])
-        axes.set_xticks(range(len(groups)), plots.spaced(axes, [group.name for group in groups]))
-        _x_label(axes, panel.x_label or plots.axis_label(panel.x), unit)
+        axes.set_xticks(range(len(groups)), graphics.spaced(axes, [group.name for group in groups]))
+        _x_label(axes, panel.x_label or graphics.axis_label(panel.x), unit)
         return
     _name_ticks(axes, [group.name for group in groups])
 
 
 def _name_ticks(axes: Axes, names: Sequence[str]) -> None:
     """Names under bars or groups: level, in lines, or aslant, as there is room."""
-    room = int(plots.width(axes) / (0.8 * plots.LETTER) / max(len(names), 1))
+    room = int(graphics.width(axes) / (0.8 * graphics.LETTER) / max(len(names), 1))
     names = [_unbroken(name) for name in names]
     axes.set_xticks(range(len(names)), names)
     longest = max((len(word) for name in names for word in name.split(" ")), default=0)
@@ -255,7 +255,7 @@ def _bar(
     means = [entry.mean if entry else np.nan for entry in found]
     halves = [entry.half if entry and entry.half is not None else 0.0 for entry in found]
     if log:
-        how = plots.marker_of(style)
+        how = graphics.marker_of(style)
         axes.errorbar(x, means, yerr=halves, label=label, linestyle="none", capsize=2, **how)
         return
     face, edge = (style.colour, "white") if not style.hollow else ("white", style.colour)
@@ -272,7 +272,7 @@ def _curves(parts: Sequence[Panel], data: Data, styles: Mapping[str, Style], axe
     x_label, x_unit = _unit_of(series.labels(panel.series)[0])
     y_label, y_unit = _unit_of(series.labels(panel.series)[1])
     scale, x_unit = scaled(x_unit, panel.unit) if panel.kind == "cdf" else (1.0, x_unit)
-    shown = [(panel, v, plots.shown_name(v), styles[v]) for v in _variants(panel, data, styles)]
+    shown = [(panel, v, graphics.shown_name(v), styles[v]) for v in _variants(panel, data, styles)]
     if len(parts) > 1:
         shades = of_shades(len(parts))
         shown = [
@@ -287,7 +287,7 @@ def _curves(parts: Sequence[Panel], data: Data, styles: Mapping[str, Style], axe
             found = {seed: found[seed]} if seed in found else {}
         curves = [(x * scale, y) for x, y in found.values()]
         if curves:
-            # Markers of curves that run together do not hide each other.
+            # Markers of curves that coincide do not hide each other.
             apart = 0.25 if panel.kind == "time" else 0.14
             every = (apart * place / len(shown), apart)
             _curve(panel.kind, axes, curves, label, style, every, len(shown))
@@ -317,10 +317,10 @@ def _curve(
     every: tuple[float, float],
     among: int,
 ) -> None:
-    how = {"label": label, "linestyle": style.line, **plots.marker_of(style)}
+    how = {"label": label, "linestyle": style.line, **graphics.marker_of(style)}
     if kind == "line":
         common, found = _mean_curve(curves)
-        plots.draw_line(axes, common, found, label, style, among)
+        graphics.draw_line(axes, common, found, label, style, among)
     elif kind == "points":
         x, y = (np.concatenate(column) for column in zip(*curves, strict=True))
         axes.plot(x, y, **{**how, "linestyle": "none", "markersize": 2})
@@ -331,7 +331,7 @@ def _curve(
 
 
 def _pooled(curves: Sequence[tuple[Values, Values]]) -> tuple[Values, Values]:
-    """The distribution of all seeds together: each seed's points weigh alike."""
+    """The distribution over all seeds, pooled: each seed's points weigh alike."""
     x = np.sort(np.concatenate([curve[0] for curve in curves]))
     return x, np.arange(1, len(x) + 1) / max(len(x), 1)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from leafspine.errors import InputError
+from leafspine.nearest import nearest
 from leafspine.reproduce import reading
 from leafspine.reproduce.claims import Claim, read_claims
 from leafspine.reproduce.reading import Keys
@@ -112,12 +113,12 @@ class Figure:
         """``paper/figure``, as on the command line."""
         return f"{self.paper}/{self.name}"
 
-    def together(self) -> tuple[tuple[Panel, ...], ...]:
+    def by_name(self) -> tuple[tuple[Panel, ...], ...]:
         """The panels as they are seen: those of one name are one."""
-        by_name: dict[str, list[Panel]] = {}
+        found: dict[str, list[Panel]] = {}
         for panel in self.panels:
-            by_name.setdefault(panel.name, []).append(panel)
-        return tuple(tuple(parts) for parts in by_name.values())
+            found.setdefault(panel.name, []).append(panel)
+        return tuple(tuple(parts) for parts in found.values())
 
     def all_runs(self) -> tuple[RunSet, ...]:
         """The sets of runs, and those of the sensitivities."""
@@ -169,12 +170,12 @@ def papers(folder: Path | None = None) -> tuple[Paper, ...]:
 def read_paper(folder: Path) -> Paper:
     """One paper's folder."""
     path = folder / "paper.toml"
-    keys = Keys(reading.load(path), str(path))
+    keys = Keys(reading.load(path), path)
     title, authors = keys.need("title", str), keys.get("authors", str, "")
     names = keys.texts("figures")
     batches = keys.get("batches", int, 1)
     if batches < 1:
-        raise InputError(f"{path}: batches: found {batches}; allowed: 1 or more")
+        raise keys.refuse("batches", str(batches), "1 or more")
     keys.end()
     figures = tuple(
         replace(read_figure(folder / name, folder.name), batches=batches) for name in names
@@ -187,71 +188,75 @@ def read_paper(folder: Path) -> Paper:
 def _agree(folder: Path, figures: tuple[Figure, ...], claims: tuple[Claim, ...]) -> None:
     """Claims name figures and sets of runs that there are; sensitivities name claims."""
     by_name = {figure.name: figure for figure in figures}
-    for claim in claims:
-        where = f"{folder / 'claims.toml'}: {claim.id}"
+    for number, claim in enumerate(claims):
+        keys = Keys({}, folder / "claims.toml", ("claim", str(number)), claim.id)
         if claim.tests and claim.figure not in by_name:
-            known = tuple(by_name)
-            raise InputError(
-                f"{where}: figure: found {claim.figure!r}; allowed: {', '.join(known)}"
-                + reading.nearest(claim.figure, known)
-            )
+            near = nearest(claim.figure, by_name)
+            raise keys.refuse("figure", repr(claim.figure), ", ".join(by_name), near)
         for test in claim.tests:
             sets = tuple(entry.name for entry in by_name[claim.figure].runs)
             for name in test.all_runs():
                 if name not in sets:
-                    raise InputError(f"{where}: runs: found {name!r}; allowed: {', '.join(sets)}")
+                    raise keys.refuse("runs", repr(name), ", ".join(sets), nearest(name, sets))
     for figure in figures:
         own = {claim.id: claim for claim in claims if claim.figure == figure.name}
-        for other in figure.sensitivities:
-            where = f"{figure.folder / 'figure.toml'}: sensitivity {other.name!r}"
+        for number, other in enumerate(figure.sensitivities):
+            path = ("sensitivity", str(number))
+            keys = Keys({}, figure.folder / "figure.toml", path, f"sensitivity {other.name!r}")
             for name in other.claims:
                 if name not in own:
-                    raise InputError(f"{where}: this figure has no claim {name!r}")
+                    raise keys.wrong(f"this figure has no claim {name!r}")
                 if not own[name].about(other.runs).tests:
-                    raise InputError(f"{where}: {name} says nothing of the runs {other.runs!r}")
+                    raise keys.wrong(f"{name} says nothing of the runs {other.runs!r}")
 
 
 def read_figure(folder: Path, paper: str) -> Figure:
     """One figure's folder."""
     path = folder / "figure.toml"
-    keys = Keys(reading.load(path), str(path))
+    keys = Keys(reading.load(path), path)
     title, place = keys.need("title", str), keys.need("place", str)
     assumptions, notes = keys.texts("assumptions"), keys.texts("notes")
     sets = keys.get("runs", dict, {})
     runs = tuple(_run_set(name, table, folder, path) for name, table in sets.items())
-    groups = [_panel(table, path) for table in keys.get("panel", list, [])]
+    groups = [_panel(table, path, at) for at, table in enumerate(keys.get("panel", list, []))]
     panels = tuple(panel for group in groups for panel in group)
-    others = tuple(_sensitivity(table, path) for table in keys.get("sensitivity", list, []))
+    tables = enumerate(keys.get("sensitivity", list, []))
+    others = tuple(_sensitivity(table, path, at) for at, table in tables)
     keys.end()
     names = tuple(entry.name for entry in runs)
-    for name in [panel.runs for panel in panels] + [other.runs for other in others]:
+    wanted = [
+        (("panel", str(at)), panel.runs) for at, group in enumerate(groups) for panel in group
+    ]
+    wanted += [(("sensitivity", str(at)), other.runs) for at, other in enumerate(others)]
+    for where, name in wanted:
         if name not in names:
-            raise InputError(f"{path}: runs: found {name!r}; allowed: {', '.join(names)}")
+            table = Keys({}, path, where)
+            raise table.refuse("runs", repr(name), ", ".join(names), nearest(name, names))
     titles = [group[0].name for group in groups]
-    for name in titles:
-        if titles.count(name) > 1:
-            raise InputError(f"{path}: two panels have the name {name!r}")
+    for at, name in enumerate(titles):
+        if name in titles[:at]:
+            raise Keys({}, path, ("panel", str(at))).wrong(f"two panels have the name {name!r}")
     return Figure(
         paper, folder.name, folder, title, place, assumptions, notes, runs, panels, others
     )
 
 
 def _run_set(name: str, table: object, folder: Path, path: Path) -> RunSet:
-    keys = Keys(table, f"{path}: runs.{name}")
+    keys = Keys(table, path, ("runs", name))
     scenario = folder / keys.get("scenario", str, "scenario.toml")
     settings, sweep = keys.get("set", dict, {}), keys.get("sweep", dict, {})
-    quick = Keys(keys.get("quick", dict, {}), f"{path}: runs.{name}.quick")
+    quick = Keys(keys.get("quick", dict, {}), path, ("runs", name, "quick"))
     quick_settings, quick_sweep = quick.get("set", dict, {}), quick.get("sweep", dict, {})
     quick.end()
     keys.end()
     return RunSet(name, scenario, settings, sweep, quick_settings, quick_sweep)
 
 
-def _panel(table: object, path: Path) -> tuple[Panel, ...]:
+def _panel(table: object, path: Path, number: int) -> tuple[Panel, ...]:
     """A panel: one, or one for each of the runs, the metrics or the series that it lists."""
-    keys = Keys(table, f"{path}: panel")
+    keys = Keys(table, path, ("panel", str(number)))
     name = keys.need("name", str)
-    where = f"{path}: panel {name!r}"
+    keys.name = f"panel {name!r}"
     lists = {key: keys.texts(key) or ("",) for key in ("runs", "metric", "series")}
     labels = keys.texts("labels")
     panel = Panel(
@@ -274,33 +279,33 @@ def _panel(table: object, path: Path) -> tuple[Panel, ...]:
     if tuple(key for key in ("metric", "series") if lists[key] != ("",)) not in {
         (d,) for d in drawn
     }:
-        raise InputError(f"{where}: a {panel.kind} needs {' or '.join(drawn)}")
+        raise keys.wrong(f"a {panel.kind} needs {' or '.join(drawn)}")
     listed = [key for key, values in lists.items() if len(values) > 1]
     count = max(len(values) for values in lists.values())
     if not listed:
-        return (replace(panel, label=_labels(labels, 1, where)[0]),)
+        return (replace(panel, label=_labels(labels, 1, keys)[0]),)
     key = listed[0]
     if listed[1:] or key not in LISTED.get(panel.kind, ()):
-        raise InputError(f"{where}: a {panel.kind} cannot list {' and '.join(listed)}")
+        raise keys.wrong(f"a {panel.kind} cannot list {' and '.join(listed)}")
     if key == "series" and len(panel.variants) != 1:
-        raise InputError(f"{where}: several series are those of one variant: name it in variants")
+        raise keys.wrong("several series are those of one variant: name it in variants")
     pairs: list[dict[str, Any]] = [
         {key: value, "label": label}
-        for value, label in zip(lists[key], _labels(labels, count, where), strict=True)
+        for value, label in zip(lists[key], _labels(labels, count, keys), strict=True)
     ]
     return tuple(replace(panel, **pair) for pair in pairs)
 
 
-def _labels(found: tuple[str, ...], count: int, where: str) -> tuple[str, ...]:
+def _labels(found: tuple[str, ...], count: int, keys: Keys) -> tuple[str, ...]:
     if not found and count == 1:
         return ("",)
     if len(found) != count:
-        raise InputError(f"{where}: found {len(found)} labels; needed: {count}")
+        raise keys.refuse("labels", f"{len(found)} labels", str(count))
     return found
 
 
-def _sensitivity(table: object, path: Path) -> Sensitivity:
-    keys = Keys(table, f"{path}: sensitivity")
+def _sensitivity(table: object, path: Path, number: int) -> Sensitivity:
+    keys = Keys(table, path, ("sensitivity", str(number)))
     found = Sensitivity(
         name=keys.need("name", str),
         runs=keys.get("runs", str, "main"),

@@ -1,18 +1,18 @@
 """``own`` metrics of fits of egress traffic to queue behaviour (QALL, Fig. 3 and Table I; see
-:mod:`leafspine.fitting`): each run is a data set of its own."""
+:mod:`leafspine.qall`): each run is a data set of its own."""
 
 from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
-from leafspine import fitting
 from leafspine.errors import RunError
-from leafspine.fit_defaults import DEGREES
-from leafspine.fitting import Fit, Request
+from leafspine.qall.defaults import DEGREES
+from leafspine.qall.model import Fit, Split, least_squares
+from leafspine.qall.polynomials import terms
+from leafspine.qall.samples import observe
 from leafspine.reproduce.metrics import Run, metric
 from leafspine.reproduce.series import Curve, curve
-from leafspine.scenario import Source
 
 PERIOD = 10**9
 """Between two samples of a port: QALL's T_b of 1 ms, in ps."""
@@ -29,7 +29,7 @@ STEP = 4.0
 Floats = npt.NDArray[np.float64]
 
 _LAST: dict[str, Fit | None] = {}
-"""The fits of the run that was asked about last: all its metrics are read one after the other."""
+"""The fits of the last run: all metrics of a run are read one after the other."""
 
 
 def fit_of(run: Run) -> Fit | None:
@@ -41,26 +41,15 @@ def fit_of(run: Run) -> Fit | None:
 
 
 def _fit(run: Run) -> Fit | None:
-    samples = fitting.observe(run.result, period=PERIOD, tau=TAU)
+    samples = observe(run.case, run.result, period=PERIOD, tau=TAU)
     # Samples of one port follow each other.
     order = np.random.default_rng(run.case.seed).permutation(len(samples))
     test = len(samples) // TEST
-    request = Request(
-        source=Source("", "", ""),
-        settings=(),
-        train=len(samples) - test,
-        test=test,
-        degrees=DEGREES,
-        period=PERIOD,
-        tau=TAU,
-        ports=None,
-    )
+    split = Split(len(samples) - test, test, DEGREES)
     if test < 2:
         return None
     try:
-        return fitting.least_squares(
-            samples.take(order), request, {}, [run.case.seed], len(samples)
-        )
+        return least_squares(samples.take(order), split, {}, [run.case.seed], len(samples))
     except RunError:  # occupancy or interval was the same in all samples
         return None
 
@@ -107,7 +96,7 @@ _register(
 for _degree in DEGREES:
     _by_degree(_degree)
 for _degree in (1, 2, 3):
-    for _place, _powers in enumerate(fitting.terms(_degree)):
+    for _place, _powers in enumerate(terms(_degree)):
         _coefficient(_degree, _place, _powers)
 # From one of Table I's degrees to the next; above 0, the fit gets better throughout.
 _register(

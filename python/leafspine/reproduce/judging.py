@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from leafspine.engine import Point
+from leafspine.labels import point_label
 from leafspine.quantities import number
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, Sample, matches
 from leafspine.reproduce.verdicts import Finding, Judged, Part, Verdict, effect, sure
 from leafspine.stats import Estimate, estimate
-from leafspine.tables import point_label
 
 Values = dict[Sample, float]
 """Of one metric, by what intervals are over: seeds, or batches of the flows of each seed."""

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from leafspine.engine import Case, FlowClass
-from leafspine.errors import InputError
+from leafspine.errors import InputError, refused
 from leafspine.measures import FLOW_MEANS, METRICS, NETWORK, Measured, measure_flows
-from leafspine.reproduce import reading
+from leafspine.nearest import nearest
 from leafspine.results import Result
 
 
@@ -70,7 +70,7 @@ def value(run: Run, name: str) -> float | None:
     found = run.measured.get((group, short), False)
     if found is False:
         known = [f"{group}.{metric}" for group, metric in run.measured]
-        raise InputError(f"no metric {name!r}" + reading.nearest(name, known))
+        raise _unknown(name, known)
     return found
 
 
@@ -106,8 +106,13 @@ def unit_and_label(name: str) -> tuple[str, str]:
 
 def _own(name: str) -> OwnMetric:
     if name not in OWN:
-        raise InputError(f"no metric own.{name}" + reading.nearest(name, list(OWN)))
+        raise _unknown(f"own.{name}", [f"own.{known}" for known in OWN])
     return OWN[name]
+
+
+def _unknown(name: str, known: Sequence[str]) -> InputError:
+    allowed = "all.fct_mean, network.drops, own.goodput and others (docs/reproducing.md)"
+    return refused(repr(name), allowed, key="metric", nearest=nearest(name, known))
 
 
 @metric("reordered_per_flow", "%", "reordered packets per flow")
@@ -143,7 +148,3 @@ def _goodput(run: Run) -> float | None:
     start = int(flows["start_ps"].to_numpy().min())
     end = int((done["start_ps"].to_numpy() + done["fct_ps"].to_numpy()).max())
     return float(done["bytes"].to_numpy().sum()) * 8e6 / (end - start)
-
-
-# Those that read probes register themselves.
-from leafspine.reproduce import probe_metrics  # noqa: E402, F401

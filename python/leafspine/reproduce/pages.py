@@ -1,4 +1,4 @@
-"""What a reproduction says: a page per figure, the scorecard over all, and one HTML report."""
+"""The output of a reproduction: a page per figure, the scorecard over all, and one HTML report."""
 
 import base64
 from collections.abc import Sequence
@@ -8,13 +8,14 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from leafspine import engine, files, quantities
-from leafspine.pictures import Saved
+from leafspine.labels import point_label
 from leafspine.reproduce import metrics
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.drawing import scaled
 from leafspine.reproduce.figures import Figure, Panel, Paper
 from leafspine.reproduce.verdicts import Judged, Verdict
-from leafspine.tables import in_words, point_label
+from leafspine.saved import Saved
+from leafspine.tables import in_words
 
 SHOWN = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.NOT, Verdict.UNTESTABLE, Verdict.MISSING)
 
@@ -26,7 +27,7 @@ are shown, and all of them on the figure's page."""
 
 @dataclass(frozen=True)
 class Page:
-    """A figure with everything that is said about it."""
+    """A figure with its verdicts, problems and remarks."""
 
     figure: Figure
     data: Data
@@ -41,7 +42,7 @@ class Page:
     remarks: tuple[str, ...] = ()
     """What the engine says of the runs, as far as they were made here."""
     left_out: bool = False
-    """Whether there would be a picture, had it been asked for."""
+    """Whether there would be a picture without ``--no-plots``."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Grid:
 
 def grids(page: Page) -> list[Grid]:
     """The numbers of the panels of kind ``table``."""
-    tables = [parts for parts in page.figure.together() if parts[0].kind == "table"]
+    tables = [parts for parts in page.figure.by_name() if parts[0].kind == "table"]
     return [_grid(parts, page.data) for parts in tables]
 
 

@@ -10,7 +10,14 @@ from typing import Any
 from leafspine import engine, results, scenario
 from leafspine.engine import Case
 from leafspine.errors import InputError, ScenarioError
-from leafspine.reproduce import fits, metrics, paths, queues, series  # noqa: F401  (they register)
+from leafspine.reproduce import (  # noqa: F401  (they register their metrics)
+    fits,
+    metrics,
+    paths,
+    probe_metrics,
+    queues,
+    series,
+)
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, Origin, Place, matches, same
 from leafspine.reproduce.figures import Figure, RunSet, Settings
@@ -88,7 +95,7 @@ def cases(run_set: RunSet, scale: str) -> list[Case]:
     except ScenarioError as error:
         message = str(error)
         where = message if source.name in message else f"{source.name}: {message}"
-        raise InputError(f"runs.{run_set.name}: {where}") from None
+        raise InputError(f"runs.{run_set.name}: {where}", **error.parts()) from None
     _sweeps_work(run_set.name, settings, found)
     return found
 
@@ -132,7 +139,7 @@ def _series(figure: Figure, runs: str, case: Case, found: Sequence[Case]) -> tup
 
 
 def reduce(wanted: Sequence[Wanted], runs_folder: Path, kept: Data | None = None) -> Data:
-    """The numbers of the kept runs, and read off the finished ones; others leave holes."""
+    """The numbers of the kept runs, and read off the finished ones; others are missing."""
     data = Data()
     for entry in wanted:
         folder = runs_folder / entry.case.key
@@ -144,8 +151,8 @@ def reduce(wanted: Sequence[Wanted], runs_folder: Path, kept: Data | None = None
 
 
 def _read(data: Data, entry: Wanted, folder: Path) -> None:
-    said = results.summary(folder)
-    run = metrics.Run(entry.case, folder, results.measured(said))
+    summary = results.summary(folder)
+    run = metrics.Run(entry.case, folder, results.measured(summary))
     seed = entry.case.seed
     for name in entry.metrics:
         data.put(entry.place, name, seed, metrics.value(run, name))
@@ -155,15 +162,15 @@ def _read(data: Data, entry: Wanted, folder: Path) -> None:
             data.put_batches(entry.place, name, seed, values)
     for name in entry.series:
         data.put_series(entry.place, name, seed, *series.of(run, name))
-    data.put_origin(entry.place, seed, _origin(entry.case, said, results.timing(folder)))
+    data.put_origin(entry.place, seed, _origin(entry.case, summary, results.timing(folder)))
 
 
-def _origin(case: Case, said: Mapping[str, Any], timing: Mapping[str, Any]) -> Origin:
-    # The present commit says nothing of a run that another build has made: that is all there is.
+def _origin(case: Case, summary: Mapping[str, Any], timing: Mapping[str, Any]) -> Origin:
+    # The present commit does not identify a run of another build.
     build = timing.get("build")
     made_by = commit() if build == engine.build() else f"build.{build}"
-    version = "+".join(part for part in (said["leafspine"], made_by) if part)
-    return Origin(case.key, version, said["packet_hops"], said["trace_hash"])
+    version = "+".join(part for part in (summary["leafspine"], made_by) if part)
+    return Origin(case.key, version, summary["packet_hops"], summary["trace_hash"])
 
 
 @cache
@@ -216,7 +223,7 @@ def _named(test: Check) -> list[str]:
 
 
 def unknown(entry: Wanted) -> list[str]:
-    """Metrics and series of a set of runs that nobody computes."""
+    """Metrics and series of a set of runs that are not defined."""
     found = []
     for name, check in (
         *((name, metrics.unit_and_label) for name in entry.metrics),

@@ -117,7 +117,7 @@ def held_acks(run: Run) -> float | None:
 
 @metric("queue_with_held", "pkt", "queue and held ACKs, mean")
 def queue_with_held(run: Run) -> float | None:
-    """Mean output queue and mean number of held ACKs together."""
+    """Sum of the mean output queue and the mean number of held ACKs."""
     queue, held = bottleneck_queue(run), held_acks(run)
     return queue + held if queue is not None and held is not None else None
 

@@ -4,21 +4,18 @@ They read probes: ``queue*`` (queue), ``share`` (utilisation) and ``loop`` (pack
 """
 
 import itertools
-import tomllib
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from leafspine import fitting
+from leafspine.errors import InputError
+from leafspine.qall.samples import returns
 from leafspine.reproduce.metrics import Run, metric
 from leafspine.reproduce.series import Curve, curve
 
 STATE_BYTES = 10
 """What QALL returns of a port (Liu et al., IEEE TNSM 2024, Fig. 6)."""
-
-PS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,10 +24,12 @@ Floats = npt.NDArray[np.float64]
 def _queue_variance(run: Run) -> float | None:
     """Variance of what waits as a share of the buffer, over all ports and samples of the probes
     whose names begin with ``queue``, within the window in which ports are measured."""
-    buffer, in_bytes = fitting.buffer_of(run.result.scenario)
-    column = "bytes" if in_bytes else "packets"
+    buffer = run.case.facts.buffer
+    if buffer is None:
+        return None
+    column = "bytes" if buffer.in_bytes else "packets"
     parts = [
-        _inside(run, probe)[column].to_numpy() / buffer
+        _inside(run, probe)[column].to_numpy() / buffer.count
         for name, probe in run.result.probes.items()
         if name.startswith("queue")
     ]
@@ -114,21 +113,17 @@ def _loop_overhead(run: Run) -> float | None:
     A return is 10 bytes for the first packet sent more than ``load_balancer.update_period`` after
     the last one (Algorithm 3), within the window.
     """
-    balancer = tomllib.loads(run.result.scenario)["load_balancer"]
-    period = picoseconds(balancer["update_period"])
+    balancer = run.case.facts.load_balancer
+    if balancer is None or "update_period" not in balancer.params:
+        raise InputError(f"{run.case.label()}: own.loop_overhead is defined for qall only")
+    period = balancer.params["update_period"]
     summary = run.result.summary
     window = summary["window_end_ps"] - summary["window_start_ps"]
     probe = _inside(run, run.result.probes["loop"])
     times, ports = probe["time_ps"].to_numpy(), np.array(probe["port"].to_pylist())
-    counts = [len(fitting.returns(times[ports == port], period)) for port in np.unique(ports)]
+    counts = [len(returns(times[ports == port], period)) for port in np.unique(ports)]
     # Bytes in picoseconds, as MB/s.
     return STATE_BYTES * max(counts) / window * 1e6 if counts and window > 0 else None
-
-
-def picoseconds(written: str) -> int:
-    """A time of a resolved scenario."""
-    number = written.rstrip("abcdefghijklmnopqrstuvwxyz")
-    return int(Decimal(number) * PS[written[len(number) :]])
 
 
 @metric("dup_acks_1", "%", "flows with a duplicate ACK")

@@ -1,12 +1,13 @@
 """TOML tables into typed records, with one clear error for what does not fit."""
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from leafspine.errors import InputError
+from leafspine import engine
+from leafspine.errors import InputError, refused
+from leafspine.nearest import nearest
 
 Table = Mapping[str, Any]
 
@@ -16,40 +17,71 @@ def load(path: Path) -> Table:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+        raise InputError(f"{path}: no such file", file=str(path)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{path}: {error}", file=str(path)) from None
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise InputError(f"{path}: {error.strerror}", file=str(path)) from None
+
+
+def _line(file: Path, path: tuple[str, ...]) -> int | None:
+    """The line of a key, or of the nearest table above it."""
+    try:
+        return engine.line_of(file.read_text(encoding="utf-8"), path)
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 class Keys:
-    """One table of a file: gives its keys by type, and in the end refuses those nobody wanted."""
+    """One table of a file: gives its keys by type, and in the end refuses those that are left.
 
-    def __init__(self, table: object, where: str) -> None:
+    ``path``: of the table in the file, with numbers of lists' elements; empty for the file itself.
+    ``name``: what errors call the table, if not its path.
+    """
+
+    def __init__(
+        self, table: object, file: Path, path: tuple[str, ...] = (), name: str = ""
+    ) -> None:
+        self.file = file
+        self.path = path
+        self.name = name or ".".join(path)
         if not isinstance(table, Mapping):
-            raise InputError(f"{where}: found {table!r}; allowed: a table")
+            line = _line(file, path)
+            raise refused(repr(table), "a table", file=str(file), line=line, key=self.name)
         self.table = dict(table)
-        self.where = where
-        self.asked: list[str] = []
+        self.known: list[str] = []
+
+    def refuse(self, key: str, found: str, allowed: str, near: str | None = None) -> InputError:
+        """The error of a key."""
+        full = f"{self.name}.{key}" if self.name else key
+        line = _line(self.file, (*self.path, key))
+        return refused(found, allowed, file=str(self.file), line=line, key=full, nearest=near)
+
+    def wrong(self, what: str) -> InputError:
+        """The error of keys that do not go together."""
+        line = _line(self.file, self.path)
+        place = str(self.file) if line is None else f"{self.file}:{line}"
+        message = ": ".join(part for part in (place, self.name, what) if part)
+        return InputError(message, file=str(self.file), line=line, key=self.name or None)
 
     def get(self, key: str, kinds: type | tuple[type, ...], default: Any = None) -> Any:
         """A value of one of the types, or the default."""
-        self.asked.append(key)
+        self.known.append(key)
         if key not in self.table:
             return default
         value = self.table[key]
         allowed = kinds if isinstance(kinds, tuple) else (kinds,)
         if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
             names = ", ".join(kind.__name__ for kind in allowed)
-            raise InputError(f"{self.where}: {key}: found {value!r}; allowed: {names}")
+            raise self.refuse(key, repr(value), names)
         return value
 
     def need(self, key: str, kinds: type | tuple[type, ...]) -> Any:
         """A value that must be there."""
         value = self.get(key, kinds)
         if value is None:
-            raise InputError(f"{self.where}: {key} must be given")
+            names = kinds if isinstance(kinds, tuple) else (kinds,)
+            raise self.refuse(key, "nothing", ", ".join(kind.__name__ for kind in names))
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -57,30 +89,21 @@ class Keys:
         value = self.get(key, (str, list), [])
         values = [value] if isinstance(value, str) else value
         if not all(isinstance(entry, str) for entry in values):
-            raise InputError(f"{self.where}: {key}: found {value!r}; allowed: a list of texts")
+            raise self.refuse(key, repr(value), "a list of texts")
         return tuple(values)
 
     def word(self, key: str, allowed: tuple[str, ...], default: str | None = None) -> str:
         """One of the words allowed."""
         value = self.get(key, str, default)
         if value not in allowed:
-            raise InputError(
-                f"{self.where}: {key}: found {value!r}; allowed: {', '.join(allowed)}"
-                + nearest(str(value), allowed)
-            )
+            near = nearest(str(value), allowed)
+            raise self.refuse(key, repr(value), ", ".join(allowed), near)
         return str(value)
 
     def end(self) -> None:
         """Refuse what is left."""
         for key in self.table:
-            if key not in self.asked:
-                raise InputError(
-                    f"{self.where}: {key}: found a key that does not belong here; "
-                    f"allowed: {', '.join(sorted(set(self.asked)))}" + nearest(key, self.asked)
-                )
-
-
-def nearest(found: str, allowed: tuple[str, ...] | list[str]) -> str:
-    """The end of an error: what was probably meant."""
-    close = difflib.get_close_matches(found, allowed, 1)
-    return f'; did you mean "{close[0]}"?' if close else ""
+            if key not in self.known:
+                allowed = ", ".join(sorted(set(self.known)))
+                found = "a key that does not belong here"
+                raise self.refuse(key, found, allowed, nearest(key, self.known))

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from leafspine import engine, files, folder, progress, remarks, results
-from leafspine.errors import InputError, ScenarioError
+from leafspine.errors import InputError, ScenarioError, refused
 from leafspine.folder import make_runs
+from leafspine.nearest import nearest
 from leafspine.reproduce import data as numbers
-from leafspine.reproduce import drawing, pages, plan, reading
+from leafspine.reproduce import drawing, pages, plan
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.figures import SCALES, Figure, Paper, papers
 from leafspine.reproduce.judging import judge
@@ -32,7 +33,7 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A paper and those of its figures that are asked for."""
+    """A paper and those of its figures that are reproduced."""
 
     paper: Paper
     figures: tuple[Figure, ...]
@@ -43,22 +44,21 @@ def choose(names: Sequence[str], library: Path | None = None) -> list[Chosen]:
 
     Raises :class:`InputError` for a name that there is not.
     """
-    books = papers(library)
-    known = ["all"] + [book.name for book in books]
-    known += [figure.path for book in books for figure in book.figures]
+    found = papers(library)
+    known = ["all"] + [paper.name for paper in found]
+    known += [figure.path for paper in found for figure in paper.figures]
     for name in names:
         if name not in known:
-            some = ", ".join(["all", *(book.name for book in books)])
-            raise InputError(
-                f"{name}: no such paper or figure; papers: {some}" + reading.nearest(name, known)
-            )
-    found = []
-    for book in books:
-        whole = "all" in names or book.name in names
-        figures = tuple(f for f in book.figures if whole or f.path in names)
+            some = ", ".join(["all", *(paper.name for paper in found)])
+            allowed = f"{some}, or a figure such as {known[-1]}"
+            raise refused(repr(name), allowed, key="paper", nearest=nearest(name, known))
+    chosen = []
+    for paper in found:
+        whole = "all" in names or paper.name in names
+        figures = tuple(f for f in paper.figures if whole or f.path in names)
         if figures:
-            found.append(Chosen(book, figures))
-    return found
+            chosen.append(Chosen(paper, figures))
+    return chosen
 
 
 def reproduce(
@@ -81,7 +81,7 @@ def reproduce(
     Raises :class:`InputError`, :class:`Interrupted`.
     """
     if scale not in SCALES:
-        raise InputError(f"--scale {scale}: allowed: {', '.join(SCALES)}")
+        raise refused(repr(scale), ", ".join(SCALES), file="--scale")
     claim(directory)
     plans = [plan.plan(f, c.paper.claims_of(f.name), scale) for c in chosen for f in c.figures]
     kept = {entry.figure.path: _kept(keep_in, entry.figure) for entry in plans}
@@ -91,8 +91,8 @@ def reproduce(
         path = plan_.figure.path
         found = plan.reduce(plan_.wanted, directory / "runs", kept[path])
         problems = _problems(plan_, found, failures) + _other_builds(plan_, kept[path], directory)
-        said = tuple(_remarks(plan_, kept[path], directory))
-        by_path[path] = _page(plan_, found, scale, directory, problems, said, draw=draw)
+        notes = tuple(_remarks(plan_, kept[path], directory))
+        by_path[path] = _page(plan_, found, scale, directory, problems, notes, draw=draw)
         if keep_in is not None and found.origins:
             numbers.write(found, keep_in / path)
     return _finish(chosen, by_path, directory, tuple(failures))
@@ -108,19 +108,19 @@ def _kept(papers_folder: Path | None, figure: Figure) -> Data:
 def _problems(plan_: Plan, found: Data, failures: Sequence[Failure]) -> list[str]:
     """Runs that have no numbers: those that failed by name, the others counted."""
     failed = {failure.case.key: failure.message for failure in failures}
-    holes = [entry for entry in plan_.wanted if not entry.kept_in(found)]
+    missing = [entry for entry in plan_.wanted if not entry.kept_in(found)]
     problems = [
         f"{entry.runs}, {entry.case.label()}: {failed[entry.case.key]}"
-        for entry in holes
+        for entry in missing
         if entry.case.key in failed
     ]
-    if rest := len(holes) - len(problems):
+    if rest := len(missing) - len(problems):
         problems.append(f"{rest} of {len(plan_.wanted)} runs are not made yet")
     return problems
 
 
 def _other_builds(plan_: Plan, kept: Data, directory: Path) -> list[str]:
-    """A scheme that was changed and compiled anew has no new version, but other results."""
+    """A scheme that was changed and rebuilt has the same version, but other results."""
     count = 0
     for entry in plan_.wanted:
         run = directory / "runs" / entry.case.key
@@ -130,7 +130,7 @@ def _other_builds(plan_: Plan, kept: Data, directory: Path) -> list[str]:
         return []
     return [
         f"{count} of {len(plan_.wanted)} runs were made by another build of leafspine "
-        f"{engine.version()}; to make them anew, remove {directory / 'runs'}"
+        f"{engine.version()}; to run them again, remove {directory / 'runs'}"
     ]
 
 
@@ -235,15 +235,15 @@ def _page(
     scale: str,
     directory: Path,
     problems: Sequence[str],
-    said: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
     *,
     draw: bool,
 ) -> Page:
     """Judge a figure's claims and write its folder."""
     folder = directory / plan_.figure.path
     numbers.write(found, folder)
-    # Verdicts and plots see what the files hold, digit by digit, and so does who reads them again.
-    page = replace(_judged(plan_, numbers.read(folder), scale, problems), remarks=said)
+    # Verdicts and plots use the rounded numbers of the files, as any later reading does.
+    page = replace(_judged(plan_, numbers.read(folder), scale, problems), remarks=notes)
     if page.data.values and not draw:
         page = replace(page, left_out=drawing.leave_out(page.figure, folder))
     elif page.data.values:

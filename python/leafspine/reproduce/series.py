@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from leafspine.engine import ALL_FLOWS
-from leafspine.errors import InputError
+from leafspine.errors import refused
 from leafspine.measures import PS_PER_US, in_class
-from leafspine.reproduce import reading
+from leafspine.nearest import nearest
 from leafspine.reproduce.data import Values
 from leafspine.reproduce.metrics import Run
 
@@ -46,7 +46,8 @@ def labels(name: str) -> tuple[str, str]:
 
 def _entry(name: str) -> tuple[str, str, Callable[[Run, str], Curve]]:
     if name not in SERIES:
-        raise InputError(f"no series {name!r}" + reading.nearest(name, list(SERIES)))
+        allowed = ", ".join(SERIES)
+        raise refused(repr(name), allowed, key="series", nearest=nearest(name, SERIES))
     return SERIES[name]
 
 
@@ -63,7 +64,7 @@ def _fct(run: Run, argument: str) -> Curve:
     """Distribution of the completion times of a class of flows; unfinished flows are not in it."""
     named = {entry.name: entry for entry in (ALL_FLOWS, *run.case.classes)}
     if (argument or "all") not in named:
-        raise InputError(f"no class {argument!r}; allowed: {', '.join(named)}")
+        raise refused(repr(argument), ", ".join(named), key="class of flows")
     flows = run.flows
     flows = flows.filter(flows["fct_ps"].is_valid())
     member = in_class(flows["bytes"].to_numpy(), named[argument or "all"])

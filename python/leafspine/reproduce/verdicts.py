@@ -49,7 +49,7 @@ class Finding:
 
     parts: tuple[Part, ...]
     tail: str = ""
-    """What is said of all parts."""
+    """The words for all parts."""
 
     @property
     def verdict(self) -> Verdict:

@@ -198,7 +198,7 @@ def read_only(world: World, rng: random.Random) -> bool:
 
 
 def _mounted(world: World, options: str, during: str, mend: str) -> Done:
-    """Run a sweep on a file system of its own, then mend that and let the sweep recover."""
+    """Run a sweep on a file system of its own, then repair it and let the sweep recover."""
     before = own_mounts()
     if isinstance(before, str):
         raise Unavailable(before)
@@ -347,7 +347,7 @@ def short_writes(world: World, rng: random.Random) -> bool:
 
 
 def _damaged(world: World, harm: Callable[[Sweep], Path]) -> bool:
-    """Something happens to what lies there finished: the command names it, and what to do.
+    """Something happens to a finished result: the command names it, and what to do.
 
     What it says is done as it stands; then the command has to complete.
     """
@@ -358,16 +358,16 @@ def _damaged(world: World, harm: Callable[[Sweep], Path]) -> bool:
     line = done.failed(2)
     assert str(path.relative_to(sweep.home)) in line, (path, line)
     assert tree_of_all(sweep.home) == before, "a refusal changed something"
-    told = line.partition("rm -r ")[2].split(" (")[0]
-    assert told, f"does not say what to do: {line}"
-    subprocess.run(f"rm -r {told}", shell=True, cwd=sweep.home, check=True)
+    advice = line.partition("rm -r ")[2].split(" (")[0]
+    assert advice, f"does not say what to do: {line}"
+    subprocess.run(f"rm -r {advice}", shell=True, cwd=sweep.home, check=True)
     sweep.recovers()
     sweep.remove()
     return True
 
 
 def tree_of_all(directory: Path) -> dict[str, object]:
-    """Everything as it lies there, links as links, times too."""
+    """Everything in it, links as links, times too."""
     found: dict[str, object] = {}
     for path in directory.rglob("*"):
         status = path.lstat()
@@ -523,7 +523,7 @@ def strangers(world: World, rng: random.Random) -> bool:
     path.write_bytes((run / "flows.parquet").read_bytes())
     done = sweep.call()
     assert done.code == 0, done.err
-    assert f"{path.relative_to(sweep.home)} is not leafspine's" in done.err
+    assert f"{path.relative_to(sweep.home)} was not written by leafspine" in done.err
     path.unlink()
     sweep.is_as_undisturbed()
     sweep.remove()

@@ -188,9 +188,9 @@ class Sweep:
     def start(
         self, before: Sequence[str] = (), more: Mapping[str, str] | None = None, **how: object
     ) -> "subprocess.Popen[str]":
-        """Start the command, able to hear Ctrl-C whoever started the tests."""
+        """Start the command, able to receive Ctrl-C however the tests were started."""
 
-        def hear() -> None:
+        def receive() -> None:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
@@ -202,7 +202,7 @@ class Sweep:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            preexec_fn=hear,
+            preexec_fn=receive,
             **how,  # type: ignore[call-overload]
         )
 
@@ -245,14 +245,14 @@ class Sweep:
         return found
 
     def is_left_alone(self, seconds: float = 10) -> None:
-        """No process of it goes on: orphans end by themselves, and soon."""
+        """No process of it continues: workers without a parent end soon."""
         deadline = time.monotonic() + seconds
         while left := self.processes():
             assert time.monotonic() < deadline, f"processes {left} go on without their parent"
             time.sleep(0.02)
         before = tree(self.home)
         time.sleep(0.05)
-        assert tree(self.home) == before, "somebody still writes"
+        assert tree(self.home) == before, "a process still writes"
 
     def finished(self) -> dict[str, int]:
         """The runs that have a result, and when it was written."""

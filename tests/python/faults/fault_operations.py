@@ -20,9 +20,11 @@ from pathlib import Path
 
 from fault_lab import SCENARIO, tree
 
-from leafspine import api, files, fitting, folder, manifest, results, scenario, tables
+from leafspine import api, files, folder, manifest, results, scenario, tables
 from leafspine.errors import LeafspineError
 from leafspine.manifest import MANIFEST
+from leafspine.qall import fitting
+from leafspine.qall.model import Fit
 
 KINDS = {
     "full": (errno.ENOSPC, False),
@@ -70,7 +72,7 @@ def actions(scratch: Path) -> dict[str, Action]:
         place = directory / "new" / "runs" / "result"
         return not place.exists() or tree(place) == whole
 
-    def asked(directory: Path) -> None:
+    def request(directory: Path) -> None:
         folder.claim(directory, comparison.cases)
         manifest.write(source, (), directory, comparison.cases, "command")
 
@@ -123,7 +125,7 @@ def actions(scratch: Path) -> dict[str, Action]:
 
     return {
         "result": Action(run, is_whole=is_run),
-        "manifest": Action(asked, is_whole=is_manifest),
+        "manifest": Action(request, is_whole=is_manifest),
         "tables": Action(table, old, is_table),
         "csv": Action(csv, finished, is_csv),
         "checked": Action(check, unchecked, is_run_there),
@@ -132,7 +134,7 @@ def actions(scratch: Path) -> dict[str, Action]:
     }
 
 
-def a_fit() -> fitting.Fit:
+def a_fit() -> Fit:
     from test_fitting import a_fit as made
 
     return made()

@@ -73,7 +73,7 @@ def operations(root: str, action: str) -> dict[str, int]:
     }
     done = subprocess.run([*words, scratch], env=environment, check=True, stdout=subprocess.PIPE)
     counts: dict[str, int] = json.loads(done.stdout)
-    print(f"{action}: {sum(counts.values())} operations failed and mended", file=sys.stderr)
+    print(f"{action}: {sum(counts.values())} operations failed and recovered", file=sys.stderr)
     return counts
 
 

@@ -11,10 +11,17 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
-from leafspine import plots
+from leafspine import graphics, plots
 from leafspine.engine import Case
 from leafspine.errors import InputError
-from leafspine.reproduce import drawing, fits, pages, paths  # noqa: F401  (they register)
+from leafspine.facts import Facts, Scheme
+from leafspine.reproduce import (  # noqa: F401  (they register)
+    drawing,
+    fits,
+    pages,
+    paths,
+    probe_metrics,
+)
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.figures import Figure, read_figure
 from leafspine.style import of_scheme, of_variants
@@ -33,7 +40,7 @@ def figure(folder: Path, panels: str, sets: tuple[str, ...] = ("main",)) -> Figu
 
 def drawn(folder: Path, panel: str, data: Data, sets: tuple[str, ...] = ("main",)) -> Axes:
     """The axes of a figure with one panel."""
-    parts = figure(folder, f'[[panel]]\nname = "a"\n{panel}', sets).together()[0]
+    parts = figure(folder, f'[[panel]]\nname = "a"\n{panel}', sets).by_name()[0]
     axes = Canvas(layout="constrained").subplots()
     drawing._panel(parts, data, STYLES, axes)
     return axes
@@ -121,7 +128,7 @@ y_label = "utilisation"
         for kind in ("bar", "table")
     )
     both = figure(tmp_path, panels)
-    bar, table = both.together()
+    bar, table = both.by_name()
     axes = Canvas().subplots()
     drawing._panel(bar, data, STYLES, axes)
     assert heights(axes) == [10.0, 90.0]
@@ -142,10 +149,10 @@ def test_bars_without_groups_have_their_names_below(tmp_path: Path) -> None:
 def test_names_of_groups_do_not_run_together() -> None:
     """Breaks if five workloads do not fit under a third of a page, or a line begins with ``ms``."""
     names_ = ["web search", "cache follower", "data mining", "Hadoop", "mix"]
-    _, narrow = plots.grid(3)
+    _, narrow = graphics.grid(3)
     drawing._name_ticks(narrow[0], names_)
     assert {label.get_rotation() for label in narrow[0].get_xticklabels()} == {35}
-    _, wide = plots.grid(2)
+    _, wide = graphics.grid(2)
     drawing._name_ticks(wide[0], names_)
     assert "data\nmining" in names(wide[0])
     assert {label.get_rotation() for label in wide[0].get_xticklabels()} == {0}
@@ -189,7 +196,7 @@ def test_a_panel_against_time_names_its_seed(tmp_path: Path) -> None:
     data.put_series(("main", "RPS", ()), "queue:q", 7, np.array([0.0, 1.0]), np.array([5.0, 5.0]))
     both = 'name = "a"\nkind = "time"\nseries = "queue:q"'
     alone = 'name = "b"\nkind = "time"\nseries = "queue:q"\nvariants = ["ECMP"]'
-    parts = figure(tmp_path, f"[[panel]]\n{both}\n[[panel]]\n{alone}").together()
+    parts = figure(tmp_path, f"[[panel]]\n{both}\n[[panel]]\n{alone}").by_name()
     assert [drawing._seed(one, data) for one in parts] == [7, 3]
     axes = Canvas().subplots()
     drawing._panel(parts[0], data, STYLES, axes)
@@ -216,7 +223,7 @@ def test_points_are_those_of_all_seeds(tmp_path: Path) -> None:
 
 
 def test_series_of_one_variant_share_a_panel(tmp_path: Path) -> None:
-    """Breaks if a scheme's paths cannot be told apart, or look like schemes."""
+    """Breaks if a scheme's paths cannot be distinguished, or look like schemes."""
     data = Data()
     for path in range(4):
         curve = (np.array([0.0, 1.0]), np.array([path, path], dtype=float))
@@ -259,7 +266,7 @@ def test_a_panel_without_numbers_says_so(tmp_path: Path) -> None:
             'kind = "line"\nmetric = "network.drops"\nruns = ["main", "b"]\nlabels = ["x", "y"]',
             "list",
         ),
-        ('kind = "bar"\nmetric = "network.drops"\nruns = ["main", "b"]', "0 labels; needed: 2"),
+        ('kind = "bar"\nmetric = "network.drops"\nruns = ["main", "b"]', "0 labels; allowed: 2"),
         (
             'kind = "bar"\nmetric = "network.drops"\nruns = ["main", "c"]\nlabels = ["x", "y"]',
             "'c'",
@@ -312,7 +319,7 @@ def test_nothing_covers_anything(
     schemes = ("ecmp", "letflow", "conga", "drill", "qall", "qall-flowlet")
     cases = {
         f"{scheme}, packets": Case(
-            f"{scheme}, packets", (), 1, f'[load_balancer]\nscheme = "{scheme}"\n', (), ""
+            f"{scheme}, packets", (), 1, "", (), "", facts=Facts(load_balancer=Scheme(scheme))
         )
         for scheme in schemes
     }

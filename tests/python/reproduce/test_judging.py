@@ -287,7 +287,7 @@ def test_the_largest_effect_of_several_sets_of_runs() -> None:
 
 
 def test_a_claim_about_one_set_of_runs() -> None:
-    """Breaks if a sensitivity is asked of runs that it does not change, or not of its own."""
+    """Breaks if a sensitivity is tested on runs that it does not change, or not of its own."""
     web, cache = (Check("order", "m", runs=runs, less=("A", "B")) for runs in ("web", "cache"))
     claim = Claim("X1", "§1", "fig", "order", "", "", (web, cache, web))
     assert claim.about("web").tests == (web, web)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from leafspine.measures import after_warmup
-from leafspine.reproduce import metrics
+from leafspine.reproduce import metrics, probe_metrics  # noqa: F401  (they register)
 
 US = 1_000_000
 

@@ -276,7 +276,7 @@ def test_a_page_says_once_what_the_engine_says(
     library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Breaks if a reproduction keeps the engine's warnings to itself, has a line a run, puts them
-    on the scorecard, or says them where the runs are gone and only numbers are kept."""
+    on the scorecard, or says them where the runs are missing and only numbers are kept."""
     scenario = library / "some" / "fig1" / "scenario.toml"
     scenario.write_text(scenario.read_text().replace("seed = 1", "seed = 1\nfake_short = true"))
     chosen = reproducing.choose(["some/fig1"], library)
@@ -383,7 +383,7 @@ def test_a_damaged_table_is_named_with_its_line(
 
 
 def test_a_single_figure_judges_its_own_claims(library: Path, tmp_path: Path) -> None:
-    """Breaks if the claims of figures that were not asked for are shown as missing."""
+    """Breaks if the claims of figures that were not selected are shown as missing."""
     chosen = reproducing.choose(["some/fig2"], library)
     (chapter,) = reproducing.reproduce(chosen, "quick", tmp_path / "out").chapters
     assert [judged.claim.id for judged in chapter.judged] == ["C3"]
@@ -408,7 +408,11 @@ def test_a_failed_run_is_a_hole_that_is_named(library: Path, tmp_path: Path) -> 
     ("file", "change", "message"),
     [
         ("claims.toml", lambda t: t.replace('"fig1"', '"fig3"'), "figure: found 'fig3'"),
-        ("claims.toml", lambda t: t.replace('"C2"', '"C1"'), "C1 is there twice"),
+        (
+            "claims.toml",
+            lambda t: t.replace('"C2"', '"C1"'),
+            "C1: there is another claim of this id",
+        ),
         ("claims.toml", lambda t: t.replace("less =", "lesser ="), 'did you mean "less"?'),
         ("claims.toml", lambda t: t.replace('"cost"', '"price"'), "allowed: at, upto"),
         ("claims.toml", lambda t: t.replace("reason =", "figure ="), "or the reason why"),
@@ -470,7 +474,7 @@ def test_the_command(library: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize("scale", figures.SCALES)
 def test_every_test_of_a_claim_has_its_runs(library: Path, scale: str) -> None:
-    """Breaks if a claim names a variant or a point that is not run, and nobody says so."""
+    """Breaks if a claim names a variant or a point that is not run, and nothing reports it."""
     (paper,) = figures.papers(library)
     for figure in paper.figures:
         claims = paper.claims_of(figure.name)

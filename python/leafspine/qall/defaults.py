@@ -1,4 +1,4 @@
-"""What ``fit-qall`` does unless told otherwise: numbers of QALL's Table I and of its switch."""
+"""Defaults of ``fit-qall``: numbers of QALL's Table I and of its switch."""
 
 DEGREES = (1, 2, 3, 5, 8, 10)
 TRAIN = 150_000

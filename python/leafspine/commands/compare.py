@@ -1,0 +1,158 @@
+"""``leafspine compare``: variants side by side."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from leafspine.commands.options import (
+    UNKNOWN,
+    check_option,
+    csv_option,
+    json_option,
+    memory_option,
+    out_option,
+    set_option,
+)
+from leafspine.errors import EngineError, InputError, Interrupted, LeafspineError, printable
+
+if TYPE_CHECKING:
+    from leafspine.comparison import Comparison
+
+
+@click.command()
+@click.argument("scenario_file", metavar="SCENARIO")
+@click.option("--lb", metavar="NAME,...", help="Load balancers, instead of the file's variants.")
+@click.option("--load", metavar="LOAD,...", help="Loads, instead of those of the file's sweep.")
+@click.option("--seeds", type=int, metavar="N", help="N seeds, counted from run.seed.")
+@click.option("--jobs", type=int, metavar="N", help="Processes. [all cores]")
+@out_option("out/<scenario>-<key of what is compared>")
+@set_option
+@csv_option
+@check_option
+@memory_option
+@click.option("--no-plots", is_flag=True, help="Tables and a report without pictures.")
+@json_option
+def compare(
+    scenario_file: str,
+    lb: str | None,
+    load: str | None,
+    seeds: int | None,
+    jobs: int | None,
+    out: Path | None,
+    settings: tuple[str, ...],
+    csv: bool,
+    check: bool,
+    memory: str | None,
+    no_plots: bool,
+    as_json: bool,
+) -> None:
+    """Run variants side by side, over the sweep's points and seeds.
+
+    Leaves tables, plots and one HTML report. Finished runs are kept: the same command after an
+    interruption goes on from there, and more seeds or loads run only what is new. Plots that show
+    the same as before are not drawn again.
+    """
+    from leafspine import api, results, scenario
+    from leafspine.manifest import Keyed
+
+    path = Path(scenario_file)
+    comparison = api.compare(
+        path,
+        lb=_names(lb),
+        load=_numbers("--load", load),
+        seeds=seeds,
+        jobs=jobs,
+        out=out or Keyed(Path("out")),
+        csv=csv,
+        check=check,
+        memory=memory,
+        progress_bar=True,
+        command=shlex.join(["leafspine", *sys.argv[1:]]),
+        **dict(scenario.parse_setting(text) for text in settings),
+    )
+    report = _write(comparison, plots=not no_plots)
+    for path in comparison.unknown_files():
+        click.echo(f"warning: {path} {UNKNOWN}", err=True)
+    if as_json:
+        click.echo(results.to_json(to_plain(comparison)), nl=False)
+    else:
+        _show_comparison(comparison, report, plots=not no_plots)
+    if comparison.failures:
+        count = len(comparison.failures)
+        kind = EngineError if any(found.fault for found in comparison.failures) else LeafspineError
+        raise kind(
+            f"{count} of {len(comparison.cases)} runs failed, the first because "
+            f"{comparison.failures[0].message}; the same command tries them again"
+        )
+
+
+def _write(comparison: "Comparison", *, plots: bool) -> Path:
+    try:
+        return comparison.write(plots=plots, progress_bar=True)
+    except KeyboardInterrupt:
+        done, cases = len(comparison.finished), len(comparison.cases)
+        raise Interrupted(
+            f"interrupted while tables and plots were written: {done} of {cases} runs are finished "
+            f"and kept in {shlex.quote(str(comparison.directory / 'runs'))}; the same command goes "
+            "on from there"
+        ) from None
+
+
+def _show_comparison(comparison: "Comparison", report: Path, *, plots: bool) -> None:
+    from rich.console import Console
+
+    from leafspine import tables
+
+    tables.show(comparison, Console())
+    for warning in comparison.warnings():
+        click.echo(f"warning: {printable(warning)}", err=True)
+    click.echo(f"tables: {comparison.directory / 'tables.md'}, tables.csv")
+    click.echo(f"plots:  {comparison.directory / 'plots' if plots else 'left out (--no-plots)'}")
+    click.echo(f"report: {report}")
+
+
+def to_plain(comparison: "Comparison") -> dict[str, Any]:
+    """What ``compare --json`` prints."""
+    from leafspine import engine
+
+    return {
+        "leafspine": engine.version(),
+        "directory": str(comparison.directory),
+        "report": str(comparison.directory / "report.html"),
+        "variants": list(comparison.variants),
+        "seeds": list(comparison.seeds),
+        "warnings": comparison.warnings(),
+        "failures": [
+            {"run": failure.case.label(), "message": failure.message}
+            for failure in comparison.failures
+        ],
+        "rows": comparison.table().to_pylist(),
+    }
+
+
+def _names(text: str | None) -> list[str]:
+    if text is None:
+        return []
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise InputError(f"--lb {text!r}: expected names with commas between, such as ecmp,letflow")
+    if len(set(names)) < len(names):
+        raise InputError(f"--lb {text!r}: a name is there twice")
+    return names
+
+
+def _numbers(option: str, text: str | None) -> list[float]:
+    if text is None:
+        return []
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"{option} {text!r}: expected numbers with commas between, such as 0.2,0.4"
+        ) from None
+    if len(set(numbers)) < len(numbers):
+        raise InputError(f"{option} {text!r}: a number is there twice")
+    return numbers

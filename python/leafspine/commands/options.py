@@ -1,0 +1,37 @@
+"""Options that several verbs have."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+UNKNOWN = "was not written by leafspine: left unchanged and not read"
+"""What is said of other files in a directory of results."""
+
+set_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Override a key of the scenario, such as aqm.threshold=40pkt. May be repeated.",
+)
+csv_option = click.option("--csv", is_flag=True, help="Write CSV files beside the Parquet ones.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
+check_option = click.option(
+    "--check",
+    is_flag=True,
+    help="Check invariants while running: packets, bytes, queues, buffers. Results are the same.",
+)
+memory_option = click.option(
+    "--memory",
+    metavar="SIZE",
+    help="How much memory may be taken, such as 64GB, or unlimited. [what is free]",
+)
+
+
+def out_option(default: str) -> Callable[[Any], Any]:
+    """``--out`` with what happens without it."""
+    return click.option(
+        "--out", type=click.Path(path_type=Path), help=f"Directory of the results. [{default}]"
+    )

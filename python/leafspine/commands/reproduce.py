@@ -1,0 +1,87 @@
+"""``leafspine reproduce``: figures of papers."""
+
+from pathlib import Path
+
+import click
+
+from leafspine.commands.options import out_option
+from leafspine.errors import RunError, refused
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[all | PAPER | PAPER/FIGURE]...")
+@click.option(
+    "--scale",
+    default="quick",
+    metavar="quick|paper",
+    help="quick: fewer flows, few seeds; paper: the paper's size. [quick]",
+)
+@out_option("reproduction")
+@click.option("--jobs", type=int, help="Processes. [all cores]")
+@click.option(
+    "--from-kept", is_flag=True, help="Pages from the results kept in papers/, without a run."
+)
+@click.option(
+    "--keep", is_flag=True, help="Complete the numbers kept in papers/: run what they lack."
+)
+@click.option(
+    "--no-run", is_flag=True, help="Pages from the runs that are finished, and no more of them."
+)
+@click.option("--no-plots", is_flag=True, help="Pages without pictures.")
+@click.option(
+    "--papers",
+    "library",
+    type=click.Path(path_type=Path),
+    help="Folder of papers. [those that come with leafspine]",
+)
+def reproduce(
+    names: tuple[str, ...],
+    scale: str,
+    out: Path | None,
+    jobs: int | None,
+    from_kept: bool,
+    keep: bool,
+    no_run: bool,
+    no_plots: bool,
+    library: Path | None,
+) -> None:
+    """Reproduce figures of papers, with a verdict on every claim. Without a name: what there is."""
+    from leafspine.reproduce import figures
+
+    if not names:
+        for paper in figures.papers(library):
+            click.echo(f"{paper.name}: {paper.title} ({len(paper.claims)} claims)")
+            for figure in paper.figures:
+                click.echo(f"  {figure.path}: {figure.title}")
+        return
+    if keep and scale != "paper":
+        raise refused(f"--scale {scale}", "paper (what is kept is of one)", file="--keep")
+    from rich.console import Console
+
+    from leafspine.reproduce import pages, reproducing
+    from leafspine.terminal import Table, show_table
+
+    chosen = reproducing.choose(names, library)
+    directory = out or Path("reproduction")
+    if from_kept:
+        done = reproducing.from_kept(chosen, directory, draw=not no_plots)
+    else:
+        keep_in = (library or figures.library()) if keep else None
+        done = reproducing.reproduce(
+            chosen,
+            scale,
+            directory,
+            jobs=jobs,
+            progress_bar=True,
+            keep_in=keep_in,
+            make_runs=not no_run,
+            draw=not no_plots,
+        )
+    heads, rows = pages.counts(done.chapters)
+    claims = Table("Claims", "", heads, tuple(rows))
+    show_table(claims, Console(), str(done.report))
+    for failure in done.failures:
+        click.echo(f"warning: no result for {failure.case.label()}: {failure.message}", err=True)
+    click.echo(f"report: {done.report}")
+    if done.failures:
+        raise RunError(f"{len(done.failures)} runs failed; their numbers are missing")

@@ -1,0 +1,80 @@
+"""``leafspine run``: one scenario."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from leafspine.commands.options import (
+    UNKNOWN,
+    check_option,
+    csv_option,
+    json_option,
+    memory_option,
+    out_option,
+    set_option,
+)
+from leafspine.errors import printable
+
+if TYPE_CHECKING:
+    from leafspine.results import Result
+
+
+@click.command()
+@click.argument("scenario_file", metavar="SCENARIO")
+@out_option("out/<scenario>-<key of the result>")
+@set_option
+@click.option("--seed", type=int, help="Seed of all random streams; the same as --set run.seed=N.")
+@csv_option
+@check_option
+@memory_option
+@json_option
+def run(
+    scenario_file: str,
+    out: Path | None,
+    settings: tuple[str, ...],
+    seed: int | None,
+    csv: bool,
+    check: bool,
+    memory: str | None,
+    as_json: bool,
+) -> None:
+    """Simulate one scenario and write what was measured."""
+    from leafspine import api, results, scenario
+
+    source = scenario.read(Path(scenario_file))
+    result = api.run_source(
+        source,
+        scenario.seeded(scenario.parse_settings(settings), seed),
+        lambda case: out or Path("out") / f"{source.stem}-{case.key[:8]}",
+        csv=csv,
+        check=check,
+        memory=memory,
+        progress_bar=True,
+    )
+    if as_json:
+        click.echo(results.to_json(result.summary), nl=False)
+    else:
+        _show_run(result)
+
+
+def _show_run(result: "Result") -> None:
+    from rich.console import Console
+
+    from leafspine import files, results, tables
+    from leafspine.terminal import show_table
+
+    console = Console()
+    for table in tables.of_result(result):
+        show_table(table, console, f"{result.directory}/{results.SUMMARY}, or --json")
+    for path in files.unknown(result.directory) if result.directory else ():
+        click.echo(f"warning: {path} {UNKNOWN}", err=True)
+    for warning in result.summary.get("warnings", []):
+        click.echo(f"warning: {printable(warning)}", err=True)
+    if not result.is_of_this_build:
+        click.echo(
+            "warning: this result was made by another build of the same version; to run it again, "
+            f"remove {result.directory}",
+            err=True,
+        )
+    click.echo(f"results: {result.directory}")

@@ -1,0 +1,260 @@
+"""What a comparison has found: its runs, every metric as rows, and what a reader has to know.
+
+Tables, figures and the report are made of this; :mod:`leafspine.comparison` has them written.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from leafspine import engine, remarks, results
+from leafspine.engine import Case, FlowClass, Point
+from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS, Measured, measure
+from leafspine.results import Result
+from leafspine.scenario import Source
+from leafspine.stats import Estimate, estimate, paired_percent
+from leafspine.workers import Failure
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric of one group (a flow class or the network) for a variant at a point.
+
+    ``values`` has a value per seed, ``None`` where undefined; ``estimate`` their mean with its
+    95 % interval; ``difference`` the paired difference to the first variant in percent.
+    """
+
+    variant: str
+    point: Point
+    group: str
+    metric: str
+    seeds: tuple[int, ...]
+    values: tuple[float | None, ...]
+    estimate: Estimate | None
+    difference: Estimate | None
+
+
+@dataclass(frozen=True)
+class ComparisonData:
+    """Finished runs of one scenario, side by side: their numbers, and what to know about them.
+
+    Every case has its result in ``directory/runs/<key>``; ``failures`` are the cases that have
+    none.
+    """
+
+    source: Source
+    cases: tuple[Case, ...]
+    directory: Path
+    failures: tuple[Failure, ...] = ()
+    command: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
+    keep: Any = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the variants; the first is what the others are compared with."""
+        return tuple(dict.fromkeys(case.variant for case in self.cases))
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """Points of the sweep (the seed is none), in the scenario's order."""
+        return tuple(dict.fromkeys(case.point for case in self.cases))
+
+    @cached_property
+    def seeds(self) -> tuple[int, ...]:
+        """Seeds, each once."""
+        return tuple(dict.fromkeys(case.seed for case in self.cases))
+
+    @cached_property
+    def classes(self) -> tuple[FlowClass, ...]:
+        """``all`` and the scenario's flow classes."""
+        named = dict.fromkeys(flow_class for case in self.cases for flow_class in case.classes)
+        return (engine.ALL_FLOWS, *(entry for entry in named if entry.name != "all"))
+
+    @cached_property
+    def populated(self) -> tuple[FlowClass, ...]:
+        """The classes that any flow of any run belongs to; the others have nothing to show."""
+        return tuple(
+            entry
+            for entry in self.classes
+            if entry.name == "all"
+            or any(found.get((entry.name, "flows")) for found in self.measured.values())
+        )
+
+    @cached_property
+    def finished(self) -> tuple[Case, ...]:
+        """The cases that have a result."""
+        failed = {failure.case.key for failure in self.failures}
+        return tuple(case for case in self.cases if case.key not in failed)
+
+    def result(self, case: Case) -> Result:
+        """A case's result, read from its files."""
+        return Result.load(self.directory / "runs" / case.key)
+
+    def summary(self, case: Case) -> dict[str, Any]:
+        """A case's summary alone, without reading its tables."""
+        return results.summary(self.directory / "runs" / case.key)
+
+    @cached_property
+    def summaries(self) -> tuple[dict[str, Any], ...]:
+        """The summaries of the finished cases."""
+        return tuple(self.summary(case) for case in self.finished)
+
+    @cached_property
+    def measured(self) -> dict[tuple[str, Point, int], Measured]:
+        """Every metric of every finished case, by variant, point and seed."""
+        found = {}
+        for case in self.finished:
+            result = self.result(case)
+            numbers = measure(result.flows, result.ports, result.summary, case.classes)
+            found[case.variant, case.point, case.seed] = numbers
+        return found
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """All metrics: by point, then group, then metric, then variant."""
+        groups = [(entry.name, FLOW_METRICS) for entry in self.classes]
+        groups.append((NETWORK, NETWORK_METRICS))
+        return tuple(
+            self._row(variant, point, group, metric.name)
+            for point in self.points
+            for group, metrics in groups
+            for metric in metrics
+            for variant in self.variants
+        )
+
+    def _values(
+        self, variant: str, point: Point, group: str, metric: str
+    ) -> tuple[float | None, ...]:
+        none: Measured = {}
+        return tuple(
+            self.measured.get((variant, point, seed), none).get((group, metric))
+            for seed in self.seeds
+        )
+
+    def _row(self, variant: str, point: Point, group: str, metric: str) -> Row:
+        values = self._values(variant, point, group, metric)
+        difference = None
+        if variant != self.variants[0]:
+            base = self._values(self.variants[0], point, group, metric)
+            difference = paired_percent(values, base)
+        return Row(
+            variant=variant,
+            point=point,
+            group=group,
+            metric=metric,
+            seeds=self.seeds,
+            values=values,
+            estimate=estimate([value for value in values if value is not None]),
+            difference=difference,
+        )
+
+    @cached_property
+    def by_name(self) -> dict[tuple[str, Point, str, str], Row]:
+        """The rows by variant, point, group and metric."""
+        return {(row.variant, row.point, row.group, row.metric): row for row in self.rows}
+
+    def table(self) -> pa.Table:
+        """All rows as an Arrow table, one row a (point, group, metric, variant).
+
+        Columns: ``variant``, one a swept key, ``group``, ``metric``, ``unit``, ``seeds`` (with a
+        value), ``mean``, ``ci_low``, ``ci_high`` (in ``unit``), ``difference_percent``,
+        ``difference_low``, ``difference_high`` (to the first variant, paired by seed).
+        """
+        columns: dict[str, list[Any]] = {}
+        for row in self.rows:
+            for name, value in _columns(row).items():
+                columns.setdefault(name, []).append(value)
+        return pa.table(columns)
+
+    def warnings(self) -> list[str]:
+        """What limits the numbers: failures, unfinished flows, few seeds, short windows."""
+        return [
+            *self._skipped(),
+            *self._failed(),
+            *self._unfinished(),
+            *self._other_builds(),
+            *self._few_seeds(),
+            *self._from_engine(),
+        ]
+
+    def _skipped(self) -> list[str]:
+        """Settings that only some variants have a use for: the others were left as they are."""
+        schemes: dict[str, list[str]] = {}
+        for key, scheme in dict.fromkeys(pair for case in self.cases for pair in case.skipped):
+            schemes.setdefault(key, []).append(scheme)
+        return [
+            f"{key}: {', '.join(names)} {'has' if len(names) == 1 else 'have'} none, and "
+            f"{'was' if len(names) == 1 else 'were'} left unchanged"
+            for key, names in schemes.items()
+        ]
+
+    def _failed(self) -> list[str]:
+        return [
+            f"no result for {failure.case.label()}: {failure.message}" for failure in self.failures
+        ]
+
+    def _unfinished(self) -> list[str]:
+        found = []
+        for row in self.rows:
+            count = sum(int(value or 0) for value in row.values)
+            if row.metric == "unfinished" and row.group == "all" and count:
+                started = sum(
+                    int(value or 0)
+                    for value in self._values(row.variant, row.point, "all", "flows")
+                )
+                where = " ".join(f"{name}={value}" for name, value in row.point)
+                label = f"{row.variant} {where}".strip()
+                found.append(
+                    f"{label}: {count} of {started} flows unfinished; means and percentiles are "
+                    "of the finished ones, so they are too low"
+                )
+        return found
+
+    def _other_builds(self) -> list[str]:
+        """A scheme that was changed and rebuilt has the same version, but other results."""
+        count = 0
+        for case in self.finished:
+            timing = results.timing(self.directory / "runs" / case.key)
+            count += timing.get("build") != engine.build()
+        if not count:
+            return []
+        return [
+            f"{count} of {len(self.finished)} runs were made by another build of leafspine "
+            f"{engine.version()}; to run them again, remove {self.directory / 'runs'}"
+        ]
+
+    def _few_seeds(self) -> list[str]:
+        count = len(self.seeds)
+        if count == 1:
+            return ["one seed: no confidence intervals; use --seeds 5 or more"]
+        if count < 5:
+            return [f"{count} seeds: the intervals are wide; 5 or more are better"]
+        return []
+
+    def _from_engine(self) -> list[str]:
+        runs = zip(self.finished, self.summaries, strict=True)
+        return remarks.grouped(
+            (case.label(), summary.get("warnings", [])) for case, summary in runs
+        )
+
+
+def _columns(row: Row) -> dict[str, Any]:
+    mean, difference = row.estimate, row.difference
+    return {
+        "variant": row.variant,
+        **dict(row.point),
+        "group": row.group,
+        "metric": row.metric,
+        "unit": METRICS[row.metric].unit,
+        "seeds": mean.n if mean else 0,
+        "mean": mean.mean if mean else None,
+        "ci_low": mean.low if mean else None,
+        "ci_high": mean.high if mean else None,
+        "difference_percent": difference.mean if difference else None,
+        "difference_low": difference.low if difference else None,
+        "difference_high": difference.high if difference else None,
+    }

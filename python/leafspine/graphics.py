@@ -1,0 +1,186 @@
+"""Panels of figures: their size, axes with ticks that can be read, lines with bands."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from leafspine.labels import key_label
+from leafspine.stats import Estimate
+from leafspine.style import Style
+
+COLUMN, TEXT = 3.5, 7.16
+"""Widths in inches of a column and of the text of a two-column page: letters keep their size."""
+HEIGHT = 2.3
+"""A row of panels."""
+LETTER = 0.08
+"""Mean width in inches of a letter of a label."""
+MOST_TICKS = 10
+LEAST_TICKS = 3
+MOST_MARKERS = 12
+
+
+def grid(count: int) -> tuple[Figure, list[Axes]]:
+    """A figure with so many panels, as wide as a column or the text of a page, and the panels."""
+    across = 2 if count in (2, 4) else min(count, 3)
+    rows = -(-count // across)
+    size = (COLUMN if across == 1 else TEXT, HEIGHT * rows + 0.4)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = list(np.atleast_1d(figure.subplots(rows, across, squeeze=False)).flat)
+    for one in axes[count:]:
+        one.remove()
+    return figure, axes[:count]
+
+
+AXES = {
+    "workload.load": "load",
+    "workload.flows": "number of flows",
+    "workload.duration": "time in which flows start",
+    "workload.fan_in": "number of senders",
+    "workload.interarrival": "mean interarrival time",
+    "workload.rate": "offered traffic",
+    "workload.sizes.bytes": "flow size",
+    "topology.change.rate": "rate of the changed link",
+    "topology.change.delay": "delay of the changed link",
+    "topology.host_link.rate": "rate of the hosts' links",
+    "topology.host_link.delay": "delay of the hosts' links",
+    "topology.fabric_link.rate": "rate of the fabric's links",
+    "topology.fabric_link.delay": "delay of the fabric's links",
+    "switch.buffer": "buffer",
+    "aqm.threshold": "marking threshold",
+    "load_balancer.gap": "flowlet gap",
+    "transport.init_cwnd": "initial window",
+    "transport.min_rto": "shortest timeout",
+    "measure.warmup": "warm-up",
+}
+"""What swept keys are called on an axis, without the numbers in them."""
+
+
+def axis_label(key: str) -> str:
+    """A swept key as an axis has it."""
+    plain = ".".join(part for part in key.split(".") if not part.isdigit())
+    return AXES.get(plain, key_label(key))
+
+
+def logarithmic(axes: Axes, along: str) -> None:
+    """Make the axis ``x`` or ``y`` logarithmic, with enough ticks to read it: powers of ten, or 1,
+    2 and 5 times such, or round numbers where it spans little."""
+    ruler: XAxis | YAxis = axes.xaxis if along == "x" else axes.yaxis
+    axes.set(**{f"{along}scale": "log"})
+    low, high = axes.get_xlim() if along == "x" else axes.get_ylim()
+    ticks = log_ticks(low, high)
+    ruler.set_major_locator(FixedLocator(ticks))
+    ruler.set_minor_locator(NullLocator())
+    powers = all(math.isclose(tick, 10.0 ** round(math.log10(tick))) for tick in ticks)
+    if powers and not 1e-3 <= ticks[0] <= ticks[-1] < 1e5:
+        ruler.set_major_formatter(FuncFormatter(_power))
+    else:
+        ruler.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Round numbers between two positive ones, at least three if there are so many."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    every = max(1, (last - first) // 5)
+    for parts in ((1,), (1, 3), (1, 2, 5)):
+        step = every if parts == (1,) else 1
+        ticks = [part * 10.0**power for power in range(first, last + 1, step) for part in parts]
+        ticks = [tick for tick in ticks if low <= tick * 1.0001 and tick <= high * 1.0001]
+        if len(ticks) >= LEAST_TICKS:
+            return ticks
+    found = MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high)
+    return [float(tick) for tick in found if low <= tick <= high]
+
+
+def _power(value: float, _: object) -> str:
+    return f"$10^{{{round(math.log10(value))}}}$"
+
+
+def width(axes: Axes) -> float:
+    """About how many inches an axis is long, before the layout is made."""
+    figure, place = axes.get_figure(root=True), axes.get_subplotspec()
+    if figure is None or place is None:
+        return COLUMN
+    return float(figure.get_figwidth() / place.get_gridspec().ncols - 0.8)
+
+
+def spaced(axes: Axes, names: Sequence[str]) -> list[str]:
+    """Names under ticks, every second one left out where all do not fit."""
+    if sum(0.8 * len(name) * LETTER + 0.08 for name in names) <= width(axes):
+        return list(names)
+    return [name if index % 2 == 0 else "" for index, name in enumerate(names)]
+
+
+def ticks_at(axes: Axes, values: Sequence[float]) -> None:
+    """Ticks where values are."""
+    names = [f"{value:g}" for value in values]
+    axes.set_xticks(values, spaced(axes, names))
+    axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
+
+
+def marker_of(style: Style) -> dict[str, Any]:
+    return {
+        "color": style.colour,
+        "marker": style.marker,
+        "markerfacecolor": "white" if style.hollow else style.colour,
+        "markeredgecolor": style.colour,
+    }
+
+
+def shown_name(variant: str) -> str:
+    """A name as Matplotlib takes it: no mathematics, and shown even if it starts with ``_``."""
+    text = variant.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
+def draw_line(
+    axes: Axes,
+    values: Sequence[float],
+    found: Sequence[Estimate | None],
+    label: str,
+    style: Style,
+    among: int = 1,
+) -> None:
+    """A line with its band; the more lines it is ``among``, the fainter the bands."""
+    means = [entry.mean if entry else np.nan for entry in found]
+    how = {"linestyle": style.line, "clip_on": False, "zorder": 3, **marker_of(style)}
+    axes.plot(values, means, label=label, markevery=-(-len(means) // MOST_MARKERS), **how)
+    halves = [entry.half if entry and entry.half is not None else 0.0 for entry in found]
+    if any(halves):
+        low, high = np.subtract(means, halves), np.add(means, halves)
+        faint = min(0.15, 0.3 / max(among, 1))
+        axes.fill_between(values, low, high, color=style.colour, alpha=faint, lw=0)
+        edge: dict[str, Any] = {
+            "color": style.colour,
+            "lw": 0.5,
+            "alpha": 0.4,
+            "linestyle": style.line,
+        }
+        for bound in (low, high):
+            axes.plot(values, bound, label="_", **edge)
+
+
+def from_zero(axes: Axes) -> None:
+    """From zero to a little above the highest band, so that no marker is cut.
+
+    A band wider than what it surrounds would flatten all lines: it runs out of the picture where
+    that is twice as high as the largest value drawn.
+    """
+    highest, lowest = axes.dataLim.ymax, 0.0
+    # Lines that are not in the legend are ends of intervals.
+    lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+    drawn = [np.asarray(line.get_ydata(), dtype=float) for line in lines]
+    bars = [bar.get_height() for bar in axes.patches if isinstance(bar, Rectangle)]
+    values = np.concatenate([*drawn, bars, [0.0]])
+    values = values[np.isfinite(values)]
+    if values.max() > 0:
+        highest = min(highest, 2 * values.max())
+    if values.min() < 0:
+        lowest = 1.06 * min(values.min(), max(axes.dataLim.ymin, 2 * values.min()))
+    axes.set_ylim(lowest, 1.06 * highest if np.isfinite(highest) and highest > 0 else 1.0)
