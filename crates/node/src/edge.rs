@@ -43,8 +43,8 @@ struct EdgeReceiving {
 impl EdgeState {
     /// `edge`, with its random stream.
     #[must_use]
-    pub fn new(edge: Box<dyn HostEdge>, rng: Rng) -> Box<EdgeState> {
-        Box::new(EdgeState {
+    pub fn new(edge: Box<dyn HostEdge>, rng: Rng) -> EdgeState {
+        EdgeState {
             reassembles: edge.needs().reassembly,
             edge,
             rng,
@@ -53,7 +53,7 @@ impl EdgeState {
             receiving: Vec::new(),
             outbox: Vec::new(),
             delivering: Vec::new(),
-        })
+        }
     }
 
     pub(crate) fn open_sending(&mut self, slot: u16, size: u64) {

@@ -33,6 +33,8 @@ pub struct FifoPort {
 }
 
 impl FifoPort {
+    /// An idle port.
+    #[must_use]
     pub fn new(pace: Pace) -> FifoPort {
         FifoPort {
             busy_until: Time::ZERO,

@@ -52,7 +52,9 @@ struct ServiceQueues {
 /// See the module's text.
 #[derive(Debug)]
 pub struct GeneralPort {
+    /// When the line has sent what it is sending.
     pub busy_until: Time,
+    /// How long bytes take at the line's rate.
     pub pace: Pace,
     /// Whether an event is pending for `busy_until`.
     pub wake_pending: bool,
@@ -63,6 +65,8 @@ pub struct GeneralPort {
 }
 
 impl GeneralPort {
+    /// An idle port with so many service queues.
+    #[must_use]
     pub fn new(pace: Pace, queues: u8, scheduler: Scheduler) -> GeneralPort {
         GeneralPort {
             busy_until: Time::ZERO,
@@ -74,7 +78,9 @@ impl GeneralPort {
         }
     }
 
+    /// Service queues.
     #[inline]
+    #[must_use]
     pub fn queues(&self) -> usize {
         match &self.queues {
             Queues::One(_) => 1,
@@ -113,6 +119,7 @@ impl GeneralPort {
         self.busy_until.max(now) + self.pace.ahead(self.total.bytes)
     }
 
+    /// Queues a packet.
     #[inline]
     pub fn push(&mut self, queue: usize, packet: Queued) {
         self.total.packets += 1;

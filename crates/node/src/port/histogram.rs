@@ -7,7 +7,7 @@ const SUB_BITS: u32 = 6;
 
 /// Counts of values by size. Grows to the largest value seen and is then reused.
 #[derive(Clone, Debug, Default)]
-pub struct Histogram {
+pub(crate) struct Histogram {
     counts: Vec<u32>,
     total: u64,
 }
@@ -35,7 +35,7 @@ fn bounds(bucket: usize) -> (u64, u64) {
 
 impl Histogram {
     #[inline]
-    pub fn add(&mut self, value: u64) {
+    pub(crate) fn add(&mut self, value: u64) {
         let at = bucket(value);
         if at >= self.counts.len() {
             self.counts.resize(at + 1, 0);
@@ -46,7 +46,7 @@ impl Histogram {
 
     /// The value that a share `q` of `total` values does not exceed (nearest rank), within 0.8 %.
     /// What is not in the histogram is zero. `None` without values.
-    pub fn quantile_of(&self, q: f64, total: u64) -> Option<f64> {
+    pub(crate) fn quantile_of(&self, q: f64, total: u64) -> Option<f64> {
         if total == 0 {
             return None;
         }

@@ -57,6 +57,8 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// A port's own buffer.
+    #[must_use]
     pub fn of(buffer: Amount) -> Limit {
         match buffer {
             Amount::Packets(n) => Limit::Packets(n),
@@ -79,21 +81,30 @@ impl Limit {
 /// packet touches fills the first two cache lines, what is counted of every packet the third.
 #[repr(C, align(64))]
 pub struct Port {
+    /// What waits.
     pub store: Store,
+    /// Propagation delay of the link.
     pub delay: Span,
+    /// How much may wait.
     pub limit: Limit,
+    /// Who decides about what asks to be queued.
     pub manager: Manager,
     /// The port's number at its switch or host.
     pub local: PortId,
     /// Whether departures need more than scheduling: loss, a balancer that is told, a probe,
     /// a link that changes.
     pub special: bool,
+    /// Whether the link is up.
     pub up: bool,
+    /// Rate of the link.
     pub rate: Rate,
+    /// What is counted while ports are measured.
     pub stats: PortStats,
     /// Time the line has been given work for since the start of the run.
     pub line_time: u64,
+    /// The queue manager's random stream.
     pub rng: Rng,
+    /// Random loss on the link, if it ever has any.
     pub loss: Option<Box<Lossy>>,
     /// Of links that ever change: when the last packet sent arrives.
     pub last_arrival: Option<Time>,
@@ -103,7 +114,9 @@ pub struct Port {
 
 /// Random loss on a link, drawn from the link's own stream.
 pub struct Lossy {
+    /// Of each packet.
     pub probability: f64,
+    /// The link's random stream.
     pub rng: Rng,
 }
 
@@ -149,6 +162,7 @@ impl Port {
         self.line_time - ahead.0
     }
 
+    /// What waits now.
     #[inline]
     pub fn backlog(&mut self, now: Time) -> Backlog {
         match &mut self.store {
@@ -222,9 +236,9 @@ impl Port {
 }
 
 /// A switch's ports as its schemes see them.
-pub struct SwitchPorts<'a> {
-    pub ports: &'a mut [Port],
-    pub now: Time,
+pub(crate) struct SwitchPorts<'a> {
+    pub(crate) ports: &'a mut [Port],
+    pub(crate) now: Time,
 }
 
 impl SwitchPorts<'_> {

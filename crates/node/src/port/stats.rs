@@ -14,12 +14,15 @@ const DELAY_UNIT_SHIFT: u32 = 10;
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct PortStats {
+    /// Packets accepted.
     pub packets: u64,
+    /// Their bytes.
     pub bytes: u64,
     /// Time the line was sending, ps.
     pub busy: i64,
     /// Packets accepted in the window that have begun transmission.
     pub left: u64,
+    /// The most packets that an accepted one found waiting.
     pub max_packets: u32,
     /// Packet-picoseconds waited.
     pub waited: i128,
@@ -29,8 +32,11 @@ pub struct PortStats {
     pub total_wait: u128,
     delays: Histogram,
     lengths: Histogram,
+    /// Packets marked here.
     pub marks: u64,
+    /// Packets dropped here.
     pub drops: u64,
+    /// Packets lost on the link.
     pub lost: u64,
 }
 
@@ -84,10 +90,14 @@ impl PortStats {
         self.byte_waited -= wait * i128::from(size);
     }
 
+    /// The wait that a share `q` of packets does not exceed, ps; `None` without packets.
+    #[must_use]
     pub fn delay_quantile_ps(&self, q: f64) -> Option<f64> {
         self.delays.quantile_of(q, self.left).map(|v| v * f64::from(1u32 << DELAY_UNIT_SHIFT))
     }
 
+    /// The same for what packets found waiting.
+    #[must_use]
     pub fn length_quantile(&self, q: f64) -> Option<f64> {
         self.lengths.quantile_of(q, self.packets)
     }

@@ -40,11 +40,6 @@ impl Pool {
     pub(crate) fn free(&mut self, handle: Handle) {
         self.free.push(handle);
     }
-
-    /// Packets in the pool now.
-    pub(crate) fn in_use(&self) -> usize {
-        self.packets.len() - self.free.len()
-    }
 }
 
 impl Index<Handle> for Pool {

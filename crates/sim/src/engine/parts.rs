@@ -116,7 +116,7 @@ impl Builder<'_> {
     pub(super) fn nodes(
         &self,
         switches: Vec<Switch>,
-        edges: Vec<Box<EdgeState>>,
+        edges: Vec<EdgeState>,
         layout: &Layout,
     ) -> Result<Vec<Node>, BuildError> {
         let mut nodes = Vec::with_capacity(layout.nodes as usize);
@@ -183,7 +183,7 @@ impl Builder<'_> {
         Ok(Switch::new(id, tor, egress))
     }
 
-    fn hosts(&self, edges: Vec<Box<EdgeState>>) -> Result<Vec<Host>, BuildError> {
+    fn hosts(&self, edges: Vec<EdgeState>) -> Result<Vec<Host>, BuildError> {
         let mut edges = edges.into_iter();
         let all = self.graph.ports.len();
         let host = |(id, at): (usize, &u32)| {
@@ -193,7 +193,7 @@ impl Builder<'_> {
             let port = self.port(*at, &env, &Around { chooser: None, held: false })?;
             let egress = Egress::new(Owner::Host(id), *at, vec![port], None);
             let jitter = Jitter::new(self.spec.topology.host_jitter, id, self.spec.run.seed);
-            Ok(Host::new(id, egress, edges.next(), jitter))
+            Ok(Host::new(id, egress, edges.next().map(Box::new), jitter))
         };
         self.graph.host_port.iter().enumerate().map(host).collect()
     }
@@ -363,7 +363,7 @@ impl Builder<'_> {
         Store::General(general)
     }
 
-    pub(super) fn edges(&self) -> Result<Vec<Box<EdgeState>>, BuildError> {
+    pub(super) fn edges(&self) -> Result<Vec<EdgeState>, BuildError> {
         if self.spec.edge.is_none() && self.factories.edge.is_none() {
             return Ok(Vec::new());
         }
@@ -375,7 +375,7 @@ impl Builder<'_> {
         (0..all).map(edge).collect()
     }
 
-    pub(super) fn edge(&self, host: HostId) -> Result<Box<EdgeState>, SetupError> {
+    pub(super) fn edge(&self, host: HostId) -> Result<EdgeState, SetupError> {
         let tor = self.tor_of[usize::from(host.0)];
         let uplinks = self.graph.fabric_ports_of(self.graph.tor_switch[usize::from(tor.0)]);
         let rate = |at: u32| self.graph.ports[at as usize].rate.0;

@@ -26,7 +26,7 @@ const WINDOWS: u64 = 16;
 
 /// All nodes, in domains.
 pub(crate) struct WindowsDriver {
-    domains: Vec<Box<Domain>>,
+    domains: Vec<Domain>,
     /// Per node: its domain, and its place there.
     places: Vec<(u32, u32)>,
     /// The length of a window.

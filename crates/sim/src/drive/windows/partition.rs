@@ -13,11 +13,10 @@ pub(super) fn partition(
     nodes: Vec<Node>,
     layout: &Layout,
     domains: usize,
-) -> (Vec<Box<Domain>>, Vec<(u32, u32)>) {
+) -> (Vec<Domain>, Vec<(u32, u32)>) {
     let of = assign(&nodes, layout, domains as u32);
     let count = of.iter().max().map_or(1, |most| *most as usize + 1);
-    let mut domains: Vec<Box<Domain>> =
-        (0..count).map(|id| Box::new(Domain::new(id as u32, count))).collect();
+    let mut domains: Vec<Domain> = (0..count).map(|id| Domain::new(id as u32, count)).collect();
     let mut links: Vec<Vec<(u32, PortId)>> = vec![Vec::new(); nodes.len()];
     for (port, target) in (0..).zip(&layout.targets) {
         links[target.node as usize].push((port, target.into));
