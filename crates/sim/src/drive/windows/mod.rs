@@ -18,9 +18,9 @@ mod timers;
 pub(crate) use domain::Domain;
 
 use super::{Bound, Came, Ending, Layout, Task};
+use crew::Crew;
 use leafspine_core::{PacketMeta, Span, Time};
 use leafspine_node::{Counters, Event, Key, Network, Node, Record, World};
-use crew::Crew;
 use lines::NEVER;
 use std::sync::Arc;
 
