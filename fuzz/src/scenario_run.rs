@@ -8,7 +8,7 @@ use leafspine_fabric::{Graph, Size, size};
 use leafspine_scenario::{Source, expand};
 use leafspine_schemes::testing::FakeLeaf;
 use leafspine_schemes::{Params, Value, registry};
-use leafspine_sim::spec::{
+use leafspine_sim::spec::{DriverKind, 
     LinkChange, PortModel, ProbeKind, ProbeSpec, RunSpec, Spec, Stop, WorkloadKind,
 };
 use leafspine_sim::{
@@ -37,7 +37,8 @@ sizes = { kind = "uniform", low = "1B", high = "60KB" }
 /// Packets of up to 200 bytes that all links together could send until a run ends.
 const PACKETS: u64 = 20_000;
 
-/// Overrides [`BASE`] by the text's lines, and runs it three times if it is accepted and small.
+/// Overrides [`BASE`] by the text's lines, and runs it if it is accepted and small: as it is, with probes, driven by
+/// the calendar, by three threads, and over general ports.
 ///
 /// # Panics
 /// If anything does, if a packet is lost without account, or if the runs are not one.
@@ -55,12 +56,15 @@ pub fn check(data: &[u8]) {
         return;
     }
     let spec = tamed(case.spec.clone());
-    // The first one keeps books of every packet and byte.
+    // The first one checks its invariants.
     let Some(first) = made(&spec).and_then(|simulation| run(simulation.checked())) else { return };
     assert_sound(&spec, &first);
     let again = |other: &Spec| made(other).and_then(run).expect("it ran before");
     let same = |other: &Spec| assert_same(&first, &again(other));
     same(&probed(&spec));
+    let run = RunSpec { driver: DriverKind::Calendar, ..spec.run };
+    same(&Spec { run, ..spec.clone() });
+    same(&Spec { run: RunSpec { threads: 3, ..spec.run }, ..spec.clone() });
     if !foresees(&spec) {
         same(&Spec { run: RunSpec { ports: PortModel::General, ..spec.run }, ..spec.clone() });
     }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leafspine import arguments, engine, files, progress, results, scenario
+from leafspine import arguments, engine, files, progress, results, scenario, workers
 from leafspine import comparison as comparing
 from leafspine import memory as memories
 from leafspine.comparison import Comparison
@@ -29,6 +29,7 @@ def run(
     csv: bool = False,
     check: bool = False,
     memory: str | None = None,
+    threads: int | None = None,
     progress_bar: bool = False,
     seed: int | None = None,
     **settings: object,
@@ -43,7 +44,8 @@ def run(
 
     With ``check`` the run's invariants are checked (packets, bytes, queues, buffers); the result is
     the same, and a finished one that was not checked is run again. ``memory``: how much may be
-    taken (``"64GB"``, or ``"unlimited"``) instead of what is free.
+    taken (``"64GB"``, or ``"unlimited"``) instead of what is free. ``threads``: how many may
+    work on the run, all cores by default; the result is the same.
 
     Raises :class:`leafspine.ScenarioError` for a bad scenario, :class:`leafspine.TooLargeError` for
     one that needs more memory than there is, :class:`leafspine.InputError` for any other argument
@@ -54,6 +56,7 @@ def run(
     are :class:`leafspine.RunError` as is whatever else makes it fail.
     """
     _check_common(scenario_, csv, check, progress_bar)
+    arguments.count("--threads", threads)
     directory = arguments.directory("out", out)
     scenario.refuse_options("run", settings)
     source, pairs = scenario.read(scenario_), scenario.to_settings(settings)
@@ -64,6 +67,7 @@ def run(
         csv=csv,
         check=check,
         memory=memory,
+        threads=threads,
         progress_bar=progress_bar,
     )
 
@@ -76,34 +80,44 @@ def run_source(
     csv: bool = False,
     check: bool = False,
     memory: str | None = None,
+    threads: int | None = None,
     progress_bar: bool = False,
 ) -> Result:
     """What :func:`run` does with a scenario that is read; ``place`` says where the result goes."""
+    arguments.count("--threads", threads)
     most = _most(memory)
     with progress.of_checks(show=progress_bar) as watch:
         case = scenario.single(source, settings, most, watch)
     directory = place(case)
     with arguments.writing(directory):
-        return _finished_or_run(case, directory, csv, check, most, progress_bar)
+        how = _Running(check, most, threads or workers.cores())
+        return _finished_or_run(case, directory, csv, how, progress_bar)
+
+
+class _Running(NamedTuple):
+    """How a case is run: none of it changes the result."""
+
+    check: bool
+    most: int | None
+    threads: int
 
 
 def _finished_or_run(
     case: engine.Case,
     directory: Path | None,
     csv: bool,
-    check: bool,
-    most: int | None,
+    how: _Running,
     progress_bar: bool,
 ) -> Result:
     if directory is not None:
         files.sweep_leftovers(directory.parent)
-    if directory is not None and results.is_finished(directory, case, check=check):
+    if directory is not None and results.is_finished(directory, case, check=how.check):
         result = Result.load(directory)
     else:
         if directory is not None:
             files.refuse_unwritable(directory)
         with progress.of_run(case.label(), show=progress_bar) as watch:
-            result = _guarded(case, watch, check=check, most=most)
+            result = _guarded(case, watch, how)
         if directory is not None:
             result = results.write(result, directory, csv=csv)
     if csv:
@@ -111,11 +125,9 @@ def _finished_or_run(
     return result
 
 
-def _guarded(
-    case: engine.Case, watch: engine.Watch | None, *, check: bool, most: int | None
-) -> Result:
+def _guarded(case: engine.Case, watch: engine.Watch | None, how: _Running) -> Result:
     try:
-        return results.run_case(case, watch, check=check, most=most)
+        return results.run_case(case, watch, check=how.check, most=how.most, threads=how.threads)
     except LeafspineError:
         raise
     except (RuntimeError, MemoryError) as error:

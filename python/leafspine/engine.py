@@ -291,12 +291,14 @@ def simulate(
     *,
     check: bool = False,
     most: int | None = None,
+    threads: int = 1,
 ) -> "native.Output":
     """Simulate one resolved scenario.
 
     The engine works in a thread of its own, so that Ctrl-C is handled meanwhile; ``watch`` gets
     its progress ten times a second.
-    ``check``: its invariants are checked; ``most``: bytes that this process may take.
+    ``check``: its invariants are checked; ``most``: bytes that this process may take;
+    ``threads``: how many may work on the run (the output is the same).
     Raises :class:`ScenarioError` for what only the graph can tell, :class:`StuckError` for a run
     that gets nowhere, :class:`RunError` for one that holds too much, :class:`EngineError` for a
     fault of the engine or a scheme.
@@ -310,7 +312,9 @@ def simulate(
             watch(*progress.read(), _building(progress))
 
     result = _aside(
-        lambda: native.simulate(toml, base_dir, progress, is_checked(check), most), progress, look
+        lambda: native.simulate(toml, base_dir, progress, is_checked(check), most, threads),
+        progress,
+        look,
     )
     if isinstance(result, Exception):
         error = typed(result)

@@ -95,10 +95,17 @@ class Result:
 
 
 def run_case(
-    case: Case, watch: Watch | None = None, *, check: bool = False, most: int | None = None
+    case: Case,
+    watch: Watch | None = None,
+    *,
+    check: bool = False,
+    most: int | None = None,
+    threads: int = 1,
 ) -> Result:
     """Simulate a case. Raises as :func:`leafspine.engine.simulate` does."""
-    output = engine.simulate(case.toml, case.base_dir, watch, check=check, most=most)
+    output = engine.simulate(
+        case.toml, case.base_dir, watch, check=check, most=most, threads=threads
+    )
     flows = flow_table(output.flows())
     ports = column_table(output.ports())
     summary: dict[str, Any] = json.loads(output.summary())

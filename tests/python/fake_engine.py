@@ -312,6 +312,7 @@ def simulate(
     progress: Progress | None = None,
     check: bool = False,
     memory: int | None = None,
+    threads: int = 1,
 ) -> Output:
     tree = tomllib.loads(toml)
     run = tree["run"]

@@ -319,3 +319,11 @@ def test_nothing_to_measure_is_said(small: Path, tmp_path: Path) -> None:
         done = leafspine("run", small, "--out", tmp_path / "out", "--set", setting, code=2)
         assert said in done.stderr and done.stderr.count("\n") == 1
         assert not (tmp_path / "out").exists()
+
+
+def test_threads_change_no_byte(small: Path, tmp_path: Path) -> None:
+    """Breaks if what a run leaves behind depends on how many threads work on it."""
+    one, many = tmp_path / "one", tmp_path / "many"
+    leafspine("run", small, "--threads", 1, "--out", one)
+    leafspine("run", small, "--threads", 2, "--out", many)
+    assert contents(one) == contents(many)

@@ -53,14 +53,15 @@ pub(crate) struct Output {
 }
 
 /// Runs one resolved scenario to its end, with its invariants checked if `check`, and ended
-/// as soon as it holds more than `memory` bytes.
+/// as soon as it holds more than `memory` bytes. Up to `threads` threads work on it where that is worth
+/// it; the output is the same.
 ///
 /// # Errors
 /// `ScenarioError` for what only the graph or a trace can tell; `Cancelled`; `Stuck` for a run that
 /// gets nowhere; `OutOfMemory` for one that holds too much;
 /// `EngineError` for a fault of the engine or of a scheme.
 #[pyfunction]
-#[pyo3(signature = (toml, base_dir, progress = None, check = false, memory = None))]
+#[pyo3(signature = (toml, base_dir, progress = None, check = false, memory = None, threads = 1))]
 pub(crate) fn simulate(
     py: Python<'_>,
     toml: &str,
@@ -68,9 +69,10 @@ pub(crate) fn simulate(
     progress: Option<&Bound<'_, Progress>>,
     check: bool,
     memory: Option<u64>,
+    threads: usize,
 ) -> PyResult<Output> {
     let progress = progress.map_or_else(Arc::default, |p| Arc::clone(&p.get().0));
-    guarded(|| run(py, toml, base_dir, &progress, (check, memory)))
+    guarded(|| run(py, toml, base_dir, &progress, (check, memory, threads)))
 }
 
 fn run(
@@ -78,12 +80,13 @@ fn run(
     toml: &str,
     base_dir: &str,
     progress: &leafspine_sim::Progress,
-    (check, memory): (bool, Option<u64>),
+    (check, memory, threads): (bool, Option<u64>, usize),
 ) -> PyResult<Output> {
     let file = "scenario.toml";
-    let case = py
+    let mut case = py
         .detach(|| leafspine_scenario::single(toml, file, base_dir.as_ref()))
         .map_err(|error| scenario_error(py, &error))?;
+    case.spec.run.threads = threads.max(1);
     let simulation = py
         .detach(|| Simulation::watched(&case.spec, &Factories::default(), progress))
         .map_err(|error| build_error(py, error, file))?;

@@ -60,10 +60,11 @@ fn memory() {
             spec.workloads = vec![fixed_flows(n, 30_000, load)];
             spec
         };
-        let cost = |n| counting::cost(|| run_once(&flows(n), &Factories::default()));
+        let cost = |n| counting::cost(|| run_alone(&flows(n)));
         let (few, many) = (cost(2_000), cost(20_000));
         let more = many.allocations.saturating_sub(few.allocations);
-        assert!(more < 400, "{balancer}: {more} allocations for 18,000 more flows");
+        // Each host's lists of flows and each link's ring double a few times, too.
+        assert!(more < 600, "{balancer}: {more} allocations for 18,000 more flows");
         // The result row of a flow is 70 bytes in 14 columns, and columns double.
         let per_flow = (many.peak - few.peak) as f64 / 18_000.0;
         println!("{balancer}: {more} more allocations, {per_flow:.0} bytes a flow");

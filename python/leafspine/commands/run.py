@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 @csv_option
 @check_option
 @memory_option
+@click.option(
+    "--threads",
+    type=int,
+    metavar="N",
+    help="How many threads may work on the run; the result is the same. [all cores]",
+)
 @json_option
 def run(
     scenario_file: str,
@@ -37,6 +43,7 @@ def run(
     csv: bool,
     check: bool,
     memory: str | None,
+    threads: int | None,
     as_json: bool,
 ) -> None:
     """Simulate one scenario and write what was measured."""
@@ -50,6 +57,7 @@ def run(
         csv=csv,
         check=check,
         memory=memory,
+        threads=threads,
         progress_bar=True,
     )
     if as_json:

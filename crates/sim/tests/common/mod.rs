@@ -196,9 +196,14 @@ pub fn run_with(spec: &Spec, factories: &Factories<'_>) -> Output {
     output
 }
 
-/// Runs a spec once, by what drives it by itself: for tests that count what it does.
+/// Runs a spec once, by what drives it by itself: for tests that count what it does, or that are long.
 pub fn run_once(spec: &Spec, factories: &Factories<'_>) -> Output {
     driven(spec, factories, DriverKind::Auto, 1)
+}
+
+/// The same with registered schemes.
+pub fn run_alone(spec: &Spec) -> Output {
+    run_once(spec, &Factories::default())
 }
 
 /// A checked run.

@@ -9,6 +9,7 @@
 //! When all flows have their last byte, the run may end at any event: from then on events are handled
 //! one after the other over the whole fabric, as the calendar does.
 
+mod crew;
 mod domain;
 mod lines;
 mod partition;
@@ -17,12 +18,18 @@ mod timers;
 pub(crate) use domain::Domain;
 
 use super::{Bound, Came, Ending, Layout, Task};
+use crew::Crew;
 use leafspine_core::{PacketMeta, Span, Time};
 use leafspine_node::{Counters, Event, Key, Network, Node, Record, World};
 use lines::NEVER;
+use std::sync::Arc;
 
 /// So many windows may pass before flows are opened, records looked at, links changed.
 const WINDOWS: u64 = 16;
+
+/// Packet-hops of a window that are worth a thread: below, threads would wait for each other longer
+/// than they work.
+const DENSE: u64 = 300;
 
 /// All nodes, in domains.
 pub(crate) struct WindowsDriver {
@@ -31,6 +38,10 @@ pub(crate) struct WindowsDriver {
     places: Vec<(u32, u32)>,
     /// The length of a window.
     lookahead: Span,
+    /// Threads, if there are several domains.
+    crew: Option<Crew>,
+    /// Whether the last windows were worth them.
+    dense: bool,
 }
 
 impl WindowsDriver {
@@ -43,32 +54,55 @@ impl WindowsDriver {
     ) -> WindowsDriver {
         assert!(lookahead > Span::ZERO, "links without latency leave no window");
         let (domains, places) = partition::partition(nodes, layout, domains);
-        WindowsDriver { domains, places, lookahead }
+        let crew = (domains.len() > 1).then(|| Crew::new(domains.len() - 1));
+        WindowsDriver { domains, places, lookahead, crew, dense: true }
     }
 
     /// Handles events before the task's bound, which is at most [`WindowsDriver::horizon`].
     pub(crate) fn advance(&mut self, task: Task<'_>) -> Came {
+        let before = self.hops();
+        let (came, windows) = self.pass_windows(task);
+        self.dense = (self.hops() - before) >= DENSE * windows;
+        came
+    }
+
+    /// Packet-hops so far.
+    fn hops(&self) -> u64 {
+        self.domains.iter().map(|domain| domain.record.counters.packet_hops).sum()
+    }
+
+    /// Gives how far it came, and in how many windows.
+    fn pass_windows(&mut self, task: Task<'_>) -> (Came, u64) {
         let Task { net, bound, ending, .. } = task;
-        loop {
+        for windows in 1.. {
             if ending.is_some_and(|ending| self.may_end(ending)) {
-                return self.step(net, bound, ending);
+                return (self.step(net, bound, ending), windows);
             }
             let start = self.next_time();
             if start > bound.0.0 {
-                return Came::ToBound;
+                return (Came::ToBound, windows);
             }
             let window = (Time(start.saturating_add(self.lookahead.0)), Key::FIRST).min(bound);
-            self.domains.iter_mut().for_each(|domain| domain.run(net, window));
+            self.run(net, window);
             self.exchange();
             if self.domains.iter().any(|domain| domain.record.fault.is_some()) {
-                return Came::ToAFault;
+                return (Came::ToAFault, windows);
             }
             if let Some(events) = self.domains.iter().find_map(|domain| domain.record.stalled) {
-                return Came::Nowhere(events);
+                return (Came::Nowhere(events), windows);
             }
             if window == bound {
-                return Came::ToBound;
+                return (Came::ToBound, windows);
             }
+        }
+        unreachable!("windows are counted for longer than time lasts")
+    }
+
+    /// Lets all nodes handle their events before `bound`.
+    fn run(&mut self, net: &Arc<Network>, bound: Bound) {
+        match &self.crew {
+            Some(crew) if self.dense => crew.run(&mut self.domains, net, bound),
+            _ => self.domains.iter_mut().for_each(|domain| domain.run(net, bound)),
         }
     }
 

@@ -63,7 +63,7 @@ fn metrics(mbps: u64) -> Vec<u8> {
         let spine = env.tor.is_none();
         if spine { Box::new(Tapped { inner, seen: seen.clone() }) } else { inner }
     };
-    run_with(&spec, &Factories { balancer: Some(Box::new(make)), ..Factories::default() });
+    run_once(&spec, &Factories { balancer: Some(Box::new(make)), ..Factories::default() });
     std::mem::take(&mut *seen.lock().expect("one thread"))
 }
 
@@ -128,7 +128,7 @@ fn difference(ways: Ways, gbps: u64, bytes: u64, seed: u64) -> f64 {
     workload.receivers = HostSet::Under("leaf1".to_owned());
     spec.workloads = vec![workload];
     spec.run.seed = seed;
-    let output = run(&spec);
+    let output = run_alone(&spec);
     let [fast, slow] = ways.decides.map(|name| 100.0 * port(&output, name).utilisation);
     fast - slow
 }

@@ -25,7 +25,7 @@ fn last(senders: u32, packets: u64, control: &str) -> f64 {
         pattern: Pattern::Any,
         start: Time::ZERO,
     }];
-    let output = run(&spec);
+    let output = run_alone(&spec);
     assert_eq!(output.counters.dropped, [0; 4], "the bound is met without drops only");
     *output.flows.fct_ps.iter().max().expect("flows") as f64
 }

@@ -1,0 +1,193 @@
+//! A switch and a host, driven by hand: no driver, no event queue. The example of `docs/nodes.md`.
+
+use leafspine_core::{
+    FiveTuple, Flags, HostId, Pace, PacketMeta, PortId, Rate, Rng, Role, Span, SwitchId, Time,
+    TorId,
+};
+use leafspine_fabric::{Graph, LinkSpec, Node as Owner, Routes, TopologyKind, TopologySpec};
+use leafspine_node::spec::{Classifier, SchemeSpec, TransportSpec};
+use leafspine_node::transport::TcpConfig;
+use leafspine_node::{
+    Chooser, Class, Egress, FifoPort, FlowId, Host, Key, Limit, Manager, Network, Opening, Place,
+    Port, PortStats, Record, Store, Switch, World,
+};
+use leafspine_schemes::lb::LoadBalancer;
+use leafspine_schemes::{Amount, Context, Params, Paths, cc};
+
+/// What a node does to the outside, written down.
+#[derive(Default)]
+struct Notebook {
+    now: Time,
+    /// Port, time of arrival, packet.
+    delivered: Vec<(u32, Time, PacketMeta)>,
+    scheduled: Vec<(Time, Key, u32)>,
+    record: Record,
+}
+
+impl World for Notebook {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn deliver(&mut self, port: u32, at: Time, packet: &PacketMeta) {
+        self.delivered.push((port, at, *packet));
+    }
+
+    fn schedule(&mut self, at: Time, key: Key, item: u32) {
+        self.scheduled.push((at, key, item));
+    }
+
+    fn record(&mut self) -> &mut Record {
+        &mut self.record
+    }
+}
+
+/// A leaf-spine of two leaves, two spines and two hosts a leaf, 10 Gb/s and 1 us everywhere.
+fn graph() -> Graph {
+    let link = LinkSpec { rate: Rate::from_gbps(10), delay: Span::from_micros(1), loss: 0.0 };
+    let kind =
+        TopologyKind::LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, links_per_pair: 1 };
+    let spec = TopologySpec {
+        kind,
+        host_link: link,
+        fabric_link: link,
+        host_delay: Span::ZERO,
+        host_jitter: Span::ZERO,
+    };
+    Graph::build(&spec).expect("a good fabric")
+}
+
+fn network(graph: &Graph) -> Network {
+    let place = |(tor, port): (&TorId, &PortId)| Place { tor: tor.0, port: *port };
+    let entry = cc::ALL.iter().find(|entry| entry.info.name == "newreno").expect("there is one");
+    let params = Params::defaults(entry.info.params);
+    let spec = TransportSpec {
+        scheme: SchemeSpec { name: "newreno".to_owned(), params },
+        ecn: None,
+        mss: 1460,
+        header: 40,
+        init_cwnd: Amount::Packets(10),
+        max_cwnd: None,
+        min_rto: Span::from_millis(10),
+        initial_rto: None,
+        max_rto: Span::from_millis(60_000),
+        dupack_threshold: 3,
+        sack: true,
+        limited_transmit: true,
+        delayed_ack: None,
+        handshake: true,
+        handshake_ack: false,
+    };
+    let control = (entry.build)(&spec.scheme.params, &TcpConfig::flow_env(&spec)).expect("valid");
+    Network {
+        routes: Routes::new(graph),
+        places: graph.host_tor.iter().zip(&graph.host_port_at_tor).map(place).collect(),
+        tcp: TcpConfig::new(&spec, control, entry.ecn),
+        classifier: Classifier::Hash,
+        stage_queues: vec![0],
+        measuring: false,
+        balancer: "last".to_owned(),
+    }
+}
+
+/// A one-event port with room for so many packets.
+fn port(graph: &Graph, global: u32, room: u32) -> Port {
+    let of = &graph.ports[global as usize];
+    Port {
+        store: Store::Fifo(FifoPort::new(Pace::new(of.rate))),
+        delay: of.delay,
+        limit: Limit::Packets(room),
+        manager: Manager::DropTail,
+        local: of.local,
+        special: false,
+        up: true,
+        rate: of.rate,
+        stats: PortStats::default(),
+        line_time: 0,
+        rng: Rng::new(1, Role::Aqm, u64::from(global)),
+        loss: None,
+        last_arrival: None,
+        watched: Vec::new(),
+    }
+}
+
+/// Always the last of the paths.
+struct Last;
+
+impl LoadBalancer for Last {
+    fn pick(&mut self, _: &mut PacketMeta, paths: &Paths<'_>, _: &mut Context<'_>) -> PortId {
+        *paths.ports.last().expect("there is a path")
+    }
+}
+
+fn leaf(graph: &Graph, room: u32) -> Switch {
+    let id = SwitchId(0);
+    let ports = graph.ports_of(id).map(|global| port(graph, global, room)).collect();
+    let chooser = Chooser::new(Box::new(Last), Rng::new(1, Role::Balancer, 0));
+    let egress = Egress::new(Owner::Switch(id), graph.switch(id).first_port, ports, Some(chooser));
+    Switch::new(id, 0, egress)
+}
+
+/// Breaks if a switch sends by a port that its balancer did not pick, at another time than the line
+/// and the wire take, or if a full port takes one packet more.
+#[test]
+fn a_switch_by_hand() {
+    let graph = graph();
+    let (net, mut world) = (network(&graph), Notebook::default());
+    let mut leaf = leaf(&graph, 2);
+    leaf.open_flow(PortId(0), 0);
+
+    // Host 0 is at port 0; host 2 is under the other leaf.
+    let tuple = FiveTuple::new(HostId(0), HostId(2), 1024, 5001);
+    let data = PacketMeta { tuple, size: 1500, flags: Flags::DATA, ..PacketMeta::default() };
+    world.now = Time(5_000_000);
+    for _ in 0..4 {
+        leaf.arrive(PortId(0), &mut data.clone(), &net, &mut world);
+    }
+
+    // One on the line, two wait: 1.2 us each on the line, then 1 us on the wire. The fourth is dropped.
+    let uplink = leaf.egress.first + 3;
+    let sent: Vec<(u32, u64)> = world.delivered.iter().map(|(port, at, _)| (*port, at.0)).collect();
+    assert_eq!(sent, [(uplink, 7_200_000), (uplink, 8_400_000), (uplink, 9_600_000)]);
+    assert_eq!(world.record.counters.dropped, [1, 0, 0, 0]);
+    assert!(world.scheduled.is_empty(), "a one-event port needs no second event");
+}
+
+/// Breaks if a flow does not open with a SYN when it is told to start, if its timer is not asked for,
+/// or if the answer does not start the data.
+#[test]
+fn a_host_by_hand() {
+    let graph = graph();
+    let (net, mut world) = (network(&graph), Notebook::default());
+    let global = graph.host_port[0];
+    let ports = vec![port(&graph, global, 256)];
+    let egress = Egress::new(Owner::Host(HostId(0)), global, ports, None);
+    let mut host = Host::new(HostId(0), egress, None, None);
+
+    let tuple = FiveTuple::new(HostId(0), HostId(2), 1024, 5001);
+    let none = PacketMeta::NO_PATH;
+    let flow = Opening { number: 7, tuple, bytes: 3000, path: none, ack_path: none };
+    let slot = host.open_sending(&net.tcp, &flow).expect("its first flow");
+    host.name_sending(FlowId { sending: slot, receiving: 4 });
+    let address = leafspine_node::Address::new(HostId(0), slot);
+    host.on_timer(Key::new(Class::FlowStart, 7), address.item(), &net, &mut world);
+
+    // The SYN is on the wire, and the host wants to be called if no answer comes.
+    let (port, _, syn) = world.delivered.remove(0);
+    assert_eq!((port, syn.flags, FlowId::of(&syn).receiving), (global, Flags::SYN, 4));
+    let timer = (Time(10_000_000_000), Key::new(Class::Retransmit, 7), address.item());
+    assert_eq!(world.scheduled, [timer]);
+
+    // The answer comes after 20 us: three segments go out back to back.
+    world.now = Time(20_000_000);
+    let mut answer = PacketMeta {
+        tuple: tuple.reversed(),
+        flags: Flags::SYN.with(Flags::ACK),
+        notes: PacketMeta::REPLY,
+        ..syn
+    };
+    host.arrive(&mut answer, &net, &mut world);
+    let segments: Vec<u32> = world.delivered.iter().map(|(.., packet)| packet.seq).collect();
+    assert_eq!(segments, [0, 1, 2]);
+    assert!(world.delivered.iter().all(|(_, _, packet)| packet.is_data()));
+}
