@@ -8,8 +8,8 @@ use leafspine_fabric::{Graph, Size, size};
 use leafspine_scenario::{Source, expand};
 use leafspine_schemes::testing::FakeLeaf;
 use leafspine_schemes::{Params, Value, registry};
-use leafspine_sim::spec::{DriverKind, 
-    LinkChange, PortModel, ProbeKind, ProbeSpec, RunSpec, Spec, Stop, WorkloadKind,
+use leafspine_sim::spec::{
+    DriverKind, LinkChange, PortModel, ProbeKind, ProbeSpec, RunSpec, Spec, Stop, WorkloadKind,
 };
 use leafspine_sim::{
     Counters, Memory, Output, PortRow, Progress, RunError, SetupError, Simulation,
