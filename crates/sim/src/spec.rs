@@ -259,10 +259,12 @@ impl RunSpec {
 /// What drives the nodes. Results are the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DriverKind {
-    /// Windows where links have a latency, the calendar elsewhere.
+    /// Whichever is faster for this fabric.
     Auto,
     /// One event after the other over the whole fabric.
     Calendar,
+    /// Nodes ahead of each other, unless a link without latency leaves no window.
+    Windows,
 }
 
 /// Which port implementation is used. Results are the same; `Auto` is faster.

@@ -49,8 +49,8 @@ class Origin:
     """The run that numbers are from.
 
     ``key``: that of the resolved scenario and the seed (:attr:`leafspine.engine.Case.key`);
-    ``version``: leafspine's; ``trace_hash``: who makes the run again and gets it has the same
-    packets.
+    ``version``: leafspine's; ``trace_hash``: who makes the run again with that version and gets it
+    has the same packets.
     """
 
     key: str

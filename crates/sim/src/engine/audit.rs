@@ -47,8 +47,9 @@ fn wrong<T>(place: impl Into<String>, what: impl Into<String>) -> Result<T, Wron
 }
 
 impl Simulation {
-    /// The same run with its invariants checked, every few hundred events (more if there is much to
-    /// look at, so that a checked run takes about a tenth longer) and at the end: packets, bytes,
+    /// The same run with its invariants checked, every few hundred events (under windows every 16 of
+    /// them; more if there is much to look at, so that a checked run takes about a tenth longer) and at
+    /// the end: packets, bytes,
     /// queues, buffers. The results are the same; what does not add up ends the run with
     /// [`RunError::Fault`](super::RunError::Fault).
     #[must_use]

@@ -405,14 +405,17 @@ impl Builder<'_> {
         Ok(EdgeState::new(edge, rng))
     }
 
-    /// What drives the nodes: windows, unless the run wants the calendar or a link without latency
-    /// leaves no window.
+    /// What drives the nodes. A link without latency leaves no window; see [`Builder::dense`].
     pub(super) fn driver(&self, nodes: Vec<Node>, layout: &Layout) -> Driver {
         let links = self.graph.ports.iter().map(|port| port.delay);
         let later = self.changes.iter().filter_map(|change| change.delay);
         let lookahead = links.chain(later).min().unwrap_or(Span::ZERO);
-        let calendar = self.spec.run.driver == DriverKind::Calendar;
-        if calendar || lookahead == Span::ZERO {
+        let windows = match self.spec.run.driver {
+            DriverKind::Auto => self.dense(lookahead, layout),
+            DriverKind::Calendar => false,
+            DriverKind::Windows => true,
+        };
+        if !windows || lookahead == Span::ZERO {
             let driver = CalendarDriver::new(nodes, self.graph.ports.len(), self.calendar());
             return Driver::Calendar(Box::new(driver));
         }
@@ -420,13 +423,28 @@ impl Builder<'_> {
         Driver::Windows(Box::new(WindowsDriver::new(nodes, layout, lookahead, domains)))
     }
 
+    /// Whether windows of this length are worth it: a node that is visited for a packet or two gains
+    /// nothing by it, and threads would wait for each other. In full-sized packets that all hosts
+    /// together can send in a window, found by trying (`docs/performance.md`); it changes no result.
+    fn dense(&self, lookahead: Span, layout: &Layout) -> bool {
+        const WORTH_A_VISIT: u64 = 2;
+        const WORTH_A_THREAD: u64 = 300;
+        let packet = self.rate_of_all_hosts().time_for(u64::from(self.mtu()));
+        let packets = lookahead.0 / packet.0.max(1);
+        let threads = self.spec.run.threads > 1;
+        packets >= WORTH_A_VISIT * u64::from(layout.nodes) || threads && packets >= WORTH_A_THREAD
+    }
+
+    fn rate_of_all_hosts(&self) -> Rate {
+        let rates = self.graph.host_port.iter().map(|at| self.graph.ports[*at as usize].rate.0);
+        Rate(rates.sum::<u64>().max(1))
+    }
+
     /// A calendar whose buckets hold about eight events each when all host links are busy, and
     /// whose ring reaches past a full queue of a typical fabric; what is further goes through the
     /// heap. Both were found by trying (`docs/performance.md`); they change no result.
     fn calendar(&self) -> Calendar {
-        let rates = self.graph.host_port.iter().map(|at| self.graph.ports[*at as usize].rate.0);
-        let total: u64 = rates.sum();
-        let width = Rate(total.max(1)).time_for(u64::from(self.mtu()));
+        let width = self.rate_of_all_hosts().time_for(u64::from(self.mtu()));
         Calendar::new(width.0.max(1), CALENDAR_BUCKETS)
     }
 }

@@ -180,9 +180,9 @@ pub fn run(spec: &Spec) -> Output {
 }
 
 pub fn run_with(spec: &Spec, factories: &Factories<'_>) -> Output {
-    let output = driven(spec, factories, DriverKind::Auto, 1);
+    let output = driven(spec, factories, DriverKind::Windows, 1);
     assert_same_packets(&output, &driven(spec, factories, DriverKind::Calendar, 1));
-    assert_same_packets(&output, &driven(spec, factories, DriverKind::Auto, 3));
+    assert_same_packets(&output, &driven(spec, factories, DriverKind::Windows, 3));
     assert!(output.counters.conserved(), "packets are conserved: {:?}", output.counters);
     if spec.run.until.is_none() {
         let flows = &output.flows;
@@ -196,9 +196,9 @@ pub fn run_with(spec: &Spec, factories: &Factories<'_>) -> Output {
     output
 }
 
-/// Runs a spec once, by what drives it by itself: for tests that count what it does, or that are long.
+/// Runs a spec once, driven by windows: for tests that count what it does, or that are long.
 pub fn run_once(spec: &Spec, factories: &Factories<'_>) -> Output {
-    driven(spec, factories, DriverKind::Auto, 1)
+    driven(spec, factories, DriverKind::Windows, 1)
 }
 
 /// The same with registered schemes.
