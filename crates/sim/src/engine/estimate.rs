@@ -160,7 +160,7 @@ impl Simulation {
     pub(super) fn watch_memory(&self) -> Result<(), super::RunError> {
         let rows: usize = self.probes.iter().map(super::probes::Probe::rows).sum();
         let results = rows as u64 * PROBE_OUT + self.flows.table.len() as u64 * ROW_OUT;
-        let under_way = self.peak_packets * PACKET + self.flows.open * FLOW_BYTES;
+        let under_way = self.driver.counters().in_network() * PACKET + self.flows.open * FLOW_BYTES;
         let held = results + under_way;
         if held <= self.most_memory {
             return Ok(());

@@ -102,9 +102,10 @@ impl Simulation {
         Ok(bound.min(self.next_stop()))
     }
 
-    /// Whether something else happens when the flow of this number starts.
+    /// Whether something is looked at when the flow of this number starts: whatever drives the nodes,
+    /// they are brought to that very point.
     fn is_special(&self, number: u32) -> bool {
-        number.is_multiple_of(LOOK_EVERY)
+        number < LOOK_EVERY || number.is_multiple_of(LOOK_EVERY)
     }
 
     /// Gives the next flow its row and its places at both hosts, and sees that it starts when its time
@@ -113,6 +114,10 @@ impl Simulation {
         let Some(flow) = self.flows.next.take() else { return Ok(()) };
         if self.flows.table.is_empty() {
             self.first_flow(flow.start);
+        }
+        if self.is_special(self.flows.table.len() as u32) {
+            let packets = self.driver.counters().in_network();
+            self.peak_packets = self.peak_packets.max(packets);
         }
         let ideal = self.flows.ideal.fct(flow.src, flow.dst, Bytes(flow.bytes));
         let number = self.flows.table.start(&flow, ideal);
@@ -222,7 +227,6 @@ impl Simulation {
         if !self.flows.closing.is_empty() {
             self.close_flows();
         }
-        self.peak_packets = self.peak_packets.max(self.driver.counters().in_network());
     }
 
     /// A packet of a flow has ended on its way.

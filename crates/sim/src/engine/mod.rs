@@ -93,7 +93,7 @@ pub struct Simulation {
     standstill: Standstill,
     /// Bytes that it may hold.
     most_memory: u64,
-    /// The most packets in the network when that was looked at.
+    /// The most packets in the network when a flow started at which that is looked at.
     peak_packets: u64,
 }
 
