@@ -155,7 +155,7 @@ impl Routes {
     }
 
     /// The next hops at `switch` towards `to`. Empty at `to` itself and where no way is left.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn paths(&self, switch: SwitchId, to: TorId) -> Paths<'_> {
         let set = self.sets[self.set_at(switch, to) as usize];

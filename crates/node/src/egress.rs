@@ -9,7 +9,7 @@ use crate::port::{Limit, Manager, Port, Queued, Store, Turn};
 use crate::record::Seen;
 use crate::switch::Chooser;
 use crate::world::World;
-use leafspine_core::{Ecn, Flags, PacketMeta, PortId, Rng, Span, Time};
+use leafspine_core::{Ecn, Flags, PacketMeta, PortId, Span, Time};
 use leafspine_fabric::Node as Owner;
 use leafspine_schemes::aqm::{Admit, Aqm, Release};
 use leafspine_schemes::{Backlog, QueueView};
@@ -58,28 +58,39 @@ pub struct Egress {
 fn manager<'a>(own: &'a mut Manager, chooser: &'a mut Option<Chooser>) -> Option<&'a mut dyn Aqm> {
     match own {
         Manager::DropTail => None,
+        Manager::Threshold(threshold) => Some(threshold),
         Manager::Own(aqm) => Some(aqm.as_mut()),
         Manager::Balancer => chooser.as_mut().and_then(|chooser| chooser.balancer.roles().aqm()),
     }
 }
 
-/// What the manager says, and the mark put into the packet. Counts packets that had none yet.
+/// What the manager of a one-event port says. A balancer that manages queues has general ports, so the
+/// manager is the port's own or none.
 #[inline]
-fn admit(
-    aqm: &mut dyn Aqm,
-    packet: &mut PacketMeta,
-    view: &QueueView,
-    now: Time,
-    rng: &mut Rng,
-    marked: &mut u64,
-) -> Admit {
-    let verdict = aqm.admit(packet, view, now, rng);
-    if verdict == Admit::Mark {
-        debug_assert!(packet.ecn != Ecn::NotCapable, "only ECN-capable packets are marked");
-        *marked += u64::from(packet.ecn != Ecn::Congested);
-        packet.ecn = Ecn::Congested;
+fn admit(port: &mut Port, packet: &PacketMeta, backlog: Backlog, now: Time) -> Admit {
+    match &mut port.manager {
+        Manager::Threshold(threshold) => threshold.admit_to(packet, backlog),
+        Manager::DropTail | Manager::Balancer => Admit::Take,
+        Manager::Own(aqm) => {
+            let view = QueueView {
+                port: port.local,
+                queue: 0,
+                this: backlog,
+                port_total: backlog,
+                rate: port.rate,
+            };
+            aqm.admit(packet, &view, now, &mut port.rng)
+        }
     }
-    verdict
+}
+
+/// A manager marks a packet. Counts it, if it had no mark yet.
+#[cold]
+fn mark<W: World>(port: &mut Port, packet: &mut PacketMeta, net: &Network, world: &mut W) {
+    debug_assert!(packet.ecn != Ecn::NotCapable, "only ECN-capable packets are marked");
+    world.record().counters.marks += u64::from(packet.ecn != Ecn::Congested);
+    packet.ecn = Ecn::Congested;
+    port.stats.marked(net.measuring);
 }
 
 /// How deep a balancer may send packets about packets that it has just sent. Each level is a few
@@ -105,7 +116,7 @@ impl Egress {
     }
 
     /// Queues a packet at a port, or drops it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enqueue<W: World>(
         &mut self,
         at: PortId,
@@ -123,18 +134,12 @@ impl Egress {
         if !port.limit.admits(backlog, size) {
             return self.drop_packet(at, packet, Cause::Buffer, net, world);
         }
-        // A balancer that manages queues has general ports, so the manager is the port's own or none.
-        if let Manager::Own(aqm) = &mut port.manager {
-            let (local, rate) = (port.local, port.rate);
-            let view =
-                QueueView { port: local, queue: 0, this: backlog, port_total: backlog, rate };
-            let marks = &mut world.record().counters.marks;
-            match admit(aqm.as_mut(), packet, &view, now, &mut port.rng, marks) {
-                Admit::Take => {}
-                Admit::Mark => port.stats.marks += u64::from(net.measuring),
-                Admit::Drop => return self.drop_packet(at, packet, Cause::Manager, net, world),
-            }
+        match admit(port, packet, backlog, now) {
+            Admit::Take => {}
+            Admit::Mark => mark(port, packet, net, world),
+            Admit::Drop => return self.drop_packet(at, packet, Cause::Manager, net, world),
         }
+        let Store::Fifo(fifo) = &mut port.store else { unreachable!("it is one") };
         let placed = fifo.accept(now, size);
         port.line_time += (placed.end - placed.start).0;
         if net.measuring {
@@ -146,8 +151,7 @@ impl Egress {
             let departure = Departure { start: placed.start, wait: placed.start - now, arrives };
             return self.depart_specially(at, packet, departure, net, world);
         }
-        let global = self.first + u32::from(at.0);
-        world.deliver(global, arrives, packet);
+        world.deliver(port.link, arrives, packet);
     }
 
     /// What only some runs have: random loss, a balancer that is told of departures, a probe, a link
@@ -169,7 +173,7 @@ impl Egress {
         {
             packet.notes |= PacketMeta::LOST;
         }
-        let arrives = port.arrival(arrives);
+        let (arrives, link) = (port.arrival(arrives), port.link);
         if let Some(chooser) = &mut self.chooser
             && chooser.needs.leaving
         {
@@ -188,11 +192,12 @@ impl Egress {
                 ecn: packet.ecn as u8,
             });
         }
-        world.deliver(global, arrives, packet);
+        world.deliver(link, arrives, packet);
         // Last, when the line is taken: a balancer may queue a packet of its own here.
         self.send_outbox(net, world);
     }
 
+    #[inline(never)]
     fn enqueue_general<W: World>(
         &mut self,
         at: PortId,
@@ -217,10 +222,9 @@ impl Egress {
         }
         let view = port.view(queue as u8, own, total);
         if let Some(aqm) = manager(&mut port.manager, &mut self.chooser) {
-            let marks = &mut world.record().counters.marks;
-            match admit(aqm, packet, &view, now, &mut port.rng, marks) {
+            match aqm.admit(packet, &view, now, &mut port.rng) {
                 Admit::Take => {}
-                Admit::Mark => port.stats.marks += u64::from(net.measuring),
+                Admit::Mark => mark(port, packet, net, world),
                 Admit::Drop => return self.drop_packet(at, packet, Cause::Manager, net, world),
             }
         }
@@ -309,7 +313,7 @@ impl Egress {
         if self.port(at).store.general().asks_at_release {
             match self.ask_at_release(at, queue, &mut queued, world.now()) {
                 Release::Send => {}
-                Release::Mark => self.mark(at, &mut queued.packet, net, world),
+                Release::Mark => mark(self.port(at), &mut queued.packet, net, world),
                 Release::Drop => {
                     self.abandon(at, &queued, Cause::Manager, net, world);
                     return false;
@@ -328,19 +332,6 @@ impl Egress {
         if let Some(aqm) = manager(&mut port.manager, &mut self.chooser) {
             aqm.turn_ended(turn.queue, turn.since, now);
         }
-    }
-
-    /// A manager marks a packet that leaves.
-    fn mark<W: World>(
-        &mut self,
-        at: PortId,
-        packet: &mut PacketMeta,
-        net: &Network,
-        world: &mut W,
-    ) {
-        world.record().counters.marks += u64::from(packet.ecn != Ecn::Congested);
-        packet.ecn = Ecn::Congested;
-        self.port(at).stats.marks += u64::from(net.measuring);
     }
 
     /// What the port's manager says of a packet that is about to leave.
@@ -392,7 +383,7 @@ impl Egress {
             let departure = Departure { start: now, wait, arrives };
             return self.depart_specially(at, &mut queued.packet, departure, net, world);
         }
-        world.deliver(global, arrives, &queued.packet);
+        world.deliver(port.link, arrives, &queued.packet);
     }
 
     /// The link of a port goes down: what waits there is dropped. What is on the wire is the driver's.
@@ -432,7 +423,7 @@ impl Egress {
         net: &Network,
         world: &mut W,
     ) {
-        self.port(at).stats.drops += u64::from(net.measuring);
+        self.port(at).stats.dropped(net.measuring);
         let now = world.now();
         world.record().dropped(packet, cause, now);
     }

@@ -37,7 +37,8 @@ classes! {
     Departure = 1,
     /// A packet arrives at the end of a link. Id: the global number of the port that sent it.
     Arrival = 2,
-    /// A held packet has waited long enough. Id: the switch; item: the port.
+    /// A held packet has waited long enough, or one that was let go has been read. Id: the switch; item: the port,
+    /// and which of the two.
     HoldExpiry = 3,
     /// A balancer asked to be called. Id: the switch.
     Tick = 4,

@@ -2,11 +2,13 @@
 
 use crate::egress::Egress;
 use crate::event::{Class, Key};
+
 use crate::switch::Chooser;
 use crate::world::World;
 use leafspine_core::{Flags, PacketMeta, PortId, SwitchId, Time};
-use leafspine_schemes::hold::{Held, Ingress, IngressHold};
-use std::collections::VecDeque;
+use leafspine_fabric::Node as Owner;
+use leafspine_schemes::Backlog;
+use leafspine_schemes::hold::{Held, HoldQueue, Ingress, IngressHold, Unit};
 
 /// Who keeps packets back at a switch.
 pub enum Holder {
@@ -20,10 +22,8 @@ pub enum Holder {
 pub struct HoldState {
     /// Who decides.
     pub holder: Holder,
-    /// Per port: the packets, oldest first, and since when.
-    pub held: Vec<VecDeque<(PacketMeta, Time)>>,
-    /// Per port: whether an expiry event is pending.
-    pub expiry_pending: Vec<bool>,
+    /// Per port: the packets.
+    pub held: Vec<HoldQueue<PacketMeta>>,
 }
 
 /// A packet that has been let go and goes on as if it had just arrived.
@@ -43,20 +43,38 @@ fn role<'a>(holder: &'a mut Holder, chooser: &'a mut Option<Chooser>) -> &'a mut
     }
 }
 
-/// Sets ECE.
-fn echo(packet: &mut PacketMeta) {
-    packet.flags = packet.flags.with(Flags::ECE);
+/// A backlog in the hold's unit.
+fn counted(backlog: Backlog, role: &dyn IngressHold) -> u32 {
+    match role.unit() {
+        Unit::Packets => backlog.packets,
+        Unit::Bytes => backlog.bytes,
+    }
+}
+
+/// A packet as it goes on, with ECE set if so.
+fn released(from: PortId, mut packet: PacketMeta, ece: bool) -> Released {
+    if ece {
+        packet.flags = packet.flags.with(Flags::ECE);
+    }
+    Released { from, packet }
+}
+
+/// Beside the port in an event's item: a packet has been read, not one waited its longest.
+const READ: u32 = 1 << 16;
+
+/// Has the switch's hold asked at `at` to let the port's packets go that have waited their longest, or (with
+/// [`READ`] in the item) the next that has been read.
+fn schedule<W: World>(switch: SwitchId, at: Option<Time>, item: u32, world: &mut W) {
+    if let Some(at) = at {
+        world.schedule(at, Key::new(Class::HoldExpiry, u32::from(switch.0)), item);
+    }
 }
 
 impl HoldState {
     /// Nothing held at any of so many ports.
     #[must_use]
     pub fn new(holder: Holder, ports: usize) -> HoldState {
-        HoldState {
-            holder,
-            held: (0..ports).map(|_| VecDeque::new()).collect(),
-            expiry_pending: vec![false; ports],
-        }
+        HoldState { holder, held: (0..ports).map(|_| HoldQueue::default()).collect() }
     }
 }
 
@@ -71,28 +89,24 @@ impl Egress {
     ) -> bool {
         let Some(hold) = &mut self.hold else { return false };
         let (now, port) = (world.now(), usize::from(from.0));
-        let backlog = self.ports[port].backlog(now).packets;
-        let HoldState { holder, held, expiry_pending } = hold.as_mut();
+        let backlog = self.ports[port].backlog(now);
+        let HoldState { holder, held } = hold.as_mut();
         let role = role(holder, &mut self.chooser);
-        if role.arrived(packet, from, backlog, now) == Ingress::Pass {
-            return false;
-        }
-        let needs = role.needs();
+        let backlog = counted(backlog, role);
         let queue = &mut held[port];
-        let oldest = if queue.len() >= needs.capacity { queue.pop_front() } else { None };
-        queue.push_back((*packet, now));
-        if let Some(limit) = needs.max_hold
-            && !std::mem::replace(&mut expiry_pending[port], true)
-        {
-            let key = Key::new(Class::HoldExpiry, u32::from(switch.0));
-            world.schedule(now + limit, key, u32::from(from.0));
-        }
-        if let Some((mut packet, _)) = oldest {
-            world.record().counters.hold_overflows += 1;
-            if needs.ece_when_forced {
-                echo(&mut packet);
+        let oldest = match role.arrived(packet, from, backlog, now) {
+            Ingress::Pass => return false,
+            Ingress::Follow if !queue.is_reading() => return false,
+            Ingress::Follow => queue.follow(*packet, now, &role.needs()),
+            Ingress::Hold => {
+                let (oldest, expiry) = queue.keep(*packet, now, &role.needs());
+                schedule(switch, expiry, u32::from(from.0), world);
+                oldest
             }
-            self.released.push(Released { from, packet });
+        };
+        if let Some((packet, ece)) = oldest {
+            world.record().counters.hold_overflows += 1;
+            self.released.push(released(from, packet, ece));
         }
         true
     }
@@ -101,48 +115,49 @@ impl Egress {
     #[inline]
     pub(crate) fn tell_hold<W: World>(&mut self, at: PortId, world: &mut W) {
         if self.hold.is_some() {
-            self.ask_hold(at, world.now());
+            self.ask_hold(at, world);
         }
     }
 
     #[cold]
-    fn ask_hold(&mut self, at: PortId, now: Time) {
-        let Some(hold) = &mut self.hold else { return };
-        let port = usize::from(at.0);
-        let backlog = self.ports[port].backlog(now).packets;
-        let HoldState { holder, held, .. } = hold.as_mut();
-        let verdict = role(holder, &mut self.chooser).backlog_changed(at, backlog, now);
-        if let Held::Release { ece } = verdict {
-            for (mut packet, _) in held[port].drain(..) {
-                if ece {
-                    echo(&mut packet);
-                }
-                self.released.push(Released { from: at, packet });
+    fn ask_hold<W: World>(&mut self, at: PortId, world: &mut W) {
+        let (Some(hold), Owner::Switch(switch)) = (&mut self.hold, self.owner) else { return };
+        let (now, port, item) = (world.now(), usize::from(at.0), u32::from(at.0));
+        let backlog = self.ports[port].backlog(now);
+        let HoldState { holder, held } = hold.as_mut();
+        let role = role(holder, &mut self.chooser);
+        let backlog = counted(backlog, role);
+        match role.backlog_changed(at, backlog, now) {
+            Held::Keep => {}
+            Held::Release { ece } => {
+                let out = |packet, ece| self.released.push(released(at, packet, ece));
+                let read = held[port].release(ece, now, role.pace(), out);
+                schedule(switch, read, item | READ, world);
+            }
+            Held::Stop => {
+                let expiry = held[port].stop(now, &role.needs());
+                schedule(switch, expiry, item, world);
             }
         }
     }
 
-    /// The oldest held packet of a port may have waited its longest.
-    pub(crate) fn hold_expired<W: World>(&mut self, switch: SwitchId, at: PortId, world: &mut W) {
+    /// What [`schedule`] has asked for is due: the oldest packet may have waited its longest, or one has been read.
+    pub(crate) fn hold_due<W: World>(&mut self, switch: SwitchId, item: u32, world: &mut W) {
         let Some(hold) = &mut self.hold else { return };
-        let (now, port) = (world.now(), usize::from(at.0));
-        let HoldState { holder, held, expiry_pending } = hold.as_mut();
-        expiry_pending[port] = false;
-        let needs = role(holder, &mut self.chooser).needs();
-        let Some(limit) = needs.max_hold else { return };
-        let ece = needs.ece_when_forced;
-        while let Some((mut packet, since)) = held[port].front().copied() {
-            if since + limit > now {
-                expiry_pending[port] = true;
-                let key = Key::new(Class::HoldExpiry, u32::from(switch.0));
-                return world.schedule(since + limit, key, u32::from(at.0));
-            }
-            held[port].pop_front();
-            world.record().counters.hold_expiries += 1;
-            if ece {
-                echo(&mut packet);
-            }
-            self.released.push(Released { from: at, packet });
-        }
+        let (now, port) = (world.now(), item & (READ - 1));
+        let at = PortId(port as u16);
+        let HoldState { holder, held } = hold.as_mut();
+        let (role, queue) = (role(holder, &mut self.chooser), &mut held[port as usize]);
+        let again = if item & READ == 0 {
+            queue.expire(now, &role.needs(), |packet, ece| {
+                world.record().counters.hold_expiries += 1;
+                self.released.push(released(at, packet, ece));
+            })
+        } else {
+            let (next, again) = queue.read(now, role.pace());
+            self.released.extend(next.map(|(packet, ece)| released(at, packet, ece)));
+            again
+        };
+        schedule(switch, again, item, world);
     }
 }

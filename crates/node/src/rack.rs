@@ -1,9 +1,11 @@
 //! Nodes as a driver holds them.
 
+use crate::egress::Egress;
 use crate::event::{Class, Key};
 use crate::flow::Address;
 use crate::host::Host;
 use crate::network::Network;
+use crate::port::Port;
 use crate::switch::Switch;
 use crate::world::World;
 use leafspine_core::{PacketMeta, PortId};
@@ -11,40 +13,33 @@ use leafspine_core::{PacketMeta, PortId};
 /// What acts by itself between two packets: nothing passes between nodes but by links.
 pub enum Node {
     /// A switch.
-    Switch(Box<Switch>),
-    /// A host, or several.
+    Switch(Switch),
+    /// A host.
+    Host(Host),
+    /// Several hosts.
     Rack(Rack),
 }
 
-/// Hosts whose edges share words without delay (hypervisors that exchange what they know), or one
-/// host alone.
+/// Hosts whose edges share words without delay: hypervisors that exchange what they know.
 pub struct Rack {
     /// In ascending order, without a gap.
     pub hosts: Vec<Host>,
-    /// The words; none where edges share nothing.
+    /// The words.
     pub board: Vec<u64>,
 }
 
-impl Rack {
-    /// `hosts`, and as many words as the most that one of their edges uses.
-    #[must_use]
-    pub fn new(hosts: Vec<Host>) -> Rack {
-        let words =
-            |host: &Host| host.edge.as_ref().map_or(0, |edge| edge.edge.needs().board_words);
-        let board = vec![0; hosts.iter().map(words).max().unwrap_or(0)];
-        Rack { hosts, board }
-    }
+/// Words that a host's edge shares with others.
+fn words(host: &Host) -> usize {
+    host.edge.as_ref().map_or(0, |edge| edge.edge.needs().board_words)
+}
 
+impl Rack {
     /// Calls a host, by its place in `hosts`, with the words that it shares.
-    #[inline]
-    fn call<T>(&mut self, host: usize, what: impl FnOnce(&mut Host) -> T) -> T {
-        if self.board.is_empty() {
-            return what(&mut self.hosts[host]);
-        }
+    #[inline(never)]
+    fn call(&mut self, host: usize, what: impl FnOnce(&mut Host)) {
         self.lend(host);
-        let answer = what(&mut self.hosts[host]);
+        what(&mut self.hosts[host]);
         self.lend(host);
-        answer
     }
 
     /// Exchanges the words with the host's.
@@ -53,15 +48,85 @@ impl Rack {
             std::mem::swap(&mut edge.board, &mut self.board);
         }
     }
-
-    fn first(&self) -> u16 {
-        self.hosts[0].id.0
-    }
 }
 
 impl Node {
+    /// One or more hosts, in ascending order without a gap, and as many words as the most that one of
+    /// their edges uses.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn of_hosts(mut hosts: Vec<Host>) -> Node {
+        let board = vec![0; hosts.iter().map(words).max().expect("a host at least")];
+        if hosts.len() > 1 {
+            return Node::Rack(Rack { hosts, board });
+        }
+        let mut host = hosts.remove(0);
+        if let Some(edge) = &mut host.edge {
+            edge.board = board;
+        }
+        Node::Host(host)
+    }
+
+    /// The switch that it is, if it is one.
+    #[must_use]
+    pub fn switch(&self) -> Option<&Switch> {
+        if let Node::Switch(switch) = self { Some(switch) } else { None }
+    }
+
+    /// The same, to be changed.
+    pub fn switch_mut(&mut self) -> Option<&mut Switch> {
+        if let Node::Switch(switch) = self { Some(switch) } else { None }
+    }
+
+    /// Its hosts: none of a switch.
+    #[must_use]
+    pub fn hosts(&self) -> &[Host] {
+        match self {
+            Node::Switch(_) => &[],
+            Node::Host(host) => std::slice::from_ref(host),
+            Node::Rack(rack) => &rack.hosts,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn hosts_mut(&mut self) -> &mut [Host] {
+        match self {
+            Node::Switch(_) => &mut [],
+            Node::Host(host) => std::slice::from_mut(host),
+            Node::Rack(rack) => &mut rack.hosts,
+        }
+    }
+
+    /// Its switch's or hosts' ports with what acts on them.
+    pub fn egresses(&self) -> impl Iterator<Item = &Egress> {
+        let switch = self.switch().map(|switch| &switch.egress);
+        switch.into_iter().chain(self.hosts().iter().map(|host| &host.egress))
+    }
+
+    /// What has the port of this global number, and the port's number there.
+    ///
+    /// # Panics
+    /// If it is no port of this node.
+    pub fn egress_of(&mut self, port: u32) -> (&mut Egress, PortId) {
+        let (egress, local) = match self {
+            Node::Switch(switch) => {
+                let local = port - switch.egress.first;
+                (&mut switch.egress, local)
+            }
+            // Hosts' ports are numbered as hosts are.
+            _ => {
+                let hosts = self.hosts_mut();
+                let host = port - hosts[0].egress.first;
+                (&mut hosts[host as usize].egress, 0)
+            }
+        };
+        (egress, PortId(local as u16))
+    }
+
     /// A packet has come in: by a switch's port, or for the host with this place in its rack.
-    #[inline]
+    #[inline(always)]
     pub fn arrive<W: World>(
         &mut self,
         into: PortId,
@@ -71,23 +136,31 @@ impl Node {
     ) {
         match self {
             Node::Switch(switch) => switch.arrive(into, packet, net, world),
+            Node::Host(host) => host.arrive(packet, net, world),
             Node::Rack(rack) => {
                 rack.call(usize::from(into.0), |host| host.arrive(packet, net, world));
             }
         }
     }
 
+    /// Calls `visit` with each of its ports and the port's global number.
+    pub fn each_port(&mut self, visit: &mut dyn FnMut(u32, &mut Port)) {
+        let mut of = |egress: &mut Egress| {
+            (egress.first..).zip(&mut egress.ports).for_each(|(number, port)| visit(number, port));
+        };
+        if let Some(switch) = self.switch_mut() {
+            of(&mut switch.egress);
+        }
+        self.hosts_mut().iter_mut().for_each(|host| of(&mut host.egress));
+    }
+
     /// An event that was scheduled for this node is due.
     pub fn on_timer<W: World>(&mut self, key: Key, item: u32, net: &Network, world: &mut W) {
         match self {
             Node::Switch(switch) => switch.on_timer(key, item, net, world),
+            Node::Host(host) => host.on_timer(key, item, net, world),
             Node::Rack(rack) => {
-                let host = match key.class() {
-                    Class::EdgeTick | Class::HandDown => key.id() as u16,
-                    Class::Departure => rack.host_of(key.id()),
-                    _ => Address::from_item(item).host().0,
-                };
-                let host = usize::from(host - rack.first());
+                let host = rack.host_of(key, item);
                 rack.call(host, |host| host.on_timer(key, item, net, world));
             }
         }
@@ -95,8 +168,13 @@ impl Node {
 }
 
 impl Rack {
-    /// The host with the port of this global number: hosts' ports are numbered as hosts are.
-    fn host_of(&self, port: u32) -> u16 {
-        self.first() + (port - self.hosts[0].egress.first) as u16
+    /// The place of the host whose event it is.
+    fn host_of(&self, key: Key, item: u32) -> usize {
+        let first = self.hosts[0].id.0;
+        match key.class() {
+            Class::EdgeTick | Class::HandDown => usize::from(key.id() as u16 - first),
+            Class::Departure => (key.id() - self.hosts[0].egress.first) as usize,
+            _ => usize::from(Address::from_item(item).host().0 - first),
+        }
     }
 }

@@ -118,7 +118,7 @@ impl Switch {
     }
 
     /// A packet has come in by a port.
-    #[inline]
+    #[inline(always)]
     pub fn arrive<W: World>(
         &mut self,
         from: PortId,
@@ -132,6 +132,7 @@ impl Switch {
         self.pass(from, packet, net, world);
     }
 
+    #[inline(never)]
     fn arrive_at_hold<W: World>(
         &mut self,
         from: PortId,
@@ -140,7 +141,7 @@ impl Switch {
         world: &mut W,
     ) {
         if !self.egress.holds_back(self.id, from, packet, world) {
-            self.pass(from, packet, net, world);
+            self.pass_held(from, packet, net, world);
         }
         self.forward_released(net, world);
     }
@@ -152,7 +153,7 @@ impl Switch {
                 let port = PortId((key.id() - self.egress.first) as u16);
                 self.egress.line_idle(port, net, world);
             }
-            Class::HoldExpiry => self.egress.hold_expired(self.id, PortId(item as u16), world),
+            Class::HoldExpiry => self.egress.hold_due(self.id, item, world),
             Class::Tick => self.tick(net, world),
             other => unreachable!("{other:?} is no switch's event"),
         }
@@ -161,19 +162,31 @@ impl Switch {
 
     /// Forwards what the hold has let go. Forwarding may let go more; it is a list, not a recursion.
     /// To be called after [`Egress::take_down`]; the other events do it themselves.
-    #[inline]
+    #[inline(never)]
     pub fn forward_released<W: World>(&mut self, net: &Network, world: &mut W) {
         let mut next = 0;
         while next < self.egress.released.len() {
             let mut released = self.egress.released[next];
             next += 1;
-            self.pass(released.from, &mut released.packet, net, world);
+            self.pass_held(released.from, &mut released.packet, net, world);
         }
         self.egress.released.clear();
     }
 
+    /// A packet at a switch with a hold goes on to the output.
+    #[inline(never)]
+    fn pass_held<W: World>(
+        &mut self,
+        from: PortId,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        self.pass(from, packet, net, world);
+    }
+
     /// A packet that is not (or no longer) held goes on to the output.
-    #[inline]
+    #[inline(always)]
     fn pass<W: World>(
         &mut self,
         from: PortId,
@@ -181,37 +194,66 @@ impl Switch {
         net: &Network,
         world: &mut W,
     ) {
+        if self.chooser().needs.arrived && self.is_consumed(from, packet, net, world) {
+            return;
+        }
+        let place = net.place(packet.dst());
+        let port = if place.tor == self.tor {
+            Some(place.port)
+        } else {
+            self.onward(TorId(place.tor), packet, net, world)
+        };
+        match port {
+            Some(port) => self.egress.enqueue(port, packet, net, world),
+            None => self.egress.drop_packet(from, packet, Cause::NoRoute, net, world),
+        }
+    }
+
+    /// Tells the balancer of a packet. Whether it keeps it.
+    #[inline(never)]
+    fn is_consumed<W: World>(
+        &mut self,
+        from: PortId,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) -> bool {
         let Egress { ports, chooser: Some(chooser), .. } = &mut self.egress else {
             unreachable!("a switch has a balancer")
         };
-        if chooser.needs.arrived {
-            let arrival =
-                chooser.call(ports, world.now(), |balancer, cx| balancer.arrived(packet, from, cx));
-            self.egress.send_outbox(net, world);
-            if arrival == Arrival::Consume {
-                let now = world.now();
-                return world.record().consumed(packet, now);
-            }
+        let now = world.now();
+        let arrival = chooser.call(ports, now, |balancer, cx| balancer.arrived(packet, from, cx));
+        self.egress.send_outbox(net, world);
+        let consumed = arrival == Arrival::Consume;
+        if consumed {
+            world.record().consumed(packet, now);
         }
-        let place = net.place(packet.dst());
-        if place.tor == self.tor {
-            return self.egress.enqueue(place.port, packet, net, world);
-        }
-        let paths = net.routes.paths(self.id, TorId(place.tor));
-        let port = match paths.ports {
-            [] => return self.egress.drop_packet(from, packet, Cause::NoRoute, net, world),
+        consumed
+    }
+
+    /// The port by which a packet goes on to another switch; `None` if there is no way.
+    #[inline(always)]
+    fn onward<W: World>(
+        &mut self,
+        to: TorId,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) -> Option<PortId> {
+        let paths = net.routes.paths(self.id, to);
+        match paths.ports {
+            [] => None,
             [only] if !self.chooser().needs.every_packet => {
                 if self.tor != Switch::NO_TOR {
                     self.note_uplink(packet, *only, net);
                 }
-                *only
+                Some(*only)
             }
-            _ => self.pick(packet, &paths, net, world),
-        };
-        self.egress.enqueue(port, packet, net, world);
+            _ => Some(self.pick(packet, &paths, net, world)),
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn pick<W: World>(
         &mut self,
         packet: &mut PacketMeta,

@@ -9,9 +9,9 @@ pub trait World {
     /// The time of the event that the node is being told of.
     fn now(&self) -> Time;
 
-    /// `packet` is on the link of the port with this global number, and at its far end at `at`, later
-    /// than now. A port's packets are delivered in the order of `at`.
-    fn deliver(&mut self, port: u32, at: Time, packet: &PacketMeta);
+    /// `packet` is on the link that has this number in its `Port`, and at its far end at
+    /// `at`, later than now. A port's packets are delivered in the order of `at`.
+    fn deliver(&mut self, link: u32, at: Time, packet: &PacketMeta);
 
     /// The node wants to be told of this event at `at`, not before now. Events cannot be taken back.
     fn schedule(&mut self, at: Time, key: Key, item: u32);
@@ -25,8 +25,8 @@ impl<W: World + ?Sized> World for &mut W {
         (**self).now()
     }
 
-    fn deliver(&mut self, port: u32, at: Time, packet: &PacketMeta) {
-        (**self).deliver(port, at, packet);
+    fn deliver(&mut self, link: u32, at: Time, packet: &PacketMeta) {
+        (**self).deliver(link, at, packet);
     }
 
     fn schedule(&mut self, at: Time, key: Key, item: u32) {

@@ -79,6 +79,7 @@ fn probes_change_nothing() {
         ProbeKind::Utilisation,
         ProbeKind::Window,
         ProbeKind::State,
+        ProbeKind::Signals,
         ProbeKind::Packets,
     ]
     .into_iter()
@@ -94,7 +95,7 @@ fn probes_change_nothing() {
     let (a, b) = (run(&plain), run(&probed));
     assert_eq!(a.trace_hash, b.trace_hash);
     assert_eq!(a.flows.fct_ps, b.flows.fct_ps);
-    assert_eq!(b.probes.len(), 5);
+    assert_eq!(b.probes.len(), 6);
     for series in &b.probes {
         let length = |c: &leafspine_sim::Column| match c {
             leafspine_sim::Column::U64(v) => v.len(),

@@ -6,7 +6,7 @@
 
 use leafspine_core::{Pace, Span, Time};
 use leafspine_schemes::Backlog;
-use std::collections::VecDeque;
+use std::hint::select_unpredictable;
 
 /// When a packet goes out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,7 +17,7 @@ pub struct Placement {
     pub end: Time,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     start: Time,
     size: u32,
@@ -29,10 +29,16 @@ pub struct FifoPort {
     busy_until: Time,
     pace: Pace,
     backlog: Backlog,
-    waiting: VecDeque<Slot>,
+    /// The ring's first packet that waits, and the place after the last: by their low bits.
+    head: u32,
+    tail: u32,
+    /// A power of two of places, one of which at least is free.
+    ring: Box<[Slot]>,
 }
 
 impl FifoPort {
+    const SMALLEST: usize = 8;
+
     /// An idle port.
     #[must_use]
     pub fn new(pace: Pace) -> FifoPort {
@@ -40,26 +46,34 @@ impl FifoPort {
             busy_until: Time::ZERO,
             pace,
             backlog: Backlog::default(),
-            waiting: VecDeque::new(),
+            head: 0,
+            tail: 0,
+            ring: vec![Slot::default(); FifoPort::SMALLEST].into(),
         }
+    }
+
+    #[inline]
+    fn place(&self, count: u32) -> usize {
+        count as usize & (self.ring.len() - 1)
     }
 
     /// What waits now. A packet whose transmission begins at this very instant no longer waits.
     #[inline]
     pub fn backlog(&mut self, now: Time) -> Backlog {
         if now >= self.busy_until {
-            self.waiting.clear();
+            (self.head, self.tail) = (0, 0);
             self.backlog = Backlog::default();
             return self.backlog;
         }
-        while let Some(first) = self.waiting.front() {
+        while self.head != self.tail {
+            let first = self.ring[self.place(self.head)];
             if first.start > now {
                 break;
             }
             self.backlog.packets -= 1;
             self.backlog.bytes -= first.size;
             self.backlog.in_service = first.size;
-            self.waiting.pop_front();
+            self.head = self.head.wrapping_add(1);
         }
         self.backlog
     }
@@ -70,31 +84,51 @@ impl FifoPort {
         self.busy_until.max(now)
     }
 
-    /// Queues a packet. The backlog must have been brought to `now` before.
+    /// Queues a packet. The backlog must have been brought to `now` before. Whether it has to wait is
+    /// anybody's guess, the processor's too: so there is no branch on it.
     #[inline]
     pub fn accept(&mut self, now: Time, size: u32) -> Placement {
         let start = self.busy_until.max(now);
         let end = start + self.pace.take(size);
         self.busy_until = end;
-        if start > now {
-            self.waiting.push_back(Slot { start, size });
-            self.backlog.packets += 1;
-            self.backlog.bytes += size;
-        } else {
-            self.backlog.in_service = size;
+        let waits = select_unpredictable(start > now, 1, 0);
+        let place = self.place(self.tail);
+        self.ring[place] = Slot { start, size };
+        self.tail = self.tail.wrapping_add(waits);
+        self.backlog.packets += waits;
+        self.backlog.bytes += size * waits;
+        self.backlog.in_service = select_unpredictable(waits == 1, self.backlog.in_service, size);
+        if self.tail.wrapping_sub(self.head) as usize == self.ring.len() {
+            self.grow();
         }
         Placement { start, end }
     }
 
+    /// Twice as many places.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let mut ring: Vec<Slot> = self.slots().copied().collect();
+        let waiting = ring.len();
+        ring.resize(2 * waiting, Slot::default());
+        (self.head, self.tail) = (0, waiting as u32);
+        self.ring = ring.into();
+    }
+
+    fn slots(&self) -> impl Iterator<Item = &Slot> {
+        let waiting = self.tail.wrapping_sub(self.head);
+        (0..waiting).map(|ahead| &self.ring[self.place(self.head.wrapping_add(ahead))])
+    }
+
     /// Packets that wait.
     pub fn waiting(&self, now: Time) -> u32 {
-        self.waiting.iter().filter(|slot| slot.start > now).count() as u32
+        self.slots().filter(|slot| slot.start > now).count() as u32
     }
 
     /// What is wrong with the counts of what waits, if anything is.
     pub fn wrong(&self) -> Option<String> {
-        let bytes: u64 = self.waiting.iter().map(|slot| u64::from(slot.size)).sum();
-        let waits = (self.waiting.len() as u64, bytes);
+        let bytes: u64 = self.slots().map(|slot| u64::from(slot.size)).sum();
+        let waits = (self.slots().count() as u64, bytes);
         let counted = (u64::from(self.backlog.packets), u64::from(self.backlog.bytes));
         (waits != counted).then(|| super::miscount("the port", counted, waits))
     }
@@ -102,7 +136,7 @@ impl FifoPort {
     /// How long the packets that wait now have still to wait, with their sizes.
     pub fn residual_waits(&mut self, now: Time) -> impl Iterator<Item = (u32, Span)> {
         self.backlog(now);
-        self.waiting.iter().map(move |slot| (slot.size, slot.start - now))
+        self.slots().map(move |slot| (slot.size, slot.start - now))
     }
 
     /// How long the line has still to send all that is queued.

@@ -8,8 +8,7 @@ const SUB_BITS: u32 = 6;
 /// Counts of values by size. Grows to the largest value seen and is then reused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Histogram {
-    counts: Vec<u32>,
-    total: u64,
+    counts: Box<[u32]>,
 }
 
 #[inline]
@@ -37,11 +36,21 @@ impl Histogram {
     #[inline]
     pub(crate) fn add(&mut self, value: u64) {
         let at = bucket(value);
-        if at >= self.counts.len() {
-            self.counts.resize(at + 1, 0);
+        match self.counts.get_mut(at) {
+            Some(count) => *count = count.saturating_add(1),
+            None => self.grow(at),
         }
-        self.counts[at] = self.counts[at].saturating_add(1);
-        self.total += 1;
+    }
+
+    /// Room for this bucket, with a first value in it.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, at: usize) {
+        let mut counts = std::mem::take(&mut self.counts).into_vec();
+        let octaves = (at / SUB as usize + 1) * SUB as usize;
+        counts.resize(octaves, 0);
+        counts[at] = 1;
+        self.counts = counts.into();
     }
 
     /// The value that a share `q` of `total` values does not exceed (nearest rank), within 0.8 %.
@@ -51,7 +60,8 @@ impl Histogram {
             return None;
         }
         let rank = ((q * total as f64).ceil() as u64).clamp(1, total);
-        let mut below = total.saturating_sub(self.total);
+        let counted: u64 = self.counts.iter().map(|count| u64::from(*count)).sum();
+        let mut below = total.saturating_sub(counted);
         if below >= rank {
             return Some(0.0);
         }

@@ -10,10 +10,10 @@ pub use fifo::FifoPort;
 pub use general::{GeneralPort, Queued};
 pub use scheduler::Scheduler;
 pub(crate) use scheduler::Turn;
-pub use stats::PortStats;
+pub use stats::{PortStats, Signals};
 
 use leafspine_core::{PortId, Rate, Rng, Span, Time};
-use leafspine_schemes::aqm::Aqm;
+use leafspine_schemes::aqm::{Aqm, EcnThreshold};
 use leafspine_schemes::{Amount, Backlog, Ports, QueueView};
 
 /// How a port keeps what waits.
@@ -21,7 +21,7 @@ pub enum Store {
     /// One event a packet.
     Fifo(FifoPort),
     /// Real queues.
-    General(GeneralPort),
+    General(Box<GeneralPort>),
 }
 
 impl Store {
@@ -37,10 +37,33 @@ impl Store {
 pub enum Manager {
     /// Nobody: the buffer's limit alone.
     DropTail,
+    /// The port's own, the most common one.
+    Threshold(EcnThreshold),
     /// The port's own.
     Own(Box<dyn Aqm>),
     /// The switch's balancer.
     Balancer,
+}
+
+impl Manager {
+    /// A port's own manager.
+    #[must_use]
+    pub fn own(aqm: Box<dyn Aqm>) -> Manager {
+        match aqm.as_threshold() {
+            Some(threshold) => Manager::Threshold(threshold),
+            None => Manager::Own(aqm),
+        }
+    }
+
+    /// The port's own, if it has one.
+    #[must_use]
+    pub fn get(&self) -> Option<&dyn Aqm> {
+        match self {
+            Manager::DropTail | Manager::Balancer => None,
+            Manager::Threshold(threshold) => Some(threshold),
+            Manager::Own(aqm) => Some(aqm.as_ref()),
+        }
+    }
 }
 
 /// How much a port may hold.
@@ -78,7 +101,8 @@ impl Limit {
 }
 
 /// One end of a link: what sends into it. The order of the fields is that of their use: what every
-/// packet touches fills the first two cache lines, what is counted of every packet the third.
+/// packet touches fills the first two cache lines, what is counted of every packet the third, and what
+/// is counted of those that wait the fourth.
 #[repr(C, align(64))]
 pub struct Port {
     /// What waits.
@@ -89,6 +113,8 @@ pub struct Port {
     pub limit: Limit,
     /// Who decides about what asks to be queued.
     pub manager: Manager,
+    /// What the driver calls its link.
+    pub link: u32,
     /// The port's number at its switch or host.
     pub local: PortId,
     /// Whether departures need more than scheduling: loss, a balancer that is told, a probe,
@@ -96,12 +122,12 @@ pub struct Port {
     pub special: bool,
     /// Whether the link is up.
     pub up: bool,
+    /// Time the line has been given work for since the start of the run.
+    pub line_time: u64,
     /// Rate of the link.
     pub rate: Rate,
     /// What is counted while ports are measured.
     pub stats: PortStats,
-    /// Time the line has been given work for since the start of the run.
-    pub line_time: u64,
     /// The queue manager's random stream.
     pub rng: Rng,
     /// Random loss on the link, if it ever has any.
@@ -294,8 +320,10 @@ mod tests {
     /// Breaks if a field pushes what every packet touches out of the first two cache lines, or what
     /// is counted of every packet out of the third.
     #[test]
-    fn the_hot_fields_fill_three_cache_lines() {
-        assert!(std::mem::offset_of!(Port, rate) <= 128);
-        assert!(std::mem::offset_of!(Port, stats) <= 144);
+    fn the_hot_fields_fill_cache_lines() {
+        assert_eq!(size_of::<Store>(), 64);
+        assert_eq!(std::mem::offset_of!(Port, delay), 64);
+        assert_eq!(std::mem::offset_of!(Port, stats), 128);
+        assert_eq!(std::mem::offset_of!(PortStats, total_wait), 64);
     }
 }

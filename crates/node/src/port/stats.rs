@@ -1,4 +1,4 @@
-//! What is counted at a port while the measurement window is open.
+//! What is counted at a port, most of it while the measurement window is open.
 
 use super::histogram::Histogram;
 use leafspine_core::Span;
@@ -22,8 +22,6 @@ pub struct PortStats {
     pub busy: i64,
     /// Packets accepted in the window that have begun transmission.
     pub left: u64,
-    /// The most packets that an accepted one found waiting.
-    pub max_packets: u32,
     /// Packet-picoseconds waited.
     pub waited: i128,
     /// Byte-picoseconds waited.
@@ -32,12 +30,25 @@ pub struct PortStats {
     pub total_wait: u128,
     delays: Histogram,
     lengths: Histogram,
+    /// The most packets that an accepted one found waiting.
+    pub max_packets: u32,
     /// Packets marked here.
     pub marks: u64,
     /// Packets dropped here.
     pub drops: u64,
     /// Packets lost on the link.
     pub lost: u64,
+    /// Packets marked and dropped here since the run began, whatever the window: what probes see.
+    pub ever: Signals,
+}
+
+/// What a port has told transports of its queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Signals {
+    /// Packets marked.
+    pub marks: u64,
+    /// Packets dropped.
+    pub drops: u64,
 }
 
 impl PortStats {
@@ -81,6 +92,20 @@ impl PortStats {
             self.total_wait += u128::from(wait.0);
             self.delays.add(wait.0 >> DELAY_UNIT_SHIFT);
         }
+    }
+
+    /// A packet has been marked here, while the window is open or not.
+    #[inline]
+    pub fn marked(&mut self, measuring: bool) {
+        self.marks += u64::from(measuring);
+        self.ever.marks += 1;
+    }
+
+    /// A packet has been dropped here, while the window is open or not.
+    #[inline]
+    pub fn dropped(&mut self, measuring: bool) {
+        self.drops += u64::from(measuring);
+        self.ever.drops += 1;
     }
 
     /// Takes `wait` of a packet out of (or, negative, into) the queue's integral: the part that

@@ -22,12 +22,14 @@
 
 use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::{
-    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
-    SchemeInfo, SwitchEnv, parameters, words,
+    Amount, Backlog, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance,
+    QueueView, SchemeInfo, SwitchEnv, parameters, words,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
-struct EcnThreshold {
+/// The manager of most runs. Ports keep it by value, which saves a virtual call for each packet.
+#[derive(Clone, Copy, Debug)]
+pub struct EcnThreshold {
     threshold: Amount,
     per_port: bool,
     at_dequeue: bool,
@@ -42,8 +44,27 @@ enum Verdict {
 }
 
 impl EcnThreshold {
-    fn judge(&self, packet: &PacketMeta, queue: &QueueView) -> Verdict {
-        let backlog = if self.per_port { queue.port_total } else { queue.this };
+    /// What becomes of `packet` at a port with one queue, in which `backlog` waits.
+    #[inline]
+    #[must_use]
+    pub fn admit_to(&self, packet: &PacketMeta, backlog: Backlog) -> Admit {
+        if self.at_dequeue {
+            return Admit::Take;
+        }
+        match self.judge(packet, backlog) {
+            Verdict::Pass => Admit::Take,
+            Verdict::Mark => Admit::Mark,
+            Verdict::Drop => Admit::Drop,
+        }
+    }
+
+    #[inline]
+    fn scope(&self, queue: &QueueView) -> Backlog {
+        if self.per_port { queue.port_total } else { queue.this }
+    }
+
+    #[inline]
+    fn judge(&self, packet: &PacketMeta, backlog: Backlog) -> Verdict {
         let reached = self.threshold.reached_by(backlog.packets, backlog.bytes);
         match (reached, packet.ecn) {
             (false, _) => Verdict::Pass,
@@ -60,14 +81,7 @@ impl Aqm for EcnThreshold {
     }
 
     fn admit(&mut self, packet: &PacketMeta, queue: &QueueView, _: Time, _: &mut Rng) -> Admit {
-        if self.at_dequeue {
-            return Admit::Take;
-        }
-        match self.judge(packet, queue) {
-            Verdict::Pass => Admit::Take,
-            Verdict::Mark => Admit::Mark,
-            Verdict::Drop => Admit::Drop,
-        }
+        self.admit_to(packet, self.scope(queue))
     }
 
     fn release(
@@ -81,11 +95,15 @@ impl Aqm for EcnThreshold {
         if !self.at_dequeue {
             return Release::Send;
         }
-        match self.judge(packet, queue) {
+        match self.judge(packet, self.scope(queue)) {
             Verdict::Pass => Release::Send,
             Verdict::Mark => Release::Mark,
             Verdict::Drop => Release::Drop,
         }
+    }
+
+    fn as_threshold(&self) -> Option<EcnThreshold> {
+        Some(*self)
     }
 
     fn inspect(&self) -> &dyn Inspect {
@@ -178,8 +196,8 @@ pub(crate) const ENTRY: Entry = Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Value;
     use crate::testing::{FakeLeaf, control, data, queue_view, stated};
-    use crate::{Backlog, Value};
     use leafspine_core::{Flags, Role};
 
     fn made(key: &str, value: Value) -> Box<dyn Aqm> {

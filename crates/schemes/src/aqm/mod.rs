@@ -9,6 +9,8 @@ mod mq_ecn;
 mod red;
 mod tcn;
 
+pub use ecn_threshold::EcnThreshold;
+
 use crate::{Inspect, ParamError, Params, QueueView, SchemeInfo, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId, Rng, Span, Time};
 
@@ -69,6 +71,11 @@ pub trait Aqm: Send {
     /// The scheduler has finished a turn of `queue` that began at `since` (MQ-ECN's round time).
     fn turn_ended(&mut self, queue: u8, since: Time, now: Time) {
         let _ = (queue, since, now);
+    }
+
+    /// Itself by value, if it is the most common manager: a port then needs no virtual call.
+    fn as_threshold(&self) -> Option<EcnThreshold> {
+        None
     }
 
     /// What can be measured of it.

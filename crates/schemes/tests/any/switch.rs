@@ -7,7 +7,7 @@ use leafspine_core::{
     Bytes, Ecn, Flags, HostId, PacketMeta, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId,
 };
 use leafspine_schemes::aqm::{Admit, Aqm, Release};
-use leafspine_schemes::hold::{Held, Ingress, IngressHold};
+use leafspine_schemes::hold::{Held, HoldQueue, Ingress, IngressHold, Unit};
 use leafspine_schemes::lb::{Arrival, LoadBalancer};
 use leafspine_schemes::registry::{self, Place};
 use leafspine_schemes::testing::{FakeLeaf, FakePort, LEAVES, queue_view};
@@ -174,14 +174,22 @@ pub struct World {
     paths: Vec<Ways>,
     /// By port: when the last packet leaves of which the balancer was told ahead.
     foreseen: Vec<Time>,
-    /// By port: held back, and since when.
-    held: Vec<VecDeque<(PacketMeta, Time)>>,
+    /// By port: held back.
+    held: Vec<HoldQueue<PacketMeta>>,
     /// Let go, not yet forwarded.
     released: VecDeque<(PortId, PacketMeta)>,
     probes: Vec<PacketMeta>,
     due: Option<Time>,
     count: Count,
     decisions: Vec<u64>,
+}
+
+/// A backlog in the hold's unit.
+fn counted(backlog: Backlog, hold: &dyn IngressHold) -> u32 {
+    match hold.unit() {
+        Unit::Packets => backlog.packets,
+        Unit::Bytes => backlog.bytes,
+    }
 }
 
 impl World {
@@ -213,7 +221,7 @@ impl World {
             phantom: vec![idle; ports],
             paths: vec![Ways::default(); usize::from(LEAVES)],
             foreseen: vec![Time::ZERO; ports],
-            held: vec![VecDeque::new(); ports],
+            held: vec![HoldQueue::default(); ports],
             released: VecDeque::new(),
             probes: Vec::new(),
             count: Count::default(),
@@ -277,21 +285,28 @@ impl World {
     }
 
     fn enter(&mut self, from: PortId, packet: PacketMeta) {
-        let (now, backlog) = (self.leaf.now, self.leaf.ports.backlog(from).packets);
+        let (now, backlog) = (self.leaf.now, self.leaf.ports.backlog(from));
         let Some(hold) = self.scheme.hold() else { return self.pass(from, packet) };
-        let verdict = hold.arrived(&packet, from, backlog, now);
-        let capacity = hold.needs().capacity;
-        self.decisions.push(u64::from(verdict == Ingress::Hold));
-        if verdict == Ingress::Pass {
-            return self.pass(from, packet);
-        }
+        let verdict = hold.arrived(&packet, from, counted(backlog, hold), now);
+        let needs = hold.needs();
+        self.decisions.push(verdict as u64);
         let held = &mut self.held[usize::from(from.0)];
-        if held.len() >= capacity
-            && let Some((oldest, _)) = held.pop_front()
-        {
-            self.released.push_back((from, oldest));
+        let oldest = match verdict {
+            Ingress::Pass => return self.pass(from, packet),
+            Ingress::Follow if !held.is_reading() => return self.pass(from, packet),
+            Ingress::Follow => held.follow(packet, now, &needs),
+            Ingress::Hold => held.keep(packet, now, &needs).0,
+        };
+        self.let_go(from, oldest);
+    }
+
+    /// Packets of a hold go on, with ECE or without.
+    fn let_go(&mut self, from: PortId, packets: impl IntoIterator<Item = (PacketMeta, bool)>) {
+        for (mut packet, ece) in packets {
+            let set = if ece { Flags::ECE } else { Flags::default() };
+            packet.flags = packet.flags.with(set);
+            self.released.push_back((from, packet));
         }
-        self.held[usize::from(from.0)].push_back((packet, now));
     }
 
     fn pass(&mut self, from: PortId, mut packet: PacketMeta) {
@@ -420,20 +435,36 @@ impl World {
     }
 
     fn tell_hold(&mut self, port: PortId) {
-        let (now, backlog) = (self.leaf.now, self.leaf.ports.backlog(port).packets);
+        let (now, backlog) = (self.leaf.now, self.leaf.ports.backlog(port));
         let Some(hold) = self.scheme.hold() else { return };
-        let verdict = hold.backlog_changed(port, backlog, now);
+        let verdict = hold.backlog_changed(port, counted(backlog, hold), now);
+        let (needs, pace) = (hold.needs(), hold.pace());
         self.decisions.push(match verdict {
             Held::Keep => 0,
             Held::Release { ece } => 1 + u64::from(ece),
+            Held::Stop => 3,
         });
-        if let Held::Release { ece } = verdict {
-            for (mut packet, _) in self.held[usize::from(port.0)].drain(..) {
-                let set = if ece { Flags::ECE } else { Flags::default() };
-                packet.flags = packet.flags.with(set);
-                self.released.push_back((port, packet));
+        let (held, mut gone) = (&mut self.held[usize::from(port.0)], Vec::new());
+        match verdict {
+            Held::Keep => {}
+            Held::Release { ece } => {
+                held.release(ece, now, pace, |packet, ece| gone.push((packet, ece)));
+            }
+            Held::Stop => _ = held.stop(now, &needs),
+        }
+        self.let_go(port, gone);
+    }
+
+    /// So many of each port's packets that a paced release lets go have been read.
+    fn read(&mut self, most: usize) {
+        let Some(pace) = self.scheme.hold().map(|hold| hold.pace()) else { return };
+        for port in (0..self.ports()).map(PortId) {
+            for _ in 0..most.min(self.held[usize::from(port.0)].len()) {
+                let next = self.held[usize::from(port.0)].read(self.leaf.now, pace).0;
+                self.let_go(port, next);
             }
         }
+        self.forward_released();
     }
 
     fn forward_released(&mut self) {
@@ -445,14 +476,15 @@ impl World {
     /// Packets that have been held for as long as they may be go on.
     fn expire(&mut self) {
         let now = self.leaf.now;
-        let Some(limit) = self.scheme.hold().and_then(|hold| hold.needs().max_hold) else { return };
-        for port in 0..self.ports() {
-            let held = &mut self.held[usize::from(port)];
-            while let Some((packet, _)) = held.pop_front_if(|(_, since)| *since + limit <= now) {
-                self.released.push_back((PortId(port), packet));
-            }
+        let Some(needs) = self.scheme.hold().map(|hold| hold.needs()) else { return };
+        for port in (0..self.ports()).map(PortId) {
+            let mut gone = Vec::new();
+            let out = |packet, ece| gone.push((packet, ece));
+            self.held[usize::from(port.0)].expire(now, &needs, out);
+            self.let_go(port, gone);
         }
         self.forward_released();
+        self.read(1);
     }
 
     fn set_links(&mut self, up: u8, random: u64) {
@@ -580,11 +612,12 @@ impl super::world::World for World {
                 self.serve(port);
                 self.forward_released();
             }
+            self.read(usize::from(u16::MAX));
             if !waits(self) {
                 break;
             }
         }
-        let held: usize = self.held.iter().map(VecDeque::len).sum();
+        let held: usize = self.held.iter().map(HoldQueue::len).sum();
         assert_eq!(held, 0, "{} keeps packets back though nothing waits", self.name);
         let Count { entered, injected, sent, dropped, consumed } = self.count;
         assert_eq!(entered + injected, sent + dropped + consumed, "{}: packets lost", self.name);

@@ -34,6 +34,7 @@ impl World for Outside<'_> {
 
     #[inline]
     fn deliver(&mut self, port: u32, at: Time, packet: &PacketMeta) {
+        // Here a link has the global number of the port that sends into it.
         let handle = self.pool.put(packet);
         self.calendar.push(at, Key::new(Class::Arrival, port), handle);
     }

@@ -207,33 +207,21 @@ impl Driver {
     }
 
     pub(crate) fn switch(&self, id: SwitchId) -> &Switch {
-        match self.node(u32::from(id.0)) {
-            Node::Switch(switch) => switch,
-            Node::Rack(_) => unreachable!("switches come first"),
-        }
+        self.node(u32::from(id.0)).switch().expect("switches come first")
     }
 
     pub(crate) fn switch_mut(&mut self, id: SwitchId) -> &mut Switch {
-        match self.node_mut(u32::from(id.0)) {
-            Node::Switch(switch) => switch,
-            Node::Rack(_) => unreachable!("switches come first"),
-        }
+        self.node_mut(u32::from(id.0)).switch_mut().expect("switches come first")
     }
 
     pub(crate) fn host(&self, layout: &Layout, id: HostId) -> &Host {
         let (node, place) = layout.hosts[usize::from(id.0)];
-        match self.node(node) {
-            Node::Rack(rack) => &rack.hosts[usize::from(place)],
-            Node::Switch(_) => unreachable!("hosts come after the switches"),
-        }
+        &self.node(node).hosts()[usize::from(place)]
     }
 
     pub(crate) fn host_mut(&mut self, layout: &Layout, id: HostId) -> &mut Host {
         let (node, place) = layout.hosts[usize::from(id.0)];
-        match self.node_mut(node) {
-            Node::Rack(rack) => &mut rack.hosts[usize::from(place)],
-            Node::Switch(_) => unreachable!("hosts come after the switches"),
-        }
+        &mut self.node_mut(node).hosts_mut()[usize::from(place)]
     }
 
     /// The flow that a sender's address names, at its source.
@@ -243,16 +231,8 @@ impl Driver {
 
     /// The port with this global number.
     pub(crate) fn port_mut(&mut self, layout: &Layout, at: u32) -> &mut Port {
-        match self.node_mut(layout.owners[at as usize]) {
-            Node::Switch(switch) => {
-                let first = switch.egress.first;
-                &mut switch.egress.ports[(at - first) as usize]
-            }
-            Node::Rack(rack) => {
-                let first = rack.hosts[0].egress.first;
-                &mut rack.hosts[(at - first) as usize].egress.ports[0]
-            }
-        }
+        let (egress, local) = self.node_mut(layout.owners[at as usize]).egress_of(at);
+        &mut egress.ports[usize::from(local.0)]
     }
 }
 

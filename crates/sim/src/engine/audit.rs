@@ -9,7 +9,7 @@ use super::fault::FaultKind;
 use super::flows::in_flight;
 use crate::flow_table::UNFINISHED;
 use leafspine_core::{Flags, HostId, PacketMeta, SwitchId};
-use leafspine_node::{Address, Egress, Limit, Node, Port, Store};
+use leafspine_node::{Address, Egress, Limit, Port, Store};
 use std::collections::HashMap;
 
 /// Where a packet is.
@@ -118,10 +118,7 @@ impl Simulation {
 
     fn each_egress(&self, visit: &mut dyn FnMut(&Egress)) {
         for node in 0..self.layout.nodes {
-            match self.driver.node(node) {
-                Node::Switch(switch) => visit(&switch.egress),
-                Node::Rack(rack) => rack.hosts.iter().for_each(|host| visit(&host.egress)),
-            }
+            self.driver.node(node).egresses().for_each(&mut *visit);
         }
     }
 
@@ -136,7 +133,7 @@ impl Simulation {
         self.each_egress(&mut |egress| {
             for (port, held) in egress.hold.iter().flat_map(|hold| (egress.first..).zip(&hold.held))
             {
-                held.iter().for_each(|(packet, _)| visit(packet, Spot::Hold(port)));
+                held.iter().for_each(|packet| visit(packet, Spot::Hold(port)));
             }
         });
         for host in 0..self.graph.hosts() {

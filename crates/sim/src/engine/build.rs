@@ -14,7 +14,7 @@ use crate::workload::{Fabric, FlowSource, Sizes, WorkloadError};
 use leafspine_core::{Bytes, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
 use leafspine_fabric::{Graph, Ideal, LinkState, Routes, TopologyError, check_changes};
 use leafspine_node::transport::{LONGEST_ROUND_TRIP, TcpConfig};
-use leafspine_node::{Key, Lossy, Network, Node, Place as HostPlace, Port, Store};
+use leafspine_node::{Key, Lossy, Network, Place as HostPlace, Port, Store};
 use leafspine_schemes::aqm::Aqm;
 use leafspine_schemes::cc::Control;
 use leafspine_schemes::edge::{HostEdge, HostEnv};
@@ -203,10 +203,8 @@ impl Simulation {
     #[must_use]
     pub fn has_general_ports(&self) -> bool {
         let general = |port: &Port| matches!(port.store, Store::General(_));
-        (0..self.layout.nodes).any(|node| match self.driver.node(node) {
-            Node::Switch(switch) => switch.egress.ports.iter().any(general),
-            Node::Rack(_) => false,
-        })
+        let switches = (0..self.layout.nodes).filter_map(|node| self.driver.node(node).switch());
+        switches.flat_map(|switch| &switch.egress.ports).any(general)
     }
 }
 

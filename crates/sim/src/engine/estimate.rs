@@ -9,7 +9,7 @@ use crate::spec::{ProbeKind, Spec};
 use crate::workload::Demand;
 use leafspine_core::{HostId, PacketMeta, PortId, Span, Time};
 use leafspine_fabric::{Graph, size};
-use leafspine_node::{FLOW_BYTES, Manager, Port};
+use leafspine_node::{Port, flow_bytes};
 use leafspine_schemes::Amount;
 
 /// What a port grows to besides itself: its histograms (a kilobyte of lengths, four of delays).
@@ -76,8 +76,8 @@ impl Memory {
             piled_up += cut(demand.at_once).saturating_sub(USUAL * u64::from(graph.hosts()));
             last = last.max(demand.last_start.min(until));
         }
-        self.flows =
-            self.rows.saturating_mul(ROW).saturating_add(at_once.saturating_mul(FLOW_BYTES));
+        let each = flow_bytes(&spec.transport.stack);
+        self.flows = self.rows.saturating_mul(ROW).saturating_add(at_once.saturating_mul(each));
         self.packets = packets(spec, graph, queue, at_once, piled_up) * PACKET;
         let end = spec.run.until.map_or(last, |until| until.0 as f64);
         for probe in &spec.probes {
@@ -131,10 +131,8 @@ fn schemes(spec: &Spec, graph: &Graph) -> Result<u64, SetupError> {
         let (count, ports) = (alike.clone().count() as u64, u64::from(graph.switches[first].ports));
         let env = builder.switch_env(first);
         let own = builder.balancer(&env)?.inspect().footprint(Time::ZERO).bytes;
-        let manager = match builder.manager(&env, PortId(0))? {
-            Manager::Own(aqm) => aqm.inspect().footprint(Time::ZERO).bytes,
-            _ => 0,
-        };
+        let manager = builder.manager(&env, PortId(0))?;
+        let manager = manager.get().map_or(0, |aqm| aqm.inspect().footprint(Time::ZERO).bytes);
         sum += count * (own + ports * manager);
         first += count as usize;
     }
@@ -160,7 +158,8 @@ impl Simulation {
     pub(super) fn watch_memory(&self) -> Result<(), super::RunError> {
         let rows: usize = self.probes.iter().map(super::probes::Probe::rows).sum();
         let results = rows as u64 * PROBE_OUT + self.flows.table.len() as u64 * ROW_OUT;
-        let under_way = self.driver.counters().in_network() * PACKET + self.flows.open * FLOW_BYTES;
+        let flows = self.flows.open * flow_bytes(&self.net.tcp.stack);
+        let under_way = self.driver.counters().in_network() * PACKET + flows;
         let held = results + under_way;
         if held <= self.most_memory {
             return Ok(());

@@ -2,9 +2,9 @@
 
 use super::Simulation;
 use super::build::lossy;
-use leafspine_core::{Pace, PortId};
+use leafspine_core::Pace;
 use leafspine_fabric::ResolvedChange;
-use leafspine_node::{Node, Store};
+use leafspine_node::Store;
 use std::sync::Arc;
 
 impl Simulation {
@@ -57,15 +57,9 @@ impl Simulation {
     fn take_down(&mut self, end: u32) {
         self.driver.lose_on_link(end);
         let (node, now, net) = (self.layout.owners[end as usize], self.now, self.net.clone());
-        self.driver.with(node, now, &mut |node, mut world| match node {
-            Node::Switch(switch) => {
-                let at = PortId((end - switch.egress.first) as u16);
-                switch.egress.take_down(at, &net, &mut world);
-            }
-            Node::Rack(rack) => {
-                let host = (end - rack.hosts[0].egress.first) as usize;
-                rack.hosts[host].egress.take_down(PortId(0), &net, &mut world);
-            }
+        self.driver.with(node, now, &mut |node, mut world| {
+            let (egress, at) = node.egress_of(end);
+            egress.take_down(at, &net, &mut world);
         });
     }
 
@@ -73,7 +67,7 @@ impl Simulation {
     fn forward_released(&mut self, end: u32) {
         let (node, now, net) = (self.layout.owners[end as usize], self.now, self.net.clone());
         self.driver.with(node, now, &mut |node, mut world| {
-            if let Node::Switch(switch) = node {
+            if let Some(switch) = node.switch_mut() {
                 switch.forward_released(&net, &mut world);
             }
         });

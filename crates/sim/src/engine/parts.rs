@@ -9,7 +9,7 @@ use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchI
 use leafspine_fabric::{Graph, Node as Owner, ResolvedChange};
 use leafspine_node::{
     Chooser, EdgeState, Egress, FifoPort, GeneralPort, HoldState, Holder, Host, Jitter, Limit,
-    Manager, Node, Port, PortStats, Rack, Scheduler, Shared, Store, Switch,
+    Manager, Node, Port, PortStats, Scheduler, Shared, Store, Switch,
 };
 use leafspine_schemes::aqm;
 use leafspine_schemes::edge::HostEnv;
@@ -120,15 +120,15 @@ impl Builder<'_> {
         layout: &Layout,
     ) -> Result<Vec<Node>, BuildError> {
         let mut nodes = Vec::with_capacity(layout.nodes as usize);
-        nodes.extend(switches.into_iter().map(|switch| Node::Switch(Box::new(switch))));
+        nodes.extend(switches.into_iter().map(Node::Switch));
         let mut rack: Vec<Host> = Vec::new();
         for host in self.hosts(edges)? {
             if layout.hosts[usize::from(host.id.0)].1 == 0 && !rack.is_empty() {
-                nodes.push(Node::Rack(Rack::new(std::mem::take(&mut rack))));
+                nodes.push(Node::of_hosts(std::mem::take(&mut rack)));
             }
             rack.push(host);
         }
-        nodes.push(Node::Rack(Rack::new(rack)));
+        nodes.push(Node::of_hosts(rack));
         Ok(nodes)
     }
 
@@ -256,6 +256,7 @@ impl Builder<'_> {
             up: true,
             special: graph_port.loss > 0.0 || leaving || changes,
             line_time: 0,
+            link: at,
             local: graph_port.local,
             rng: Rng::new(seed, Role::Aqm, u64::from(at)),
             stats: PortStats::default(),
@@ -315,12 +316,12 @@ impl Builder<'_> {
                 let build = |build: aqm::Build| build(&self.spec.balancer.params, env, PortId(0));
                 entry.host_aqm.map(build).transpose()
             })?;
-        Ok(made.map_or(Manager::DropTail, Manager::Own))
+        Ok(made.map_or(Manager::DropTail, Manager::own))
     }
 
     pub(super) fn manager(&self, env: &SwitchEnv, port: PortId) -> Result<Manager, SetupError> {
         if let Some(make) = &self.factories.aqm {
-            return Ok(Manager::Own(make(env, port)));
+            return Ok(Manager::own(make(env, port)));
         }
         let spec = &self.spec.aqm;
         match spec.name.as_str() {
@@ -329,7 +330,7 @@ impl Builder<'_> {
             _ => make!(Place::Aqm, registry::queue_manager, spec, |entry| {
                 (entry.build)(&spec.params, env, port)
             })
-            .map(Manager::Own),
+            .map(Manager::own),
         }
     }
 
@@ -338,7 +339,7 @@ impl Builder<'_> {
         let port = &self.graph.ports[at as usize];
         let pace = Pace::new(port.rate);
         let switch = &self.spec.switch;
-        let at_release = matches!(manager, Manager::Own(aqm) if aqm.needs().release);
+        let at_release = manager.get().is_some_and(|aqm| aqm.needs().release);
         let at_switch = around.chooser.is_some_and(|chooser| {
             switch.shared.is_some()
                 || around.held
@@ -360,7 +361,7 @@ impl Builder<'_> {
         let mut general = GeneralPort::new(pace, queues, scheduler);
         // A balancer's manager is asked whether it wants to be.
         general.asks_at_release = at_release || matches!(manager, Manager::Balancer);
-        Store::General(general)
+        Store::General(Box::new(general))
     }
 
     pub(super) fn edges(&self) -> Result<Vec<EdgeState>, BuildError> {

@@ -19,6 +19,7 @@ const SPINS: u32 = 2_000;
 struct Job {
     domain: Domain,
     net: Arc<Network>,
+    window: u64,
     bound: Bound,
     /// Who waits for it.
     owner: Thread,
@@ -65,10 +66,10 @@ impl Desk {
     fn work(&self) {
         while wait(&self.ready, &self.closed) {
             let job = self.work.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let Some(Job { mut domain, net, bound, owner }) = job else { continue };
+            let Some(Job { mut domain, net, window, bound, owner }) = job else { continue };
             // A scheme that panics does so in the thread that runs the simulation.
             let done = catch_unwind(AssertUnwindSafe(move || {
-                domain.run(&net, bound);
+                domain.run(&net, window, bound);
                 drop(net);
                 domain
             }));
@@ -90,17 +91,23 @@ impl Crew {
         Crew { workers: (0..threads).map(worker).collect() }
     }
 
-    /// Lets each domain handle its events before `bound`: the first one here, the others each in a
+    /// Lets each domain handle its events of a window before `bound`: the first one here, the others each in a
     /// thread.
-    pub(super) fn run(&self, domains: &mut Vec<Domain>, net: &Arc<Network>, bound: Bound) {
+    pub(super) fn run(
+        &self,
+        domains: &mut Vec<Domain>,
+        net: &Arc<Network>,
+        window: u64,
+        bound: Bound,
+    ) {
         for worker in self.workers.iter().rev() {
             let domain = domains.pop().expect("a domain for each thread, and one for this");
-            let job = Job { domain, net: net.clone(), bound, owner: thread::current() };
+            let job = Job { domain, net: net.clone(), window, bound, owner: thread::current() };
             *worker.desk.work.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
             worker.desk.ready.store(true, Ordering::Release);
             worker.handle.as_ref().expect("it works until the crew ends").thread().unpark();
         }
-        domains[0].run(net, bound);
+        domains[0].run(net, window, bound);
         for worker in &self.workers {
             wait(&worker.desk.done, &worker.desk.closed);
             let result = worker.desk.result.lock().unwrap_or_else(PoisonError::into_inner).take();

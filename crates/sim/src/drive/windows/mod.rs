@@ -14,6 +14,7 @@ mod domain;
 mod lines;
 mod partition;
 mod timers;
+mod wheel;
 
 pub(crate) use domain::Domain;
 
@@ -21,8 +22,9 @@ use super::{Bound, Came, Ending, Layout, Task};
 use crew::Crew;
 use leafspine_core::{PacketMeta, Span, Time};
 use leafspine_node::{Counters, Event, Key, Network, Node, Record, World};
-use lines::NEVER;
+use lines::Ring;
 use std::sync::Arc;
+use wheel::Grid;
 
 /// So many windows may pass before flows are opened, records looked at, links changed.
 const WINDOWS: u64 = 16;
@@ -36,8 +38,7 @@ pub(crate) struct WindowsDriver {
     domains: Vec<Domain>,
     /// Per node: its domain, and its place there.
     places: Vec<(u32, u32)>,
-    /// The length of a window.
-    lookahead: Span,
+    grid: Grid,
     /// Threads, if there are several domains.
     crew: Option<Crew>,
     /// Whether the last windows were worth them.
@@ -53,9 +54,10 @@ impl WindowsDriver {
         domains: usize,
     ) -> WindowsDriver {
         assert!(lookahead > Span::ZERO, "links without latency leave no window");
-        let (domains, places) = partition::partition(nodes, layout, domains);
+        let grid = Grid::new(lookahead);
+        let (domains, places) = partition::partition(nodes, layout, grid, domains);
         let crew = (domains.len() > 1).then(|| Crew::new(domains.len() - 1));
-        WindowsDriver { domains, places, lookahead, crew, dense: true }
+        WindowsDriver { domains, places, grid, crew, dense: true }
     }
 
     /// Handles events before the task's bound, which is at most [`WindowsDriver::horizon`].
@@ -68,7 +70,7 @@ impl WindowsDriver {
 
     /// Packet-hops so far.
     fn hops(&self) -> u64 {
-        self.domains.iter().map(|domain| domain.record.counters.packet_hops).sum()
+        self.records().map(|record| record.counters.packet_hops).sum()
     }
 
     /// Gives how far it came, and in how many windows.
@@ -78,37 +80,46 @@ impl WindowsDriver {
             if ending.is_some_and(|ending| self.may_end(ending)) {
                 return (self.step(net, bound, ending), windows);
             }
-            let start = self.next_time();
-            if start > bound.0.0 {
+            let Some(window) = self.next_window() else { return (Came::ToBound, windows) };
+            if self.grid.start_of(window) > bound.0 {
                 return (Came::ToBound, windows);
             }
-            let window = (Time(start.saturating_add(self.lookahead.0)), Key::FIRST).min(bound);
-            self.run(net, window);
+            let end = (self.grid.start_of(window + 1), Key::FIRST).min(bound);
+            self.run(net, window, end);
             self.exchange();
-            if self.domains.iter().any(|domain| domain.record.fault.is_some()) {
+            if self.records().any(|record| record.fault.is_some()) {
                 return (Came::ToAFault, windows);
             }
-            if let Some(events) = self.domains.iter().find_map(|domain| domain.record.stalled) {
+            if let Some(events) = self.records().find_map(|record| record.stalled) {
                 return (Came::Nowhere(events), windows);
             }
-            if window == bound {
+            if end == bound {
                 return (Came::ToBound, windows);
             }
         }
         unreachable!("windows are counted for longer than time lasts")
     }
 
-    /// Lets all nodes handle their events before `bound`.
-    fn run(&mut self, net: &Arc<Network>, bound: Bound) {
+    /// Lets all nodes handle their events of a window before `bound`.
+    fn run(&mut self, net: &Arc<Network>, window: u64, bound: Bound) {
         match &self.crew {
-            Some(crew) if self.dense => crew.run(&mut self.domains, net, bound),
-            _ => self.domains.iter_mut().for_each(|domain| domain.run(net, bound)),
+            Some(crew) if self.dense => crew.run(&mut self.domains, net, window, bound),
+            _ => self.domains.iter_mut().for_each(|domain| domain.run(net, window, bound)),
         }
+    }
+
+    fn records(&self) -> impl Iterator<Item = &Record> {
+        self.domains.iter().map(|domain| &domain.outside.record)
+    }
+
+    /// The next window in which there may be something to do.
+    fn next_window(&self) -> Option<u64> {
+        self.domains.iter().filter_map(Domain::next_window).min()
     }
 
     /// Whether all flows have their last byte: then the next event may be the run's last.
     fn may_end(&self, ending: Ending) -> bool {
-        let finished: usize = self.domains.iter().map(|d| d.record.finished.len()).sum();
+        let finished: usize = self.records().map(|record| record.finished.len()).sum();
         ending.incomplete == finished as u64
     }
 
@@ -116,15 +127,20 @@ impl WindowsDriver {
     fn step(&mut self, net: &Network, bound: Bound, ending: Option<Ending>) -> Came {
         const STEPS: u32 = 1 << 14;
         for _ in 0..STEPS {
-            let firsts = self.domains.iter().enumerate();
-            let first = firsts.filter_map(|(at, domain)| domain.first().map(|first| (first, at)));
-            let Some(((at, node), domain)) = first.min() else { return Came::ToBound };
+            let Some(window) = self.next_window() else { return Came::ToBound };
+            if self.grid.start_of(window) > bound.0 {
+                return Came::ToBound;
+            }
+            let firsts = (0..).zip(&mut self.domains);
+            let firsts = firsts.filter_map(|(at, domain)| Some((domain.first_in(window)?, at)));
+            let Some(((at, line), domain)) = firsts.min() else { continue };
             if at >= bound {
                 return Came::ToBound;
             }
-            self.domains[domain].step(node, net);
+            let domain: usize = domain;
+            self.domains[domain].step(line, net);
             self.exchange();
-            if self.domains[domain].record.fault.is_some() {
+            if self.domains[domain].outside.record.fault.is_some() {
                 return Came::ToAFault;
             }
             if self.is_over(ending) {
@@ -135,7 +151,7 @@ impl WindowsDriver {
     }
 
     fn is_over(&self, ending: Option<Ending>) -> bool {
-        let sum = |of: fn(&Record) -> i64| self.domains.iter().map(|d| of(&d.record)).sum::<i64>();
+        let sum = |of: fn(&Record) -> i64| self.records().map(of).sum::<i64>();
         ending.is_some_and(|ending| {
             sum(|record| record.flow_packets) == 0
                 && sum(|record| record.senders_done as i64) == ending.flows as i64
@@ -154,20 +170,18 @@ impl WindowsDriver {
         }
     }
 
-    fn next_time(&self) -> u64 {
-        self.domains.iter().map(|domain| domain.next_time()).min().unwrap_or(NEVER)
-    }
-
     /// When the next event is.
     pub(crate) fn next_event(&self) -> Option<Time> {
-        let time = self.next_time();
-        (time != NEVER).then_some(Time(time))
+        self.domains.iter().filter_map(Domain::first).min().map(|(time, _)| time)
     }
 
     /// How far nodes may be driven in one go, if a flow may start at `first`.
     pub(crate) fn horizon(&self, first: Option<Time>) -> Bound {
-        let start = self.next_time().min(first.map_or(NEVER, |first| first.0));
-        (Time(start.saturating_add(self.lookahead.0.saturating_mul(WINDOWS))), Key::FIRST)
+        let first = first.map(|time| self.grid.window_of(time.0));
+        match self.next_window().into_iter().chain(first).min() {
+            Some(window) => (self.grid.start_of(window + WINDOWS), Key::FIRST),
+            None => (Time::MAX, Key::FIRST),
+        }
     }
 
     pub(crate) fn schedule(&mut self, node: u32, event: Event) {
@@ -198,12 +212,12 @@ impl WindowsDriver {
     }
 
     pub(crate) fn each_record(&mut self, visit: &mut dyn FnMut(&mut Record)) {
-        self.domains.iter_mut().for_each(|domain| visit(&mut domain.record));
+        self.domains.iter_mut().for_each(|domain| visit(&mut domain.outside.record));
     }
 
     pub(crate) fn counters(&self) -> Counters {
         let mut sum = Counters::default();
-        self.domains.iter().for_each(|domain| sum.add(&domain.record.counters));
+        self.records().for_each(|record| sum.add(&record.counters));
         sum
     }
 
@@ -214,15 +228,16 @@ impl WindowsDriver {
     /// Calls `visit` with the hash of every link that packets have come over, and its port.
     pub(crate) fn each_chain(&self, visit: &mut dyn FnMut(u32, u64)) {
         for domain in &self.domains {
-            domain.lines.rings.iter().for_each(|ring| visit(ring.port, ring.chain));
+            let links = domain.outside.lines.rings.iter().filter(|ring| ring.port != Ring::TIMERS);
+            links.for_each(|ring| visit(ring.port, ring.chain));
         }
     }
 
     pub(crate) fn each_on_link(&self, visit: &mut dyn FnMut(u32, &PacketMeta)) {
-        self.domains.iter().for_each(|domain| domain.lines.each(visit));
+        self.domains.iter().for_each(|domain| domain.outside.lines.each(visit));
     }
 
     pub(crate) fn lose_on_link(&mut self, port: u32) {
-        self.domains.iter_mut().for_each(|domain| domain.lines.lose(port));
+        self.domains.iter_mut().for_each(|domain| domain.outside.lines.lose(port));
     }
 }

@@ -1,10 +1,14 @@
 //! Which nodes are worked on together.
 
-use super::domain::{Domain, Wire};
+use super::domain::Domain;
+use super::wheel::Grid;
 use crate::drive::Layout;
 use leafspine_core::PortId;
 use leafspine_node::{Node, Switch};
 use std::sync::Arc;
+
+/// A node with its links: the ports that send into them, and where they come in.
+type Linked = (Node, Vec<(u32, PortId)>);
 
 /// `nodes` in at most so many domains, and where each node is. Hosts are with their switch: what that
 /// counts of a flow, and most of its packets, stay in the domain. Switches are dealt out by tiers, each
@@ -12,35 +16,56 @@ use std::sync::Arc;
 pub(super) fn partition(
     nodes: Vec<Node>,
     layout: &Layout,
+    grid: Grid,
     domains: usize,
 ) -> (Vec<Domain>, Vec<(u32, u32)>) {
     let of = assign(&nodes, layout, domains as u32);
     let count = of.iter().max().map_or(1, |most| *most as usize + 1);
-    let mut domains: Vec<Domain> = (0..count).map(|id| Domain::new(id as u32, count)).collect();
     let mut links: Vec<Vec<(u32, PortId)>> = vec![Vec::new(); nodes.len()];
     for (port, target) in (0..).zip(&layout.targets) {
         links[target.node as usize].push((port, target.into));
     }
-    let mut wires = vec![Wire::default(); layout.targets.len()];
+    let mut homes: Vec<Vec<Linked>> = (0..count).map(|_| Vec::new()).collect();
     let mut places = Vec::with_capacity(nodes.len());
     for ((node, links), domain) in nodes.into_iter().zip(links).zip(of) {
-        let home = &mut domains[domain as usize];
-        let place = home.add(node, &links);
-        for (line, (port, _)) in home.span(place).zip(&links) {
-            wires[*port as usize] = Wire { domain, node: place, line };
-        }
-        places.push((domain, place));
+        let home = &mut homes[domain as usize];
+        places.push((domain, home.len() as u32));
+        home.push((node, links));
     }
-    let wires = Arc::new(wires);
-    domains.iter_mut().for_each(|domain| domain.wires = wires.clone());
-    (domains, places)
+    (connect(homes, layout, grid), places)
+}
+
+/// Numbers all links, tells the ports that send into them, and makes the domains.
+fn connect(homes: Vec<Vec<Linked>>, layout: &Layout, grid: Grid) -> Vec<Domain> {
+    let (mut lines, mut firsts) = (0, Vec::with_capacity(homes.len()));
+    let mut link_of = vec![0; layout.targets.len()];
+    for home in &homes {
+        firsts.push(lines);
+        for (_, links) in home {
+            // The node's own events have a line, too.
+            links
+                .iter()
+                .zip(lines + 1..)
+                .for_each(|((port, _), line)| link_of[*port as usize] = line);
+            lines += 1 + links.len() as u32;
+        }
+    }
+    let firsts: Arc<[u32]> = firsts.into();
+    let domain = |(at, home): (usize, Vec<Linked>)| {
+        let (mut nodes, links): (Vec<Node>, Vec<_>) = home.into_iter().unzip();
+        for node in &mut nodes {
+            node.each_port(&mut |number, port| port.link = link_of[number as usize]);
+        }
+        Domain::new(nodes, &links, grid, at, firsts.clone())
+    };
+    homes.into_iter().enumerate().map(domain).collect()
 }
 
 /// The domain of each node.
 fn assign(nodes: &[Node], layout: &Layout, domains: u32) -> Vec<u32> {
-    let tor = |node: &Node| match node {
-        Node::Switch(switch) => (switch.tor != Switch::NO_TOR).then_some(u32::from(switch.tor)),
-        Node::Rack(_) => None,
+    let tor = |node: &Node| {
+        let tor = node.switch().map(|switch| switch.tor);
+        tor.filter(|tor| *tor != Switch::NO_TOR).map(u32::from)
     };
     let tors = nodes.iter().filter_map(tor).count() as u32;
     let rest = nodes.iter().filter(|n| matches!(n, Node::Switch(_)) && tor(n).is_none()).count();
@@ -53,8 +78,8 @@ fn assign(nodes: &[Node], layout: &Layout, domains: u32) -> Vec<u32> {
                 seen += 1;
                 (seen - 1) * domains / rest as u32
             }
-            (Node::Rack(rack), _) => {
-                let port = rack.hosts[0].egress.first;
+            _ => {
+                let port = node.hosts()[0].egress.first;
                 of[layout.targets[port as usize].node as usize]
             }
         };

@@ -1,6 +1,6 @@
 //! The events that one node has scheduled.
 
-use super::lines::NEVER;
+use super::wheel::NEVER;
 use leafspine_node::Event;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,12 +8,14 @@ use std::collections::BinaryHeap;
 /// A small heap, and the time of its first event beside it.
 pub(super) struct Timers {
     pub(super) first: u64,
+    /// The window in which they are noted; [`NEVER`] if in none.
+    pub(super) noted: u64,
     heap: BinaryHeap<Reverse<Event>>,
 }
 
 impl Default for Timers {
     fn default() -> Timers {
-        Timers { first: NEVER, heap: BinaryHeap::new() }
+        Timers { first: NEVER, noted: NEVER, heap: BinaryHeap::new() }
     }
 }
 
