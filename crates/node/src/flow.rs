@@ -1,6 +1,7 @@
 //! A flow at its two hosts.
 
-use crate::transport::{Receiver, Sender};
+use crate::spec::Stack;
+use crate::transport::{Receiver, Sender, TcpConfig};
 use leafspine_core::{FiveTuple, HostId, PacketMeta, Time};
 
 /// A flow's slots at its two hosts, as its packets carry them ([`PacketMeta::flow`]).
@@ -149,6 +150,12 @@ pub const FLOW_BYTES: u64 = (size_of::<Sending>()
     + 2 * 24
     + 128) as u64;
 
+/// The same with what TCP's switches keep, in a run that uses one which keeps something.
+#[must_use]
+pub fn flow_bytes(stack: &Stack) -> u64 {
+    FLOW_BYTES + TcpConfig::extra_bytes(stack)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,5 +172,15 @@ mod tests {
         assert_eq!([Address::of_sender(&data), Address::of_sender(&ack)], [sender; 2]);
         let back = Address::from_item(sender.item());
         assert_eq!((back.host(), back.slot()), (HostId(7), 0xabcd));
+    }
+
+    /// Breaks if a flow's memory is estimated without the block that TCP's switches need, or with it
+    /// where none is on.
+    #[test]
+    fn switches_take_memory() {
+        let with = |stack: Stack| flow_bytes(&stack) - FLOW_BYTES;
+        assert_eq!(with(Stack::default()), 0);
+        assert_eq!(with(Stack { dsack: true, quick_acks: 16, ..Stack::default() }), 0);
+        assert!(with(Stack { rack: true, ..Stack::default() }) > 1_500);
     }
 }

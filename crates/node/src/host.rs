@@ -6,7 +6,7 @@ use crate::event::{Class, Key};
 use crate::flow::{Address, FlowId, Opening, Receiving, Sending};
 use crate::jitter::Jitter;
 use crate::network::Network;
-use crate::transport::{Receiver, Sender, TcpConfig};
+use crate::transport::{Fired, Receiver, Sender, TcpConfig};
 use crate::world::World;
 use leafspine_core::{Flags, HostId, PacketMeta, PortId, Time};
 
@@ -258,12 +258,12 @@ impl Host {
             return;
         }
         sending.timer = Time::MAX;
-        if self.senders[at].on_timer(&net.tcp, now) {
-            self.edge_timeout(slot, net, world);
-            self.pump(slot, net, world);
-        } else {
-            self.arm(slot, world);
+        match self.senders[at].on_timer(&net.tcp, now) {
+            Fired::Nothing => return self.arm(slot, world),
+            Fired::Timeout => self.edge_timeout(slot, net, world),
+            Fired::Other => {}
         }
+        self.pump(slot, net, world);
     }
 
     /// Gives a packet to its transport.

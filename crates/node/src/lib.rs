@@ -23,6 +23,7 @@ mod prefetch;
 mod rack;
 mod record;
 pub mod spec;
+mod stack;
 mod switch;
 pub mod transport;
 mod world;
@@ -32,13 +33,14 @@ pub use edge::EdgeState;
 pub use egress::{Egress, Shared};
 pub use event::{Class, Event, Key};
 pub use fault::FaultKind;
-pub use flow::{Address, FLOW_BYTES, FlowId, Opening, Receiving, Sending};
+pub use flow::{Address, FLOW_BYTES, FlowId, Opening, Receiving, Sending, flow_bytes};
 pub use hold::{HoldState, Holder};
 pub use host::{Full, Host};
 pub use jitter::Jitter;
 pub use network::{Network, Place};
 pub use port::{
-    FifoPort, GeneralPort, Limit, Lossy, Manager, Port, PortStats, Queued, Scheduler, Store,
+    FifoPort, GeneralPort, Limit, Lossy, Manager, Port, PortStats, Queued, Scheduler, Signals,
+    Store,
 };
 pub use prefetch::prefetch;
 pub use rack::{Node, Rack};

@@ -3,6 +3,8 @@
 use leafspine_core::{Bytes, Span};
 use leafspine_schemes::{Amount, Params};
 
+pub use crate::stack::{Reduction, Stack, Timestamps};
+
 /// A registered scheme and all its parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SchemeSpec {
@@ -78,4 +80,6 @@ pub struct TransportSpec {
     pub handshake: bool,
     /// The handshake's third ACK is a packet of its own and does not ride on the first data.
     pub handshake_ack: bool,
+    /// What is done beyond that.
+    pub stack: Stack,
 }

@@ -5,7 +5,7 @@ use leafspine_core::{
     TorId,
 };
 use leafspine_fabric::{Graph, LinkSpec, Node as Owner, Routes, TopologyKind, TopologySpec};
-use leafspine_node::spec::{Classifier, SchemeSpec, TransportSpec};
+use leafspine_node::spec::{Classifier, SchemeSpec, Stack, TransportSpec};
 use leafspine_node::transport::TcpConfig;
 use leafspine_node::{
     Chooser, Class, Egress, FifoPort, FlowId, Host, Key, Limit, Manager, Network, Opening, Place,
@@ -77,6 +77,7 @@ fn network(graph: &Graph) -> Network {
         delayed_ack: None,
         handshake: true,
         handshake_ack: false,
+        stack: Stack::default(),
     };
     let control = (entry.build)(&spec.scheme.params, &TcpConfig::flow_env(&spec)).expect("valid");
     Network {
@@ -98,6 +99,7 @@ fn port(graph: &Graph, global: u32, room: u32) -> Port {
         delay: of.delay,
         limit: Limit::Packets(room),
         manager: Manager::DropTail,
+        link: global,
         local: of.local,
         special: false,
         up: true,

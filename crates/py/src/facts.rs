@@ -74,6 +74,7 @@ fn kind(kind: ProbeKind) -> &'static str {
         ProbeKind::Utilisation => "utilisation",
         ProbeKind::Window => "window",
         ProbeKind::State => "state",
+        ProbeKind::Signals => "signals",
         ProbeKind::Packets => "packets",
     }
 }

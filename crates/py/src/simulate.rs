@@ -131,6 +131,9 @@ impl Output {
             ("timeouts", &t.timeouts),
             ("reordered", &t.reordered),
             ("dup_acks", &t.dup_acks),
+            ("spurious_retransmits", &t.spurious_retransmits),
+            ("undos", &t.undos),
+            ("tail_probes", &t.tail_probes),
             ("path_changes", &t.path_changes),
             ("packets", &t.packets),
         ] {

@@ -34,6 +34,7 @@ mod family;
 mod hosts;
 mod layer;
 mod path;
+mod profile;
 mod refuse;
 mod resolve;
 mod run;

@@ -96,13 +96,14 @@ fn probe(
     mut section: Section<'_>,
     before: &[ProbeSpec],
 ) -> Result<(ProbeSpec, String), ScenarioError> {
-    const KINDS: &[&str] = &["queue", "utilisation", "window", "state", "packets"];
+    const KINDS: &[&str] = &["queue", "utilisation", "window", "state", "signals", "packets"];
     let word = section.word("kind", KINDS, None)?;
     let (kind, keys): (_, &[&str]) = match word.as_str() {
         "queue" => (ProbeKind::Queue, &["kind", "name", "ports", "every"]),
         "utilisation" => (ProbeKind::Utilisation, &["kind", "name", "ports", "every"]),
         "window" => (ProbeKind::Window, &["kind", "name", "flows", "every"]),
         "state" => (ProbeKind::State, &["kind", "name", "ports", "every"]),
+        "signals" => (ProbeKind::Signals, &["kind", "name", "ports", "every"]),
         _ => (ProbeKind::Packets, &["kind", "name", "ports"]),
     };
     section.allow(keys, &format!("a key that a {word} probe does not have"))?;

@@ -63,7 +63,10 @@ pub(crate) fn parameters(
 ) -> Result<Params, ScenarioError> {
     let mut params = Params::default();
     for param in declared {
-        let value = section.value(param.name, param.kind, param.default)?;
+        let value = match param.quiet {
+            true => section.quiet_value(param.name, param.kind, param.default)?,
+            false => section.value(param.name, param.kind, param.default)?,
+        };
         params.0.insert(param.name.to_owned(), value);
     }
     Ok(params)

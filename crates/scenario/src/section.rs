@@ -143,6 +143,62 @@ impl<'a> Section<'a> {
         Ok(value)
     }
 
+    /// As [`Section::value`], but the resolved scenario has no such key.
+    pub(crate) fn unwritten(
+        &mut self,
+        key: &str,
+        kind: Kind,
+        default: &str,
+    ) -> Result<Value, ScenarioError> {
+        let value = self.value(key, kind, Some(default))?;
+        self.written.pop();
+        Ok(value)
+    }
+
+    /// As [`Section::value`], for a key that the resolved scenario has only where it is not `plain`.
+    pub(crate) fn switch(
+        &mut self,
+        key: &str,
+        kind: Kind,
+        default: &str,
+        plain: &str,
+    ) -> Result<Value, ScenarioError> {
+        let value = self.value(key, kind, Some(default))?;
+        let scale = self.place.scale.unwrap_or(Scale::REFERENCE);
+        if Value::default(&kind, plain, &scale).as_ref() == Ok(&value) {
+            self.written.pop();
+        }
+        Ok(value)
+    }
+
+    /// The value of `key`, or `None` if it is the word `off`; `default`, of that kind, if the file has
+    /// no such key.
+    pub(crate) fn unless_or(
+        &mut self,
+        key: &str,
+        kind: Kind,
+        off: &str,
+        default: Option<&str>,
+    ) -> Result<Option<Value>, ScenarioError> {
+        match default {
+            Some(default) if !self.has(key) => self.value(key, kind, Some(default)).map(Some),
+            _ => self.unless(key, kind, off),
+        }
+    }
+
+    /// As [`Section::value`], but the resolved scenario has the key only where it is not the default.
+    pub(crate) fn quiet_value(
+        &mut self,
+        key: &str,
+        kind: Kind,
+        default: Option<&str>,
+    ) -> Result<Value, ScenarioError> {
+        match default {
+            Some(default) => self.switch(key, kind, default, default),
+            None => self.value(key, kind, None),
+        }
+    }
+
     /// The value of `key`, if the file has it.
     pub(crate) fn given(&mut self, key: &str, kind: Kind) -> Result<Option<Value>, ScenarioError> {
         let Some(node) = self.node(key) else {
@@ -169,6 +225,23 @@ impl<'a> Section<'a> {
             error
         };
         self.given(key, kind).map_err(or_off)
+    }
+
+    /// Notes another value of a key that the resolved scenario has.
+    pub(crate) fn rewrite(&mut self, key: &str, toml: String) {
+        if let Some(written) = self.written.iter_mut().find(|(name, _)| name == key) {
+            written.1 = toml;
+        }
+    }
+
+    /// How many keys the resolved scenario has so far.
+    pub(crate) fn written(&self) -> usize {
+        self.written.len()
+    }
+
+    /// Takes out those beyond the first so many: they will be read again in their turn.
+    pub(crate) fn forget(&mut self, written: usize) {
+        self.written.truncate(written);
     }
 
     /// The lines of this table under `[path]` or `[[path]]`.

@@ -1,19 +1,18 @@
 //! `[transport]`: the congestion control by name, its parameters, and TCP's own settings.
 
 use crate::error::ScenarioError;
+use crate::profile::Profile;
 use crate::schemes;
 use crate::section::{Place, Section, content, decode};
 use crate::tree::Node;
 use leafspine_core::Span;
-use leafspine_schemes::{Kind, registry};
-use leafspine_sim::spec::{SchemeSpec, TransportSpec};
+use leafspine_schemes::{Kind, Scale, Value, registry};
+use leafspine_sim::spec::{SchemeSpec, Timestamps, TransportSpec};
 
 /// The table's own keys, beside those of the congestion control.
 pub(crate) const KEYS: &[&str] = registry::Place::Transport.keys();
 /// Timeouts are above zero: a timer of no length would fire for ever.
 const TIMEOUT: Kind = Kind::Span(1, u64::MAX);
-/// The default upper bound of a timeout (RFC 6298 §2.5).
-const MAX_RTO: Span = Span(60_000_000_000_000);
 
 /// The transport, and the table written out.
 pub(crate) fn transport(
@@ -29,6 +28,7 @@ pub(crate) fn transport(
         KEYS.iter().copied().chain(declared.iter().map(|param| param.name)).collect();
     section.allow(&keys, &format!("a key that \"{name}\" does not have"))?;
     let params = schemes::parameters(&mut section, declared)?;
+    let params = Profile::of(&mut section)?.parameters(&mut section, params);
     let scheme = SchemeSpec { name, params };
     let ecn = if entry.is_some_and(|entry| entry.ecn) { "true" } else { "false" };
     let spec = settings(&mut section, scheme, ecn, full_round_trip)?;
@@ -40,15 +40,27 @@ pub(crate) fn transport(
 }
 
 /// `max_rto`, ahead of its turn: no default of `min_rto` is above it.
-fn highest_rto(section: &Section<'_>) -> Result<Span, ScenarioError> {
-    let Some(node) = section.node("max_rto") else { return Ok(MAX_RTO) };
+fn highest_rto(section: &Section<'_>, profile: &Profile) -> Result<Span, ScenarioError> {
+    let Some(node) = section.node("max_rto") else {
+        let default = Value::default(&TIMEOUT, profile.max_rto, &Scale::REFERENCE);
+        return default
+            .map(|value| content!(value, Span))
+            .map_err(|found| section.wrong("max_rto", found, TIMEOUT.allowed()));
+    };
     Ok(content!(decode(section.place, &section.key("max_rto"), node, TIMEOUT)?, Span))
 }
 
-/// Payload and header of a full packet, from a table that need not be valid yet otherwise.
+/// Payload and header of a full packet, from a table that need not be valid yet otherwise. A
+/// timestamp option takes 12 bytes of the payload (RFC 7323 §3, appendix A).
 pub(crate) fn packet(section: &mut Section<'_>) -> Result<(u32, u32), ScenarioError> {
-    let mss = section.count("mss", (1, 65_535), Some("1460"))?;
-    Ok((mss, section.count("header", (1, 65_535), Some("40"))?))
+    let profile = Profile::of(section)?;
+    let written = section.written();
+    let timestamps = profile.timestamps(section)?;
+    section.forget(written);
+    let (mss, header) =
+        if timestamps == Timestamps::Option { ("1448", "52") } else { ("1460", "40") };
+    let mss = section.count("mss", (1, 65_535), Some(mss))?;
+    Ok((mss, section.count("header", (1, 65_535), Some(header))?))
 }
 
 /// `full_round_trip` is the default of `min_rto`: what a packet takes where every queue is full is no
@@ -61,12 +73,16 @@ fn settings(
 ) -> Result<TransportSpec, ScenarioError> {
     let ecn = section.flag("ecn", ecn)?;
     let (mss, header) = packet(section)?;
-    let init_cwnd = content!(section.value("init_cwnd", Kind::Amount, Some("10pkt"))?, Amount);
-    let max_cwnd = section.unless("max_cwnd", Kind::Amount, "none")?;
-    let default = full_round_trip.min(highest_rto(section)?).to_string();
-    let min_rto = content!(section.value("min_rto", TIMEOUT, Some(&default))?, Span);
-    let initial = section.value("initial_rto", TIMEOUT, Some(&min_rto.to_string()))?;
-    let max_rto = content!(section.value("max_rto", TIMEOUT, Some(&MAX_RTO.to_string()))?, Span);
+    let profile = Profile::of(section)?;
+    let window = section.value("init_cwnd", Kind::Amount, Some(profile.init_cwnd))?;
+    let init_cwnd = content!(window, Amount);
+    let max_cwnd = section.unless_or("max_cwnd", Kind::Amount, "none", profile.max_cwnd)?;
+    let full = full_round_trip.min(highest_rto(section, profile)?).to_string();
+    let default = profile.min_rto.unwrap_or(&full);
+    let min_rto = content!(section.value("min_rto", TIMEOUT, Some(default))?, Span);
+    let initial = profile.initial_rto.map_or_else(|| min_rto.to_string(), str::to_owned);
+    let initial = section.value("initial_rto", TIMEOUT, Some(&initial))?;
+    let max_rto = content!(section.value("max_rto", TIMEOUT, Some(profile.max_rto))?, Span);
     if max_rto < min_rto {
         let allowed = format!("at least min_rto = \"{min_rto}\"");
         return Err(section.wrong("max_rto", format!("\"{max_rto}\""), allowed));
@@ -74,9 +90,10 @@ fn settings(
     let dupack_threshold = section.count("dupack_threshold", (1, u32::MAX), Some("3"))?;
     let sack = section.flag("sack", "true")?;
     let limited_transmit = section.flag("limited_transmit", "true")?;
-    let delayed_ack = section.unless("delayed_ack", TIMEOUT, "off")?;
+    let delayed_ack = section.unless_or("delayed_ack", TIMEOUT, "off", profile.delayed_ack)?;
     let handshake = section.flag("handshake", "true")?;
-    let handshake_ack = section.flag("handshake_ack", "false")?;
+    let handshake_ack = section.flag("handshake_ack", profile.handshake_ack)?;
+    let stack = profile.stack(section, sack, &scheme.name)?;
     Ok(TransportSpec {
         scheme,
         ecn: Some(ecn),
@@ -93,5 +110,6 @@ fn settings(
         delayed_ack: delayed_ack.map(|value| content!(value, Span)),
         handshake,
         handshake_ack,
+        stack,
     })
 }

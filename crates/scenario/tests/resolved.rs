@@ -189,6 +189,25 @@ fn durations_and_warmups_are_written_only_if_given() {
     assert_eq!(with("flows = 100", "warmup = \"0ms\"").toml, one("").toml);
 }
 
+/// Breaks if a quiet parameter with its default is written out, even where the file gives it, or one with
+/// another value is not: results of before there was such a parameter are found by the text without it.
+#[test]
+fn quiet_parameters_are_written_only_if_they_differ() {
+    let with = |key: &str| {
+        let text = format!("{BASE}[hold]\nscheme = \"abq\"\n{key}");
+        cases(&text, &[]).unwrap_or_else(|e| panic!("{e}")).remove(0)
+    };
+    let (silent, same, other) = (with(""), with("pace = \"0ns\"\n"), with("pace = \"80ns\"\n"));
+    assert!(silent.toml.contains("corrector = true\n") && !silent.toml.contains("pace"));
+    assert_eq!(silent.toml, same.toml);
+    assert!(other.toml.contains("pace = \"80ns\"\n"));
+    let again = cases(&other.toml, &[]).unwrap_or_else(|e| panic!("{e}")).remove(0);
+    assert_eq!(
+        (other.toml, format!("{:?}", other.spec)),
+        (again.toml, format!("{:?}", again.spec))
+    );
+}
+
 /// Breaks if two ways to write one scenario give two keys.
 #[test]
 fn notation_does_not_matter() {

@@ -87,6 +87,7 @@ pub const ALL: &[Bundle] = &[
         doc: "ACKs held back at the congested port, beside DCTCP and marks at 40 packets (ABQ, IEEE Network 2020).",
         keys: &[
             ("hold.scheme", "\"abq\""),
+            ("hold.max_hold", "\"none\""),
             ("aqm.scheme", "\"ecn-threshold\""),
             ("aqm.threshold", "\"40pkt\""),
             ("transport.scheme", "\"dctcp\""),

@@ -232,8 +232,7 @@ mod tests {
         demands: Demands::NONE,
     };
     const LB: lb::Entry = lb::Entry { info: INFO, ..lb::ALL[0] };
-    const GAP: Param =
-        Param { name: "gap", kind: Kind::Span(1, u64::MAX), default: Some("1us"), doc: "Gap." };
+    const GAP: Param = Param { name: "gap", ..Param::new(Kind::Span(1, u64::MAX), "1us", "Gap.") };
 
     fn said(balancers: &'static [lb::Entry]) -> String {
         let extension = Extension { from: "my-crate 1.0", balancers, ..Extension::EMPTY };

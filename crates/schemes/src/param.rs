@@ -289,13 +289,23 @@ pub struct Param {
     pub default: Option<&'static str>,
     /// One sentence: what it does.
     pub doc: &'static str,
+    /// Whether resolved scenarios leave it out while it has its default.
+    pub quiet: bool,
 }
 
 impl Param {
     /// A parameter with a default. [`parameters!`](crate::parameters) names it after its field.
     #[must_use]
     pub const fn new(kind: Kind, default: &'static str, doc: &'static str) -> Param {
-        Param { name: "", kind, default: Some(default), doc }
+        Param { name: "", kind, default: Some(default), doc, quiet: false }
+    }
+
+    /// The same for a parameter that a scheme has gained since, with what it did before as default: a resolved
+    /// scenario says it only where it differs, so that those of before, and the results kept under them, stay
+    /// what they are.
+    #[must_use]
+    pub const fn quiet(self) -> Param {
+        Param { quiet: true, ..self }
     }
 }
 
@@ -415,6 +425,7 @@ mod tests {
         kind: Kind::Span(1, 1_000_000_000_000),
         default: Some("500us"),
         doc: "The gap.",
+        quiet: false,
     };
 
     /// Breaks if a bound is exclusive, or if a value of another kind passes.

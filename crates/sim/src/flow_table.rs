@@ -13,6 +13,9 @@ pub(crate) struct FlowStats {
     pub(crate) timeouts: u32,
     pub(crate) reordered: u32,
     pub(crate) dup_acks: u32,
+    pub(crate) spurious_retransmits: u32,
+    pub(crate) undos: u32,
+    pub(crate) tail_probes: u32,
     pub(crate) path_changes: u32,
     pub(crate) packets: u32,
     pub(crate) mean_window: f64,
@@ -41,6 +44,12 @@ pub struct FlowTable {
     pub reordered: Vec<u32>,
     /// Duplicate ACKs that the sender saw.
     pub dup_acks: Vec<u32>,
+    /// Segments that arrived more than once: sent again, though the first would have done.
+    pub spurious_retransmits: Vec<u32>,
+    /// Reductions of the window that the sender undid.
+    pub undos: Vec<u32>,
+    /// Tail loss probes.
+    pub tail_probes: Vec<u32>,
     /// How often a data packet left the source's switch by another uplink than the one before.
     pub path_changes: Vec<u32>,
     /// Data packets that arrived.
@@ -65,6 +74,9 @@ impl FlowTable {
         self.timeouts.push(0);
         self.reordered.push(0);
         self.dup_acks.push(0);
+        self.spurious_retransmits.push(0);
+        self.undos.push(0);
+        self.tail_probes.push(0);
         self.path_changes.push(0);
         self.packets.push(0);
         self.mean_window.push(0.0);
@@ -86,6 +98,9 @@ impl FlowTable {
         self.timeouts[flow] = stats.timeouts;
         self.reordered[flow] = stats.reordered;
         self.dup_acks[flow] = stats.dup_acks;
+        self.spurious_retransmits[flow] = stats.spurious_retransmits;
+        self.undos[flow] = stats.undos;
+        self.tail_probes[flow] = stats.tail_probes;
         self.path_changes[flow] = stats.path_changes;
         self.packets[flow] = stats.packets;
         self.mean_window[flow] = stats.mean_window;

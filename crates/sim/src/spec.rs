@@ -6,7 +6,8 @@
 
 pub use leafspine_fabric::{Flap, LinkChange, LinkSpec, TopologyKind, TopologySpec};
 pub use leafspine_node::spec::{
-    Classifier, SchedulerKind, SchemeSpec, SharedBuffer, TransportSpec,
+    Classifier, Reduction, SchedulerKind, SchemeSpec, SharedBuffer, Stack, Timestamps,
+    TransportSpec,
 };
 
 use leafspine_core::{Bytes, HostId, Rate, Span, Time};
@@ -324,6 +325,8 @@ pub enum ProbeKind {
     /// What the balancers of the switches that have these ports keep, and how flows share the slots of
     /// their tables.
     State,
+    /// Packets marked and dropped at ports since the last sample.
+    Signals,
     /// Every packet-hop on the ports (not sampled; `every` is ignored): time, port, flow, segment.
     Packets,
 }

@@ -5,6 +5,7 @@ mod common;
 use common::*;
 use leafspine_core::{Bytes, Rate, Rng, Role, Span, Time, mix};
 use leafspine_fabric::Graph;
+use leafspine_schemes::cc::SlowStart;
 use leafspine_schemes::registry::{self, Place};
 use leafspine_schemes::testing::{FakeHost, FakeLeaf};
 use leafspine_schemes::{Amount, Kind, Params, Value};
@@ -238,6 +239,42 @@ fn edges() -> impl Strategy<Value = Option<SchemeSpec>> {
     ]
 }
 
+/// Each of TCP's switches, or none.
+fn stack() -> impl Strategy<Value = Stack> {
+    let us = |most: u64| proptest::option::of((0..most).prop_map(Span::from_micros));
+    let words = (
+        proptest::sample::select(vec![Reduction::AtOnce, Reduction::Prr6937, Reduction::Prr9937]),
+        proptest::sample::select(vec![Timestamps::Free, Timestamps::Option, Timestamps::Off]),
+        proptest::sample::select(vec![
+            SlowStart::Standard,
+            SlowStart::HyStart,
+            SlowStart::HyStartPlusPlus,
+        ]),
+    );
+    let any = (any::<[bool; 7]>(), words, us(2_000), us(1_000), 0u32..20, 0u32..3).prop_map(
+        |(flags, (reduction, timestamps, slow_start), tlp, eifel, quick_acks, spared)| {
+            let [idle_restart, sack_bytes, rack, dsack, undo_dsack, frto, pacing] = flags;
+            Stack {
+                syn_losses_spared: spared,
+                idle_restart,
+                quick_acks,
+                sack_bytes,
+                timestamps,
+                reduction,
+                rack,
+                tlp,
+                dsack,
+                undo_dsack,
+                eifel,
+                frto,
+                slow_start,
+                pacing,
+            }
+        },
+    );
+    prop_oneof![1 => Just(Stack::default()), 1 => any]
+}
+
 fn transport() -> impl Strategy<Value = TransportSpec> {
     let windows = (
         1u32..20,
@@ -252,8 +289,8 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
     );
     let switches =
         (any::<bool>(), any::<bool>(), any::<[bool; 2]>(), proptest::option::of(any::<bool>()));
-    (any_of(Place::Transport), windows, times, switches).prop_map(
-        |(scheme, (window, max, dupacks, mss), (min_rto, initial_rto, delayed_ack), s)| {
+    (any_of(Place::Transport), windows, times, switches, stack()).prop_map(
+        |(scheme, (window, max, dupacks, mss), (min_rto, initial_rto, delayed_ack), s, stack)| {
             let (sack, limited_transmit, [handshake, handshake_ack], ecn) = s;
             TransportSpec {
                 scheme,
@@ -271,6 +308,8 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
                 delayed_ack,
                 handshake,
                 handshake_ack,
+                // RACK goes by SACKs.
+                stack: Stack { rack: stack.rack && sack, ..stack },
             }
         },
     )

@@ -1,6 +1,7 @@
 //! What all flows of a run share.
 
-use crate::spec::TransportSpec;
+use super::extra::Extra;
+use crate::spec::{Stack, TransportSpec};
 use leafspine_core::{Span, Time};
 use leafspine_schemes::cc::{CongestionControl, Control, FlowEnv};
 
@@ -38,15 +39,32 @@ pub struct TcpConfig {
     pub max_rto: Span,
     /// Timeout before there is a round-trip sample.
     pub initial_rto: Span,
+    /// The window that a flow begins with.
+    pub init_cwnd: u32,
+    /// What is done beyond RFC 5681 and 6675.
+    pub stack: Stack,
+    /// Whether the sender keeps an [`Extra`](super::extra::Extra) for that.
+    pub(super) extra: bool,
     /// The control that every flow starts from.
     pub control: Control,
 }
 
 impl TcpConfig {
+    /// What a sender takes beyond itself: with some switches, a block with what it knows of the window's
+    /// segments.
+    #[must_use]
+    pub fn extra_bytes(stack: &Stack) -> u64 {
+        if stack.keeps_more() { (size_of::<Extra>() + 3 * 64 * size_of::<u64>()) as u64 } else { 0 }
+    }
+
     /// What a congestion control is made from.
     #[must_use]
     pub fn flow_env(spec: &TransportSpec) -> FlowEnv {
-        FlowEnv { mss: spec.mss, init_cwnd: window(spec.init_cwnd.in_bytes(spec.mss), spec.mss) }
+        FlowEnv {
+            mss: spec.mss,
+            init_cwnd: window(spec.init_cwnd.in_bytes(spec.mss), spec.mss),
+            slow_start: spec.stack.slow_start,
+        }
     }
 
     /// The constants that `spec` describes. `control` is made from [`TcpConfig::flow_env`];
@@ -69,6 +87,9 @@ impl TcpConfig {
             min_rto: spec.min_rto,
             max_rto: spec.max_rto.max(spec.min_rto),
             initial_rto: spec.initial_rto.unwrap_or(spec.min_rto),
+            init_cwnd: TcpConfig::flow_env(spec).init_cwnd,
+            stack: spec.stack,
+            extra: spec.stack.keeps_more(),
             control,
         }
     }

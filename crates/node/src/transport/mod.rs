@@ -13,16 +13,25 @@
 //! - fill in what is not TCP's: five-tuple, flow slot, path, class, tag and scheme header. TCP
 //!   writes `seq`, `stamp`, `size`, `payload`, `flags`, `ecn`, `notes` and `sack`.
 //!
-//! What is TCP here: RFC 9293's handshake, RFC 5681 and 6582 (NewReno), 3042 (limited transmit),
+//! What is TCP here always: RFC 9293's handshake, RFC 5681 and 6582 (NewReno), 3042 (limited transmit),
 //! 2018 and 6675 (SACK), 6298 (timeout), 7323 (timestamps), 3168 (ECN), 8257 (DCTCP's echo), and
 //! delayed ACKs. Congestion control is [`leafspine_schemes::cc`].
 //!
+//! What is TCP here by a switch of [`Stack`](crate::spec::Stack): RFC 8985 (RACK-TLP), 6937 and 9937
+//! (proportional rate reduction), 2883 (D-SACK) and what undoes a reduction, 3708, 3522 with 4015
+//! (Eifel) and 5682 (F-RTO), 2861 (the window after a pause), quick acknowledgments. A sender that
+//! uses one has an `Extra`, and `acks.rs` takes its ACKs.
+//!
 //! What is not: connection teardown (the last segment carries FIN, and its acknowledgment ends the
-//! flow), data in both directions, D-SACK, RACK and tail loss probes, F-RTO and Eifel, window
-//! scaling as such (the receive window is a bound on the window, given in the scenario), ECN
-//! negotiation (both ends agree), path MTU discovery, Nagle.
+//! flow), data in both directions, window scaling as such (the receive window is a bound on the
+//! window, given in the scenario), ECN negotiation (both ends agree), path MTU discovery, Nagle.
 
+mod acks;
 mod config;
+mod extra;
+mod probe;
+mod prr;
+mod rack;
 mod receiver;
 mod recovery;
 mod report;
@@ -30,10 +39,11 @@ mod rtt;
 mod scoreboard;
 mod segments;
 mod sender;
+mod undo;
 
 pub use config::{LONGEST_ROUND_TRIP, TcpConfig};
 pub use receiver::{Received, Receiver};
-pub use sender::{AckOutcome, Sender};
+pub use sender::{AckOutcome, Fired, Sender};
 
 #[cfg(test)]
 mod tests;

@@ -20,6 +20,16 @@ pub struct Received {
     pub reordered: bool,
 }
 
+/// Quick acknowledgments after the first mark, under RFC 3168's echo and DCTCP's alike.
+const QUICK_AFTER_MARK: u32 = 2;
+
+/// Bytes of the SACK option, padded (RFC 2018 §3): none without a block.
+#[inline]
+fn option_bytes(blocks: &[SackBlock; 3]) -> u16 {
+    let held = blocks.iter().filter(|block| block.end > block.start).count() as u16;
+    if held == 0 { 0 } else { 4 + 8 * held }
+}
+
 /// A flow's receiving side, two cache lines. It learns the flow's length from the last segment's
 /// FIN.
 #[derive(Debug)]
@@ -41,6 +51,10 @@ pub struct Receiver {
     echo: bool,
     /// A segment waits for its ACK.
     ack_pending: bool,
+    /// ACKs that could have been delayed and were sent at once since the quick phase began.
+    quick: u32,
+    /// One past the duplicate segment that the next ACK reports (RFC 2883); 0: none.
+    duplicate: u32,
     deadline: Time,
     /// Bytes given to the application.
     delivered: u64,
@@ -71,6 +85,8 @@ impl Receiver {
             last_payload: 0,
             echo: false,
             ack_pending: false,
+            quick: 0,
+            duplicate: 0,
             deadline: Time::MAX,
             delivered: 0,
             held: SegmentSet::default(),
@@ -124,6 +140,9 @@ impl Receiver {
     fn note_ecn(&mut self, cfg: &TcpConfig, p: &PacketMeta, reply: &mut PacketMeta) -> bool {
         let marked = p.ecn == Ecn::Congested;
         self.marks += u32::from(marked);
+        if marked && !self.echo {
+            self.quicken(cfg, QUICK_AFTER_MARK);
+        }
         if !cfg.precise_echo {
             // RFC 3168 §6.1.3: ECE from the first mark until CWR; a mark on the packet that
             // carries CWR begins anew.
@@ -160,6 +179,10 @@ impl Receiver {
         if segment != self.expected {
             seen.duplicate = !self.hold(segment);
             self.duplicates += u32::from(seen.duplicate);
+            if seen.duplicate {
+                self.duplicate = if cfg.stack.dsack { segment + 1 } else { 0 };
+                self.quicken(cfg, cfg.stack.quick_acks);
+            }
             return true;
         }
         let fills_gap = !self.held.is_empty();
@@ -238,7 +261,7 @@ impl Receiver {
         reply: &mut PacketMeta,
     ) -> bool {
         if let Some(delay) = cfg.delayed_ack
-            && (flushed || (!at_once && !self.ack_pending))
+            && (flushed || (!at_once && !self.ack_pending && !self.is_quick(cfg)))
         {
             self.ack_pending = true;
             self.deadline = if at_once { now } else { now + delay };
@@ -248,6 +271,23 @@ impl Receiver {
         self.deadline = Time::MAX;
         self.write_ack(cfg, reply);
         true
+    }
+
+    /// Whether an ACK that could be delayed is not, because few have been: the sender may be in slow
+    /// start, or short of news (Linux's quick acknowledgments).
+    #[inline]
+    fn is_quick(&mut self, cfg: &TcpConfig) -> bool {
+        if self.quick >= cfg.stack.quick_acks {
+            return false;
+        }
+        self.quick += 1;
+        true
+    }
+
+    /// The next `count` ACKs, of as many as there are at the start, are not delayed.
+    fn quicken(&mut self, cfg: &TcpConfig, count: u32) {
+        let most = cfg.stack.quick_acks;
+        self.quick = self.quick.min(most.saturating_sub(count));
     }
 
     /// A pure ACK of all that has come. Not ECN-capable (RFC 3168 §6.1.4).
@@ -261,7 +301,22 @@ impl Receiver {
         reply.ecn = Ecn::NotCapable;
         reply.notes = 0;
         reply.sack = if cfg.sack { self.blocks } else { [SackBlock::default(); 3] };
+        if self.duplicate > 0 {
+            self.report_duplicate(cfg, reply);
+        }
+        if cfg.stack.sack_bytes {
+            reply.size += option_bytes(&reply.sack);
+        }
         self.last_ack = self.expected;
+    }
+
+    /// RFC 2883 §4: the first block is the duplicate, once; the block that it is part of, if it is
+    /// beyond the cumulative ACK, is the second (it is the one most recently reported).
+    fn report_duplicate(&mut self, cfg: &TcpConfig, reply: &mut PacketMeta) {
+        let end = std::mem::take(&mut self.duplicate);
+        if cfg.sack {
+            reply.sack = [SackBlock { start: end - 1, end }, self.blocks[0], self.blocks[1]];
+        }
     }
 
     /// When [`Receiver::on_timer`] is to be called; `Time::MAX`: not at all.

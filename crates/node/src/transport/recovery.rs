@@ -1,10 +1,11 @@
 //! Loss recovery: fast retransmit, RFC 6582 and 6675, and what follows a timeout.
 
 use super::TcpConfig;
+use super::extra::Frto;
 use super::scoreboard::NextSeg;
 use super::sender::{Phase, Sender};
 use leafspine_core::{PacketMeta, Time};
-use leafspine_schemes::cc::{CongestionControl, Loss};
+use leafspine_schemes::cc::{CongestionControl, Control, Loss};
 
 impl Sender {
     /// [`Sender::poll_send`] in every phase but [`Phase::Open`].
@@ -17,6 +18,10 @@ impl Sender {
         match self.phase {
             Phase::Opening if self.resend_due => self.emit_syn(cfg, now, out),
             Phase::Answering => self.emit_third_ack(cfg, now, out),
+            Phase::Probing => self.emit_probe(cfg, now, out),
+            Phase::Recovery | Phase::Loss if cfg.stack.rack => {
+                return self.poll_rack(cfg, now, out);
+            }
             Phase::Recovery if self.resend_due => self.resend_first(cfg, now, out),
             Phase::Recovery if cfg.sack => return self.poll_sack(cfg, now, out),
             Phase::Recovery => return self.poll_inflated(cfg, now, out),
@@ -33,13 +38,14 @@ impl Sender {
         if cfg.sack {
             self.board.resent(self.una);
             self.pipe += 1;
+            self.count_shared(cfg);
         }
         self.emit_again(cfg, self.una, now, out);
     }
 
     /// RFC 6675 §5 step C: while the pipe has room for a segment, send the next.
     fn poll_sack(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) -> bool {
-        if (self.pipe + 1) * cfg.mss > self.window(cfg) {
+        if !self.may_send(cfg) {
             return false;
         }
         let new_data = self.has_new_data(cfg);
@@ -56,11 +62,65 @@ impl Sender {
             None => return false,
         }
         self.pipe += 1;
+        self.count_shared(cfg);
         true
     }
 
+    /// Proportional rate reduction counts what is sent.
+    fn count_shared(&mut self, cfg: &TcpConfig) {
+        if let Some(x) = &mut self.extra {
+            x.prr.sent(cfg.mss);
+        }
+    }
+
+    /// With RACK: what is marked lost, lowest first, then new data (RFC 8985 §6, "the sender can
+    /// retransmit in any order"); the first segment of a recovery whatever the window.
+    fn poll_rack(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) -> bool {
+        if let Some(sent) = self.poll_frto(cfg, now, out) {
+            return sent;
+        }
+        let due = std::mem::take(&mut self.resend_due);
+        if !due && !self.may_send(cfg) {
+            return false;
+        }
+        let una = self.una;
+        let lost = self.extra.as_mut().and_then(|x| {
+            let segment = x.rack.lost.first_present(una)?;
+            x.rack.lost.remove(una, segment);
+            Some(segment)
+        });
+        if let Some(segment) = lost {
+            self.emit_again(cfg, segment, now, out);
+        } else if self.has_new_data(cfg) {
+            self.emit_new(cfg, now, out);
+        } else {
+            return false;
+        }
+        self.pipe += 1;
+        self.count_shared(cfg);
+        true
+    }
+
+    /// What F-RTO has to say of the next segment: new data (RFC 5682 §3.1 step 2b), or none until the
+    /// next ACK; `None` if it has nothing to say.
+    fn poll_frto(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) -> Option<bool> {
+        let more = self.has_new_data(cfg);
+        let x = self.extra.as_mut().filter(|x| x.frto == Frto::Waiting)?;
+        if x.frto_new == 0 || !more {
+            return Some(false);
+        }
+        x.frto_new -= 1;
+        let next = std::mem::replace(&mut self.nxt, self.high);
+        self.emit_new(cfg, now, out);
+        if !cfg.stack.rack {
+            self.nxt = next;
+        }
+        self.pipe += 1;
+        Some(true)
+    }
+
     /// Whether there is data never sent, within the receive window.
-    fn has_new_data(&self, cfg: &TcpConfig) -> bool {
+    pub(super) fn has_new_data(&self, cfg: &TcpConfig) -> bool {
         self.high < self.total && (self.high - self.una + 1) * cfg.mss <= cfg.max_cwnd
     }
 
@@ -80,11 +140,18 @@ impl Sender {
     /// window starts at one segment (RFC 5681 §3.1). RFC 6675 §5.1 leaves the order open and
     /// suggests to fill in what the SACKs say is missing.
     fn poll_loss(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) -> bool {
+        if let Some(sent) = self.poll_frto(cfg, now, out) {
+            return sent;
+        }
         if (self.pipe + 1) * cfg.mss > self.window(cfg) {
             return false;
         }
         if self.nxt < self.high && !self.board.is_empty() {
             self.nxt = self.board.first_missing(self.nxt).min(self.high);
+        }
+        if self.nxt >= self.recover {
+            // What F-RTO has sent since the timeout is under way.
+            self.nxt = self.high;
         }
         if self.nxt < self.high {
             self.emit_again(cfg, self.nxt, now, out);
@@ -141,12 +208,18 @@ impl Sender {
     }
 
     /// RFC 6675 §5 step 4, RFC 6582 §3.2 step 2.
-    fn enter_recovery(&mut self, cfg: &TcpConfig, now: Time) {
+    pub(super) fn enter_recovery(&mut self, cfg: &TcpConfig, now: Time) {
         // RFC 3168 §6.1.2: one reduction per window, for marks and drops together. DCTCP's marks
         // may have cut next to nothing, so its losses halve all the same (RFC 8257 §3.5).
         let reduced = cfg.ecn && !cfg.precise_echo && self.una < self.reduced_until;
         if !reduced {
+            let before = self.before_reduction(cfg);
             self.reduce(cfg, Loss::Fast, now);
+            self.begin_episode(before);
+        }
+        self.begin_share(cfg);
+        if let Some(x) = &mut self.extra {
+            x.probe = None;
         }
         self.phase = Phase::Recovery;
         self.recover = self.high;
@@ -175,6 +248,13 @@ impl Sender {
 
     /// All that was outstanding when the loss was seen is acknowledged.
     fn leave(&mut self, cfg: &TcpConfig, now: Time) {
+        if let Some(x) = &mut self.extra {
+            // F-RTO may have sent new data that is still under way.
+            self.nxt = self.high;
+            x.prr.active = false;
+            x.frto = Frto::Off;
+            x.rack.recovered();
+        }
         debug_assert_eq!(self.nxt, self.high);
         if self.phase == Phase::Recovery {
             // RFC 6582 §3.2 step 3, full acknowledgment, option 1; with SACK the pipe has kept the
@@ -197,6 +277,7 @@ impl Sender {
     /// stays: receivers here never discard what they have reported (RFC 6675 §5.1).
     pub(super) fn enter_loss(&mut self, cfg: &TcpConfig, now: Time) {
         let first = !self.rtt.backed_off();
+        let (before, from) = (self.before_reduction(cfg), self.phase);
         self.reduce(cfg, Loss::Timeout { first }, now);
         self.phase = Phase::Loss;
         self.recover = self.high;
@@ -204,11 +285,54 @@ impl Sender {
         self.inflation = 0;
         self.resend_due = false;
         self.pipe = 0;
+        if self.extra.is_some() {
+            self.enter_loss_extra(cfg, from, before, now);
+        }
+    }
+
+    /// A timeout's part of what `Stack` may ask for. A recovery that was under way is part of the same
+    /// reduction; F-RTO looks at a timeout, not at one that follows another (RFC 5682 §2.1 step 1).
+    fn enter_loss_extra(
+        &mut self,
+        cfg: &TcpConfig,
+        from: Phase,
+        before: Option<Control>,
+        now: Time,
+    ) {
+        if from == Phase::Open {
+            self.begin_episode(before);
+        }
+        let at = self.situation(cfg, now);
+        let Some(x) = &mut self.extra else { return };
+        if let Some(episode) = &mut x.episode {
+            episode.to = self.high;
+        }
+        x.prr.active = false;
+        x.probe = None;
+        x.early = None;
+        x.wait = None;
+        let asked = cfg.stack.frto && cfg.sack && from != Phase::Loss;
+        x.frto = if asked { Frto::Resent } else { Frto::Off };
+        x.frto_new = 0;
+        if cfg.stack.rack {
+            x.rack.mark_after_timeout(&x.sent, &self.board, &at);
+            self.nxt = self.high;
+            self.resend_due = true;
+            self.set_pipe(cfg);
+        }
     }
 
     /// Counts what is in the network: RFC 6675 §4 `SetPipe`; after a timeout, what has been sent
     /// since and is not known to have arrived.
-    fn set_pipe(&mut self, cfg: &TcpConfig) {
+    pub(super) fn set_pipe(&mut self, cfg: &TcpConfig) {
+        if cfg.stack.rack
+            && let Some(x) = &self.extra
+        {
+            // A segment that was sent again counts once: its first copy was given up.
+            let gone = self.board.sacked() + x.rack.lost.len();
+            self.pipe = self.high - self.una - gone;
+            return;
+        }
         self.pipe = match self.phase {
             Phase::Recovery if cfg.sack => {
                 self.board.pipe(self.una, self.high, cfg.dupack_threshold)

@@ -71,6 +71,18 @@ impl Sender {
         self.timeouts
     }
 
+    /// Reductions of the window that were undone.
+    #[must_use]
+    pub fn undos(&self) -> u32 {
+        self.extra.as_ref().map_or(0, |extra| extra.undos)
+    }
+
+    /// Tail loss probes.
+    #[must_use]
+    pub fn probes(&self) -> u32 {
+        self.extra.as_ref().map_or(0, |extra| extra.probes)
+    }
+
     /// ACKs that acknowledged nothing new while data was outstanding.
     #[must_use]
     pub fn dup_acks(&self) -> u32 {

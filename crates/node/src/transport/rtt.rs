@@ -39,6 +39,12 @@ impl RttEstimator {
         self.backoffs = 0;
     }
 
+    /// RFC 6298 §5.7: the SYN was lost, and its answer measures nothing (§3).
+    pub(super) fn after_lost_syn(&mut self, cfg: &TcpConfig) {
+        self.rto = Span::from_millis(3000).clamp(cfg.min_rto, cfg.max_rto);
+        self.backoffs = 0;
+    }
+
     /// RFC 6298 §5.5: the timer has fired; twice the timeout, up to the maximum (§2.5).
     pub(super) fn back_off(&mut self, cfg: &TcpConfig) {
         self.rto = Span(self.rto.0.saturating_mul(2)).min(cfg.max_rto);

@@ -39,7 +39,7 @@ impl Scoreboard {
     }
 
     /// RFC 6675 §4 `Update`, SACK blocks: returns how many segments are newly known to have
-    /// arrived. Blocks below `una` or above `high` tell nothing (D-SACK is not used).
+    /// arrived. Blocks below `una` or above `high` tell nothing (a D-SACK is looked at before).
     pub(super) fn update(&mut self, blocks: &[SackBlock; 3], una: u32, high: u32) -> u32 {
         let mut new = 0;
         for block in blocks {
@@ -65,7 +65,7 @@ impl Scoreboard {
     /// Every segment below this that is not SACKed counts as lost: RFC 6675 §4 `IsLost`, where
     /// `threshold` SACKed segments above are the test. (With full segments the test by bytes is
     /// the same one.)
-    fn lost_below(&self, una: u32, threshold: u32) -> u32 {
+    pub(super) fn lost_below(&self, una: u32, threshold: u32) -> u32 {
         self.sacked.nth_from_top(una, threshold).unwrap_or(una)
     }
 
@@ -90,8 +90,12 @@ impl Scoreboard {
         self.sacked.never_used()
     }
 
+    /// Segments that are SACKed.
+    pub(super) fn sacked(&self) -> u32 {
+        self.sacked.len()
+    }
+
     /// Whether `segment`, at or above `una`, is SACKed.
-    #[cfg(test)]
     pub(super) fn is_sacked(&self, segment: u32) -> bool {
         self.sacked.contains(segment)
     }

@@ -53,8 +53,8 @@ impl SegmentSet {
         self.words.is_empty()
     }
 
-    #[cfg(test)]
-    fn len(&self) -> u32 {
+    #[inline]
+    pub(super) fn len(&self) -> u32 {
         self.len
     }
 
@@ -69,7 +69,8 @@ impl SegmentSet {
         word as usize & (self.words.len() - 1)
     }
 
-    #[cfg(test)]
+    /// Whether `segment`, at or above the lower edge, is a member.
+    #[inline]
     pub(super) fn contains(&self, segment: u32) -> bool {
         segment < self.top && self.words[self.slot(segment >> 6)] >> (segment & 63) & 1 == 1
     }
@@ -120,6 +121,31 @@ impl SegmentSet {
         if self.len == 0 {
             self.top = 0;
         }
+    }
+
+    /// Removes one that may be a member; none is below `base`.
+    pub(super) fn remove(&mut self, base: u32, segment: u32) {
+        if !self.contains(segment) {
+            return;
+        }
+        let slot = self.slot(segment >> 6);
+        self.words[slot] &= !(1 << (segment & 63));
+        self.len -= 1;
+        if segment + 1 == self.top {
+            let highest = self.down(base, segment, |word| word).next();
+            self.top = highest.map_or(0, |highest| highest + 1);
+        }
+    }
+
+    /// The first member from `from` on; nothing is a member below it.
+    pub(super) fn first_present(&self, from: u32) -> Option<u32> {
+        for (word, mask) in spans(from, self.top) {
+            let present = mask & self.words[self.slot(word)];
+            if present != 0 {
+                return Some((word << 6) + present.trailing_zeros());
+            }
+        }
+        None
     }
 
     /// Members in `lo..hi`.
@@ -212,6 +238,13 @@ mod tests {
                 prop_assert_eq!(set.first_absent(at), (at..).find(|s| !plain.contains(s)).unwrap());
                 prop_assert_eq!(
                     set.last_absent(base, at), (base..at).rev().find(|s| !plain.contains(s)));
+                prop_assert_eq!(set.first_present(base), plain.first().copied());
+                for gone in [at, top.saturating_sub(1).max(base)] {
+                    set.remove(base, gone);
+                    plain.remove(&gone);
+                }
+                prop_assert_eq!(set.top(), plain.last().map_or(0, |last| last + 1));
+                prop_assert_eq!(set.len() as usize, plain.len());
                 for n in 1..4 {
                     prop_assert_eq!(
                         set.nth_from_top(base, n), plain.iter().rev().nth(n as usize - 1).copied());

@@ -2,10 +2,14 @@
 
 use super::TcpConfig;
 use super::config::{since_stamp, stamp};
+use super::extra::Extra;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
+use crate::spec::Timestamps;
 use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Span, Time};
-use leafspine_schemes::cc::{AckSample, CongestionControl, Control, FlowEnv, Loss, NewReno};
+use leafspine_schemes::cc::{
+    AckSample, CongestionControl, Control, FlowEnv, Loss, NewReno, SlowStart,
+};
 
 /// Where a flow is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +26,19 @@ pub(super) enum Phase {
     Recovery,
     /// After a timeout, until all that was outstanding is acknowledged.
     Loss,
+    /// Nothing is known to be lost, and a tail loss probe is the next to be sent.
+    Probing,
+}
+
+/// What [`Sender::on_timer`] did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fired {
+    /// Nothing: it was early.
+    Nothing,
+    /// A retransmission timeout: something is to be sent.
+    Timeout,
+    /// Another timer: something may be to be sent.
+    Other,
 }
 
 /// What an acknowledgment did.
@@ -63,7 +80,7 @@ pub struct Sender {
     pub(super) dup_streak: u32,
     /// One reduction per window: none for ECE until `una` is beyond this. 0: none has been.
     pub(super) reduced_until: u32,
-    deadline: Time,
+    pub(super) deadline: Time,
     pub(super) rtt: RttEstimator,
     pub(super) board: Scoreboard,
     pub(super) control: Control,
@@ -82,6 +99,8 @@ pub struct Sender {
     pub(super) retransmits: u32,
     pub(super) timeouts: u32,
     pub(super) dup_acks: u32,
+    /// What the switches of `TcpConfig::stack` need, if one is on.
+    pub(super) extra: Option<Box<Extra>>,
 }
 
 impl Default for Sender {
@@ -97,7 +116,7 @@ impl Sender {
     /// A sender without a flow; [`Sender::reset`] gives it one.
     #[must_use]
     pub fn new() -> Sender {
-        let env = FlowEnv { mss: 1, init_cwnd: 1 };
+        let env = FlowEnv { mss: 1, init_cwnd: 1, slow_start: SlowStart::Standard };
         Sender {
             una: 0,
             nxt: 0,
@@ -123,6 +142,7 @@ impl Sender {
             retransmits: 0,
             timeouts: 0,
             dup_acks: 0,
+            extra: None,
         }
     }
 
@@ -137,11 +157,18 @@ impl Sender {
         let last = bytes - (total - 1) * u64::from(cfg.mss);
         let mut board = std::mem::take(&mut self.board);
         board.reset();
+        let mut extra = self.extra.take();
+        match &mut extra {
+            Some(extra) => extra.reset(),
+            None if cfg.extra => extra = Some(Box::default()),
+            None => {}
+        }
         *self = Sender {
             total: total as u32,
             last_payload: last as u16,
             control: cfg.control.clone(),
             board,
+            extra,
             ..Sender::new()
         };
         self.rtt.reset(cfg);
@@ -166,11 +193,17 @@ impl Sender {
     /// The next packet that may be sent now. `false`: none, until something else happens.
     #[inline]
     pub fn poll_send(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) -> bool {
+        if cfg.stack.pacing && self.is_held(now) {
+            return false;
+        }
         if self.phase != Phase::Open {
             return self.poll_recovering(cfg, now, out);
         }
         if self.nxt == self.total {
             return false;
+        }
+        if cfg.stack.idle_restart && self.nxt == self.una {
+            self.after_pause(cfg, now);
         }
         let mut window = self.control.window();
         if self.dup_streak > 0 {
@@ -185,7 +218,13 @@ impl Sender {
 
     /// RFC 3042: each of the first duplicate ACKs lets a new segment go. Its two are the usual
     /// threshold less one, which is also as far as RFC 6675 §5 step 3 goes.
+    ///
+    /// With RACK, what has been SACKed has left the network, and as much may follow: what is late is
+    /// waited for longer than three segments take (RFC 8985 §3.3).
     fn limited_transmit(&self, cfg: &TcpConfig) -> u32 {
+        if cfg.stack.rack {
+            return self.dup_streak * cfg.mss;
+        }
         if !cfg.limited_transmit {
             return 0;
         }
@@ -244,6 +283,9 @@ impl Sender {
         out.payload = payload;
         out.flags = flags;
         out.sack = [SackBlock::default(); 3];
+        if cfg.extra {
+            return self.note_sent(cfg, out, now);
+        }
         self.arm_if_idle(now);
     }
 
@@ -290,6 +332,9 @@ impl Sender {
         if syn || matches!(self.phase, Phase::Opening | Phase::Closed) {
             return self.on_syn_ack(cfg, p, now);
         }
+        if cfg.extra {
+            return self.on_ack_extra(cfg, p, now);
+        }
         // RFC 9293 §3.10.7.4: an old ACK tells nothing; one of data never sent cannot be.
         if p.seq < self.una || p.seq > self.high {
             return AckOutcome::default();
@@ -324,19 +369,24 @@ impl Sender {
             return AckOutcome::default();
         }
         let rtt = since_stamp(now, p.stamp);
-        self.rtt.sample(cfg, rtt);
+        let measured = cfg.stack.timestamps != Timestamps::Off || self.timeouts == 0;
+        if measured {
+            self.rtt.sample(cfg, rtt);
+        } else {
+            self.rtt.after_lost_syn(cfg);
+        }
         self.deadline = Time::MAX;
         self.resend_due = false;
         self.start_data(now);
         if cfg.handshake_ack {
             self.phase = Phase::Answering;
         }
-        AckOutcome { rtt: Some(rtt), ..AckOutcome::default() }
+        AckOutcome { rtt: measured.then_some(rtt), ..AckOutcome::default() }
     }
 
     /// An ACK of new data: RTT, window, timer.
     #[inline]
-    fn on_new_ack(
+    pub(super) fn on_new_ack(
         &mut self,
         cfg: &TcpConfig,
         p: &PacketMeta,
@@ -355,20 +405,30 @@ impl Sender {
             self.board.advance(from, una);
         }
         // RFC 7323 §4.1: an ACK of new data gives a sample, whatever was retransmitted.
-        let rtt = since_stamp(now, p.stamp);
-        outcome.rtt = Some(rtt);
-        self.rtt.sample(cfg, rtt);
+        outcome.rtt = if cfg.extra {
+            self.measured(cfg, from, p.stamp, now)
+        } else {
+            Some(since_stamp(now, p.stamp))
+        };
+        if let Some(rtt) = outcome.rtt {
+            self.rtt.sample(cfg, rtt);
+        }
 
         let mut acked = (una - from) * cfg.mss;
         if outcome.finished {
             acked -= cfg.mss - u32::from(self.last_payload);
         }
         let window = self.control.window();
+        let window_limited = if cfg.stack.pacing {
+            self.is_paced_full(in_flight) || in_flight + cfg.mss > window
+        } else {
+            in_flight + cfg.mss > window
+        };
         let sample = AckSample {
             acked,
             marked: if echo { acked } else { 0 },
             in_flight,
-            window_limited: in_flight + cfg.mss > window,
+            window_limited,
             in_recovery: self.phase == Phase::Recovery,
             rtt: outcome.rtt,
             srtt: self.rtt.srtt(),
@@ -393,7 +453,7 @@ impl Sender {
 
     /// ECE: at most one reduction per window of data (RFC 3168 §6.1.2). The ACK that covers exactly
     /// what was outstanding at the last one was sent before the receiver could see CWR.
-    fn on_echo(&mut self, cfg: &TcpConfig, now: Time) {
+    pub(super) fn on_echo(&mut self, cfg: &TcpConfig, now: Time) {
         let next_window = self.una > self.reduced_until || self.reduced_until == 0;
         if next_window && self.una < self.total {
             self.reduce(cfg, Loss::Ecn, now);
@@ -434,24 +494,39 @@ impl Sender {
         self.deadline
     }
 
-    /// The time has come, or not: an early call does nothing. Returns whether a retransmission
-    /// timeout happened.
-    pub fn on_timer(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+    /// The time has come, or not: an early call does nothing.
+    pub fn on_timer(&mut self, cfg: &TcpConfig, now: Time) -> Fired {
         if now < self.deadline {
-            return false;
+            return Fired::Nothing;
+        }
+        if self.extra.is_some() && self.phase != Phase::Opening {
+            if self.on_early(cfg, now) {
+                return Fired::Other;
+            }
+            self.set_deadline();
+            if now < self.deadline {
+                return Fired::Nothing;
+            }
         }
         self.timeouts += 1;
         if self.phase == Phase::Opening {
             // RFC 6298 §5.5 for the SYN. §5.7's three seconds for what follows are left out: a
             // datacentre's timeouts are set by `min_rto`, and the SYN-ACK gives a sample.
-            self.control.on_loss(Loss::Handshake, 0, now);
+            if self.timeouts > cfg.stack.syn_losses_spared {
+                self.control.on_loss(Loss::Handshake, 0, now);
+            }
             self.resend_due = true;
         } else {
             self.enter_loss(cfg, now);
         }
         self.rtt.back_off(cfg);
         self.deadline = now + self.rtt.rto();
-        true
+        if self.phase == Phase::Loss
+            && let Some(extra) = &mut self.extra
+        {
+            extra.rto_at = self.deadline;
+        }
+        Fired::Timeout
     }
 
     /// Segments thought to be in the network.

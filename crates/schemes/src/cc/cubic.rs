@@ -4,6 +4,7 @@ use super::newreno::{NewReno, SLOW_START_LIMIT};
 use super::{AckSample, CongestionControl, Control, Entry, FlowEnv, Loss};
 use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
 use leafspine_core::{Span, Time};
+use std::sync::Arc;
 
 pub(super) const ENTRY: Entry = Entry {
     info: SchemeInfo {
@@ -12,11 +13,12 @@ pub(super) const ENTRY: Entry = Entry {
         source: "RFC 9438",
         provenance: Provenance::Rfc,
         unspecified: &[
-            "HyStart++ (RFC 9438 §4.10 recommends it) is left out: slow start ends by loss or mark.",
+            "HyStart++ (RFC 9438 §4.10 recommends it) is a switch: `transport.slow_start`.",
             "The RTT in the target (§4.2) is the smoothed one of RFC 6298.",
             "The window and W_est grow by whole segments; what is less is carried over.",
             "Time in which the window was not used up does not count as elapsed (§4.2, §5.8).",
-            "Undoing a reduction that turned out spurious (§4.9) is left out.",
+            "Undoing a reduction that turned out spurious (§4.9) is a switch: `undo_dsack`, \
+             `eifel` and `frto` of `transport`. The time of the recovery does not count as elapsed.",
         ],
         params: Settings::PARAMS,
         demands: Demands::NONE,
@@ -54,15 +56,17 @@ parameters! {
 fn build(params: &Params, env: &FlowEnv) -> Result<Control, ParamError> {
     let settings = Settings::read(params)?;
     let beta = settings.beta;
-    Ok(Control::Cubic(Cubic {
-        reno: NewReno::new(env, settings.slow_start_limit),
+    let shape = Shape {
         c: settings.c,
         beta,
         alpha: 3.0 * (1.0 - beta) / (1.0 + beta),
         fast_convergence: settings.fast_convergence,
         reno_friendly: settings.tcp_friendliness,
+    };
+    Ok(Control::Cubic(Cubic {
+        reno: NewReno::new(env, settings.slow_start_limit),
+        shape: Arc::new(shape),
         in_epoch: false,
-        cwnd_prior: 0,
         w_est: 0,
         w_max: 0.0,
         k: 0.0,
@@ -73,20 +77,24 @@ fn build(params: &Params, env: &FlowEnv) -> Result<Control, ParamError> {
     }))
 }
 
-/// RFC 9438's sender. Sizes in bytes; the cubic itself in segments and seconds.
-#[derive(Clone, Debug)]
-pub struct Cubic {
-    reno: NewReno,
+/// What all flows of a run share.
+#[derive(Debug)]
+struct Shape {
     c: f64,
     beta: f64,
     /// Reno's increase that matches a decrease by `beta` (RFC 9438 §4.3), in segments.
     alpha: f64,
     fast_convergence: bool,
     reno_friendly: bool,
+}
+
+/// RFC 9438's sender. Sizes in bytes; the cubic itself in segments and seconds.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    reno: NewReno,
+    shape: Arc<Shape>,
     /// Whether a congestion avoidance stage has begun.
     in_epoch: bool,
-    /// Window before the last congestion event.
-    cwnd_prior: u32,
     /// What Reno's window would be.
     w_est: u32,
     /// Carried towards the next segment of `w_est`, in bytes.
@@ -125,7 +133,7 @@ impl Cubic {
             self.k = 0.0;
         } else {
             let missing = (self.w_max - cwnd) / f64::from(self.reno.mss);
-            self.k = libm::cbrt(missing / self.c);
+            self.k = libm::cbrt(missing / self.shape.c);
         }
         self.in_epoch = true;
         self.elapsed = Span::ZERO;
@@ -138,13 +146,13 @@ impl Cubic {
     #[inline]
     fn w_cubic(&self, secs: f64) -> f64 {
         let past = secs - self.k;
-        self.c * past * past * past * f64::from(self.reno.mss) + self.w_max
+        self.shape.c * past * past * past * f64::from(self.reno.mss) + self.w_max
     }
 
     /// RFC 9438 §4.3 fig. 4: Reno's window, with an increase that matches CUBIC's decrease.
     #[inline]
     fn grow_estimate(&mut self, acked: u32) {
-        let alpha = if self.w_est >= self.cwnd_prior { 1.0 } else { self.alpha };
+        let alpha = if self.w_est >= self.reno.prior { 1.0 } else { self.shape.alpha };
         self.est_credit += alpha * f64::from(acked);
         let window = f64::from(self.reno.cwnd);
         if self.est_credit >= window {
@@ -157,7 +165,7 @@ impl Cubic {
     fn avoid_congestion(&mut self, acked: u32, srtt: Span) {
         self.grow_estimate(acked);
         let t = self.elapsed.as_secs_f64();
-        if self.reno_friendly && self.w_cubic(t) < f64::from(self.w_est) {
+        if self.shape.reno_friendly && self.w_cubic(t) < f64::from(self.w_est) {
             self.reno.cwnd = self.reno.cwnd.max(self.w_est);
             return;
         }
@@ -173,17 +181,22 @@ impl Cubic {
         }
     }
 
+    /// RFC 9438 §4.9: the curve goes on where `before` was on it.
+    pub(super) fn undo(&mut self, before: &Cubic, now: Time) {
+        *self = Cubic { last_ack: now, ..before.clone() };
+    }
+
     /// RFC 9438 §4.6 and §4.7: remembers the window, returns beta times what is in flight.
     fn reduce(&mut self, in_flight: u32) -> u32 {
         let cwnd = f64::from(self.reno.cwnd);
-        self.cwnd_prior = self.reno.cwnd;
-        self.w_max = if self.fast_convergence && cwnd < self.w_max {
-            cwnd * (1.0 + self.beta) / 2.0
+        self.reno.prior = self.reno.cwnd;
+        self.w_max = if self.shape.fast_convergence && cwnd < self.w_max {
+            cwnd * (1.0 + self.shape.beta) / 2.0
         } else {
             cwnd
         };
         self.in_epoch = false;
-        (f64::from(in_flight) * self.beta) as u32
+        (f64::from(in_flight) * self.shape.beta) as u32
     }
 }
 
@@ -199,7 +212,7 @@ impl CongestionControl for Cubic {
             return;
         }
         if self.reno.in_slow_start() {
-            self.reno.slow_start(ack.acked);
+            self.reno.slow_start(ack, now);
             return;
         }
         if !self.in_epoch {
@@ -239,6 +252,12 @@ impl CongestionControl for Cubic {
 
     fn ssthresh(&self) -> u32 {
         self.reno.ssthresh()
+    }
+
+    /// Time in which nothing was sent does not count as elapsed (§5.8).
+    fn on_idle(&mut self, restart: u32, timeouts: u32, now: Time) {
+        self.reno.on_idle(restart, timeouts, now);
+        self.last_ack = now;
     }
 
     fn on_recovered(&mut self, limit: u32, now: Time) {

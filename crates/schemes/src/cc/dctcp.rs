@@ -76,6 +76,11 @@ impl Dctcp {
         self.alpha
     }
 
+    /// Window and threshold are as `before`; what marks have told since is kept.
+    pub(super) fn undo(&mut self, before: &Dctcp) {
+        self.reno.restore(&before.reno);
+    }
+
     /// RFC 8257 §3.3, steps 5 to 8. The only division, once a window.
     fn end_window(&mut self, nxt: u32) {
         let share = f64::from(self.marked) / f64::from(self.acked);
@@ -115,6 +120,10 @@ impl CongestionControl for Dctcp {
 
     fn ssthresh(&self) -> u32 {
         self.reno.ssthresh()
+    }
+
+    fn on_idle(&mut self, restart: u32, timeouts: u32, now: Time) {
+        self.reno.on_idle(restart, timeouts, now);
     }
 
     fn on_recovered(&mut self, limit: u32, now: Time) {

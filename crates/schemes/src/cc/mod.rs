@@ -2,6 +2,7 @@
 
 mod cubic;
 mod dctcp;
+mod hystart;
 mod newreno;
 
 use crate::{ParamError, Params, SchemeInfo};
@@ -9,6 +10,7 @@ use leafspine_core::{Span, Time};
 
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
+pub use hystart::SlowStart;
 pub use newreno::NewReno;
 
 /// What an acknowledgment tells the congestion control.
@@ -78,6 +80,12 @@ pub trait CongestionControl: Send {
     fn on_recovered(&mut self, limit: u32, now: Time) {
         let _ = (limit, now);
     }
+    /// Nothing was in flight for `timeouts` retransmission timeouts, and data is to be sent again
+    /// (RFC 2861 §3.1, RFC 5681 §4.1). `restart` is the initial window. Without this, the window
+    /// stays.
+    fn on_idle(&mut self, restart: u32, timeouts: u32, now: Time) {
+        let _ = (restart, timeouts, now);
+    }
     /// Whether receivers echo each mark as it is (RFC 8257 §3.2), rather than until CWR
     /// (RFC 3168). Asked once per run.
     fn precise_echo(&self) -> bool {
@@ -98,6 +106,8 @@ pub struct FlowEnv {
     pub mss: u32,
     /// The initial window in bytes.
     pub init_cwnd: u32,
+    /// How slow start ends without a loss.
+    pub slow_start: SlowStart,
 }
 
 /// Makes the control that every flow starts from; the engine clones it per flow.
@@ -175,8 +185,35 @@ impl CongestionControl for Control {
         dispatch!(self, control => control.on_recovered(limit, now));
     }
 
+    fn on_idle(&mut self, restart: u32, timeouts: u32, now: Time) {
+        dispatch!(self, control => control.on_idle(restart, timeouts, now));
+    }
+
     fn precise_echo(&self) -> bool {
         dispatch!(self, control => control.precise_echo())
+    }
+}
+
+impl Control {
+    /// What [`Control::undo`] may go back to; `None` for a control from outside this crate, whose
+    /// reductions stand.
+    #[must_use]
+    pub fn before_reduction(&self) -> Option<Control> {
+        if matches!(self, Control::Custom(_)) { None } else { Some(self.clone()) }
+    }
+
+    /// The reduction since `before` answered no loss (RFC 4015 §3.2, RFC 9438 §4.9): window,
+    /// threshold and, of CUBIC, the curve are as they were, unless the window has outgrown that.
+    pub fn undo(&mut self, before: &Control, now: Time) {
+        if before.window() < self.window() {
+            return;
+        }
+        match (self, before) {
+            (Control::NewReno(control), Control::NewReno(before)) => *control = before.clone(),
+            (Control::Dctcp(control), Control::Dctcp(before)) => control.undo(before),
+            (Control::Cubic(control), Control::Cubic(before)) => control.undo(before, now),
+            _ => {}
+        }
     }
 }
 

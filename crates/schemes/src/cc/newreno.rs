@@ -1,5 +1,6 @@
 //! Slow start and additive increase, halving on loss.
 
+use super::hystart::{Growth, HyStart};
 use super::{AckSample, CongestionControl, Control, Entry, FlowEnv, Loss};
 use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
 use leafspine_core::Time;
@@ -54,6 +55,10 @@ pub struct NewReno {
     counted: u32,
     /// Most bytes that one ACK adds in slow start.
     per_ack: u32,
+    /// CUBIC's `cwnd_prior`, the window before its last congestion event: here it takes no memory.
+    pub(super) prior: u32,
+    /// Watches the first slow start, unless that ends by loss or mark only.
+    watch: Option<Box<HyStart>>,
 }
 
 impl NewReno {
@@ -67,6 +72,8 @@ impl NewReno {
             mss: env.mss,
             counted: 0,
             per_ack: u32::try_from(per_ack).unwrap_or(u32::MAX),
+            prior: 0,
+            watch: HyStart::new(env.slow_start),
         }
     }
 
@@ -78,18 +85,36 @@ impl NewReno {
 
     /// RFC 5681 §3.1 eq. 2: `cwnd += min(N, SMSS)`, with L segments for one by RFC 3465 §2.2.
     #[inline]
-    pub(super) fn slow_start(&mut self, acked: u32) {
-        self.cwnd += acked.min(self.per_ack);
+    pub(super) fn slow_start(&mut self, ack: &AckSample, now: Time) {
+        let more = ack.acked.min(self.per_ack);
+        if self.watch.is_some() {
+            return self.watched(ack, more, now);
+        }
+        self.cwnd += more;
+    }
+
+    /// Slow start under watch: an ACK grows the window by all of `more`, by a part, or ends it.
+    fn watched(&mut self, ack: &AckSample, more: u32, now: Time) {
+        let segments = self.cwnd / self.mss;
+        let watch = self.watch.as_mut();
+        match watch.map_or(Growth::Full, |watch| watch.on_ack(ack, segments, now)) {
+            Growth::Full => self.cwnd += more,
+            Growth::Divided(by) => self.cwnd += more / by,
+            Growth::End => {
+                self.ssthresh = self.cwnd;
+                self.watch = None;
+            }
+        }
     }
 
     /// RFC 5681 §3.1: a segment more each time a whole window has been acknowledged.
     #[inline]
-    pub(super) fn grow(&mut self, acked: u32) {
+    pub(super) fn grow(&mut self, ack: &AckSample, now: Time) {
         if self.in_slow_start() {
-            self.slow_start(acked);
+            self.slow_start(ack, now);
             return;
         }
-        self.counted += acked;
+        self.counted += ack.acked;
         if self.counted >= self.cwnd {
             self.counted -= self.cwnd;
             self.cwnd += self.mss;
@@ -101,6 +126,13 @@ impl NewReno {
         self.cwnd = cwnd.max(self.mss);
         self.ssthresh = ssthresh.max(self.mss);
         self.counted = 0;
+        self.watch = None;
+    }
+
+    /// The window and threshold that `before` had.
+    pub(super) fn restore(&mut self, before: &NewReno) {
+        self.cwnd = before.cwnd;
+        self.ssthresh = before.ssthresh;
     }
 
     /// RFC 5681 §3.1 eq. 4: half of what is in flight, at least two segments.
@@ -111,9 +143,9 @@ impl NewReno {
 
 impl CongestionControl for NewReno {
     #[inline]
-    fn on_ack(&mut self, ack: &AckSample, _now: Time) {
+    fn on_ack(&mut self, ack: &AckSample, now: Time) {
         if ack.may_grow() {
-            self.grow(ack.acked);
+            self.grow(ack, now);
         }
     }
 
@@ -137,6 +169,15 @@ impl CongestionControl for NewReno {
 
     fn ssthresh(&self) -> u32 {
         self.ssthresh
+    }
+
+    /// RFC 2861 §3.1: the threshold remembers three quarters of the window, which halves for each
+    /// timeout that has passed, down to the initial window.
+    fn on_idle(&mut self, restart: u32, timeouts: u32, _now: Time) {
+        self.ssthresh = self.ssthresh.max(self.cwnd / 4 * 3);
+        let halved = self.cwnd.checked_shr(timeouts).unwrap_or(0);
+        self.cwnd = halved.max(restart.min(self.cwnd));
+        self.counted = 0;
     }
 
     /// RFC 6582 §3.2 step 3, full acknowledgment, option 1.

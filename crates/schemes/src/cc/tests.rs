@@ -10,12 +10,22 @@ fn entry(name: &str) -> &'static Entry {
 }
 
 fn control(name: &str, segments: u32, changes: &[(&str, Value)]) -> Control {
+    starting(name, segments, changes, SlowStart::Standard)
+}
+
+fn starting(
+    name: &str,
+    segments: u32,
+    changes: &[(&str, Value)],
+    slow_start: SlowStart,
+) -> Control {
     let entry = entry(name);
     let params =
         changes.iter().fold(Params::defaults(entry.info.params), |params, (key, value)| {
             params.with(key, value.clone())
         });
-    (entry.build)(&params, &FlowEnv { mss: MSS, init_cwnd: segments * MSS }).expect("valid")
+    let env = FlowEnv { mss: MSS, init_cwnd: segments * MSS, slow_start };
+    (entry.build)(&params, &env).expect("valid")
 }
 
 /// An ACK of one segment in a window that is used up, after a round trip of 100 us.
@@ -368,6 +378,119 @@ fn a_custom_control_starts_fresh() {
 /// Breaks if a control's place in each flow grows unnoticed.
 #[test]
 fn controls_are_small() {
-    assert!(size_of::<Dctcp>() <= 56, "{}", size_of::<Dctcp>());
+    assert!(size_of::<Dctcp>() <= 64, "{}", size_of::<Dctcp>());
     assert!(size_of::<Control>() <= 104, "{}", size_of::<Control>());
+}
+
+/// Windows after ACKs, one a segment, of so many segments each, with these round trips in ms; a round
+/// of ACKs comes in a burst, and the next begins when all that was sent is acknowledged.
+fn slow_start(control: &mut Control, rounds: &[u64]) -> Vec<u32> {
+    let (mut una, mut now) = (0, Time::ZERO);
+    let after_round = |rtt: &u64| {
+        let segments = control.window() / MSS;
+        let nxt = una + segments;
+        now += Span::from_millis(*rtt);
+        for _ in 0..segments {
+            una += 1;
+            let rtt = Some(Span::from_millis(*rtt));
+            control.on_ack(&AckSample { rtt, ..ack(una, nxt) }, now);
+        }
+        control.window() / MSS
+    };
+    rounds.iter().map(after_round).collect()
+}
+
+/// Breaks if HyStart++ does not slow down when a round trip is an eighth longer than that of the round
+/// before (40 and 46 ms: 45 are enough), or does not end slow start after five rounds (RFC 9406 §4.2).
+///
+/// 16 segments double to 32 and 64. The third round has 46 ms: its eighth sample is the first to tell, so
+/// 7 ACKs add a segment each and 57 a quarter: 85.25. Then a quarter of 85, 106, 133 and 166 whole
+/// segments is added; the first ACK of the sixth round ends it.
+#[test]
+fn hystart_plus_plus_goes_by_way_of_a_slower_growth() {
+    for name in ["newreno", "cubic", "dctcp"] {
+        let mut control = starting(name, 16, &[], SlowStart::HyStartPlusPlus);
+        let windows = slow_start(&mut control, &[40, 40, 46, 46, 46, 46, 46]);
+        assert_eq!(windows, [32, 64, 85, 106, 133, 166, 207], "{name}");
+        assert_eq!(control.ssthresh(), u32::MAX, "{name}");
+        let mut control = starting(name, 16, &[], SlowStart::HyStartPlusPlus);
+        slow_start(&mut control, &[40, 40, 46, 46, 46, 46, 46, 46]);
+        assert_eq!(control.ssthresh(), 207_750, "{name}");
+    }
+}
+
+/// Breaks if slow start does not go on when the delay is gone: the baseline is 46 ms, and the eighth
+/// sample of 40 ms is below it.
+#[test]
+fn hystart_plus_plus_goes_on_when_the_delay_is_gone() {
+    let mut control = starting("newreno", 16, &[], SlowStart::HyStartPlusPlus);
+    let windows = slow_start(&mut control, &[40, 40, 46, 40]);
+    // Of 85 ACKs, seven add a quarter: 85.25 + 1.75 + 78.
+    assert_eq!(windows, [32, 64, 85, 165]);
+}
+
+/// Breaks if HyStart does not end slow start by the first samples of a round that are an eighth (of
+/// the shortest: 5 ms) longer, or if it looks at a window below 16 segments.
+///
+/// 45 ms are not more than 40 + 5, 46 are: eight samples, and the ninth ACK ends it.
+#[test]
+fn hystart_ends_with_the_delay() {
+    let mut control = starting("cubic", 16, &[], SlowStart::HyStart);
+    slow_start(&mut control, &[40, 45]);
+    assert_eq!((control.window(), control.ssthresh()), (64 * MSS, u32::MAX));
+    let mut control = starting("cubic", 16, &[], SlowStart::HyStart);
+    slow_start(&mut control, &[40, 45, 46]);
+    assert_eq!(control.ssthresh(), (64 + 8) * MSS);
+    let mut small = starting("cubic", 4, &[], SlowStart::HyStart);
+    slow_start(&mut small, &[40, 80]);
+    assert_eq!((small.window(), small.ssthresh()), (16 * MSS, u32::MAX));
+}
+
+/// Breaks if a train of ACKs, 2 ms apart or less, that is longer than half of the shortest round trip
+/// does not end slow start: of 100 us, with an ACK each 3 us, the 18th (51 us after the first) does.
+#[test]
+fn hystart_ends_with_a_long_train() {
+    let mut control = starting("cubic", 16, &[], SlowStart::HyStart);
+    for number in 0..18 {
+        assert_eq!(control.ssthresh(), u32::MAX, "ACK {number}");
+        let now = Time::ZERO + Span::from_micros(100 + 3 * number);
+        control.on_ack(&ack(number as u32 + 1, 40), now);
+    }
+    assert_eq!((control.window(), control.ssthresh()), (33 * MSS, 33 * MSS));
+}
+
+/// Breaks if undoing does not bring window and threshold back, or, of CUBIC, the curve; or if it takes
+/// away a window that has grown beyond (RFC 9438 §4.9).
+#[test]
+fn reductions_are_undone() {
+    for name in ["newreno", "dctcp", "cubic"] {
+        let mut control = halved(name, 40);
+        let (window, threshold) = (control.window(), control.ssthresh());
+        let before = control.before_reduction().expect("one of ours");
+        control.on_loss(Loss::Timeout { first: true }, window, Time::ZERO);
+        assert_eq!(control.window(), MSS, "{name}");
+        control.undo(&before, Time::ZERO);
+        assert_eq!((control.window(), control.ssthresh()), (window, threshold), "{name}");
+        if let (Control::Cubic(now), Control::Cubic(then)) = (&control, &before) {
+            assert_eq!((now.w_max(), now.k()), (then.w_max(), then.k()));
+        }
+        let small = starting(name, 2, &[], SlowStart::Standard);
+        control.undo(&small, Time::ZERO);
+        assert_eq!(control.window(), window, "{name}");
+    }
+}
+
+/// Breaks if the window of a pause is not halved for each timeout, the threshold not at three quarters
+/// of it at least (RFC 2861 §3.1), or if it falls below the restart window.
+#[test]
+fn windows_decay_in_a_pause() {
+    for name in ["newreno", "dctcp", "cubic"] {
+        let mut control = halved(name, 80);
+        let window = control.window();
+        control.on_idle(10 * MSS, 1, Time::ZERO);
+        assert_eq!(control.window(), window / 2, "{name}");
+        assert!(control.ssthresh() >= window / 4 * 3, "{name}");
+        control.on_idle(10 * MSS, 40, Time::ZERO);
+        assert_eq!(control.window(), 10 * MSS, "{name}");
+    }
 }

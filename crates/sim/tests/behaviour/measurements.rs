@@ -187,6 +187,36 @@ fn utilisation_samples_add_up() {
     }
 }
 
+/// Breaks if signals are missed or told twice, or are those of the measurement window alone: over a run
+/// that goes on after its last flow they add up to what the ports have counted.
+#[test]
+fn signals_add_up() {
+    for model in [PortModel::Auto, PortModel::General] {
+        let mut spec = two_leaves(4, 2);
+        spec.run.ports = model;
+        spec.workloads = vec![fixed_flows(100, 200_000, 0.9)];
+        spec.switch.buffer = Amount::Packets(12);
+        let threshold = Value::Amount(Amount::Packets(8));
+        spec.aqm = scheme_with("ecn-threshold", "threshold", threshold);
+        // A tiny flow, long after: the last sample has seen all the others.
+        let mut last = long_flows(1, 1, hosts(&[0]), hosts(&[1]));
+        last.start = Time(900_000_000_000);
+        spec.workloads.push(last);
+        spec.probes = vec![probe(ProbeKind::Signals, "*", Span::from_micros(50))];
+        let output = run(&spec);
+        let series = &output.probes[0];
+        let sum = |column| numbers(series, column).iter().sum::<u64>();
+        let counted =
+            |of: fn(&leafspine_sim::PortRow) -> u64| output.ports.iter().map(of).sum::<u64>();
+        assert!(sum("marks") > 0 && sum("drops") > 0);
+        assert_eq!((sum("marks"), sum("drops")), (counted(|p| p.marks), counted(|p| p.drops)));
+        spec.measure.window = Window::Between(Time(1_000_000_000), Time(2_000_000_000));
+        let narrow = run(&spec);
+        assert_eq!(numbers(&narrow.probes[0], "marks"), numbers(series, "marks"));
+        assert!(narrow.ports.iter().map(|p| p.marks).sum::<u64>() < sum("marks"));
+    }
+}
+
 /// Breaks if a warm-up changes a packet, opens the window of arrivals at any other time, or counts
 /// what came before it: the run is the same to the bit, the ports' counts are those of a window
 /// from there on, and what was dropped and delivered before and after adds up.

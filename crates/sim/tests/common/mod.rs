@@ -160,6 +160,7 @@ pub fn base() -> Spec {
             delayed_ack: None,
             handshake: true,
             handshake_ack: false,
+            stack: Stack::default(),
         },
         workloads: vec![WorkloadSpec {
             sizes: leafspine_sim::workload::named("web-search").expect("ships"),

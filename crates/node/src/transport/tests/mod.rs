@@ -5,4 +5,7 @@ mod properties;
 mod receiver;
 mod recovery_traces;
 mod sender;
+mod stack_receiver;
+mod stack_traces;
+mod undo_traces;
 mod window_traces;

@@ -1,7 +1,7 @@
 //! A tiny deterministic network: two hosts, one link each way, and a script of mishaps.
 
-use crate::spec::{SchemeSpec, TransportSpec};
-use crate::transport::{Received, Receiver, Sender, TcpConfig};
+use crate::spec::{SchemeSpec, Stack, TransportSpec};
+use crate::transport::{Fired, Received, Receiver, Sender, TcpConfig};
 use leafspine_core::{Ecn, Flags, PacketMeta, Span, Time};
 use leafspine_schemes::{Amount, Params, Value, cc};
 use std::cmp::Reverse;
@@ -30,6 +30,7 @@ pub(super) fn spec(scheme: &str) -> TransportSpec {
         delayed_ack: None,
         handshake: false,
         handshake_ack: false,
+        stack: Stack::default(),
     }
 }
 
@@ -141,11 +142,15 @@ impl Pipe {
         if self.receiver.on_timer(&self.cfg, self.now, &mut reply) {
             self.transmit(reply, false);
         }
-        if self.sender.on_timer(&self.cfg, self.now) {
-            let rto = self.sender.deadline().since(self.now);
-            self.note(format_args!("S    timeout, next after {rto}"));
-            self.pump();
+        match self.sender.on_timer(&self.cfg, self.now) {
+            Fired::Nothing => return,
+            Fired::Timeout => {
+                let rto = self.sender.deadline().since(self.now);
+                self.note(format_args!("S    timeout, next after {rto}"));
+            }
+            Fired::Other => self.note(format_args!("S    timer")),
         }
+        self.pump();
     }
 
     fn arrive(&mut self) {

@@ -1,9 +1,10 @@
 //! Whatever the network does, a flow ends and every byte arrives once, in order.
 
 use super::pipe::{Fate, MSS, Network, Pipe, spec};
-use crate::spec::TransportSpec;
+use crate::spec::{Reduction, Stack, Timestamps, TransportSpec};
 use leafspine_core::{PacketMeta, Rng, Role, Span, Time};
 use leafspine_schemes::Amount;
+use leafspine_schemes::cc::SlowStart;
 use proptest::prelude::*;
 
 /// How unkind the network is, in shares of packets.
@@ -51,12 +52,54 @@ fn network(trouble: Trouble) -> Network {
     })
 }
 
+/// Each switch on or off; half of the time none is on.
+fn stack() -> impl Strategy<Value = Stack> {
+    let reduction =
+        proptest::sample::select(vec![Reduction::AtOnce, Reduction::Prr6937, Reduction::Prr9937]);
+    let timestamps =
+        proptest::sample::select(vec![Timestamps::Free, Timestamps::Option, Timestamps::Off]);
+    let slow_start = proptest::sample::select(vec![
+        SlowStart::Standard,
+        SlowStart::HyStart,
+        SlowStart::HyStartPlusPlus,
+    ]);
+    let us = |most| (0u64..most).prop_map(Span::from_micros);
+    let spans = (proptest::option::of(us(2_000)), proptest::option::of(us(300)));
+    let any = (any::<[bool; 7]>(), reduction, timestamps, slow_start, spans, 0u32..20, 0u32..3)
+        .prop_map(
+            |(flags, reduction, timestamps, slow_start, (tlp, eifel), quick_acks, spared)| {
+                let [idle_restart, sack_bytes, rack, dsack, undo_dsack, frto, pacing] = flags;
+                Stack {
+                    syn_losses_spared: spared,
+                    idle_restart,
+                    quick_acks,
+                    sack_bytes,
+                    timestamps,
+                    reduction,
+                    rack,
+                    tlp,
+                    dsack,
+                    undo_dsack,
+                    eifel,
+                    frto,
+                    slow_start,
+                    pacing,
+                }
+            },
+        );
+    prop_oneof![Just(Stack::default()), any]
+}
+
 fn transport() -> impl Strategy<Value = TransportSpec> {
     let scheme = prop_oneof![Just("newreno"), Just("dctcp"), Just("cubic")];
     let switches = any::<[bool; 5]>();
-    (scheme, switches, 1u32..20, 1u32..8, prop_oneof![Just(None), (1u32..30).prop_map(Some)])
-        .prop_map(|(scheme, [sack, limited, delayed, handshake, ecn], window, threshold, max)| {
+    let max = prop_oneof![Just(None), (1u32..30).prop_map(Some)];
+    (scheme, switches, 1u32..20, 1u32..8, max, stack()).prop_map(
+        |(scheme, [sack, limited, delayed, handshake, ecn], window, threshold, max, stack)| {
+            // RACK goes by SACKs.
+            let stack = Stack { rack: stack.rack && sack, ..stack };
             TransportSpec {
+                stack,
                 sack,
                 limited_transmit: limited,
                 delayed_ack: delayed.then_some(Span::from_micros(300)),
@@ -67,7 +110,8 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
                 dupack_threshold: threshold,
                 ..spec(scheme)
             }
-        })
+        },
+    )
 }
 
 /// Holds at each packet that leaves the sender.
@@ -104,7 +148,12 @@ fn check(pipe: &Pipe, packet: &PacketMeta) {
 fn stretch(pipe: &Pipe) -> u32 {
     let limited = if pipe.cfg.limited_transmit { pipe.cfg.dupack_threshold - 1 } else { 0 };
     let inflated = u32::try_from(pipe.sender.inflation / MSS as i32).unwrap_or(0);
-    limited.max(inflated)
+    let Some(extra) = &pipe.sender.extra else { return limited.max(inflated) };
+    // RACK: one for each that is SACKed. A tail loss probe, and F-RTO's two, go whatever the window;
+    // so does what proportional rate reduction allows, which is held to its own sums.
+    let sacked = if pipe.cfg.stack.rack { pipe.sender.dup_streak } else { limited };
+    let shared = if extra.prr.active { 1_000 } else { 0 };
+    sacked.max(inflated) + 3 + shared
 }
 
 proptest! {

@@ -4,7 +4,7 @@ use super::pipe::{Pipe, config, losing, spec};
 use crate::spec::TransportSpec;
 use crate::transport::config::stamp;
 use crate::transport::rtt::RttEstimator;
-use crate::transport::{AckOutcome, Receiver, Sender, TcpConfig};
+use crate::transport::{AckOutcome, Fired, Receiver, Sender, TcpConfig};
 use leafspine_core::{Flags, PacketMeta, SackBlock, Span, Time};
 use leafspine_schemes::Amount;
 use leafspine_schemes::cc::{AckSample, CongestionControl, Control, CustomControl, Loss};
@@ -92,7 +92,7 @@ fn the_timer_follows_the_acks() {
     assert_eq!(sender.deadline(), us(10_000));
     sender.on_packet(&cfg, &ack(1, us(0)), us(100));
     assert_eq!(sender.deadline(), us(10_100));
-    assert!(!sender.on_timer(&cfg, us(10_099)), "early: nothing happens");
+    assert_eq!(sender.on_timer(&cfg, us(10_099)), Fired::Nothing, "early: nothing happens");
     sender.on_packet(&cfg, &ack(3, us(0)), us(200));
     assert_eq!((sender.deadline(), sender.done()), (Time::MAX, true));
 }
@@ -177,7 +177,7 @@ fn after_a_timeout_sacked_segments_are_not_in_flight() {
     let mut sender = opened(&cfg, 100_000);
     sender.on_packet(&cfg, &sack(0, 1, 3), us(100));
     sender.on_packet(&cfg, &sack(0, 4, 6), us(100));
-    assert!(sender.on_timer(&cfg, us(10_000)));
+    assert_eq!(sender.on_timer(&cfg, us(10_000)), Fired::Timeout);
     assert_eq!(sent_now(&mut sender, &cfg, us(10_000)), [0]);
     sender.on_packet(&cfg, &sack(3, 4, 6), us(10_100));
     assert_eq!(sent_now(&mut sender, &cfg, us(10_100)), [3, 6], "4 and 5 have arrived");
@@ -193,12 +193,12 @@ fn only_the_first_timeout_of_a_series_moves_the_threshold() {
     let mut sender = opened(&cfg, 100_000);
     let mut thresholds = vec![];
     for at in [10_000, 30_000] {
-        assert!(sender.on_timer(&cfg, us(at)));
+        assert_eq!(sender.on_timer(&cfg, us(at)), Fired::Timeout);
         thresholds.push(sender.control().ssthresh());
         assert_eq!(sent_now(&mut sender, &cfg, us(at)), [0]);
     }
     sender.on_packet(&cfg, &ack(1, us(30_000)), us(30_100));
-    assert!(sender.on_timer(&cfg, sender.deadline()));
+    assert_eq!(sender.on_timer(&cfg, sender.deadline()), Fired::Timeout);
     thresholds.push(sender.control().ssthresh());
     assert_eq!(thresholds, [8_000, 8_000, 2_000]);
 }

@@ -1,0 +1,83 @@
+//! What TCP does beyond RFC 5681, 6675 and 6298, each a switch of its own.
+
+use leafspine_core::Span;
+use leafspine_schemes::cc::SlowStart;
+
+/// How the window shrinks while a fast recovery lasts. Both PRRs need SACK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reduction {
+    /// At once: the pipe falls to the new window before anything more is sent (RFC 6675 §5).
+    #[default]
+    AtOnce,
+    /// Proportional rate reduction with the slow-start reduction bound (RFC 6937 §3).
+    Prr6937,
+    /// Proportional rate reduction, whose bound grows only by ACKs that show no further loss
+    /// (RFC 9937 §6).
+    Prr9937,
+}
+
+/// Whether packets carry RFC 7323's timestamps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Timestamps {
+    /// They do, and no header byte is spent on them.
+    #[default]
+    Free,
+    /// They do; `TransportSpec::header` has their 12 bytes.
+    Option,
+    /// They do not: round trips are measured by Karn's algorithm (RFC 6298 §3), and Eifel has
+    /// nothing to go by.
+    Off,
+}
+
+/// Switches of the sender and the receiver. The default is none: RFC 5681, 6675 and 6298 alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stack {
+    /// Lost SYNs (or SYN-ACKs) that leave the initial window as it is; one more makes it one
+    /// segment (RFC 5681 §3.1 spares none, Linux one).
+    pub syn_losses_spared: u32,
+    /// The window decays while nothing is sent (RFC 2861 §3.1, RFC 5681 §4.1).
+    pub idle_restart: bool,
+    /// Delayed ACKs: segments at the start, and after a duplicate, that are acknowledged at once.
+    pub quick_acks: u32,
+    /// An ACK is longer by its SACK blocks (RFC 2018 §3).
+    pub sack_bytes: bool,
+    /// Timestamps.
+    pub timestamps: Timestamps,
+    /// How the window shrinks in recovery.
+    pub reduction: Reduction,
+    /// Loss detection by time (RFC 8985 §6) in place of the duplicate ACK threshold.
+    pub rack: bool,
+    /// Tail loss probes (RFC 8985 §7), two round trips and this long after the last segment.
+    pub tlp: Option<Span>,
+    /// Receivers report duplicates (RFC 2883).
+    pub dsack: bool,
+    /// A reduction is undone once all its retransmissions were reported as duplicates (RFC 3708).
+    pub undo_dsack: bool,
+    /// A reduction is undone if an ACK is older than its retransmission, on a timestamp clock of
+    /// this tick (RFC 3522, 4015).
+    pub eifel: Option<Span>,
+    /// Timeouts are looked at before all is sent again (RFC 5682).
+    pub frto: bool,
+    /// How slow start ends without a loss.
+    pub slow_start: SlowStart,
+    /// Packets leave a part of a round trip apart, and not in bursts.
+    pub pacing: bool,
+}
+
+impl Stack {
+    /// Whether the sender keeps more than RFC 6675 asks for.
+    pub(crate) fn keeps_more(&self) -> bool {
+        self.idle_restart
+            || self.timestamps == Timestamps::Off
+            || self.reduction != Reduction::AtOnce
+            || self.rack
+            || self.pacing
+            || self.tlp.is_some()
+            || self.undoes()
+    }
+
+    /// Whether reductions can be undone.
+    pub(crate) fn undoes(&self) -> bool {
+        self.undo_dsack || self.eifel.is_some() || self.frto
+    }
+}

@@ -1,0 +1,247 @@
+//! An ACK at a sender that does more than RFC 6675.
+
+use super::TcpConfig;
+use super::config::{since_stamp, stamp};
+use super::prr::{Progress, Prr};
+use super::rack::Situation;
+use super::sender::{AckOutcome, Phase, Sender};
+use crate::spec::{Reduction, Timestamps};
+use leafspine_core::{Flags, PacketMeta, SackBlock, Span, Time};
+use leafspine_schemes::cc::Loss;
+
+/// The D-SACK that the first of `blocks` is (RFC 2883 §4): below the cumulative ACK, or part of the
+/// second block.
+pub(super) fn duplicate(blocks: &[SackBlock; 3], ack: u32) -> Option<SackBlock> {
+    let (first, second) = (blocks[0], blocks[1]);
+    let below = first.end > first.start && first.end <= ack;
+    let within = first.end > first.start
+        && second.end > second.start
+        && second.start <= first.start
+        && first.end <= second.end;
+    (below || within).then_some(first)
+}
+
+impl Sender {
+    /// [`Sender::on_packet`] of an ACK, with all that [`Stack`](crate::spec::Stack) may ask for.
+    pub(super) fn on_ack_extra(
+        &mut self,
+        cfg: &TcpConfig,
+        p: &PacketMeta,
+        now: Time,
+    ) -> AckOutcome {
+        if p.seq > self.high {
+            return AckOutcome::default();
+        }
+        if let Some(x) = &self.extra {
+            self.deadline = x.rto_at;
+        }
+        let reported = if cfg.sack { duplicate(&p.sack, p.seq) } else { None };
+        if p.seq < self.una {
+            // An old ACK tells of duplicates all the same.
+            self.note_duplicate(cfg, reported, now);
+            self.set_deadline();
+            return AckOutcome::default();
+        }
+        let (from, in_flight) = (self.una, self.in_flight() * cfg.mss);
+        let newly_sacked = self.deliver(cfg, p, now);
+        let original = self.original_delivered();
+        let mut outcome = AckOutcome::default();
+        let echo = cfg.ecn && p.flags.has(Flags::ECE);
+        if p.seq > self.una {
+            self.on_new_ack(cfg, p, in_flight, echo, now, &mut outcome);
+            if let Some(x) = &mut self.extra {
+                x.rack.lost.remove_below(from, p.seq);
+            }
+        } else if self.una < self.high {
+            self.dup_acks += 1;
+        }
+        if echo {
+            self.on_echo(cfg, now);
+        }
+        self.note_duplicate(cfg, reported, now);
+        self.look_at_probe(cfg, p, reported, newly_sacked, now);
+        if outcome.acked > 0 {
+            self.look_at_stamp(cfg, p, now);
+        }
+        if self.phase == Phase::Loss {
+            self.look_at_timeout(cfg, outcome.acked, original, now);
+        }
+        if outcome.acked > 0 {
+            if self.phase != Phase::Open {
+                self.on_progress(cfg, outcome.acked, now);
+            }
+        } else if !cfg.stack.rack {
+            outcome.fast_retransmit = self.on_duplicate(cfg, newly_sacked, now);
+        }
+        if cfg.stack.rack {
+            outcome.fast_retransmit = self.look_for_losses(cfg, now);
+        }
+        self.share_out(cfg, outcome.acked > 0);
+        self.arm_early(cfg, self.high, now);
+        self.set_deadline();
+        outcome
+    }
+
+    /// Notes what the ACK delivers, on the scoreboard and for RACK. Returns how many segments it
+    /// SACKs that were not known before.
+    fn deliver(&mut self, cfg: &TcpConfig, p: &PacketMeta, now: Time) -> u32 {
+        let Some(x) = &mut self.extra else { return 0 };
+        x.fresh.clear();
+        let mut segment = self.una;
+        while segment < p.seq {
+            if !self.board.is_sacked(segment) {
+                x.fresh.push(segment);
+            }
+            segment += 1;
+        }
+        let mut newly_sacked = 0;
+        if cfg.sack && p.sack[0].end > p.sack[0].start {
+            let acked = x.fresh.len();
+            for block in &p.sack {
+                let end = block.end.min(self.high);
+                let mut segment = self.board.first_missing(block.start.max(p.seq));
+                while segment < end {
+                    x.fresh.push(segment);
+                    segment = self.board.first_missing(segment + 1);
+                }
+            }
+            // Blocks do not overlap, but a D-SACK's, in which nothing is new.
+            x.fresh[acked..].sort_unstable();
+            newly_sacked = self.board.update(&p.sack, self.una, self.high);
+        }
+        if cfg.stack.rack {
+            for segment in &x.fresh {
+                let last = stamp(x.sent.at(*segment));
+                // Of a segment beyond the cumulative ACK the echo says nothing (RFC 7323 §4.3).
+                let newer = cfg.stack.timestamps == Timestamps::Off
+                    || *segment >= p.seq
+                    || p.stamp.wrapping_sub(last) as i32 >= 0;
+                x.rack.delivered(&x.sent, *segment, newer, now);
+                x.rack.lost.remove(self.una, *segment);
+            }
+        }
+        newly_sacked
+    }
+
+    /// Whether the ACK in hand delivers a segment that was outstanding at the timeout and has been
+    /// sent once only.
+    fn original_delivered(&self) -> bool {
+        let Some(x) = &self.extra else { return false };
+        x.fresh.iter().any(|segment| *segment < self.recover && !x.sent.again(*segment))
+    }
+
+    /// RFC 8985 §6.2 steps 4 and 5, and what a mark leads to. Returns whether fast recovery begins.
+    pub(super) fn look_for_losses(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+        let at = self.situation(cfg, now);
+        let Some(x) = &mut self.extra else { return false };
+        let (_, wait) = x.rack.detect(&x.sent, &self.board, &at);
+        x.wait = wait;
+        let lost = !x.rack.lost.is_empty();
+        let enters = lost && self.phase == Phase::Open;
+        if enters {
+            self.enter_recovery(cfg, now);
+        } else if self.phase != Phase::Open {
+            self.set_pipe(cfg);
+        }
+        // Open: what is SACKed is not in the network, and as much new data may be.
+        self.dup_streak = if self.phase == Phase::Open { self.board.sacked() } else { 0 };
+        enters
+    }
+
+    pub(super) fn situation(&self, cfg: &TcpConfig, now: Time) -> Situation {
+        Situation {
+            una: self.una,
+            high: self.high,
+            recovering: matches!(self.phase, Phase::Recovery | Phase::Loss),
+            threshold: cfg.dupack_threshold,
+            srtt: self.rtt.srtt(),
+            now,
+        }
+    }
+
+    /// What proportional rate reduction lets go with this ACK.
+    pub(super) fn share_out(&mut self, cfg: &TcpConfig, advanced: bool) {
+        let ssthresh = self.window(cfg);
+        let Some(x) = &mut self.extra else { return };
+        if self.phase != Phase::Recovery || !x.prr.active {
+            return;
+        }
+        let lost_below = if cfg.stack.rack {
+            x.rack.lost.top()
+        } else {
+            self.board.lost_below(self.una, cfg.dupack_threshold)
+        };
+        let further = lost_below > x.lost_below.max(self.una);
+        x.lost_below = x.lost_below.max(lost_below);
+        let progress = Progress {
+            delivered: x.fresh.len() as u32 * cfg.mss,
+            pipe: self.pipe * cfg.mss,
+            ssthresh,
+            safe: advanced && !further,
+        };
+        x.prr.on_ack(cfg.stack.reduction, cfg.mss, &progress);
+    }
+
+    /// Proportional rate reduction begins with a recovery.
+    pub(super) fn begin_share(&mut self, cfg: &TcpConfig) {
+        let Some(x) = &mut self.extra else { return };
+        // Of what is SACKed now, the ACK in hand may have brought some; and what it acknowledged was
+        // outstanding before it.
+        let brought = x.fresh.iter().filter(|segment| **segment >= self.una).count() as u32;
+        let acked = x.fresh.len() as u32 - brought;
+        let before = self.board.sacked().saturating_sub(brought);
+        let outstanding = self.high - self.una + acked;
+        let kind = if cfg.sack { cfg.stack.reduction } else { Reduction::AtOnce };
+        x.prr = Prr::begin(kind, outstanding * cfg.mss, before * cfg.mss);
+        x.lost_below = if cfg.stack.rack {
+            x.rack.lost.top()
+        } else {
+            self.board.lost_below(self.una, cfg.dupack_threshold)
+        };
+    }
+
+    /// Whether a segment may be sent in a recovery with SACK.
+    pub(super) fn may_send(&self, cfg: &TcpConfig) -> bool {
+        match &self.extra {
+            Some(x) if x.prr.active && self.phase == Phase::Recovery => x.prr.allows(cfg.mss),
+            _ => (self.pipe + 1) * cfg.mss <= self.window(cfg),
+        }
+    }
+
+    /// The round trip that an ACK of `from` and what follows measures: none, without timestamps, if
+    /// any of it may have been sent twice (RFC 6298 §3).
+    pub(super) fn measured(
+        &self,
+        cfg: &TcpConfig,
+        from: u32,
+        echo: u32,
+        now: Time,
+    ) -> Option<Span> {
+        let karn = cfg.stack.timestamps == Timestamps::Off;
+        let twice = self.extra.as_ref().is_some_and(|x| from < x.resent_below);
+        (!karn || !twice).then(|| since_stamp(now, echo))
+    }
+
+    /// RFC 8985 §7.4 `TLP_process_ack`.
+    fn look_at_probe(
+        &mut self,
+        cfg: &TcpConfig,
+        p: &PacketMeta,
+        reported: Option<SackBlock>,
+        newly_sacked: u32,
+        now: Time,
+    ) {
+        let Some(x) = &mut self.extra else { return };
+        let Some(probe) = x.probe.filter(|probe| p.seq >= probe.end) else { return };
+        let arrived_twice = reported.is_some_and(|block| block.end == probe.end);
+        let repaired = probe.again && !arrived_twice && p.seq > probe.end;
+        let plain = p.seq == self.una && newly_sacked == 0 && p.sack[0] == SackBlock::default();
+        if !probe.again || arrived_twice || repaired || (plain && x.fresh.is_empty()) {
+            x.probe = None;
+        }
+        if repaired {
+            // The probe made good a loss that nothing else told of.
+            self.reduce(cfg, Loss::Fast, now);
+        }
+    }
+}

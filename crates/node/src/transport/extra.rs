@@ -1,0 +1,132 @@
+//! What a sender keeps for the switches of [`Stack`](crate::spec::Stack): in one block of memory, so
+//! that a sender without them is no larger.
+
+use super::prr::Prr;
+use super::rack::{Rack, Sent};
+use leafspine_core::{Span, Time};
+use leafspine_schemes::cc::Control;
+
+/// Why the sender wants to be called before its retransmission timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Early {
+    /// What is late counts as lost then (RFC 8985 §6.2 step 5).
+    Reorder,
+    /// A tail loss probe (§7.3).
+    Probe,
+}
+
+/// A tail loss probe under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Probe {
+    /// `TLP.end_seq`.
+    pub(super) end: u32,
+    /// `TLP.is_retrans`.
+    pub(super) again: bool,
+}
+
+/// How far F-RTO is with a timeout (RFC 5682 §2.1, §3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Frto {
+    /// It has decided, or was not asked.
+    Off,
+    /// Step 2: the first segment has been sent again.
+    Resent,
+    /// Step 3: new data has been sent after an ACK.
+    Waiting,
+}
+
+/// The reduction that may turn out to have answered no loss.
+#[derive(Clone, Debug)]
+pub(super) struct Episode {
+    /// What was outstanding: D-SACKs of other segments say nothing of it.
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// Retransmissions.
+    pub(super) again: u32,
+    /// Of which no D-SACK has reported.
+    pub(super) unreported: u32,
+    /// The first one's timestamp, until an ACK has been held against it.
+    pub(super) stamp: Option<u32>,
+    /// The control before the reduction.
+    pub(super) before: Control,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Extra {
+    pub(super) sent: Sent,
+    pub(super) rack: Rack,
+    pub(super) prr: Prr,
+    pub(super) frto: Frto,
+    /// New segments that F-RTO may still send (step 2b).
+    pub(super) frto_new: u32,
+    pub(super) early: Option<(Time, Early)>,
+    /// How long what is late may still take, if something is.
+    pub(super) wait: Option<Span>,
+    /// When the retransmission timer fires; the sender's deadline is this or the early one.
+    pub(super) rto_at: Time,
+    pub(super) probe: Option<Probe>,
+    /// Pacing: when the next packet may leave.
+    pub(super) free_at: Time,
+    /// Whether one waits for that.
+    pub(super) held: bool,
+    /// The most that was in flight since what was outstanding then was acknowledged, in bytes.
+    pub(super) most_in_flight: u32,
+    /// What was outstanding then.
+    pub(super) most_until: u32,
+    pub(super) episode: Option<Episode>,
+    /// When data was last sent.
+    pub(super) last_sent: Option<Time>,
+    /// One past the highest segment that was sent again: Karn's algorithm takes samples beyond it.
+    pub(super) resent_below: u32,
+    /// Without RACK: what counted as lost at the last ACK.
+    pub(super) lost_below: u32,
+    /// Segments that the ACK in hand delivers, in the order of their numbers.
+    pub(super) fresh: Vec<u32>,
+    pub(super) undos: u32,
+    pub(super) probes: u32,
+}
+
+impl Default for Extra {
+    fn default() -> Extra {
+        Extra {
+            sent: Sent::default(),
+            rack: Rack::default(),
+            prr: Prr::default(),
+            frto: Frto::Off,
+            frto_new: 0,
+            early: None,
+            wait: None,
+            rto_at: Time::MAX,
+            probe: None,
+            free_at: Time::ZERO,
+            held: false,
+            most_in_flight: 0,
+            most_until: 0,
+            episode: None,
+            last_sent: None,
+            resent_below: 0,
+            lost_below: 0,
+            fresh: Vec::new(),
+            undos: 0,
+            probes: 0,
+        }
+    }
+}
+
+impl Extra {
+    /// Makes this another flow's, and keeps the heap memory.
+    pub(super) fn reset(&mut self) {
+        let (sent, mut rack) = (std::mem::take(&mut self.sent), std::mem::take(&mut self.rack));
+        let mut fresh = std::mem::take(&mut self.fresh);
+        rack.reset();
+        fresh.clear();
+        *self = Extra { sent, rack, fresh, ..Extra::default() };
+    }
+
+    /// The earliest of the timers.
+    pub(super) fn deadline(&self) -> Time {
+        let deadline = self.early.map_or(self.rto_at, |(at, _)| at.min(self.rto_at));
+        if self.held { deadline.min(self.free_at) } else { deadline }
+    }
+}

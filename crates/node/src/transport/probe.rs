@@ -1,0 +1,175 @@
+//! The timers before the retransmission timer: for what is late (RFC 8985 §6.2), for tail loss probes
+//! (§7) and for pacing; and the window after a pause (RFC 2861).
+
+use super::TcpConfig;
+use super::extra::{Early, Probe};
+use super::sender::{Phase, Sender};
+use leafspine_core::{PacketMeta, Span, Time};
+use leafspine_schemes::cc::CongestionControl;
+
+/// A probe's delay before there is a round-trip sample (RFC 8985 §7.2).
+const NO_SAMPLE: Span = Span::from_millis(1000);
+
+impl Sender {
+    /// Sets the early timer: for what is late, or for a probe, in the retransmission timer's place where
+    /// that would fire before. `high` is one past what has been sent.
+    pub(super) fn arm_early(&mut self, cfg: &TcpConfig, high: u32, now: Time) {
+        let probe = self.probe_delay(cfg, high);
+        let rto_at = self.deadline;
+        let Some(x) = &mut self.extra else { return };
+        x.rto_at = rto_at;
+        x.early = match (x.wait, probe) {
+            (Some(wait), _) => Some((now + wait, Early::Reorder)),
+            (None, Some(delay)) => Some(((now + delay).min(rto_at), Early::Probe)),
+            (None, None) => None,
+        };
+    }
+
+    /// `TLP_calc_PTO` (RFC 8985 §7.2), if a probe is to be scheduled: nothing is known to be lost,
+    /// nothing is SACKed, no probe is under way.
+    fn probe_delay(&self, cfg: &TcpConfig, high: u32) -> Option<Span> {
+        let (slack, x) = (cfg.stack.tlp?, self.extra.as_ref()?);
+        let due = self.phase == Phase::Open
+            && cfg.sack
+            && self.una < high
+            && self.board.is_empty()
+            && x.probe.is_none();
+        if !due {
+            return None;
+        }
+        let srtt = self.rtt.srtt();
+        if srtt == Span::ZERO {
+            return Some(NO_SAMPLE);
+        }
+        let alone = high - self.una == 1;
+        let for_ack = if alone { cfg.delayed_ack.unwrap_or(Span::ZERO) } else { Span::ZERO };
+        Some(srtt * 2 + for_ack + slack)
+    }
+
+    /// Publishes the earlier timer.
+    pub(super) fn set_deadline(&mut self) {
+        if let Some(x) = &self.extra {
+            self.deadline = x.deadline();
+        }
+    }
+
+    /// A segment of data has been put into `out`.
+    pub(super) fn note_sent(&mut self, cfg: &TcpConfig, out: &PacketMeta, now: Time) {
+        let again = out.notes & PacketMeta::RETRANSMIT != 0;
+        if again {
+            self.count_retransmission(out.seq, out.stamp);
+        }
+        let (una, rto) = (self.una, self.rtt.rto());
+        let apart = if cfg.stack.pacing { self.apart(cfg, out.size) } else { None };
+        let Some(x) = &mut self.extra else { return };
+        x.sent.note(una, out.seq, again, now);
+        x.last_sent = Some(now);
+        if let Some(apart) = apart {
+            x.free_at = now.max(x.free_at) + apart;
+        }
+        if x.rto_at == Time::MAX {
+            x.rto_at = now + rto;
+        }
+        self.deadline = x.rto_at;
+        if !again && x.wait.is_none() {
+            self.arm_early(cfg, out.seq + 1, now);
+        }
+        self.set_deadline();
+    }
+
+    /// How long after a packet of `size` bytes the next may leave: in five sixths of a round trip
+    /// the window has gone, in half of one while slow start is far from its threshold, as Linux paces.
+    /// `None` before there is a round trip to go by.
+    fn apart(&self, cfg: &TcpConfig, size: u16) -> Option<Span> {
+        let srtt = self.rtt.srtt();
+        if srtt == Span::ZERO {
+            return None;
+        }
+        let window = self.window(cfg);
+        let percent = if window < self.control.ssthresh() / 2 { 200 } else { 120 };
+        let share = u128::from(srtt.0) * u128::from(size) * 100;
+        Some(Span((share / (u128::from(window) * percent)) as u64))
+    }
+
+    /// Whether a window that pacing has not let fill up yet counts as used up: in slow start, if half
+    /// of it has been in flight in this window of data, as Linux has it.
+    pub(super) fn is_paced_full(&mut self, in_flight: u32) -> bool {
+        let (window, una, high) = (self.control.window(), self.una, self.high);
+        let Some(x) = &mut self.extra else { return false };
+        if una >= x.most_until || in_flight > x.most_in_flight {
+            x.most_in_flight = in_flight;
+            x.most_until = high;
+        }
+        window < self.control.ssthresh() && window / 2 < x.most_in_flight
+    }
+
+    /// Whether a packet would leave too soon after the one before; if so, the sender wants to be called
+    /// when it may.
+    pub(super) fn is_held(&mut self, now: Time) -> bool {
+        let waits = self.una < self.total && self.phase != Phase::Opening;
+        let Some(x) = &mut self.extra else { return false };
+        let held = waits && now < x.free_at;
+        if held || x.held {
+            x.held = held;
+            self.deadline = x.deadline();
+        }
+        held
+    }
+
+    /// The early timer has fired, if it is due. Returns whether something may be sent now.
+    pub(super) fn on_early(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+        let Some(x) = &mut self.extra else { return false };
+        if x.held && x.free_at <= now {
+            x.held = false;
+            self.deadline = x.deadline();
+            return true;
+        }
+        let Some((_, why)) = x.early.filter(|(at, _)| *at <= now) else { return false };
+        x.early = None;
+        self.deadline = x.rto_at;
+        match why {
+            Early::Reorder => {
+                x.fresh.clear();
+                self.look_for_losses(cfg, now);
+                self.share_out(cfg, false);
+                self.arm_early(cfg, self.high, now);
+            }
+            Early::Probe => self.phase = Phase::Probing,
+        }
+        self.set_deadline();
+        true
+    }
+
+    /// RFC 8985 §7.3 `TLP_send_probe`: new data if there is any, else the last segment again; then the
+    /// retransmission timer alone, from now.
+    pub(super) fn emit_probe(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) {
+        self.phase = Phase::Open;
+        let again = !self.has_new_data(cfg);
+        if again {
+            self.emit_again(cfg, self.high - 1, now, out);
+        } else {
+            self.emit_new(cfg, now, out);
+        }
+        let rto = self.rtt.rto();
+        let Some(x) = &mut self.extra else { return };
+        x.probe = Some(Probe { end: self.high, again });
+        x.probes += 1;
+        x.early = None;
+        x.rto_at = now + rto;
+        self.deadline = x.rto_at;
+    }
+
+    /// RFC 2861 §3.1, RFC 5681 §4.1: data after a pause of more than a timeout. (Called only with
+    /// nothing in flight.)
+    pub(super) fn after_pause(&mut self, cfg: &TcpConfig, now: Time) {
+        let Some(last) = self.extra.as_ref().and_then(|x| x.last_sent) else { return };
+        let (pause, rto) = (now.since(last), self.rtt.rto());
+        if pause <= rto {
+            return;
+        }
+        let timeouts = u32::try_from(pause.0 / rto.0.max(1)).unwrap_or(u32::MAX);
+        let window = self.control.window();
+        self.control.on_idle(cfg.init_cwnd, timeouts, now);
+        self.note_window(cfg, window, now);
+    }
+}

@@ -1,0 +1,323 @@
+//! RACK: a segment is lost if one that was sent enough later has arrived (RFC 8985 §6).
+
+use super::scoreboard::Scoreboard;
+use super::segments::SegmentSet;
+use leafspine_core::{Span, Time};
+
+/// When each segment of the window was last sent, and whether it had been before: a ring by segment
+/// number, as wide as the window has been.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    /// Picoseconds, shifted by the bit that says whether the segment was retransmitted.
+    slots: Box<[u64]>,
+}
+
+impl Sent {
+    /// `segment` is sent at `now`; no segment below `una` will be asked for.
+    pub(super) fn note(&mut self, una: u32, segment: u32, again: bool, now: Time) {
+        let needed = (segment - una + 1) as usize;
+        if needed > self.slots.len() {
+            let mut wider = vec![0; needed.next_power_of_two().max(64)].into_boxed_slice();
+            if !self.slots.is_empty() {
+                for known in una..segment {
+                    wider[known as usize & (wider.len() - 1)] = self.slot(known);
+                }
+            }
+            self.slots = wider;
+        }
+        let at = segment as usize & (self.slots.len() - 1);
+        self.slots[at] = now.0 << 1 | u64::from(again);
+    }
+
+    fn slot(&self, segment: u32) -> u64 {
+        self.slots[segment as usize & (self.slots.len() - 1)]
+    }
+
+    /// When `segment` was last sent.
+    pub(super) fn at(&self, segment: u32) -> Time {
+        Time(self.slot(segment) >> 1)
+    }
+
+    /// Whether `segment` was sent more than once.
+    pub(super) fn again(&self, segment: u32) -> bool {
+        self.slot(segment) & 1 == 1
+    }
+}
+
+/// Recoveries that a wider window for reordering lasts (RFC 8985 §6.2 step 4).
+const PERSIST: u32 = 16;
+
+/// RFC 8985 §5.3's variables, of a sender.
+#[derive(Debug, Default)]
+pub(super) struct Rack {
+    /// Segments marked lost and not sent again since.
+    pub(super) lost: SegmentSet,
+    /// `RACK.xmit_ts`: when the segment was sent that, of those delivered, was sent last.
+    xmit: Time,
+    /// `RACK.end_seq` of that segment.
+    end: u32,
+    /// `RACK.rtt` of that segment.
+    rtt: Span,
+    /// `RACK.min_RTT`: the shortest round trip of the flow; zero before the first.
+    min_rtt: Span,
+    /// `RACK.fack`: one past the highest segment that was delivered.
+    fack: u32,
+    /// `RACK.reordering_seen`.
+    reordering: bool,
+    /// `RACK.dsack_round`.
+    dsack_round: Option<u32>,
+    /// `RACK.reo_wnd_mult`, less one.
+    wider: u32,
+    /// `RACK.reo_wnd_persist`.
+    persist: u32,
+}
+
+/// Where the sender stands when it looks for losses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Situation {
+    pub(super) una: u32,
+    pub(super) high: u32,
+    /// Fast recovery or the recovery of a timeout is under way.
+    pub(super) recovering: bool,
+    /// `DupThresh`.
+    pub(super) threshold: u32,
+    pub(super) srtt: Span,
+    pub(super) now: Time,
+}
+
+/// Whether the first, sent at a time and ending so, was sent after the second (`RACK_sent_after`).
+fn sent_after(a: (Time, u32), b: (Time, u32)) -> bool {
+    a.0 > b.0 || (a.0 == b.0 && a.1 > b.1)
+}
+
+impl Rack {
+    pub(super) fn reset(&mut self) {
+        let mut lost = std::mem::take(&mut self.lost);
+        lost.clear();
+        *self = Rack { lost, ..Rack::default() };
+    }
+
+    /// Steps 1 to 3 for one segment that an ACK delivers, in the order of their numbers. `newer` is
+    /// whether the ACK can be of its last transmission: what it echoes is no older.
+    pub(super) fn delivered(&mut self, sent: &Sent, segment: u32, newer: bool, now: Time) {
+        let (at, again) = (sent.at(segment), sent.again(segment));
+        let rtt = now.since(at);
+        // Step 3, before step 2: an ACK of the first transmission reorders, whatever it measures.
+        if segment + 1 > self.fack {
+            self.fack = segment + 1;
+        } else if !again {
+            self.reordering = true;
+        }
+        if again && (!newer || rtt < self.min_rtt) {
+            return;
+        }
+        if self.min_rtt == Span::ZERO || rtt < self.min_rtt {
+            self.min_rtt = rtt;
+        }
+        if sent_after((at, segment + 1), (self.xmit, self.end)) {
+            self.rtt = rtt;
+            self.xmit = at;
+            self.end = segment + 1;
+        }
+    }
+
+    /// Step 4's share of D-SACK: one more quarter of a round trip for each round trip with one.
+    pub(super) fn note_dsack(&mut self, una: u32, high: u32, reported: bool) {
+        if self.dsack_round.is_some_and(|end| una >= end) {
+            self.dsack_round = None;
+        }
+        if reported && self.dsack_round.is_none() {
+            self.dsack_round = Some(high);
+            self.wider += 1;
+            self.persist = PERSIST;
+        }
+    }
+
+    /// Step 4: a recovery has ended. After sixteen without a D-SACK the window is narrow again.
+    pub(super) fn recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.wider = 0;
+        }
+    }
+
+    /// Step 4: how much later than it should a segment may come (`RACK.reo_wnd`).
+    pub(super) fn reorder_window(&self, at: &Situation, sacked: u32) -> Span {
+        if !self.reordering && (at.recovering || sacked >= at.threshold) {
+            return Span::ZERO;
+        }
+        let quarters = u64::from(self.wider) + 1;
+        Span((quarters * (self.min_rtt.0 / 4)).min(at.srtt.0))
+    }
+
+    /// Step 5, `RACK_detect_loss`: marks what is lost. Gives whether anything was marked, and how long
+    /// to wait for what may still come.
+    ///
+    /// Segments are sent for the first time in the order of their numbers, so that the first one that
+    /// was not sent again and was sent later than the last one delivered ends the search.
+    pub(super) fn detect(
+        &mut self,
+        sent: &Sent,
+        board: &Scoreboard,
+        at: &Situation,
+    ) -> (bool, Option<Span>) {
+        let patience = self.rtt + self.reorder_window(at, board.sacked());
+        let (mut marked, mut wait) = (false, None);
+        let mut segment = at.una;
+        loop {
+            segment = board.first_missing(segment);
+            if segment >= at.high {
+                return (marked, wait);
+            }
+            let when = sent.at(segment);
+            let older = sent_after((self.xmit, self.end), (when, segment + 1));
+            if !older && !sent.again(segment) {
+                return (marked, wait);
+            }
+            if older && !self.lost.contains(segment) {
+                let due = when + patience;
+                if due <= at.now {
+                    self.lost.insert(at.una, segment, segment + 1);
+                    marked = true;
+                } else {
+                    let left = due.since(at.now);
+                    wait = Some(wait.map_or(left, |most: Span| most.max(left)));
+                }
+            }
+            segment += 1;
+        }
+    }
+
+    /// §6.3: the retransmission timer has fired. The first segment is lost, and so is what was sent so
+    /// long ago.
+    pub(super) fn mark_after_timeout(&mut self, sent: &Sent, board: &Scoreboard, at: &Situation) {
+        let patience = self.rtt + self.reorder_window(at, board.sacked());
+        let mut segment = board.first_missing(at.una);
+        while segment < at.high {
+            if segment == at.una || sent.at(segment) + patience <= at.now {
+                self.lost.insert(at.una, segment, segment + 1);
+            }
+            segment = board.first_missing(segment + 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leafspine_core::SackBlock;
+
+    fn us(us: u64) -> Time {
+        Time::ZERO + Span::from_micros(us)
+    }
+
+    fn at(now: u64) -> Situation {
+        let srtt = Span::from_micros(100);
+        Situation { una: 0, high: 8, recovering: false, threshold: 3, srtt, now: us(now) }
+    }
+
+    /// Segments 0 to 7 are sent at 0, 1, .. 7 us; these are SACKed, each 100 us after it was sent.
+    fn with(sacked: &[u32]) -> (Sent, Rack, Scoreboard) {
+        let (mut sent, mut rack, mut board) =
+            (Sent::default(), Rack::default(), Scoreboard::default());
+        (0..8).for_each(|segment| sent.note(0, segment, false, us(u64::from(segment))));
+        for segment in sacked {
+            let mut blocks = [SackBlock::default(); 3];
+            blocks[0] = SackBlock { start: *segment, end: segment + 1 };
+            board.update(&blocks, 0, 8);
+            rack.delivered(&sent, *segment, true, us(100 + u64::from(*segment)));
+        }
+        (sent, rack, board)
+    }
+
+    fn lost(rack: &Rack) -> Vec<u32> {
+        (0..8).filter(|segment| rack.lost.contains(*segment)).collect()
+    }
+
+    /// Breaks if a segment is not given a quarter of the shortest round trip more than one that was
+    /// sent after it (RFC 8985 §6.2 steps 4 and 5).
+    ///
+    /// 3 comes at 103 us: a round trip of 100 us, so 0, 1 and 2 are due at 125, 126 and 127 us, and
+    /// 4 to 7, sent later, are none of RACK's business.
+    #[test]
+    fn late_is_a_quarter_of_a_round_trip() {
+        let (sent, mut rack, board) = with(&[3]);
+        assert_eq!(rack.detect(&sent, &board, &at(103)), (false, Some(Span::from_micros(24))));
+        assert_eq!(rack.detect(&sent, &board, &at(125)), (true, Some(Span::from_micros(2))));
+        assert_eq!(lost(&rack), [0]);
+        assert_eq!(rack.detect(&sent, &board, &at(127)), (true, None));
+        assert_eq!(lost(&rack), [0, 1, 2]);
+    }
+
+    /// Breaks if, while no reordering has been seen, three SACKed segments do not mean a loss at once,
+    /// or if they do once it has been (step 4).
+    #[test]
+    fn three_sacked_segments_mean_a_loss_until_reordering_is_seen() {
+        let (sent, mut rack, board) = with(&[3, 4, 5]);
+        assert_eq!(rack.detect(&sent, &board, &at(105)), (true, None));
+        assert_eq!(lost(&rack), [0, 1, 2]);
+        // 1 comes after 5: it was sent before, and once.
+        let (sent, mut rack, board) = with(&[3, 4, 5, 1]);
+        assert_eq!(rack.reorder_window(&at(106), 4), Span::from_micros(25));
+        assert!(!rack.detect(&sent, &board, &at(106)).0);
+    }
+
+    /// Breaks if D-SACKs do not widen the window by a quarter each round trip, up to the smoothed
+    /// round trip, or if it does not narrow after sixteen recoveries (step 4).
+    #[test]
+    fn duplicates_widen_the_window() {
+        let (_, mut rack, _) = with(&[3, 1]);
+        let window = |rack: &Rack| rack.reorder_window(&at(110), 2);
+        assert_eq!(window(&rack), Span::from_micros(25));
+        rack.note_dsack(0, 8, true);
+        rack.note_dsack(7, 8, true);
+        assert_eq!(window(&rack), Span::from_micros(50), "once in a round trip");
+        rack.note_dsack(8, 9, true);
+        assert_eq!(window(&rack), Span::from_micros(75));
+        (0..5).for_each(|round| rack.note_dsack(9 + round, 10 + round, true));
+        assert_eq!(window(&rack), Span::from_micros(100), "no more than a round trip");
+        (0..15).for_each(|_| rack.recovered());
+        assert_eq!(window(&rack), Span::from_micros(100));
+        rack.recovered();
+        assert_eq!(window(&rack), Span::from_micros(25));
+    }
+
+    /// Breaks if an ACK of a retransmission that may be of the first transmission moves RACK's time
+    /// (step 2): by what it echoes, or because it came sooner than any.
+    #[test]
+    fn an_ambiguous_ack_measures_nothing() {
+        let (mut sent, mut rack, _) = with(&[3]);
+        sent.note(0, 0, true, us(104));
+        rack.delivered(&sent, 0, false, us(205));
+        assert_eq!((rack.xmit, rack.rtt), (us(3), Span::from_micros(100)));
+        rack.delivered(&sent, 0, true, us(203));
+        assert_eq!(rack.xmit, us(3), "99 us are shorter than the shortest");
+        rack.delivered(&sent, 0, true, us(205));
+        assert_eq!((rack.xmit, rack.end, rack.rtt), (us(104), 1, Span::from_micros(101)));
+    }
+
+    /// Breaks if after a timeout the first segment is not lost, or one that was sent just now is
+    /// (§6.3).
+    #[test]
+    fn after_a_timeout_the_first_and_the_old_are_lost() {
+        let (mut sent, mut rack, board) = with(&[3]);
+        sent.note(0, 5, true, us(10_000));
+        let late = Situation { recovering: true, ..at(10_010) };
+        rack.mark_after_timeout(&sent, &board, &late);
+        assert_eq!(lost(&rack), [0, 1, 2, 4, 6, 7]);
+        let (sent, mut rack, board) = with(&[3]);
+        rack.mark_after_timeout(&sent, &board, &Situation { recovering: true, ..at(101) });
+        assert_eq!(lost(&rack), [0, 1]);
+    }
+
+    /// Breaks if times of segments are mixed up when the ring widens.
+    #[test]
+    fn the_ring_widens_with_the_window() {
+        let mut sent = Sent::default();
+        (0..1_000).for_each(|s| sent.note(s / 2, s, s % 3 == 0, us(u64::from(s))));
+        for segment in 500..1_000 {
+            let found = (sent.at(segment), sent.again(segment));
+            assert_eq!(found, (us(u64::from(segment)), segment % 3 == 0));
+        }
+    }
+}

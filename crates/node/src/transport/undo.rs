@@ -1,0 +1,133 @@
+//! Reductions that answered no loss: found out by D-SACK, Eifel and F-RTO, and undone.
+
+use super::TcpConfig;
+use super::config::since_stamp;
+use super::extra::{Episode, Frto};
+use super::sender::{Phase, Sender};
+use crate::spec::Timestamps;
+use leafspine_core::{PacketMeta, SackBlock, Time};
+use leafspine_schemes::cc::{CongestionControl, Control};
+
+impl Sender {
+    /// The control as it is now, if it may be gone back to.
+    pub(super) fn before_reduction(&self, cfg: &TcpConfig) -> Option<Control> {
+        if cfg.stack.undoes() { self.control.before_reduction() } else { None }
+    }
+
+    /// A reduction has been made for what is outstanding.
+    pub(super) fn begin_episode(&mut self, before: Option<Control>) {
+        let Some(x) = &mut self.extra else { return };
+        x.episode = before.map(|before| Episode {
+            from: self.una,
+            to: self.high,
+            again: 0,
+            unreported: 0,
+            stamp: None,
+            before,
+        });
+    }
+
+    /// A segment has been sent again, with this timestamp.
+    pub(super) fn count_retransmission(&mut self, segment: u32, stamp: u32) {
+        let Some(x) = &mut self.extra else { return };
+        x.resent_below = x.resent_below.max(segment + 1);
+        if let Some(episode) = &mut x.episode {
+            if episode.again == 0 {
+                episode.stamp = Some(stamp);
+            }
+            episode.again += 1;
+            episode.unreported += 1;
+        }
+    }
+
+    /// A D-SACK, if `reported` is one: a wider window for reordering (RFC 8985 §6.2 step 4), and one
+    /// retransmission fewer that may have been needed. When none is left, the reduction is undone
+    /// (RFC 3708 §2).
+    pub(super) fn note_duplicate(
+        &mut self,
+        cfg: &TcpConfig,
+        reported: Option<SackBlock>,
+        now: Time,
+    ) {
+        let Some(x) = &mut self.extra else { return };
+        if cfg.stack.rack {
+            x.rack.note_dsack(self.una, self.high, reported.is_some());
+        }
+        let (Some(block), Some(episode)) = (reported, &mut x.episode) else { return };
+        if block.start < episode.from || block.end > episode.to || episode.unreported == 0 {
+            return;
+        }
+        episode.unreported = episode.unreported.saturating_sub(block.end - block.start);
+        if episode.unreported == 0 && cfg.stack.undo_dsack {
+            self.undo(cfg, now);
+        }
+    }
+
+    /// RFC 3522 §3.2: the first ACK of new data after a retransmission tells by what it echoes which
+    /// transmission it is of.
+    pub(super) fn look_at_stamp(&mut self, cfg: &TcpConfig, p: &PacketMeta, now: Time) {
+        let (Some(tick), Some(x)) = (cfg.stack.eifel, &mut self.extra) else { return };
+        let Some(first) = x.episode.as_mut().and_then(|episode| episode.stamp.take()) else {
+            return;
+        };
+        // Times at which the two were stamped, in ticks: on a coarse clock they may be one.
+        let ticks = |stamp| now.0.saturating_sub(since_stamp(now, stamp).0) / tick.0.max(1);
+        if cfg.stack.timestamps != Timestamps::Off && ticks(p.stamp) < ticks(first) {
+            self.undo(cfg, now);
+        }
+    }
+
+    /// F-RTO with SACK (RFC 5682 §3.1): an ACK after a timeout. `original` is whether it delivers what
+    /// was sent before the timeout and not again.
+    pub(super) fn look_at_timeout(
+        &mut self,
+        cfg: &TcpConfig,
+        acked: u32,
+        original: bool,
+        now: Time,
+    ) {
+        let more = self.has_new_data(cfg);
+        let Some(x) = &mut self.extra else { return };
+        match x.frto {
+            Frto::Off => {}
+            // Step 2b: new data in place of old. Without any, the timeout stands.
+            Frto::Resent if acked > 0 && self.una < self.recover && more => {
+                x.frto = Frto::Waiting;
+                x.frto_new = 2;
+            }
+            // Step 3b.
+            Frto::Waiting if original => self.undo(cfg, now),
+            Frto::Resent | Frto::Waiting => {
+                x.frto = Frto::Off;
+                x.frto_new = 0;
+            }
+        }
+    }
+
+    /// The reduction answered no loss: the window is what it was. After a timeout nothing counts as
+    /// lost any more; a fast recovery ends unless something still does (with RACK) or goes on to its
+    /// end, with the window of before (without).
+    fn undo(&mut self, cfg: &TcpConfig, now: Time) {
+        let Some(x) = &mut self.extra else { return };
+        let Some(episode) = x.episode.take() else { return };
+        x.undos += 1;
+        x.prr.active = false;
+        x.frto = Frto::Off;
+        x.frto_new = 0;
+        let window = self.control.window();
+        self.control.undo(&episode.before, now);
+        let ends = match self.phase {
+            Phase::Loss => true,
+            Phase::Recovery => cfg.stack.rack && x.rack.lost.is_empty(),
+            _ => false,
+        };
+        if ends {
+            x.rack.lost.clear();
+            self.phase = Phase::Open;
+            self.nxt = self.high;
+            self.resend_due = false;
+            self.inflation = 0;
+        }
+        self.note_window(cfg, window, now);
+    }
+}

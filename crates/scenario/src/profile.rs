@@ -1,0 +1,255 @@
+//! `transport.profile`: defaults of TCP's settings that belong together.
+//!
+//! A profile is gone from the resolved scenario, which has all that it set. What differs between the
+//! profiles, and where it comes from, is the table in `docs/scenario.md`.
+
+use crate::error::ScenarioError;
+use crate::section::{Section, content};
+use leafspine_core::Span;
+use leafspine_schemes::cc::SlowStart;
+use leafspine_schemes::{Kind, Params, Value};
+use leafspine_sim::spec::{Reduction, Stack, Timestamps};
+
+/// The words of `profile`.
+const NAMES: &[&str] = &["rfc", "linux", "ns-2", "ns-3"];
+const TIMESTAMPS: &[&str] = &["free", "option", "off"];
+const REDUCTIONS: &[&str] = &["off", "rfc6937", "rfc9937"];
+const SLOW_STARTS: &[&str] = &["standard", "hystart", "hystart++"];
+/// A span of zero is one: no slack, the finest clock.
+const SPAN_OR_OFF: Kind = Kind::SpanOr(0, u64::MAX, "off");
+
+/// Defaults, as the scenario file would have them. `None`: what stands there without a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Profile {
+    pub(crate) init_cwnd: &'static str,
+    pub(crate) max_cwnd: Option<&'static str>,
+    pub(crate) min_rto: Option<&'static str>,
+    pub(crate) initial_rto: Option<&'static str>,
+    pub(crate) max_rto: &'static str,
+    pub(crate) delayed_ack: Option<&'static str>,
+    pub(crate) handshake_ack: &'static str,
+    timestamps: &'static str,
+    sack_bytes: &'static str,
+    syn_losses_spared: &'static str,
+    idle_restart: &'static str,
+    quick_acks: &'static str,
+    prr: &'static str,
+    rack: &'static str,
+    tlp: &'static str,
+    dsack: &'static str,
+    undo_dsack: &'static str,
+    eifel: &'static str,
+    frto: &'static str,
+    /// Under CUBIC; other controls have `"standard"`.
+    slow_start: &'static str,
+    /// The control's parameter of this name.
+    slow_start_limit: Option<u64>,
+}
+
+const RFC: Profile = Profile {
+    init_cwnd: "10pkt",
+    max_cwnd: None,
+    min_rto: None,
+    initial_rto: None,
+    max_rto: "60s",
+    delayed_ack: None,
+    handshake_ack: "false",
+    timestamps: "free",
+    sack_bytes: "false",
+    syn_losses_spared: "0",
+    idle_restart: "false",
+    quick_acks: "0",
+    prr: "off",
+    rack: "false",
+    tlp: "off",
+    dsack: "false",
+    undo_dsack: "false",
+    eifel: "off",
+    frto: "false",
+    slow_start: "standard",
+    slow_start_limit: None,
+};
+
+/// Linux 6.12, with the defaults of its sysctls.
+const LINUX: Profile = Profile {
+    max_cwnd: Some("3145728B"),
+    min_rto: Some("200ms"),
+    initial_rto: Some("1s"),
+    max_rto: "120s",
+    delayed_ack: Some("40ms"),
+    handshake_ack: "true",
+    timestamps: "option",
+    sack_bytes: "true",
+    syn_losses_spared: "1",
+    idle_restart: "true",
+    quick_acks: "16",
+    prr: "rfc9937",
+    rack: "true",
+    tlp: "2ms",
+    dsack: "true",
+    undo_dsack: "true",
+    eifel: "1ms",
+    frto: "true",
+    slow_start: "hystart",
+    // As much as an ACK acknowledges.
+    slow_start_limit: Some(1_000_000),
+    ..RFC
+};
+
+/// ns-2's `Agent/TCP/FullTcp/Sack`.
+const NS_2: Profile = Profile {
+    init_cwnd: "2pkt",
+    min_rto: Some("200ms"),
+    initial_rto: Some("3s"),
+    timestamps: "off",
+    idle_restart: "true",
+    ..RFC
+};
+
+/// ns-3's `TcpSocketBase`.
+const NS_3: Profile = Profile {
+    max_cwnd: Some("131072B"),
+    min_rto: Some("1s"),
+    initial_rto: Some("1s"),
+    delayed_ack: Some("200ms"),
+    handshake_ack: "true",
+    timestamps: "option",
+    sack_bytes: "true",
+    prr: "rfc6937",
+    slow_start: "hystart",
+    ..RFC
+};
+
+impl Profile {
+    /// The profile that the table names.
+    pub(crate) fn of(section: &mut Section<'_>) -> Result<&'static Profile, ScenarioError> {
+        let name = section.unwritten("profile", Kind::Word(NAMES), "rfc")?;
+        Ok(match content!(name, Word).as_str() {
+            "linux" => &LINUX,
+            "ns-2" => &NS_2,
+            "ns-3" => &NS_3,
+            _ => &RFC,
+        })
+    }
+
+    /// The congestion control's parameters, of which the profile may set one that the file does not.
+    pub(crate) fn parameters(&self, section: &mut Section<'_>, params: Params) -> Params {
+        const KEY: &str = "slow_start_limit";
+        let Some(limit) = self.slow_start_limit else { return params };
+        if section.has(KEY) || !params.0.contains_key(KEY) {
+            return params;
+        }
+        section.rewrite(KEY, limit.to_string());
+        params.with(KEY, Value::Int(limit))
+    }
+
+    /// Whether packets have timestamps, and at whose cost.
+    pub(crate) fn timestamps(
+        &self,
+        section: &mut Section<'_>,
+    ) -> Result<Timestamps, ScenarioError> {
+        let kind = Kind::Word(TIMESTAMPS);
+        let word = section.switch("timestamps", kind, self.timestamps, RFC.timestamps)?;
+        Ok(match content!(word, Word).as_str() {
+            "option" => Timestamps::Option,
+            "off" => Timestamps::Off,
+            _ => Timestamps::Free,
+        })
+    }
+
+    /// The switches. `sack` is what the table has for it, `control` its scheme's name.
+    pub(crate) fn stack(
+        &self,
+        section: &mut Section<'_>,
+        sack: bool,
+        control: &str,
+    ) -> Result<Stack, ScenarioError> {
+        let timestamps = self.timestamps(section)?;
+        let flag = |section: &mut Section<'_>, key: &str, default: &str| {
+            let value = section.switch(key, Kind::Bool, default, "false")?;
+            Ok::<_, ScenarioError>(content!(value, Bool))
+        };
+        let count = |section: &mut Section<'_>, key: &str, default: &str| {
+            let kind = Kind::Int(0, 1 << 20);
+            Ok::<_, ScenarioError>(content!(section.switch(key, kind, default, "0")?, Int) as u32)
+        };
+        // What goes by SACKs is off without them, unless somebody asks for it: that is an error.
+        let with_sack = |default| if sack { default } else { "false" };
+        let or_off = |default| if sack { default } else { "off" };
+        let sack_bytes = flag(section, "sack_bytes", with_sack(self.sack_bytes))?;
+        let syn_losses_spared = count(section, "syn_losses_spared", self.syn_losses_spared)?;
+        let idle_restart = flag(section, "idle_restart", self.idle_restart)?;
+        let quick_acks = count(section, "quick_acks", self.quick_acks)?;
+        let reduction = section.switch("prr", Kind::Word(REDUCTIONS), or_off(self.prr), "off")?;
+        let reduction = match content!(reduction, Word).as_str() {
+            "rfc6937" => Reduction::Prr6937,
+            "rfc9937" => Reduction::Prr9937,
+            _ => Reduction::AtOnce,
+        };
+        let rack = flag(section, "rack", with_sack(self.rack))?;
+        let tlp = span(&section.switch("tlp", SPAN_OR_OFF, or_off(self.tlp), "off")?);
+        let dsack = flag(section, "dsack", with_sack(self.dsack))?;
+        let undo = if dsack { self.undo_dsack } else { "false" };
+        let undo_dsack = flag(section, "undo_dsack", undo)?;
+        let clock = if timestamps == Timestamps::Off { "off" } else { self.eifel };
+        let eifel = span(&section.switch("eifel", SPAN_OR_OFF, clock, "off")?);
+        let frto = flag(section, "frto", with_sack(self.frto))?;
+        let pacing = flag(section, "pacing", "false")?;
+        let start = if control == "cubic" { self.slow_start } else { RFC.slow_start };
+        let start = section.switch("slow_start", Kind::Word(SLOW_STARTS), start, RFC.slow_start)?;
+        let slow_start = match content!(start, Word).as_str() {
+            "hystart" => SlowStart::HyStart,
+            "hystart++" => SlowStart::HyStartPlusPlus,
+            _ => SlowStart::Standard,
+        };
+        let stack = Stack {
+            syn_losses_spared,
+            idle_restart,
+            quick_acks,
+            sack_bytes,
+            timestamps,
+            reduction,
+            rack,
+            tlp,
+            dsack,
+            undo_dsack,
+            eifel,
+            frto,
+            slow_start,
+            pacing,
+        };
+        needs(section, &stack, sack).map(|()| stack)
+    }
+}
+
+fn span(value: &Value) -> Option<Span> {
+    if let Value::Span(span) = value { Some(*span) } else { None }
+}
+
+/// Refuses switches that have nothing to go by.
+fn needs(section: &Section<'_>, stack: &Stack, sack: bool) -> Result<(), ScenarioError> {
+    let by_sack = [
+        ("sack_bytes", stack.sack_bytes, "false"),
+        ("prr", stack.reduction != Reduction::AtOnce, "\"off\""),
+        ("rack", stack.rack, "false"),
+        ("tlp", stack.tlp.is_some(), "\"off\""),
+        ("dsack", stack.dsack, "false"),
+        ("frto", stack.frto, "false"),
+    ];
+    let refuse = |key: &str, off: &str, why: &str| {
+        let found = section.node(key).map_or_else(String::new, crate::tree::Node::shown);
+        Err(section.wrong(key, found, format!("{off}, {why}")))
+    };
+    for (key, on, off) in by_sack {
+        if on && !sack {
+            return refuse(key, off, "since sack is false");
+        }
+    }
+    if stack.undo_dsack && !stack.dsack {
+        return refuse("undo_dsack", "false", "since dsack is false");
+    }
+    if stack.eifel.is_some() && stack.timestamps == Timestamps::Off {
+        return refuse("eifel", "\"off\"", "since timestamps are off");
+    }
+    Ok(())
+}
