@@ -188,10 +188,55 @@ fn parameters() {
     assert_eq!(with("max_hold", Value::Span(Span(7))).needs().max_hold, Some(Span(7)));
     assert_eq!(made(&defaults()).unwrap().needs().max_hold, Some(Span::from_millis(5)));
     assert_eq!(with("capacity", Value::Int(3)).needs().capacity, 3);
-    for key in ["threshold", "floor"] {
+    let mut abq = with("ece_below_floor", Value::Bool(true));
+    assert_eq!(releases(&mut abq, &[23, 0, 30, 0]), [(20, true), (10, true), (5, true)]);
+    for (key, found, allowed) in [
+        ("threshold", "4pkt", "bytes as in threshold, such as \"6KB\""),
+        ("floor", "30KB", "packets as in threshold, such as \"4pkt\""),
+    ] {
         let error = made(&defaults().with(key, Value::Amount(Amount::Bytes(30_000)))).err();
-        let error = error.expect("holds count packets").to_string();
-        assert_eq!(error, format!("{key}: found 30KB; allowed: packets such as \"20pkt\""));
+        let error = error.expect("two units").to_string();
+        assert_eq!(error, format!("floor: found {found}; allowed: {allowed}"));
+    }
+}
+
+/// Breaks if K, X and Q are not in bytes where threshold and floor are (Algorithm 1: "Num_Words_in_Q"): K of 30 KB, a
+/// peak of 75 KB: X = min(75 - 30, 30) = 30 KB, then 15, 7.5 and 3.75, which is below four packets of 1500 bytes.
+#[test]
+fn words_of_the_queue() {
+    let bytes = |n| Value::Amount(Amount::Bytes(n));
+    let params = defaults().with("threshold", bytes(30_000)).with("floor", bytes(6_000));
+    let mut abq = made(&params).unwrap();
+    assert_eq!((abq.unit(), made(&defaults()).unwrap().unit()), (Unit::Bytes, Unit::Packets));
+    assert_eq!([changes(&mut abq, 30_000), changes(&mut abq, 75_000)], [STAY, STAY]);
+    let script = [(30_001, STAY), (30_000, GO), (15_001, STAY), (15_000, GO), (7_501, STAY)];
+    for (queue, held) in script {
+        assert_eq!(changes(&mut abq, queue), held, "{queue}");
+        assert_eq!(arrives(&mut abq, &ack()), Ingress::Hold, "{queue}");
+    }
+    assert_eq!((changes(&mut abq, 7_500), abq.ports[3]), (GO, State::Uncongested));
+}
+
+/// Breaks if a paced release is not stopped where Q > K again, or is stopped anywhere else; if ACKs that come in US
+/// overtake it, or data waits for it. Without a pace there is nothing to stop or to follow.
+#[test]
+fn what_happens_during_a_release() {
+    let mut abq = with("pace", Value::Span(Span(80_000)));
+    assert_eq!((abq.pace(), made(&defaults()).unwrap().pace()), (Span(80_000), Span::ZERO));
+    let script = [
+        (21, Held::Stop, Ingress::Hold, "CS"),
+        (60, STAY, Ingress::Hold, "CS still"),
+        (20, GO, Ingress::Hold, "LCS: what comes now is not in it"),
+        (21, Held::Stop, Ingress::Hold, "CS again: Q_in does not dequeue"),
+        (30, STAY, Ingress::Hold, "CS"),
+        (10, GO, Ingress::Hold, "LCS, X = 10"),
+        (5, GO, Ingress::Follow, "US: behind those in Q_in"),
+        (20, STAY, Ingress::Follow, "US"),
+    ];
+    for (queue, held, ingress, line) in script {
+        assert_eq!(changes(&mut abq, queue), held, "{queue}: {line}");
+        assert_eq!(arrives(&mut abq, &ack()), ingress, "{queue}: {line}");
+        assert_eq!(arrives(&mut abq, &data(9, 0, 1, 7)), Ingress::Pass, "{queue}: {line}");
     }
 }
 
@@ -218,6 +263,11 @@ fn echoed(checksum: u16) -> u16 {
     lower.wrapping_sub(u16::from(borrow))
 }
 
+/// The same of an ACK with these flags in its word: one that bears ECE already is as it was.
+fn released(flags: u16, checksum: u16) -> (u16, u16) {
+    if flags & 0x0040 != 0 { (flags, checksum) } else { (flags | 0x0040, echoed(checksum)) }
+}
+
 /// Breaks if ECE does not change the checksum by a constant in one's complement: for every checksum
 /// as RFC 1624 eq. 3 has it, and for random headers and pseudo-headers as summing them again has it.
 #[test]
@@ -233,11 +283,13 @@ fn ece_changes_the_checksum_by_a_constant() {
         // Six words of pseudo-header, ten of TCP header; the seventh has the flags, the ninth is
         // the checksum's own.
         let mut words: [u16; 16] = std::array::from_fn(|_| rng.next_u64() as u16);
-        words[12] &= !0x0040;
         words[14] = 0;
-        let before = !sum(words.into_iter());
-        words[12] |= 0x0040;
-        assert_eq!(echoed(before), !sum(words.into_iter()), "{words:04x?}");
+        for flags in [words[12] & !0x0040, words[12] | 0x0040] {
+            words[12] = flags;
+            let (flags, checksum) = released(flags, !sum(words.into_iter()));
+            words[12] = flags;
+            assert_eq!(checksum, !sum(words.into_iter()), "{words:04x?}");
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! Ingress holds: keep arriving packets back while the same port's output queue is long.
 
 mod abq;
+mod queue;
+
+pub use queue::HoldQueue;
 
 use crate::{Inspect, ParamError, Params, SchemeInfo, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId, Span, Time};
@@ -12,6 +15,8 @@ pub enum Ingress {
     Pass,
     /// It waits in the port's hold queue. If that is full, its oldest packet is released first.
     Hold,
+    /// It goes on behind those of the port that a paced release is letting go; at once if there are none.
+    Follow,
 }
 
 /// What becomes of the packets that a port holds.
@@ -24,6 +29,17 @@ pub enum Held {
         /// Set ECE (a change of one header bit; its checksum changes by a constant).
         ece: bool,
     },
+    /// They stay, and those with them that a paced release was letting go.
+    Stop,
+}
+
+/// What a hold counts backlogs in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Packets of any size.
+    Packets,
+    /// Bytes.
+    Bytes,
 }
 
 /// What a hold asks of its switch.
@@ -45,10 +61,20 @@ pub trait IngressHold: Send {
     /// What this hold asks for. It does not change during a run.
     fn needs(&self) -> Needs;
 
-    /// `packet` has come in by `port`, whose output has `backlog` packets waiting.
+    /// What backlogs are counted in. It does not change during a run.
+    fn unit(&self) -> Unit {
+        Unit::Packets
+    }
+
+    /// The time that a release takes for each packet; without, all go at once. It does not change during a run.
+    fn pace(&self) -> Span {
+        Span::ZERO
+    }
+
+    /// `packet` has come in by `port`, whose output has a backlog of so many of its unit waiting.
     fn arrived(&mut self, packet: &PacketMeta, port: PortId, backlog: u32, now: Time) -> Ingress;
 
-    /// `port`'s output backlog has changed to `backlog` packets: asked after every enqueue and
+    /// `port`'s output backlog has changed to `backlog` of its unit: asked after every enqueue and
     /// dequeue there.
     fn backlog_changed(&mut self, port: PortId, backlog: u32, now: Time) -> Held;
 

@@ -275,8 +275,12 @@ impl fmt::Display for Header {
         }
         let (place, scheme) = (self.place.table(), self.info.name);
         writeln!(f, "vector format={FORMAT} place={place} scheme={scheme}")?;
+        let defaults = Params::try_defaults(self.info.params).unwrap_or_default();
         for (key, value) in &self.params.0 {
-            writeln!(f, "param {key}={}", plain(value))?;
+            let quiet = self.info.params.iter().any(|param| param.quiet && param.name == key);
+            if !quiet || defaults.0.get(key) != Some(value) {
+                writeln!(f, "param {key}={}", plain(value))?;
+            }
         }
         let (seed, role, id) = (self.seed, self.role() as u64, self.id);
         writeln!(f, "random seed={seed} role={role} id={id}")?;

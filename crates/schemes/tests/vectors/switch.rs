@@ -7,7 +7,7 @@ use super::packet::{Packets, changes, described};
 use super::vector::Device;
 use leafspine_core::{PortId, Rate, Rng, Span, Time, TorId};
 use leafspine_schemes::aqm::{Admit, Aqm, Release};
-use leafspine_schemes::hold::{Held, Ingress, IngressHold};
+use leafspine_schemes::hold::{Held, HoldQueue, Ingress, IngressHold, Needs, Unit};
 use leafspine_schemes::lb::{Arrival, LoadBalancer};
 use leafspine_schemes::registry::{self, Place};
 use leafspine_schemes::testing::{FakeLeaf, FakePort};
@@ -35,6 +35,58 @@ pub struct Switch {
     /// The live ports towards each leaf.
     paths: BTreeMap<u16, Ways>,
     packets: Packets,
+    /// What each port keeps back.
+    held: Vec<Kept>,
+}
+
+/// The packets that a port keeps back, by their numbers, and when its switch looks after them.
+#[derive(Clone, Default)]
+struct Kept {
+    queue: HoldQueue<u64>,
+    expiry: Option<Time>,
+    read: Option<Time>,
+}
+
+/// Packets that have gone on, and whether with ECE.
+type Gone = Vec<(u64, bool)>;
+
+impl Kept {
+    /// Asks for what is due at these times, too.
+    fn due(&mut self, expiry: Option<Time>, read: Option<Time>) {
+        self.expiry = expiry.or(self.expiry);
+        self.read = read.or(self.read);
+    }
+
+    /// The next time at which one of the two is due.
+    fn next(&self) -> Option<Time> {
+        self.expiry.into_iter().chain(self.read).min()
+    }
+
+    /// What goes on because its time has come, up to `now`; at one instant expiries come first.
+    fn timers(&mut self, now: Time, needs: &Needs, pace: Span) -> Gone {
+        let mut gone = Vec::new();
+        while let Some(at) = self.next().filter(|at| *at <= now) {
+            if self.expiry == Some(at) {
+                self.expiry = self.queue.expire(at, needs, |packet, ece| gone.push((packet, ece)));
+            } else {
+                let (next, again) = self.queue.read(at, pace);
+                gone.extend(next);
+                self.read = again;
+            }
+        }
+        gone
+    }
+}
+
+/// Which packets have gone on, and of each whether ECE was set.
+fn gone(said: Decision, gone: &Gone) -> Decision {
+    if gone.is_empty() {
+        return said;
+    }
+    let list = |show: fn(&(u64, bool)) -> u64| {
+        gone.iter().map(|one| show(one).to_string()).collect::<Vec<_>>().join(",")
+    };
+    said.say("gone", list(|one| one.0)).say("gone_ece", list(|one| u64::from(one.1)))
 }
 
 fn make(header: &Header) -> Result<Scheme, ParamError> {
@@ -76,7 +128,8 @@ impl Switch {
         leaf.rng = header.rng();
         let packets = Packets::among(leaf.env.hosts);
         let scheme = make(header).map_err(|error| error.to_string())?;
-        Ok(Switch { leaf, scheme, paths: BTreeMap::new(), packets })
+        let held = vec![Kept::default(); leaf.ports.ports.len()];
+        Ok(Switch { leaf, scheme, paths: BTreeMap::new(), packets, held })
     }
 
     fn port(&self, args: &mut Args<'_>) -> Result<PortId, Wrong> {
@@ -292,21 +345,56 @@ impl Switch {
 
     fn ingress(&mut self, now: Time, args: &mut Args<'_>) -> Result<Decision, Wrong> {
         let (port, backlog) = (self.port(args)?, args.number("backlog")?);
-        let (_, known) = self.packets.named(args)?;
-        let verdict = match self.hold()?.arrived(&known.meta, port, backlog, now) {
-            Ingress::Pass => "pass",
-            Ingress::Hold => "hold",
+        let (number, known) = self.packets.named(args)?;
+        let hold = self.hold()?;
+        let (verdict, needs) = (hold.arrived(&known.meta, port, backlog, now), hold.needs());
+        let kept = &mut self.held[usize::from(port.0)];
+        let (verdict, oldest) = match verdict {
+            Ingress::Pass => ("pass", None),
+            Ingress::Follow if !kept.queue.is_reading() => ("follow", None),
+            Ingress::Follow => ("follow", kept.queue.follow(number.into(), now, &needs)),
+            Ingress::Hold => {
+                let (oldest, expiry) = kept.queue.keep(number.into(), now, &needs);
+                kept.due(expiry, None);
+                ("hold", oldest)
+            }
         };
-        Ok(Decision::default().say("verdict", verdict))
+        Ok(gone(Decision::default().say("verdict", verdict), &oldest.into_iter().collect()))
     }
 
     fn backlog_changed(&mut self, now: Time, args: &mut Args<'_>) -> Result<Decision, Wrong> {
         let (port, backlog) = (self.port(args)?, args.number("backlog")?);
         let said = Decision::default();
-        Ok(match self.hold()?.backlog_changed(port, backlog, now) {
+        let hold = self.hold()?;
+        let verdict = hold.backlog_changed(port, backlog, now);
+        let (needs, pace) = (hold.needs(), hold.pace());
+        let kept = &mut self.held[usize::from(port.0)];
+        let mut out = Vec::new();
+        let said = match verdict {
             Held::Keep => said.say("verdict", "keep"),
-            Held::Release { ece } => said.say("verdict", "release").say("ece", u8::from(ece)),
-        })
+            Held::Release { ece } => {
+                let read =
+                    kept.queue.release(ece, now, pace, |packet, ece| out.push((packet, ece)));
+                kept.due(None, read);
+                said.say("verdict", "release").say("ece", u8::from(ece))
+            }
+            Held::Stop => {
+                let expiry = kept.queue.stop(now, &needs);
+                kept.due(expiry, None);
+                said.say("verdict", "stop")
+            }
+        };
+        Ok(gone(said, &out))
+    }
+
+    /// What a port's timers let go up to now.
+    fn timers(&mut self, now: Time, args: &mut Args<'_>) -> Result<Decision, Wrong> {
+        let port = usize::from(self.port(args)?.0);
+        let hold = self.hold()?;
+        let (needs, pace) = (hold.needs(), hold.pace());
+        let out = self.held[port].timers(now, &needs, pace);
+        let next = self.held[port].next().map_or("never".to_owned(), |at| at.0.to_string());
+        Ok(gone(Decision::default().say("next", next), &out))
     }
 
     fn needs(&mut self) -> Result<Decision, Wrong> {
@@ -327,7 +415,12 @@ impl Switch {
         let longest = needs.max_hold.map_or("none".to_owned(), |span| span.0.to_string());
         let forced = u8::from(needs.ece_when_forced);
         let said = Decision::default().say("capacity", needs.capacity).say("max_hold", longest);
-        Ok(said.say("ece_when_forced", forced))
+        let said = said.say("ece_when_forced", forced);
+        // Only where they are not what all holds once had.
+        let hold = self.hold()?;
+        let (unit, pace) = (hold.unit(), hold.pace());
+        let said = if unit == Unit::Bytes { said.say("unit", "bytes") } else { said };
+        Ok(if pace > Span::ZERO { said.say("pace", pace.0) } else { said })
     }
 }
 
@@ -359,6 +452,7 @@ impl Device for Switch {
             "limits" => self.limits(),
             "ingress" => self.ingress(now, args),
             "backlog_changed" => self.backlog_changed(now, args),
+            "timers" => self.timers(now, args),
             _ => return Err(format!("no event of a switch is \"{op}\"")),
         }
         .map(Some)

@@ -284,3 +284,48 @@ fn acks_stay_in_order() {
     }
     assert!(with_ece[0] > 100 && with_ece[1] > 100, "some pass, some are held: {with_ece:?}");
 }
+
+/// Breaks if a paced release lets ACKs go together, at another pace, or in another order; if one that comes while it
+/// lasts overtakes; or if a held packet is lost: the same burst, in which the release at 20 packets begins with host
+/// 1's ACKs. The ports that they leave by are idle, so that they leave when they have been read.
+#[test]
+fn a_paced_release_lets_one_go_after_another() {
+    let pace = Span::from_micros(1);
+    let mut spec = burst();
+    spec.hold = abq_with("pace", Value::Span(pace));
+    let output = run(&spec);
+    let data = towards(&output, 0);
+    let released = data[data.len() - 21].time;
+    let mut acks: Vec<Seen> = (1..=4).flat_map(|host| towards(&output, host)).collect();
+    acks.sort_by_key(|seen| seen.time);
+    for (number, seen) in acks.iter().take(40).enumerate() {
+        assert_eq!(seen.time, released + pace.0 * (number as u64 + 1), "{number}");
+    }
+    let first = towards(&output, 1);
+    assert!(first.iter().map(|seen| seen.segment).eq(1..=10), "{first:?}");
+    for host in 2..=4 {
+        assert!(towards(&output, host).iter().map(|seen| seen.segment).eq(1..=20), "{host}");
+    }
+    assert_eq!(output.flows.retransmits, [0; 4]);
+}
+
+/// Breaks if K and X in bytes are not bytes at a real port: K = 30 KB and X >= 6 KB in an incast of full packets of
+/// 1500 bytes are K = 20 and X >= 4 packets, to the packet.
+#[test]
+fn full_packets_are_their_bytes() {
+    let [packets, bytes] = [false, true].map(|in_bytes| {
+        let mut spec = burst();
+        let amount = |packets: u32| match in_bytes {
+            true => Value::Amount(Amount::Bytes(u64::from(packets) * 1500)),
+            false => Value::Amount(Amount::Packets(packets)),
+        };
+        let params = |SchemeSpec { name, params }| SchemeSpec {
+            name,
+            params: params.with("threshold", amount(20)).with("floor", amount(4)),
+        };
+        spec.hold = abq().map(params);
+        run(&spec)
+    });
+    assert_eq!(packets.trace_hash, bytes.trace_hash);
+    assert!(towards(&bytes, 1).iter().all(|seen| seen.flags.has(Flags::ECE)));
+}

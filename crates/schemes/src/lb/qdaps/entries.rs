@@ -181,7 +181,8 @@ const EQ11: &str =
     "Eq. 11 averages r1 and r2, the sentence above it r1/2 and r2; eq. 14 is used as it stands.";
 const LARGE: &str =
     "A large flow has sent more than 100 KB; after a reroute its new, smaller delay is remembered.";
-const SWEEP: &str = "RTT of the sweep is a parameter; a flow whose last packet still waits is not removed (`strict_age`).";
+const SWEEP: &str = "RTT of the sweep is a parameter; a flow whose last packet still waits is not removed (`strict_age`). A flow \
+     that is removed has sent nothing when it comes back: the text keeps its size in the entry alone.";
 const EVERYWHERE: &str = "Every switch with a choice runs it; pure ACKs are flows of their own.";
 
 const MEETING: &str = "Not a choice, but to be known: a leaf keeps packets in order in its own queues. Where one leaf sends, a tenth as many \

@@ -38,7 +38,10 @@
 //!   reroutes "large flows" and gives no bound. After a reroute the new, smaller delay is remembered.
 //! - *The flow table* is swept every 2 RTT, where RTT is a parameter: Fig. 14's paths have different
 //!   ones. The literal rule would forget a flow while its last packet still waits; here the sweep
-//!   leaves such entries to a later one, unless `strict_age`. Pure ACKs are flows of their own.
+//!   leaves such entries to a later one, unless `strict_age`. What a flow "has already sent through the switch" is in
+//!   the entry and goes with it ("removes the idle connections from the flow table"): a large flow that is idle for
+//!   2 to 4 RTT, a timeout's time, is small again for 100 KB. So the text has it, and so it is here; the data that
+//!   it is not rerouted for meanwhile starts with a window of one anyway. Pure ACKs are flows of their own.
 //! - *Which switches*: every one that has a choice.
 //! - *QDAPS\*.* It decides by the sum of both delays (`by = "delay"`), since the shortest local queue
 //!   says nothing of the path behind it. For the same reason the queue that is compared with S is that

@@ -78,6 +78,21 @@ fn large_flows_leave_queues_longer_than_s() {
     assert_eq!((rtt(Value::Span(us(300))), rtt(word("base"))), (Some(17), Some(41)));
 }
 
+/// Breaks if a flow that the sweep has removed is still large, or one that it has left is not (§III-D: the flow size is
+/// in the flow's entry, and QDAPS "removes the idle connections from the flow table" every 2 RTT, 200 us here).
+#[test]
+fn a_removed_flow_has_sent_nothing() {
+    for (idle, large) in [(190, true), (400, false)] {
+        let mut flow = Flow::new(leaf(2), &defaults());
+        flow.grow(150_000);
+        flow.leaf.wait(us(idle));
+        flow.leaf.live = vec![Q2];
+        flow.next(&[0, 40]);
+        flow.leaf.live = vec![Q1, Q2];
+        assert_eq!(flow.next(&[0, 40]) == Q1, large, "idle for {idle} us");
+    }
+}
+
 /// Breaks if a rerouted flow is still bound to the queue that it has left: its new delay is 12 us, so
 /// 12 us later it is free to go anywhere.
 #[test]
