@@ -3,6 +3,7 @@
 
 mod packets;
 mod queue;
+mod signals;
 mod state;
 mod utilisation;
 mod window;
@@ -16,6 +17,7 @@ use leafspine_fabric::{Graph, TopologyError};
 use leafspine_node::{Address, Class, Key, Seen};
 use packets::PacketsProbe;
 use queue::QueueProbe;
+use signals::SignalsProbe;
 use state::StateProbe;
 use utilisation::UtilisationProbe;
 use window::WindowProbe;
@@ -35,6 +37,7 @@ enum Kind {
     Utilisation(UtilisationProbe),
     Window(WindowProbe),
     State(StateProbe),
+    Signals(SignalsProbe),
     Packets(PacketsProbe),
 }
 
@@ -55,6 +58,7 @@ impl Probe {
             }
             ProbeKind::Window => Kind::Window(WindowProbe::new(&spec.flows)),
             ProbeKind::State => Kind::State(StateProbe::new(&ports()?, graph)),
+            ProbeKind::Signals => Kind::Signals(SignalsProbe::new(ports()?)),
             ProbeKind::Packets => Kind::Packets(PacketsProbe::new(ports()?)),
         };
         Ok(Probe { name: spec.name.clone(), every: spec.every, kind })
@@ -67,6 +71,7 @@ impl Probe {
             Kind::Utilisation(probe) => probe.rows(),
             Kind::Window(probe) => probe.rows(),
             Kind::State(probe) => probe.rows(),
+            Kind::Signals(probe) => probe.rows(),
             Kind::Packets(probe) => probe.rows(),
         }
     }
@@ -78,6 +83,7 @@ impl Probe {
             Kind::Utilisation(probe) => probe.columns(graph),
             Kind::Window(probe) => probe.columns(),
             Kind::State(probe) => probe.columns(graph),
+            Kind::Signals(probe) => probe.columns(graph),
             Kind::Packets(probe) => probe.columns(graph, end),
         };
         Series { name: self.name, kind, ports: names, columns }
@@ -132,6 +138,9 @@ impl Simulation {
                 let mut taken = std::mem::take(probe);
                 taken.sample(now, self);
                 self.probes[index as usize].kind = Kind::State(taken);
+            }
+            Kind::Signals(probe) => {
+                probe.sample(now, |at| driver.port_mut(layout, at).stats.ever);
             }
             Kind::Packets(_) => unreachable!("it is told of packets and does not sample"),
         }
