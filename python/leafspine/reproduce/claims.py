@@ -1,12 +1,15 @@
 """``claims.toml``: what a paper claims in numbers, and how each claim is tested."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from leafspine.reproduce import reading
+from leafspine.nearest import nearest
+from leafspine.reproduce import contradictions, reading
+from leafspine.reproduce.contradictions import Contradiction
 from leafspine.reproduce.reading import Keys
+from leafspine.reproduce.words import Word
 
 TESTED = ("at", "upto", "range", "ratio", "abs", "order", "similar", "rise", "flat")
 UNTESTED = ("cost", "bg")
@@ -36,6 +39,12 @@ class Check:
     below: float | None = None
     above: float | None = None
     bound: float | None = None
+    better: str = ""
+    """Whether "less" or "more" is better, where the claim praises its system."""
+    praises: bool = False
+    """Whether it claims an effect in favour of one of the paper's own systems."""
+    by: float = 0.0
+    """By how many percent at least the two of an order differ."""
     at: Mapping[str, Any] | None = None
     start: Mapping[str, Any] | None = None
     end: Mapping[str, Any] | None = None
@@ -44,6 +53,14 @@ class Check:
     def all_runs(self) -> tuple[str, ...]:
         """Every set of runs that it looks at."""
         return (self.runs, *self.more_runs, *filter(None, (self.runs_against,)))
+
+
+@dataclass(frozen=True)
+class Known:
+    """What claims may refer to: words with a bound, and the paper's own systems."""
+
+    words: Mapping[str, Word]
+    systems: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -57,17 +74,25 @@ class Claim:
     says: str
     reason: str
     tests: tuple[Check, ...]
+    contradictions: tuple[Contradiction, ...] = ()
 
     def about(self, runs: str) -> "Claim":
         """What it says of one set of runs."""
         return replace(self, tests=tuple(test for test in self.tests if test.runs == runs))
 
 
-def read_claims(path: Path) -> tuple[Claim, ...]:
-    """All claims of a file, in its order. Raises :class:`InputError`."""
+def read_claims(
+    path: Path, words: Mapping[str, Word] | None = None, systems: Sequence[str] = ()
+) -> tuple[Claim, ...]:
+    """All claims of a file, in its order. ``words``: those whose bounds tests may use. ``systems``:
+    the variants that are the paper's own.
+
+    Raises :class:`InputError`.
+    """
     keys = Keys(reading.load(path), path)
     tables = enumerate(keys.need("claim", list))
-    claims = tuple(_claim(table, path, number) for number, table in tables)
+    known = Known(words or {}, tuple(systems))
+    claims = tuple(_claim(table, path, number, known) for number, table in tables)
     keys.end()
     seen: set[str] = set()
     for number, claim in enumerate(claims):
@@ -78,7 +103,7 @@ def read_claims(path: Path) -> tuple[Claim, ...]:
     return claims
 
 
-def _claim(table: object, path: Path, number: int) -> Claim:
+def _claim(table: object, path: Path, number: int, known: Known) -> Claim:
     keys = Keys(table, path, ("claim", str(number)))
     name = keys.need("id", str)
     keys.name = name
@@ -91,7 +116,14 @@ def _claim(table: object, path: Path, number: int) -> Claim:
         says=keys.need("says", str),
         reason=keys.get("reason", str, ""),
         tests=tuple(
-            _test(entry, kind, keys, at) for at, entry in enumerate(keys.get("test", list, []))
+            _test(entry, kind, keys, at, known)
+            for at, entry in enumerate(keys.get("test", list, []))
+        ),
+        contradictions=tuple(
+            contradictions.read(
+                Keys(entry, path, ("claim", str(number), "contradiction", str(at)), name)
+            )
+            for at, entry in enumerate(keys.get("contradiction", list, []))
         ),
     )
     keys.end()
@@ -100,7 +132,7 @@ def _claim(table: object, path: Path, number: int) -> Claim:
     return claim
 
 
-def _test(table: object, kind: str, claim: Keys, at: int) -> Check:
+def _test(table: object, kind: str, claim: Keys, at: int, known: Known) -> Check:
     keys = Keys(table, claim.file, (*claim.path, "test", str(at)), f"{claim.name}.test")
     claimed = keys.get("claimed", (int, float, list))
     number = (int, float)
@@ -128,10 +160,43 @@ def _test(table: object, kind: str, claim: Keys, at: int) -> Check:
         start=keys.get("from", dict),
         end=keys.get("to", dict),
         along=keys.get("along", str, ""),
+        better=keys.word("better", ("", "less", "more"), ""),
     )
+    own = {test.scheme, test.against} & set(known.systems)
+    test = replace(test, praises=bool(own) and test.type in EFFECTS)
+    if word := keys.get("word", str, ""):
+        test = _worded(test, word, keys, known.words)
     keys.end()
     _complete(test, keys)
     return test
+
+
+EFFECTS = ("at", "upto", "range", "ratio")
+"""Tests that claim how far apart two schemes are."""
+
+SENSES = {
+    ("within", "similar"): "bound",
+    ("within", "flat"): "bound",
+    ("within", "abs"): "below",
+    ("beyond", "order"): "by",
+    ("below", "abs"): "below",
+    ("above", "abs"): "above",
+}
+"""Which bound of a test a word of a kind sets, by the test's type."""
+
+
+def _worded(test: Check, name: str, keys: Keys, words: Mapping[str, Word]) -> Check:
+    """A test with the bound of its word."""
+    if name not in words:
+        raise keys.refuse("word", repr(name), ", ".join(words), nearest(name, list(words)))
+    word = words[name]
+    field = SENSES.get((word.kind, test.type))
+    if field is None:
+        raise keys.wrong(f"{name!r} is no word for a test of type {test.type!r}")
+    if getattr(test, field):
+        raise keys.wrong(f"{name!r} has a bound: {field} would be another")
+    bound: dict[str, Any] = {field: word.percent}
+    return replace(test, **bound)
 
 
 def _complete(test: Check, keys: Keys) -> None:
@@ -162,6 +227,8 @@ def _complete(test: Check, keys: Keys) -> None:
     }[test.type]
     if missing:
         raise keys.wrong(f"a test of type {test.type!r} lacks a key (docs/reproducing.md)")
+    if test.better and test.type != "similar":
+        raise keys.wrong("better is for tests of type similar")
     if (test.others or test.more_runs) and test.type not in ("upto", "range"):
         raise keys.wrong("others and more_runs are for tests of type upto and range")
 

@@ -1,15 +1,16 @@
 """``paper.toml`` and ``figure.toml``: what belongs to a paper, what a figure runs and draws."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from leafspine.errors import InputError
 from leafspine.nearest import nearest
-from leafspine.reproduce import reading
+from leafspine.reproduce import reading, run_sets, words
 from leafspine.reproduce.claims import Claim, read_claims
 from leafspine.reproduce.reading import Keys
+from leafspine.reproduce.run_sets import Layer, RunSet, Settings
 
 SCALES = ("quick", "paper")
 KINDS = ("line", "bar", "cdf", "time", "points", "table")
@@ -27,27 +28,6 @@ LISTED = {
     "cdf": ("series",),
 }
 """Of what a panel may show several."""
-
-Settings = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class RunSet:
-    """Runs of one scenario: ``settings`` replace keys, ``sweep`` swept keys; ``quick_...`` those of
-    the quick scale on top."""
-
-    name: str
-    scenario: Path
-    settings: Settings = field(default_factory=dict)
-    sweep: Settings = field(default_factory=dict)
-    quick_settings: Settings = field(default_factory=dict)
-    quick_sweep: Settings = field(default_factory=dict)
-
-    def at(self, scale: str) -> tuple[Settings, Settings]:
-        """Settings and sweep at a scale."""
-        if scale == "quick":
-            return {**self.settings, **self.quick_settings}, {**self.sweep, **self.quick_sweep}
-        return self.settings, self.sweep
 
 
 @dataclass(frozen=True)
@@ -76,18 +56,28 @@ class Panel:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Claims once more under another plausible value of what the paper does not state."""
+    """Claims once more under another plausible value of what the paper does not state: a set of
+    runs, ``layers`` on top of it, and the claims."""
 
     name: str
     runs: str
-    settings: Settings
-    sweep: Settings
+    layers: tuple[Layer, ...]
     claims: tuple[str, ...]
 
     @property
     def run_set(self) -> str:
         """The name that its runs go by in the data."""
         return f"{self.runs}~{self.name}"
+
+
+@dataclass(frozen=True)
+class Ideal:
+    """For which sets of runs, at which points, there is an ideal fabric, and with which variants'
+    hosts and flows (:mod:`leafspine.reproduce.ideal`)."""
+
+    runs: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    at: tuple[Settings, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,6 +94,7 @@ class Figure:
     runs: tuple[RunSet, ...]
     panels: tuple[Panel, ...]
     sensitivities: tuple[Sensitivity, ...]
+    ideal: Ideal = Ideal()
     batches: int = 1
     """Into how many parts, by the order of starts, the flows of a run of the paper's size are cut
     for intervals; 1: intervals are over seeds alone."""
@@ -124,15 +115,7 @@ class Figure:
         """The sets of runs, and those of the sensitivities."""
         named = {entry.name: entry for entry in self.runs}
         more = tuple(
-            RunSet(
-                other.run_set,
-                named[other.runs].scenario,
-                {**named[other.runs].settings, **other.settings},
-                {**named[other.runs].sweep, **other.sweep},
-                {**named[other.runs].quick_settings, **other.settings},
-                {**named[other.runs].quick_sweep, **other.sweep},
-            )
-            for other in self.sensitivities
+            named[other.runs].on_top(other.run_set, other.layers) for other in self.sensitivities
         )
         return self.runs + more
 
@@ -172,17 +155,29 @@ def read_paper(folder: Path) -> Paper:
     path = folder / "paper.toml"
     keys = Keys(reading.load(path), path)
     title, authors = keys.need("title", str), keys.get("authors", str, "")
-    names = keys.texts("figures")
+    names, systems = keys.texts("figures"), keys.texts("systems")
     batches = keys.get("batches", int, 1)
     if batches < 1:
         raise keys.refuse("batches", str(batches), "1 or more")
+    changes = _changes(keys.get("changes", dict, {}), path)
     keys.end()
     figures = tuple(
-        replace(read_figure(folder / name, folder.name), batches=batches) for name in names
+        replace(read_figure(folder / name, folder.name, changes), batches=batches) for name in names
     )
-    claims = read_claims(folder / "claims.toml")
+    bounds = words.of(folder.parent, library())
+    claims = read_claims(folder / "claims.toml", bounds, systems)
     _agree(folder, figures, claims)
     return Paper(folder.name, title, authors, folder, figures, claims)
+
+
+def _changes(tables: Mapping[str, object], path: Path) -> dict[str, Layer]:
+    """What sensitivities of several figures change alike, by name."""
+    found: dict[str, Layer] = {}
+    for name, table in tables.items():
+        keys = Keys(table, path, ("changes", name))
+        found[name] = run_sets.layer(keys)
+        keys.end()
+    return found
 
 
 def _agree(folder: Path, figures: tuple[Figure, ...], claims: tuple[Claim, ...]) -> None:
@@ -210,46 +205,54 @@ def _agree(folder: Path, figures: tuple[Figure, ...], claims: tuple[Claim, ...])
                     raise keys.wrong(f"{name} says nothing of the runs {other.runs!r}")
 
 
-def read_figure(folder: Path, paper: str) -> Figure:
-    """One figure's folder."""
+def read_figure(folder: Path, paper: str, changes: Mapping[str, Layer] | None = None) -> Figure:
+    """One figure's folder. ``changes``: the paper's, that its sensitivities name."""
     path = folder / "figure.toml"
     keys = Keys(reading.load(path), path)
     title, place = keys.need("title", str), keys.need("place", str)
     assumptions, notes = keys.texts("assumptions"), keys.texts("notes")
     sets = keys.get("runs", dict, {})
-    runs = tuple(_run_set(name, table, folder, path) for name, table in sets.items())
+    runs = run_sets.read(folder, sets)
     groups = [_panel(table, path, at) for at, table in enumerate(keys.get("panel", list, []))]
     panels = tuple(panel for group in groups for panel in group)
+    ideal = _ideal(keys.get("ideal", dict, {}), path)
     tables = enumerate(keys.get("sensitivity", list, []))
-    others = tuple(_sensitivity(table, path, at) for at, table in tables)
+    others = tuple(_sensitivity(table, path, at, changes or {}) for at, table in tables)
     keys.end()
     names = tuple(entry.name for entry in runs)
-    wanted = [
+    wanted: list[tuple[tuple[str, ...], str]] = [
         (("panel", str(at)), panel.runs) for at, group in enumerate(groups) for panel in group
     ]
     wanted += [(("sensitivity", str(at)), other.runs) for at, other in enumerate(others)]
+    wanted += [(("ideal",), name) for name in ideal.runs]
     for where, name in wanted:
         if name not in names:
             table = Keys({}, path, where)
-            raise table.refuse("runs", repr(name), ", ".join(names), nearest(name, names))
+            key = "extends" if where[0] == "sensitivity" else "runs"
+            raise table.refuse(key, repr(name), ", ".join(names), nearest(name, names))
     titles = [group[0].name for group in groups]
     for at, name in enumerate(titles):
         if name in titles[:at]:
             raise Keys({}, path, ("panel", str(at))).wrong(f"two panels have the name {name!r}")
     return Figure(
-        paper, folder.name, folder, title, place, assumptions, notes, runs, panels, others
+        paper, folder.name, folder, title, place, assumptions, notes, runs, panels, others, ideal
     )
 
 
-def _run_set(name: str, table: object, folder: Path, path: Path) -> RunSet:
-    keys = Keys(table, path, ("runs", name))
-    scenario = folder / keys.get("scenario", str, "scenario.toml")
-    settings, sweep = keys.get("set", dict, {}), keys.get("sweep", dict, {})
-    quick = Keys(keys.get("quick", dict, {}), path, ("runs", name, "quick"))
-    quick_settings, quick_sweep = quick.get("set", dict, {}), quick.get("sweep", dict, {})
-    quick.end()
+def _ideal(table: Settings, path: Path) -> Ideal:
+    if not table:
+        return Ideal()
+    keys = Keys(table, path, ("ideal",))
+    at = keys.get("at", (dict, list), {})
+    found = Ideal(
+        keys.texts("runs") or ("main",),
+        keys.texts("variants"),
+        tuple(at) if isinstance(at, list) else (at,),
+    )
     keys.end()
-    return RunSet(name, scenario, settings, sweep, quick_settings, quick_sweep)
+    if not found.variants:
+        raise keys.refuse("variants", "none", "those whose hosts and queues the fabric has")
+    return found
 
 
 def _panel(table: object, path: Path, number: int) -> tuple[Panel, ...]:
@@ -304,14 +307,15 @@ def _labels(found: tuple[str, ...], count: int, keys: Keys) -> tuple[str, ...]:
     return found
 
 
-def _sensitivity(table: object, path: Path, number: int) -> Sensitivity:
+def _sensitivity(
+    table: object, path: Path, number: int, changes: Mapping[str, Layer]
+) -> Sensitivity:
     keys = Keys(table, path, ("sensitivity", str(number)))
-    found = Sensitivity(
-        name=keys.need("name", str),
-        runs=keys.get("runs", str, "main"),
-        settings=keys.get("set", dict, {}),
-        sweep=keys.get("sweep", dict, {}),
-        claims=keys.texts("claims"),
-    )
+    runs, change = keys.get("extends", str, "main"), keys.get("change", str, "")
+    name = keys.get("name", str, change) or keys.need("name", str)
+    if change and change not in changes:
+        raise keys.refuse("change", repr(change), ", ".join(changes), nearest(change, changes))
+    shared = (changes[change],) if change else ()
+    found = Sensitivity(name, runs, (*shared, run_sets.layer(keys)), keys.texts("claims"))
     keys.end()
     return found

@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from leafspine.engine import Point
 from leafspine.labels import point_label
 from leafspine.quantities import number
+from leafspine.reproduce import ideal
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, Sample, matches
+from leafspine.reproduce.tolerances import of_ratio
 from leafspine.reproduce.verdicts import Finding, Judged, Part, Verdict, effect, sure
 from leafspine.stats import Estimate, estimate
 
@@ -30,7 +32,9 @@ FLAT = 20.0
 def judge(claim: Claim, data: Data, suffix: str = "") -> Judged:
     """A claim's verdict. ``suffix`` is added to the names of the sets of runs (a sensitivity)."""
     return Judged(
-        claim, tuple(_RULES[test.type](_Numbers(data, test, suffix)) for test in claim.tests)
+        claim,
+        tuple(_RULES[test.type](_Numbers(data, test, suffix)) for test in claim.tests),
+        "" if suffix else ideal.in_words(claim, data),
     )
 
 
@@ -114,7 +118,7 @@ def _at(numbers: _Numbers) -> Finding:
         if found is None:
             return _nothing(numbers)
         text = f"{_percent(found)} against {test.against}, of the averages over the sweep"
-        return _one(effect(found, _claimed(test), test.or_more), text)
+        return _one(_effect(test, found, _claimed(test)), text)
     if not points:
         return _nothing(numbers)
     found = numbers.percent(test.scheme, test.against, points[-1])
@@ -127,7 +131,11 @@ def _at(numbers: _Numbers) -> Finding:
     if test.claimed is None:
         verdicts, bounds = _bounds(test, found)
         return _one(min(verdicts), text + bounds)
-    return _one(effect(found, _claimed(test), test.or_more), text)
+    return _one(_effect(test, found, _claimed(test)), text)
+
+
+def _effect(test: Check, found: Estimate, claimed: float) -> Verdict:
+    return effect(found, claimed, test.or_more, test.praises)
 
 
 def _claimed(test: Check) -> float:
@@ -157,7 +165,7 @@ def _upto(numbers: _Numbers) -> Finding:
         return _nothing(numbers)
     claimed = _claimed(numbers.test)
     where, largest = max(found, key=lambda entry: math.copysign(1.0, claimed) * entry[1].mean)
-    verdict = effect(largest, claimed, numbers.test.or_more)
+    verdict = _effect(numbers.test, largest, claimed)
     return _one(verdict, f"largest {_percent(largest)}{where}")
 
 
@@ -172,9 +180,9 @@ def _range(numbers: _Numbers) -> Finding:
     ordered = sorted(found, key=lambda entry: sign * entry[1].mean)
     (_, least), (_, most) = ordered[0], ordered[-1]
     text = f"{_percent(least)}{ordered[0][0]} to {_percent(most)}{ordered[-1][0]}"
-    verdicts = (effect(least, ends[0]), effect(most, ends[-1]))
-    if min(verdicts) == Verdict.REPRODUCED:
-        return _one(Verdict.REPRODUCED, text)
+    verdicts = (_effect(test, least, ends[0]), _effect(test, most, ends[-1]))
+    if min(verdicts) >= Verdict.EXCEEDS:
+        return _one(min(verdicts), text)
     signs = all(sign * entry.mean > 0 for _, entry in found)
     known = most.half is None or sure(most, sign)
     return _one(Verdict.DIRECTION if signs and known else Verdict.NOT, text)
@@ -201,12 +209,14 @@ def _ratio(numbers: _Numbers) -> Finding:
     text = f"{math.exp(found.mean):.3g} times"
     if found.half is not None:
         text += f" [{_times(found.mean - found.half)}, {_times(found.mean + found.half)}]"
-    near = abs(found.mean - wanted) <= max(abs(wanted) / 3, min(math.log(1.1), abs(wanted) / 2))
     sign = math.copysign(1.0, wanted)
+    off = sign * (found.mean - wanted) / of_ratio(wanted)
     if sign * found.mean <= 0 or (found.half is not None and not sure(found, sign)):
         return _one(Verdict.NOT, text)
-    good = near and found.half is not None
-    return _one(Verdict.REPRODUCED if good else Verdict.DIRECTION, text)
+    if found.half is not None and abs(off) <= 1:
+        return _one(Verdict.REPRODUCED, text)
+    larger = off > 1 and sure(replace(found, mean=found.mean - wanted), sign)
+    return _one(Verdict.EXCEEDS if test.praises and larger else Verdict.DIRECTION, text)
 
 
 def _times(logarithm: float) -> str:
@@ -233,6 +243,12 @@ def _abs(numbers: _Numbers) -> Finding:
     if test.claimed is not None:
         verdicts.append(_near(found.mean, _claimed(test)))
     return _one(min(verdicts), text + bounds)
+
+
+def _better(test: Check, difference: Estimate) -> bool:
+    """Whether a difference, with its whole interval, is to the better side of the test."""
+    signs = {"less": -1.0, "more": 1.0}
+    return test.better in signs and sure(difference, signs[test.better])
 
 
 def _bounds(test: Check, found: Estimate) -> tuple[list[Verdict], str]:
@@ -309,9 +325,13 @@ def _pair(numbers: _Numbers, points: Sequence[Point], one: str, other: str, sign
     test = numbers.test
     here, there = (f" ({test.runs})", f" ({test.runs_against})") if test.runs_against else ("", "")
     text = f"{one}{here} to {other}{there} {_percent(found)}"
+    if test.by:
+        text += f", bound: {test.by:g} %"
     if sign * found.mean <= 0:
         return Part(Verdict.NOT, text)
-    return Part(Verdict.REPRODUCED if sure(found, sign) else Verdict.DIRECTION, text)
+    # A word such as "greatly" wants more than the sign: the whole interval beyond its bound.
+    far = sure(replace(found, mean=found.mean - sign * test.by), sign)
+    return Part(Verdict.REPRODUCED if far else Verdict.DIRECTION, text)
 
 
 def _advantage(numbers: _Numbers, data_runs: str, point: Point, scheme: str = "") -> Values:
@@ -360,6 +380,8 @@ def _similar(numbers: _Numbers) -> Finding:
     inside = found.half is not None and abs(found.mean) + found.half <= bound
     if inside:
         return _one(Verdict.REPRODUCED, text)
+    if abs(found.mean) > bound and _better(test, found):
+        return _one(Verdict.EXCEEDS, text)
     return _one(Verdict.DIRECTION if abs(found.mean) <= bound else Verdict.NOT, text)
 
 

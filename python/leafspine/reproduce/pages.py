@@ -17,12 +17,22 @@ from leafspine.reproduce.verdicts import Judged, Verdict
 from leafspine.saved import Saved
 from leafspine.tables import in_words
 
-SHOWN = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.NOT, Verdict.UNTESTABLE, Verdict.MISSING)
+SHOWN = (
+    Verdict.REPRODUCED,
+    Verdict.EXCEEDS,
+    Verdict.DIRECTION,
+    Verdict.CONTRADICTS,
+    Verdict.NOT,
+    Verdict.UNTESTABLE,
+    Verdict.MISSING,
+)
 
 ORDERS = """Square brackets hold 95 % intervals, over seeds unless the figure says that they are
 over batches of a run's flows. "A to B" is the difference in percent of
 the mean of both, so between -200 and +200. Where a claim makes many comparisons those that decide
-are shown, and all of them on the figure's page."""
+are shown, and all of them on the figure's page. "Ideal fabric": the same flows with links between
+switches that hardly queue, against the scheme that the claim compares with; more than that no
+balancer can gain."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +121,7 @@ def markdown(page: Page) -> str:
     for grid in grids(page):
         lines += [f"{grid.title}", "", *_table(grid.heads, grid.rows), ""]
     if page.judged:
-        lines += ["## Claims", "", *_claims(page.judged), ""]
+        lines += ["## Claims", "", _verdicts(page.judged), "", *_claims(page.judged), ""]
     if page.sensitive:
         heads = ("claim", "under", "verdict", "found")
         rows = [(j.claim.id, name, j.verdict.words, j.found) for name, j in page.sensitive]
@@ -123,6 +133,13 @@ def markdown(page: Page) -> str:
         lines += ["## Warnings", "", *(f"- {text}" for text in warnings), ""]
     lines += ["## Command", "", "```sh", page.command, "```", ""]
     return "\n".join(lines)
+
+
+def _verdicts(judged: Sequence[Judged]) -> str:
+    """How many of each, in one line: those that there are."""
+    counts = {verdict: sum(entry.verdict == verdict for entry in judged) for verdict in SHOWN}
+    words = [f"{count} {verdict.words}" for verdict, count in counts.items() if count]
+    return f"Verdicts: {', '.join(words)}."
 
 
 def _figures(shown: Sequence[Page]) -> list[str]:
@@ -140,9 +157,15 @@ def _figures(shown: Sequence[Page]) -> list[str]:
 
 
 def _claims(judged: Sequence[Judged], brief: bool = False) -> list[str]:
-    heads = ("claim", "place", "says", "verdict", "found")
+    # What no balancer can beat stands beside the claims on completion times that have it.
+    bounded = any(j.ideal for j in judged)
+    heads = ("claim", "place", "says", "verdict", "found", *(("ideal fabric",) * bounded))
     rows = [
-        (j.claim.id, j.claim.place, j.claim.says, j.verdict.words, j.brief if brief else j.found)
+        (
+            *(j.claim.id, j.claim.place, j.claim.says, j.verdict.words),
+            j.brief if brief else j.found,
+            *((j.ideal or "–",) * bounded),
+        )
         for j in judged
     ]
     return _table(heads, rows)

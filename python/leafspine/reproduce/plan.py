@@ -1,7 +1,7 @@
 """Which runs a figure needs at a scale, and what is read off them."""
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -10,8 +10,11 @@ from typing import Any
 from leafspine import engine, results, scenario
 from leafspine.engine import Case
 from leafspine.errors import InputError, ScenarioError
+from leafspine.nearest import nearest
 from leafspine.reproduce import (  # noqa: F401  (they register their metrics)
     fits,
+    ideal,
+    layers,
     metrics,
     paths,
     probe_metrics,
@@ -20,7 +23,9 @@ from leafspine.reproduce import (  # noqa: F401  (they register their metrics)
 )
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, Origin, Place, matches, same
-from leafspine.reproduce.figures import Figure, RunSet, Settings
+from leafspine.reproduce.figures import Figure
+from leafspine.reproduce.reading import Keys
+from leafspine.reproduce.run_sets import RunSet, Settings
 
 
 @dataclass(frozen=True)
@@ -77,25 +82,45 @@ def plan(figure: Figure, claims: Sequence[Claim], scale: str) -> Plan:
             curves = _series(figure, run_set.name, case, found)
             if names or curves:
                 wanted.append(Wanted(run_set.name, case, names, curves, batches))
+        if run_set.name in figure.ideal.runs:
+            wanted += _ideal(figure, run_set.name, found, names, batches)
     schemes: dict[str, Case] = {}
     for entry in wanted:
         schemes.setdefault(entry.case.variant, entry.case)
     return Plan(figure, tuple(claims), tuple(wanted), schemes)
 
 
+def _ideal(
+    figure: Figure, runs: str, found: Sequence[Case], names: Sequence[str], batches: int
+) -> Iterator[Wanted]:
+    """The ideal runs beside the cases of a set of runs."""
+    bounded = tuple(name for name in names if ideal.is_bounded(name))
+    known = list(dict.fromkeys(case.variant for case in found))
+    for name in figure.ideal.variants:
+        if name not in known:
+            keys = Keys({}, figure.folder / "figure.toml", ("ideal",))
+            raise keys.refuse("variants", repr(name), ", ".join(known), nearest(name, known))
+    for case in found:
+        there = any(matches(case.point, at) for at in figure.ideal.at)
+        if bounded and there and case.variant in figure.ideal.variants:
+            yield Wanted(ideal.runs_of(runs), ideal.case_of(case), bounded, (), batches)
+
+
 def cases(run_set: RunSet, scale: str) -> list[Case]:
     """All cases of a set of runs."""
     settings, sweep = run_set.at(scale)
-    source = scenario.read(run_set.scenario)
+    layered = layers.read(*run_set.files)
+    variants = run_set.variants(settings.get("variant", layered.variants))
+    if variants is not None:
+        settings = {**settings, "variant": variants}
     pairs = scenario.to_settings(
         {key: value for key, value in settings.items() if key not in sweep}
     )
+    source = layered.source
     try:
         found = scenario.expand(source, scenario.comparing(source, pairs, over=sweep))
     except ScenarioError as error:
-        message = str(error)
-        where = message if source.name in message else f"{source.name}: {message}"
-        raise InputError(f"runs.{run_set.name}: {where}", **error.parts()) from None
+        raise layered.explain(error, f"runs.{run_set.name}") from None
     _sweeps_work(run_set.name, settings, found)
     return found
 

@@ -4,10 +4,11 @@ The rules are those of ``docs/reproducing.md``.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from leafspine.reproduce.claims import Claim
+from leafspine.reproduce.tolerances import beyond
 from leafspine.stats import Estimate
 
 MANY = 4
@@ -15,13 +16,19 @@ MANY = 4
 
 
 class Verdict(IntEnum):
-    """From worst to best; a claim has the worst of its tests."""
+    """From worst to best; a claim has the worst of its tests.
+
+    ``EXCEEDS``: in what the claim praises its system for, better than claimed by more than the
+    tolerance. ``CONTRADICTS``: not reproduced, and ruled out by the paper itself; no test gives it.
+    """
 
     MISSING = 0
     NOT = 1
     DIRECTION = 2
-    REPRODUCED = 3
-    UNTESTABLE = 4
+    EXCEEDS = 3
+    REPRODUCED = 4
+    UNTESTABLE = 5
+    CONTRADICTS = 6
 
     @property
     def words(self) -> str:
@@ -30,8 +37,10 @@ class Verdict(IntEnum):
             "no data",
             "not reproduced",
             "direction only",
+            "exceeds",
             "reproduced",
             "not testable",
+            "contradicts the paper",
         )[self]
 
 
@@ -68,35 +77,55 @@ class Judged:
 
     claim: Claim
     findings: tuple[Finding, ...]
+    ideal: str = ""
+    """What a fabric without queues would give instead of the claim's system, in words."""
+
+    @property
+    def tested(self) -> Verdict:
+        """The worst of its tests."""
+        return min((finding.verdict for finding in self.findings), default=Verdict.UNTESTABLE)
+
+    @property
+    def ruled_out(self) -> str:
+        """The arithmetic by which the paper rules out what the tests do not reproduce, if any."""
+        if self.tested not in (Verdict.NOT, Verdict.DIRECTION):
+            return ""
+        return "; ".join(entry.found for entry in self.claim.contradictions if entry.holds)
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of its tests."""
-        return min((finding.verdict for finding in self.findings), default=Verdict.UNTESTABLE)
+        """That of its tests; of a claim that they do not reproduce, whether the paper itself rules
+        it out."""
+        return Verdict.CONTRADICTS if self.ruled_out else self.tested
 
     @property
     def found(self) -> str:
         """All findings in one line."""
         if not self.findings:
             return self.claim.reason
-        return "; ".join(finding.found for finding in self.findings)
+        return self._with_reason("; ".join(finding.found for finding in self.findings))
+
+    def _with_reason(self, found: str) -> str:
+        if not self.ruled_out:
+            return found
+        return f"{found} ({self.tested.words}). {self.ruled_out}"
 
     @property
     def brief(self) -> str:
         """The findings, if there are many only those that decide."""
         parts = [(part, finding.tail) for finding in self.findings for part in finding.parts]
-        if self.verdict == Verdict.MISSING:
+        if self.tested == Verdict.MISSING:
             missing = sum(part.verdict == Verdict.MISSING for part, _ in parts)
             return f"no data yet for {missing} of {len(parts)} comparisons"
         if len(parts) <= MANY:
             return self.found
-        worst = [part.found + tail for part, tail in parts if part.verdict == self.verdict]
-        if self.verdict == Verdict.REPRODUCED:
+        worst = [part.found + tail for part, tail in parts if part.verdict == self.tested]
+        if self.tested == Verdict.REPRODUCED:
             return f"all {len(parts)} comparisons, the first: {worst[0]}"
         more = f"; and {len(worst) - MANY} more" if len(worst) > MANY else ""
         kept = sum(part.verdict == Verdict.REPRODUCED for part, _ in parts)
-        return (
-            f"{kept} of {len(parts)} comparisons reproduced; {self.verdict.words}: "
+        return self._with_reason(
+            f"{kept} of {len(parts)} comparisons reproduced; {self.tested.words}: "
             + "; ".join(worst[:MANY])
             + more
         )
@@ -110,14 +139,15 @@ def sure(found: Estimate, sign: float) -> bool:
     )
 
 
-def tolerance(claimed: float) -> float:
-    """How far from a claim of so many percent an effect may lie: a third of it, or ten points (at
-    most half of it), whichever is larger."""
-    return max(abs(claimed) / 3, min(10.0, abs(claimed) / 2))
+def effect(
+    found: Estimate | None, claimed: float, or_more: bool = False, praises: bool = False
+) -> Verdict:
+    """An effect in percent against the claimed one.
 
-
-def effect(found: Estimate | None, claimed: float, or_more: bool = False) -> Verdict:
-    """An effect in percent against the claimed one; with ``or_more`` a larger one is as good."""
+    With ``or_more`` the claim is a bound ("more than 22 %"), which the whole interval has to keep:
+    as "less than 7 %" has no tolerance, it has none. With ``praises`` a larger effect exceeds it,
+    if its whole interval is larger.
+    """
     if found is None:
         return Verdict.MISSING
     sign = math.copysign(1.0, claimed)
@@ -127,6 +157,11 @@ def effect(found: Estimate | None, claimed: float, or_more: bool = False) -> Ver
         return Verdict.DIRECTION
     if not sure(found, sign):
         return Verdict.NOT
-    short_by = sign * (claimed - found.mean)
-    near = (short_by if or_more else abs(short_by)) <= tolerance(claimed)
-    return Verdict.REPRODUCED if near else Verdict.DIRECTION
+    if or_more:
+        kept = sure(replace(found, mean=found.mean - claimed), sign)
+        return Verdict.REPRODUCED if kept else Verdict.DIRECTION
+    off = beyond(found.mean, claimed)
+    if abs(off) <= 1:
+        return Verdict.REPRODUCED
+    larger = off > 0 and sure(replace(found, mean=found.mean - claimed), sign)
+    return Verdict.EXCEEDS if praises and larger else Verdict.DIRECTION

@@ -1,7 +1,7 @@
 """What a process with the real engine says of the papers: a line of JSON.
 
-Claims and figures by paper, figures that draw nothing, the runs of each scale, and every test of a
-claim that its runs can never judge.
+Claims and figures by paper, figures that draw nothing, the runs of each scale, every test of a
+claim that its runs can never judge, and contradictions that the numbers do not bear out.
 """
 
 import json
@@ -16,9 +16,16 @@ def main() -> None:
     runs: dict[str, int] = {}
     unmet: list[str] = []
     unnamed: list[str] = []
+    unborne: list[str] = []
     for paper in figures.papers():
         claims[paper.name] = [claim.id for claim in paper.claims]
         names[paper.name] = [figure.name for figure in paper.figures]
+        unborne += [
+            f"{claim.id}: {entry.found}"
+            for claim in paper.claims
+            for entry in claim.contradictions
+            if not entry.holds
+        ]
         empty += [figure.path for figure in paper.figures if not figure.panels]
         for scale in figures.SCALES:
             keys = set()
@@ -38,6 +45,7 @@ def main() -> None:
         "runs": runs,
         "unmet": sorted(set(unmet)),
         "unnamed": sorted(set(unnamed)),
+        "unborne": unborne,
     }
     print(json.dumps(found))
 

@@ -1,12 +1,15 @@
 """Verdicts from numbers made by hand: each rule of docs/reproducing.md at its edges."""
 
+import math
+
 import pytest
 
 from leafspine.engine import Point
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.judging import judge
-from leafspine.reproduce.verdicts import Judged, Verdict, effect, tolerance
+from leafspine.reproduce.tolerances import beyond, of_ratio, tolerance
+from leafspine.reproduce.verdicts import Judged, Verdict, effect
 from leafspine.stats import Estimate
 
 LOW: Point = (("load", 0.4),)
@@ -56,6 +59,42 @@ def test_an_effect_needs_sign_interval_and_size(
     assert effect(Estimate(mean, half, 1 if half is None else 5), claimed) == expected
 
 
+@pytest.mark.parametrize(
+    ("claimed", "mean", "expected"),
+    [
+        # Ten times less: 6.7 to 15 times, not 2.5 times (60 %).
+        (-90, -60, Verdict.DIRECTION),
+        (-90, -84.9, Verdict.DIRECTION),
+        (-90, -85.1, Verdict.REPRODUCED),
+        (-90, -93.3, Verdict.REPRODUCED),
+        (-90, -93.4, Verdict.DIRECTION),
+        # -54 %: a third of its logarithm.
+        (-54, -40.3, Verdict.DIRECTION),
+        (-54, -40.5, Verdict.REPRODUCED),
+        (-90, -100, Verdict.DIRECTION),
+        # A half, and an increase to twice as much, are still percentages.
+        (-50, -33.4, Verdict.REPRODUCED),
+        (100, 67, Verdict.REPRODUCED),
+        (400, 240, Verdict.REPRODUCED),
+        (400, 233, Verdict.DIRECTION),
+    ],
+)
+def test_percentages_near_a_hundred_are_judged_as_ratios(
+    claimed: float, mean: float, expected: Verdict
+) -> None:
+    """Breaks if three times less passes for ten times less."""
+    assert effect(Estimate(mean, 1.0, 5), claimed) == expected
+
+
+def test_how_far_a_ratio_may_be_off() -> None:
+    """Breaks if a large ratio may be off by more than a value may, or a small one by nothing."""
+    assert of_ratio(math.log(5)) == pytest.approx(math.log(1.5))
+    assert of_ratio(math.log(2)) == pytest.approx(math.log(2) / 3)
+    assert of_ratio(-math.log(1.5)) == pytest.approx(math.log(1.5) / 3)
+    assert of_ratio(math.log(1.1)) == pytest.approx(math.log(1.1) / 2)
+    assert beyond(-100, -90) == math.inf and beyond(-33.3, -50) == pytest.approx(-1, abs=0.01)
+
+
 def test_the_tolerance_is_the_larger_of_its_two() -> None:
     """Breaks if small claims get ten points, or large ones no more than those."""
     assert [tolerance(c) for c in (-90, 30, -24, 10)] == [30, 10, 10, 5]
@@ -65,15 +104,16 @@ def test_the_tolerance_is_the_larger_of_its_two() -> None:
     ("claimed", "mean", "expected"),
     [
         (22, 80, Verdict.REPRODUCED),
-        (22, 12.1, Verdict.REPRODUCED),  # the tolerance of 22 is 10 points
-        (22, 11.9, Verdict.DIRECTION),
+        (22, 27.1, Verdict.REPRODUCED),
+        (22, 26.9, Verdict.DIRECTION),  # the interval holds the bound
+        (22, 12.1, Verdict.DIRECTION),  # no tolerance
         (22, -80, Verdict.NOT),
         (-22, -80, Verdict.REPRODUCED),
-        (-22, -11.9, Verdict.DIRECTION),
+        (-22, -21.9, Verdict.DIRECTION),
     ],
 )
-def test_more_than_a_claim_is_as_good_as_it(claimed: float, mean: float, expected: Verdict) -> None:
-    """Breaks if "more than 22 %" fails at 80 %, or passes with too little or the wrong sign."""
+def test_more_than_is_a_bound(claimed: float, mean: float, expected: Verdict) -> None:
+    """Breaks if "more than 22 %" fails at 80 %, or passes with less or the wrong sign."""
     assert effect(Estimate(mean, 5, 5), claimed, or_more=True) == expected
 
 
@@ -169,9 +209,10 @@ def test_ratios_are_judged_as_logarithms() -> None:
     keys = {"scheme": "RPS", "start": {"load": 0.4}, "end": {"load": 0.8}}
     for last, expected in (
         (50, Verdict.REPRODUCED),
-        (86, Verdict.DIRECTION),  # more than 5 ** (4 / 3) = 8.55
-        (85, Verdict.REPRODUCED),
-        (29, Verdict.DIRECTION),  # less than 5 ** (2 / 3) = 2.92
+        (76, Verdict.DIRECTION),  # more than 5 * 1.5
+        (74, Verdict.REPRODUCED),
+        (34, Verdict.REPRODUCED),
+        (33, Verdict.DIRECTION),  # less than 5 / 1.5
         (9, Verdict.NOT),
     ):
         data = made(RPS={0.4: [10, 10, 10], 0.8: [last, last * 1.001, last * 0.999]})

@@ -76,6 +76,11 @@ def test_every_claim_can_be_judged(said: dict[str, Any]) -> None:
     assert said["unnamed"] == []
 
 
+def test_what_contradicts_a_paper_does(said: dict[str, Any]) -> None:
+    """Breaks if the numbers that a contradiction states do not rule its claim out."""
+    assert said["unborne"] == []
+
+
 def test_some_figures_are_reproduced(tmp_path: Path) -> None:
     """Breaks if a figure's runs fail, or a claim of theirs ends without numbers."""
     real("-m", "leafspine", "reproduce", *SUBSET, "--out", tmp_path / "out", "--jobs", 2)

@@ -11,7 +11,7 @@ from conftest import SCENARIO, VARIANTS
 from leafspine import cli
 from leafspine.errors import InputError
 from leafspine.reproduce import data as numbers
-from leafspine.reproduce import figures, metrics, plan, reproducing
+from leafspine.reproduce import figures, layers, metrics, plan, reproducing
 from leafspine.reproduce.verdicts import Verdict
 from leafspine.workers import Failure, Task
 
@@ -54,6 +54,11 @@ metric = "own.window_mean"
 name = "more flows"
 set = { "workload.0.flows" = 100 }
 claims = ["C1"]
+"""
+
+FOUR = """
+[[variant]]
+name = "QDAPS"
 """
 
 MORE_RUNS = """
@@ -123,10 +128,11 @@ def test_a_paper_from_runs_to_scorecard(library: Path, tmp_path: Path) -> None:
     for name in ("data.csv", "series.csv", "page.md", "figure.png", "figure.pdf"):
         assert (out / "some" / "fig1" / name).stat().st_size > 0, name
     page = (out / "some" / "fig1" / "page.md").read_text()
+    assert "Verdicts: 1 reproduced." in page
     assert "Quick scale, 3 seeds" in page and "| C1 | more flows | reproduced |" in page
     assert "leafspine reproduce some/fig1 --scale quick" in page
     card = (out / "scorecard.md").read_text()
-    assert "| some | 3 | 1 | 0 | 1 | 1 |" in card and "memory of hardware" in card
+    assert "| some | 3 | 1 | 0 | 0 | 0 | 1 | 1 |" in card and "memory of hardware" in card
     report = (out / "report.html").read_text()
     assert report.count("data:image/png") == 2 and "not reproduced" in report
 
@@ -134,15 +140,23 @@ def test_a_paper_from_runs_to_scorecard(library: Path, tmp_path: Path) -> None:
 def test_the_files_that_the_docs_show_are_good(tmp_path: Path) -> None:
     """Breaks if docs/reproducing.md shows a key that there is not, or leaves out a needed one."""
     page = (Path(__file__).parents[3] / "docs" / "reproducing.md").read_text()
-    paper, figure, claims = (part.split("```")[0] for part in page.split("```toml\n")[1:])
-    (tmp_path / "some" / "fig12").mkdir(parents=True)
+    blocks = [part.split("```")[0] for part in page.split("```toml\n")[1:]]
+    scenario, paper, figure, claims = blocks
+    for name in ("fig12", "fig13"):
+        (tmp_path / "some" / name).mkdir(parents=True)
+    other = figure[: figure.index("[[panel]]")].replace('extends = "fig13/main"', "")
     for name, text in (
         ("paper.toml", paper),
         ("fig12/figure.toml", figure),
+        ("fig13/figure.toml", other),
         ("claims.toml", claims),
+        ("fabric.toml", SCENARIO + VARIANTS + FOUR),
+        ("fig12/scenario.toml", scenario),
     ):
         (tmp_path / "some" / name).write_text(text)
     (found,) = figures.papers(tmp_path)
+    named = layers.read(tmp_path / "some" / "fig12" / "scenario.toml").variants
+    assert [entry["name"] for entry in named] == ["ECMP", "LetFlow", "RPS", "QDAPS"]
     assert [claim.id for claim in found.claims_of("fig12")] == ["Q26"]
 
 
@@ -422,7 +436,7 @@ def test_a_failed_run_is_a_hole_that_is_named(library: Path, tmp_path: Path) -> 
         ("fig1/figure.toml", lambda t: t.replace('["C1"]', '["C9"]'), "no claim 'C9'"),
         (
             "fig1/figure.toml",
-            lambda t: t.replace('flows"\nset', 'flows"\nruns = "more"\nset') + MORE_RUNS,
+            lambda t: t.replace('flows"\nset', 'flows"\nextends = "more"\nset') + MORE_RUNS,
             "C1 says nothing of the runs 'more'",
         ),
         ("fig1/figure.toml", lambda t: t.replace("metric", "metrics"), 'did you mean "metric"?'),

@@ -1,0 +1,129 @@
+"""What no balancer can beat: the ideal fabric's runs, and what it says of claims."""
+
+import json
+from typing import Any
+
+import pytest
+
+from leafspine.engine import Point
+from leafspine.reproduce import ideal, pages
+from leafspine.reproduce.claims import Check, Claim
+from leafspine.reproduce.data import Data
+from leafspine.reproduce.judging import judge
+from test_engine import python
+
+LOAD: Point = (("load", 0.8),)
+
+RUNS = """
+import json
+import leafspine
+from leafspine import scenario
+from leafspine.reproduce import ideal
+source = scenario.read('''
+[topology]
+kind = "leaf-spine"
+leaves = 2
+spines = 2
+hosts_per_leaf = 4
+host_link = { rate = "1Gbps", delay = "5us" }
+fabric_link = { rate = "2.5Gbps", delay = "5us" }
+[[topology.change]]
+link = "leaf0-spine0"
+rate = "100Mbps"
+[[variant]]
+name = "ECMP"
+[[workload]]
+kind = "poisson"
+sizes = { kind = "uniform", low = "20KB", high = "200KB" }
+load = 0.6
+flows = 200
+''')
+case = scenario.single(source)
+other = ideal.case_of(case)
+found = {"rates": [], "starts": [], "bytes": [], "fct": []}
+for one in (case, other):
+    flows = leafspine.run(one.toml).flows
+    found["rates"].append("25" in one.toml.split("fabric_link")[1].split(",")[0])
+    found["starts"].append(flows["start_ps"].to_pylist())
+    found["bytes"].append(flows["bytes"].to_pylist())
+    found["fct"].append(sum(flows["fct_ps"].to_pylist()))
+found["names"] = [other.variant, other.seed == case.seed, other.point == case.point]
+found["change"] = "100Mbps" in other.toml
+print(json.dumps(found))
+"""
+
+
+def test_the_ideal_fabric_has_the_same_flows() -> None:
+    """Breaks if its flows are others (their number, sizes or starts), its links no faster, a slow
+    link stays, or it is slower than the fabric."""
+    done = python("-c", RUNS)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["starts"][0] == found["starts"][1] and len(found["starts"][0]) == 200
+    assert found["bytes"][0] == found["bytes"][1]
+    assert found["rates"] == [False, True] and not found["change"]
+    assert found["names"] == ["ECMP", True, True]
+    assert found["fct"][1] < 0.8 * found["fct"][0]
+
+
+def data(ours: float, theirs: float, best: float, metric: str = "all.fct_mean") -> Data:
+    """Of a system, another scheme and the ideal fabric, three seeds each."""
+    made = Data()
+    worse = 0.9 if "goodput" in metric else 1.1  # the system's own marks may cost something
+    for runs, variant, value in (
+        ("main", "QDAPS", ours),
+        ("main", "ECMP", theirs),
+        (ideal.runs_of("main"), "ECMP", best),
+        (ideal.runs_of("main"), "QDAPS", best * worse),
+    ):
+        for seed in (1, 2, 3):
+            made.put((runs, variant, LOAD), metric, seed, value * (1 + seed / 1000))
+    return made
+
+
+def claim(kind: str, metric: str = "all.fct_mean", **keys: Any) -> Claim:
+    """A claim with one test."""
+    return Claim("X1", "§1", "fig", kind, "", "", (Check(kind, metric, **keys),))
+
+
+@pytest.mark.parametrize(
+    ("best", "keys", "words"),
+    [
+        (6.0, {"claimed": -50}, "-40.0 % against ECMP at load 0.8"),
+        (8.7, {"claimed": -50}, "-13.0 % against ECMP at load 0.8: out of reach"),
+        (8.7, {"claimed": -20}, "-13.0 % against ECMP at load 0.8"),  # within the tolerance of 20
+        (8.7, {"claimed": -20, "or_more": True}, "-13.0 % against ECMP at load 0.8: out of reach"),
+        (8.7, {"claimed": (-50, -30)}, "-13.0 % against ECMP at load 0.8: out of reach"),
+    ],
+)
+def test_an_effect_beyond_the_ideal_fabric_is_out_of_reach(
+    best: float, keys: dict[str, Any], words: str
+) -> None:
+    """Breaks if an impossible claim looks like any other, or a possible one like that."""
+    kind = "range" if isinstance(keys["claimed"], tuple) else "at"
+    found = claim(kind, scheme="QDAPS", against="ECMP", **keys)
+    assert judge(found, data(9.0, 10.0, best)).ideal == words
+
+
+def test_orders_and_goodputs_have_a_bound_too() -> None:
+    """Breaks if a rank that even the ideal fabric has not passes, or goodput's sign is lost."""
+    order = claim("order", scheme="QDAPS", less_than=("ECMP",))
+    assert judge(order, data(9, 10, 10.5)).ideal.endswith("out of reach")
+    assert judge(order, data(9, 10, 9.5)).ideal == "-5.0 % against ECMP at load 0.8"
+    name = "long.goodput_mean"
+    gain = claim("at", name, scheme="QDAPS", against="ECMP", claimed=60)
+    assert judge(gain, data(11, 10, 12, name)).ideal.startswith("+20.0 % against ECMP")
+    assert judge(gain, data(11, 10, 12, name)).ideal.endswith("out of reach")
+
+
+def test_what_has_no_ideal_runs_has_no_bound() -> None:
+    """Breaks if drops, or claims without such runs, get a bound or a column."""
+    made = data(9, 10, 8)
+    for variant in ("ECMP", "QDAPS"):
+        del made.values[ideal.runs_of("main"), variant, LOAD]
+    judged = judge(claim("at", scheme="QDAPS", against="ECMP", claimed=-50), made)
+    assert judged.ideal == "" and "ideal fabric" not in "".join(pages._claims([judged]))
+    other = judge(claim("at", scheme="QDAPS", against="ECMP", claimed=-50), data(9, 10, 8))
+    lines = pages._claims([judged, other])
+    assert lines[0].endswith("| ideal fabric |") and lines[2].endswith("| – |")
+    assert not ideal.is_bounded("network.drops") and not ideal.is_bounded("own.path_deviation")
