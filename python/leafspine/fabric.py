@@ -1,0 +1,104 @@
+"""The graph of a fabric from the names of its ports, and where to draw its nodes.
+
+A port is named ``<its own end>-<the other end>``, with ``#n`` for parallel links; hosts are
+``host<number>`` (docs/measurements.md). Nothing else is known of a kind of topology: a node's tier
+is its distance from the hosts.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_PORT = re.compile(r"([a-z]+\d+)-([a-z]+\d+)(#\d+)?")
+_NODE = re.compile(r"([a-z]+)(\d+)")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A switch or host: its tier (0: hosts), and its place, both coordinates from 0 to 1, with the
+    hosts at the bottom (``y`` 0)."""
+
+    name: str
+    tier: int
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link by its ports' indices in the list that the graph was made from: that of the lower end,
+    and that of the upper one; between nodes, by their indices. ``parallel`` counts from 0."""
+
+    up: int
+    down: int
+    lower: int
+    upper: int
+    parallel: int
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """Nodes and links, each once."""
+
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+
+    @property
+    def tiers(self) -> int:
+        """How many tiers there are, that of the hosts included."""
+        return 1 + max((node.tier for node in self.nodes), default=0)
+
+
+def of_ports(names: Sequence[str]) -> Fabric:
+    """The graph of all ports' names. A port whose other end has none is no link."""
+    ends: dict[tuple[str, str, int], int] = {}
+    for index, name in enumerate(names):
+        if match := _PORT.fullmatch(name):
+            ends[match[1], match[2], int((match[3] or "#0")[1:])] = index
+    near: dict[str, list[str]] = {}
+    for own, other in dict.fromkeys(pair for a, b, _ in ends for pair in ((a, b), (b, a))):
+        near.setdefault(own, []).append(other)
+    tiers = _tiers(near)
+    places = _places(near, tiers)
+    order = {name: at for at, name in enumerate(places)}
+    links = []
+    for (own, other, parallel), port in ends.items():
+        back = ends.get((other, own, parallel))
+        if back is not None and (tiers[own], order[own]) < (tiers[other], order[other]):
+            links.append(Link(port, back, order[own], order[other], parallel))
+    nodes = tuple(Node(name, tiers[name], *place) for name, place in places.items())
+    return Fabric(nodes, tuple(links))
+
+
+def _tiers(near: dict[str, list[str]]) -> dict[str, int]:
+    """Each node's distance from the nearest host."""
+    front = [name for name in near if name.startswith("host")] or list(near)[:1]
+    found: dict[str, int] = {}
+    for tier in range(len(near)):
+        found |= dict.fromkeys(front, tier)
+        beyond = dict.fromkeys(other for name in front for other in near[name])
+        front = [other for other in beyond if other not in found]
+    return {name: found.get(name, 0) for name in near}
+
+
+def _places(near: dict[str, list[str]], tiers: dict[str, int]) -> dict[str, tuple[float, float]]:
+    """Where nodes are drawn: each tier a row in the order of numbers, hosts below their switch."""
+    top = max(tiers.values(), default=0)
+    rows: dict[int, list[str]] = {}
+    for name in sorted(near, key=_number):
+        rows.setdefault(tiers[name], []).append(name)
+    found: dict[str, tuple[float, float]] = {}
+    for tier, row in sorted(rows.items()):
+        for at, name in enumerate(row):
+            found[name] = ((at + 0.5) / len(row), tier / max(top, 1))
+    # A switch with hosts is above the middle of them.
+    for name in rows.get(1, ()):
+        hosts = [found[other][0] for other in near[name] if tiers[other] == 0]
+        if hosts:
+            found[name] = (sum(hosts) / len(hosts), found[name][1])
+    return found
+
+
+def _number(name: str) -> tuple[str, int]:
+    match = _NODE.fullmatch(name)
+    return (match[1], int(match[2])) if match else (name, 0)
