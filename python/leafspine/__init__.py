@@ -6,6 +6,7 @@
 >>> comparison = leafspine.compare("fabric.toml", lb=["ecmp", "letflow"], load=[0.4, 0.8], seeds=5)
 >>> comparison.table()              # every metric with its 95 % interval, an Arrow table
 >>> comparison.write("results")     # tables, plots, one HTML report
+>>> leafspine.load("results").flows # of all runs, with variant, swept keys and seed as columns
 """
 
 import importlib
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         TooLargeError,
         WriteError,
     )
+    from leafspine.loading import load
     from leafspine.qall.model import Fit
     from leafspine.results import Result
     from leafspine.stats import Estimate
@@ -41,6 +43,7 @@ else:
         "engine": "Case FlowClass",
         "errors": "DamagedError EngineError InputError Interrupted LeafspineError RunError "
         "ScenarioError StuckError TooLargeError WriteError",
+        "loading": "load",
         "qall.model": "Fit",
         "results": "Result",
         "stats": "Estimate",
@@ -82,6 +85,7 @@ __all__ = [
     "WriteError",
     "compare",
     "fit_qall",
+    "load",
     "run",
     "schemes",
     "sweep",

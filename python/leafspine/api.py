@@ -30,7 +30,7 @@ def run(
     check: bool = False,
     memory: str | None = None,
     threads: int | None = None,
-    progress_bar: bool = False,
+    progress_bar: bool | None = None,
     seed: int | None = None,
     **settings: object,
 ) -> Result:
@@ -45,7 +45,8 @@ def run(
     With ``check`` the run's invariants are checked (packets, bytes, queues, buffers); the result is
     the same, and a finished one that was not checked is run again. ``memory``: how much may be
     taken (``"64GB"``, or ``"unlimited"``) instead of what is free. ``threads``: how many may
-    work on the run, all cores by default; the result is the same.
+    work on the run, all cores by default; the result is the same. ``progress_bar``: whether
+    progress is shown; by default in notebooks alone.
 
     Raises :class:`leafspine.ScenarioError` for a bad scenario, :class:`leafspine.TooLargeError` for
     one that needs more memory than there is, :class:`leafspine.InputError` for any other argument
@@ -81,12 +82,12 @@ def run_source(
     check: bool = False,
     memory: str | None = None,
     threads: int | None = None,
-    progress_bar: bool = False,
+    progress_bar: bool | None = None,
 ) -> Result:
     """What :func:`run` does with a scenario that is read; ``place`` says where the result goes."""
     arguments.count("--threads", threads)
     most = _most(memory)
-    with progress.of_checks(show=progress_bar) as watch:
+    with progress.of_checks(show=progress.wanted(progress_bar)) as watch:
         case = scenario.single(source, settings, most, watch)
     directory = place(case)
     with arguments.writing(directory):
@@ -107,7 +108,7 @@ def _finished_or_run(
     directory: Path | None,
     csv: bool,
     how: _Running,
-    progress_bar: bool,
+    progress_bar: bool | None,
 ) -> Result:
     if directory is not None:
         files.sweep_leftovers(directory.parent)
@@ -116,7 +117,7 @@ def _finished_or_run(
     else:
         if directory is not None:
             files.refuse_unwritable(directory)
-        with progress.of_run(case.label(), show=progress_bar) as watch:
+        with progress.of_run(case.label(), show=progress.wanted(progress_bar)) as watch:
             result = _guarded(case, watch, how)
         if directory is not None:
             result = results.write(result, directory, csv=csv)
@@ -134,11 +135,11 @@ def _guarded(case: engine.Case, watch: engine.Watch | None, how: _Running) -> Re
         raise RunError(str(error) or type(error).__name__) from error
 
 
-def _check_common(found: Scenario, csv: bool, check: bool, progress_bar: bool) -> None:
+def _check_common(found: Scenario, csv: bool, check: bool, progress_bar: bool | None) -> None:
     arguments.scenario(found)
     arguments.flag("csv", csv)
     arguments.flag("check", check)
-    arguments.flag("progress_bar", progress_bar)
+    arguments.flag("progress_bar", progress_bar, optional=True)
 
 
 def _most(memory: str | None) -> int | None:
@@ -158,7 +159,7 @@ def compare(
     csv: bool = False,
     check: bool = False,
     memory: str | None = None,
-    progress_bar: bool = False,
+    progress_bar: bool | None = None,
     command: str = "",
     **settings: object,
 ) -> Comparison:
@@ -201,7 +202,7 @@ def sweep(
     csv: bool = False,
     check: bool = False,
     memory: str | None = None,
-    progress_bar: bool = False,
+    progress_bar: bool | None = None,
     **settings: object,
 ) -> Comparison:
     """Run a scenario at every combination of the values that ``over`` gives by key.
@@ -224,7 +225,7 @@ def _check_comparison(
     jobs: int | None,
     csv: bool,
     check: bool,
-    progress_bar: bool,
+    progress_bar: bool | None,
 ) -> None:
     _check_common(found, csv, check, progress_bar)
     arguments.count("--seeds", seeds)
@@ -238,7 +239,7 @@ class _How(NamedTuple):
     csv: bool
     check: bool
     memory: str | None
-    progress_bar: bool
+    progress_bar: bool | None
     command: str
 
 
@@ -250,7 +251,7 @@ def _compare(
 ) -> Comparison:
     wanted = None if isinstance(out, Keyed) else arguments.directory("out", out)
     most = _most(how.memory)
-    with progress.of_checks(show=how.progress_bar) as watch:
+    with progress.of_checks(show=progress.wanted(how.progress_bar)) as watch:
         cases = scenario.expand(source, settings, most, watch)
     if isinstance(out, Keyed):
         wanted = out.directory(source, cases)
@@ -266,7 +267,7 @@ def _compare(
             csv=how.csv,
             check=how.check,
             most=most,
-            progress_bar=how.progress_bar,
+            progress_bar=progress.wanted(how.progress_bar),
             command=how.command,
             keep=keep,
         )
@@ -283,7 +284,7 @@ def fit_qall(
     tau: str = fit_defaults.TAU,
     ports: str | None = None,
     out: str | Path | None = None,
-    progress_bar: bool = False,
+    progress_bar: bool | None = None,
     seed: int | None = None,
     **settings: object,
 ) -> Fit:
@@ -323,9 +324,10 @@ def fit_qall(
         return fit(request, directory, progress_bar=progress_bar)
 
 
-def fit(request: Request, directory: Path | None, *, progress_bar: bool = False) -> Fit:
+def fit(request: Request, directory: Path | None, *, progress_bar: bool | None = None) -> Fit:
     """What a checked request asks for."""
-    with progress.of_fit(request.split.train + request.split.test, show=progress_bar) as report:
+    show = progress.wanted(progress_bar)
+    with progress.of_fit(request.split.train + request.split.test, show=show) as report:
         return fitting.fit(request, directory, report)
 
 

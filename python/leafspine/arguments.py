@@ -69,8 +69,10 @@ def writing(path: Path | None) -> Iterator[None]:
         raise RunError(message) from error
 
 
-def flag(name: str, found: object) -> None:
+def flag(name: str, found: object, *, optional: bool = False) -> None:
     """True or false."""
+    if found is None and optional:
+        return
     if not isinstance(found, bool):
         raise refuse(name, found, "True or False")
 

@@ -6,13 +6,15 @@ What its directory holds is in :mod:`leafspine.folder`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leafspine import (
     arguments,
+    comparison_movie,
     folder,
     manifest,
     memory,
+    notebook,
     pictures,
     progress,
     report,
@@ -25,8 +27,11 @@ from leafspine.errors import EngineError, InputError, RunError, ScenarioError
 from leafspine.scenario import Source
 from leafspine.workers import Pool, cores
 
+if TYPE_CHECKING:
+    from leafspine.comparison_figures import ComparisonFigures
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Comparison(ComparisonData):
     """Finished runs of one scenario, side by side, and the files that are made of them.
 
@@ -39,9 +44,11 @@ class Comparison(ComparisonData):
         directory: str | Path | None = None,
         *,
         plots: bool = True,
-        progress_bar: bool = False,
+        progress_bar: bool | None = None,
     ) -> Path:
         """Write ``tables.md``, ``tables.csv``, ``plots/`` and ``report.html``.
+
+        And ``fabric.html``, in which the fabric moves, if the runs have probes of its ports.
 
         Into the comparison's own directory by default. Figures that are there already
         and show the same are not drawn again; such as are not drawn any more are removed. Without
@@ -49,18 +56,38 @@ class Comparison(ComparisonData):
         :class:`InputError` for a directory that holds another comparison.
         """
         arguments.flag("plots", plots)
-        arguments.flag("progress_bar", progress_bar)
+        arguments.flag("progress_bar", progress_bar, optional=True)
+        show = progress.wanted(progress_bar)
         where = arguments.directory("the directory", directory) or self.directory
         manifest.refuse_another(where, self.cases)
         tables.write(self, where)
         if not plots:
             pictures.leave_out(self, where)
+            comparison_movie.leave_out(self, where)
             return report.write(self, where, None)
-        return report.write(self, where, pictures.write(self, where, progress_bar=progress_bar))
+        figures = pictures.write(self, where, progress_bar=show)
+        return report.write(self, where, figures, comparison_movie.write(self, where))
 
     def unknown_files(self) -> list[Path]:
         """Files in the directory that leafspine did not write: never changed, never read."""
         return folder.unknown(self.directory, self.finished) + pictures.unknown(self.directory)
+
+    @property
+    def plot(self) -> "ComparisonFigures":
+        """The figures one by one: ``comparison.plot.fct("short")`` is a Matplotlib figure."""
+        from leafspine.comparison_figures import ComparisonFigures
+
+        return ComparisonFigures(self)
+
+    def __repr__(self) -> str:
+        runs = f"{len(self.finished)} of {len(self.cases)} runs"
+        sizes = f"{len(self.points)} points, {len(self.seeds)} seeds"
+        names = ", ".join(name for name in self.variants if name) or "one variant"
+        return f"<leafspine.Comparison {names}: {sizes}, {runs}, in {self.directory}>"
+
+    def _repr_html_(self) -> str:
+        heads, rows, texts = tables.brief(self)
+        return notebook.page(repr(self), heads, rows, texts, self.plot.fct(), ".table() has all")
 
     strangers = unknown_files
     """The same, under its first name."""

@@ -6,17 +6,21 @@ Tables, figures and the report are made of this; :mod:`leafspine.comparison` has
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from leafspine import engine, remarks, results
+from leafspine import engine, frames, remarks, results
 from leafspine.engine import Case, FlowClass, Point
 from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS, Measured, measure
 from leafspine.results import Result
 from leafspine.scenario import Source
 from leafspine.stats import Estimate, estimate, paired_percent
 from leafspine.workers import Failure
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,54 @@ class ComparisonData:
             numbers = measure(result.flows, result.ports, result.summary, case.classes)
             found[case.variant, case.point, case.seed] = numbers
         return found
+
+    @property
+    def flows(self) -> pa.Table:
+        """The flows of all finished runs as one table: those of a run, one run after the other.
+
+        Before their own columns (``bytes``, ``fct_ps``, ...; ``docs/measurements.md``) come
+        ``variant``, one column a swept key, and ``seed``. Each access reads the runs' files.
+        """
+        return self._stacked("flows")
+
+    @property
+    def measured_flows(self) -> pa.Table:
+        """The same without those that started during a warm-up: what statistics are of."""
+        return self._stacked("measured_flows")
+
+    @property
+    def ports(self) -> pa.Table:
+        """The ports of all finished runs as one table, with the same columns before their own."""
+        return self._stacked("ports")
+
+    def _stacked(self, name: str) -> pa.Table:
+        return frames.stacked(
+            (
+                {"variant": case.variant, **dict(case.point), "seed": case.seed},
+                getattr(self.result(case), name),
+            )
+            for case in self.finished
+        )
+
+    def _frame(self, name: str) -> pa.Table:
+        makes = {
+            "flows": lambda: self.flows,
+            "measured_flows": lambda: self.measured_flows,
+            "ports": lambda: self.ports,
+            "metrics": self.table,
+        }
+        return frames.chosen(makes, name)()
+
+    def to_polars(self, table: str = "flows") -> "polars.DataFrame":
+        """A table as a Polars frame: ``flows``, ``measured_flows``, ``ports``, or ``metrics``.
+
+        That is :meth:`table`. Raises :class:`InputError` without Polars, or for another name.
+        """
+        return frames.to_polars(self._frame(table))
+
+    def to_pandas(self, table: str = "flows") -> "pandas.DataFrame":
+        """The same as a pandas frame."""
+        return frames.to_pandas(self._frame(table))
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:

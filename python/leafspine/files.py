@@ -22,6 +22,7 @@ from leafspine.errors import DamagedError, InputError, WriteError
 
 SUMS = "SHA256SUMS"
 TIMING = "timing.json"
+PLOTS = "plots"
 
 _TEMPORARY = re.compile(r"\.leafspine-[0-9a-f]{16}(\.lock)?")
 _LOCK = ".lock"
@@ -280,8 +281,13 @@ def unknown(directory: Path) -> list[Path]:
     return sorted(
         path
         for path in directory.iterdir()
-        if path.name not in known and not is_temporary(path.name)
+        if path.name not in known and not is_temporary(path.name) and not _is_plots(path)
     )
+
+
+def _is_plots(path: Path) -> bool:
+    """Whether it is the folder that figures of a run are drawn into: anybody may put more there."""
+    return path.name == PLOTS and path.is_dir() and not path.is_symlink()
 
 
 def damaged(directory: Path, name: str, what: str) -> DamagedError:

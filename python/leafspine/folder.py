@@ -17,7 +17,9 @@ from leafspine.errors import DamagedError, InputError, Interrupted, WriteError
 from leafspine.manifest import MANIFEST
 from leafspine.workers import Task
 
-OURS = frozenset({MANIFEST, "runs", "tables.md", "tables.csv", "plots", "report.html"})
+OURS = frozenset(
+    {MANIFEST, "runs", "tables.md", "tables.csv", "plots", "report.html", "fabric.html"}
+)
 """Names in the directory."""
 
 _KEY = re.compile("[0-9a-f]{16}")

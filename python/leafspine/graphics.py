@@ -1,5 +1,6 @@
 """Panels of figures: their size, axes with ticks that can be read, lines with bands."""
 
+import io
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -17,22 +18,40 @@ from leafspine.style import Style
 
 COLUMN, TEXT = 3.5, 7.16
 """Widths in inches of a column and of the text of a two-column page: letters keep their size."""
+NOTEBOOK_DPI = 90
 HEIGHT = 2.3
 """A row of panels."""
 LETTER = 0.08
 """Mean width in inches of a letter of a label."""
+LINE = 0.55
+"""The line of a name in a legend, with the space around it."""
+MOST_COLUMNS = 5
 MOST_TICKS = 10
 LEAST_TICKS = 3
 MOST_MARKERS = 12
 
 
-def grid(count: int) -> tuple[Figure, list[Axes]]:
-    """A figure with so many panels, as wide as a column or the text of a page, and the panels."""
-    across = 2 if count in (2, 4) else min(count, 3)
-    rows = -(-count // across)
-    size = (COLUMN if across == 1 else TEXT, HEIGHT * rows + 0.4)
-    figure = Figure(figsize=size, layout="constrained")
-    axes = list(np.atleast_1d(figure.subplots(rows, across, squeeze=False)).flat)
+class Drawing(Figure):
+    """A figure that notebooks show without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        stream = io.BytesIO()
+        self.savefig(stream, format="png", dpi=NOTEBOOK_DPI)
+        return stream.getvalue()
+
+
+def grid(
+    count: int, *, across: int | None = None, height: float = HEIGHT
+) -> tuple[Figure, list[Axes]]:
+    """A figure with so many panels, as wide as a column or the text of a page, and the panels.
+
+    ``across``: so many beside each other instead, over the width of the text.
+    """
+    beside = across or (2 if count in (2, 4) else min(count, 3))
+    rows = -(-count // beside)
+    size = (COLUMN if beside == 1 and not across else TEXT, height * rows + 0.4)
+    figure = Drawing(figsize=size, layout="constrained")
+    axes = list(np.atleast_1d(figure.subplots(rows, beside, squeeze=False)).flat)
     for one in axes[count:]:
         one.remove()
     return figure, axes[:count]
@@ -111,10 +130,24 @@ def width(axes: Axes) -> float:
 
 
 def spaced(axes: Axes, names: Sequence[str]) -> list[str]:
-    """Names under ticks, every second one left out where all do not fit."""
-    if sum(0.8 * len(name) * LETTER + 0.08 for name in names) <= width(axes):
-        return list(names)
-    return [name if index % 2 == 0 else "" for index, name in enumerate(names)]
+    """Names under ticks, as many as fit: all, every second, every third, ...; the last always."""
+    room, count = width(axes), len(names)
+    for every in range(1, count):
+        shown = [(count - 1 - index) % every == 0 for index in range(count)]
+        # Each may be as wide as what lies between two that are shown.
+        widest = max(len(name) for name, is_shown in zip(names, shown, strict=True) if is_shown)
+        if 0.8 * widest * LETTER + 0.08 <= room / count * every:
+            return [name if is_shown else "" for name, is_shown in zip(names, shown, strict=True)]
+    return ["" for _ in names[:-1]] + list(names[-1:])
+
+
+def legend(figure: Figure, axes: Axes) -> None:
+    """The names of a panel's lines above the figure, in as many columns as fit."""
+    handles, labels = axes.get_legend_handles_labels()
+    if len(labels) > 1:
+        widest = LINE + 0.8 * LETTER * max(len(label) for label in labels)
+        columns = min(len(labels), MOST_COLUMNS, max(1, int(figure.get_figwidth() / widest)))
+        figure.legend(handles, labels, loc="outside upper center", ncols=columns)
 
 
 def ticks_at(axes: Axes, values: Sequence[float]) -> None:

@@ -44,6 +44,7 @@ def write(
     """Write the request: scenario, settings, runs."""
     manifest = {
         "leafspine": engine.version(),
+        "name": Path(source.name).name,
         "scenario": source.text,
         "settings": [list(setting) for setting in settings],
         "command": command,
@@ -60,6 +61,15 @@ def write(
     }
     with files.replacing_file(directory / MANIFEST) as path:
         path.write_text(results.to_json(manifest), encoding="utf-8")
+
+
+def read(directory: Path) -> dict[str, Any]:
+    """The request that a directory's manifest holds. Raises :class:`DamagedError`."""
+    _runs(directory)
+    found: dict[str, Any] = json.loads((directory / MANIFEST).read_bytes())
+    if not isinstance(found.get("scenario"), str):
+        raise DamagedError(f"{directory / MANIFEST} has no scenario: it is not read")
+    return found
 
 
 def refuse_another(directory: Path, cases: Sequence[Case]) -> None:

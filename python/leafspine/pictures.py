@@ -111,7 +111,8 @@ def _drawn_by() -> str:
     found = sha256()
     with contextlib.suppress(metadata.PackageNotFoundError):
         found.update(metadata.version("matplotlib").encode())
-    for path in sorted([*PACKAGE.glob("*.py"), *PACKAGE.glob("data/letters/*")]):
+    kinds = ("*.py", "data/letters/*", "templates/fabric.html")
+    for path in sorted(path for kind in kinds for path in PACKAGE.glob(kind)):
         found.update(f"\n{path.name} ".encode() + sha256(path.read_bytes()).digest())
     return found.hexdigest()
 
@@ -141,6 +142,8 @@ def _write(folder: Path, key: str, found: Sequence[Saved]) -> None:
             "title": saved.title,
             "caption": saved.caption,
             "wide": saved.wide,
+            "panels": [[round(edge, 5) for edge in box] for box in saved.panels],
+            "size": list(saved.size),
             "pdf": sha256(saved.pdf.read_bytes()).hexdigest(),
             "png": sha256(saved.png.read_bytes()).hexdigest(),
         }
@@ -176,6 +179,8 @@ def _parsed(folder: Path, record: dict[str, Any]) -> _Record:
             raise ValueError(name)
         pdf, png = folder / f"{name}.pdf", folder / f"{name}.png"
         title, caption = str(entry["title"]), str(entry["caption"])
-        figures.append(Saved(name, title, caption, pdf, png, bool(entry["wide"])))
+        panels = tuple((float(a), float(b), float(c), float(d)) for a, b, c, d in entry["panels"])
+        size = int(entry["size"][0]), int(entry["size"][1])
+        figures.append(Saved(name, title, caption, pdf, png, bool(entry["wide"]), panels, size))
         sums |= {pdf.name: entry["pdf"], png.name: entry["png"]}
     return _Record(record["drawn_from"], tuple(figures), sums)

@@ -2,61 +2,50 @@
 
 ``fct-<class>``: completion time against the swept key, mean and 99th percentile, with 95 %
 intervals as bands; ``fct-<class>-relative``: the same as a paired difference to the first variant;
-``cdf-<point>``: all flows' completion times; ``queue``, ``reordering``, ``utilisation``: the
+``slowdown-<point>``: slowdown against flow size; ``cdf-<point>``, ``ccdf-<point>``: completion
+times of all flows, and their tail; ``goodput``; ``queue``, ``reordering``, ``utilisation``: the
 network. Without a swept number, variants stand side by side with error bars.
 """
 
 import gc
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from leafspine import files, quantities, rendering
+from leafspine import distributions, quantities
 from leafspine.comparison_data import ComparisonData, Row
-from leafspine.engine import Case, FlowClass, Point
+from leafspine.drawing import Plot, save, settings, slug
+from leafspine.engine import FlowClass, Point
 from leafspine.graphics import (
     MOST_TICKS,
     axis_label,
     draw_line,
     from_zero,
     grid,
+    legend,
     logarithmic,
     marker_of,
     shown_name,
     ticks_at,
 )
 from leafspine.labels import point_label
-from leafspine.measures import METRICS, NETWORK, PS_PER_US, in_class
+from leafspine.looks import scheme_of, styles
+from leafspine.measures import METRICS, NETWORK
 from leafspine.quantities import number
 from leafspine.saved import Saved
 from leafspine.scenario import LOAD
 from leafspine.stats import Estimate
-from leafspine.style import REGISTRY, STEERING, Style, matplotlib_settings, of_variants
-from leafspine.tables import time_unit
-
-CDF_POINTS = 400
-
+from leafspine.style import Style
+from leafspine.tables import rate_unit, time_unit
 
 Getter = Callable[[Row], Estimate | None]
-
-
-@dataclass(frozen=True)
-class Plot:
-    """A figure's name (that of its files), a title and a sentence for the report."""
-
-    name: str
-    title: str
-    caption: str
-    figure: Figure
+Read = Callable[[Point], Sequence[distributions.Sample]]
 
 
 @dataclass(frozen=True)
@@ -93,8 +82,34 @@ def makers(comparison: ComparisonData) -> list[Callable[[], Plot]]:
             if len(comparison.variants) > 1:
                 found.append(partial(_relative, comparison, chosen, axis, flow_class))
         found += [partial(_network, comparison, chosen, axis, name) for name in NETWORK_FIGURES]
-    found += [partial(_cdf, comparison, chosen, point) for point in comparison.points]
+        found.append(partial(_goodput, comparison, chosen, axis))
+    # A point's flows are read once for its figures, and those of one point are held at a time.
+    latest = lru_cache(maxsize=1)(partial(samples, comparison, chosen))
+    for point in comparison.points:
+        found += [partial(draw, comparison, latest, point) for draw in (_slowdown, _cdf, _ccdf)]
     return found
+
+
+def over(
+    comparison: ComparisonData, name: str, axis: Axis, flow_class: FlowClass | None = None
+) -> Plot:
+    """A figure over an axis: ``fct`` or ``relative`` of a class, ``goodput``, or the network's."""
+    chosen = styles(comparison)
+    if flow_class is not None:
+        draw = {"fct": _fct, "relative": _relative}[name]
+        return draw(comparison, chosen, axis, flow_class)
+    if name == "goodput":
+        return _goodput(comparison, chosen, axis)
+    return _network(comparison, chosen, axis, name)
+
+
+OF_A_POINT = ("slowdown", "cdf", "ccdf")
+
+
+def at_point(comparison: ComparisonData, name: str, point: Point) -> Plot:
+    """One figure of a point: ``slowdown``, ``cdf`` or ``ccdf``."""
+    draw = dict(zip(OF_A_POINT, (_slowdown, _cdf, _ccdf), strict=True))[name]
+    return draw(comparison, partial(samples, comparison, styles(comparison)), point)
 
 
 def figures(comparison: ComparisonData) -> Iterator[Plot]:
@@ -125,18 +140,6 @@ def write(
     return found
 
 
-def save(plot: Plot, directory: Path) -> Saved:
-    """Write one figure as PDF and PNG."""
-    pdf, png = directory / f"{plot.name}.pdf", directory / f"{plot.name}.png"
-    with settings():
-        drawn = rendering.render(plot.figure)
-    for path, contents in zip((pdf, png), drawn, strict=True):
-        with files.replacing_file(path) as temporary:
-            temporary.write_bytes(contents)
-    wide = len(plot.figure.axes) > 2
-    return Saved(plot.name, plot.title, plot.caption, pdf, png, wide)
-
-
 @contextmanager
 def _unsearched() -> Iterator[None]:
     """A figure is many thousand objects: the collector would scan all of them once for every
@@ -146,48 +149,6 @@ def _unsearched() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
-
-
-@contextmanager
-def settings() -> Iterator[None]:
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(matplotlib_settings())
-        yield
-
-
-def slug(text: str) -> str:
-    """A name for a file."""
-    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") or "all"
-
-
-def styles(comparison: ComparisonData) -> dict[str, Style]:
-    """Each variant's style, by the balancer that its scenario names."""
-    pairs = []
-    for variant in comparison.variants:
-        case = next(case for case in comparison.cases if case.variant == variant)
-        pairs.append((variant, scheme_of(case)))
-    return of_variants(pairs)
-
-
-def scheme_of(case: Case) -> str:
-    """What a case's figure is about: the edge that steers, the hold, the queue manager that the
-    variant is named after, a variant of QALL, or else the load balancer; the variant's own name if
-    the scenario names none."""
-    facts = case.facts
-    if facts.host_edge and facts.host_edge.name in STEERING:
-        return facts.host_edge.name
-    if facts.hold:
-        return facts.hold.name
-    manager = facts.aqm.name if facts.aqm else ""
-    if case.variant.lower() in (manager, manager.partition("-")[0]):
-        return manager
-    if facts.load_balancer is None:
-        return case.variant.lower()
-    name, params = facts.load_balancer.name, facts.load_balancer.params
-    kinds = (params.get(key) for key in ("variant", "granularity"))
-    special = [f"{name}-{kind}" for kind in kinds if f"{name}-{kind}" in REGISTRY]
-    return special[0] if special else name
 
 
 def axes_of(comparison: ComparisonData) -> list[Axis]:
@@ -222,12 +183,6 @@ def _alike(values: set[Any]) -> bool:
     """Whether all are numbers of one unit."""
     found = [number(value) for value in values]
     return all(np.isfinite(size) for size, _ in found) and len({unit for _, unit in found}) == 1
-
-
-def _legend(figure: Figure, axes: Axes) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    if len(labels) > 1:
-        figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 5))
 
 
 def _draw(
@@ -286,7 +241,7 @@ def _fct(
         _draw(comparison, chosen, axis, axes, flow_class.name, metric, _scaled(scale))
         axes.set_ylabel(f"{METRICS[metric].label} ({unit})")
         _from_zero_or_log(axes)
-    _legend(figure, panels[0])
+    legend(figure, panels[0])
     return Plot(
         f"fct-{slug(flow_class.name)}{axis.suffix}",
         f"Flow completion time, {_class_label(flow_class)}{axis.where}",
@@ -313,11 +268,30 @@ def _relative(
             skip_first=True,
         )
         axes.set_ylabel(f"{METRICS[metric].label} vs {shown_name(first)} (%)")
-    _legend(figure, panels[0])
+    legend(figure, panels[0])
     return Plot(
         f"fct-{slug(flow_class.name)}-relative{axis.suffix}",
         f"Flow completion time relative to {first}, {_class_label(flow_class)}{axis.where}",
         f"Paired by seed; below zero is faster than {first}; {_band(comparison)}.",
+        figure,
+    )
+
+
+def _goodput(comparison: ComparisonData, chosen: Mapping[str, Style], axis: Axis) -> Plot:
+    classes = [entry for entry in comparison.populated if entry.name != "all"]
+    classes = classes or list(comparison.populated)
+    figure, panels = grid(len(classes))
+    for axes, flow_class in zip(panels, classes, strict=True):
+        scale, unit = rate_unit(comparison, flow_class.name)
+        _draw(comparison, chosen, axis, axes, flow_class.name, "goodput_mean", _scaled(scale))
+        axes.set_title(_class_label(flow_class))
+        axes.set_ylabel(f"mean goodput ({unit})")
+        from_zero(axes)
+    legend(figure, panels[0])
+    return Plot(
+        f"goodput{axis.suffix}",
+        f"Goodput of flows{axis.where}",
+        f"{METRICS['goodput_mean'].meaning.capitalize()}; {_band(comparison)}.",
         figure,
     )
 
@@ -346,68 +320,69 @@ def _network(
         top = max(axes.get_ylim()[1] for axes in panels)
         for axes in panels:
             axes.set_ylim(0, top)
-    _legend(figure, panels[0])
+    legend(figure, panels[0])
     caption = "; ".join(f"{METRICS[m].label}: {METRICS[m].meaning}" for m in metrics)
     return Plot(
         f"{name}{axis.suffix}", title + axis.where, f"{caption}; {_band(comparison)}.", figure
     )
 
 
-def _cdf(comparison: ComparisonData, chosen: Mapping[str, Style], point: Point) -> Plot:
-    classes = comparison.populated
-    figure, panels = grid(len(classes))
-    units = [time_unit(comparison, entry.name) for entry in classes]
-    for variant in comparison.variants:
-        sizes, fct = _pooled(comparison, variant, point)
-        for axes, flow_class, (scale, _) in zip(panels, classes, units, strict=True):
-            ordered = np.sort(fct[in_class(sizes, flow_class)]) / PS_PER_US * scale
-            _cdf_line(axes, ordered, shown_name(variant), chosen[variant])
-    for axes, flow_class, (_, unit) in zip(panels, classes, units, strict=True):
-        axes.set_title(_class_label(flow_class))
-        axes.set_xlabel(f"FCT ({unit})")
-        logarithmic(axes, "x")
-        axes.set_ylim(0, 1.02)
-    panels[0].set_ylabel("share of finished flows")
-    _legend(figure, panels[0])
-    where = point_label(point)
+def _cdf(comparison: ComparisonData, read: Read, point: Point) -> Plot:
     return Plot(
-        f"cdf-{slug(where)}" if where else "cdf",
-        f"Distribution of flow completion times{f' at {where}' if where else ''}",
+        _at("cdf", point),
+        f"Distribution of flow completion times{_where(point)}",
         "Finished flows of all seeds, pooled; logarithmic time.",
-        figure,
+        distributions.cdf(read(point), _panels(comparison)),
     )
 
 
-def _pooled(comparison: ComparisonData, variant: str, point: Point) -> tuple[Any, Any]:
-    """Sizes and completion times (ps) of the finished flows of all seeds."""
-    sizes, fct = [np.array([], dtype=np.uint64)], [np.array([], dtype=np.uint64)]
+def _ccdf(comparison: ComparisonData, read: Read, point: Point) -> Plot:
+    return Plot(
+        _at("ccdf", point),
+        f"Tail of the flow completion times{_where(point)}",
+        "Share of all seeds' finished flows that took longer; both axes logarithmic.",
+        distributions.ccdf(read(point), _panels(comparison)),
+    )
+
+
+def _slowdown(comparison: ComparisonData, read: Read, point: Point) -> Plot:
+    return Plot(
+        _at("slowdown", point),
+        f"Slowdown against flow size{_where(point)}",
+        "Completion time over the ideal one, of the finished flows; every tick is as many flows; "
+        f"{_band(comparison)}.",
+        distributions.slowdown(read(point)),
+    )
+
+
+def _at(name: str, point: Point) -> str:
+    return f"{name}-{slug(point_label(point))}" if point else name
+
+
+def _where(point: Point) -> str:
+    return f" at {point_label(point)}" if point else ""
+
+
+def _panels(comparison: ComparisonData) -> distributions.Panels:
+    return [
+        (entry, _class_label(entry), *time_unit(comparison, entry.name))
+        for entry in comparison.populated
+    ]
+
+
+def samples(
+    comparison: ComparisonData, chosen: Mapping[str, Style], point: Point
+) -> list[distributions.Sample]:
+    """The finished flows of each variant at a point."""
+    found: dict[str, list[Any]] = {variant: [] for variant in comparison.variants}
     for case in comparison.finished:
-        if case.variant == variant and case.point == point:
+        if case.point == point:
             flows = comparison.result(case).measured_flows
-            flows = flows.filter(flows["fct_ps"].is_valid())
-            sizes.append(flows["bytes"].to_numpy())
-            fct.append(flows["fct_ps"].to_numpy())
-    return np.concatenate(sizes), np.concatenate(fct)
-
-
-def _cdf_line(axes: Axes, ordered: Any, label: str, style: Style) -> None:
-    count = len(ordered)
-    if count == 0:
-        axes.plot([], [], label=label, linestyle=style.line, **marker_of(style))
-        return
-    # Evenly spaced ranks, and more in the last percent: steps too small to see are left out.
-    shares = np.concatenate([np.linspace(0, 0.99, CDF_POINTS), np.linspace(0.99, 1, CDF_POINTS)])
-    ranks = np.unique(np.minimum((shares * count).astype(int), count - 1))
-    axes.step(
-        ordered[ranks],
-        (ranks + 1) / count,
-        where="post",
-        label=label,
-        linestyle=style.line,
-        markevery=0.13,
-        markersize=4,
-        **marker_of(style),
-    )
+            found[case.variant].append(distributions.finished(flows))
+    return [
+        distributions.Sample(variant, chosen[variant], tuple(seeds))
+        for variant, seeds in found.items()
+    ]
 
 
 def _class_label(flow_class: FlowClass) -> str:
@@ -430,3 +405,19 @@ def _from_zero_or_log(axes: Axes) -> None:
         logarithmic(axes, "y")
     else:
         from_zero(axes)
+
+
+__all__ = [
+    "Axis",
+    "Plot",
+    "at_point",
+    "axes_of",
+    "figures",
+    "makers",
+    "over",
+    "save",
+    "scheme_of",
+    "settings",
+    "styles",
+    "write",
+]

@@ -1,4 +1,6 @@
-"""Progress on standard error: a bar with an estimate in a terminal, plain lines elsewhere."""
+"""Progress on standard error: a bar with an estimate in a terminal, plain lines elsewhere; in a
+notebook a bar below the cell.
+"""
 
 import contextlib
 import time
@@ -16,11 +18,26 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from leafspine import notebook
 from leafspine.engine import Building, Case, Watch
 from leafspine.workers import Event, Watcher
 
 if TYPE_CHECKING:
     from leafspine.qall.fitting import Report
+
+
+def wanted(asked: bool | None) -> bool:
+    """Whether progress is shown: as the caller says, or else in a notebook."""
+    return notebook.is_here() if asked is None else asked
+
+
+@contextlib.contextmanager
+def _in_notebook() -> Iterator[notebook.Bar]:
+    bar = notebook.Bar()
+    try:
+        yield bar
+    finally:
+        bar.end()
 
 
 def say(text: str, *, show: bool) -> None:
@@ -55,6 +72,9 @@ def of_checks(*, show: bool = True) -> Iterator[Building | None]:
     console = Console(stderr=True)
     if not show:
         yield None
+    elif notebook.is_here():
+        with _in_notebook() as bar:
+            yield lambda text: bar(None, text)
     elif not console.is_terminal:
         yield _Delayed(console)
     else:
@@ -78,6 +98,9 @@ def of_comparison(total: int, finished: int, *, show: bool = True) -> Iterator[W
     console = Console(stderr=True)
     if not show or total == finished:
         yield _ignore
+    elif notebook.is_here():
+        with _in_notebook() as bar:
+            yield _Shares(bar, total - finished).watch
     elif console.is_terminal:
         with _bar(console, total - finished) as (progress, task):
             yield _Bar(progress, task).watch
@@ -91,6 +114,12 @@ def of_run(label: str, *, show: bool = True) -> Iterator[Watch | None]:
     console = Console(stderr=True)
     if not show:
         yield None
+        return
+    if notebook.is_here():
+        with _in_notebook() as bar:
+            yield lambda done, of, _time_ps, _hops, building: bar(
+                done / of if of else None, f"{label}: {building}" if building else label
+            )
         return
     if not console.is_terminal:
         delayed = _Delayed(console)
@@ -127,6 +156,10 @@ def of_drawing(*, show: bool = True) -> Iterator[Callable[[int, int], None]]:
     if not show:
         yield lambda _done, _total: None
         return
+    if notebook.is_here():
+        with _in_notebook() as bar:
+            yield lambda done, total: bar(done / total, f"drawing {done}/{total}")
+        return
     if not console.is_terminal:
         yield lambda done, total: say(f"drawing {total} figures", show=done == 0)
         return
@@ -145,6 +178,10 @@ def of_fit(wanted: int, *, show: bool = True) -> Iterator["Report"]:
     console = Console(stderr=True)
     if not show:
         yield lambda _have, _label: None
+        return
+    if notebook.is_here():
+        with _in_notebook() as bar:
+            yield lambda have, label: _noted(bar, have / wanted, label)
         return
     if not console.is_terminal:
         yield lambda have, label: console.print(
@@ -173,6 +210,12 @@ def of_fit(wanted: int, *, show: bool = True) -> Iterator["Report"]:
         yield report
 
 
+def _noted(bar: notebook.Bar, share: float, label: str) -> Watch:
+    """Shows the samples so far before a run, and goes on showing them."""
+    bar(share, label)
+    return lambda _finished, _total, _time_ps, _hops, _building: bar(share, label)
+
+
 @contextlib.contextmanager
 def _bar(console: Console, total: int) -> Iterator[tuple[Progress, int]]:
     columns = (
@@ -189,27 +232,52 @@ def _bar(console: Console, total: int) -> Iterator[tuple[Progress, int]]:
         yield progress, progress.add_task("", total=float(total), done=0, runs=total)
 
 
-class _Bar:
-    """Moves the bar by the share of flows that have ended in the runs that are under way."""
+class _Tally:
+    """How many runs are done, and what share of their flows has ended in those under way."""
 
-    def __init__(self, progress: Progress, task: int) -> None:
-        self.progress = progress
-        self.task = progress.tasks[task].id
+    def __init__(self) -> None:
         self.done = 0
         self.shares: dict[str, float] = {}
 
-    def watch(self, event: Event) -> None:
+    def count(self, event: Event) -> float:
+        """What is done after an event, in runs."""
         key = event.case.key
         if event.kind in ("done", "failed"):
             self.done += 1
             self.shares.pop(key, None)
         else:
             self.shares[key] = event.share
+        return self.done + sum(self.shares.values())
+
+
+class _Shares(_Tally):
+    """Moves a notebook's bar."""
+
+    def __init__(self, bar: notebook.Bar, runs: int) -> None:
+        super().__init__()
+        self.bar = bar
+        self.runs = runs
+
+    def watch(self, event: Event) -> None:
+        share = self.count(event) / self.runs
+        self.bar(share, f"{self.done}/{self.runs} runs, {_doing(event)}")
+
+
+class _Bar(_Tally):
+    """Moves the bar by the share of flows that have ended in the runs that are under way."""
+
+    def __init__(self, progress: Progress, task: int) -> None:
+        super().__init__()
+        self.progress = progress
+        self.task = progress.tasks[task].id
+
+    def watch(self, event: Event) -> None:
+        completed = self.count(event)
         if event.kind in ("retry", "failed"):
             self.progress.console.print(_sentence(event), markup=False, highlight=False)
         self.progress.update(
             self.task,
-            completed=self.done + sum(self.shares.values()),
+            completed=completed,
             done=self.done,
             description=_doing(event),
         )

@@ -75,6 +75,14 @@ def time(picoseconds: int) -> str:
     return f"{picoseconds} ps"
 
 
+def size(count: int, digits: int = 3) -> str:
+    """A size for people, so many digits of it: ``1.46 KB``."""
+    for unit in ("GB", "MB", "KB"):
+        if count >= UNITS[unit][1]:
+            return f"{float(f'{count / UNITS[unit][1]:.{digits}g}'):g} {unit}"
+    return f"{count} B"
+
+
 def with_unit(label: str, unit: str) -> str:
     """A label for an axis: ``link rate (Mb/s)``."""
     return f"{label} ({shown(unit)})" if unit else label

@@ -5,6 +5,7 @@ in Python. Here both are done once, for two renderers.
 """
 
 import io
+import itertools
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,60 @@ def render(figure: Figure) -> tuple[bytes, bytes]:
     pixels = Image.fromarray(np.asarray(raster.buffer_rgba())).convert("RGB")
     pixels.save(png, format="png", dpi=(figure.dpi, figure.dpi), compress_level=3)
     return pdf.getvalue(), png.getvalue()
+
+
+Box = tuple[float, float, float, float]
+
+
+def panels(figure: Figure, png: bytes) -> tuple[tuple[Box, ...], tuple[int, int]]:
+    """Where the panels of a drawn figure are, with their labels: left, top, right, bottom.
+
+    As shares of the picture, which is cut in the middle of what is white between two panels, and
+    below the names of the lines. And how large the picture is, in pixels.
+    """
+    with Image.open(io.BytesIO(png)) as image:
+        ink = np.asarray(image.convert("L")) < WHITE
+    height, width = ink.shape
+    frames = [axes.get_position() for axes in figure.axes]
+    top = 0.0
+    if figure.legends:
+        top = 1 - figure.legends[0].get_window_extent().y0 / (figure.dpi * figure.get_figheight())
+    below = ink[round(top * height) :]
+    across = _cuts(below.any(axis=0), [(box.x0, box.x1) for box in frames], 0.0)
+    down = _cuts(ink.any(axis=1), [(1 - box.y1, 1 - box.y0) for box in frames], top)
+    found = []
+    for box in frames:
+        left, right = _between(across, box.x0, box.x1)
+        upper, lower = _between(down, 1 - box.y1, 1 - box.y0)
+        found.append((left, upper, right, lower))
+    return tuple(found), (width, height)
+
+
+WHITE = 250
+"""Grey from which a pixel is paper."""
+
+
+def _cuts(ink: Any, spans: list[tuple[float, float]], first: float) -> list[float]:
+    """Where to cut along one direction, ends included: in the widest gap between two frames."""
+    spans = sorted(set(spans))
+    cuts = [first]
+    for (_, end), (start, _) in itertools.pairwise(spans):
+        if start > end:
+            low, high = round(end * len(ink)), round(start * len(ink))
+            cuts.append((low + _middle(ink[low:high])) / len(ink))
+    return [*cuts, 1.0]
+
+
+def _middle(ink: Any) -> float:
+    """The middle of the longest stretch without ink."""
+    marks = np.concatenate([[-1], np.flatnonzero(ink), [len(ink)]])
+    at = int(np.diff(marks).argmax())
+    return float(marks[at] + marks[at + 1]) / 2
+
+
+def _between(cuts: list[float], low: float, high: float) -> tuple[float, float]:
+    middle = (low + high) / 2
+    return max(cut for cut in cuts if cut <= middle), min(cut for cut in cuts if cut > middle)
 
 
 def lay_out(figure: Figure) -> None:

@@ -1,42 +1,56 @@
 """One HTML file with a comparison's tables and figures; it needs nothing but a browser."""
 
-import base64
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from leafspine import engine, files, labels, tables
+from leafspine import engine, files, findings, labels, looks, report_parts, tables
 from leafspine.comparison_data import ComparisonData
 from leafspine.saved import Saved
 
 
-def write(comparison: ComparisonData, directory: Path, figures: Sequence[Saved] | None) -> Path:
+def write(
+    comparison: ComparisonData,
+    directory: Path,
+    figures: Sequence[Saved] | None,
+    movie: str | None = None,
+) -> Path:
     """Write ``report.html`` with these figures to ``directory`` and say where it is.
 
     ``None``: they were left out.
     """
     path = directory / "report.html"
     with files.replacing_file(path) as temporary:
-        temporary.write_text(render(comparison, figures), encoding="utf-8")
+        temporary.write_text(render(comparison, figures, movie), encoding="utf-8")
     return path
 
 
-def render(comparison: ComparisonData, figures: Sequence[Saved] | None) -> str:
-    """The report's HTML. All text from the scenario is escaped."""
+def render(
+    comparison: ComparisonData, figures: Sequence[Saved] | None, movie: str | None = None
+) -> str:
+    """The report's HTML; ``movie``: the file in which the fabric moves, if there is one.
+
+    All text from the scenario is escaped.
+    """
     # A run alone has no report, and need not wait for this.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader("leafspine"), autoescape=True, undefined=StrictUndefined
     )
+    styles = looks.styles(comparison)
+    marks = {variant: report_parts.look(styles[variant]) for variant in comparison.variants}
     return environment.get_template("report.html").render(
+        findings=findings.paragraph(comparison),
+        looks=marks,
+        movie=movie,
         title=_title(comparison),
         lead=_lead(comparison),
         warnings=comparison.warnings(),
         first=comparison.variants[0],
-        tables=tables.tables(comparison),
+        tables=[report_parts.table(found, marks) for found in tables.tables(comparison)],
         meanings=tables.metric_meanings(),
-        plots=None if figures is None else [_picture(figure) for figure in figures],
+        plots=None if figures is None else [report_parts.picture(figure) for figure in figures],
         facts=_facts(comparison),
         scenario_name=comparison.source.name,
         scenario=comparison.source.text,
@@ -93,13 +107,3 @@ def _runs(comparison: ComparisonData) -> list[dict[str, object]]:
             }
         )
     return found
-
-
-def _picture(figure: Saved) -> dict[str, object]:
-    return {
-        "wide": figure.wide,
-        "title": figure.title,
-        "caption": figure.caption,
-        "file": f"{figure.pdf.parent.name}/{figure.pdf.name}",
-        "data": base64.b64encode(figure.png.read_bytes()).decode(),
-    }

@@ -13,17 +13,23 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from leafspine import arguments, engine, files
+from leafspine import arguments, engine, files, frames, notebook, quantities
 from leafspine.engine import Case, Watch
 from leafspine.errors import InputError
-from leafspine.measures import NETWORK_METRICS, Measured, after_warmup, measure
+from leafspine.measures import FLOW_METRICS, NETWORK_METRICS, Measured, after_warmup, measure
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+    from leafspine.run_figures import RunFigures
 
 UNFINISHED = np.uint64(2**64 - 1)
 
@@ -33,7 +39,7 @@ TABLES = ("flows", "ports")
 """Those that every result has; the others are probes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """One finished run.
 
@@ -92,6 +98,42 @@ class Result:
     def tables(self) -> dict[str, pa.Table]:
         """All tables by the name of their file."""
         return {"flows": self.flows, "ports": self.ports, **self.probes}
+
+    def to_polars(self, table: str = "flows") -> "polars.DataFrame":
+        """A table as a Polars frame: ``flows``, ``measured_flows``, ``ports`` or a probe's name.
+        Raises :class:`InputError` without Polars, or for another name."""
+        return frames.to_polars(self._frame(table))
+
+    def to_pandas(self, table: str = "flows") -> "pandas.DataFrame":
+        """The same as a pandas frame."""
+        return frames.to_pandas(self._frame(table))
+
+    def _frame(self, name: str) -> pa.Table:
+        tables = self.tables()
+        return frames.chosen({"measured_flows": self.measured_flows, **tables}, name)
+
+    @property
+    def plot(self) -> "RunFigures":
+        """The figures of a run: ``result.plot.queue()`` is a Matplotlib figure."""
+        from leafspine.run_figures import RunFigures
+
+        return RunFigures(self)
+
+    def __repr__(self) -> str:
+        flows = self.summary["classes"]["all"] if "classes" in self.summary else {}
+        ended = f"{flows.get('flows', 0)} flows, {flows.get('unfinished', 0)} unfinished"
+        probes = f", probes {', '.join(self.probes)}" if self.probes else ""
+        where = f", in {self.directory}" if self.directory else ""
+        return f"<leafspine.Result seed {self.summary.get('seed')}: {ended}{probes}{where}>"
+
+    def _repr_html_(self) -> str:
+        metrics = [metric for metric in FLOW_METRICS if metric.importance >= 4]
+        heads = ["class", *(quantities.with_unit(one.label, one.unit) for one in metrics)]
+        rows = [
+            [name, *("–" if (v := of[one.name]) is None else f"{v:.6g}" for one in metrics)]
+            for name, of in self.summary["classes"].items()
+        ]
+        return notebook.page(repr(self), heads, rows, 1, self.plot.cdf(), ".summary has all")
 
 
 def run_case(
@@ -211,6 +253,12 @@ def _contents(directory: Path) -> dict[str, bytes]:
 def _table(data: bytes) -> pa.Table:
     # Half the time of read_table, which looks for a dataset; tables of a run are small.
     return pa_parquet.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+
+
+def has_probes(directory: Path) -> bool:
+    """Whether a result's directory has tables of probes, without reading any."""
+    own = {f"{name}.parquet" for name in TABLES}
+    return any(path.name not in own for path in directory.glob("*.parquet"))
 
 
 def summary(directory: Path) -> dict[str, Any]:

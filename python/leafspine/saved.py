@@ -14,3 +14,8 @@ class Saved:
     pdf: Path
     png: Path
     wide: bool
+    panels: tuple[tuple[float, float, float, float], ...] = ()
+    """Where each panel is: left, top, right and bottom as shares of the picture. The names of the
+    lines, above them, are in none."""
+    size: tuple[int, int] = (0, 0)
+    """Of the picture, in pixels."""

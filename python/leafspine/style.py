@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from matplotlib.colors import to_hex
-
-from leafspine import letters
+import numpy.typing as npt
 
 BLACK, BLUE, ORANGE, GREEN = "#333333", "#0072B2", "#E69F00", "#009E73"
 VERMILION, PURPLE, SKY, OLIVE = "#D55E00", "#CC79A7", "#56B4E9", "#9A8700"
@@ -116,25 +114,56 @@ def of_variants(variants: Iterable[tuple[str, str]]) -> dict[str, Style]:
     """Styles for ``(variant, scheme)`` pairs, no two alike.
 
     A variant looks like its scheme. Where several share one (LetFlow with two gaps), the first has
-    the scheme's own style and the next ones its colour with other lines and markers.
+    the scheme's own style and the next ones darker and lighter shades of its colour, with other
+    lines and markers.
     """
     found: dict[str, Style] = {}
+    families: dict[str, list[Style]] = {}
     for variant, scheme in variants:
-        found[variant] = _distinct(of_scheme(scheme), list(found.values()))
+        own, family = of_scheme(scheme), families.setdefault(scheme, [])
+        shaded = replace(own, colour=shade(own.colour, len(family)))
+        found[variant] = _distinct(shaded, family, list(found.values()))
+        family.append(found[variant])
     return found
+
+
+SHADES = (("#000000", 0.0), ("#000000", 0.5), ("#ffffff", 0.45))
+"""What a scheme's colour is mixed with, and how much, for its first, second and third variant."""
+
+
+def shade(colour: str, place: int) -> str:
+    """The colour of a scheme's variant, counted from 0: its own, dark, light, and so on again."""
+    with_, share = SHADES[place % len(SHADES)]
+    if not share:
+        return colour
+    if colour == BLACK:  # has no darker shade: two greys
+        with_, share = "#ffffff", 0.35 * (place % len(SHADES))
+    return _hex((1 - share) * _parts(colour) + share * _parts(with_))
+
+
+def _parts(colour: str) -> npt.NDArray[np.float64]:
+    """Red, green and blue of ``#rrggbb``, in 0..1."""
+    return np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+
+
+def _hex(parts: npt.NDArray[np.float64]) -> str:
+    return "#" + "".join(f"{round(255 * float(part)):02X}" for part in parts)
 
 
 def of_shades(count: int) -> list[Style]:
     """Styles for what belongs to one scheme (its paths): shades from dark to light, no scheme's."""
     dark, light = np.array([0.15, 0.05, 0.35]), np.array([0.75, 0.6, 0.45])
     return [
-        Style(to_hex(dark + weight * (light - dark)), MARKERS[place % len(MARKERS)], "solid")
+        Style(_hex(dark + weight * (light - dark)), MARKERS[place % len(MARKERS)], "solid")
         for place, weight in enumerate(np.linspace(0, 1, count))
     ]
 
 
-def _distinct(style: Style, taken: Sequence[Style]) -> Style:
+def _distinct(style: Style, family: Sequence[Style], taken: Sequence[Style]) -> Style:
+    """The style with another line or marker, if it is like one that is taken; its family are those
+    of the same scheme, which it has to differ from in print without colours, too."""
     line, marker = LINES.index(style.line), MARKERS.index(style.marker)
+    drawn = [(other.line, other.marker) for other in family]
     for step in range(len(LINES) * len(MARKERS)):
         turn, rest = divmod(step, len(LINES))
         candidate = replace(
@@ -142,13 +171,16 @@ def _distinct(style: Style, taken: Sequence[Style]) -> Style:
             line=LINES[(line + rest) % len(LINES)],
             marker=MARKERS[(marker + rest + turn) % len(MARKERS)],
         )
-        if candidate not in taken:
+        if candidate not in taken and (candidate.line, candidate.marker) not in drawn:
             return candidate
     return style
 
 
 def matplotlib_settings() -> dict[Any, Any]:
     """Settings under which every figure is drawn: they do not depend on the user's own."""
+    # Brings Matplotlib, which a report of figures that are there already does without.
+    from leafspine import letters
+
     return {
         "figure.dpi": 100,
         "savefig.dpi": 200,

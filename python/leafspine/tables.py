@@ -5,7 +5,7 @@ table of flows has the column of unfinished ones.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,20 +41,40 @@ def tables(comparison: ComparisonData) -> list[Table]:
     return found
 
 
+IN_BRIEF = 6
+"""Columns of at least this importance are in a brief table."""
+
+
+def brief(comparison: ComparisonData) -> tuple[list[str], list[list[str]], int]:
+    """The first named flow class's table, with what matters most: heads, rows, and how many columns
+    at the left are text."""
+    table = tables(comparison)[min(1, len(comparison.populated) - 1)]
+    kept = [
+        column
+        for column, importance in enumerate(table.importance)
+        if column < table.texts or importance >= IN_BRIEF
+    ]
+    rows = [[row[column] for column in kept] for row in table.rows]
+    return [table.heads[column] for column in kept], rows, table.texts
+
+
 def of_result(result: Result) -> list[Table]:
     """The tables of a single run: its flow classes and the network."""
     classes = result.summary["classes"]
-    unit_scale, unit = _unit([entry["fct_mean"] for entry in classes.values()])
+    scales = {
+        "us": _unit([entry["fct_mean"] for entry in classes.values()]),
+        "Mb/s": _rate_unit(entry["goodput_mean"] for entry in classes.values()),
+    }
     network = result.summary["network"]
     heads = ["class"]
     for metric in FLOW_METRICS:
-        shown = unit if metric.unit == "us" else metric.unit
+        _, shown = scales.get(metric.unit, (1.0, metric.unit))
         heads.append(f"{metric.label} ({shown})" if shown else metric.label)
     rows = []
     for name, entry in classes.items():
         cells = [name]
         for metric in FLOW_METRICS:
-            cells.append(_number(entry[metric.name], unit_scale if metric.unit == "us" else 1.0))
+            cells.append(_number(entry[metric.name], scales.get(metric.unit, (1.0, ""))[0]))
         rows.append(tuple(cells))
     traffic = ", ".join(f"{name} {_number(network.get(name), 1.0)} Gb/s" for name in TRAFFIC)
     note = f"seed {result.summary['seed']}; {traffic}; times are of finished flows"
@@ -103,6 +123,7 @@ def _number(value: float | None, scale: float) -> str:
 
 def _class_table(comparison: ComparisonData, flow_class: FlowClass) -> Table:
     scale, unit = time_unit(comparison, flow_class.name)
+    speed, speed_unit = rate_unit(comparison, flow_class.name)
     versus = f"vs {comparison.variants[0]}"
     columns = (
         _Column("flows", _total("flows"), 5),
@@ -116,7 +137,7 @@ def _class_table(comparison: ComparisonData, flow_class: FlowClass) -> Table:
         _Column(f"p99 FCT ({unit})", _mean("fct_p99", scale), 8),
         _Column(versus, _difference("fct_p99"), 6, compares=True),
         _Column("slowdown", _mean("slowdown_mean"), 4),
-        _Column("goodput (Mb/s)", _mean("goodput_mean"), 1),
+        _Column(f"goodput ({speed_unit})", _mean("goodput_mean", speed), 1),
         *_traffic(2, 4),
     )
     title = "All flows" if flow_class.name == "all" else f"{flow_class.name} flows"
@@ -203,6 +224,24 @@ def time_unit(comparison: ComparisonData, group: str) -> tuple[float, str]:
         if row.group == group and row.metric == "fct_mean" and row.estimate
     ]
     return _unit(means)
+
+
+GBPS_FROM = 1000.0
+"""Rates are in Gb/s where one of them is so many Mb/s."""
+
+
+def rate_unit(comparison: ComparisonData, group: str) -> tuple[float, str]:
+    """What a goodput in Mb/s is multiplied by, and the unit it then has."""
+    return _rate_unit(
+        row.estimate.mean
+        for row in comparison.rows
+        if row.group == group and row.metric == "goodput_mean" and row.estimate
+    )
+
+
+def _rate_unit(means: Iterable[float | None]) -> tuple[float, str]:
+    largest = max((mean for mean in means if mean is not None), default=0.0)
+    return (1e-3, "Gb/s") if largest >= GBPS_FROM else (1.0, "Mb/s")
 
 
 def _unit(means: Sequence[float | None]) -> tuple[float, str]:

@@ -67,6 +67,8 @@ VALUES: dict[str, list[Any]] = {
     "transport.sack": [True, False],
     "transport.delayed_ack": ["off", "200us"],
     "transport.handshake": [True, False],
+    "transport.profile": ["rfc", "linux", "ns-2", "ns-3"],
+    "transport.rack": [True, False],
     "workload.0.kind": ["poisson", "poisson", "permutation"],
     "workload.0.load": [0.2, 1.2],
     "workload.0.duration": ["300us", "1ms"],

@@ -234,7 +234,7 @@ UNKNOWN = {
     "workload.sizes.0": [FABRIC + FLOWS.replace('"web-search"', "[{ zzz = 1 }]")],
     "probe": [
         f'{FABRIC}{FLOWS}[[probe]]\nkind = "{kind}"\nzzz = 1\n'
-        for kind in ("queue", "utilisation", "window", "state", "packets")
+        for kind in ("queue", "utilisation", "window", "state", "signals", "packets")
     ],
     "variant": [f"{FABRIC}{FLOWS}[[variant]]\nzzz = 1\n"],
 }

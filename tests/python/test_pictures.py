@@ -20,7 +20,7 @@ from leafspine.saved import Saved
 
 Cli = Callable[..., tuple[int, str, str]]
 
-FIGURES = 11
+FIGURES = 16
 
 
 @pytest.fixture(scope="module")
@@ -267,11 +267,11 @@ def test_plots_can_be_left_out(cli: Cli, many: Path) -> None:
     assert not (directory / "plots").exists()
     report = (directory / "report.html").read_text()
     assert "<code>--no-plots</code>" in report
-    assert "<img" not in report
+    assert "<image" not in report
     code, out, err = cli("compare", many)
     assert f"drawing {FIGURES} figures" in err
     report = (directory / "report.html").read_text()
-    assert report.count("<img") == FIGURES
+    assert report.count("<figure") == FIGURES
     assert "--no-plots" not in report
 
 

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import leafspine
@@ -111,7 +112,8 @@ def test_every_figure_is_written_twice(comparison: leafspine.Comparison) -> None
     names = {path.name for path in written}
     stems = [f"fct-{name}" for name in ("all", "short", "long")]
     stems += [f"{stem}-relative" for stem in stems]
-    stems += ["queue", "reordering", "utilisation", "cdf-load-0.2", "cdf-load-0.8"]
+    stems += ["queue", "reordering", "utilisation", "goodput"]
+    stems += [f"{name}-load-{load}" for name in ("slowdown", "cdf", "ccdf") for load in (0.2, 0.8)]
     assert names == {f"{stem}.{kind}" for stem in stems for kind in ("pdf", "png")}
     for path in written:
         assert path.stat().st_size > 2000, path.name
@@ -137,6 +139,8 @@ def test_axes_have_units(comparison: leafspine.Comparison) -> None:
     for plot in plots.figures(comparison):
         for axes in plot.figure.axes:
             assert axes.get_xlabel()
+            if "goodput" in plot.name:
+                assert "(Mb/s)" in axes.get_ylabel() or "(Gb/s)" in axes.get_ylabel()
             if "fct" in plot.name or "cdf" in plot.name:
                 assert re.search(r"\((ms|µs|s|%)\)", axes.get_ylabel() + axes.get_xlabel())
 
@@ -282,12 +286,25 @@ def test_fonts_are_embedded_as_truetype(comparison: leafspine.Comparison) -> Non
         assert b"/Type3" not in path.read_bytes()
 
 
-def test_variants_of_one_scheme_share_its_colour_only() -> None:
-    """Breaks if two gaps of LetFlow cannot be distinguished, or look like two schemes."""
+def test_variants_of_one_scheme_are_shades_of_its_colour() -> None:
+    """Breaks if two gaps of LetFlow are the same blue, or look like two schemes."""
     pairs = [(f"gap {gap}", "letflow") for gap in range(6)]
     found = list(style.of_variants(pairs).values())
-    assert len({entry.colour for entry in found}) == 1
+    assert found[0] == style.of_scheme("letflow")
+    assert len({entry.colour for entry in found[:3]}) == 3
     assert len({(entry.marker, entry.line) for entry in found}) == 6
+    for entry in found:  # all are blue
+        red, green, blue = to_rgb(entry.colour)
+        assert blue > green > red
+    greys = [
+        entry.colour for entry in style.of_variants((str(n), "ecmp") for n in range(3)).values()
+    ]
+    assert len(set(greys)) == 3
+
+
+def plots_of(report: str) -> Iterator[str]:
+    """The figures of a page."""
+    yield from re.findall("<figure>.*?</figure>", report, re.DOTALL)
 
 
 class _Links(HTMLParser):
@@ -308,18 +325,35 @@ def test_the_report_opens_offline(report: str) -> None:
     assert parser.links
     assert all(link.startswith(("data:image/png;base64,", "#")) for link in parser.links)
     assert not parser.tags & {"script", "link", "iframe", "object"}
+    pictures = [link for link in parser.links if link.startswith("data:")]
+    assert len(pictures) == len(list(plots_of(report)))
     assert not re.search(r"https?:|@import|url\(", report)
+
+
+def tables_shown(report: str) -> list[list[list[str]]]:
+    """The cells' texts, row by row, of each table in the page."""
+    spaces = str.maketrans("", "", "\u2007\u2008")
+    return [
+        [
+            [
+                " ".join(re.sub("<[^>]*>", "", cell).translate(spaces).split())
+                for cell in re.findall("<td.*?>(.*?)</td>", row, re.DOTALL)
+            ]
+            for row in re.findall("<tr.*?>(.*?)</tr>", body, re.DOTALL)
+        ]
+        for body in re.findall("<tbody>(.*?)</tbody>", report, re.DOTALL)
+    ]
 
 
 def test_the_report_has_all_numbers_and_figures(
     comparison: leafspine.Comparison, report: str
 ) -> None:
     """Breaks if a cell of a table, a figure, a seed or the scenario is missing."""
-    for table in tables.tables(comparison):
-        for row in table.rows:
-            assert all(f">{cell}</td>" in report for cell in row)
+    for table, shown in zip(tables.tables(comparison), tables_shown(report), strict=False):
+        for row, cells in zip(table.rows, shown, strict=True):
+            assert cells == [cell.replace(" %", "") for cell in row]
     for plot in plots.figures(comparison):
-        assert f'alt="{plot.title}"' in report
+        assert f'aria-label="{plot.title}, panel 1"' in report
     for case in comparison.finished:
         assert case.key in report
         assert comparison.summary(case)["trace_hash"] in report

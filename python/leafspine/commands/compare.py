@@ -104,7 +104,7 @@ def _write(comparison: "Comparison", *, plots: bool) -> Path:
 def _show_comparison(comparison: "Comparison", report: Path, *, plots: bool) -> None:
     from rich.console import Console
 
-    from leafspine import tables
+    from leafspine import comparison_movie, tables
 
     tables.show(comparison, Console())
     for warning in comparison.warnings():
@@ -112,6 +112,9 @@ def _show_comparison(comparison: "Comparison", report: Path, *, plots: bool) -> 
     click.echo(f"tables: {comparison.directory / 'tables.md'}, tables.csv")
     click.echo(f"plots:  {comparison.directory / 'plots' if plots else 'left out (--no-plots)'}")
     click.echo(f"report: {report}")
+    moves = comparison.directory / comparison_movie.NAME
+    if plots and moves.is_file():
+        click.echo(f"the fabric moves: {moves}")
 
 
 def to_plain(comparison: "Comparison") -> dict[str, Any]:

@@ -1,0 +1,134 @@
+"""The figures of one run, one method each: ``result.plot.queue()``; and all of them as files."""
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+from leafspine import distributions, heat, link_changes, timelines
+from leafspine.distributions import Sample
+from leafspine.drawing import Plot, save, settings, slug
+from leafspine.engine import ALL_FLOWS
+from leafspine.errors import InputError, refused
+from leafspine.nearest import nearest
+from leafspine.probe_kinds import kind_of
+from leafspine.saved import Saved
+from leafspine.style import of_scheme
+
+
+class Run(Protocol):
+    """What of a :class:`leafspine.Result` is drawn."""
+
+    @property
+    def scenario(self) -> str: ...
+    @property
+    def ports(self) -> pa.Table: ...
+    @property
+    def probes(self) -> dict[str, pa.Table]: ...
+    @property
+    def measured_flows(self) -> pa.Table: ...
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """Figures of a run. Each method returns a Matplotlib figure, which notebooks show.
+
+    Those over time need a probe of their kind (``[[probe]]`` in the scenario), and raise
+    :class:`leafspine.InputError` without one. ``probe``: its name, where there are several.
+    Where links changed there are marks.
+    """
+
+    run: Run
+
+    def cdf(self) -> Figure:
+        """The distribution of completion times of the finished flows."""
+        return self._of_flows(distributions.cdf)
+
+    def ccdf(self) -> Figure:
+        """The share of flows that took longer, both axes logarithmic."""
+        return self._of_flows(distributions.ccdf)
+
+    def slowdown(self) -> Figure:
+        """Slowdown (completion time over the ideal one) against flow size: p50, p95, p99."""
+        with settings():
+            return distributions.slowdown([self._sample()])
+
+    def fabric(self) -> Figure:
+        """The fabric, its links coloured by their use over the measurement window."""
+        ports = self.run.ports
+        with settings():
+            return heat.draw(ports["name"].to_pylist(), ports["utilisation"].to_pylist())
+
+    def queue(self, probe: str | None = None) -> Figure:
+        """Packets and bytes waiting at ports, from a ``queue`` probe."""
+        return self._over_time("queue", probe)
+
+    def utilisation(self, probe: str | None = None) -> Figure:
+        """Use of links, from a ``utilisation`` probe."""
+        return self._over_time("utilisation", probe)
+
+    def window(self, probe: str | None = None) -> Figure:
+        """Congestion windows of flows, from a ``window`` probe."""
+        return self._over_time("window", probe)
+
+    def signals(self, probe: str | None = None) -> Figure:
+        """Marked and dropped packets, from a ``signals`` probe."""
+        return self._over_time("signals", probe)
+
+    def state(self, probe: str | None = None) -> Figure:
+        """What load balancers keep, from a ``state`` probe."""
+        return self._over_time("state", probe)
+
+    def paths(self, probe: str | None = None) -> Figure:
+        """By which port each flow's packets went, from a ``packets`` probe."""
+        return self._over_time("packets", probe)
+
+    def all(self) -> Iterator[Plot]:
+        """Every figure that the run has data for, one after the other."""
+        with settings():
+            yield Plot("fabric", "Use of the links", "Over the measurement window.", self.fabric())
+            for name, table in self.run.probes.items():
+                kind = kind_of(table)
+                if kind is not None and table.num_rows:
+                    make, title = timelines.MAKERS[kind]
+                    yield Plot(slug(name), title, f"Probe {name}.", make(table, self._changes()))
+
+    def _of_flows(self, draw: Any) -> Figure:
+        sample = self._sample()
+        fct = sample.pooled(1)
+        scale, unit = timelines.unit_of(float(fct.mean()) if len(fct) else 1e9)
+        with settings():
+            figure: Figure = draw([sample], [(ALL_FLOWS, "all flows", 1e6 / scale, unit)])
+        return figure
+
+    def _sample(self) -> Sample:
+        scheme = tomllib.loads(self.run.scenario).get("load_balancer", {}).get("scheme", "ecmp")
+        return Sample("", of_scheme(scheme), (distributions.finished(self.run.measured_flows),))
+
+    def _changes(self) -> list[link_changes.Change]:
+        return link_changes.of_scenario(self.run.scenario)
+
+    def _over_time(self, kind: str, name: str | None) -> Figure:
+        tables = {
+            found: table for found, table in self.run.probes.items() if kind_of(table) == kind
+        }
+        if not tables:
+            raise InputError(
+                f'the run has no probe of kind "{kind}": add [[probe]] kind = "{kind}" to the '
+                "scenario and run it again"
+            )
+        if name is not None and name not in tables:
+            allowed = ", ".join(f'"{known}"' for known in tables)
+            raise refused(repr(name), allowed, key="probe", nearest=nearest(str(name), tables))
+        make, _ = timelines.MAKERS[kind]
+        with settings():
+            return make(tables[name or next(iter(tables))], self._changes())
+
+
+def write(run: Run, directory: Path) -> list[Saved]:
+    """Every figure of a run as ``<name>.pdf`` and ``.png`` in a directory."""
+    return [save(plot, directory) for plot in RunFigures(run).all()]

@@ -1,0 +1,236 @@
+"""The report's first sentences, its panels, its tables; and the page in a real browser."""
+
+import io
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import leafspine
+from conftest import SCENARIO, VARIANTS
+from leafspine import drawing, findings, graphics, plots, rendering, report_parts, style
+from leafspine.comparison_data import ComparisonData, Row
+from leafspine.engine import ALL_FLOWS, Case
+from leafspine.stats import estimate, paired_percent
+from leafspine.workers import Failure
+
+SEEDS = (1, 2, 3, 4)
+
+
+class Fake:
+    """A comparison at one load, with the mean completion times that each variant has by seed."""
+
+    def __init__(self, values: dict[str, tuple[float, ...]], unfinished: int = 0) -> None:
+        self.variants = tuple(values)
+        self.points = ((("workload.0.load", 0.8),),)
+        self.populated = (ALL_FLOWS,)
+        self.seeds = SEEDS[: len(next(iter(values.values())))]
+        self.cases = tuple(range(len(values) * len(self.seeds)))
+        self.failures: tuple[Failure, ...] = ()
+        first = next(iter(values.values()))
+        self.rows = []
+        for variant, found in values.items():
+            point = self.points[0]
+            other = None if variant == self.variants[0] else paired_percent(found, first)
+            mean = estimate(list(found))
+            row = Row(variant, point, "all", "fct_mean", self.seeds, found, mean, other)
+            self.rows.append(row)
+            open_ = (float(unfinished),)
+            self.rows.append(Row(variant, point, "all", "unfinished", (1,), open_, None, None))
+        self.by_name = {(r.variant, r.point, r.group, r.metric): r for r in self.rows}
+
+
+def said(values: dict[str, tuple[float, ...]], unfinished: int = 0) -> list[str]:
+    fake: ComparisonData = Fake(values, unfinished)  # type: ignore[assignment]
+    return findings.paragraph(fake)
+
+
+ECMP = (100.0, 110.0, 90.0, 105.0)
+
+
+def times(share: float, noise: float) -> tuple[float, ...]:
+    """ECMP's times so much, with something that differs from seed to seed."""
+    return tuple(
+        value * (share + noise * sign) for value, sign in zip(ECMP, (1, -1, 1, -1), strict=True)
+    )
+
+
+def test_the_best_is_called_so_with_those_that_do_not_differ() -> None:
+    """Breaks if the winner is whoever has the lowest mean, or a share is another interval's."""
+    found = said(
+        {"ECMP": ECMP, "RPS": times(0.4, 0.03), "QDAPS": times(0.41, -0.03),
+         "CONGA": times(0.8, 0.01), "LetFlow": times(0.98, 0.2), "Bad": times(1.5, 0.01)}
+    )  # fmt: skip
+    assert found == [
+        "At load 0.8 RPS (−60 % [−66, −54]) and QDAPS (−59 % [−65, −53]) are best for flows, by "
+        "mean completion time against ECMP; CONGA (−20 % [−22, −18]) also gains; Bad (+50 % "
+        "[+48, +52]) is worse; the difference is not significant for LetFlow.",
+        "All 24 runs finished, and every flow in them.",
+    ]
+
+
+def test_where_nothing_differs_nobody_wins() -> None:
+    """Breaks if noise is told as a gain."""
+    found = said({"ECMP": ECMP, "RPS": times(0.97, 0.1)})
+    assert found[0] == "At load 0.8 no variant differs significantly from ECMP for flows."
+
+
+def test_the_first_variant_may_be_the_best() -> None:
+    """Breaks if what is compared with can only lose."""
+    found = said({"ECMP": ECMP, "RPS": times(1.2, 0.01)})
+    assert found[0].startswith("At load 0.8 ECMP is best for flows; RPS (+20 %")
+
+
+def test_one_seed_says_nothing() -> None:
+    """Breaks if the report of a single seed has a winner."""
+    found = said({"ECMP": (1.0,), "RPS": (0.5,)})
+    assert found[0].startswith("One seed gives no intervals")
+
+
+def test_what_did_not_finish_is_said() -> None:
+    """Breaks if the first paragraph praises a scheme whose flows did not end."""
+    assert said({"ECMP": ECMP, "RPS": times(0.5, 0.01)}, 3)[-1] == (
+        "All 8 runs finished; 6 flows did not finish: means of the others are too low."
+    )
+    fake = Fake({"ECMP": ECMP})
+    fake.failures = (Failure(Case("", (), 1, "", (), ""), "no"),)
+    assert findings.paragraph(fake)[-1].startswith("1 of 4 runs have no result")  # type: ignore[arg-type]
+
+
+def test_tables_say_the_same_as_the_paragraph(many: Path, tmp_path: Path) -> None:
+    """Breaks if a share in the first paragraph is not the table's."""
+    comparison = leafspine.compare(many, out=tmp_path / "out")
+    text = " ".join(findings.paragraph(comparison))
+    row = comparison.by_name["LetFlow", comparison.points[-1], "short", "fct_mean"]
+    assert row.difference is not None
+    assert f"{row.difference.mean:+.0f}".replace("-", "−") in text
+
+
+# Pictures and tables
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_panels_are_cut_between_their_labels(count: int) -> None:
+    """Breaks if a panel of the report lacks a label, shows its neighbour's, or the legend."""
+    with plots.settings():
+        figure, all_axes = graphics.grid(count)
+        for at, axes in enumerate(all_axes):
+            axes.plot([0, 1], [at, 1e6], label="a")
+            axes.plot([0, 1], [at, 2e6], label="b")
+            axes.set(xlabel="time (s)", ylabel="a label", title=f"panel {at}")
+        graphics.legend(figure, all_axes[0])
+        _, png = rendering.render(figure)
+        boxes, size = rendering.panels(figure, png)
+        raster = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+        extents = [axes.get_tightbbox(raster) for axes in all_axes]
+    assert len(boxes) == count
+    for (left, top, right, bottom), extent in zip(boxes, extents, strict=True):
+        assert left * size[0] <= extent.x0 + 1
+        assert extent.x1 - 1 <= right * size[0]
+        assert top * size[1] <= size[1] - extent.y1 + 2
+        assert size[1] - extent.y0 - 2 <= bottom * size[1]
+    legend = figure.legends[0].get_window_extent()
+    assert all(top * size[1] >= size[1] - legend.y0 - 2 for _, top, _, _ in boxes)
+
+
+def test_numbers_stand_below_each_other() -> None:
+    """Breaks if 9.1 and 12 in a column have their points at different places."""
+    assert report_parts.aligned(["9.12", "12", "1.5", "–", ""]) == [
+        "9.12", "12\u2008\u2007\u2007", "1.5\u2007", "–", "",
+    ]  # fmt: skip
+
+
+def test_every_marker_and_line_has_its_mark() -> None:
+    """Breaks if a scheme's mark in the tables is not that of the plots."""
+    for name in style.REGISTRY:
+        look = report_parts.look(style.of_scheme(name))
+        assert look["colour"] == style.of_scheme(name).colour
+        assert look["path"]
+    assert set(report_parts.PATHS) == set(style.MARKERS)
+    assert set(report_parts.DASHES) == set(style.LINES)
+
+
+def test_marks_are_those_of_the_variants(many: Path, tmp_path: Path) -> None:
+    """Breaks if two gaps of a scheme have the same mark in the report."""
+    comparison = leafspine.compare(many, out=tmp_path / "out")
+    report = comparison.write(plots=False).read_text()
+    for variant, found in plots.styles(comparison).items():
+        assert re.search(rf'stroke="{found.colour}".*?</svg>{variant}', report, re.DOTALL), variant
+
+
+# In a browser
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+def screenshot(page: Path, width: int, height: int, dark: bool = False) -> "np.ndarray":
+    """The page's pixels in Chromium, in a frame of that width (windows have a least width)."""
+    frame = page.parent / "frame.html"
+    frame.write_text(
+        f'<meta name="color-scheme" content="light dark"><body style="margin:0">'
+        f'<iframe src="{page.name}" style="width:{width}px;height:{height}px;border:0"></iframe>'
+    )
+    out = page.parent / "shot.png"
+    words = [str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+    words += [f"--window-size={max(width, 520)},{height}", f"--screenshot={out}"]
+    words += [f"--blink-settings=preferredColorScheme={0 if dark else 1}", frame.as_uri()]
+    subprocess.run(words, check=True, capture_output=True, timeout=120)
+    with Image.open(io.BytesIO(out.read_bytes())) as image:
+        return np.asarray(image.convert("RGB"))[:height, :width]
+
+
+def dumped(page: Path, script: str, width: int) -> str:
+    """What a script finds in the page, in a frame of this width."""
+    probe = page.parent / "probe.html"
+    probe.write_text(
+        f'<iframe src="{page.name}" style="width:{width}px;height:900px;border:0"></iframe>'
+        "<pre id=o></pre>"
+        "<script>onload = () => { const d = frames[0].document;"
+        f"o.textContent = 'FOUND ' + ({script}) + ' END' }}</script>"
+    )
+    words = [str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu"]
+    words += ["--allow-file-access-from-files", "--virtual-time-budget=3000", "--dump-dom"]
+    done = subprocess.run(
+        [*words, probe.as_uri()], check=True, capture_output=True, text=True, timeout=120
+    )
+    found = re.search("FOUND (.*?) END", done.stdout)
+    assert found, done.stdout[-500:]
+    return found[1]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (.ci/run installs it)")
+def test_the_page_fits_a_screen_and_a_phone(tmp_path: Path) -> None:
+    """Breaks if anything scrolls sideways at 1400 px, the page does at 400 px, or dark is light."""
+    (tmp_path / "many.toml").write_text(SCENARIO + VARIANTS)
+    comparison = leafspine.compare(tmp_path / "many.toml", out=tmp_path / "out")
+    page = comparison.write()
+    opened = page.read_text().replace("<details>", "<details open>")
+    page.write_text(opened)
+    wide = "[...d.querySelectorAll('*')].filter(e => e.scrollWidth > e.clientWidth + 1 && "
+    wide += "getComputedStyle(e).overflowX != 'visible').map(e => e.tagName).join()"
+    assert dumped(page, wide, 1400) == ""
+    sideways = "d.documentElement.scrollWidth - d.documentElement.clientWidth"
+    assert [dumped(page, sideways, width) for width in (1400, 400)] == ["0", "0"]
+    # Letters of a figure on a phone are at least three quarters of their size in print.
+    scale = "[...d.querySelectorAll('.panel')].map(e => e.clientWidth / e.viewBox.baseVal.width)"
+    scale = f"Math.min(...{scale})"
+    assert float(dumped(page, scale, 400)) * report_parts.PIXELS / 96 > 0.75
+    light, dark = (screenshot(page, 1400, 900, dark) for dark in (False, True))
+    assert light.mean() > 200
+    assert dark.mean() < 80
+
+
+def test_a_saved_figure_knows_its_panels(many: Path, tmp_path: Path) -> None:
+    """Breaks if a report that is written again, with no figure drawn, shows no panels."""
+    comparison = leafspine.compare(many, out=tmp_path / "out")
+    plot = next(plots.figures(comparison))
+    saved = drawing.save(plot, tmp_path / "drawn")
+    assert len(saved.panels) == 2
+    comparison.write()
+    first = (tmp_path / "out" / "report.html").read_text()
+    comparison.write()
+    assert (tmp_path / "out" / "report.html").read_text() == first
