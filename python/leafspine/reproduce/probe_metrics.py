@@ -72,6 +72,24 @@ def bottleneck_busy_queue(run: Run) -> float | None:
     return float(found[found > 0].mean()) if found is not None and found.any() else None
 
 
+@metric("bottleneck_event_queue", "pkt", "output queue, mean over events")
+def bottleneck_event_queue(run: Run) -> float | None:
+    """Mean of what waits at the congested port after each enqueue and each dequeue, from the probe
+    ``acks``: what a simulator's queue trace gives, where busy times count more than idle ones.
+    """
+    probe = run.result.probes.get("acks")
+    if probe is None:
+        return None
+    of_port = probe.filter(pc.equal(probe["port"], _bottleneck(run)["name"]))
+    left = of_port["time_ps"].to_numpy().astype(np.int64)
+    joined = left - of_port["waited_ps"].to_numpy()
+    times = np.concatenate([joined, left])
+    steps = np.repeat([1, -1], len(left))
+    # At one instant packets join before others leave.
+    order = np.lexsort((-steps, times))
+    return float(np.cumsum(steps[order]).mean()) if len(left) else None
+
+
 def _pure_acks(probe: pa.Table) -> pa.Table:
     """Packets that acknowledge and carry nothing else."""
     kinds = pc.bit_wise_and(probe["flags"], SYN | ACK | FIN | RST | DATA)
@@ -151,9 +169,10 @@ def fct_p1(run: Run) -> float | None:
 
 
 def _in_drains(run: Run, percent: float) -> float | None:
-    """A percentile of completion times over what the congested link needs for all flows' bytes."""
-    found = _fct_us(run, percent)
-    drain = 8e6 * float(run.flows["bytes"].to_numpy().sum()) / _bottleneck(run)["rate_bps"]
+    """A percentile of completion times over what the congested link needs for all that it is given,
+    with headers."""
+    found, port = _fct_us(run, percent), _bottleneck(run)
+    drain = 8e6 * port["bytes"] / port["rate_bps"]
     return found / drain if found is not None else None
 
 
