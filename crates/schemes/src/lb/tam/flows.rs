@@ -17,7 +17,8 @@ pub(super) const NONE: PortId = PortId(u16::MAX);
 pub(super) struct Flow {
     /// Column 2: when the latest packet arrived.
     pub(super) last: Time,
-    /// Columns 4 (packets) and Algorithm 1's size of each in one: bytes on the wire so far.
+    /// Columns 4 (packets) and Algorithm 1's size of each in one: bytes on the wire so far, sent by the
+    /// flow or seen here.
     pub(super) bytes: u32,
     /// Column 3: the port by which the latest packet left.
     pub(super) port: PortId,
@@ -68,6 +69,8 @@ impl Flow {
 pub(super) struct Terms {
     /// Most bytes of a short flow.
     pub(super) short: u32,
+    /// Whether a flow has what it has sent, or what has been seen of it here.
+    pub(super) by_sequence: bool,
     /// Time between refreshes.
     pub(super) rtt: Span,
     /// Idle for longer than this at a refresh, a flow is forgotten.
@@ -129,8 +132,14 @@ impl FlowTable {
         if refreshed.since(flow.last) > terms.forget {
             *flow = Flow::UNUSED;
         }
-        // Algorithm 1, line 3, in bytes on the wire.
-        flow.bytes = flow.bytes.saturating_add(u32::from(packet.size));
+        // Algorithm 1, lines 3 and 4: s_i packets of ps_i bytes, on the wire. §2.5: "the amount of data
+        // sent so far", which the sequence number says at every switch, whatever has passed there.
+        flow.bytes = if terms.by_sequence {
+            let sent = u64::from(packet.seq) + 1;
+            flow.bytes.max(u32::try_from(sent * u64::from(packet.size)).unwrap_or(u32::MAX))
+        } else {
+            flow.bytes.saturating_add(u32::from(packet.size))
+        };
         let flowlet = now.since(flow.last) > terms.gap;
         flow.signs = flow.signs & !FLOWLET | if flowlet { FLOWLET } else { 0 };
         flow.last = now;

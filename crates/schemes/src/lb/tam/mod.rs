@@ -4,7 +4,7 @@
 //! Source: Huang, Zhang, Hu, Zou, Luan, Hu, Ruan, Zhang, "Coarse-Grained Load Balancing with
 //! Traffic-Aware Marking in Data Center Networks", 2022, §2: Algorithm 1 (cited by line), Table 1
 //! (marking), Table 2 (flow table), Table 3 (port table). A flow is short for its first 100 KB
-//! (§2.5). At the source's leaf, a short flow's first packet takes the port with the lowest sum of
+//! (§2.5), by its sequence numbers, so that it is long at a switch that it has just moved to. At the source's leaf, a short flow's first packet takes the port with the lowest sum of
 //! queueing delay here and propagation delay to the destination's leaf; ties go to the port with the
 //! fewest long flows, then to a random one (§2.6). A long flow moves only between flowlets, to the
 //! port with the fewest long flows; ties go to the lowest delay, then to a random port (§2.7). At
@@ -146,6 +146,10 @@ fn gap_by_rate(fastest: Rate) -> Span {
 }
 
 words! {
+    enum Size {
+        Sent = "sent",
+        Seen = "seen",
+    }
     enum LongFlows {
         Active = "active",
         Total = "total",
@@ -162,6 +166,12 @@ parameters! {
             Kind::Bytes(1, 4_000_000_000),
             "100KB",
             "Most bytes on the wire, headers included, that a flow has sent while it is short.",
+        ),
+        size: Size = Param::new(
+            Size::KIND,
+            "sent",
+            "What a flow's size is: what it has sent by the packet's sequence number, or what this \
+             switch has seen of it.",
         ),
         rtt: Option<Span> = Param::new(
             Kind::SpanOr(1, u64::MAX, "base"),
@@ -219,6 +229,7 @@ fn made(settings: &Settings, env: &SwitchEnv) -> Tam {
     let refreshes = Span(rtt.0.saturating_mul(settings.forget));
     let terms = Terms {
         short: settings.short.0 as u32,
+        by_sequence: settings.size == Size::Sent,
         rtt,
         // A flow that is forgotten before its flowlet has ended would be new, not a flowlet.
         forget: refreshes.max(Span(gap.0.saturating_mul(2))),
@@ -259,12 +270,14 @@ pub(crate) const ENTRY: Entry = Entry {
         provenance: Provenance::Paper,
         unspecified: &[
             "Table 1's threshold is k* for long flows and DCTCP's K for short ones; Algorithm 1 marks long \
-             flows only. Both are reached at >=: k* by bytes waiting and in service, K by what waits.",
+             flows only. Both are reached at >= by what waits, without the packet in transmission.",
             "K is a bandwidth-delay product, 20 packets at least, the flowlet gap two base round trips: \
              neither is stated. `by-rate` takes DCTCP's own K, 20 packets below 10 Gb/s and 65 from there \
              on, and a gap of 500 us and 100 us.",
-            "A flow of exactly 100 KB is short. Sizes are wire bytes so far, retransmissions and the packet \
-             itself included.",
+            "A flow of exactly 100 KB is short. How a switch knows what a flow has sent (§2.5) if it has not \
+             seen all of it: by the sequence number, in packets of this one's size, itself included (Algorithm 1: \
+             s_i * ps_i). `size = \"seen\"` counts wire bytes that have passed here, retransmissions too: a flow that \
+             moves, or was forgotten, is short again.",
             "Routing is the source leaf's, marking every switch's; a switch with a choice elsewhere hashes.",
             "ACKs, SYN and FIN follow the hash: they are no flow and show no activity.",
             "The RTT of k*, of the refreshes and of a short flow's activity is that of the empty fabric.",

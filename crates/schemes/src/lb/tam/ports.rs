@@ -15,7 +15,7 @@ pub(super) struct Port {
     short_until: Time,
     /// The rate that the thresholds stand for.
     rate: Rate,
-    /// k*, in bytes waiting and in service.
+    /// k*, in bytes that wait.
     long_threshold: u32,
     /// K, in what waits.
     short_threshold: Amount,
@@ -64,7 +64,7 @@ impl Port {
     /// Whether a long packet finds k* reached.
     #[inline]
     pub(super) fn long_reached(&self, backlog: Backlog) -> bool {
-        backlog.bytes.saturating_add(backlog.in_service) >= self.long_threshold
+        backlog.bytes >= self.long_threshold
     }
 
     /// Whether a short packet finds K reached.

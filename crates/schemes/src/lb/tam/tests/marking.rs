@@ -3,10 +3,10 @@
 use super::*;
 use leafspine_core::Ecn;
 
-/// A port with a backlog between the two thresholds: k* = 3571 bytes is reached by two packets
-/// waiting and one in service, K = 20 packets by far not.
-const ABOVE_K_STAR: u32 = 2;
-const BELOW_K_STAR: u32 = 1;
+/// A port with a backlog between the two thresholds: k* = 3571 bytes is reached by three packets
+/// waiting, K = 20 packets by far not. Two waiting and one in service do not reach it.
+const ABOVE_K_STAR: u32 = 3;
+const BELOW_K_STAR: u32 = 2;
 /// K = 20 is reached.
 const ABOVE_K: u32 = 20;
 const BELOW_K: u32 = 19;
@@ -75,7 +75,7 @@ fn row_6_both_above() {
     assert_eq!(short_packet(&mut port_9(true, ABOVE_K)), Admit::Mark);
 }
 
-/// Breaks if k* is not C x RTT / 7, in bytes that wait and are in service, or is exceeded rather
+/// Breaks if k* is not C x RTT / 7, in bytes that wait (as K is in what waits), or is exceeded rather
 /// than reached: 3571 bytes at 1 Gb/s and 200 us, 5714 at 40 Gb/s and 8 us.
 #[test]
 fn k_star_is_a_seventh_of_the_bandwidth_delay_product() {
@@ -90,16 +90,16 @@ fn k_star_is_a_seventh_of_the_bandwidth_delay_product() {
             port.in_service = in_service;
             leaf.send_by(9, 1) == Admit::Mark
         };
-        assert!(!marked(k_star - 1500 - 1, 1500) && !marked(k_star - 1, 0));
-        assert!(marked(k_star - 1500, 1500) && marked(k_star, 0));
+        assert!(!marked(k_star - 1, 1500) && !marked(k_star - 1, 0));
+        assert!(marked(k_star, 1500) && marked(k_star, 0));
     }
 }
 
 /// Breaks if the thresholds stay behind when a link's rate changes: at 100 Mb/s k* is 357 bytes, so
-/// any packet in service reaches it; at 10 Gb/s K is 65 packets.
+/// any packet that waits reaches it; at 10 Gb/s K is 65 packets.
 #[test]
 fn thresholds_follow_the_rate() {
-    let mut leaf = port_9(false, 0);
+    let mut leaf = port_9(false, 1);
     assert_eq!(long_packet(&mut leaf), Admit::Take);
     leaf.fake.ports.ports[9].rate = Rate::from_mbps(100);
     assert_eq!(long_packet(&mut leaf), Admit::Mark);

@@ -24,10 +24,12 @@ fn word(text: &str) -> Value {
     Value::Word(text.to_owned())
 }
 
-/// The parameters of the paper's small fabric.
+/// The parameters of the paper's small fabric. Sizes are what the switch has seen: packets need no
+/// sequence numbers.
 fn small() -> Params {
     stated(ENTRY.info.params, &[("threshold", "by-rate"), ("gap", "by-rate")])
         .with("rtt", Value::Span(RTT))
+        .with("size", word("seen"))
 }
 
 impl Leaf {

@@ -98,6 +98,28 @@ fn collisions_share_an_entry() {
     assert_eq!(leaf.long_flows(first), (1, 1));
 }
 
+/// Breaks if a flow is short where this switch has not seen its first packets (§2.5: "the amount of
+/// data sent so far"): after it has moved here, and after it was forgotten. What the switch has seen
+/// makes it long too late.
+#[test]
+fn a_flow_has_what_it_has_sent() {
+    for (size, long) in [("sent", true), ("seen", false)] {
+        let mut leaf = Leaf::new(&small().with("size", word(size)));
+        let slot = leaf.tam.flows.slot(&data(0, 9, 1, 0));
+        let mut send = |leaf: &mut Leaf, seq| {
+            leaf.pick(&mut data(0, 9, 1, seq));
+            leaf.tam.flows.is_long(slot)
+        };
+        assert!(!send(&mut leaf, 0));
+        // 67 packets of 1,500 bytes are the first above 100 KB.
+        assert!(!send(&mut leaf, 65), "{size}");
+        assert_eq!(send(&mut leaf, 66), long, "{size}");
+        assert_eq!(send(&mut leaf, 3), long, "sent again: {size}");
+        leaf.wait(Span::from_micros(5_000));
+        assert_eq!(send(&mut leaf, 70), long, "forgotten meanwhile: {size}");
+    }
+}
+
 /// Breaks if the footprint leaves a table out, or the slot of a flow is not in the table.
 #[test]
 fn the_footprint_is_the_tables() {
