@@ -6,9 +6,11 @@ from test_engine import SCENARIOS, python
 FAMILY = """
 import json, sys, tomllib
 from hashlib import sha256
+from pathlib import Path
 from leafspine import scenario as s
+from leafspine.reproduce import layers
 for path in sys.argv[1:]:
-    for case in s.expand(s.read(path)):
+    for case in s.expand(layers.read(Path(path)).source):
         tree = tomllib.loads(case.toml)
         del tree["version"], tree["run"]["seed"]
         text = json.dumps(tree, sort_keys=True)
@@ -17,9 +19,11 @@ for path in sys.argv[1:]:
 
 NAMES = """
 import sys, tomllib
+from pathlib import Path
 from leafspine import scenario as s
+from leafspine.reproduce import layers
 for path in sys.argv[1:]:
-    case = s.expand(s.read(path))[0]
+    case = s.expand(layers.read(Path(path)).source)[0]
     tree = tomllib.loads(case.toml)
     for place in ("load_balancer", "aqm", "hold", "host_edge", "transport"):
         scheme = getattr(case.facts, place)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import leafspine
-from leafspine import plots, remarks, results, tables
+from leafspine import plots, remarks, results, style, tables
 from leafspine.engine import Case
 from leafspine.errors import InputError
 from leafspine.reproduce import metrics, plan, series  # noqa: F401  (plan has all register)
@@ -93,7 +93,8 @@ def test_distributions_are_of_the_flows_that_count(scenario: Path, tmp_path: Pat
     """Breaks if a CDF pools flows of the warm-up."""
     comparison = leafspine.compare(scenario, **{"run.fake_warmup": WARMUP})
     result = comparison.result(comparison.finished[0])
-    sizes, fct = plots._pooled(comparison, "", ())
+    [sample] = plots.samples(comparison, {"": style.of_scheme("ecmp")}, ())
+    sizes, fct = sample.pooled(0), sample.pooled(1)
     assert len(sizes) == len(fct) == result.measured_flows.num_rows < 200
 
 

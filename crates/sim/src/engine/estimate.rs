@@ -24,7 +24,7 @@ const RING: u64 = 64 + 8 + 8 * (size_of::<PacketMeta>() as u64 + 8);
 /// A link in the graph: two ports and its names.
 const LINK: u64 = 256;
 /// A flow's result row, twice over, because columns double.
-const ROW: u64 = 2 * 70;
+const ROW: u64 = 2 * 82;
 /// A probe's row, likewise.
 const PROBE_ROW: u64 = 2 * 32;
 /// The same rows at the end of the run, when whoever has asked for it has made tables of them.
