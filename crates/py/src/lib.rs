@@ -1,6 +1,7 @@
 //! The engine as a module of Python, to be put together with [`engine!`] by a crate that makes a
 //! `cdylib` of it: `crates/engine` with leafspine's own schemes, a crate from outside with more.
 
+mod allocator;
 mod bench;
 mod catalogue;
 mod errors;
@@ -75,6 +76,7 @@ pub fn fill(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> PyRes
     if let Some(extension) = extension {
         registry::register(extension).map_err(|error| PyImportError::new_err(error.to_string()))?;
     }
+    allocator::settle();
     let py = module.py();
     module.add("ScenarioError", py.get_type::<errors::ScenarioError>())?;
     module.add("Cancelled", py.get_type::<errors::Cancelled>())?;
