@@ -8,7 +8,7 @@
 # make fuzz   fuzzes every target for FUZZ_SECONDS (60) each; fuzz-keep: keeps what it found
 # make faults   kills, fills disks, damages files: does a comparison survive it? (half an hour)
 # make lint   format, clippy, rustdoc, ruff, mypy
-# make docs   the Rust documentation, into target/doc
+# make docs   the documentation as a site, into target/site, and that of the Rust code, into target/doc
 # make clean  removes what the others made
 #
 # Everything goes into .venv and target/; nothing needs root but validate-tools.
@@ -35,7 +35,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 PYTHON_SOURCES := python tests/python template validation fuzz
 RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
-.PHONY: help demo demo-full test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults lint format docs clean check build
+.PHONY: help demo demo-full test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults lint format docs site clean check build
 
 help:
 	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
@@ -78,6 +78,10 @@ $(VENV)/.made: requirements.lock $(VENV)/.made-maturin
 
 $(VENV)/.made-dev: requirements-dev.lock $(VENV)/.made
 	@$(PIP) -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/.made-docs: requirements-docs.lock $(VENV)/.made-dev
+	@$(PIP) -r requirements-docs.lock
 	@touch $@
 
 # The engine, compiled for speed.
@@ -179,9 +183,13 @@ format: $(VENV)/.made-dev
 	@$(BIN)/ruff format $(PYTHON_SOURCES)
 	@$(BIN)/ruff check --fix $(PYTHON_SOURCES)
 
-docs: check
-	@RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
-	@echo "docs: open $(CURDIR)/target/doc/leafspine_sim/index.html; guides are in docs/"
+docs: site
+	@RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+	@echo "docs: open $(CURDIR)/target/site/index.html; of the Rust code $(CURDIR)/target/doc/leafspine_sim/index.html"
+
+# A link that leads nowhere, a page that no list has: all warnings are errors.
+site: build $(VENV)/.made-docs
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning --builder html docs target/site
 
 clean:
 	@rm -rf $(VENV) target $(DEMO) $(DEMO_FULL) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -22,7 +22,7 @@ from leafspine.scenario import to_toml
 from test_engine import ROOT
 
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("walks/*.md"))]
 README = ROOT / "README.md"
 
 FABRIC = """\
@@ -53,6 +53,8 @@ Answer = dict[str, Any]
 
 # console: commands after "$ ", with what they print; text: what something prints.
 LANGUAGES = ("toml", "sh", "console", "text", "python", "rust")
+DIRECTIVES = ("{toctree}", "{glossary}", "{eval-rst}")
+"""What only the site's generator reads."""
 
 
 def real(*words: object, queries: object = None) -> subprocess.CompletedProcess[str]:
@@ -88,7 +90,7 @@ def blocks(page: Path, *languages: str) -> list[str]:
                 inside.append(line)
         elif inside is None:
             inside, language = [], line[3:].strip()
-            assert language in LANGUAGES, f"{page.name}: a block in {language!r}"
+            assert language in (*LANGUAGES, *DIRECTIVES), f"{page.name}: a block in {language!r}"
         else:
             if language in languages:
                 found.append("".join(inside))

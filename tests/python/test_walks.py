@@ -1,0 +1,46 @@
+"""The walks of the documentation: all that they show is run, in their order, in an empty folder."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from test_docs import blocks
+from test_engine import ROOT
+
+WALKS = ROOT / "docs" / "walks"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a walk begins: beside leafspine's examples."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    return tmp_path
+
+
+def walked(words: list[str], folder: Path) -> str:
+    """What a walk's commands say, with the real engine."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    inherited = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(
+        words,
+        cwd=folder,
+        env=inherited | {"PATH": path, "MPLBACKEND": "agg", "LEAFSPINE": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_figure_for_a_paper(folder: Path) -> None:
+    """Breaks if a line of the walk fails, it warns where it says that nothing is printed, or it leaves no
+    figures."""
+    code = "\n".join(blocks(WALKS / "figure-for-a-paper.md", "python"))
+    said = walked([sys.executable, "-c", code], folder)
+    assert said.split()[:2] == ["variant", "mean"]
+    for name in ("slowdown.pdf", "tail.pdf"):
+        assert (folder / name).read_bytes().startswith(b"%PDF")
