@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "python"))
 
 project = "leafspine"
 author = "the leafspine maintainers"
-copyright = "the leafspine maintainers, Apache-2.0"  # noqa: A001  (Sphinx has the name)
+copyright = "the leafspine maintainers, Apache-2.0"
 release = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"].get("version", "0.1.0")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]

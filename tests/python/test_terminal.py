@@ -212,8 +212,8 @@ def test_a_schemes_page_keeps_its_parameters_names(tmp_path: Path, width: int) -
 @pytest.mark.usefixtures("real")
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_table_of_claims_keeps_the_papers(tmp_path: Path, width: int) -> None:
-    """Breaks if a verdict's count loses its paper, or more is left out than the one column that has no
-    room beside six others in 80 columns: what cannot be tested."""
+    """Breaks if a verdict's count loses its paper, or more is left out than the one column that has
+    no room beside the others in 80 columns: what cannot be tested."""
     words = ["reproduce", "qdaps/tab01", "--from-kept", "--out", "out"]
     [(heads, rows, left)] = tables_in(through_terminal(width, words, tmp_path))
     assert heads[:3] == ["paper", "claims", "reproduced"]

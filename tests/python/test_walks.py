@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import leafspine
 from test_docs import blocks
 from test_engine import ROOT
 
@@ -37,10 +38,17 @@ def walked(words: list[str], folder: Path) -> str:
 
 
 def test_a_figure_for_a_paper(folder: Path) -> None:
-    """Breaks if a line of the walk fails, it warns where it says that nothing is printed, or it leaves no
-    figures."""
+    """Breaks if a line of the walk fails, if it warns where it says that nothing is printed, or if
+    it leaves no figures."""
     code = "\n".join(blocks(WALKS / "figure-for-a-paper.md", "python"))
     said = walked([sys.executable, "-c", code], folder)
     assert said.split()[:2] == ["variant", "mean"]
     for name in ("slowdown.pdf", "tail.pdf"):
         assert (folder / name).read_bytes().startswith(b"%PDF")
+
+
+def test_the_reference_has_every_public_name() -> None:
+    """Breaks if a public name has no entry in the Python reference."""
+    text = (ROOT / "docs" / "reference.md").read_text()
+    missing = [name for name in leafspine.__all__ if f"leafspine.{name}\n" not in text]
+    assert missing == []
