@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from leafspine.engine import Point
 from leafspine.labels import point_label
 from leafspine.quantities import number
-from leafspine.reproduce import ideal
+from leafspine.reproduce import ideal, strips
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, Sample, matches
+from leafspine.reproduce.strips import Strip
 from leafspine.reproduce.tolerances import of_ratio
 from leafspine.reproduce.verdicts import Finding, Judged, Part, Verdict, effect, sure
 from leafspine.stats import Estimate, estimate
@@ -102,8 +103,23 @@ def _where(point: Point) -> str:
     return f" at {point_label(point)}" if point else ""
 
 
-def _one(verdict: Verdict, found: str) -> Finding:
-    return Finding((Part(verdict, found),))
+def _one(verdict: Verdict, found: str, *shown: Strip) -> Finding:
+    return Finding((Part(verdict, found, shown),))
+
+
+def _ends(test: Check) -> tuple[float, float]:
+    """The test's bounds; infinite where there is none."""
+    return (
+        -math.inf if test.above is None else test.above,
+        math.inf if test.below is None else test.below,
+    )
+
+
+def _on_scale(test: Check, found: Estimate, claimed: float | None = None) -> Strip:
+    """An effect in percent on the scale of what was claimed, or of the test's bounds."""
+    if claimed is None:
+        return strips.of_bound("%", found, _ends(test))
+    return strips.of_percent(found, claimed, test.or_more, _ends(test))
 
 
 def _nothing(numbers: _Numbers) -> Finding:
@@ -118,7 +134,8 @@ def _at(numbers: _Numbers) -> Finding:
         if found is None:
             return _nothing(numbers)
         text = f"{_percent(found)} against {test.against}, of the averages over the sweep"
-        return _one(_effect(test, found, _claimed(test)), text)
+        claimed = _claimed(test)
+        return _one(_effect(test, found, claimed), text, _on_scale(test, found, claimed))
     if not points:
         return _nothing(numbers)
     found = numbers.percent(test.scheme, test.against, points[-1])
@@ -130,8 +147,9 @@ def _at(numbers: _Numbers) -> Finding:
         text += f" ({_percent(beside)}{_where(points[-2])})" if beside else ""
     if test.claimed is None:
         verdicts, bounds = _bounds(test, found)
-        return _one(min(verdicts), text + bounds)
-    return _one(_effect(test, found, _claimed(test)), text)
+        return _one(min(verdicts), text + bounds, _on_scale(test, found))
+    claimed = _claimed(test)
+    return _one(_effect(test, found, claimed), text, _on_scale(test, found, claimed))
 
 
 def _effect(test: Check, found: Estimate, claimed: float) -> Verdict:
@@ -166,7 +184,8 @@ def _upto(numbers: _Numbers) -> Finding:
     claimed = _claimed(numbers.test)
     where, largest = max(found, key=lambda entry: math.copysign(1.0, claimed) * entry[1].mean)
     verdict = _effect(numbers.test, largest, claimed)
-    return _one(verdict, f"largest {_percent(largest)}{where}")
+    shown = _on_scale(numbers.test, largest, claimed)
+    return _one(verdict, f"largest {_percent(largest)}{where}", shown)
 
 
 def _range(numbers: _Numbers) -> Finding:
@@ -181,11 +200,12 @@ def _range(numbers: _Numbers) -> Finding:
     (_, least), (_, most) = ordered[0], ordered[-1]
     text = f"{_percent(least)}{ordered[0][0]} to {_percent(most)}{ordered[-1][0]}"
     verdicts = (_effect(test, least, ends[0]), _effect(test, most, ends[-1]))
+    shown = (_on_scale(test, least, ends[0]), _on_scale(test, most, ends[-1]))
     if min(verdicts) >= Verdict.EXCEEDS:
-        return _one(min(verdicts), text)
+        return _one(min(verdicts), text, *shown)
     signs = all(sign * entry.mean > 0 for _, entry in found)
     known = most.half is None or sure(most, sign)
-    return _one(Verdict.DIRECTION if signs and known else Verdict.NOT, text)
+    return _one(Verdict.DIRECTION if signs and known else Verdict.NOT, text, *shown)
 
 
 def _ratio(numbers: _Numbers) -> Finding:
@@ -209,14 +229,20 @@ def _ratio(numbers: _Numbers) -> Finding:
     text = f"{math.exp(found.mean):.3g} times"
     if found.half is not None:
         text += f" [{_times(found.mean - found.half)}, {_times(found.mean + found.half)}]"
+    shown = strips.of_ratio(found, _claimed(test))
+    return _one(_verdict_of_ratio(test, found, wanted), text, shown)
+
+
+def _verdict_of_ratio(test: Check, found: Estimate, wanted: float) -> Verdict:
+    """Of the logarithm of a ratio, against the claimed one's."""
     sign = math.copysign(1.0, wanted)
     off = sign * (found.mean - wanted) / of_ratio(wanted)
     if sign * found.mean <= 0 or (found.half is not None and not sure(found, sign)):
-        return _one(Verdict.NOT, text)
+        return Verdict.NOT
     if found.half is not None and abs(off) <= 1:
-        return _one(Verdict.REPRODUCED, text)
+        return Verdict.REPRODUCED
     larger = off > 1 and sure(replace(found, mean=found.mean - wanted), sign)
-    return _one(Verdict.EXCEEDS if test.praises and larger else Verdict.DIRECTION, text)
+    return Verdict.EXCEEDS if test.praises and larger else Verdict.DIRECTION
 
 
 def _times(logarithm: float) -> str:
@@ -240,9 +266,11 @@ def _abs(numbers: _Numbers) -> Finding:
     where = _where(points[0]) if len(points) == 1 else ""
     text = f"{test.scheme} {found.mean:.4g}{band}{where}"
     verdicts, bounds = _bounds(test, found)
-    if test.claimed is not None:
-        verdicts.append(_near(found.mean, _claimed(test)))
-    return _one(min(verdicts), text + bounds)
+    if test.claimed is None:
+        return _one(min(verdicts), text + bounds, strips.of_bound("", found, _ends(test)))
+    claimed = _claimed(test)
+    verdicts.append(_near(found.mean, claimed))
+    return _one(min(verdicts), text + bounds, strips.of_value(found, claimed, _ends(test)))
 
 
 def _better(test: Check, difference: Estimate) -> bool:
@@ -327,11 +355,13 @@ def _pair(numbers: _Numbers, points: Sequence[Point], one: str, other: str, sign
     text = f"{one}{here} to {other}{there} {_percent(found)}"
     if test.by:
         text += f", bound: {test.by:g} %"
+    good = (test.by, math.inf) if sign > 0 else (-math.inf, -test.by)
+    shown = (strips.of_bound("%", found, good),)
     if sign * found.mean <= 0:
-        return Part(Verdict.NOT, text)
+        return Part(Verdict.NOT, text, shown)
     # A word such as "greatly" wants more than the sign: the whole interval beyond its bound.
     far = sure(replace(found, mean=found.mean - sign * test.by), sign)
-    return Part(Verdict.REPRODUCED if far else Verdict.DIRECTION, text)
+    return Part(Verdict.REPRODUCED if far else Verdict.DIRECTION, text, shown)
 
 
 def _advantage(numbers: _Numbers, data_runs: str, point: Point, scheme: str = "") -> Values:
@@ -358,9 +388,10 @@ def _greater_advantage(numbers: _Numbers) -> Finding:
     if gain is None or other is None or change is None:
         return _nothing(numbers)
     text = f"advantage {gain.mean:.1f} against {other.mean:.1f} %: {_percent(change)}"
+    shown = strips.of_bound("%", change, (0.0, math.inf))
     if change.mean <= 0:
-        return _one(Verdict.NOT, text)
-    return _one(Verdict.REPRODUCED if sure(change, 1.0) else Verdict.DIRECTION, text)
+        return _one(Verdict.NOT, text, shown)
+    return _one(Verdict.REPRODUCED if sure(change, 1.0) else Verdict.DIRECTION, text, shown)
 
 
 def _similar(numbers: _Numbers) -> Finding:
@@ -378,11 +409,12 @@ def _similar(numbers: _Numbers) -> Finding:
     bound = SIMILAR if test.bound is None else test.bound
     text = f"{test.scheme} to {test.against} {_percent(found)}, bound {bound:g} %"
     inside = found.half is not None and abs(found.mean) + found.half <= bound
+    shown = strips.of_bound("%", found, (-bound, bound))
     if inside:
-        return _one(Verdict.REPRODUCED, text)
+        return _one(Verdict.REPRODUCED, text, shown)
     if abs(found.mean) > bound and _better(test, found):
-        return _one(Verdict.EXCEEDS, text)
-    return _one(Verdict.DIRECTION if abs(found.mean) <= bound else Verdict.NOT, text)
+        return _one(Verdict.EXCEEDS, text, shown)
+    return _one(Verdict.DIRECTION if abs(found.mean) <= bound else Verdict.NOT, text, shown)
 
 
 def _schemes(test: Check) -> Iterable[str]:
@@ -407,7 +439,9 @@ def _rise(numbers: _Numbers) -> Finding:
         unit = "points" if numbers.test.against else "%"
         rises = Verdict.DIRECTION if found.mean > 0 else Verdict.NOT
         verdict = Verdict.REPRODUCED if sure(found, 1.0) else rises
-        parts.append(Part(verdict, f"{scheme} {_percent(found).replace(' %', f' {unit}')}"))
+        shown = strips.of_bound("%", found, (0.0, math.inf))
+        words = f"{scheme} {_percent(found).replace(' %', f' {unit}')}"
+        parts.append(Part(verdict, words, (shown,)))
     return Finding(tuple(parts), " from first to last")
 
 
@@ -440,7 +474,8 @@ def _flat(numbers: _Numbers) -> Finding:
         whole = found.half is not None and found.mean + found.half < bound
         near = Verdict.DIRECTION if found.mean < 2 * bound else Verdict.NOT
         verdict = Verdict.REPRODUCED if whole else near
-        parts.append(Part(verdict, f"{scheme} {_percent(found)}"))
+        shown = strips.of_bound("%", found, (-math.inf, bound))
+        parts.append(Part(verdict, f"{scheme} {_percent(found)}", (shown,)))
     return Finding(tuple(parts), f" over the sweep, bound {bound:g} %")
 
 

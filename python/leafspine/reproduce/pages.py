@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from leafspine import engine, files, quantities
 from leafspine.labels import point_label
-from leafspine.reproduce import metrics
+from leafspine.reproduce import metrics, strips
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.drawing import scaled
 from leafspine.reproduce.figures import Figure, Panel, Paper
@@ -224,9 +225,15 @@ def report(chapters: Sequence[Chapter]) -> str:
         rows=rows,
         grids=grids,
         picture=_picture,
+        strips=_strips,
         orders=ORDERS,
         version=engine.version(),
     )
+
+
+def _strips(judged: Judged) -> Markup:
+    """The paper's numbers beside ours. Made of numbers and known words alone."""
+    return Markup(strips.drawn(judged.strips))
 
 
 def _picture(saved: Saved) -> str:

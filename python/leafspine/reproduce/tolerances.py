@@ -33,3 +33,18 @@ def beyond(found: float, claimed: float) -> float:
         return math.inf
     wanted = math.log1p(claimed / 100)
     return sign * (math.log1p(found / 100) - wanted) / of_ratio(wanted)
+
+
+def reproduced(claimed: float) -> tuple[float, float]:
+    """The smallest and the largest effect in percent that are within the tolerance of a claim."""
+    if HALF <= claimed <= DOUBLE:
+        room = tolerance(claimed)
+        return claimed - room, claimed + room
+    low, high = reproduced_ratio(1 + claimed / 100)
+    return 100 * (low - 1), 100 * (high - 1)
+
+
+def reproduced_ratio(claimed: float) -> tuple[float, float]:
+    """The same of a ratio."""
+    room = math.exp(of_ratio(math.log(claimed)))
+    return claimed / room, claimed * room

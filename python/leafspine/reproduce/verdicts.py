@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from leafspine.reproduce.claims import Claim
+from leafspine.reproduce.strips import Strip
 from leafspine.reproduce.tolerances import beyond
 from leafspine.stats import Estimate
 
@@ -50,6 +51,8 @@ class Part:
 
     verdict: Verdict
     found: str
+    strips: tuple[Strip, ...] = ()
+    """The numbers on the claim's scale."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,12 @@ class Judged:
         if not self.findings:
             return self.claim.reason
         return self._with_reason("; ".join(finding.found for finding in self.findings))
+
+    @property
+    def strips(self) -> tuple[tuple[Strip, str], ...]:
+        """The numbers of all comparisons on the claim's scale, each with its verdict's name."""
+        parts = (part for finding in self.findings for part in finding.parts)
+        return tuple((strip, part.verdict.name.lower()) for part in parts for strip in part.strips)
 
     def _with_reason(self, found: str) -> str:
         if not self.ruled_out:
