@@ -295,7 +295,7 @@ def _curves(parts: Sequence[Panel], data: Data, styles: Mapping[str, Style], axe
     _x_label(axes, panel.x_label or x_label, x_unit)
     axes.set_ylabel(_wrapped(quantities.with_unit(panel.y_label or y_label, y_unit)))
     if panel.kind == "cdf":
-        axes.set_ylim(0, 1.02)
+        axes.set_ylim(-0.02, 1.03)
     elif panel.kind == "time":
         axes.margins(x=0.01)
 

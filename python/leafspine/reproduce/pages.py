@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from leafspine import engine, files, quantities
 from leafspine.labels import point_label
@@ -231,9 +230,9 @@ def report(chapters: Sequence[Chapter]) -> str:
     )
 
 
-def _strips(judged: Judged) -> Markup:
-    """The paper's numbers beside ours. Made of numbers and known words alone."""
-    return Markup(strips.drawn(judged.strips))
+def _strips(judged: Judged) -> str:
+    """The paper's numbers beside ours, as SVG: made of numbers and known words alone."""
+    return strips.drawn(judged.strips)
 
 
 def _picture(saved: Saved) -> str:
