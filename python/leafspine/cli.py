@@ -11,7 +11,7 @@ import traceback
 
 import click
 
-from leafspine.commands import bench, compare, fit, listing, plot, reproduce, run
+from leafspine.commands import bench, compare, fit, listing, plot, reproduce, run, schema
 from leafspine.errors import EngineError, InputError, LeafspineError, printable
 from leafspine.interrupts import interruptible
 
@@ -110,5 +110,6 @@ for verb in (
     listing.workloads,
     reproduce.reproduce,
     bench.bench,
+    schema.schema,
 ):
     cli.add_command(verb)

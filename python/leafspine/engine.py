@@ -334,8 +334,13 @@ def workloads() -> list[dict[str, Any]]:
     return _entries(native.workloads())
 
 
+def known_keys() -> list[dict[str, Any]]:
+    """The scenario file's tables and their keys, as the engine's readers know them."""
+    return _entries(native.keys())
+
+
 def _entries(text: str) -> list[dict[str, Any]]:
-    """A JSON list of objects with a ``name``."""
+    """A JSON list of objects."""
     entries: list[dict[str, Any]] = json.loads(text)
     return entries
 
