@@ -339,6 +339,14 @@ def known_keys() -> list[dict[str, Any]]:
     return _entries(native.keys())
 
 
+def work(case: Case) -> "native._Work":
+    """What a run will do, from its flows. Raises :class:`ScenarioError`."""
+    try:
+        return native.work(case.toml, case.base_dir)
+    except Exception as error:
+        raise typed(error) from None
+
+
 def _entries(text: str) -> list[dict[str, Any]]:
     """A JSON list of objects."""
     entries: list[dict[str, Any]] = json.loads(text)

@@ -20,7 +20,7 @@ pub mod spec;
 pub mod workload;
 
 pub use engine::{
-    BuildError, Factories, Fault, FaultKind, RunError, SetupError, Simulation, Stuck,
+    BuildError, Factories, Fault, FaultKind, RunError, SetupError, Simulation, Stuck, Work,
 };
 pub use flow_table::{FlowTable, UNFINISHED};
 pub use leafspine_node::transport;

@@ -21,10 +21,12 @@ mod probes;
 mod standstill;
 #[cfg(test)]
 mod standstill_tests;
+mod work;
 
 pub use build::{BuildError, Factories, SetupError};
 pub use fault::{Fault, FaultKind};
 pub use standstill::Stuck;
+pub use work::Work;
 
 use crate::drive::{Bound, Came, Driver, Layout, Task};
 use crate::memory::Overrun;
