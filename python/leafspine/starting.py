@@ -105,6 +105,14 @@ def _sets_transport(bundle: Mapping[str, Any]) -> bool:
     return any(pair["key"].startswith("transport.") for pair in bundle["keys"])
 
 
+def example(name: str) -> str:
+    """One of the examples that ship, with the schema that ships."""
+    folder = PACKAGED.parent / "examples"
+    _known("--example", name, sorted(path.stem for path in folder.glob("*.toml")))
+    _, _, rest = (folder / f"{name}.toml").read_text(encoding="utf-8").partition("\n")
+    return f"#:schema {PACKAGED.as_uri()}\n{rest}"
+
+
 def _known(option: str, name: str, names: Sequence[str]) -> None:
     if name not in names:
         unique = list(dict.fromkeys(names))

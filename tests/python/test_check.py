@@ -140,7 +140,17 @@ def test_a_file_is_not_replaced(tmp_path: Path) -> None:
     assert 'scheme = "presto"' in file.read_text()
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=lambda p: p.stem)
+def test_examples_are_shipped(path: Path, tmp_path: Path) -> None:
+    """Breaks if an example is not in the package, loses a line, or its schema is not there."""
+    leafspine("new", tmp_path / "s.toml", "--example", path.stem)
+    first, rest = (tmp_path / "s.toml").read_text().split("\n", 1)
+    assert first == f"#:schema {schema.PACKAGED.as_uri()}"
+    assert rest == path.read_text().split("\n", 1)[1]
+
+
 def test_unknown_choices_say_what_there_is() -> None:
     """Breaks if a wrong name is answered without the right ones."""
     assert 'did you mean "letflow"?' in leafspine("new", "-", "--lb", "letflo", code=2)
+    assert 'did you mean "demo"?' in leafspine("new", "-", "--example", "demos", code=2)
     assert 'did you mean "star"?' in leafspine("new", "-", "--topology", "stra", code=2)

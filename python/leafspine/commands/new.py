@@ -12,8 +12,11 @@ import click
 @click.option(
     "--lb", default="ecmp", metavar="NAME", show_default=True, help="A load balancer or a bundle."
 )
+@click.option("--example", metavar="NAME", help="One of the examples that ship, instead.")
 @click.option("--force", is_flag=True, help="Replace the file, if there is one.")
-def new(file: Path, topology: str, workload: str, lb: str, force: bool) -> None:
+def new(
+    file: Path, topology: str, workload: str, lb: str, example: str | None, force: bool
+) -> None:
     """Write a commented scenario that runs as it is, and says what could be set. [scenario.toml]
 
     `-` writes it to standard output.
@@ -21,7 +24,10 @@ def new(file: Path, topology: str, workload: str, lb: str, force: bool) -> None:
     from leafspine import arguments, starting
     from leafspine.errors import InputError, printable
 
-    text = starting.text(str(file), topology, workload, lb)
+    if example is None:
+        text = starting.text(str(file), topology, workload, lb)
+    else:
+        text = starting.example(example)
     if str(file) == "-":
         click.echo(text, nl=False)
         return
