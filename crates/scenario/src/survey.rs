@@ -154,7 +154,7 @@ pub fn known() -> Vec<Known> {
     read(&[""], |node| drop(classes(place, Some(node))));
     read(&[""], |node| drop(run::measure(place, Some(node))));
     by_kind(&survey, "probe", &[", ports = \"*\""], |list| {
-        drop(run::probes(place, list.get("list")))
+        drop(run::probes(place, list.get("list")));
     });
     let variant = parse("list = [{}]");
     drop(variants(place, &Table::default(), variant.get("list")));
