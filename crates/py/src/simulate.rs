@@ -64,6 +64,8 @@ pub(crate) struct Output {
 /// gets nowhere; `OutOfMemory` for one that holds too much;
 /// `EngineError` for a fault of the engine or of a scheme.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "arguments from Python have names")]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are made for the call")]
 #[pyo3(signature = (toml, base_dir, progress = None, check = false, memory = None, threads = 1, captures = None))]
 pub(crate) fn simulate(
     py: Python<'_>,
