@@ -1,5 +1,7 @@
 # make demo   builds everything and leaves a comparison's tables, plots and report in demo-results/
 # make demo-full   the same with seven balancers at eight loads, in demo-full-results/
+# make fast   the engine without optimisation over all crates: for edit and run, not for results that take long
+# make wheel   a package for machines without Rust, in wheels/; wheel-here: for systems as new as this one
 # make test   runs every test
 # make bench  measures packet-hops per second
 # make validate   compares with ns-3, case by case; validate-quick: only the small cases
@@ -35,7 +37,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 PYTHON_SOURCES := python tests/python template validation fuzz
 RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
-.PHONY: help demo demo-full test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults lint format docs site clean check build
+.PHONY: help demo demo-full fast wheel wheel-here test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults lint format docs site clean check build
 
 help:
 	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
@@ -98,6 +100,32 @@ $(VENV)/.built: $(VENV)/.made $(VENV)/.compiled
 build: check
 	@$(MAKE) --no-print-directory --jobs 2 CHECKED=1 $(VENV)/.made $(VENV)/.compiled
 	@$(MAKE) --no-print-directory CHECKED=1 $(VENV)/.built
+
+# The same results, sooner compiled and slower; `make build` makes the engine for results again.
+fast: check
+	@$(MAKE) --no-print-directory CHECKED=1 $(VENV)/.made
+	@there=; $(BIN)/python -c 'import leafspine' 2>/dev/null && there=--skip-install; \
+		VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH \
+		$(BIN)/maturin develop --profile fast --locked $$there >$(VENV)/build.log 2>&1 \
+		|| { cat $(VENV)/build.log >&2; exit 1; }
+	@rm -f $(VENV)/.compiled $(VENV)/.built
+
+WHEELS := wheels
+WHEEL := VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH \
+	$(BIN)/maturin build --release --locked --auditwheel check --out $(WHEELS)
+
+# Linked by zig against an old system library: that of RHEL 8, Debian 10 and Ubuntu 18.10, which the
+# wheels of Arrow and NumPy need as well. Linked here it would need this system's.
+wheel: $(VENV)/.made
+	@$(PIP) -r requirements-wheel.lock
+	@$(WHEEL) --zig --compatibility manylinux_2_28 >$(VENV)/build.log 2>&1 \
+		|| { cat $(VENV)/build.log >&2; exit 1; }
+	@ls -t $(WHEELS)/leafspine-*.whl | head -1
+
+# Of what make build has compiled; its tag says which systems it is for.
+wheel-here: build
+	@$(WHEEL) >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
+	@ls -t $(WHEELS)/leafspine-*.whl | head -1
 
 demo: build
 	@$(BIN)/leafspine compare examples/demo.toml --out $(DEMO)
@@ -192,7 +220,7 @@ site: build $(VENV)/.made-docs
 	@$(BIN)/python -m sphinx --quiet --fail-on-warning --builder html docs target/site
 
 clean:
-	@rm -rf $(VENV) target $(DEMO) $(DEMO_FULL) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) target $(WHEELS) $(DEMO) $(DEMO_FULL) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@rm -rf template/target template/out
 	@rm -f python/leafspine/_engine*.so
 	@find python tests -name __pycache__ -type d -prune -exec rm -rf {} +

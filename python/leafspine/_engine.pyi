@@ -43,6 +43,14 @@ class _Case(TypedDict):
     skipped: list[tuple[str, str]]
     facts: _Facts
 
+class _Work(TypedDict):
+    flows: int
+    bytes: int
+    packets: int
+    packet_hops: int
+    last_start_ps: int
+    exact: bool
+
 class ScenarioError(ValueError):
     """Bad input; ``str()`` is the one-line message."""
 
@@ -106,9 +114,12 @@ def simulate(
     check: bool = False,
     memory: int | None = None,
     threads: int = 1,
+    captures: tuple[list[str], str] | None = None,
 ) -> Output: ...
 def schemes() -> str: ...
 def workloads() -> str: ...
+def keys() -> str: ...
+def work(toml: str, base_dir: str) -> _Work: ...
 def bench(case: str) -> str: ...
 def bench_cases() -> list[str]: ...
 def decision_cost(place: str, name: str) -> str: ...

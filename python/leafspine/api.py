@@ -11,7 +11,7 @@ from leafspine import arguments, engine, files, progress, results, scenario, wor
 from leafspine import comparison as comparing
 from leafspine import memory as memories
 from leafspine.comparison import Comparison
-from leafspine.errors import LeafspineError, RunError
+from leafspine.errors import LeafspineError, RunError, refused
 from leafspine.manifest import Keyed
 from leafspine.qall import defaults as fit_defaults
 from leafspine.qall import fitting, requests
@@ -30,6 +30,7 @@ def run(
     check: bool = False,
     memory: str | None = None,
     threads: int | None = None,
+    pcap: Sequence[str] = (),
     progress_bar: bool | None = None,
     seed: int | None = None,
     **settings: object,
@@ -45,7 +46,9 @@ def run(
     With ``check`` the run's invariants are checked (packets, bytes, queues, buffers); the result is
     the same, and a finished one that was not checked is run again. ``memory``: how much may be
     taken (``"64GB"``, or ``"unlimited"``) instead of what is free. ``threads``: how many may
-    work on the run, all cores by default; the result is the same. ``progress_bar``: whether
+    work on the run, all cores by default; the result is the same. ``pcap``: ports and hosts whose
+    packets are written to ``out``'s folder ``pcap``, a file each (``["leaf0-spine1", "host3"]``,
+    ``["leaf0-*"]``); the run is then made even if its result is there. ``progress_bar``: whether
     progress is shown; by default in notebooks alone.
 
     Raises :class:`leafspine.ScenarioError` for a bad scenario, :class:`leafspine.TooLargeError` for
@@ -58,7 +61,12 @@ def run(
     """
     _check_common(scenario_, csv, check, progress_bar)
     arguments.count("--threads", threads)
+    arguments.names("pcap", pcap)
     directory = arguments.directory("out", out)
+    if pcap and directory is None:
+        raise refused(
+            "captures without a directory", "out=, the directory of the result", key="pcap"
+        )
     scenario.refuse_options("run", settings)
     source, pairs = scenario.read(scenario_), scenario.to_settings(settings)
     return run_source(
@@ -69,6 +77,7 @@ def run(
         check=check,
         memory=memory,
         threads=threads,
+        pcap=pcap,
         progress_bar=progress_bar,
     )
 
@@ -82,6 +91,7 @@ def run_source(
     check: bool = False,
     memory: str | None = None,
     threads: int | None = None,
+    pcap: Sequence[str] = (),
     progress_bar: bool | None = None,
 ) -> Result:
     """What :func:`run` does with a scenario that is read; ``place`` says where the result goes."""
@@ -92,7 +102,11 @@ def run_source(
     directory = place(case)
     with arguments.writing(directory):
         how = _Running(check, most, threads or workers.cores())
-        return _finished_or_run(case, directory, csv, how, progress_bar)
+        if not pcap or directory is None:
+            return _finished_or_run(case, directory, csv, how, progress_bar)
+        with files.adding(directory, files.CAPTURES) as folder:
+            how = how._replace(captures=(tuple(pcap), folder))
+            return _finished_or_run(case, directory, csv, how, progress_bar)
 
 
 class _Running(NamedTuple):
@@ -101,6 +115,7 @@ class _Running(NamedTuple):
     check: bool
     most: int | None
     threads: int
+    captures: tuple[Sequence[str], Path] | None = None
 
 
 def _finished_or_run(
@@ -112,7 +127,12 @@ def _finished_or_run(
 ) -> Result:
     if directory is not None:
         files.sweep_leftovers(directory.parent)
-    if directory is not None and results.is_finished(directory, case, check=how.check):
+    finished = directory is not None and results.is_finished(directory, case, check=how.check)
+    if directory is not None and finished:
+        if how.captures:
+            # The run is made once more, for what it sends.
+            with progress.of_run(case.label(), show=progress.wanted(progress_bar)) as watch:
+                _guarded(case, watch, how)
         result = Result.load(directory)
     else:
         if directory is not None:
@@ -128,7 +148,14 @@ def _finished_or_run(
 
 def _guarded(case: engine.Case, watch: engine.Watch | None, how: _Running) -> Result:
     try:
-        return results.run_case(case, watch, check=how.check, most=how.most, threads=how.threads)
+        return results.run_case(
+            case,
+            watch,
+            check=how.check,
+            most=how.most,
+            threads=how.threads,
+            captures=how.captures,
+        )
     except LeafspineError:
         raise
     except (RuntimeError, MemoryError) as error:

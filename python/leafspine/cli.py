@@ -11,7 +11,18 @@ import traceback
 
 import click
 
-from leafspine.commands import bench, compare, fit, listing, plot, reproduce, run
+from leafspine.commands import (
+    bench,
+    check,
+    compare,
+    fit,
+    listing,
+    new,
+    plot,
+    reproduce,
+    run,
+    schema,
+)
 from leafspine.errors import EngineError, InputError, LeafspineError, printable
 from leafspine.interrupts import interruptible
 
@@ -102,6 +113,8 @@ def cli() -> None:
 
 
 for verb in (
+    new.new,
+    check.check,
     run.run,
     compare.compare,
     plot.plot,
@@ -110,5 +123,6 @@ for verb in (
     listing.workloads,
     reproduce.reproduce,
     bench.bench,
+    schema.schema,
 ):
     cli.add_command(verb)

@@ -292,13 +292,15 @@ def simulate(
     check: bool = False,
     most: int | None = None,
     threads: int = 1,
+    captures: tuple[Sequence[str], Path] | None = None,
 ) -> "native.Output":
     """Simulate one resolved scenario.
 
     The engine works in a thread of its own, so that Ctrl-C is handled meanwhile; ``watch`` gets
     its progress ten times a second.
     ``check``: its invariants are checked; ``most``: bytes that this process may take;
-    ``threads``: how many may work on the run (the output is the same).
+    ``threads``: how many may work on the run (the output is the same); ``captures``: ports whose
+    packets are written, and the folder for that.
     Raises :class:`ScenarioError` for what only the graph can tell, :class:`StuckError` for a run
     that gets nowhere, :class:`RunError` for one that holds too much, :class:`EngineError` for a
     fault of the engine or a scheme.
@@ -307,12 +309,14 @@ def simulate(
     if most is not None:
         most = max(most - memory.PROCESS, 0)
 
+    chosen = None if captures is None else (list(captures[0]), str(captures[1]))
+
     def look() -> None:
         if watch is not None:
             watch(*progress.read(), _building(progress))
 
     result = _aside(
-        lambda: native.simulate(toml, base_dir, progress, is_checked(check), most, threads),
+        lambda: native.simulate(toml, base_dir, progress, is_checked(check), most, threads, chosen),
         progress,
         look,
     )
@@ -334,8 +338,21 @@ def workloads() -> list[dict[str, Any]]:
     return _entries(native.workloads())
 
 
+def known_keys() -> list[dict[str, Any]]:
+    """The scenario file's tables and their keys, as the engine's readers know them."""
+    return _entries(native.keys())
+
+
+def work(case: Case) -> "native._Work":
+    """What a run will do, from its flows. Raises :class:`ScenarioError`."""
+    try:
+        return native.work(case.toml, case.base_dir)
+    except Exception as error:
+        raise typed(error) from None
+
+
 def _entries(text: str) -> list[dict[str, Any]]:
-    """A JSON list of objects with a ``name``."""
+    """A JSON list of objects."""
     entries: list[dict[str, Any]] = json.loads(text)
     return entries
 

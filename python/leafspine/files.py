@@ -23,6 +23,7 @@ from leafspine.errors import DamagedError, InputError, WriteError
 SUMS = "SHA256SUMS"
 TIMING = "timing.json"
 PLOTS = "plots"
+CAPTURES = "pcap"
 
 _TEMPORARY = re.compile(r"\.leafspine-[0-9a-f]{16}(\.lock)?")
 _LOCK = ".lock"
@@ -106,6 +107,22 @@ def replacing_file(path: Path) -> Iterator[Path]:
             _sync(temporary)
             temporary.replace(path)
             _sync(path.parent)
+
+
+@contextlib.contextmanager
+def adding(directory: Path, name: str) -> Iterator[Path]:
+    """A new folder that becomes ``name`` within ``directory``, which is there when the block ends
+    well. One of this name that was there is replaced. Raises :class:`WriteError`."""
+    with writing(directory / name):
+        make_directory(directory.parent)
+        with _temporary_name(directory.parent) as temporary:
+            temporary.mkdir()
+            yield temporary
+            with _temporary_name(directory.parent) as old:
+                if (directory / name).exists():
+                    (directory / name).rename(old)
+                temporary.rename(directory / name)
+            _sync(directory)
 
 
 def make_directory(directory: Path) -> None:
@@ -281,13 +298,13 @@ def unknown(directory: Path) -> list[Path]:
     return sorted(
         path
         for path in directory.iterdir()
-        if path.name not in known and not is_temporary(path.name) and not _is_plots(path)
+        if path.name not in known and not is_temporary(path.name) and not _is_added(path)
     )
 
 
-def _is_plots(path: Path) -> bool:
-    """Whether it is the folder that figures of a run are drawn into: anybody may put more there."""
-    return path.name == PLOTS and path.is_dir() and not path.is_symlink()
+def _is_added(path: Path) -> bool:
+    """Whether it is the folder of a run's figures or captures: anybody may put more there."""
+    return path.name in (PLOTS, CAPTURES) and path.is_dir() and not path.is_symlink()
 
 
 def damaged(directory: Path, name: str, what: str) -> DamagedError:

@@ -10,7 +10,7 @@ whether its invariants were checked. ``SHA256SUMS`` marks the directory as a res
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,10 +143,17 @@ def run_case(
     check: bool = False,
     most: int | None = None,
     threads: int = 1,
+    captures: tuple[Sequence[str], Path] | None = None,
 ) -> Result:
     """Simulate a case. Raises as :func:`leafspine.engine.simulate` does."""
     output = engine.simulate(
-        case.toml, case.base_dir, watch, check=check, most=most, threads=threads
+        case.toml,
+        case.base_dir,
+        watch,
+        check=check,
+        most=most,
+        threads=threads,
+        captures=captures,
     )
     flows = flow_table(output.flows())
     ports = column_table(output.ports())

@@ -313,6 +313,7 @@ def simulate(
     check: bool = False,
     memory: int | None = None,
     threads: int = 1,
+    captures: tuple[list[str], str] | None = None,
 ) -> Output:
     tree = tomllib.loads(toml)
     run = tree["run"]

@@ -86,7 +86,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 
 def shown() -> list[list[str]]:
     """The lines of the README's commands, as words."""
-    [text] = blocks(TEMPLATE / "README.md", "sh")
+    text = "".join(blocks(TEMPLATE / "README.md", "sh"))
     return [line.partition("  #")[0].split() for line in text.splitlines()]
 
 
@@ -109,6 +109,20 @@ def test_the_readme_says_what_works(copy: Copy) -> None:
     balancers = [words[1] for words in table if words[0] == "all"]
     assert balancers == ["ecmp", "letflow", "two-choices"]
     assert "6 passed" in said["cargo"]
+
+
+def test_a_change_is_there_without_installing(copy: Copy) -> None:
+    """Breaks if what the README calls quick leaves the old engine in place, or names no profile."""
+    profile = tomllib.loads((copy.crate / "Cargo.toml").read_text())["profile"]["fast"]
+    assert profile["lto"] == "off"
+    old = "Sends every flowlet by the less loaded of two ports drawn at random."
+    copy.edit(SCHEME, old, "Another sentence.")
+    try:
+        copy.run("maturin", "develop", "--locked", "--skip-install")
+        assert "Another sentence." in copy.leafspine("schemes", "two-choices").stdout
+    finally:
+        copy.edit(SCHEME, "Another sentence.", old)
+        copy.run("maturin", "develop", "--locked", "--skip-install")
 
 
 def test_its_results_are_its_own(copy: Copy, tmp_path: Path) -> None:

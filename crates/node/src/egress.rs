@@ -6,7 +6,7 @@ use crate::flow::Address;
 use crate::hold::{HoldState, Released};
 use crate::network::Network;
 use crate::port::{Limit, Manager, Port, Queued, Store, Turn};
-use crate::record::Seen;
+use crate::record::{Seen, Tapped};
 use crate::switch::Chooser;
 use crate::world::World;
 use leafspine_core::{Ecn, Flags, PacketMeta, PortId, Span, Time};
@@ -191,6 +191,9 @@ impl Egress {
                 flags: packet.flags.0,
                 ecn: packet.ecn as u8,
             });
+        }
+        if self.ports[usize::from(at.0)].tapped {
+            world.record().tapped.push(Tapped { port: global, start, packet: *packet });
         }
         world.deliver(link, arrives, packet);
         // Last, when the line is taken: a balancer may queue a packet of its own here.

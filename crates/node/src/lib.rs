@@ -44,6 +44,6 @@ pub use port::{
 };
 pub use prefetch::prefetch;
 pub use rack::{Node, Rack};
-pub use record::{Ended, Record, Seen};
+pub use record::{Ended, Record, Seen, Tapped};
 pub use switch::{Chooser, Switch};
 pub use world::World;

@@ -27,6 +27,8 @@ pub struct Record {
     pub lost_of: BTreeMap<u32, u64>,
     /// What `packets` probes have seen.
     pub seen: Vec<Seen>,
+    /// What ports that are captured have sent.
+    pub tapped: Vec<Tapped>,
     /// So many events of one node at one instant: it will not come to an end.
     pub stalled: Option<u64>,
     /// The first fault.
@@ -63,6 +65,17 @@ pub struct Seen {
     pub flags: u8,
     /// ECN field.
     pub ecn: u8,
+}
+
+/// A packet begins its transmission on a port that is captured.
+#[derive(Clone, Copy, Debug)]
+pub struct Tapped {
+    /// By global number.
+    pub port: u32,
+    /// When its transmission begins.
+    pub start: Time,
+    /// The packet.
+    pub packet: PacketMeta,
 }
 
 impl Record {

@@ -110,6 +110,7 @@ fn port(graph: &Graph, global: u32, room: u32) -> Port {
         loss: None,
         last_arrival: None,
         watched: Vec::new(),
+        tapped: false,
     }
 }
 

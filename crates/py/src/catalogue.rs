@@ -1,5 +1,6 @@
 //! What there is, as JSON.
 
+use leafspine_scenario::{Known, KnownKey};
 use leafspine_schemes::bundle::Bundle;
 use leafspine_schemes::registry::{self, Extension, Place};
 use leafspine_schemes::{Kind, Param, Provenance, SchemeInfo};
@@ -91,6 +92,50 @@ fn bundle(bundle: &Bundle) -> Value {
         entry["from"] = json!(extension.from);
     }
     entry
+}
+
+/// Every table of the scenario file and its keys: `table`, `of` (the key and the word that make it this
+/// kind of table, or null), and `keys`, each with `name`, `kind`, `allowed` and bounds `low` and `high`
+/// (null for what is more than a value), the word that may stand there instead (`or`) and its `default`.
+#[pyfunction]
+pub(crate) fn keys() -> String {
+    let table = |known: Known| {
+        json!({
+            "table": known.table,
+            "of": known.of,
+            "keys": known.keys.iter().map(known_key).collect::<Vec<_>>(),
+        })
+    };
+    Value::Array(leafspine_scenario::known().into_iter().map(table).collect()).to_string()
+}
+
+fn known_key(key: &KnownKey) -> Value {
+    let (low, high) = key.kind.as_ref().map_or((None, None), bounds);
+    let (or, words): (Option<&str>, &[&str]) = match key.kind {
+        Some(Kind::SpanOr(_, _, word) | Kind::AmountOr(word)) => (Some(word), &[]),
+        Some(Kind::Word(words)) => (key.or, words),
+        _ => (key.or, &[]),
+    };
+    json!({
+        "name": key.name,
+        "kind": key.kind.as_ref().map(kind),
+        "allowed": key.kind.as_ref().map(Kind::allowed),
+        "low": low,
+        "high": high,
+        "words": words,
+        "or": or,
+        "default": key.default,
+    })
+}
+
+/// The bounds of a number, or of a list's length; those of quantities are in their unit's own words.
+fn bounds(kind: &Kind) -> (Option<Value>, Option<Value>) {
+    match *kind {
+        Kind::Int(low, high) | Kind::Packets(low, high) => (Some(json!(low)), Some(json!(high))),
+        Kind::Float(low, high) => (Some(json!(low)), Some(json!(high))),
+        Kind::Numbers(most) => (None, Some(json!(most))),
+        _ => (None, None),
+    }
 }
 
 /// Every named distribution of flow sizes: name, mean, quantiles (bytes) and source.

@@ -1,7 +1,7 @@
 //! Errors as Python's exceptions.
 
-use leafspine_sim::{BuildError, RunError, SetupError};
-use pyo3::exceptions::{PyException, PyValueError};
+use leafspine_sim::{BuildError, CaptureError, RunError, SetupError};
+use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 pyo3::create_exception!(
@@ -67,12 +67,28 @@ pub(crate) fn build_error(py: Python<'_>, error: BuildError, file: &str) -> PyEr
     }
 }
 
+/// A capture that cannot be made: of no port, or what the system says against a file.
+pub(crate) fn capture_error(py: Python<'_>, error: CaptureError) -> PyErr {
+    match error {
+        CaptureError::Write { path, error } => match error.raw_os_error() {
+            Some(number) => PyOSError::new_err((number, error.to_string(), path)),
+            None => PyOSError::new_err(format!("{}: {error}", path.display())),
+        },
+        CaptureError::Port(error) => {
+            let mut refused = leafspine_scenario::refusal(&SetupError::Topology(error), "--pcap");
+            (refused.key, refused.line) = (String::new(), None);
+            scenario_error(py, &refused)
+        }
+    }
+}
+
 /// A run of the scenario called `file` that has no output.
 pub(crate) fn run_error(py: Python<'_>, error: RunError, file: &str) -> PyErr {
     match error {
         RunError::Cancelled => Cancelled::new_err("cancelled"),
         RunError::Workload(error) => setup_error(py, &error.into(), file),
         RunError::Stuck(stuck) => Stuck::new_err(stuck.to_string()),
+        RunError::Capture(error) => capture_error(py, error),
         RunError::Memory(overrun) => OutOfMemory::new_err(overrun.to_string()),
         RunError::Fault(fault) => EngineError::new_err(fault.to_string()),
     }

@@ -5,7 +5,7 @@ use crate::facts::facts;
 use crate::guard::guarded;
 use crate::simulate::Progress;
 use leafspine_scenario::{Case, Class, PointValue, ScenarioError, Source};
-use leafspine_sim::{BuildError, Factories, Memory, Simulation};
+use leafspine_sim::{BuildError, Factories, Memory, Simulation, Work};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::Path;
@@ -73,6 +73,34 @@ pub(crate) fn first_seed(
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are made for the call")]
 pub(crate) fn line_of(text: &str, parts: Vec<String>) -> PyResult<Option<usize>> {
     guarded(|| Ok(leafspine_scenario::line_of(text, &parts)))
+}
+
+/// What a resolved scenario's run will do, about: `flows`, `bytes`, `packets`, `packet_hops`, `last_start_ps`, and
+/// whether that is all from its flows (`exact`).
+///
+/// # Errors
+/// `ScenarioError` for what only the graph or a trace can tell.
+#[pyfunction]
+pub(crate) fn work<'py>(
+    py: Python<'py>,
+    toml: &str,
+    base_dir: &str,
+) -> PyResult<Bound<'py, PyDict>> {
+    let found = guarded(|| {
+        py.detach(|| {
+            let case = leafspine_scenario::single(toml, "scenario.toml", base_dir.as_ref())?;
+            Work::of(&case.spec).map_err(|error| case.refused(&error))
+        })
+        .map_err(|error| scenario_error(py, &error))
+    })?;
+    let dict = PyDict::new(py);
+    dict.set_item("flows", found.flows)?;
+    dict.set_item("bytes", found.bytes)?;
+    dict.set_item("packets", found.packets)?;
+    dict.set_item("packet_hops", found.packet_hops)?;
+    dict.set_item("last_start_ps", found.last_start.0)?;
+    dict.set_item("exact", found.exact)?;
+    Ok(dict)
 }
 
 /// Why there are no cases.

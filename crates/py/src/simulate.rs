@@ -1,6 +1,6 @@
 //! Running a scenario, and handing over what it leaves behind as columns.
 
-use crate::errors::{build_error, run_error, scenario_error};
+use crate::errors::{build_error, capture_error, run_error, scenario_error};
 use crate::guard::{break_on_purpose, guarded};
 use leafspine_scenario::diagnosis;
 use leafspine_sim::{Column, Factories, FlowTable, PortRow, Series, Simulation};
@@ -8,9 +8,12 @@ use numpy::{Element, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use serde_json::json;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Ports to be captured, and the folder for that.
+type Captures = (Vec<String>, PathBuf);
 /// A column of port statistics.
 type PortColumn<T> = (&'static str, fn(&PortRow) -> T);
 /// A probe's name, kind and columns.
@@ -54,14 +57,16 @@ pub(crate) struct Output {
 
 /// Runs one resolved scenario to its end, with its invariants checked if `check`, and ended
 /// as soon as it holds more than `memory` bytes. Up to `threads` threads work on it where that is worth
-/// it; the output is the same.
+/// it; the output is the same. What leaves by ports is captured in the folder of `captures`, by its patterns.
 ///
 /// # Errors
 /// `ScenarioError` for what only the graph or a trace can tell; `Cancelled`; `Stuck` for a run that
 /// gets nowhere; `OutOfMemory` for one that holds too much;
 /// `EngineError` for a fault of the engine or of a scheme.
 #[pyfunction]
-#[pyo3(signature = (toml, base_dir, progress = None, check = false, memory = None, threads = 1))]
+#[expect(clippy::too_many_arguments, reason = "arguments from Python have names")]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are made for the call")]
+#[pyo3(signature = (toml, base_dir, progress = None, check = false, memory = None, threads = 1, captures = None))]
 pub(crate) fn simulate(
     py: Python<'_>,
     toml: &str,
@@ -70,9 +75,10 @@ pub(crate) fn simulate(
     check: bool,
     memory: Option<u64>,
     threads: usize,
+    captures: Option<Captures>,
 ) -> PyResult<Output> {
     let progress = progress.map_or_else(Arc::default, |p| Arc::clone(&p.get().0));
-    guarded(|| run(py, toml, base_dir, &progress, (check, memory, threads)))
+    guarded(|| run(py, toml, base_dir, &progress, (check, memory, threads), captures.as_ref()))
 }
 
 fn run(
@@ -81,6 +87,7 @@ fn run(
     base_dir: &str,
     progress: &leafspine_sim::Progress,
     (check, memory, threads): (bool, Option<u64>, usize),
+    captures: Option<&Captures>,
 ) -> PyResult<Output> {
     let file = "scenario.toml";
     let mut case = py
@@ -92,6 +99,12 @@ fn run(
         .map_err(|error| build_error(py, error, file))?;
     let simulation = simulation.within(memory.unwrap_or(u64::MAX));
     let simulation = if check { simulation.checked() } else { simulation };
+    let simulation = match captures {
+        Some((patterns, folder)) => {
+            simulation.capturing(patterns, folder).map_err(|error| capture_error(py, error))?
+        }
+        None => simulation,
+    };
     let start = Instant::now();
     let output = py.detach(|| {
         break_on_purpose();

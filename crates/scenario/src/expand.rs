@@ -128,6 +128,7 @@ pub fn expand(source: &Source<'_>) -> Result<Vec<Case>, ScenarioError> {
         checksums: &checksums,
         options: source.options,
         scale: None,
+        survey: None,
     };
     let mut root = tree::parse(source.text, source.file)?;
     let overrides = overrides(place, &mut root, source.sets)?;
@@ -195,7 +196,14 @@ pub fn single(text: &str, file: &str, base: &Path) -> Result<Case, ScenarioError
         (_, others) => {
             let found = format!("{} cases", others + 1);
             let checksums = Checksums::default();
-            let place = Place { file, base, checksums: &checksums, options: &[], scale: None };
+            let place = Place {
+                file,
+                base,
+                checksums: &checksums,
+                options: &[],
+                scale: None,
+                survey: None,
+            };
             Err(place.error(None, "sweep", found, "one case"))
         }
     }
@@ -236,13 +244,13 @@ fn label(place: Place<'_>, root: &mut Table, key: &str) -> Result<String, Scenar
     }
 }
 
-struct Variant {
+pub(crate) struct Variant {
     name: String,
     set: Vec<Setting>,
 }
 
 /// The file's variants; one without a name and without settings if it has none.
-fn variants(
+pub(crate) fn variants(
     place: Place<'_>,
     root: &Table,
     node: Option<&Node>,

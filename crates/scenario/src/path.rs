@@ -165,7 +165,7 @@ mod tests {
 
     fn changed(text: &str, key: &str) -> Result<String, String> {
         let (file, base, checksums) = ("t.toml", Path::new(""), &Checksums::default());
-        let place = Place { file, base, checksums, options: &[], scale: None };
+        let place = Place { file, base, checksums, options: &[], scale: None, survey: None };
         let mut root = parse(text, "t.toml").map_err(|e| e.to_string())?;
         let parts = split(place, key, Origin::Override(0)).map_err(|e| e.to_string())?;
         let node = Node { data: Data::Int(7), origin: Origin::Override(0) };

@@ -13,7 +13,7 @@ use leafspine_sim::spec::Spec;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What may stand at the top of a file.
-const KEYS: &[&str] = &[
+pub(crate) const KEYS: &[&str] = &[
     "version",
     "name",
     "title",

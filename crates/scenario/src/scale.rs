@@ -85,6 +85,7 @@ mod tests {
             checksums: &checksums,
             options: &[],
             scale: None,
+            survey: None,
         };
         scale(place, topology, None).unwrap()
     }

@@ -12,18 +12,25 @@ const NONE: &str = "none";
 /// `aqm` and `hold` that the load balancer brings along.
 const BALANCER: &str = "balancer";
 
+/// What a place's scheme may be besides the registered names.
+pub(crate) fn words(role: registry::Place) -> &'static [&'static str] {
+    match role {
+        registry::Place::LoadBalancer | registry::Place::Transport => &[],
+        registry::Place::Aqm => &[BALANCER],
+        registry::Place::Hold => &[BALANCER, NONE],
+        registry::Place::HostEdge => &[NONE],
+    }
+}
+
 /// A scheme's table: the scheme (`None` for `none`) and the table written out.
-///
-/// `words` are names beside the registry's, without parameters.
 fn table(
     place: Place<'_>,
     role: registry::Place,
     node: Option<&Node>,
     default: &str,
-    words: &[&'static str],
 ) -> Result<(Option<SchemeSpec>, String), ScenarioError> {
     let mut section = Section::open(place, role.table().to_owned(), node)?;
-    let name = name(&mut section, role, default, words)?;
+    let name = name(&mut section, role, default)?;
     let declared = role.find(&name).map_or(&[][..], |info| info.params);
     let keys: Vec<&str> = ["scheme"].into_iter().chain(declared.iter().map(|p| p.name)).collect();
     section.allow(&keys, &format!("a key that \"{name}\" does not have"))?;
@@ -38,9 +45,8 @@ pub(crate) fn name(
     section: &mut Section<'_>,
     role: registry::Place,
     default: &str,
-    words: &[&'static str],
 ) -> Result<String, ScenarioError> {
-    let names = || role.names().into_iter().chain(words.iter().copied());
+    let names = || role.names().into_iter().chain(words(role).iter().copied());
     let name = match section.node("scheme") {
         None => default.to_owned(),
         Some(node) => match node.text() {
@@ -77,7 +83,7 @@ pub(crate) fn load_balancer(
     place: Place<'_>,
     node: Option<&Node>,
 ) -> Result<(SchemeSpec, String), ScenarioError> {
-    required(table(place, registry::Place::LoadBalancer, node, "ecmp", &[])?)
+    required(table(place, registry::Place::LoadBalancer, node, "ecmp")?)
 }
 
 /// `[aqm]`; by default `ecn-threshold` under DCTCP, which cannot do without marks, and `droptail`
@@ -87,7 +93,7 @@ pub(crate) fn aqm(
     node: Option<&Node>,
     transport: &str,
 ) -> Result<(SchemeSpec, String), ScenarioError> {
-    required(table(place, registry::Place::Aqm, node, default_aqm(transport), &[BALANCER])?)
+    required(table(place, registry::Place::Aqm, node, default_aqm(transport))?)
 }
 
 /// The queue manager where none is given.
@@ -105,7 +111,7 @@ pub(crate) fn hold(
     place: Place<'_>,
     node: Option<&Node>,
 ) -> Result<(Option<SchemeSpec>, String), ScenarioError> {
-    table(place, registry::Place::Hold, node, NONE, &[BALANCER, NONE])
+    table(place, registry::Place::Hold, node, NONE)
 }
 
 /// `[host_edge]`; by default what the balancer cannot do without, or `none`.
@@ -115,7 +121,7 @@ pub(crate) fn host_edge(
     balancer: &str,
 ) -> Result<(Option<SchemeSpec>, String), ScenarioError> {
     let needed = needed_edge(balancer);
-    let found = table(place, registry::Place::HostEdge, node, needed.unwrap_or(NONE), &[NONE])?;
+    let found = table(place, registry::Place::HostEdge, node, needed.unwrap_or(NONE))?;
     let name = found.0.as_ref().map_or(NONE, |spec| spec.name.as_str());
     match needed {
         Some(needed) if needed != name => {

@@ -5,6 +5,7 @@
 
 use crate::error::{OVERRIDE, Problem, ScenarioError, nearest};
 use crate::path;
+use crate::survey::{self, Survey};
 use crate::trace::Checksums;
 use crate::tree::{Data, Node, Origin, Table, parse_value};
 use leafspine_schemes::scale::{parse_amount, parse_bytes, parse_packets, parse_span};
@@ -23,6 +24,8 @@ pub(crate) struct Place<'a> {
     pub(crate) scale: Option<Scale>,
     /// The option that each override came by.
     pub(crate) options: &'a [String],
+    /// Where the readers' questions are noted, if somebody wants to know what they ask for.
+    pub(crate) survey: Option<&'a Survey>,
 }
 
 impl Place<'_> {
@@ -82,6 +85,10 @@ impl<'a> Section<'a> {
 
     /// Refuses keys that are not among `keys`. `what` says what such a key is.
     pub(crate) fn allow(&self, keys: &[&str], what: &str) -> Result<(), ScenarioError> {
+        if let Some(survey) = self.place.survey {
+            survey.allowed(&self.path, keys);
+            return Ok(());
+        }
         let entries = self.table.map_or(&[][..], |table| &table.0);
         let Some((name, node)) = entries.iter().find(|(name, _)| !keys.contains(&name.as_str()))
         else {
@@ -130,8 +137,10 @@ impl<'a> Section<'a> {
         kind: Kind,
         default: Option<&str>,
     ) -> Result<Value, ScenarioError> {
+        self.note(key, kind, None, default);
         let value = match (self.given(key, kind)?, default) {
             (Some(value), _) => return Ok(value),
+            (None, None) if self.place.survey.is_some() => return Ok(survey::stand_in(kind)),
             (None, None) => return Err(self.wrong(key, "nothing", kind.allowed())),
             (None, Some(text)) => {
                 let scale = self.place.scale.unwrap_or(Scale::REFERENCE);
@@ -177,7 +186,7 @@ impl<'a> Section<'a> {
         &mut self,
         key: &str,
         kind: Kind,
-        off: &str,
+        off: &'static str,
         default: Option<&str>,
     ) -> Result<Option<Value>, ScenarioError> {
         match default {
@@ -199,8 +208,16 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Tells the survey, if there is one, what `key` may be.
+    fn note(&self, key: &str, kind: Kind, or: Option<&'static str>, default: Option<&str>) {
+        if let Some(survey) = self.place.survey {
+            survey.asked(&self.path, key, kind, or, default);
+        }
+    }
+
     /// The value of `key`, if the file has it.
     pub(crate) fn given(&mut self, key: &str, kind: Kind) -> Result<Option<Value>, ScenarioError> {
+        self.note(key, kind, None, None);
         let Some(node) = self.node(key) else {
             return Ok(None);
         };
@@ -214,8 +231,9 @@ impl<'a> Section<'a> {
         &mut self,
         key: &str,
         kind: Kind,
-        off: &str,
+        off: &'static str,
     ) -> Result<Option<Value>, ScenarioError> {
+        self.note(key, kind, Some(off), Some(off));
         if self.node(key).is_none_or(|node| node.text() == Some(off)) {
             self.write(key, format!("\"{off}\""));
             return Ok(None);

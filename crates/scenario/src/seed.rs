@@ -17,7 +17,7 @@ use crate::tree::{self, Table};
 pub fn first_seed(source: &Source<'_>) -> Result<u64, ScenarioError> {
     let checksums = Checksums::default();
     let Source { file, base, options, .. } = *source;
-    let place = Place { file, base, checksums: &checksums, options, scale: None };
+    let place = Place { file, base, checksums: &checksums, options, scale: None, survey: None };
     let mut root = tree::parse(source.text, file)?;
     let sets = overrides(place, &mut root, source.sets)?;
     // All others may be for what a variant adds.

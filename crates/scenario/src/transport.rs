@@ -21,7 +21,7 @@ pub(crate) fn transport(
     full_round_trip: Span,
 ) -> Result<(TransportSpec, String), ScenarioError> {
     let mut section = Section::open(place, "transport".to_owned(), node)?;
-    let name = schemes::name(&mut section, registry::Place::Transport, "dctcp", &[])?;
+    let name = schemes::name(&mut section, registry::Place::Transport, "dctcp")?;
     let entry = registry::congestion_control(&name);
     let declared = entry.map_or(&[][..], |entry| entry.info.params);
     let keys: Vec<&str> =

@@ -10,6 +10,7 @@ extern crate self as leafspine_sim;
 #[path = "../tests/common/mod.rs"]
 mod specs;
 
+mod capture;
 mod drive;
 mod engine;
 mod flow_table;
@@ -19,8 +20,9 @@ mod progress;
 pub mod spec;
 pub mod workload;
 
+pub use capture::CaptureError;
 pub use engine::{
-    BuildError, Factories, Fault, FaultKind, RunError, SetupError, Simulation, Stuck,
+    BuildError, Factories, Fault, FaultKind, RunError, SetupError, Simulation, Stuck, Work,
 };
 pub use flow_table::{FlowTable, UNFINISHED};
 pub use leafspine_node::transport;

@@ -34,6 +34,12 @@ if TYPE_CHECKING:
     metavar="N",
     help="How many threads may work on the run; the result is the same. [all cores]",
 )
+@click.option(
+    "--pcap",
+    metavar="PORT,...",
+    help="Write what leaves by these ports, such as leaf0-spine1 or leaf0-*, to pcap/ in the "
+    "results, for Wireshark; host3: both directions of its link.",
+)
 @json_option
 def run(
     scenario_file: str,
@@ -44,10 +50,11 @@ def run(
     check: bool,
     memory: str | None,
     threads: int | None,
+    pcap: str | None,
     as_json: bool,
 ) -> None:
     """Simulate one scenario and write what was measured."""
-    from leafspine import api, results, scenario
+    from leafspine import api, files, results, scenario
 
     source = scenario.read(Path(scenario_file))
     result = api.run_source(
@@ -58,12 +65,29 @@ def run(
         check=check,
         memory=memory,
         threads=threads,
+        pcap=_ports(pcap),
         progress_bar=True,
     )
     if as_json:
         click.echo(results.to_json(result.summary), nl=False)
     else:
         _show_run(result)
+        if pcap is not None and result.directory is not None:
+            click.echo(f"captures: {result.directory / files.CAPTURES}")
+
+
+def _ports(text: str | None) -> list[str]:
+    from leafspine.errors import InputError
+
+    if text is None:
+        return []
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise InputError(
+            f"--pcap {text!r}: expected ports and hosts with commas between, such as "
+            "leaf0-spine1,host3"
+        )
+    return names
 
 
 def _show_run(result: "Result") -> None:

@@ -136,6 +136,8 @@ pub struct Port {
     pub last_arrival: Option<Time>,
     /// The `packets` probes that watch this port.
     pub watched: Vec<u16>,
+    /// Whether what it sends is captured.
+    pub tapped: bool,
 }
 
 /// Random loss on a link, drawn from the link's own stream.

@@ -181,6 +181,7 @@ impl Simulation {
             table_use: TableUse::default(),
             entries: Vec::new(),
             probes: Vec::new(),
+            capture: None,
             until: spec.run.until,
             seed: spec.run.seed,
             finished: false,

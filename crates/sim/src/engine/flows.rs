@@ -7,7 +7,7 @@ use crate::flow_table::{FlowStats, FlowTable};
 use crate::workload::{Flow, FlowSource, WorkloadError};
 use leafspine_core::{Bytes, FiveTuple, HostId, SwitchId, Time};
 use leafspine_fabric::Ideal;
-use leafspine_node::{Address, Class, Ended, Event, FlowId, Full, Key, Opening, Seen};
+use leafspine_node::{Address, Class, Ended, Event, FlowId, Full, Key, Opening, Seen, Tapped};
 use leafspine_node::{Receiving, Sending, transport::Sender};
 
 /// All flows of a run.
@@ -36,6 +36,7 @@ struct Notes {
     done: Vec<Address>,
     ended: Vec<Ended>,
     seen: Vec<Seen>,
+    tapped: Vec<Tapped>,
 }
 
 /// Every flow goes to this port of its destination.
@@ -211,6 +212,7 @@ impl Simulation {
             notes.done.append(&mut record.done);
             notes.ended.append(&mut record.ended);
             notes.seen.append(&mut record.seen);
+            notes.tapped.append(&mut record.tapped);
             let earlier = record.fault.take().filter(|(time, ..)| {
                 fault.as_ref().is_none_or(|(first, ..): &(Time, _, _)| time < first)
             });
@@ -222,6 +224,7 @@ impl Simulation {
         notes.finished.drain(..).for_each(|(flow, time)| self.flows.table.finish(flow, time));
         notes.ended.drain(..).for_each(|ended| self.note_end(ended));
         self.note_seen(&mut notes.seen);
+        self.note_tapped(&mut notes.tapped);
         self.flows.closing.append(&mut notes.done);
         self.flows.notes = notes;
         if !self.flows.closing.is_empty() {

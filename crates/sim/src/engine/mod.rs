@@ -11,6 +11,7 @@ mod audit;
 #[cfg(test)]
 mod audit_tests;
 mod build;
+mod captures;
 mod estimate;
 mod fault;
 mod flows;
@@ -21,11 +22,14 @@ mod probes;
 mod standstill;
 #[cfg(test)]
 mod standstill_tests;
+mod work;
 
 pub use build::{BuildError, Factories, SetupError};
 pub use fault::{Fault, FaultKind};
 pub use standstill::Stuck;
+pub use work::Work;
 
+use crate::capture::{Capture, CaptureError};
 use crate::drive::{Bound, Came, Driver, Layout, Task};
 use crate::memory::Overrun;
 use crate::output::{Counters, Output, TableUse};
@@ -57,6 +61,9 @@ pub enum RunError {
     /// The run holds more than it may ([`Simulation::within`]).
     #[error(transparent)]
     Memory(Overrun),
+    /// A capture cannot be written.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
     /// Something is wrong with leafspine or a scheme.
     #[error(transparent)]
     Fault(Box<Fault>),
@@ -82,6 +89,7 @@ pub struct Simulation {
     /// The entries that flows have at a switch, while one looks: kept for its memory.
     entries: Vec<u32>,
     probes: Vec<Probe>,
+    capture: Option<Box<Capture>>,
     until: Option<Time>,
     seed: u64,
     finished: bool,
@@ -122,6 +130,7 @@ impl Simulation {
             let bound = self.open_flows(self.next_stop().min(last))?;
             let came = self.drive(bound, next_look);
             self.take_notes();
+            self.write_captures()?;
             match came {
                 Came::ToTheEnd | Came::ToAFault => self.finished = true,
                 Came::ToBound => self.do_what_is_due(bound)?,
@@ -136,6 +145,7 @@ impl Simulation {
             }
         }
         self.last_audit();
+        self.finish_captures()?;
         self.report(progress)?;
         let events = self.events();
         match self.fault.take() {

@@ -262,6 +262,7 @@ impl Builder<'_> {
             stats: PortStats::default(),
             last_arrival: changes.then_some(Time::ZERO),
             watched: Vec::new(),
+            tapped: false,
         })
     }
 
