@@ -26,10 +26,12 @@
 
 pub mod bench;
 mod classes;
+mod clos;
 mod compatibility;
 pub mod diagnosis;
 mod error;
 mod expand;
+mod fabric_file;
 mod family;
 mod hosts;
 mod layer;

@@ -1,4 +1,4 @@
-//! The file of a trace workload, named by its path and held to its contents.
+//! A file that a scenario names, a trace or a fabric, by its path and held to its contents.
 //!
 //! The resolved scenario names the file by its absolute path and carries a checksum of what is in
 //! it: a result belongs to the flows that made it, not to a name that something else may bear by now.
@@ -12,12 +12,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The trace's absolute path; it and the checksum are written out.
+/// The file's absolute path; it and the checksum are written out. `what` is `a CSV file`.
 ///
 /// # Errors
 /// If the file cannot be read, or is not the one that a given checksum was taken of.
-pub(crate) fn path(section: &mut Section<'_>) -> Result<PathBuf, ScenarioError> {
-    let allowed = "the path of a CSV file, from the scenario's folder";
+pub(crate) fn path(section: &mut Section<'_>, what: &str) -> Result<PathBuf, ScenarioError> {
+    let allowed = format!("the path of {what}, from the scenario's folder");
     let Some(node) = section.node("path") else {
         return Err(section.wrong("path", "nothing", allowed));
     };
@@ -27,7 +27,7 @@ pub(crate) fn path(section: &mut Section<'_>) -> Result<PathBuf, ScenarioError> 
     let path = section.place.base.join(name);
     let readable = |error: &io::Error| {
         let found = format!("{} ({})", node.shown(), error.kind());
-        section.wrong("path", found, "a CSV file that can be read")
+        section.wrong("path", found, format!("{what} that can be read"))
     };
     let path = std::path::absolute(path).map_err(|error| readable(&error))?;
     let sum = section.place.checksums.of(&path).map_err(|error| readable(&error))?;

@@ -22,7 +22,7 @@ const LOAD: Kind = Kind::Float(f64::MIN_POSITIVE, 10.0);
 pub(crate) fn workloads(
     place: Place<'_>,
     node: Option<&Node>,
-    graph: TopologyKind,
+    graph: &TopologyKind,
 ) -> Result<(Vec<WorkloadSpec>, String), ScenarioError> {
     let sections = tables(place, "workload", node)?;
     if sections.is_empty() {
@@ -40,7 +40,7 @@ pub(crate) fn workloads(
 
 fn workload(
     mut section: Section<'_>,
-    graph: TopologyKind,
+    graph: &TopologyKind,
 ) -> Result<(WorkloadSpec, String), ScenarioError> {
     let kind = section.word("kind", KINDS, Some("poisson"))?;
     let own: &[&str] = match kind.as_str() {
@@ -73,7 +73,7 @@ fn workload(
 fn generated(
     section: &mut Section<'_>,
     word: &str,
-    graph: TopologyKind,
+    graph: &TopologyKind,
 ) -> Result<WorkloadSpec, ScenarioError> {
     let kind = match word {
         "poisson" => poisson(section, graph)?,
@@ -113,7 +113,7 @@ fn check_alternatives(section: &Section<'_>) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-fn poisson(section: &mut Section<'_>, graph: TopologyKind) -> Result<WorkloadKind, ScenarioError> {
+fn poisson(section: &mut Section<'_>, graph: &TopologyKind) -> Result<WorkloadKind, ScenarioError> {
     let arrivals = if section.has("interarrival") {
         let mean = section.value("interarrival", Kind::Span(1, u64::MAX), None)?;
         Arrivals::Interarrival(content!(mean, Span))
@@ -156,12 +156,12 @@ fn a_fraction(mut error: ScenarioError, node: Option<&Node>) -> ScenarioError {
     error
 }
 
-fn basis(section: &mut Section<'_>, graph: TopologyKind) -> Result<LoadBasis, ScenarioError> {
+fn basis(section: &mut Section<'_>, graph: &TopologyKind) -> Result<LoadBasis, ScenarioError> {
     let word = section.word("load_basis", &["fabric", "host"], Some("fabric"))?;
     if word == "host" {
         return Ok(LoadBasis::Host);
     }
-    let kind = graph.shape().entry;
+    let kind = graph.entry();
     if !kind.fabric {
         let key = if section.has("load_basis") { "load_basis" } else { "load" };
         let found = format!("a load of the fabric on a {}, which has none", kind.name);
@@ -184,9 +184,9 @@ fn incast(section: &mut Section<'_>) -> Result<WorkloadKind, ScenarioError> {
 fn pattern(
     section: &mut Section<'_>,
     word: &str,
-    graph: TopologyKind,
+    graph: &TopologyKind,
 ) -> Result<Pattern, ScenarioError> {
-    let leaves = graph.shape().tors() > 1;
+    let leaves = graph.tors() > 1;
     let default = if word == "poisson" && leaves { "inter-leaf" } else { "any" };
     let pattern = section.word("pattern", &["any", "inter-leaf", "intra-leaf"], Some(default))?;
     match pattern.as_str() {
@@ -202,7 +202,7 @@ fn pattern(
 
 /// A workload that is read from a file. Sizes, pairs and times are the file's.
 fn trace_workload(section: &mut Section<'_>) -> Result<WorkloadSpec, ScenarioError> {
-    let path = trace::path(section)?;
+    let path = trace::path(section, "a CSV file")?;
     Ok(WorkloadSpec {
         kind: WorkloadKind::Trace { path },
         sizes: SizeSpec::Fixed(Bytes(1)),
