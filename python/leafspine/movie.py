@@ -261,12 +261,12 @@ class _Ways:
     def __init__(self, names: Sequence[str]) -> None:
         self.between: dict[tuple[str, str], list[int]] = {}
         self.of_host: dict[str, str] = {}
-        for at, name in enumerate(names):
-            own, _, other = name.partition("#")[0].partition("-")
+        ends = fabric.ends_of(names)
+        for at, (own, other, _) in enumerate(ends):
             self.between.setdefault((own, other), []).append(at)
             if own.startswith("host"):
                 self.of_host[own] = other
-        self.ends = [name.partition("#")[0].partition("-")[2] for name in names]
+        self.ends = [other for _, other, _ in ends]
 
 
 def _certain(ways: _Ways, src: str, dst: str, seen: Sequence[int]) -> list[int]:

@@ -173,6 +173,8 @@ impl Output {
         for (name, value) in real {
             dict.set_item(name, array(py, rows.iter().map(value).collect::<Vec<f64>>()))?;
         }
+        let uplinks = rows.iter().map(|port| port.uplink).collect::<Vec<bool>>();
+        dict.set_item("uplink", array(py, uplinks))?;
         Ok(dict)
     }
 
