@@ -201,7 +201,8 @@ fn nearest(name: &str, names: impl Iterator<Item = String>) -> String {
 }
 
 /// Whether `text` is `pattern` with each `*` replaced by some text.
-fn matches_glob(pattern: &str, text: &str) -> bool {
+#[must_use]
+pub fn matches_glob(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else {
         return pattern == text;
     };

@@ -84,7 +84,10 @@ fn run(
 ) -> PyResult<Output> {
     let file = "scenario.toml";
     let mut case = py
-        .detach(|| leafspine_scenario::single(toml, file, base_dir.as_ref()))
+        .detach(|| {
+            let converter = Some(crate::parquet::to_csv as leafspine_scenario::Converter);
+            leafspine_scenario::single_with(toml, file, base_dir.as_ref(), converter)
+        })
         .map_err(|error| scenario_error(py, &error))?;
     case.spec.run.threads = threads.max(1);
     let simulation = py

@@ -55,7 +55,8 @@ mod workload;
 
 pub use classes::Class;
 pub use error::{OVERRIDE, Problem, ScenarioError};
-pub use expand::{Case, PointValue, Skipped, Source, expand, single};
+pub use expand::{Case, PointValue, Skipped, Source, expand, expand_with, single, single_with};
 pub use path::line_of;
 pub use refuse::refusal;
 pub use seed::first_seed;
+pub use trace::Converter;

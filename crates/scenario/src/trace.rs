@@ -42,18 +42,48 @@ pub(crate) fn path(section: &mut Section<'_>, what: &str) -> Result<PathBuf, Sce
     Ok(path)
 }
 
+/// Makes a CSV file of a trace in Parquet's format, of which it is told the path and the checksum, and
+/// says where it is, or why there is none.
+pub type Converter = fn(&Path, &str) -> Result<PathBuf, String>;
+
 /// Each file is read for its checksum once, however many cases name it.
 #[derive(Debug, Default)]
-pub(crate) struct Checksums(RefCell<BTreeMap<PathBuf, String>>);
+pub(crate) struct Checksums {
+    found: RefCell<BTreeMap<PathBuf, String>>,
+    converter: Option<Converter>,
+}
 
 impl Checksums {
+    pub(crate) fn new(converter: Option<Converter>) -> Checksums {
+        Checksums { found: RefCell::default(), converter }
+    }
+
     fn of(&self, path: &Path) -> io::Result<String> {
-        if let Some(sum) = self.0.borrow().get(path) {
+        if let Some(sum) = self.found.borrow().get(path) {
             return Ok(sum.clone());
         }
         let sum = checksum(path)?;
-        self.0.borrow_mut().insert(path.to_owned(), sum.clone());
+        self.found.borrow_mut().insert(path.to_owned(), sum.clone());
         Ok(sum)
+    }
+
+    /// The file that the engine reads for the trace at `path`: itself, unless it is no text.
+    ///
+    /// # Errors
+    /// What was found, if that is nothing the engine can be given.
+    pub(crate) fn streamed(&self, path: &Path) -> Result<PathBuf, String> {
+        let mut magic = [0; 4];
+        let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+        if read.is_err() || magic != *b"PAR1" {
+            return Ok(path.to_owned());
+        }
+        match self.converter {
+            Some(converter) => {
+                let sum = self.of(path).map_err(|error| error.kind().to_string())?;
+                converter(path, &sum)
+            }
+            None => Err("a Parquet file, which only leafspine's Python package reads".to_owned()),
+        }
     }
 }
 

@@ -10,7 +10,8 @@ use leafspine_core::{Bytes, Time};
 use leafspine_fabric::TopologyKind;
 use leafspine_schemes::Kind;
 use leafspine_sim::spec::{
-    Arrivals, HostSet, LoadBasis, Pattern, SizeSpec, Stop, WorkloadKind, WorkloadSpec,
+    Arrivals, HostSet, LoadBasis, Pattern, SizeSpec, Stop, TimeUnit, TraceSpec, WorkloadKind,
+    WorkloadSpec,
 };
 
 const KINDS: &[&str] = &["poisson", "incast", "long-flows", "permutation", "all-to-all", "trace"];
@@ -50,7 +51,7 @@ fn workload(
         "poisson" => &["load", "interarrival", "rate", "flows", "duration"],
         "incast" => &["fan_in", "rounds", "every", "jitter"],
         "long-flows" => &["count", "stagger"],
-        "trace" => &["path", "checksum"],
+        "trace" => &["path", "checksum", "time_unit", "load", "load_basis"],
         _ => &["stagger"],
     };
     let mut keys = vec!["kind"];
@@ -62,7 +63,7 @@ fn workload(
     check_alternatives(&section)?;
     section.allow(&keys, &format!("a key that a {kind} workload does not have"))?;
     let spec = match kind.as_str() {
-        "trace" => trace_workload(&mut section)?,
+        "trace" => trace_workload(&mut section, graph)?,
         _ => generated(&mut section, &kind, graph)?,
     };
     let start = Time(section.span("start", Some("0us"))?.0);
@@ -201,10 +202,35 @@ fn pattern(
 }
 
 /// A workload that is read from a file. Sizes, pairs and times are the file's.
-fn trace_workload(section: &mut Section<'_>) -> Result<WorkloadSpec, ScenarioError> {
-    let path = trace::path(section, "a CSV file")?;
+fn trace_workload(
+    section: &mut Section<'_>,
+    graph: &TopologyKind,
+) -> Result<WorkloadSpec, ScenarioError> {
+    let name = trace::path(section, "a CSV file")?;
+    let unit = match section.has("time_unit") {
+        true => Some(section.word("time_unit", &TimeUnit::NAMES, None)?),
+        false => None,
+    };
+    let unit = unit.and_then(|name| TimeUnit::NAMES.iter().position(|known| *known == name));
+    let load = match section.has("load") {
+        true => {
+            let load = section.value("load", LOAD, None);
+            let load = load.map_err(|error| a_fraction(error, section.node("load")))?;
+            Some((content!(load, Float), basis(section, graph)?))
+        }
+        false if section.has("load_basis") => {
+            let allowed = "load_basis beside load";
+            return Err(section.wrong("load_basis", "load_basis without load", allowed));
+        }
+        false => None,
+    };
+    let file = section.place.checksums.streamed(&name).map_err(|found| {
+        let allowed = "a CSV file, plain or gzip, or Parquet, with the columns of a trace";
+        section.wrong("path", found, allowed)
+    })?;
+    let unit = unit.map(|at| TimeUnit::ALL[at]);
     Ok(WorkloadSpec {
-        kind: WorkloadKind::Trace { path },
+        kind: WorkloadKind::Trace(TraceSpec { file, name, unit, load }),
         sizes: SizeSpec::Fixed(Bytes(1)),
         senders: HostSet::All,
         receivers: HostSet::All,

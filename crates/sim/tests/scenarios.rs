@@ -66,7 +66,8 @@ fn wiring() -> impl Strategy<Value = TopologyKind> {
         let switches = tree.len() + 1;
         let vertex = |number: usize| {
             let host = number >= switches;
-            Vertex { name: format!("n{number}"), host: Some(host), tier: None }
+            let name = if host { "host-" } else { "switch-" };
+            Vertex { name: format!("{name}{number}"), host: Some(host), tier: None }
         };
         let vertices: Vec<Vertex> = (0..switches + hosts.len()).map(vertex).collect();
         let edge = |a, b, link: &LinkSpec| Edge {
@@ -406,7 +407,7 @@ fn trace() -> impl Strategy<Value = WorkloadKind> {
         let name = text.bytes().fold(0u64, |sum, b| mix(sum ^ u64::from(b))) % 64;
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("scenario-{name}.csv"));
         std::fs::write(&path, text).expect("a writable directory for tests");
-        WorkloadKind::Trace { path }
+        WorkloadKind::Trace(TraceSpec::new(path))
     })
 }
 
@@ -529,7 +530,7 @@ fn spec() -> impl Strategy<Value = Spec> {
     let rest = (workloads, measure(), 0u64..1000);
     (topology(), events(), transport_and_switch, schemes(), rest).prop_map(
         |(topology, events, (switch, transport), schemes, (mut workloads, measure, seed))| {
-            if !matches!(topology.kind, TopologyKind::Star { .. }) && seed % 2 == 0 {
+            if topology.kind.tors() > 1 && seed % 2 == 0 {
                 workloads.iter_mut().for_each(load_the_fabric);
             }
             let [balancer, aqm, hold, edge] = schemes;
@@ -643,7 +644,9 @@ fn assert_sound(spec: &Spec, output: &Output) {
         let accepted: u64 = output.ports.iter().map(|p| p.packets).sum();
         let [_, managed, _, _] = c.dropped;
         assert!(accepted - c.packet_hops <= c.in_flight + managed, "{accepted} accepted, {c:?}");
-        if keeps_order(spec) {
+        // Links of a list differ on equally short ways: one with less capacity may be nearer.
+        let alike = !matches!(spec.topology.kind, TopologyKind::File(_));
+        if alike && keeps_order(spec) {
             // Rates of fractions of a picosecond a byte: one picosecond a hop, 3 x 6 hops at most.
             for (fct, ideal) in flows.fct_ps.iter().zip(&flows.ideal_fct_ps) {
                 assert!(fct + 18 >= *ideal, "{fct} ps is faster than the ideal {ideal}");
