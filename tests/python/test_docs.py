@@ -36,6 +36,17 @@ fabric_link = { rate = "10Gbps", delay = "2us" }
 """
 FLOWS = '[[workload]]\nsizes = "web-search"\nload = 0.5\nflows = 10\n'
 
+CLOS = """\
+[topology]
+kind = "clos"
+hosts_per_tor = 2
+host_link = { rate = "10Gbps", delay = "2us" }
+fabric_link = { rate = "10Gbps", delay = "2us" }
+[[topology.tier]]
+name = "leaf"
+[[topology.tier]]
+""".replace('name = "leaf"\n[[topology.tier]]\n', "")
+
 EXPAND = """\
 import json, sys
 from leafspine import engine
@@ -195,9 +206,10 @@ UNKNOWN = {
     "top": [f"zzz = 1\n{FABRIC}{FLOWS}"],
     "topology": [
         f'[topology]\nkind = "{kind}"\nzzz = 1\n{FLOWS}'
-        for kind in ("star", "leaf-spine", "fat-tree", "tree")
+        for kind in ("star", "leaf-spine", "fat-tree", "tree", "clos", "file")
     ],
     "topology.host_link": [FABRIC.replace('"2us" }', '"2us", zzz = 1 }', 1) + FLOWS],
+    "topology.tier": [f"{CLOS}zzz = 1\n{FLOWS}", f"{CLOS}switches = 2\n[[topology.tier]]\nzzz = 1\n{FLOWS}"],
     "topology.change": [f"{FABRIC}[[topology.change]]\nzzz = 1\n{FLOWS}"],
     "topology.change.flap": [
         f'{FABRIC}[[topology.change]]\nlink = "leaf0-spine0"\nflap = {{ zzz = 1 }}\n{FLOWS}'

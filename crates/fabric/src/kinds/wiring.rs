@@ -272,7 +272,9 @@ fn check_ends(vertices: &[Vertex], edges: &[Edge], hosts: &[bool]) -> Result<(),
         }
         if hosts[a] && hosts[b] {
             let found = format!("a link between the hosts {:?} and {:?}", names.0, names.1);
-            return refuse(Place::Edge(at), "target", found, "a switch at one end");
+            let allowed =
+                "a switch at one end; nodes with one link are hosts where no role says so";
+            return refuse(Place::Edge(at), "target", found, allowed);
         }
         for (own, other) in [(a, b), (b, a)] {
             let name = format!("{}-{}", vertices[own].name, vertices[other].name);
