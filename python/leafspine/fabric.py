@@ -1,8 +1,8 @@
 """The graph of a fabric from the names of its ports, and where to draw its nodes.
 
 A port is named ``<its own end>-<the other end>``, with ``#n`` for parallel links; hosts are
-``host<number>``, or what a file of links calls them (docs/measurements.md). Nothing else is known of a
-kind of topology: a node's tier is its distance from the hosts.
+``host<number>``, or what a file of links calls them (docs/measurements.md). Nothing else is known
+of a kind of topology: a node's tier is its distance from the hosts.
 """
 
 import re
@@ -83,7 +83,7 @@ def ends_of(names: Sequence[str]) -> list[tuple[str, str, int]]:
 
 
 def hosts_of(owners: Iterable[str]) -> set[str]:
-    """The hosts among the owners of ports: those that are called so, or else those with one port."""
+    """The hosts among the owners of ports: those called so, or else those with one port."""
     ports = Counter(owners)
     named = {name for name in ports if _HOST.fullmatch(name)}
     return named or {name for name, count in ports.items() if count == 1}
