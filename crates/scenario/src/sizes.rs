@@ -64,7 +64,7 @@ fn named(
     }
     // A compressed one, too: the file is opened, and what it is is said.
     let named = |ending: &&str| name.ends_with(*ending) || name.contains(&format!("{ending}."));
-    if name.contains(['/', '\\']) || FILES.iter().any(|ending| named(&ending)) {
+    if name.contains(['/', '\\']) || FILES.iter().any(named) {
         return csv(place, path, node, name);
     }
     let allowed = format!("{}, a CSV path or an inline table", quoted(workload::names()));
