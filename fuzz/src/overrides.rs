@@ -17,7 +17,7 @@ pub fn parse(text: &str) -> Vec<(String, String)> {
 
 /// Keys that are no scheme's parameters, and values that make a difference.
 const KEYS: &[(&str, &[&str])] = &[
-    ("topology.kind", &["star", "leaf-spine", "fat-tree", "tree"]),
+    ("topology.kind", &["star", "leaf-spine", "fat-tree", "tree", "clos"]),
     ("topology.hosts", &["2", "5", "16"]),
     ("topology.leaves", &["1", "2", "3", "5"]),
     ("topology.spines", &["1", "2", "3", "6"]),

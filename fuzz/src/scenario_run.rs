@@ -87,7 +87,7 @@ fn small(spec: &Spec) -> bool {
     let schemes = [Some(&spec.balancer), Some(&spec.aqm), spec.hold.as_ref(), spec.edge.as_ref()];
     let few = schemes.into_iter().flatten().all(|scheme| few(&scheme.params));
     let fits = |size: Size| size.hosts <= 32 && size.links - size.hosts <= 64;
-    let fabric = size(spec.topology.kind).is_ok_and(fits);
+    let fabric = size(&spec.topology.kind).is_ok_and(fits);
     few && fabric && flaps <= 1_000 && spec.changes.len() <= 20
 }
 

@@ -372,5 +372,6 @@ def schemes() -> list[dict[str, Any]]:
 
 
 def workloads() -> list[dict[str, Any]]:
-    """The named flow-size distributions: mean and quantiles in bytes."""
+    """The named flow-size distributions: mean and quantiles in bytes, and ``points``: pairs of
+    bytes and cumulative probability, linear in between."""
     return engine.workloads()

@@ -1,15 +1,16 @@
 """The graph of a fabric from the names of its ports, and where to draw its nodes.
 
 A port is named ``<its own end>-<the other end>``, with ``#n`` for parallel links; hosts are
-``host<number>`` (docs/measurements.md). Nothing else is known of a kind of topology: a node's tier
-is its distance from the hosts.
+``host<number>``, or what a file of links calls them (docs/measurements.md). Nothing else is known
+of a kind of topology: a node's tier is its distance from the hosts.
 """
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-_PORT = re.compile(r"([a-z]+\d+)-([a-z]+\d+)(#\d+)?")
+_HOST = re.compile(r"host\d+")
 _NODE = re.compile(r"([a-z]+)(\d+)")
 
 
@@ -51,10 +52,7 @@ class Fabric:
 
 def of_ports(names: Sequence[str]) -> Fabric:
     """The graph of all ports' names. A port whose other end has none is no link."""
-    ends: dict[tuple[str, str, int], int] = {}
-    for index, name in enumerate(names):
-        if match := _PORT.fullmatch(name):
-            ends[match[1], match[2], int((match[3] or "#0")[1:])] = index
+    ends = {end: index for index, end in enumerate(ends_of(names)) if end[1]}
     near: dict[str, list[str]] = {}
     for own, other in dict.fromkeys(pair for a, b, _ in ends for pair in ((a, b), (b, a))):
         near.setdefault(own, []).append(other)
@@ -70,9 +68,31 @@ def of_ports(names: Sequence[str]) -> Fabric:
     return Fabric(nodes, tuple(links))
 
 
+def ends_of(names: Sequence[str]) -> list[tuple[str, str, int]]:
+    """Each port's own end, other end and number among parallel links.
+
+    Names of nodes may have dashes: a port is parted where its halves, turned round, are a port."""
+    known, found = set(names), []
+    for name in names:
+        both, mark, number = name.partition("#")
+        halves = [(both[:at], both[at + 1 :]) for at, sign in enumerate(both) if sign == "-"]
+        whole = [(own, other) for own, other in halves if f"{other}-{own}{mark}{number}" in known]
+        own, other = [*whole, *halves, (both, "")][0]
+        found.append((own, other, int(number) if number.isdecimal() else 0))
+    return found
+
+
+def hosts_of(owners: Iterable[str]) -> set[str]:
+    """The hosts among the owners of ports: those called so, or else those with one port."""
+    ports = Counter(owners)
+    named = {name for name in ports if _HOST.fullmatch(name)}
+    return named or {name for name, count in ports.items() if count == 1}
+
+
 def _tiers(near: dict[str, list[str]]) -> dict[str, int]:
     """Each node's distance from the nearest host."""
-    front = [name for name in near if name.startswith("host")] or list(near)[:1]
+    hosts = hosts_of(own for own, others in near.items() for _ in others)
+    front = [name for name in near if name in hosts] or list(near)[:1]
     found: dict[str, int] = {}
     for tier in range(len(near)):
         found |= dict.fromkeys(front, tier)

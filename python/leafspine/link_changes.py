@@ -45,10 +45,21 @@ def of_scenario(text: str) -> list[Change]:
 
 def _as_built(entry: dict[str, Any], topology: dict[str, Any]) -> bool:
     """Whether all that a change sets is what the link was built with."""
-    kind = "host_link" if "host" in entry["link"] else "fabric_link"
-    built = {"loss": 0.0, **topology.get(kind, {}), "state": "up"}
+    built = {"loss": 0.0, **_built(entry["link"], topology), "state": "up"}
     keys = [key for key in ("rate", "delay", "loss", "state") if key in entry]
     return all(_same(entry[key], built.get(key)) for key in keys) and "flap" not in entry
+
+
+def _built(link: str, topology: dict[str, Any]) -> dict[str, Any]:
+    """What a link was built with, where the scenario itself says it: a tier's, or that of all."""
+    if "host" in link:
+        found = topology.get("host_link", {})
+    else:
+        tiers = {tier["name"]: tier.get("link", {}) for tier in topology.get("tier", [])}
+        ends = {end.rstrip("0123456789*") for end in link.partition("#")[0].split("-")}
+        upper = [name for name in tiers if name in ends]
+        found = tiers[upper[-1]] if upper else topology.get("fabric_link", {})
+    return dict(found)
 
 
 def _same(one: object, other: object) -> bool:

@@ -3,7 +3,6 @@
 Every metric that appears in a table, a figure or a file is defined here, with its unit.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from leafspine import fabric
 from leafspine.engine import ALL_FLOWS, FlowClass
 from leafspine.stats import nearest_rank
 
@@ -105,9 +105,6 @@ PS_PER_US = 1_000_000
 GBPS = 8_000.0
 """Bytes a picosecond in Gb/s."""
 
-# Ports of a switch towards the next tier up, where a balancer chooses.
-UPLINK = re.compile(r"(leaf\d+-spine\d+|edge\d+-agg\d+|agg\d+-core\d+|tor\d+-core\d+)(#\d+)?")
-
 Measured = dict[tuple[str, str], float | None]
 
 
@@ -183,7 +180,7 @@ def _of_flows(sizes: Array, fct: Array, ideal: Array) -> dict[str, float | None]
 def _of_network(
     flows: pa.Table, counted: pa.Table, ports: pa.Table, summary: Mapping[str, Any]
 ) -> dict[str, float | None]:
-    uplinks = ports.filter(pa.array(_is_uplink(ports["name"].to_pylist())))
+    uplinks = _uplinks(ports)
     if summary["window_end_ps"] <= summary["window_start_ps"]:
         uplinks = uplinks.slice(0, 0)  # nothing was measured: that is no use of 0 %
     since = _since_warmup(summary)
@@ -235,12 +232,20 @@ def _reordered(counted: pa.Table, summary: Mapping[str, Any]) -> float | None:
     return _share(reordered, packets)
 
 
-def _is_uplink(names: Sequence[str]) -> list[bool]:
-    """The ports towards the next tier; where there is none (a star), the switch's ports."""
-    found = [UPLINK.fullmatch(name) is not None for name in names]
+def _uplinks(ports: pa.Table) -> pa.Table:
+    """The ports towards a higher tier; where there is none (a star), the switches' ports."""
+    names = ports["name"].to_pylist()
+    if "uplink" in ports.column_names:
+        found = ports["uplink"].to_pylist()
+    else:  # a result that is older than the column
+        graph = fabric.of_ports(names)
+        up = {link.up for link in graph.links if graph.nodes[link.lower].tier > 0}
+        found = [at in up for at in range(len(names))]
     if not any(found):
-        found = [not name.startswith("host") for name in names]
-    return found
+        owners = [own for own, _, _ in fabric.ends_of(names)]
+        hosts = fabric.hosts_of(owners)
+        found = [own not in hosts for own in owners]
+    return ports.filter(pa.array(found, pa.bool_()))
 
 
 def _share(part: float, whole: float) -> float | None:

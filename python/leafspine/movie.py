@@ -7,6 +7,7 @@ quantity, compressed: some megabytes for a thousand hosts. The page needs nothin
 import base64
 import json
 import math
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -208,11 +209,24 @@ def _run(part: Part, frame: _Frames, most: int, followed: Array) -> dict[str, An
         "watched": watched,
         "planes": base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode(),
         "changes": [
-            [change.time_ps, change.link, change.what, change.restores]
+            [change.time_ps, link, change.what, change.restores]
             for change in link_changes.of_scenario(part.run.scenario)
+            for link in _links(change.link, frame.names)
         ],
         "flows": _paths(part.run, frame, followed),
     }
+
+
+def _links(pattern: str, names: Sequence[str]) -> list[str]:
+    """The links that a change names, where ``*`` stands for any text, from either end."""
+    if "*" not in pattern:
+        return [pattern]
+    wanted = re.compile(".*".join(map(re.escape, pattern.split("*"))))
+    found = []
+    for name, (own, other, number) in zip(names, fabric.ends_of(names), strict=True):
+        if wanted.fullmatch(name) or (not number and wanted.fullmatch(f"{name}#0")):
+            found += [name, f"{other}-{own}" + (f"#{number}" if number else "")]
+    return list(dict.fromkeys(found))
 
 
 def _powers(counts: Array) -> Array:
@@ -261,12 +275,12 @@ class _Ways:
     def __init__(self, names: Sequence[str]) -> None:
         self.between: dict[tuple[str, str], list[int]] = {}
         self.of_host: dict[str, str] = {}
-        for at, name in enumerate(names):
-            own, _, other = name.partition("#")[0].partition("-")
+        ends = fabric.ends_of(names)
+        for at, (own, other, _) in enumerate(ends):
             self.between.setdefault((own, other), []).append(at)
             if own.startswith("host"):
                 self.of_host[own] = other
-        self.ends = [name.partition("#")[0].partition("-")[2] for name in names]
+        self.ends = [other for _, other, _ in ends]
 
 
 def _certain(ways: _Ways, src: str, dst: str, seen: Sequence[int]) -> list[int]:

@@ -274,6 +274,7 @@ class Output:
             "queue_max_packets": np.full(len(names), 90, dtype=np.uint32),
             "delay_mean_ps": np.full(len(names), 12_000_000, dtype=np.uint64),
             "delay_p99_ps": np.full(len(names), 99_000_000, dtype=np.uint64),
+            "uplink": np.array([name.startswith("leaf") and "spine" in name for name in names]),
         }
 
     def probes(self) -> list[tuple[str, str, dict[str, Any]]]:

@@ -36,6 +36,15 @@ fabric_link = { rate = "10Gbps", delay = "2us" }
 """
 FLOWS = '[[workload]]\nsizes = "web-search"\nload = 0.5\nflows = 10\n'
 
+CLOS = """\
+[topology]
+kind = "clos"
+hosts_per_tor = 2
+host_link = { rate = "10Gbps", delay = "2us" }
+fabric_link = { rate = "10Gbps", delay = "2us" }
+[[topology.tier]]
+"""
+
 EXPAND = """\
 import json, sys
 from leafspine import engine
@@ -197,9 +206,13 @@ UNKNOWN = {
     "top": [f"zzz = 1\n{FABRIC}{FLOWS}"],
     "topology": [
         f'[topology]\nkind = "{kind}"\nzzz = 1\n{FLOWS}'
-        for kind in ("star", "leaf-spine", "fat-tree", "tree")
+        for kind in ("star", "leaf-spine", "fat-tree", "tree", "clos", "file")
     ],
     "topology.host_link": [FABRIC.replace('"2us" }', '"2us", zzz = 1 }', 1) + FLOWS],
+    "topology.tier": [
+        f"{CLOS}{lower}[[topology.tier]]\n{upper}{FLOWS}"
+        for lower, upper in (("zzz = 1\n", ""), ("switches = 2\n", "zzz = 1\n"))
+    ],
     "topology.change": [f"{FABRIC}[[topology.change]]\nzzz = 1\n{FLOWS}"],
     "topology.change.flap": [
         f'{FABRIC}[[topology.change]]\nlink = "leaf0-spine0"\nflap = {{ zzz = 1 }}\n{FLOWS}'
@@ -273,6 +286,7 @@ PARETO = '{ kind = "pareto", mean = "1KB", shape = 2 }'
 AT_DEFAULT = {
     "topology": [FABRIC + FLOWS],
     "topology.host_link": [FABRIC + FLOWS],
+    "topology.tier": [f"{CLOS}switches = 2\n[[topology.tier]]\nswitches = 2\n{FLOWS}"],
     "topology.change": [f'{FABRIC}[[topology.change]]\nlink = "leaf0-spine0"\nloss = 0\n{FLOWS}'],
     "switch": [FABRIC + FLOWS, f'{FABRIC}{FLOWS}[switch]\nshared_buffer = "9MB"\n'],
     "transport": [FABRIC + FLOWS],
@@ -292,6 +306,7 @@ AT_DEFAULT = {
     "measure": [FABRIC + FLOWS],
 }
 PATHS = {
+    "topology.tier": "topology.tier.1",
     "topology.change": "topology.change.0",
     "workload": "workload.0",
     "workload.sizes": "workload.0.sizes",

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow.compute as pa_compute
@@ -228,6 +229,14 @@ def test_the_catalogues_are_complete() -> None:
     workloads = json.loads(leafspine("workloads", "--json").stdout)
     assert {"web-search", "web-search-qdaps"} <= {entry["name"] for entry in workloads}
     assert all(entry["mean"] > 0 for entry in workloads)
+    (one,) = json.loads(leafspine("workloads", "web-search-dctcp", "--json").stdout)
+    sizes, shares = zip(*one["points"], strict=True)
+    assert sorted(sizes) == list(sizes) and sorted(shares) == list(shares) and shares[-1] == 1
+    # The mean that is stated is that of the points: linear between them.
+    middles = [(low + high) / 2 for low, high in pairwise(sizes)]
+    parts = [high - low for low, high in pairwise(shares)]
+    mean = sizes[0] * shares[0] + sum(a * b for a, b in zip(middles, parts, strict=True))
+    assert mean == pytest.approx(one["mean"], rel=1e-3)
 
 
 def test_what_schemes_cost() -> None:

@@ -44,7 +44,9 @@ def ports(names: list[str], use: list[float]) -> pa.Table:
     return pa.table(columns)
 
 
-UPLINKS = ports(["leaf0-spine0", "leaf0-spine1#1", "leaf0-host0"], [0.2, 0.6, 1.0])
+UPLINKS = ports(["leaf0-spine0", "leaf0-spine1#1", "leaf0-host0"], [0.2, 0.6, 1.0]).append_column(
+    "uplink", pa.array([True, True, False])
+)
 
 
 def test_flow_metrics_by_hand() -> None:
@@ -165,3 +167,27 @@ def test_results_of_before_have_no_carried_traffic() -> None:
     del old["carried"], old["offered"]
     read = measured({"classes": {"all": {"flows": 1}}, "network": old})
     assert read[NETWORK, "carried"] is None and read[NETWORK, "drops"] == 3
+
+
+def test_uplinks_are_what_the_engine_says() -> None:
+    """Breaks if names decide which ports are uplinks where the engine has said it, or if an old
+    result, which does not say it, has others than its ports to a higher tier."""
+    names = ["rack-a-top", "rack-a-web", "top-rack-a", "web-rack-a"]
+    own = ports(names, [0.2, 0.9, 0.4, 0.9])
+    own = own.append_column("uplink", pa.array([False, False, True, False]))
+    found = measure(flows([10], [10**6]), own, SUMMARY, ())
+    assert found[NETWORK, "utilisation_mean"] == pytest.approx(40)
+    pods = ["tor0-agg0", "tor0-host0", "agg0-tor0", "agg0-core0", "core0-agg0", "host0-tor0"]
+    old = ports(pods, [0.2, 0.9, 0.9, 0.4, 0.9, 0.9])
+    found = measure(flows([10], [10**6]), old, SUMMARY, ())
+    assert found[NETWORK, "utilisation_mean"] == pytest.approx(30)
+
+
+def test_a_star_has_its_switchs_ports() -> None:
+    """Breaks if hosts' own ports count as a star's, whatever its hosts are called."""
+    for hosts in (["host0", "host1"], ["web-1", "db"]):
+        names = [f"s-{host}" for host in hosts] + [f"{host}-s" for host in hosts]
+        star = ports(names, [0.2, 0.4, 1.0, 1.0])
+        star = star.append_column("uplink", pa.array([False] * 4))
+        found = measure(flows([10], [10**6]), star, SUMMARY, ())
+        assert found[NETWORK, "utilisation_mean"] == pytest.approx(30)

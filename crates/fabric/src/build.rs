@@ -1,6 +1,6 @@
 //! From a description to a graph: sizes are checked, links are listed, ports follow from links.
 
-use crate::kinds::{Shape, Tier};
+use crate::kinds::{Plan, Shape, Wiring};
 use crate::{Graph, Link, LinkSpec, Node, Port, Switch, TopologyError, TopologyKind, TopologySpec};
 use leafspine_core::{HostId, PortId, Rate, Span, SwitchId, TorId};
 use leafspine_schemes::Level;
@@ -14,18 +14,28 @@ const MAX_LINKS: u64 = 1 << 20;
 const MAX_ROUTES: u64 = 1 << 28;
 
 pub(super) fn build(spec: &TopologySpec) -> Result<Graph, TopologyError> {
-    let shape = spec.kind.shape();
-    check_counts(&shape)?;
-    size(spec.kind)?;
+    let plan = spec.kind.plan();
+    if let Plan::Tiers(shape) = &plan {
+        check_counts(shape)?;
+    }
+    size(&spec.kind)?;
     check_link("host_link", &spec.host_link)?;
     check_delay("host_link.delay", spec.host_link.delay)?;
     check_delay("host_delay", spec.host_delay)?;
     check_delay("host_jitter", spec.host_jitter)?;
-    if shape.entry.fabric {
+    if spec.kind.entry().fabric {
         check_link("fabric_link", &spec.fabric_link)?;
         check_delay("fabric_link.delay", spec.fabric_link.delay)?;
     }
-    Ok(wire(spec, shape))
+    let parts = match plan {
+        Plan::Tiers(shape) => of_tiers(spec, &shape),
+        Plan::Links(wiring) => of_links(wiring),
+    };
+    for Cable { link, .. } in &parts.cables {
+        check_link("link", link)?;
+        check_delay("link.delay", link.delay)?;
+    }
+    Ok(wire(spec, parts))
 }
 
 fn check_counts(shape: &Shape) -> Result<(), TopologyError> {
@@ -58,15 +68,19 @@ pub struct Size {
 ///
 /// # Errors
 /// [`TopologyError::TooMany`], see [`Graph::build`].
-pub fn size(kind: TopologyKind) -> Result<Size, TopologyError> {
-    let shape = kind.shape();
-    let (hosts, tors) = (shape.hosts(), shape.tors());
-    let switches = shape.tiers.iter().fold(0, |sum: u64, tier| sum.saturating_add(tier.count));
-    let fabric_links = shape.pairs.saturating_mul(u64::from(shape.links_per_pair));
+pub fn size(kind: &TopologyKind) -> Result<Size, TopologyError> {
+    let plan = kind.plan();
+    let (hosts, tors) = (kind.hosts(), kind.tors());
+    let (switches, fabric_links, most_ports) = match &plan {
+        Plan::Tiers(shape) => (shape.switches(), shape.links(), shape.most_ports()),
+        Plan::Links(wiring) => {
+            (wiring.switches.len() as u64, wiring.wires.len() as u64, wiring.most_ports())
+        }
+    };
     for (what, found, most) in [
         ("hosts", hosts, MAX_HOSTS),
         ("switches", switches, MAX_SWITCHES),
-        ("ports at one switch", shape.most_ports, MAX_PORTS),
+        ("ports at one switch", most_ports, MAX_PORTS),
         ("links", hosts.saturating_add(fabric_links), MAX_LINKS),
         ("pairs of a switch and a switch with hosts", switches.saturating_mul(tors), MAX_ROUTES),
     ] {
@@ -94,55 +108,79 @@ fn check_delay(key: &'static str, found: Span) -> Result<(), TopologyError> {
     Ok(())
 }
 
-/// A link to be: lower end, upper end, number among parallel links.
+/// A link to be: lower end, upper end, number among parallel links, and what it is.
 struct Cable {
     lower: Node,
     upper: SwitchId,
     parallel: u16,
+    link: LinkSpec,
 }
 
-/// All links in the contract's order (see [`Graph`]).
-fn cables(shape: Shape) -> Vec<Cable> {
-    let host = |host: u64| Cable {
-        lower: Node::Host(HostId(host as u16)),
-        upper: SwitchId((host / u64::from(shape.hosts_per_tor)) as u16),
-        parallel: 0,
-    };
-    let mut cables: Vec<Cable> = (0..shape.hosts()).map(host).collect();
-    for (lower, upper) in shape.wiring {
-        let lower = Node::Switch(SwitchId(lower as u16));
-        cables.extend((0..shape.links_per_pair as u16).map(|parallel| Cable {
-            lower,
-            upper: SwitchId(upper as u16),
-            parallel,
-        }));
-    }
-    cables
+/// What a graph is wired from.
+struct Parts {
+    /// The switches, without ports yet.
+    switches: Vec<Switch>,
+    /// All links in the contract's order (see [`Graph`]).
+    cables: Vec<Cable>,
+    /// The hosts' names, where they have their own.
+    host_names: Vec<String>,
 }
 
-/// The switches, without ports yet.
-fn switches(tiers: &[Tier]) -> Vec<Switch> {
+fn switch(name: String, level: Level, tor: Option<TorId>) -> Switch {
+    Switch { first_port: 0, ports: 0, host_ports: 0, level, tor, name }
+}
+
+fn of_tiers(spec: &TopologySpec, shape: &Shape) -> Parts {
     let mut switches = Vec::new();
-    for (level, tier) in tiers.iter().enumerate() {
-        for number in 0..tier.count {
-            switches.push(Switch {
-                first_port: 0,
-                ports: 0,
-                host_ports: 0,
-                level: Level(level as u8),
-                tor: (level == 0).then_some(TorId(number as u16)),
-                name: format!("{}{number}", tier.name),
-            });
+    for (level, tier) in shape.tiers.iter().enumerate() {
+        for number in 0..shape.count(level) {
+            let tor = (level == 0).then_some(TorId(number as u16));
+            switches.push(switch(format!("{}{number}", tier.name), Level(level as u8), tor));
         }
     }
-    switches
+    let host = |host: u64| Cable {
+        lower: Node::Host(HostId(host as u16)),
+        upper: SwitchId((host / shape.hosts_per_tor()) as u16),
+        parallel: 0,
+        link: spec.host_link,
+    };
+    let mut cables: Vec<Cable> = (0..shape.hosts()).map(host).collect();
+    for (lower, upper, tier) in shape.wiring() {
+        let (lower, upper) = (Node::Switch(SwitchId(lower as u16)), SwitchId(upper as u16));
+        let link = tier.link.unwrap_or(spec.fabric_link);
+        let parallel = 0..tier.links as u16;
+        cables.extend(parallel.map(|parallel| Cable { lower, upper, parallel, link }));
+    }
+    Parts { switches, cables, host_names: Vec::new() }
+}
+
+fn of_links(wiring: &Wiring) -> Parts {
+    let numbered = wiring.switches.iter().enumerate().map(|(number, (name, level))| {
+        let tor = (number < usize::from(wiring.tors)).then_some(TorId(number as u16));
+        switch(name.clone(), *level, tor)
+    });
+    let hosts = wiring.hosts.iter().enumerate().map(|(number, host)| Cable {
+        lower: Node::Host(HostId(number as u16)),
+        upper: SwitchId(host.switch),
+        parallel: 0,
+        link: host.link,
+    });
+    let between = wiring.wires.iter().map(|wire| Cable {
+        lower: Node::Switch(SwitchId(wire.lower)),
+        upper: SwitchId(wire.upper),
+        parallel: wire.parallel,
+        link: wire.link,
+    });
+    Parts {
+        switches: numbered.collect(),
+        cables: hosts.chain(between).collect(),
+        host_names: wiring.hosts.iter().map(|host| host.name.clone()).collect(),
+    }
 }
 
 /// Numbers the ports and joins them. Local ports are numbered in the order of the links.
-fn wire(spec: &TopologySpec, shape: Shape) -> Graph {
-    let hosts_per_tor = shape.hosts_per_tor;
-    let mut switches = switches(&shape.tiers);
-    let cables = cables(shape);
+fn wire(spec: &TopologySpec, parts: Parts) -> Graph {
+    let Parts { mut switches, cables, host_names } = parts;
     for cable in &cables {
         let upper = &mut switches[usize::from(cable.upper.0)];
         upper.ports += 1;
@@ -158,21 +196,26 @@ fn wire(spec: &TopologySpec, shape: Shape) -> Graph {
     }
     let hosts = cables.iter().filter(|cable| matches!(cable.lower, Node::Host(_))).count();
     let tors = switches.iter().filter(|switch| switch.tor.is_some()).count();
+    let first_host = switches[..tors].iter().scan(0, |next, tor| {
+        *next += u32::from(tor.host_ports);
+        Some(*next)
+    });
     let mut graph = Graph {
-        kind: spec.kind,
+        kind: spec.kind.clone(),
         ports: vec![UNWIRED; next_port as usize + hosts],
         links: Vec::with_capacity(cables.len()),
         host_port: (next_port..next_port + hosts as u32).collect(),
         host_tor: Vec::with_capacity(hosts),
         host_port_at_tor: Vec::with_capacity(hosts),
         tor_switch: (0..tors).map(|tor| SwitchId(tor as u16)).collect(),
-        hosts_per_tor,
+        first_host: std::iter::once(0).chain(first_host).collect(),
+        host_names,
         host_delay: spec.host_delay,
         switches,
     };
     let mut wired = vec![0u16; graph.switches.len()];
     for cable in &cables {
-        join(&mut graph, spec, &mut wired, cable);
+        join(&mut graph, &mut wired, cable);
     }
     graph
 }
@@ -189,7 +232,7 @@ const UNWIRED: Port = Port {
 };
 
 /// Adds one link and its two ports. `wired`: ports used so far at each switch.
-fn join(graph: &mut Graph, spec: &TopologySpec, wired: &mut [u16], cable: &Cable) {
+fn join(graph: &mut Graph, wired: &mut [u16], cable: &Cable) {
     let mut next_of = |graph: &Graph, switch: SwitchId| {
         let local = PortId(wired[usize::from(switch.0)]);
         wired[usize::from(switch.0)] += 1;
@@ -197,24 +240,24 @@ fn join(graph: &mut Graph, spec: &TopologySpec, wired: &mut [u16], cable: &Cable
     };
     let upper_name = graph.switch(cable.upper).name.clone();
     let (upper_local, b) = next_of(graph, cable.upper);
-    let (lower_name, lower_local, a, link_spec, extra) = match cable.lower {
+    let (lower_local, a, extra) = match cable.lower {
         Node::Host(host) => {
             // A host's switch is a switch with hosts, and those have the same number twice.
             graph.host_tor.push(TorId(cable.upper.0));
             graph.host_port_at_tor.push(upper_local);
-            let port = graph.host_port[usize::from(host.0)];
-            (format!("host{}", host.0), PortId(0), port, &spec.host_link, spec.host_delay)
+            (PortId(0), graph.host_port[usize::from(host.0)], graph.host_delay)
         }
         Node::Switch(lower) => {
             let (local, port) = next_of(graph, lower);
-            (graph.switch(lower).name.clone(), local, port, &spec.fabric_link, Span::ZERO)
+            (local, port, Span::ZERO)
         }
     };
+    let lower_name = graph.node_name(cable.lower);
     let port = Port {
         link: graph.links.len() as u32,
-        rate: link_spec.rate,
-        delay: link_spec.delay + extra,
-        loss: link_spec.loss,
+        rate: cable.link.rate,
+        delay: cable.link.delay + extra,
+        loss: cable.link.loss,
         ..UNWIRED
     };
     graph.ports[a as usize] = Port { owner: cable.lower, local: lower_local, peer: b, ..port };

@@ -61,8 +61,18 @@ fn resolve(
     change: &LinkChange,
     events: &mut Vec<ResolvedChange>,
 ) -> Result<(), ChangeProblem> {
-    let link = graph.link_by_name(&change.link).map_err(Box::new)?;
+    let links = graph.links_matching(&change.link).map_err(Box::new)?;
     check_values(change)?;
+    links.into_iter().try_for_each(|link| resolve_one(graph, index, (change, link), events))
+}
+
+/// The events of a change at one of its links.
+fn resolve_one(
+    graph: &Graph,
+    index: usize,
+    (change, link): (&LinkChange, u32),
+    events: &mut Vec<ResolvedChange>,
+) -> Result<(), ChangeProblem> {
     let extra = if graph.is_host_link(link) { graph.host_delay } else { Span::ZERO };
     let first = ResolvedChange {
         at: change.at,
@@ -113,7 +123,9 @@ fn expand(
         return Err(ChangeProblem::FlapNever);
     }
     let end = every.0.checked_mul(u64::from(times)).and_then(|span| first.at.0.checked_add(span));
-    if times > MAX_CYCLES || end.is_none() {
+    // Of all links that flap.
+    let too_many = times > MAX_CYCLES || events.len() > 2 * MAX_CYCLES as usize;
+    if too_many || end.is_none() {
         return Err(ChangeProblem::FlapTooOften { times, most: MAX_CYCLES });
     }
     for cycle in 0..u64::from(times) {

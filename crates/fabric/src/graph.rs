@@ -71,7 +71,7 @@ pub struct Link {
 ///
 /// - **Hosts** are numbered through the fabric, switch by switch.
 /// - **Switches**: those with hosts first, so that `SwitchId(i)` is `TorId(i)`; then the next tier,
-///   and so on upwards. A fat tree's edge and aggregation switches are numbered pod by pod.
+///   and so on upwards. Switches of pods are numbered pod by pod.
 ///   Aggregation switch `j` of a pod is linked to cores `j*k/2 .. (j+1)*k/2`.
 /// - **Links**: link `h` is host `h`'s; then the links between the lowest two tiers, by (lower
 ///   switch, upper switch, parallel link); then those between the next two.
@@ -97,8 +97,10 @@ pub struct Graph {
     pub host_port_at_tor: Vec<PortId>,
     /// The switches with hosts, by [`TorId`].
     pub tor_switch: Vec<SwitchId>,
-    /// Hosts under each of them.
-    pub hosts_per_tor: u32,
+    /// The first host under each of them, and the number of all hosts.
+    pub first_host: Vec<u32>,
+    /// The hosts' names, where they have others than `host0`, `host1`.
+    pub host_names: Vec<String>,
     /// Added to the delay of a host's link, each way; [`Port::delay`] has it already.
     pub host_delay: Span,
 }
@@ -166,8 +168,8 @@ impl Graph {
     /// The hosts under a switch with hosts, as numbers (65,536 does not fit a [`HostId`]).
     #[must_use]
     pub fn hosts_under(&self, tor: TorId) -> Range<u32> {
-        let first = u32::from(tor.0) * self.hosts_per_tor;
-        first..first + self.hosts_per_tor
+        let at = usize::from(tor.0);
+        self.first_host[at]..self.first_host[at + 1]
     }
 
     /// The other end of the port with global index `port`, as schemes are shown it.
@@ -177,6 +179,18 @@ impl Graph {
         match peer.owner {
             Node::Host(host) => Neighbour::Host(host),
             Node::Switch(switch) => Neighbour::Switch(switch, peer.local),
+        }
+    }
+
+    /// Whether a port of a switch leads to a switch of a higher tier.
+    #[must_use]
+    pub fn is_uplink(&self, port: u32) -> bool {
+        let port = &self.ports[port as usize];
+        match (port.owner, self.ports[port.peer as usize].owner) {
+            (Node::Switch(this), Node::Switch(other)) => {
+                self.switch(other).level > self.switch(this).level
+            }
+            _ => false,
         }
     }
 

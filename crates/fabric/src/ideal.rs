@@ -9,6 +9,7 @@ use leafspine_core::{Bytes, HostId, Pace, Rate, Span, SwitchId, TorId};
 use leafspine_schemes::Paths;
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::ops::Range;
 
 /// Ideal completion times between any two hosts, to the picosecond.
 ///
@@ -47,6 +48,7 @@ pub struct Ideal {
 /// Rate and delay of one transmission.
 #[derive(Clone, Debug)]
 struct Hop {
+    rate: Rate,
     /// Never used itself, only copied: what the packets before have left over is zero.
     pace: Pace,
     /// Time of a byte in units of 2^-40 ps, rounded down.
@@ -64,6 +66,7 @@ const MOST_REPLAYED: u64 = 1 << 20;
 impl Hop {
     fn new(rate: Rate, delay: Span) -> Hop {
         Hop {
+            rate,
             pace: Pace::new(rate),
             byte_time: (u128::from(PS_BITS_PER_BYTE) << FRACTION_BITS) / u128::from(rate.0),
             whole: PS_BITS_PER_BYTE.is_multiple_of(rate.0),
@@ -190,13 +193,16 @@ impl Ideal {
             .map(|(up, down)| (*up as usize, *down as usize))
             .map(|(up, down)| (full[up] + ack[down], full[down] + ack[up]))
             .unzip();
-        let hosts_per_tor = self.host_tor.len() / self.tors;
+        let under: Vec<_> = self.under_each().collect();
         let largest = |spans: &[Span]| spans.iter().copied().max().unwrap_or_default();
-        let slowest = |of: &[Span]| of.chunks(hosts_per_tor).map(largest).collect::<Vec<Span>>();
+        let slowest = |of: &[Span]| -> Vec<Span> {
+            under.iter().map(|hosts| largest(&of[hosts.clone()])).collect()
+        };
         let (senders, receivers) = (slowest(&sender), slowest(&receiver));
         let mut farthest = Span::ZERO;
-        for (from, own) in sender.chunks(hosts_per_tor).enumerate() {
-            farthest = farthest.max(farthest_pair(own, &receiver[from * hosts_per_tor..]));
+        for (from, hosts) in under.iter().cloned().enumerate() {
+            let pair = farthest_pair(&sender[hosts.clone()], &receiver[hosts]);
+            farthest = farthest.max(pair);
             for to in (0..self.tors).filter(|to| *to != from) {
                 let there = full[self.between[from * self.tors + to] as usize];
                 let back = ack[self.between[to * self.tors + from] as usize];
@@ -205,6 +211,38 @@ impl Ideal {
         }
         // A single host has no destination but itself.
         if self.host_tor.len() == 1 { sender[0] + receiver[0] } else { farthest }
+    }
+}
+
+impl Ideal {
+    /// The hosts under each switch with hosts.
+    fn under_each(&self) -> impl Iterator<Item = Range<usize>> {
+        let mut next = 0;
+        self.host_tor.chunk_by(|one, other| one == other).map(move |hosts| {
+            let first = next;
+            next += hosts.len();
+            first..next
+        })
+    }
+
+    /// The rates of the links between two hosts, in a packet's order, on which a byte takes longest in
+    /// all.
+    #[must_use]
+    pub fn slowest_way(&self) -> Vec<Rate> {
+        let cost = |way: u32| self.ways[way as usize].iter().map(|hop| hop.byte_time).sum::<u128>();
+        let costs: Vec<u128> = (0..self.ways.len() as u32).map(cost).collect();
+        let slowest = |ways: &[u32]| -> Vec<u32> {
+            let of = |hosts: Range<usize>| ways[hosts].iter().copied();
+            let most = |hosts| of(hosts).max_by_key(|way| costs[*way as usize]).unwrap_or(NO_HOPS);
+            self.under_each().map(most).collect()
+        };
+        let (up, down) = (slowest(&self.host_up), slowest(&self.host_down));
+        let whole =
+            |from: usize, to: usize| [up[from], self.between[from * self.tors + to], down[to]];
+        let pairs = (0..self.tors).flat_map(|from| (0..self.tors).map(move |to| (from, to)));
+        let sum = |ways: &[u32; 3]| ways.iter().map(|way| costs[*way as usize]).sum::<u128>();
+        let most = pairs.map(|(from, to)| whole(from, to)).max_by_key(sum).unwrap_or([NO_HOPS; 3]);
+        most.iter().flat_map(|way| self.ways[*way as usize].iter().map(|hop| hop.rate)).collect()
     }
 }
 

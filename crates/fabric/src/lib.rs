@@ -21,5 +21,6 @@ pub use error::{ChangeProblem, TopologyError};
 pub use graph::{Graph, Link, Node, Port, Switch};
 pub use ideal::Ideal;
 pub use kinds::TopologyKind;
+pub use names::matches_glob;
 pub use routes::{LinkState, Routes};
 pub use spec::{Flap, LinkChange, LinkSpec, TopologySpec};

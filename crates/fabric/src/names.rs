@@ -1,5 +1,6 @@
 //! Names of links, ports and switches, as scenarios write them.
 
+use crate::kinds::{Plan, canonical_number};
 use crate::{Graph, Node, TopologyError};
 use leafspine_core::{HostId, SwitchId, TorId};
 
@@ -8,7 +9,10 @@ impl Graph {
     #[must_use]
     pub fn node_name(&self, node: Node) -> String {
         match node {
-            Node::Host(host) => format!("host{}", host.0),
+            Node::Host(host) => match self.host_names.get(usize::from(host.0)) {
+                Some(name) => name.clone(),
+                None => format!("host{}", host.0),
+            },
             Node::Switch(switch) => self.switch(switch).name.clone(),
         }
     }
@@ -35,11 +39,7 @@ impl Graph {
     /// # Errors
     /// No such link: the nearest name and what links there are.
     pub fn link_by_name(&self, name: &str) -> Result<u32, TopologyError> {
-        self.find_link(name).ok_or_else(|| TopologyError::UnknownLink {
-            name: name.to_owned(),
-            nearest: nearest(name, self.links.iter().map(|link| link.name.clone())),
-            allowed: self.allowed_links(),
-        })
+        self.find_link(name).ok_or_else(|| self.unknown_link(name))
     }
 
     fn find_link(&self, name: &str) -> Option<u32> {
@@ -47,15 +47,47 @@ impl Graph {
             Some((ends, number)) => (ends, canonical_number(number)?),
             None => (name, 0),
         };
-        let (one, other) = ends.split_once('-')?;
-        let (one, other) = (self.node_by_name(one)?, self.node_by_name(other)?);
-        self.ports_of_node(one)
-            .map(|port| self.port_and_link(port))
-            .find(|(port, link)| {
-                self.ports[port.peer as usize].owner == other
-                    && u32::from(link.parallel) == parallel
-            })
-            .map(|(port, _)| port.link)
+        // Names of a file's nodes may have dashes of their own; no two links read alike.
+        ends.match_indices('-').find_map(|(at, _)| {
+            let (one, other) =
+                (self.node_by_name(&ends[..at])?, self.node_by_name(&ends[at + 1..])?);
+            self.ports_of_node(one)
+                .map(|port| self.port_and_link(port))
+                .find(|(port, link)| {
+                    self.ports[port.peer as usize].owner == other
+                        && u32::from(link.parallel) == parallel
+                })
+                .map(|(port, _)| port.link)
+        })
+    }
+
+    /// The links whose name matches `pattern`, either end first, ascending. `*` stands for any text,
+    /// as in [`Graph::ports_matching`].
+    ///
+    /// # Errors
+    /// None matches: the nearest name and what links there are.
+    pub fn links_matching(&self, pattern: &str) -> Result<Vec<u32>, TopologyError> {
+        if !pattern.contains('*') {
+            return self.link_by_name(pattern).map(|link| vec![link]);
+        }
+        let matches = |link: &crate::Link| {
+            self.port_matches(link.a, pattern) || self.port_matches(link.b, pattern)
+        };
+        let links = self.links.iter().enumerate();
+        let found: Vec<u32> =
+            links.filter(|(_, link)| matches(link)).map(|(number, _)| number as u32).collect();
+        match found.is_empty() {
+            true => Err(self.unknown_link(pattern)),
+            false => Ok(found),
+        }
+    }
+
+    fn unknown_link(&self, name: &str) -> TopologyError {
+        TopologyError::UnknownLink {
+            name: name.to_owned(),
+            nearest: nearest(name, self.links.iter().map(|link| link.name.clone())),
+            allowed: self.allowed_links(),
+        }
     }
 
     fn ports_of_node(&self, node: Node) -> std::ops::Range<u32> {
@@ -69,8 +101,7 @@ impl Graph {
     }
 
     fn node_by_name(&self, name: &str) -> Option<Node> {
-        if let Some(number) = name.strip_prefix("host") {
-            let host = canonical_number(number).filter(|host| *host < self.hosts())?;
+        if let Some(host) = self.kind.host_named(name) {
             return Some(Node::Host(HostId(host as u16)));
         }
         let switch = self.switches.iter().position(|switch| switch.name == name)?;
@@ -87,7 +118,10 @@ impl Graph {
             TopologyError::UnknownTor {
                 name: name.to_owned(),
                 nearest: nearest(name, tors().map(|switch| switch.name.clone())),
-                allowed: span_of(self.kind.shape().tiers[0].name, u64::from(self.tors())),
+                allowed: match self.kind.plan() {
+                    Plan::Tiers(shape) => span_of(&shape.tiers[0].name, shape.tors()),
+                    Plan::Links(wiring) => listed(wiring.tor_names()),
+                },
             }
         })
     }
@@ -120,17 +154,36 @@ impl Graph {
 
     /// "host0..host255 to leaf0..leaf7, leaf0..leaf7 to spine0..spine7".
     fn allowed_links(&self) -> String {
-        let shape = self.kind.shape();
+        let shape = match self.kind.plan() {
+            Plan::Tiers(shape) => shape,
+            Plan::Links(_) => return listed(self.links.iter().map(|link| link.name.as_str())),
+        };
+        let tiers = shape.tiers.iter().enumerate();
         let spans: Vec<String> = std::iter::once(span_of("host", u64::from(self.hosts())))
-            .chain(shape.tiers.iter().map(|tier| span_of(tier.name, tier.count)))
+            .chain(tiers.map(|(at, tier)| span_of(&tier.name, shape.count(at))))
             .collect();
         let pairs: Vec<String> =
             spans.windows(2).map(|pair| format!("{} to {}", pair[0], pair[1])).collect();
         let mut text = pairs.join(", ");
-        if shape.links_per_pair > 1 {
-            text += &format!(" (#0..#{})", shape.links_per_pair - 1);
+        let most = shape.tiers.iter().map(|tier| tier.links).max().unwrap_or(1);
+        if most > 1 {
+            text += &format!(" (#0..#{})", most - 1);
         }
-        text + shape.note
+        text + &shape.note()
+    }
+}
+
+/// How many names a message lists.
+const LISTED: usize = 6;
+
+/// The first of some names, and how many more there are.
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<&str> = names.collect();
+    let more = names.len().saturating_sub(LISTED);
+    names.truncate(LISTED);
+    match more {
+        0 => names.join(", "),
+        _ => format!("{} and {more} more", names.join(", ")),
     }
 }
 
@@ -142,20 +195,14 @@ fn span_of(name: &str, count: u64) -> String {
     }
 }
 
-/// A number without sign or leading zeros, so that every thing has one name.
-fn canonical_number(text: &str) -> Option<u32> {
-    let plain =
-        text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
-    if plain { text.parse().ok() } else { None }
-}
-
 /// The most similar name (fewest edits, transpositions count one), the first among equals.
 fn nearest(name: &str, names: impl Iterator<Item = String>) -> String {
     names.min_by_key(|other| strsim::osa_distance(name, other)).unwrap_or_default()
 }
 
 /// Whether `text` is `pattern` with each `*` replaced by some text.
-fn matches_glob(pattern: &str, text: &str) -> bool {
+#[must_use]
+pub fn matches_glob(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else {
         return pattern == text;
     };
@@ -192,15 +239,5 @@ mod tests {
             assert!(!matches_glob(pattern, text), "{pattern} {text}");
         }
         assert!(matches_glob("l*-s*#*", "leaf0-spine1#1"));
-    }
-
-    /// Breaks if one link can be written in two ways that are not meant.
-    #[test]
-    fn numbers_have_one_form() {
-        assert_eq!(canonical_number("0"), Some(0));
-        assert_eq!(canonical_number("10"), Some(10));
-        for text in ["", "00", "01", "+1", "-1", "1 ", "99999999999"] {
-            assert_eq!(canonical_number(text), None, "{text:?}");
-        }
     }
 }

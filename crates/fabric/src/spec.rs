@@ -19,9 +19,9 @@ pub struct LinkSpec {
 pub struct TopologySpec {
     /// Its kind.
     pub kind: TopologyKind,
-    /// Links between a host and its switch.
+    /// Links between a host and its switch; the fastest of those of [`TopologyKind::File`].
     pub host_link: LinkSpec,
-    /// Links between switches. A star has none.
+    /// Links between switches that the kind says nothing else of. A star has none.
     pub fabric_link: LinkSpec,
     /// Added at each host, each way.
     pub host_delay: Span,
@@ -33,7 +33,7 @@ pub struct TopologySpec {
 /// Something that happens to a link at a time, both directions alike.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkChange {
-    /// The link's name.
+    /// The link's name; with `*`, which stands for any text, those of several.
     pub link: String,
     /// When.
     pub at: Time,

@@ -4,6 +4,7 @@ use leafspine_scenario::{Known, KnownKey};
 use leafspine_schemes::bundle::Bundle;
 use leafspine_schemes::registry::{self, Extension, Place};
 use leafspine_schemes::{Kind, Param, Provenance, SchemeInfo};
+use leafspine_sim::spec::SizeSpec;
 use leafspine_sim::workload;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -141,6 +142,10 @@ fn bounds(kind: &Kind) -> (Option<Value>, Option<Value>) {
 /// Every named distribution of flow sizes: name, mean, quantiles (bytes) and source.
 #[pyfunction]
 pub(crate) fn workloads() -> String {
+    let points = |name: &str| match workload::named(name) {
+        Some(SizeSpec::Table { points, .. }) => json!(points.to_vec()),
+        _ => Value::Null,
+    };
     let entry = |d: workload::Description| {
         json!({
             "name": d.name,
@@ -151,6 +156,7 @@ pub(crate) fn workloads() -> String {
             "p99": d.p99,
             "max": d.max,
             "source": d.source,
+            "points": points(d.name),
         })
     };
     let all: Vec<Value> = workload::names().filter_map(workload::describe).map(entry).collect();

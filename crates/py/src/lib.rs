@@ -7,6 +7,7 @@ mod catalogue;
 mod errors;
 mod facts;
 mod guard;
+mod parquet;
 mod scenario;
 mod simulate;
 

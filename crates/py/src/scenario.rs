@@ -121,7 +121,7 @@ fn checked(
     enough: u64,
     progress: &leafspine_sim::Progress,
 ) -> Result<(Vec<Case>, Vec<Memory>), Unchecked> {
-    let cases = leafspine_scenario::expand(source)?;
+    let cases = leafspine_scenario::expand_with(source, Some(crate::parquet::to_csv))?;
     let mut needs = Vec::with_capacity(cases.len());
     for case in &cases {
         if progress.cancelled() {

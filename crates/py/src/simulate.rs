@@ -91,7 +91,10 @@ fn run(
 ) -> PyResult<Output> {
     let file = "scenario.toml";
     let mut case = py
-        .detach(|| leafspine_scenario::single(toml, file, base_dir.as_ref()))
+        .detach(|| {
+            let converter = Some(crate::parquet::to_csv as leafspine_scenario::Converter);
+            leafspine_scenario::single_with(toml, file, base_dir.as_ref(), converter)
+        })
         .map_err(|error| scenario_error(py, &error))?;
     case.spec.run.threads = threads.max(1);
     let simulation = py
@@ -186,6 +189,8 @@ impl Output {
         for (name, value) in real {
             dict.set_item(name, array(py, rows.iter().map(value).collect::<Vec<f64>>()))?;
         }
+        let uplinks = rows.iter().map(|port| port.uplink).collect::<Vec<bool>>();
+        dict.set_item("uplink", array(py, uplinks))?;
         Ok(dict)
     }
 

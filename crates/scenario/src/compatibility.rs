@@ -6,7 +6,7 @@ use crate::tree::{Node, Origin, Table, quote};
 use leafspine_core::Time;
 use leafspine_schemes::{SchemeInfo, Value, edge, registry};
 use leafspine_sim::spec::{SchemeSpec, Spec, WorkloadKind, WorkloadSpec};
-use leafspine_sim::workload::{Trace, WorkloadError};
+use leafspine_sim::workload::{Fabric, Trace, WorkloadError};
 
 /// The balancer that obeys the paths that traces and edges give.
 const PINNED: &str = "pinned";
@@ -213,6 +213,7 @@ fn someone_gives_paths(place: Place<'_>, root: &Table, spec: &Spec) -> Result<()
 
 /// Whether the workload's trace has a column of paths, if it is a trace and that can be told.
 fn trace(workload: &WorkloadSpec) -> Option<Result<bool, WorkloadError>> {
-    let WorkloadKind::Trace { path } = &workload.kind else { return None };
-    Some(Trace::open(path, usize::MAX, Time::ZERO).map(|trace| trace.has_paths()))
+    let WorkloadKind::Trace(trace) = &workload.kind else { return None };
+    let header = Trace::open(trace, &Fabric::of_hosts(0), Time::ZERO);
+    Some(header.map(|trace| trace.has_paths()))
 }

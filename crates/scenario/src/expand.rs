@@ -7,7 +7,7 @@ use crate::path;
 use crate::resolve::{Resolved, resolve};
 use crate::section::{Place, tables};
 use crate::skip;
-use crate::trace::Checksums;
+use crate::trace::{Checksums, Converter};
 use crate::tree::{self, Data, Node, Origin, Table};
 use leafspine_core::Span;
 use leafspine_schemes::Scale;
@@ -121,7 +121,18 @@ const CASES: usize = 100_000;
 /// # Errors
 /// The first thing that is wrong. Nothing is run, nothing is written.
 pub fn expand(source: &Source<'_>) -> Result<Vec<Case>, ScenarioError> {
-    let checksums = Checksums::default();
+    expand_with(source, None)
+}
+
+/// The same with traces in Parquet's format, which `converter` makes CSV files of.
+///
+/// # Errors
+/// As [`expand`].
+pub fn expand_with(
+    source: &Source<'_>,
+    converter: Option<Converter>,
+) -> Result<Vec<Case>, ScenarioError> {
+    let checksums = Checksums::new(converter);
     let place = Place {
         file: source.file,
         base: source.base,
@@ -190,7 +201,20 @@ pub fn expand(source: &Source<'_>) -> Result<Vec<Case>, ScenarioError> {
 /// # Errors
 /// As [`expand`], and if the text describes more than one case.
 pub fn single(text: &str, file: &str, base: &Path) -> Result<Case, ScenarioError> {
-    let mut cases = expand(&Source { text, file, base, sets: &[], options: &[] })?;
+    single_with(text, file, base, None)
+}
+
+/// The same with traces in Parquet's format, which `converter` makes CSV files of.
+///
+/// # Errors
+/// As [`single`].
+pub fn single_with(
+    text: &str,
+    file: &str,
+    base: &Path,
+    converter: Option<Converter>,
+) -> Result<Case, ScenarioError> {
+    let mut cases = expand_with(&Source { text, file, base, sets: &[], options: &[] }, converter)?;
     match (cases.pop(), cases.len()) {
         (Some(case), 0) => Ok(case),
         (_, others) => {

@@ -5,6 +5,7 @@ use crate::section::{Section, content, decode};
 use crate::tree::{Data, Node, quote};
 use leafspine_core::HostId;
 use leafspine_fabric::TopologyKind;
+use leafspine_fabric::kinds::Plan;
 use leafspine_schemes::Kind;
 use leafspine_sim::spec::HostSet;
 
@@ -15,7 +16,7 @@ const ALLOWED: &str = "\"all\", \"a random half\", \"the rest\", a switch such a
 pub(crate) fn host_set(
     section: &mut Section<'_>,
     key: &str,
-    graph: TopologyKind,
+    graph: &TopologyKind,
 ) -> Result<HostSet, ScenarioError> {
     let set = match section.node(key) {
         None => HostSet::All,
@@ -29,9 +30,9 @@ fn read(
     section: &Section<'_>,
     key: &str,
     node: &Node,
-    graph: TopologyKind,
+    graph: &TopologyKind,
 ) -> Result<HostSet, ScenarioError> {
-    let hosts = graph.shape().hosts();
+    let hosts = graph.hosts();
     let count = |node: &Node, key: &str| {
         let value = decode(section.place, &section.key(key), node, Kind::Int(1, hosts))?;
         Ok::<u32, ScenarioError>(content!(value, Int) as u32) // At most `hosts`.
@@ -43,8 +44,11 @@ fn read(
         Data::Int(_) | Data::Float(_) => count(node, key).map(HostSet::Random),
         Data::Array(nodes) if !nodes.is_empty() => nodes
             .iter()
-            .map(|node| match node.whole() {
-                Some(host) if (0..hosts as i64).contains(&host) => Ok(HostId(host as u16)),
+            .map(|node| match (node.whole(), node.text()) {
+                (Some(host), _) if (0..hosts as i64).contains(&host) => Ok(HostId(host as u16)),
+                (_, Some(name)) if graph.host_named(name).is_some() => {
+                    Ok(HostId(graph.host_named(name).unwrap_or_default() as u16))
+                }
                 _ => {
                     Err(section.wrong(key, node.shown(), format!("hosts from 0 to {}", hosts - 1)))
                 }
@@ -60,24 +64,21 @@ fn read(
 }
 
 /// A set in words; the error says what is allowed, where it is more than the general answer.
-fn named(text: &str, graph: TopologyKind) -> Result<HostSet, Option<String>> {
+fn named(text: &str, graph: &TopologyKind) -> Result<HostSet, Option<String>> {
     match text {
         "all" => return Ok(HostSet::All),
         "a random half" => return Ok(HostSet::RandomHalf),
         "the rest" => return Ok(HostSet::Rest),
         _ => {}
     }
-    let shape = graph.shape();
-    let prefix = shape.tiers[0].name;
-    let Some(number) = text.strip_prefix(prefix) else {
-        return Err(None);
-    };
-    let tors = shape.tors();
-    match number.parse::<u64>() {
-        Ok(index) if index < tors && index.to_string() == number => {
-            Ok(HostSet::Under(text.to_owned()))
-        }
-        _ => Err(Some(format!("{prefix}0 to {prefix}{}", tors - 1))),
+    if graph.has_tor(text) {
+        return Ok(HostSet::Under(text.to_owned()));
+    }
+    let Plan::Tiers(shape) = graph.plan() else { return Err(None) };
+    let prefix = &shape.tiers[0].name;
+    match text.starts_with(&**prefix) {
+        true => Err(Some(format!("{prefix}0 to {prefix}{}", shape.tors() - 1))),
+        false => Err(None),
     }
 }
 

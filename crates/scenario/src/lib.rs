@@ -26,10 +26,12 @@
 
 pub mod bench;
 mod classes;
+mod clos;
 mod compatibility;
 pub mod diagnosis;
 mod error;
 mod expand;
+mod fabric_file;
 mod family;
 mod hosts;
 mod layer;
@@ -54,8 +56,9 @@ mod workload;
 
 pub use classes::Class;
 pub use error::{OVERRIDE, Problem, ScenarioError};
-pub use expand::{Case, PointValue, Skipped, Source, expand, single};
+pub use expand::{Case, PointValue, Skipped, Source, expand, expand_with, single, single_with};
 pub use path::line_of;
 pub use refuse::refusal;
 pub use seed::first_seed;
 pub use survey::{Known, KnownKey, known};
+pub use trace::Converter;

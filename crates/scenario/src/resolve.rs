@@ -59,7 +59,7 @@ pub(crate) fn resolve(place: Place<'_>, root: &Table) -> Result<Resolved, Scenar
     let (balancer, balancer_text) = schemes::load_balancer(place, at("load_balancer"))?;
     let (hold, hold_text) = schemes::hold(place, at("hold"))?;
     let (edge, edge_text) = schemes::host_edge(place, at("host_edge"), &balancer.name)?;
-    let (workloads, workload_text) = workload::workloads(place, at("workload"), topology.kind)?;
+    let (workloads, workload_text) = workload::workloads(place, at("workload"), &topology.kind)?;
     let (run, run_text) = run::run(place, at("run"))?;
     let (classes, classes_text) = classes(place, at("classes"))?;
     let (measure, measure_text) = run::measure(place, at("measure"))?;

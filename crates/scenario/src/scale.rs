@@ -5,7 +5,8 @@ use crate::section::{Place, Section};
 use crate::transport;
 use crate::tree::Node;
 use leafspine_core::{Pace, Rate, Span};
-use leafspine_fabric::TopologySpec;
+use leafspine_fabric::kinds::{Plan, Shape};
+use leafspine_fabric::{Graph, Ideal, Routes, TopologySpec};
 use leafspine_schemes::scale::round_up;
 use leafspine_schemes::{Amount, Scale};
 use leafspine_sim::spec::{SharedBuffer, SwitchSpec};
@@ -29,9 +30,25 @@ pub(crate) fn scale(
 ) -> Result<Scaled, ScenarioError> {
     let mut section = Section::open(place, "transport".to_owned(), transport)?;
     let (mss, header) = transport::packet(&mut section)?;
-    let way = vec![topology.fabric_link; topology.kind.shape().farthest];
-    let way: Vec<_> =
-        [topology.host_link].into_iter().chain(way).chain([topology.host_link]).collect();
+    let (base_rtt, way) = match topology.kind.plan() {
+        Plan::Tiers(shape) => of_tiers(topology, &shape, (mss, header)),
+        Plan::Links(_) => of_links(topology, (mss, header)),
+    };
+    let fabric = Scale { rate: topology.host_link.rate, base_rtt, mtu: mss + header };
+    Ok(Scaled { fabric, way })
+}
+
+/// The round trip between the farthest hosts, and the rates on the way.
+fn of_tiers(
+    topology: &TopologySpec,
+    shape: &Shape,
+    (mss, header): (u32, u32),
+) -> (Span, Vec<Rate>) {
+    let way: Vec<_> = [topology.host_link]
+        .into_iter()
+        .chain(shape.farthest(topology.fabric_link))
+        .chain([topology.host_link])
+        .collect();
     // A host's own delay is added to its link.
     let delay = way
         .iter()
@@ -41,8 +58,15 @@ pub(crate) fn scale(
     };
     let round_trip = 2 * delay + sent(mss + header) + sent(header);
     let base_rtt = Span(u64::try_from(round_trip).unwrap_or(u64::MAX));
-    let fabric = Scale { rate: topology.host_link.rate, base_rtt, mtu: mss + header };
-    Ok(Scaled { fabric, way: way.iter().map(|link| link.rate).collect() })
+    (base_rtt, way.iter().map(|link| link.rate).collect())
+}
+
+/// The same of a fabric whose ways only the graph knows.
+fn of_links(topology: &TopologySpec, (mss, header): (u32, u32)) -> (Span, Vec<Rate>) {
+    // One that cannot be built is refused where all are.
+    let Ok(graph) = Graph::build(topology) else { return (Span::MAX, Vec::new()) };
+    let ideal = Ideal::new(&graph, &Routes::new(&graph), mss, header, true);
+    (ideal.base_rtt(), ideal.slowest_way())
 }
 
 impl Scaled {
@@ -72,10 +96,12 @@ mod tests {
     use super::*;
     use crate::trace::Checksums;
     use leafspine_core::Bytes;
-    use leafspine_fabric::{Graph, Ideal, LinkSpec, Routes, TopologyKind};
+    use leafspine_fabric::kinds::{Clos, ClosTier};
+    use leafspine_fabric::{LinkSpec, TopologyKind};
     use leafspine_sim::spec::{Classifier, HostPorts, SchedulerKind};
     use proptest::prelude::*;
     use std::path::Path;
+    use std::sync::Arc;
 
     fn of(topology: &TopologySpec) -> Scaled {
         let checksums = Checksums::default();
@@ -118,6 +144,23 @@ mod tests {
             (1..4u32, 2..4u32, 1..3u32).prop_map(|(tors, hosts_per_tor, links_per_pair)| {
                 TopologyKind::Tree { tors, hosts_per_tor, links_per_pair }
             }),
+            (2..4u32, 1..3u32, 1..4u32, links(), links()).prop_map(
+                |(hosts, tors, pods, low, high)| {
+                    let tier = |name: &str, switches, pods, link| ClosTier {
+                        name: name.to_owned(),
+                        switches,
+                        pods,
+                        links_per_pair: 1,
+                        link,
+                    };
+                    let tiers = vec![
+                        tier("tor", tors * pods, 1, low),
+                        tier("agg", 2 * pods, pods, low),
+                        tier("core", 2, 1, high),
+                    ];
+                    TopologyKind::Clos(Arc::new(Clos::new(hosts, tiers).unwrap()))
+                }
+            ),
         ]
     }
 

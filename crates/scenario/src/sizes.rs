@@ -14,6 +14,8 @@ use std::path::Path;
 const KINDS: &[&str] = &["fixed", "uniform", "pareto", "table"];
 const ALLOWED: &str = "a named distribution, a CSV path or an inline table";
 const INLINE: &str = "points [bytes, cumulative probability], or parts { weight, sizes }";
+/// What names of files with a table of sizes end in; others have a slash.
+const FILES: &[&str] = &[".csv", ".txt", ".cdf", ".dat", ".tsv"];
 const SIZE: Kind = Kind::Bytes(1, u64::MAX);
 
 /// The sizes that stand at `key` of a workload, and how they are written.
@@ -61,7 +63,8 @@ fn named(
         return Ok((spec, quote(name)));
     }
     // A compressed one, too: the file is opened, and what it is is said.
-    if name.contains(['/', '\\']) || name.ends_with(".csv") || name.contains(".csv.") {
+    let named = |ending: &&str| name.ends_with(*ending) || name.contains(&format!("{ending}."));
+    if name.contains(['/', '\\']) || FILES.iter().any(named) {
         return csv(place, path, node, name);
     }
     let allowed = format!("{}, a CSV path or an inline table", quoted(workload::names()));

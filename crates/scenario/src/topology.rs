@@ -3,9 +3,12 @@
 use crate::error::ScenarioError;
 use crate::section::{Place, Section, content, tables};
 use crate::tree::{Node, quote};
+use crate::{clos, fabric_file};
 use leafspine_core::{Rate, Span, Time};
-use leafspine_fabric::kinds::{self, Key, Shape};
-use leafspine_fabric::{Flap, LinkChange, LinkSpec, TopologySpec};
+use leafspine_fabric::kinds::{self, Entry, Key, Plan};
+use leafspine_fabric::{
+    Flap, LinkChange, LinkSpec, TopologyError, TopologyKind, TopologySpec, size,
+};
 use leafspine_schemes::Kind;
 
 /// The most hosts: a host's number has 16 bits.
@@ -13,7 +16,7 @@ const HOSTS: u64 = 65_536;
 /// The most ports of a switch.
 const PORTS: u64 = 65_536;
 /// The fastest link: a byte takes a picosecond, so that no two packets of a link arrive at once.
-const FASTEST: Rate = Rate(8_000_000_000_000);
+pub(crate) const FASTEST: Rate = Rate(8_000_000_000_000);
 const LOSS: Kind = Kind::Float(0.0, 0.999_999);
 
 /// The graph, its changes, and both written out.
@@ -24,21 +27,15 @@ pub(crate) fn topology(
     let mut section = Section::open(place, "topology".to_owned(), node)?;
     let name = section.word("kind", &kinds::NAMES, None)?;
     let entry = kinds::ALL.iter().find(|entry| entry.name == name).expect("one of the names");
-    let mut allowed = vec!["kind"];
-    allowed.extend(entry.keys.iter().map(|key| key.name));
-    allowed.push("host_link");
-    allowed.extend(entry.fabric.then_some("fabric_link"));
-    allowed.extend(["host_delay", "host_jitter", "change"]);
-    section.allow(&allowed, &format!("a key that a {name} does not have"))?;
-    let counts: Result<Vec<u32>, _> =
-        entry.keys.iter().map(|key| count(&mut section, key)).collect();
-    let kind = (entry.kind)(&counts?);
-    check_size(&section, &kind.shape())?;
-    let host_link = link(&mut section, "host_link")?;
-    let fabric_link = if entry.fabric { link(&mut section, "fabric_link")? } else { host_link };
+    let (parts, blocks) = match entry.name {
+        "clos" => clos::clos(&mut section)?,
+        "file" => (fabric_file::file(&mut section)?, String::new()),
+        _ => (counted(&mut section, entry)?, String::new()),
+    };
+    let Parts { kind, host_link, fabric_link } = parts;
     let host_delay = section.span("host_delay", Some("0us"))?;
     let host_jitter = section.span("host_jitter", Some("0us"))?;
-    let mut text = section.block("[topology]");
+    let mut text = section.block("[topology]") + &blocks;
     let mut changes = Vec::new();
     for section in tables(place, "topology.change", section.node("change"))? {
         let (change, block) = change(section)?;
@@ -47,6 +44,39 @@ pub(crate) fn topology(
     }
     let spec = TopologySpec { kind, host_link, fabric_link, host_delay, host_jitter };
     Ok((spec, changes, text))
+}
+
+/// The links and switches of a topology.
+pub(crate) struct Parts {
+    pub(crate) kind: TopologyKind,
+    pub(crate) host_link: LinkSpec,
+    pub(crate) fabric_link: LinkSpec,
+}
+
+/// Refuses keys but these, those that all topologies have, and `fabric_link` if there is any.
+pub(crate) fn allow(
+    section: &Section<'_>,
+    entry: &Entry,
+    own: &[&str],
+) -> Result<(), ScenarioError> {
+    let mut allowed = vec!["kind"];
+    allowed.extend(own);
+    allowed.push("host_link");
+    allowed.extend(entry.fabric.then_some("fabric_link"));
+    allowed.extend(["host_delay", "host_jitter", "change"]);
+    section.allow(&allowed, &format!("a key that a {} does not have", entry.name))
+}
+
+/// A kind that is made from counts.
+fn counted(section: &mut Section<'_>, entry: &Entry) -> Result<Parts, ScenarioError> {
+    let keys: Vec<&str> = entry.keys.iter().map(|key| key.name).collect();
+    allow(section, entry, &keys)?;
+    let counts: Result<Vec<u32>, _> = entry.keys.iter().map(|key| count(section, key)).collect();
+    let kind = (entry.kind.expect("made from counts"))(&counts?);
+    check_size(section, &kind)?;
+    let host_link = link(section, "host_link")?;
+    let fabric_link = if entry.fabric { link(section, "fabric_link")? } else { host_link };
+    Ok(Parts { kind, host_link, fabric_link })
 }
 
 /// A count of the topology's kind.
@@ -61,24 +91,33 @@ fn count(section: &mut Section<'_>, key: &Key) -> Result<u32, ScenarioError> {
 }
 
 /// Refuses what the engine's numbers cannot count.
-fn check_size(section: &Section<'_>, shape: &Shape) -> Result<(), ScenarioError> {
-    let hosts = shape.hosts();
+pub(crate) fn check_size(section: &Section<'_>, kind: &TopologyKind) -> Result<(), ScenarioError> {
+    let (hosts, entry) = (kind.hosts(), kind.entry());
     if !(2..=HOSTS).contains(&hosts) {
-        let of_them = match shape.entry.tors {
-            Some(tors) => format!(" ({} {tors} of {})", shape.tors(), shape.hosts_per_tor),
-            None => String::new(),
+        let of_them = match (entry.tors, kind.plan()) {
+            (Some(tors), Plan::Tiers(shape)) => {
+                format!(" ({} {tors} of {})", shape.tors(), shape.hosts_per_tor())
+            }
+            _ => String::new(),
         };
         let found = format!("{hosts} hosts{of_them}");
-        return Err(section.wrong(shape.entry.hosts_key, found, format!("2 to {HOSTS} hosts")));
+        return Err(section.wrong(entry.hosts_key, found, format!("2 to {HOSTS} hosts")));
     }
-    if shape.most_ports > PORTS {
-        let found = format!("{} ports at one switch", shape.most_ports);
-        return Err(section.wrong("links_per_pair", found, format!("at most {PORTS} ports")));
+    match (kind.plan(), size(kind)) {
+        (Plan::Tiers(shape), _) if shape.most_ports() > PORTS => {
+            let found = format!("{} ports at one switch", shape.most_ports());
+            Err(section.wrong("links_per_pair", found, format!("at most {PORTS} ports")))
+        }
+        // What is made from counts is refused where all kinds are.
+        (_, Err(TopologyError::TooMany { what, found, most })) if entry.keys.is_empty() => {
+            let found = format!("{found} {what}");
+            Err(section.wrong(entry.hosts_key, found, format!("at most {most}")))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
-fn link(section: &mut Section<'_>, key: &str) -> Result<LinkSpec, ScenarioError> {
+pub(crate) fn link(section: &mut Section<'_>, key: &str) -> Result<LinkSpec, ScenarioError> {
     let Some(node) = section.node(key) else {
         let allowed = "a link such as { rate = \"10Gbps\", delay = \"5us\" }";
         return Err(section.wrong(key, "nothing", allowed));
@@ -91,6 +130,17 @@ fn link(section: &mut Section<'_>, key: &str) -> Result<LinkSpec, ScenarioError>
     let loss = content!(inner.value("loss", LOSS, Some("0"))?, Float);
     section.write(key, inner.inline());
     Ok(LinkSpec { rate, delay, loss })
+}
+
+/// As [`link`], if the file has one; the resolved scenario has it elsewhere.
+pub(crate) fn unwritten_link(
+    section: &mut Section<'_>,
+    key: &str,
+) -> Result<Option<LinkSpec>, ScenarioError> {
+    let written = section.written();
+    let found = section.has(key).then(|| link(section, key)).transpose();
+    section.forget(written);
+    found
 }
 
 fn check_rate(section: &Section<'_>, rate: Rate) -> Result<(), ScenarioError> {
@@ -131,7 +181,7 @@ fn change(mut section: Section<'_>) -> Result<(LinkChange, String), ScenarioErro
 }
 
 fn link_name(section: &mut Section<'_>) -> Result<String, ScenarioError> {
-    let allowed = "a link such as \"leaf0-spine3\"";
+    let allowed = "a link such as \"leaf0-spine3\", or several such as \"leaf0-*\"";
     let Some(node) = section.node("link") else {
         return Err(section.wrong("link", "nothing", allowed));
     };

@@ -1,4 +1,4 @@
-//! The file of a trace workload, named by its path and held to its contents.
+//! A file that a scenario names, a trace or a fabric, by its path and held to its contents.
 //!
 //! The resolved scenario names the file by its absolute path and carries a checksum of what is in
 //! it: a result belongs to the flows that made it, not to a name that something else may bear by now.
@@ -12,12 +12,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The trace's absolute path; it and the checksum are written out.
+/// The file's absolute path; it and the checksum are written out. `what` is `a CSV file`.
 ///
 /// # Errors
 /// If the file cannot be read, or is not the one that a given checksum was taken of.
-pub(crate) fn path(section: &mut Section<'_>) -> Result<PathBuf, ScenarioError> {
-    let allowed = "the path of a CSV file, from the scenario's folder";
+pub(crate) fn path(section: &mut Section<'_>, what: &str) -> Result<PathBuf, ScenarioError> {
+    let allowed = format!("the path of {what}, from the scenario's folder");
     let Some(node) = section.node("path") else {
         return Err(section.wrong("path", "nothing", allowed));
     };
@@ -27,7 +27,7 @@ pub(crate) fn path(section: &mut Section<'_>) -> Result<PathBuf, ScenarioError> 
     let path = section.place.base.join(name);
     let readable = |error: &io::Error| {
         let found = format!("{} ({})", node.shown(), error.kind());
-        section.wrong("path", found, "a CSV file that can be read")
+        section.wrong("path", found, format!("{what} that can be read"))
     };
     let path = std::path::absolute(path).map_err(|error| readable(&error))?;
     let sum = section.place.checksums.of(&path).map_err(|error| readable(&error))?;
@@ -42,18 +42,48 @@ pub(crate) fn path(section: &mut Section<'_>) -> Result<PathBuf, ScenarioError> 
     Ok(path)
 }
 
+/// Makes a CSV file of a trace in Parquet's format, of which it is told the path and the checksum, and
+/// says where it is, or why there is none.
+pub type Converter = fn(&Path, &str) -> Result<PathBuf, String>;
+
 /// Each file is read for its checksum once, however many cases name it.
 #[derive(Debug, Default)]
-pub(crate) struct Checksums(RefCell<BTreeMap<PathBuf, String>>);
+pub(crate) struct Checksums {
+    found: RefCell<BTreeMap<PathBuf, String>>,
+    converter: Option<Converter>,
+}
 
 impl Checksums {
+    pub(crate) fn new(converter: Option<Converter>) -> Checksums {
+        Checksums { found: RefCell::default(), converter }
+    }
+
     fn of(&self, path: &Path) -> io::Result<String> {
-        if let Some(sum) = self.0.borrow().get(path) {
+        if let Some(sum) = self.found.borrow().get(path) {
             return Ok(sum.clone());
         }
         let sum = checksum(path)?;
-        self.0.borrow_mut().insert(path.to_owned(), sum.clone());
+        self.found.borrow_mut().insert(path.to_owned(), sum.clone());
         Ok(sum)
+    }
+
+    /// The file that the engine reads for the trace at `path`: itself, unless it is no text.
+    ///
+    /// # Errors
+    /// What was found, if that is nothing the engine can be given.
+    pub(crate) fn streamed(&self, path: &Path) -> Result<PathBuf, String> {
+        let mut magic = [0; 4];
+        let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+        if read.is_err() || magic != *b"PAR1" {
+            return Ok(path.to_owned());
+        }
+        match self.converter {
+            Some(converter) => {
+                let sum = self.of(path).map_err(|error| error.kind().to_string())?;
+                converter(path, &sum)
+            }
+            None => Err("a Parquet file, which only leafspine's Python package reads".to_owned()),
+        }
     }
 }
 

@@ -10,7 +10,8 @@ use leafspine_core::{Bytes, Time};
 use leafspine_fabric::TopologyKind;
 use leafspine_schemes::Kind;
 use leafspine_sim::spec::{
-    Arrivals, HostSet, LoadBasis, Pattern, SizeSpec, Stop, WorkloadKind, WorkloadSpec,
+    Arrivals, HostSet, LoadBasis, Pattern, SizeSpec, Stop, TimeUnit, TraceSpec, WorkloadKind,
+    WorkloadSpec,
 };
 
 const KINDS: &[&str] = &["poisson", "incast", "long-flows", "permutation", "all-to-all", "trace"];
@@ -22,7 +23,7 @@ const LOAD: Kind = Kind::Float(f64::MIN_POSITIVE, 10.0);
 pub(crate) fn workloads(
     place: Place<'_>,
     node: Option<&Node>,
-    graph: TopologyKind,
+    graph: &TopologyKind,
 ) -> Result<(Vec<WorkloadSpec>, String), ScenarioError> {
     let sections = tables(place, "workload", node)?;
     if sections.is_empty() {
@@ -40,7 +41,7 @@ pub(crate) fn workloads(
 
 fn workload(
     mut section: Section<'_>,
-    graph: TopologyKind,
+    graph: &TopologyKind,
 ) -> Result<(WorkloadSpec, String), ScenarioError> {
     let kind = section.word("kind", KINDS, Some("poisson"))?;
     let own: &[&str] = match kind.as_str() {
@@ -50,7 +51,7 @@ fn workload(
         "poisson" => &["load", "interarrival", "rate", "flows", "duration"],
         "incast" => &["fan_in", "rounds", "every", "jitter"],
         "long-flows" => &["count", "stagger"],
-        "trace" => &["path", "checksum"],
+        "trace" => &["path", "checksum", "time_unit", "load", "load_basis"],
         _ => &["stagger"],
     };
     let mut keys = vec!["kind"];
@@ -62,7 +63,7 @@ fn workload(
     check_alternatives(&section)?;
     section.allow(&keys, &format!("a key that a {kind} workload does not have"))?;
     let spec = match kind.as_str() {
-        "trace" => trace_workload(&mut section)?,
+        "trace" => trace_workload(&mut section, graph)?,
         _ => generated(&mut section, &kind, graph)?,
     };
     let start = Time(section.span("start", Some("0us"))?.0);
@@ -73,7 +74,7 @@ fn workload(
 fn generated(
     section: &mut Section<'_>,
     word: &str,
-    graph: TopologyKind,
+    graph: &TopologyKind,
 ) -> Result<WorkloadSpec, ScenarioError> {
     let kind = match word {
         "poisson" => poisson(section, graph)?,
@@ -113,7 +114,7 @@ fn check_alternatives(section: &Section<'_>) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-fn poisson(section: &mut Section<'_>, graph: TopologyKind) -> Result<WorkloadKind, ScenarioError> {
+fn poisson(section: &mut Section<'_>, graph: &TopologyKind) -> Result<WorkloadKind, ScenarioError> {
     let arrivals = if section.has("interarrival") {
         let mean = section.value("interarrival", Kind::Span(1, u64::MAX), None)?;
         Arrivals::Interarrival(content!(mean, Span))
@@ -156,12 +157,12 @@ fn a_fraction(mut error: ScenarioError, node: Option<&Node>) -> ScenarioError {
     error
 }
 
-fn basis(section: &mut Section<'_>, graph: TopologyKind) -> Result<LoadBasis, ScenarioError> {
+fn basis(section: &mut Section<'_>, graph: &TopologyKind) -> Result<LoadBasis, ScenarioError> {
     let word = section.word("load_basis", &["fabric", "host"], Some("fabric"))?;
     if word == "host" {
         return Ok(LoadBasis::Host);
     }
-    let kind = graph.shape().entry;
+    let kind = graph.entry();
     if !kind.fabric {
         let key = if section.has("load_basis") { "load_basis" } else { "load" };
         let found = format!("a load of the fabric on a {}, which has none", kind.name);
@@ -184,9 +185,9 @@ fn incast(section: &mut Section<'_>) -> Result<WorkloadKind, ScenarioError> {
 fn pattern(
     section: &mut Section<'_>,
     word: &str,
-    graph: TopologyKind,
+    graph: &TopologyKind,
 ) -> Result<Pattern, ScenarioError> {
-    let leaves = graph.shape().tors() > 1;
+    let leaves = graph.tors() > 1;
     let default = if word == "poisson" && leaves { "inter-leaf" } else { "any" };
     let pattern = section.word("pattern", &["any", "inter-leaf", "intra-leaf"], Some(default))?;
     match pattern.as_str() {
@@ -201,10 +202,35 @@ fn pattern(
 }
 
 /// A workload that is read from a file. Sizes, pairs and times are the file's.
-fn trace_workload(section: &mut Section<'_>) -> Result<WorkloadSpec, ScenarioError> {
-    let path = trace::path(section)?;
+fn trace_workload(
+    section: &mut Section<'_>,
+    graph: &TopologyKind,
+) -> Result<WorkloadSpec, ScenarioError> {
+    let name = trace::path(section, "a CSV file")?;
+    let unit = match section.has("time_unit") {
+        true => Some(section.word("time_unit", &TimeUnit::NAMES, None)?),
+        false => None,
+    };
+    let unit = unit.and_then(|name| TimeUnit::NAMES.iter().position(|known| *known == name));
+    let load = match section.has("load") {
+        true => {
+            let load = section.value("load", LOAD, None);
+            let load = load.map_err(|error| a_fraction(error, section.node("load")))?;
+            Some((content!(load, Float), basis(section, graph)?))
+        }
+        false if section.has("load_basis") => {
+            let allowed = "load_basis beside load";
+            return Err(section.wrong("load_basis", "load_basis without load", allowed));
+        }
+        false => None,
+    };
+    let file = section.place.checksums.streamed(&name).map_err(|found| {
+        let allowed = "a CSV file, plain or gzip, or Parquet, with the columns of a trace";
+        section.wrong("path", found, allowed)
+    })?;
+    let unit = unit.map(|at| TimeUnit::ALL[at]);
     Ok(WorkloadSpec {
-        kind: WorkloadKind::Trace { path },
+        kind: WorkloadKind::Trace(TraceSpec { file, name, unit, load }),
         sizes: SizeSpec::Fixed(Bytes(1)),
         senders: HostSet::All,
         receivers: HostSet::All,

@@ -52,6 +52,8 @@ pub struct PortRow {
     pub delay_mean_ps: f64,
     /// 99th percentile of packets' waits, ps (within 0.8 %).
     pub delay_p99_ps: f64,
+    /// Whether it is a switch's port to a switch of a higher tier.
+    pub uplink: bool,
 }
 
 /// A probe's series: equally long columns.

@@ -135,11 +135,60 @@ pub enum WorkloadKind {
         /// Time between starts.
         stagger: Span,
     },
-    /// A CSV file: `start_ps,src,dst,bytes[,path[,ack_path]]`, sorted by `start_ps`.
-    Trace {
-        /// The file.
-        path: PathBuf,
-    },
+    /// A file's flows.
+    Trace(TraceSpec),
+}
+
+/// A trace: a CSV file, plain or in gzip's format, with the columns `start_ps,src,dst,bytes` and
+/// optionally `path` and `ack_path`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TraceSpec {
+    /// The file that is read.
+    pub file: PathBuf,
+    /// What it is called in messages: the file that it was made from.
+    pub name: PathBuf,
+    /// The unit of a column `start`, which does not say it.
+    pub unit: Option<TimeUnit>,
+    /// Times are stretched such that the mean traffic is this load; `None`: they are as they are.
+    pub load: Option<(f64, LoadBasis)>,
+}
+
+impl TraceSpec {
+    /// The file as it is.
+    #[must_use]
+    pub fn new(file: impl Into<PathBuf>) -> TraceSpec {
+        let file = file.into();
+        TraceSpec { name: file.clone(), file, unit: None, load: None }
+    }
+}
+
+/// A unit of time in a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeUnit {
+    /// Picoseconds.
+    Ps,
+    /// Nanoseconds.
+    Ns,
+    /// Microseconds.
+    Us,
+    /// Milliseconds.
+    Ms,
+    /// Seconds.
+    S,
+}
+
+impl TimeUnit {
+    /// All, shortest first.
+    pub const ALL: [TimeUnit; 5] =
+        [TimeUnit::Ps, TimeUnit::Ns, TimeUnit::Us, TimeUnit::Ms, TimeUnit::S];
+    /// Their names, likewise.
+    pub const NAMES: [&str; 5] = ["ps", "ns", "us", "ms", "s"];
+
+    /// Picoseconds in it, as a power of ten.
+    #[must_use]
+    pub fn power(self) -> u32 {
+        3 * self as u32
+    }
 }
 
 /// How often flows start.

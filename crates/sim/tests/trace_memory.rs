@@ -33,7 +33,7 @@ fn peak(flows: u64) -> i64 {
     spec.topology.kind = TopologyKind::Star { hosts: HOSTS as u32 };
     spec.transport.handshake = false;
     let path = write_trace(flows);
-    let kind = WorkloadKind::Trace { path: path.clone() };
+    let kind = WorkloadKind::Trace(TraceSpec::new(&path));
     spec.workloads = vec![WorkloadSpec { kind, ..long_flows(1, 1, HostSet::All, HostSet::All) }];
     let last = flows * 100_000 + Span::from_micros(100).0;
     let cost = counting::cost(|| {

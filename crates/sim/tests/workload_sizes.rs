@@ -383,3 +383,50 @@ fn tables_are_read_from_csv() {
         assert_eq!(read(&format!("{header}{rows}")).expect_err("bad"), text);
     }
 }
+
+/// Breaks if a form in which tables are passed on gives other points: other names of columns, percent,
+/// units, and pairs without a header as HPCC's simulator has them.
+#[test]
+fn tables_come_in_the_forms_in_use() {
+    let wanted = [(0.0, 0.0), (10_000.0, 0.15), (1e6, 1.0)];
+    for text in [
+        "bytes,cumulative_probability\n0,0\n10000,0.15\n1000000,1\n",
+        "bytes,probability\n0,0\n10000,0.15\n1000000,1.0\n",
+        "percent,size\n0,0\n15,10KB\n100,1MB\n",
+        "cdf,kb\n0,0\n0.15,10\n1,1000\n",
+        "bytes cdf\n0 0\n10000 15\n1000000 100\n",
+        "0 0\n10000 15\n1000000 100\n",
+        "0\t0\r\n10000\t15\r\n\r\n1000000\t100",
+        "0B,0%\n10KB,15%\n1MB,100%\n",
+        "\u{feff}0, 0\n10000, 0.15\n1000000, 1\n",
+    ] {
+        let points =
+            read_points(text.as_bytes(), Path::new("t")).unwrap_or_else(|e| panic!("{e}: {text}"));
+        assert_eq!(*points, wanted, "{text}");
+    }
+}
+
+/// Breaks if a table in one of those forms is accepted that is none, or its line is not named.
+#[test]
+fn bad_tables_name_their_lines() {
+    let said =
+        |text: &str| read_points(text.as_bytes(), Path::new("t.txt")).expect_err("bad").to_string();
+    assert_eq!(
+        said("0 0\n10000 15\n5000 100\n"),
+        "t.txt:3: bytes: found 5000 after 10000; allowed: rising from row to row"
+    );
+    assert_eq!(
+        said("0 0\n10000 15 3\n"),
+        "t.txt:2: row: found 3 fields; allowed: 2 fields, a size and its cumulative probability"
+    );
+    assert_eq!(
+        said("0 0\n10000 99\n"),
+        "t.txt:2: cumulative_probability: found 99; allowed: from 0 to 1"
+    );
+    assert_eq!(
+        said("bytes,share\n1,1\n"),
+        "t.txt:1: share: found an unknown column; allowed: the columns bytes, \
+         cumulative_probability (or kb, mb; probability, percent, cdf)"
+    );
+    assert_eq!(said("10XB 1\n")[..9], *"t.txt:1: ");
+}

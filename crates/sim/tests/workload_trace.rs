@@ -2,11 +2,13 @@
 
 mod workload_common;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use leafspine_core::{PacketMeta, Span, Time};
-use leafspine_sim::spec::{HostSet, WorkloadKind, WorkloadSpec};
-use leafspine_sim::workload::{Flow, FlowSource, Trace, WorkloadError, survey};
-use std::io::{Cursor, Read};
-use std::path::{Path, PathBuf};
+use leafspine_sim::spec::{HostSet, LoadBasis, TimeUnit, TraceSpec, WorkloadKind, WorkloadSpec};
+use leafspine_sim::workload::{Fabric, Flow, FlowSource, Trace, WorkloadError, survey};
+use std::io::{Cursor, Read, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use workload_common::*;
@@ -16,7 +18,7 @@ const NO_PATH: u16 = PacketMeta::NO_PATH;
 /// All flows of a trace for eight hosts.
 fn read(text: &str) -> Result<Vec<Flow>, WorkloadError> {
     let input = Box::new(Cursor::new(text.as_bytes().to_vec()));
-    let mut trace = Trace::new(input, Path::new("flows.csv"), 8, Time::ZERO)?;
+    let mut trace = Trace::new(input, &TraceSpec::new("flows.csv"), &star(8), Time::ZERO)?;
     let mut flows = Vec::new();
     while let Some(flow) = trace.next()? {
         flows.push(flow);
@@ -38,8 +40,12 @@ impl Temporary {
         Temporary(path)
     }
 
+    fn spec(&self) -> TraceSpec {
+        TraceSpec::new(&self.0)
+    }
+
     fn workload(&self) -> WorkloadSpec {
-        workload(WorkloadKind::Trace { path: self.0.clone() })
+        workload(WorkloadKind::Trace(self.spec()))
     }
 }
 
@@ -75,7 +81,7 @@ fn a_byte_order_mark_is_left_out() {
     let text = "\u{feff}start_ps,src,dst,bytes\n7,0,1,100\n";
     assert_eq!(read(text).unwrap()[0].start, Time(7));
     let slow = Box::new(ByteByByte(std::io::Cursor::new(text.into())));
-    let mut trace = Trace::new(slow, Path::new("slow.csv"), 8, Time::ZERO).unwrap();
+    let mut trace = Trace::new(slow, &TraceSpec::new("slow.csv"), &star(8), Time::ZERO).unwrap();
     assert_eq!(trace.next().unwrap().unwrap().start, Time(7));
 }
 
@@ -104,13 +110,21 @@ fn bad_traces_are_refused() {
         ("start_ps,src,dst\n", format!("flows.csv:1: bytes: found no such column; {columns}")),
         ("", format!("flows.csv:1: start_ps: found no such column; {columns}")),
         ("\n\nstart_ps,src,dst\n", format!("flows.csv:3: bytes: found no such column; {columns}")),
-        (
-            "start_ps,src,dest,bytes\n",
-            format!("flows.csv:1: dest: found an unknown column; {columns}"),
-        ),
+        ("start_ps,src,dest,bytes\n", format!("flows.csv:1: dst: found no such column; {columns}")),
         (
             "start_ps,src,dst,bytes,src\n",
-            format!("flows.csv:1: src: found the column twice; {columns}"),
+            "flows.csv:1: src: found the column twice; allowed: each column once".to_owned(),
+        ),
+        (
+            "start,src,dst,bytes\n",
+            "flows.csv:1: start: found a start without its unit; allowed: start_ps, start_ns, \
+             start_us, start_ms or start_s, or time_unit in the scenario"
+                .to_owned(),
+        ),
+        (
+            "start_us,start_ns,src,dst,bytes\n",
+            "flows.csv:1: start_us: found start_us beside start_ns; allowed: one column of starts"
+                .to_owned(),
         ),
     ] {
         assert_eq!(refused(text), message);
@@ -157,7 +171,8 @@ fn starts_stay_within_time() {
     let text = format!("start_ps,src,dst,bytes\n{},0,1,9\n", u64::MAX - 5);
     assert!(read(&text).is_ok());
     let input = Box::new(Cursor::new(text.into_bytes()));
-    let mut trace = Trace::new(input, Path::new("flows.csv"), 8, Time(6)).expect("a good header");
+    let mut trace =
+        Trace::new(input, &TraceSpec::new("flows.csv"), &star(8), Time(6)).expect("a good header");
     let message = trace.next().expect_err("too late").to_string();
     assert_eq!(
         message,
@@ -200,8 +215,8 @@ fn a_million_rows_are_streamed() {
         line: Cursor::new(header),
         served: Arc::clone(&served),
     };
-    let mut trace =
-        Trace::new(Box::new(input), Path::new("endless.csv"), 8, Time::ZERO).expect("good");
+    let spec = TraceSpec::new("endless.csv");
+    let mut trace = Trace::new(Box::new(input), &spec, &star(8), Time::ZERO).expect("good");
     let mut flows = 0;
     while let Some(flow) = trace.next().expect("good rows") {
         handed_out += format!("{},{},7,1460\n", flow.start.0, flow.src.0).len() as u64;
@@ -247,35 +262,154 @@ fn traces_are_merged_with_other_workloads() {
     assert_eq!((source.total(), source.is_exhausted()), (Some(5), true));
 }
 
-/// Breaks if a bad row is passed over, or the source goes on after it.
+/// Breaks if a bad row is passed over, or found only when hours of simulation have led up to it.
 #[test]
-fn a_bad_row_stops_the_source() {
-    let file = Temporary::new("bad.csv", "start_ps,src,dst,bytes\n0,0,1,9\n5,0,1,9\n1,0,1,9\n");
-    let mut source = source(&[file.workload()], &star(8), 1);
-    assert!(matches!(source.next(), Ok(Some(_))));
-    assert!(matches!(source.next(), Ok(Some(_))));
-    assert!(!source.is_exhausted());
+fn a_bad_row_is_refused_before_the_first_flow() {
+    let file = Temporary::new("bad.csv", "start_ps,src,dst,bytes\n0,0,1,9\n5,0,1,9\n9,0,0,9\n");
     let expected = format!(
-        "{}:4: start_ps: found 1 after 5; allowed: rows sorted by start_ps",
+        "{}:4: dst: found 0, which is src; allowed: another host than src",
         file.0.display()
     );
-    assert_eq!(source.next().expect_err("unsorted").to_string(), expected);
-    assert_eq!(source.next().expect_err("still unsorted").to_string(), expected);
-    assert_eq!(survey(&file.0, 8).expect_err("unsorted").to_string(), expected);
+    assert_eq!(refusal(&file.workload(), &star(8)), expected);
+    assert_eq!(survey(&file.spec(), &star(8)).expect_err("bad").to_string(), expected);
+}
+
+/// Flows' starts in ps, and their bytes.
+fn played(spec: TraceSpec, fabric: &Fabric) -> Vec<(u64, u64)> {
+    let flows = flows(&[workload(WorkloadKind::Trace(spec))], fabric, 1);
+    flows.iter().map(|flow| (flow.start.0, flow.bytes)).collect()
+}
+
+/// Breaks if rows that are not sorted are refused, or come in another order than that of their starts
+/// and, at one start, of the file.
+#[test]
+fn rows_may_come_in_any_order() {
+    let text = "start_ns,src,dst,bytes\n7,0,1,1\n5,0,1,2\n7,0,1,3\n5,0,1,4\n";
+    let file = Temporary::new("unsorted.csv", text);
+    assert!(!survey(&file.spec(), &star(8)).expect("good").sorted);
+    assert_eq!(played(file.spec(), &star(8)), [(5000, 2), (5000, 4), (7000, 1), (7000, 3)]);
+}
+
+/// Breaks if a unit is off, in the column's name or beside it, or if both may differ.
+#[test]
+fn starts_have_units() {
+    let at = |column: &str, start: &str, unit| {
+        let text = format!("{column},src,dst,bytes\n{start},0,1,9\n");
+        let name = format!("unit-{column}-{}.csv", unit_name(unit));
+        let file = Temporary::new(&name, &text);
+        let spec = TraceSpec { unit, ..file.spec() };
+        survey(&spec, &star(2)).map(|found| found.last_start.0).map_err(|error| error.found)
+    };
+    assert_eq!(at("start_ps", "3", None), Ok(3));
+    assert_eq!(at("start_ns", "3", None), Ok(3_000));
+    assert_eq!(at("start_us", "3.25", None), Ok(3_250_000));
+    assert_eq!(at("start_ms", "0.5", None), Ok(500_000_000));
+    assert_eq!(at("start_s", "1.5e-6", None), Ok(1_500_000));
+    assert_eq!(at("start", "3", Some(TimeUnit::Us)), Ok(3_000_000));
+    assert_eq!(at("start_us", "3", Some(TimeUnit::Us)), Ok(3_000_000));
+    assert_eq!(
+        at("start_us", "3", Some(TimeUnit::Ns)),
+        Err("start_us beside time_unit = \"ns\"".to_owned())
+    );
+}
+
+fn unit_name(unit: Option<TimeUnit>) -> &'static str {
+    unit.map_or("none", |unit| TimeUnit::NAMES[unit as usize])
+}
+
+/// Breaks if columns that mean nothing here are an error, or if nobody is told of them.
+#[test]
+fn other_columns_are_left_aside() {
+    let text = "id,start_ps,src,dst,bytes,pth\n1,5,0,1,9,x\n";
+    let input = Box::new(Cursor::new(text.as_bytes().to_vec()));
+    let spec = TraceSpec::new("flows.csv");
+    let mut trace = Trace::new(input, &spec, &star(8), Time::ZERO).expect("good");
+    assert_eq!(trace.unused_columns(), ["id", "pth"]);
+    assert_eq!(trace.next().expect("good").expect("a flow").start, Time(5));
+}
+
+/// Breaks if hosts are not known by name, or if a name that looks like a number is taken for one.
+#[test]
+fn hosts_have_names() {
+    let file = Temporary::new("named.csv", "start_ps,src,dst,bytes\n0,host3,1,9\n1,7,host0,9\n");
+    let ends = |file: &Temporary, fabric: &Fabric| -> Vec<(u16, u16)> {
+        pairs(&flows(&[file.workload()], fabric, 1))
+    };
+    assert_eq!(ends(&file, &star(8)), [(3, 1), (7, 0)]);
+    let named =
+        Fabric { host_names: [("web-1".to_owned(), 0), ("7".to_owned(), 2)].into(), ..star(8) };
+    let own = Temporary::new("own.csv", "start_ps,src,dst,bytes\n0,web-1,7,9\n1,6,web-1,9\n");
+    assert_eq!(ends(&own, &named), [(0, 2), (6, 0)]);
+    let refused = refusal(&file.workload(), &named);
+    assert!(
+        refused.ends_with("src: found \"host3\"; allowed: a host, 0 to 7, or one by name"),
+        "{refused}"
+    );
+}
+
+/// Breaks if an uplink by name is another, if a pattern may mean several, or if one of another switch is
+/// accepted.
+#[test]
+fn paths_have_names() {
+    let fabric = leaf_spine(2, 3, 4);
+    let paths = |path: &str, ack: &str| {
+        let text = format!("start_ps,src,dst,bytes,path,ack_path\n0,0,5,9,{path},{ack}\n");
+        let file = Temporary::new(&format!("paths-{}.csv", path.replace('*', "x")), &text);
+        survey(&file.spec(), &fabric).map_err(|error| error.found)?;
+        Ok::<_, String>(flows(&[file.workload()], &fabric, 1)[0])
+    };
+    let flow = paths("leaf0-spine2", "*-spine1").expect("good");
+    assert_eq!((flow.path, flow.ack_path), (2, 1));
+    assert_eq!(
+        paths("leaf0-*", "").expect_err("three"),
+        "\"leaf0-*\", which is leaf0-spine0, leaf0-spine1"
+    );
+    assert_eq!(paths("leaf1-spine0", "").expect_err("the other's"), "\"leaf1-spine0\"");
+}
+
+/// Breaks if a load does not stretch a trace's times to what the same load means elsewhere: 2 leaves with
+/// 3 uplinks of 40 Gb/s, of which one sends; 9 MB across in 1 ms are 72 Gb/s, a load of 0.6.
+#[test]
+fn a_load_stretches_times() {
+    let text = "start_us,src,dst,bytes\n100,0,4,4500000\n1100,1,5,4500000\n700,0,1,1\n";
+    let file = Temporary::new("load.csv", text);
+    let at = |load, basis| {
+        let spec = TraceSpec { load: Some((load, basis)), ..file.spec() };
+        played(spec, &leaf_spine(2, 3, 4)).iter().map(|flow| flow.0 / 1_000_000).collect::<Vec<_>>()
+    };
+    assert_eq!(at(0.6, LoadBasis::Fabric), [100, 700, 1100]);
+    assert_eq!(at(0.3, LoadBasis::Fabric), [200, 1400, 2200]);
+    // Two hosts of 10 Gb/s send: 3.6 of what their links carry.
+    assert_eq!(at(1.8, LoadBasis::Host), [200, 1400, 2200]);
+    let spec =
+        WorkloadKind::Trace(TraceSpec { load: Some((0.5, LoadBasis::Fabric)), ..file.spec() });
+    assert!(
+        refusal(&workload(spec), &star(8)).contains("workload.0.load: found a load of the fabric")
+    );
+}
+
+/// Breaks if a compressed trace is another than what it was made from.
+#[test]
+fn gzip_is_decompressed_as_it_is_read() {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(b"start_ps,src,dst,bytes\n5,0,1,9\n6,0,1,8\n").expect("room");
+    let file = Temporary::new("flows.csv.gz", "");
+    std::fs::write(&file.0, packed.finish().expect("whole")).expect("room");
+    assert_eq!(played(file.spec(), &star(8)), [(5, 9), (6, 8)]);
 }
 
 /// Breaks if a survey miscounts.
 #[test]
 fn a_survey_sums_a_trace_up() {
     let file = Temporary::new("survey.csv", "start_ps,src,dst,bytes\n0,0,1,9\n5,0,1,10\n");
-    let found = survey(&file.0, 8).expect("good");
+    let found = survey(&file.spec(), &star(8)).expect("good");
     assert_eq!((found.flows, found.bytes, found.last_start), (2, 19, Time(5)));
 }
 
 /// Breaks if a file that is not there is named otherwise than by its path.
 #[test]
 fn a_missing_file_is_named() {
-    let spec = workload(WorkloadKind::Trace { path: "no/such/flows.csv".into() });
+    let spec = workload(WorkloadKind::Trace(TraceSpec::new("no/such/flows.csv")));
     let error = FlowSource::new(&[spec], &star(8), 1).err().expect("no such file");
     assert_eq!((error.key.as_str(), error.line), ("workload.0.path", None));
     let message = error.to_string();

@@ -1,21 +1,34 @@
 //! The kinds of topology, one file each.
 //!
-//! A file has what is known of its kind alone: the scenario's keys (its [`Entry`]), its tiers of
-//! switches and which of them are linked (its [`Shape`]). All else, from the number of hosts to the
-//! names of links, follows for every kind alike. A new kind is a file with an `ENTRY` and a `shape`,
-//! and four lines here: its `mod`, a variant of [`TopologyKind`], an arm of [`TopologyKind::shape`] and
-//! a line of [`ALL`]; `docs/adding-a-topology.md` walks through it.
+//! A file has what is known of its kind alone: the scenario's keys (its [`Entry`]) and what it is made
+//! of. Nearly all kinds are tiers of switches, a [`Shape`]: how many below and above there are decides
+//! which are linked, and all else, from the number of hosts to the names of links, follows for every
+//! kind alike. [`Wiring`] is any fabric, switch by switch. A new kind of tiers is a file with an `ENTRY`
+//! and a `shape`, and four lines here: its `mod`, a variant of [`TopologyKind`], an arm of
+//! [`TopologyKind::plan`] and a line of [`ALL`]; `docs/adding-a-topology.md` walks through it.
 
+mod clos;
 mod fat_tree;
 mod leaf_spine;
+mod shape;
 mod star;
 mod tree;
+mod wiring;
+
+pub use clos::{
+    Bundle, Clos, ClosError, ClosTier, ENTRY as CLOS, MOST_TIERS, of_radix, oversubscribed,
+};
+pub use shape::{Shape, Tier};
+use std::sync::Arc;
+pub use wiring::{
+    Defaults, ENTRY as FILE, Edge, Place, Vertex, Wire, WiredHost, Wiring, WiringError,
+};
 
 /// A topology's kind and its counts. Link names are `host3-leaf0`, `leaf0-spine1`, `leaf0-spine1#1`
 /// (second of several parallel links; `#0` is the first and may be left out), `edge0-agg1`,
 /// `agg0-core3`, `host0-switch0` (star), `tor0-core0` (tree). Hosts, switches of a tier and parallel
 /// links are counted from 0, in order, through the whole fabric.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum TopologyKind {
     /// One switch, `hosts` hosts.
     Star {
@@ -48,13 +61,25 @@ pub enum TopologyKind {
         /// Parallel links to the core.
         links_per_pair: u32,
     },
+    /// Tiers of any numbers and links.
+    Clos(Arc<Clos>),
+    /// Any switches and links, from a file.
+    File(Arc<Wiring>),
+}
+
+/// What a fabric is built from.
+pub enum Plan<'a> {
+    /// Tiers of like switches.
+    Tiers(Shape),
+    /// A list of links.
+    Links(&'a Wiring),
 }
 
 impl TopologyKind {
-    /// What a fabric of this kind looks like.
+    /// What a fabric of this kind is built from.
     #[must_use]
-    pub fn shape(self) -> Shape {
-        match self {
+    pub fn plan(&self) -> Plan<'_> {
+        Plan::Tiers(match *self {
             TopologyKind::Star { hosts } => star::shape(hosts),
             TopologyKind::LeafSpine { leaves, spines, hosts_per_leaf, links_per_pair } => {
                 leaf_spine::shape(leaves, spines, hosts_per_leaf, links_per_pair)
@@ -63,12 +88,73 @@ impl TopologyKind {
             TopologyKind::Tree { tors, hosts_per_tor, links_per_pair } => {
                 tree::shape(tors, hosts_per_tor, links_per_pair)
             }
+            TopologyKind::Clos(ref clos) => clos.shape(),
+            TopologyKind::File(ref wiring) => return Plan::Links(wiring),
+        })
+    }
+
+    /// Its kind as scenarios have it.
+    #[must_use]
+    pub fn entry(&self) -> &'static Entry {
+        match self.plan() {
+            Plan::Tiers(shape) => shape.entry,
+            Plan::Links(_) => &FILE,
+        }
+    }
+
+    /// How many hosts there are, or would be: it may be more than any fabric has.
+    #[must_use]
+    pub fn hosts(&self) -> u64 {
+        match self.plan() {
+            Plan::Tiers(shape) => shape.hosts(),
+            Plan::Links(wiring) => wiring.hosts.len() as u64,
+        }
+    }
+
+    /// How many switches have hosts, or would have.
+    #[must_use]
+    pub fn tors(&self) -> u64 {
+        match self.plan() {
+            Plan::Tiers(shape) => shape.tors(),
+            Plan::Links(wiring) => u64::from(wiring.tors),
+        }
+    }
+
+    /// The number of the host of this name: `host5`, or what a file calls it.
+    #[must_use]
+    pub fn host_named(&self, name: &str) -> Option<u64> {
+        match self {
+            TopologyKind::File(wiring) => wiring.host_named(name).map(u64::from),
+            _ => {
+                let number = canonical_number(name.strip_prefix("host")?)?;
+                Some(u64::from(number)).filter(|number| *number < self.hosts())
+            }
+        }
+    }
+
+    /// Whether a switch with hosts has this name.
+    #[must_use]
+    pub fn has_tor(&self, name: &str) -> bool {
+        match self.plan() {
+            Plan::Tiers(shape) => {
+                let number = name.strip_prefix(&*shape.tiers[0].name).and_then(canonical_number);
+                number.is_some_and(|number| u64::from(number) < shape.tors())
+            }
+            Plan::Links(wiring) => wiring.tor_names().any(|tor| tor == name),
         }
     }
 }
 
+/// A number without sign or leading zeros, so that every thing has one name.
+pub(crate) fn canonical_number(text: &str) -> Option<u32> {
+    let plain =
+        text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    if plain { text.parse().ok() } else { None }
+}
+
 /// Every kind, in the order in which messages list them.
-pub const ALL: &[Entry] = &[star::ENTRY, leaf_spine::ENTRY, fat_tree::ENTRY, tree::ENTRY];
+pub const ALL: &[Entry] =
+    &[star::ENTRY, leaf_spine::ENTRY, fat_tree::ENTRY, tree::ENTRY, CLOS, FILE];
 
 /// Their names.
 pub const NAMES: [&str; ALL.len()] = {
@@ -94,8 +180,8 @@ pub struct Entry {
     pub tors: Option<&'static str>,
     /// Whether it has links between switches.
     pub fabric: bool,
-    /// The kind with these counts, one for each key.
-    pub kind: fn(&[u32]) -> TopologyKind,
+    /// The kind with these counts, one for each key; `None` if it takes more than counts.
+    pub kind: Option<fn(&[u32]) -> TopologyKind>,
 }
 
 /// A count that a scenario gives.
@@ -119,51 +205,17 @@ const fn count(name: &'static str) -> Key {
 /// Parallel links between two switches.
 const LINKS_PER_PAIR: Key = Key { default: Some("1"), ..count("links_per_pair") };
 
-/// Switches of one tier.
-#[derive(Clone, Copy, Debug)]
-pub struct Tier {
-    /// What they are called, before the number.
-    pub name: &'static str,
-    /// How many there are.
-    pub count: u64,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// What a fabric looks like, before anything is allocated for it. The numbers may be larger than
-/// any fabric: [`size`](crate::size) refuses those.
-pub struct Shape {
-    /// Its kind.
-    pub entry: &'static Entry,
-    /// The counts it is made from, one for each key.
-    pub counts: Vec<u32>,
-    /// The tiers of switches, those with hosts first.
-    pub tiers: Vec<Tier>,
-    /// Hosts under each switch that has hosts.
-    pub hosts_per_tor: u32,
-    /// Parallel links between two switches.
-    pub links_per_pair: u32,
-    /// Ports of the switch that has most.
-    pub most_ports: u64,
-    /// Links between switches that a packet crosses between the hosts that are farthest apart.
-    pub farthest: usize,
-    /// How many pairs of switches are linked.
-    pub pairs: u64,
-    /// Those pairs, the lower switch first, in the order of the [`Graph`](crate::Graph)'s links.
-    /// Switches are numbered tier by tier.
-    pub wiring: Box<dyn Iterator<Item = (u64, u64)>>,
-    /// What a list of the names of tiers leaves open about the links between them.
-    pub note: &'static str,
-}
-
-impl Shape {
-    /// How many switches have hosts.
-    #[must_use]
-    pub fn tors(&self) -> u64 {
-        self.tiers[0].count
-    }
-
-    /// How many hosts there are.
-    #[must_use]
-    pub fn hosts(&self) -> u64 {
-        self.tors().saturating_mul(u64::from(self.hosts_per_tor))
+    /// Breaks if one link can be written in two ways that are not meant.
+    #[test]
+    fn numbers_have_one_form() {
+        assert_eq!(canonical_number("0"), Some(0));
+        assert_eq!(canonical_number("10"), Some(10));
+        for text in ["", "00", "01", "+1", "-1", "1 ", "99999999999"] {
+            assert_eq!(canonical_number(text), None, "{text:?}");
+        }
     }
 }

@@ -8,20 +8,9 @@ pub(super) const ENTRY: Entry = Entry {
     hosts_key: "hosts",
     tors: None,
     fabric: false,
-    kind: |counts| TopologyKind::Star { hosts: counts[0] },
+    kind: Some(|counts| TopologyKind::Star { hosts: counts[0] }),
 };
 
 pub(super) fn shape(hosts: u32) -> Shape {
-    Shape {
-        entry: &ENTRY,
-        counts: vec![hosts],
-        tiers: vec![Tier { name: "switch", count: 1 }],
-        hosts_per_tor: hosts,
-        links_per_pair: 1,
-        most_ports: u64::from(hosts),
-        farthest: 0,
-        pairs: 0,
-        wiring: Box::new(std::iter::empty()),
-        note: "",
-    }
+    Shape { entry: &ENTRY, counts: vec![hosts], tiers: vec![Tier::of_hosts("switch", hosts)] }
 }

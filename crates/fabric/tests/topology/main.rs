@@ -1,10 +1,12 @@
 //! Fabrics, the ways through them, their changes, and a lone flow's ideal time.
 
 mod changes;
+mod clos;
 mod graph;
 mod ideal;
 mod kinds;
 mod routes;
+mod wiring;
 
 use leafspine_core::{Rate, Span};
 use leafspine_fabric::kinds::{ALL, Key};
@@ -36,14 +38,21 @@ fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32, links_per_pair: u32
     TopologyKind::LeafSpine { leaves, spines, hosts_per_leaf, links_per_pair }
 }
 
-/// Any small fabric of any kind.
-fn small_kind() -> impl Strategy<Value = TopologyKind> {
-    (select(ALL), proptest::array::uniform8(0u32..4)).prop_map(|(entry, drawn)| {
+/// Any small fabric of any kind that is made from counts.
+fn counted_kind() -> impl Strategy<Value = TopologyKind> {
+    let counted =
+        ALL.iter().filter_map(|entry| Some((entry.keys, entry.kind?))).collect::<Vec<_>>();
+    (select(counted), proptest::array::uniform8(0u32..4)).prop_map(|((keys, kind), drawn)| {
         let count = |(key, more): (&Key, u32)| match key.even {
             true => key.range.0 + more % 2 * 2,
             false => key.range.0 + more,
         };
-        let counts: Vec<u32> = entry.keys.iter().zip(drawn).map(count).collect();
-        (entry.kind)(&counts)
+        let counts: Vec<u32> = keys.iter().zip(drawn).map(count).collect();
+        kind(&counts)
     })
+}
+
+/// Any small fabric of any kind.
+fn small_kind() -> impl Strategy<Value = TopologyKind> {
+    prop_oneof![4 => counted_kind(), 2 => clos::small_clos(), 2 => wiring::small_wiring()]
 }

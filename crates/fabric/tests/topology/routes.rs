@@ -2,6 +2,7 @@
 
 use crate::{build, leaf_spine, small_kind};
 use leafspine_core::{PortId, Rate, Span, SwitchId, TorId};
+use leafspine_fabric::kinds::Plan;
 use leafspine_fabric::{Graph, LinkState, Node, Routes, TopologyKind};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -160,23 +161,25 @@ proptest! {
     }
 
     /// Breaks if any choice at any switch leads astray: on an unchanged fabric every host reaches
-    /// every other in 0, 2 or (fat tree, other pod) 4 steps between switches.
+    /// every other in twice as many steps between switches as tiers have to be climbed.
     #[test]
     fn every_choice_arrives(
         kind in small_kind(),
         choices in proptest::collection::vec(any::<Index>(), 8),
     ) {
-        let graph = build(kind);
+        let graph = build(kind.clone());
         let routes = Routes::new(&graph);
         for src in 0..graph.hosts() as usize {
             for dst in 0..graph.hosts() as usize {
                 let (from, to) = (graph.host_tor[src], graph.host_tor[dst]);
                 let steps = walk(&graph, &routes, graph.tor_switch[usize::from(from.0)], to, &choices);
-                let expected = match kind {
-                    _ if from == to => 0,
-                    TopologyKind::FatTree { k } if u32::from(from.0) / (k / 2) != u32::from(to.0) / (k / 2) => 4,
-                    _ => 2,
-                };
+                let Plan::Tiers(shape) = kind.plan() else { continue };
+                let (mut one, mut other, mut expected) = (u64::from(from.0), u64::from(to.0), 0);
+                for tier in shape.tiers.iter().skip(1).take_while(|_| from != to) {
+                    if one != other {
+                        (one, other, expected) = (one / tier.below, other / tier.below, expected + 2);
+                    }
+                }
                 prop_assert_eq!(steps, expected);
             }
         }

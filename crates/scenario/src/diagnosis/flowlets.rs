@@ -3,6 +3,8 @@
 use super::{counted, in_round_trips, words};
 use crate::expand::Case;
 use leafspine_core::Span;
+use leafspine_fabric::TopologyKind;
+use leafspine_fabric::kinds::Plan;
 use leafspine_schemes::Value;
 use leafspine_sim::spec::SchemeSpec;
 use leafspine_sim::{Output, UNFINISHED};
@@ -47,10 +49,21 @@ fn gap(scheme: &SchemeSpec) -> Option<(&SchemeSpec, &'static str, Span)> {
     })
 }
 
+/// The number of the switch that a host is under.
+fn tor_of(kind: &TopologyKind) -> impl Fn(u16) -> u64 {
+    let (under_each, listed) = match kind.plan() {
+        Plan::Tiers(shape) => (shape.hosts_per_tor(), Vec::new()),
+        Plan::Links(wiring) => (1, wiring.hosts.iter().map(|host| host.switch).collect()),
+    };
+    move |host| match listed.get(usize::from(host)) {
+        Some(switch) => u64::from(*switch),
+        None => u64::from(host) / under_each,
+    }
+}
+
 /// How many flows between switches lasted long enough, and how often they took another path.
 fn lasting(case: &Case, output: &Output) -> (u64, u64) {
-    let under_a_tor = u64::from(case.spec.topology.kind.shape().hosts_per_tor);
-    let tor = |host: u16| u64::from(host) / under_a_tor;
+    let tor = tor_of(&case.spec.topology.kind);
     let flows = &output.flows;
     let lasts = |row: &usize| {
         let took = match flows.fct_ps[*row] {

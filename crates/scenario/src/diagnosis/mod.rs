@@ -8,6 +8,7 @@ mod schemes;
 mod steady;
 mod thresholds;
 mod timers;
+mod traces;
 
 use crate::expand::Case;
 use leafspine_core::Span;
@@ -22,6 +23,7 @@ use leafspine_sim::spec::{SchemeSpec, Spec};
 pub fn warnings(case: &Case, output: &Output) -> Vec<String> {
     let mut said = schemes::reconstructed(&case.spec);
     said.extend(not_started(output));
+    said.extend(traces::unused_columns(case));
     said.extend(steady::warnings(case, output));
     said.extend(flowlets::hardly_moved(case, output));
     said.extend(timers::slow_periods(case, output));

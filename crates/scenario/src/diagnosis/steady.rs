@@ -27,9 +27,8 @@ pub(super) fn warnings(case: &Case, output: &Output) -> Vec<String> {
 /// Which workloads have flows that arrive for as long as there are any: a Poisson process, a trace. The
 /// others are of so many flows at given times, which have no steady state to reach.
 fn arriving(case: &Case) -> Vec<bool> {
-    let arrives = |kind: &WorkloadKind| {
-        matches!(kind, WorkloadKind::Poisson { .. } | WorkloadKind::Trace { .. })
-    };
+    let arrives =
+        |kind: &WorkloadKind| matches!(kind, WorkloadKind::Poisson { .. } | WorkloadKind::Trace(_));
     case.spec.workloads.iter().map(|workload| arrives(&workload.kind)).collect()
 }
 

@@ -276,17 +276,21 @@ pub(super) fn fabric(graph: &Graph) -> Fabric {
     let uplinks = |tor: &SwitchId| {
         Rate(graph.fabric_ports_of(*tor).map(|at| graph.ports[at as usize].rate.0).sum())
     };
+    let uplink_names =
+        |tor: &SwitchId| graph.fabric_ports_of(*tor).map(|port| graph.port_name(port)).collect();
     Fabric {
         tor_of: graph.host_tor.clone(),
         tor_names: graph.tor_switch.iter().map(|id| graph.switch(*id).name.clone()).collect(),
         uplinks: graph.tor_switch.iter().map(uplinks).collect(),
         host_links: graph.host_port.iter().map(|at| graph.ports[*at as usize].rate).collect(),
+        host_names: (0..).zip(&graph.host_names).map(|(host, name)| (name.clone(), host)).collect(),
+        uplink_names: graph.tor_switch.iter().map(uplink_names).collect(),
     }
 }
 
 /// Mean flow size of the first workload that draws sizes.
 pub(super) fn mean_flow(spec: &Spec) -> Result<Option<Bytes>, WorkloadError> {
-    let draws = |w: &&WorkloadSpec| !matches!(w.kind, WorkloadKind::Trace { .. });
+    let draws = |w: &&WorkloadSpec| !matches!(w.kind, WorkloadKind::Trace(_));
     let Some(workload) = spec.workloads.iter().find(draws) else { return Ok(None) };
     Ok(Some(Bytes(Sizes::new(&workload.sizes)?.mean() as u64)))
 }

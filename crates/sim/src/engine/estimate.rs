@@ -40,7 +40,7 @@ impl Memory {
     /// # Errors
     /// What makes the estimate impossible makes the run impossible: as [`Simulation::new`].
     pub fn of(spec: &Spec, enough: u64) -> Result<Memory, SetupError> {
-        let size = size(spec.topology.kind)?;
+        let size = size(&spec.topology.kind)?;
         let ports = 2 * size.links;
         let queue = match spec.switch.buffer {
             Amount::Packets(packets) => u64::from(packets),

@@ -1,9 +1,11 @@
 //! Which hosts send and which receive.
 
 use super::WorkloadError;
+use super::quantity::whole;
 use super::stream::shuffle_front;
 use crate::spec::{HostSet, WorkloadSpec};
 use leafspine_core::{HostId, Rate, Rng, Role, TorId};
+use std::collections::HashMap;
 
 /// What a workload must know of the graph: where hosts hang and how fast their links are.
 ///
@@ -18,6 +20,10 @@ pub struct Fabric {
     pub uplinks: Vec<Rate>,
     /// Rate of each host's link, by host.
     pub host_links: Vec<Rate>,
+    /// The number of each host that has another name than `host0`, `host1`.
+    pub host_names: HashMap<String, u16>,
+    /// Names of each such switch's ports to other switches (`leaf0-spine1`), by [`TorId`].
+    pub uplink_names: Vec<Vec<String>>,
 }
 
 impl Fabric {
@@ -25,6 +31,38 @@ impl Fabric {
     #[must_use]
     pub fn hosts(&self) -> usize {
         self.tor_of.len()
+    }
+
+    /// So many hosts of which nothing else is known, under one switch.
+    #[must_use]
+    pub fn of_hosts(hosts: usize) -> Fabric {
+        Fabric {
+            tor_of: vec![TorId(0); hosts],
+            tor_names: vec!["switch0".to_owned()],
+            uplinks: vec![Rate(0)],
+            host_links: vec![Rate(0); hosts],
+            host_names: HashMap::new(),
+            uplink_names: Vec::new(),
+        }
+    }
+
+    /// The host of a name or of a number. A file's own names come first.
+    pub(super) fn host(&self, text: &str) -> Option<HostId> {
+        if let Some(host) = self.host_names.get(text) {
+            return Some(HostId(*host));
+        }
+        let by_name = || text.strip_prefix("host").filter(|_| self.host_names.is_empty());
+        let number = whole(text).or_else(|| by_name().and_then(whole))?;
+        // `HostId` holds every host of a fabric, so the cast keeps what the bound lets through.
+        (number < self.hosts() as u64).then_some(HostId(number as u16))
+    }
+
+    /// What a host may be called, for messages.
+    pub(super) fn allowed_host(&self) -> String {
+        match self.host_names.is_empty() {
+            true => self.range(),
+            false => format!("{}, or one by name", self.range()),
+        }
     }
 
     /// The hosts under the switch called `name`, in order; `None` if no switch with hosts is called

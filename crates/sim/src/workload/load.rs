@@ -3,8 +3,9 @@
 use super::WorkloadError;
 use super::hosts::Fabric;
 use super::pairs::Pairs;
+use super::trace::Survey;
 use crate::spec::{Arrivals, LoadBasis};
-use leafspine_core::Span;
+use leafspine_core::{HostId, Span};
 
 const PS_PER_SECOND: f64 = 1e12;
 
@@ -48,17 +49,54 @@ pub(super) fn mean_interarrival(
     Ok(PS_PER_SECOND * 8.0 * mean_bytes / bits_per_second)
 }
 
+/// The load of a trace as it is: its traffic from the first flow's start to the last one's, over the
+/// capacity that [`mean_interarrival`] takes.
+///
+/// # Errors
+/// With the key `load`, if all flows start at once, or as [`mean_interarrival`].
+pub(super) fn trace_load(
+    found: &Survey,
+    basis: LoadBasis,
+    fabric: &Fabric,
+) -> Result<f64, WorkloadError> {
+    let span = found.last_start.0 - found.first_start.0;
+    if span == 0 {
+        let refused = "a load of a trace whose flows all start at once";
+        return Err(WorkloadError::at("load", refused, "a trace whose flows start one by one"));
+    }
+    let senders = || {
+        let hosts = found.senders.iter().enumerate().filter(|(_, sends)| **sends);
+        hosts.map(|(host, _)| HostId(host as u16))
+    };
+    let (bytes, capacity) = match basis {
+        LoadBasis::Host => (found.bytes, capacity_of_hosts(senders(), fabric)),
+        LoadBasis::Fabric => (found.crossing, capacity_of_leaves(senders(), fabric)),
+    };
+    if capacity == 0.0 || bytes == 0 {
+        let refused = "a load of the fabric, which no flow crosses";
+        return Err(WorkloadError::at("load", refused, "load_basis = \"host\""));
+    }
+    Ok(8.0 * bytes as f64 * PS_PER_SECOND / span as f64 / capacity)
+}
+
+fn capacity_of_hosts(senders: impl Iterator<Item = HostId>, fabric: &Fabric) -> f64 {
+    senders.map(|host| fabric.host_links[usize::from(host.0)].0 as f64).sum()
+}
+
+fn capacity_of_leaves(senders: impl Iterator<Item = HostId>, fabric: &Fabric) -> f64 {
+    let mut sends = vec![false; fabric.uplinks.len()];
+    senders.for_each(|host| sends[usize::from(fabric.tor(host).0)] = true);
+    sends.iter().zip(&fabric.uplinks).filter(|(s, _)| **s).map(|(_, r)| r.0 as f64).sum()
+}
+
 /// Capacity of the senders' own links in bits per second.
 fn host_capacity(pairs: &Pairs, fabric: &Fabric) -> f64 {
-    pairs.senders().iter().map(|host| fabric.host_links[usize::from(host.0)].0 as f64).sum()
+    capacity_of_hosts(pairs.senders().iter().copied(), fabric)
 }
 
 /// Capacity towards the spines of all leaves that hold a sender, in bits per second.
 fn fabric_capacity(load: f64, pairs: &Pairs, fabric: &Fabric) -> Result<f64, WorkloadError> {
-    let mut sends = vec![false; fabric.uplinks.len()];
-    pairs.senders().iter().for_each(|host| sends[usize::from(fabric.tor(*host).0)] = true);
-    let capacity: f64 =
-        sends.iter().zip(&fabric.uplinks).filter(|(s, _)| **s).map(|(_, r)| r.0 as f64).sum();
+    let capacity = capacity_of_leaves(pairs.senders().iter().copied(), fabric);
     let refuse = |found: &str| {
         let allowed = "a load with load_basis = \"host\", an interarrival or a rate";
         Err(WorkloadError::at("load", format!("{load} of a fabric, {found}"), allowed))

@@ -17,6 +17,8 @@ mod named;
 mod pairs;
 mod permutation;
 mod poisson;
+mod quantity;
+mod replay;
 mod rows;
 mod sizes;
 mod source;

@@ -6,12 +6,13 @@ use std::borrow::Cow;
 use std::io::{Chain, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-/// A CSV file with some of `N` known columns. Empty lines are skipped; there are no quotes (a stray
+/// A CSV file with some of `N` known columns; others are left aside. Empty lines are skipped; there are no quotes (a stray
 /// one could make a single field of the rest of the file) and no comments.
 pub(super) struct Rows<R, const N: usize> {
     reader: Reader<Framed<R>>,
     file: PathBuf,
     columns: [Option<usize>; N],
+    unknown: Vec<String>,
     fields: usize,
     row: ByteRecord,
     /// Line of `row`.
@@ -26,22 +27,18 @@ type Framed<R> = Chain<Chain<&'static [u8], Chain<Cursor<Vec<u8>>, R>>, &'static
 /// What a file that is no text begins with, and what it is.
 const BINARY: &[(&[u8], &str)] = &[
     (b"\x1f\x8b", "gzip"),
+    (b"PAR1", "Parquet"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
     (b"\xfd7zXZ\0", "xz"),
     (b"BZh", "bzip2"),
     (b"PK\x03\x04", "zip"),
 ];
 /// Bytes of a file that are looked at to see that it is text.
-const HEAD: u64 = 512;
+pub(super) const HEAD: u64 = 512;
 
 impl<R: Read, const N: usize> Rows<R, N> {
-    /// Reads the header. The first `required` of the `known` columns must be in it.
-    pub(super) fn new(
-        mut input: R,
-        file: &Path,
-        known: [&str; N],
-        required: usize,
-    ) -> Result<Self, WorkloadError> {
+    /// Reads the header. `known` columns are found in it, each at most once.
+    pub(super) fn new(mut input: R, file: &Path, known: [&str; N]) -> Result<Self, WorkloadError> {
         let mut head = Vec::new();
         input
             .by_ref()
@@ -58,10 +55,13 @@ impl<R: Read, const N: usize> Rows<R, N> {
             .has_headers(false)
             .from_reader(b"\n".chain(Cursor::new(head).chain(input)).chain(b"\n".as_slice()));
         let (file, row) = (file.to_owned(), ByteRecord::new());
-        let mut rows = Rows { reader, file, columns: [None; N], fields: 0, row, line: 1 };
+        let columns = [None; N];
+        let unknown = Vec::new();
+        let mut rows = Rows { reader, file, columns, unknown, fields: 0, row, line: 1 };
         rows.read()?;
         rows.leave_out_mark();
-        rows.columns = locate(&rows.row, known, required).map_err(|error| rows.here(error))?;
+        (rows.columns, rows.unknown) =
+            locate(&rows.row, known).map_err(|error| rows.here(error))?;
         rows.fields = rows.row.len();
         Ok(rows)
     }
@@ -98,6 +98,11 @@ impl<R: Read, const N: usize> Rows<R, N> {
         self.columns[column].is_some()
     }
 
+    /// Columns that are not known.
+    pub(super) fn unknown(&self) -> &[String] {
+        &self.unknown
+    }
+
     /// The error, found in the current row; behind the last row, in that.
     pub(super) fn here(&self, error: WorkloadError) -> WorkloadError {
         error.in_file(&self.file, self.line)
@@ -126,7 +131,7 @@ impl<R: Read, const N: usize> Rows<R, N> {
 const READABLE: &str = "a readable CSV file";
 
 /// Refuses what begins as no text does: to say so is more than to show some of it.
-fn check_text(head: &[u8]) -> Result<(), WorkloadError> {
+pub(super) fn check_text(head: &[u8]) -> Result<(), WorkloadError> {
     let refuse = |found: String, allowed| Err(WorkloadError::at("", found, allowed));
     if let Some((_, name)) = BINARY.iter().find(|(magic, _)| head.starts_with(magic)) {
         return refuse(format!("a {name} file"), "a CSV file: decompress it first");
@@ -143,34 +148,23 @@ fn check_text(head: &[u8]) -> Result<(), WorkloadError> {
     }
 }
 
-/// Where each of `known` stands in the header.
+/// Where each of `known` stands in the header, and all other names in it.
 fn locate<const N: usize>(
     header: &ByteRecord,
     known: [&str; N],
-    required: usize,
-) -> Result<[Option<usize>; N], WorkloadError> {
-    let refuse = |key: &str, found: &str| {
-        let needed = known[..required].join(", ");
-        let more = known[required..].join(", ");
-        let allowed = match more.as_str() {
-            "" => format!("the columns {needed}"),
-            _ => format!("the columns {needed} and optionally {more}"),
-        };
-        Err(WorkloadError::at(key, found, allowed))
-    };
-    let mut places = [None; N];
+) -> Result<([Option<usize>; N], Vec<String>), WorkloadError> {
+    let (mut places, mut unknown) = ([None; N], Vec::new());
     for at in 0..header.len() {
         let name = text(header, at);
         match known.iter().position(|column| *column == name) {
-            None => return refuse(&name, "an unknown column"),
-            Some(column) if places[column].is_some() => return refuse(&name, "the column twice"),
+            None => unknown.push(name.into_owned()),
+            Some(column) if places[column].is_some() => {
+                return Err(WorkloadError::at(&name, "the column twice", "each column once"));
+            }
             Some(column) => places[column] = Some(at),
         }
     }
-    match (0..required).find(|column| places[*column].is_none()) {
-        Some(missing) => refuse(known[missing], "no such column"),
-        None => Ok(places),
-    }
+    Ok((places, unknown))
 }
 
 #[inline]

@@ -9,8 +9,8 @@ use super::long_flows::LongFlows;
 use super::pairs::Pairs;
 use super::permutation::Permutation;
 use super::poisson::Poisson;
+use super::replay::Replay;
 use super::sizes::Sizes;
-use super::trace::Trace;
 use crate::spec::{Stop, WorkloadKind, WorkloadSpec};
 use leafspine_core::{HostId, PacketMeta, Span, Time};
 
@@ -63,7 +63,7 @@ enum Generator {
     LongFlows(LongFlows),
     Permutation(Permutation),
     AllToAll(AllToAll),
-    Trace(Trace),
+    Trace(Box<Replay>),
 }
 
 impl Generator {
@@ -73,8 +73,8 @@ impl Generator {
         seed: u64,
         workload: usize,
     ) -> Result<Generator, WorkloadError> {
-        if let WorkloadKind::Trace { path } = &spec.kind {
-            return Ok(Generator::Trace(Trace::open(path, fabric.hosts(), spec.start)?));
+        if let WorkloadKind::Trace(trace) = &spec.kind {
+            return Ok(Generator::Trace(Box::new(Replay::open(trace, fabric, spec.start)?)));
         }
         let sets = HostSets::resolve(spec, fabric, seed, workload)?;
         let pairs = Pairs::new(&sets, fabric, spec.pattern);
@@ -105,7 +105,7 @@ impl Generator {
             WorkloadKind::AllToAll { stagger } => {
                 Generator::AllToAll(AllToAll::new((pairs, to), sizes, every(stagger), key)?)
             }
-            WorkloadKind::Trace { .. } => unreachable!("opened above"),
+            WorkloadKind::Trace(_) => unreachable!("opened above"),
         })
     }
 
@@ -170,6 +170,8 @@ pub(crate) struct Demand {
 const MARGIN: f64 = 6.0;
 /// Bytes of a trace's shortest row: `0,0,1,1` and the end of the line.
 const SHORTEST_ROW: u64 = 8;
+/// How many bytes one of a compressed trace may stand for: numbers in text, compressed well.
+const GZIP: u64 = 8;
 /// Flows a sender that are under way at once where links can carry the load: far more than usual.
 const USUAL: f64 = 16.0;
 /// Of their capacity, what links carry of payload.
@@ -196,9 +198,10 @@ impl Demand {
         workload: usize,
     ) -> Result<Demand, WorkloadError> {
         let usual = USUAL * fabric.hosts() as f64;
-        if let WorkloadKind::Trace { path } = &spec.kind {
-            let length = std::fs::metadata(path).map_or(0, |file| file.len());
-            let flows = length / SHORTEST_ROW;
+        if let WorkloadKind::Trace(trace) = &spec.kind {
+            let length = std::fs::metadata(&trace.file).map_or(0, |file| file.len());
+            let gzip = trace.file.extension().is_some_and(|name| name == "gz");
+            let flows = if gzip { length.saturating_mul(GZIP) } else { length } / SHORTEST_ROW;
             return Ok(Demand { flows, at_once: flows.min(usual as u64), last_start: 0.0 });
         }
         let generator = Generator::new(spec, fabric, seed, workload)?;
@@ -219,7 +222,7 @@ impl Demand {
             WorkloadKind::LongFlows { stagger, .. }
             | WorkloadKind::Permutation { stagger }
             | WorkloadKind::AllToAll { stagger } => stagger.0 as f64,
-            WorkloadKind::Trace { .. } => unreachable!("looked at above"),
+            WorkloadKind::Trace(_) => unreachable!("looked at above"),
         };
         let links = |hosts: &[HostId]| -> f64 {
             hosts.iter().map(|host| fabric.host_links[usize::from(host.0)].0 as f64).sum()

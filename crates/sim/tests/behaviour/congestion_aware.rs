@@ -167,9 +167,9 @@ fn all_ways_are_used_in_fat_trees_and_over_parallel_links() {
         TopologyKind::LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 8, links_per_pair: 2 };
     let kinds = [(TopologyKind::FatTree { k: 4 }, "agg", "core"), (parallel, "spine", "leaf")];
     for balancer in ["conga", "hula", "drill"] {
-        for (kind, from, to) in kinds {
+        for (kind, from, to) in &kinds {
             let mut spec = base();
-            spec.topology.kind = kind;
+            spec.topology.kind = kind.clone();
             spec.balancer = scheme(balancer);
             spec.measure.window = Window::All;
             spec.workloads = vec![fixed_flows(600, 100_000, 0.5)];

@@ -12,7 +12,7 @@ fn trace(name: &str, rows: &str) -> WorkloadSpec {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, format!("start_ps,src,dst,bytes,path,ack_path\n{rows}"))
         .expect("a writable directory for tests");
-    let kind = WorkloadKind::Trace { path };
+    let kind = WorkloadKind::Trace(TraceSpec::new(path));
     WorkloadSpec { kind, ..long_flows(1, 1, HostSet::All, HostSet::All) }
 }
 

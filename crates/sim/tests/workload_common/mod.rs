@@ -6,6 +6,7 @@ use leafspine_sim::spec::{
     Arrivals, HostSet, LoadBasis, Pattern, SizeSpec, Stop, WorkloadKind, WorkloadSpec,
 };
 use leafspine_sim::workload::{Fabric, Flow, FlowSource};
+use std::collections::HashMap;
 
 /// Leaves with `spines` uplinks of 40 Gb/s and `hosts_per_leaf` hosts of 10 Gb/s each.
 pub(crate) fn leaf_spine(leaves: u16, spines: u64, hosts_per_leaf: u16) -> Fabric {
@@ -14,6 +15,10 @@ pub(crate) fn leaf_spine(leaves: u16, spines: u64, hosts_per_leaf: u16) -> Fabri
         tor_names: (0..leaves).map(|leaf| format!("leaf{leaf}")).collect(),
         uplinks: vec![Rate::from_gbps(40 * spines); usize::from(leaves)],
         host_links: vec![Rate::from_gbps(10); usize::from(leaves * hosts_per_leaf)],
+        host_names: HashMap::new(),
+        uplink_names: (0..leaves)
+            .map(|leaf| (0..spines).map(|spine| format!("leaf{leaf}-spine{spine}")).collect())
+            .collect(),
     }
 }
 
@@ -24,6 +29,8 @@ pub(crate) fn star(hosts: u16) -> Fabric {
         tor_names: vec!["switch0".into()],
         uplinks: vec![Rate(0)],
         host_links: vec![Rate::from_gbps(1); usize::from(hosts)],
+        host_names: HashMap::new(),
+        uplink_names: vec![Vec::new()],
     }
 }
 
