@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leafspine import arguments, engine, files, progress, results, scenario, workers
+from leafspine import arguments, engine, files, places, progress, results, scenario, shards, workers
 from leafspine import comparison as comparing
 from leafspine import memory as memories
 from leafspine.comparison import Comparison
 from leafspine.errors import LeafspineError, RunError
 from leafspine.manifest import Keyed
+from leafspine.places import How, On
 from leafspine.qall import defaults as fit_defaults
 from leafspine.qall import fitting, requests
 from leafspine.qall.model import Fit
@@ -161,6 +162,9 @@ def compare(
     memory: str | None = None,
     progress_bar: bool | None = None,
     command: str = "",
+    on: str | None = None,
+    store: str | None = None,
+    shard: str | None = None,
     **settings: object,
 ) -> Comparison:
     """Run a scenario's variants and sweep side by side.
@@ -175,6 +179,11 @@ def compare(
     ``check`` and ``memory`` are as for :func:`run`; where the memory is not enough for ``jobs``
     runs side by side, there are fewer.
 
+    ``on``: where runs are done, ``"local"``, ``"slurm"`` or ``"dask://HOST:PORT"``; ``memory`` is
+    then that of one run, and results are the same bytes. ``store``: a folder or URL of fsspec that
+    dask's workers put results into. ``shard``: ``"3/8"`` does the third of eight parts, in a
+    directory beside ``out``, which ``leafspine merge`` puts together; it cannot be without ``out``.
+
     A run that fails does not stop the others: see :attr:`Comparison.failures`. Raises as
     :func:`run` does.
     """
@@ -182,12 +191,18 @@ def compare(
     arguments.numbers("load", load)
     _check_comparison(scenario_, seeds, jobs, csv, check, progress_bar)
     arguments.text("command", command, optional=False)
+    arguments.text("on", on)
+    arguments.text("store", store)
     scenario.refuse_options("compare", settings)
     over = {Key(LOAD, "--load"): tuple(load)} if len(load) else {}
     source = scenario.read(scenario_)
     pairs = scenario.to_settings(settings)
     pairs = scenario.comparing(source, pairs, lb=lb, over=over, seeds=seeds)
-    how = _How(jobs, csv, check, memory, progress_bar, command)
+    part = shards.parse(shard)
+    if part is not None and out is None:
+        raise arguments.refuse("out", out, "a path, beside which the shard's directory lies")
+    where = places.parse(on, store, jobs)
+    how = _How(jobs, csv, check, memory, progress_bar, command, where, part)
     return _compare(source, pairs, out, how)
 
 
@@ -241,6 +256,8 @@ class _How(NamedTuple):
     memory: str | None
     progress_bar: bool | None
     command: str
+    on: On = places.HERE
+    shard: shards.Shard | None = None
 
 
 def _compare(
@@ -250,11 +267,14 @@ def _compare(
     how: _How,
 ) -> Comparison:
     wanted = None if isinstance(out, Keyed) else arguments.directory("out", out)
-    most = _most(how.memory)
+    # Elsewhere there is other memory than here: a worker looks what is free.
+    most = _most(how.memory) if how.on.is_here or how.memory is not None else None
     with progress.of_checks(show=progress.wanted(how.progress_bar)) as watch:
         cases = scenario.expand(source, settings, most, watch)
     if isinstance(out, Keyed):
         wanted = out.directory(source, cases)
+    if wanted is not None and how.shard is not None:
+        wanted = how.shard.directory(wanted)
     keep = _Temporary() if wanted is None else None
     directory = wanted if wanted is not None else keep.path if keep else Path()
     with arguments.writing(directory):
@@ -263,13 +283,11 @@ def _compare(
             settings,
             directory,
             cases=cases,
-            jobs=how.jobs,
-            csv=how.csv,
-            check=how.check,
-            most=most,
+            how=How(how.on, how.jobs, how.csv, how.check, most),
             progress_bar=progress.wanted(how.progress_bar),
             command=how.command,
             keep=keep,
+            shard=how.shard,
         )
 
 

@@ -11,7 +11,7 @@ import traceback
 
 import click
 
-from leafspine.commands import bench, compare, fit, listing, plot, reproduce, run
+from leafspine.commands import bench, compare, fit, listing, merge, plot, reproduce, run
 from leafspine.errors import EngineError, InputError, LeafspineError, printable
 from leafspine.interrupts import interruptible
 
@@ -104,6 +104,7 @@ def cli() -> None:
 for verb in (
     run.run,
     compare.compare,
+    merge.merge,
     plot.plot,
     fit.fit_qall,
     listing.schemes,

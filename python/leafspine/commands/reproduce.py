@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from leafspine.commands.options import out_option
+from leafspine.commands.options import on_option, out_option, store_option
 from leafspine.errors import RunError, refused
 
 
@@ -18,6 +18,8 @@ from leafspine.errors import RunError, refused
 )
 @out_option("reproduction")
 @click.option("--jobs", type=int, help="Processes. [all cores]")
+@on_option
+@store_option
 @click.option(
     "--from-kept", is_flag=True, help="Pages from the results kept in papers/, without a run."
 )
@@ -39,6 +41,8 @@ def reproduce(
     scale: str,
     out: Path | None,
     jobs: int | None,
+    on: str | None,
+    store: str | None,
     from_kept: bool,
     keep: bool,
     no_run: bool,
@@ -58,9 +62,12 @@ def reproduce(
         raise refused(f"--scale {scale}", "paper (what is kept is of one)", file="--keep")
     from rich.console import Console
 
+    from leafspine import places
+    from leafspine.places import How
     from leafspine.reproduce import pages, reproducing
     from leafspine.terminal import Table, show_table
 
+    how = How(places.parse(on, store, jobs), jobs)
     chosen = reproducing.choose(names, library)
     directory = out or Path("reproduction")
     if from_kept:
@@ -71,7 +78,7 @@ def reproduce(
             chosen,
             scale,
             directory,
-            jobs=jobs,
+            how=how,
             progress_bar=True,
             keep_in=keep_in,
             make_runs=not no_run,

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from leafspine import engine, files, folder, progress, remarks, results
+from leafspine import engine, files, folder, places, progress, remarks, results
 from leafspine.errors import InputError, ScenarioError, refused
 from leafspine.folder import make_runs
 from leafspine.nearest import nearest
+from leafspine.places import How
 from leafspine.reproduce import data as numbers
 from leafspine.reproduce import drawing, pages, plan
 from leafspine.reproduce.data import Data
@@ -16,7 +17,7 @@ from leafspine.reproduce.judging import judge
 from leafspine.reproduce.pages import Chapter, Page
 from leafspine.reproduce.plan import Plan
 from leafspine.reproduce.verdicts import Judged
-from leafspine.workers import Failure, Pool, cores
+from leafspine.tasks import Failure
 
 MARK = "reproduction.json"
 
@@ -66,7 +67,7 @@ def reproduce(
     scale: str,
     directory: Path,
     *,
-    jobs: int | None = None,
+    how: How = places.SIMPLY,
     progress_bar: bool = False,
     keep_in: Path | None = None,
     make_runs: bool = True,
@@ -85,7 +86,7 @@ def reproduce(
     claim(directory)
     plans = [plan.plan(f, c.paper.claims_of(f.name), scale) for c in chosen for f in c.figures]
     kept = {entry.figure.path: _kept(keep_in, entry.figure) for entry in plans}
-    failures = run(plans, kept, directory, jobs, progress_bar) if make_runs else []
+    failures = run(plans, kept, directory, how, progress_bar) if make_runs else []
     by_path: dict[str, Page] = {}
     for plan_ in plans:
         path = plan_.figure.path
@@ -200,15 +201,13 @@ def run(
     plans: Sequence[Plan],
     kept: Mapping[str, Data],
     directory: Path,
-    jobs: int | None,
+    how: How,
     progress_bar: bool,
 ) -> list[Failure]:
     """Make the runs that have no result and no kept numbers yet, over all figures at once.
 
     First all of the first seed, then all of the second: what is interrupted has whole curves.
     """
-    if jobs is not None and jobs < 1:
-        raise InputError(f"--jobs {jobs}: at least 1 is needed")
     wanted = [
         entry
         for plan_ in plans
@@ -224,7 +223,7 @@ def run(
             folder.keeping(directory, cases),
             progress.of_comparison(len(cases), done, show=progress_bar) as watcher,
         ):
-            return Pool(jobs or cores(), watcher=watcher).run(tasks)
+            return places.choose(how, directory, tasks, watcher).run(tasks)
     except ScenarioError as error:
         raise InputError(f"a figure's scenario: {error}") from None
 
