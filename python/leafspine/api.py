@@ -4,8 +4,9 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspine import arguments, engine, files, places, progress, results, scenario, shards, workers
 from leafspine import comparison as comparing
@@ -20,6 +21,9 @@ from leafspine.qall.model import Fit
 from leafspine.qall.requests import Request
 from leafspine.results import Result
 from leafspine.scenario import LOAD, Key, Scenario, Source
+
+if TYPE_CHECKING:
+    from leafspine.tuning.searching import Found
 
 
 def run(
@@ -289,6 +293,108 @@ def _compare(
             keep=keep,
             shard=how.shard,
         )
+
+
+class Where(NamedTuple):
+    """How and where the runs of a search are done: none of it changes what is found."""
+
+    jobs: int | None = None
+    check: bool = False
+    memory: str | None = None
+    on: str | None = None
+    store: str | None = None
+
+
+def tune(
+    scenario_: Scenario,
+    params: Sequence[str],
+    /,
+    *,
+    lb: str | None = None,
+    metric: str = "fct_p99",
+    trials: int = 12,
+    seeds: int = 8,
+    held_out: int = 10,
+    jobs: int | None = None,
+    out: str | Path,
+    check: bool = False,
+    memory: str | None = None,
+    on: str | None = None,
+    store: str | None = None,
+    progress_bar: bool | None = None,
+    **settings: object,
+) -> "Found":
+    """Find the setting of parameters that is best for a metric.
+
+    ``params``: ``"idle_time=64us..2ms"`` or ``"mode=fixed,flowlet-quality"``; keys without a dot
+    are the load balancer's, which ``lb`` names. ``metric``: ``fct_p99`` of all flows,
+    ``short.fct_p99``, ``drops``. At most ``trials`` settings are halved over ``seeds``; the best is
+    compared with the default on ``held_out`` seeds more. The rest is as for :func:`compare`.
+
+    Raises as :func:`compare` does.
+    """
+    _check_common(scenario_, False, check, progress_bar)
+    arguments.names("params", params)
+    for name, count in (("trials", trials), ("seeds", seeds), ("held_out", held_out)):
+        arguments.count(name, count, optional=False)
+    scenario.refuse_options("tune", settings)
+    found, _, _ = tuned(
+        scenario.read(scenario_),
+        scenario.to_settings(settings),
+        params,
+        lb=lb,
+        metric=metric,
+        trials=trials,
+        seeds=seeds,
+        held_out=held_out,
+        place=Where(jobs, check, memory, on, store),
+        out=arguments.directory("out", out),
+        progress_bar=progress_bar,
+    )
+    return found
+
+
+def tuned(
+    source: Source,
+    settings: Sequence[tuple[str, str]],
+    params: Sequence[str],
+    *,
+    lb: str | None,
+    metric: str,
+    trials: int,
+    seeds: int,
+    held_out: int,
+    place: Where,
+    out: Path | None,
+    progress_bar: bool | None,
+) -> "tuple[Found, Path, list[Path]]":
+    """What :func:`tune` does with a scenario that is read: the answer, where it is, the figures."""
+    from leafspine.tuning import pages, parameters, searching
+
+    searching.check(seeds, held_out, trials)
+    chosen = tuple(parameters.parse(text, "load_balancer", trials) for text in params)
+    request = searching.Request(
+        source,
+        tuple(settings),
+        ((scenario.balancing(lb), lb),) if lb is not None else (),
+        chosen,
+        tuple(parameters.settings(chosen, trials, seed=1)),
+        searching.goal(metric),
+        seeds,
+        held_out,
+    )
+    on = places.parse(place.on, place.store, place.jobs)
+    most = _most(place.memory) if on.is_here or place.memory is not None else None
+    key = sha256(results.to_json(pages.plain(request)).encode()).hexdigest()
+    directory = out or Path("out") / f"tune-{source.stem}-{key[:8]}"
+    show = progress.wanted(progress_bar)
+    how = How(on, place.jobs, False, place.check, most)
+    search = searching.Search(request, directory, how, show)
+    search.expand(most)
+    with arguments.writing(directory):
+        pages.claim(request, directory)
+        found = searching.search(search, lambda text: progress.say(text, show=show))
+        return found, directory, pages.write(found, directory)
 
 
 def fit_qall(

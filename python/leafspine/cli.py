@@ -11,7 +11,7 @@ import traceback
 
 import click
 
-from leafspine.commands import bench, compare, fit, listing, merge, plot, reproduce, run
+from leafspine.commands import bench, compare, fit, listing, merge, plot, reproduce, run, tune
 from leafspine.errors import EngineError, InputError, LeafspineError, printable
 from leafspine.interrupts import interruptible
 
@@ -105,6 +105,7 @@ for verb in (
     run.run,
     compare.compare,
     merge.merge,
+    tune.tune,
     plot.plot,
     fit.fit_qall,
     listing.schemes,
