@@ -29,6 +29,12 @@ from leafspine.errors import RunError, refused
 @click.option(
     "--no-run", is_flag=True, help="Pages from the runs that are finished, and no more of them."
 )
+@click.option(
+    "--cost",
+    type=int,
+    metavar="CORES",
+    help="Only say what it would cost on so many cores (--scale paper); nothing is run.",
+)
 @click.option("--no-plots", is_flag=True, help="Pages without pictures.")
 @click.option(
     "--papers",
@@ -46,6 +52,7 @@ def reproduce(
     from_kept: bool,
     keep: bool,
     no_run: bool,
+    cost: int | None,
     no_plots: bool,
     library: Path | None,
 ) -> None:
@@ -69,6 +76,11 @@ def reproduce(
 
     how = How(places.parse(on, store, jobs), jobs)
     chosen = reproducing.choose(names, library)
+    if cost is not None:
+        if scale != "paper":
+            raise refused(f"--scale {scale}", "paper (what is kept is of one)", file="--cost")
+        click.echo(reproducing.cost(chosen, scale).in_words(cost))
+        return
     directory = out or Path("reproduction")
     if from_kept:
         done = reproducing.from_kept(chosen, directory, draw=not no_plots)

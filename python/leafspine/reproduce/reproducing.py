@@ -9,8 +9,9 @@ from leafspine.errors import InputError, ScenarioError, refused
 from leafspine.folder import make_runs
 from leafspine.nearest import nearest
 from leafspine.places import How
+from leafspine.reproduce import costing, drawing, pages, plan
 from leafspine.reproduce import data as numbers
-from leafspine.reproduce import drawing, pages, plan
+from leafspine.reproduce.costing import Cost
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.figures import SCALES, Figure, Paper, papers
 from leafspine.reproduce.judging import judge
@@ -97,6 +98,17 @@ def reproduce(
         if keep_in is not None and found.origins:
             numbers.write(found, keep_in / path)
     return _finish(chosen, by_path, directory, tuple(failures))
+
+
+def cost(chosen: Sequence[Chosen], scale: str) -> Cost:
+    """What the runs would cost, by what is kept of them; nothing is run or written."""
+    if scale not in SCALES:
+        raise refused(repr(scale), ", ".join(SCALES), file="--scale")
+    plans = [plan.plan(f, c.paper.claims_of(f.name), scale) for c in chosen for f in c.figures]
+    kept = {
+        entry.figure.path: _kept(entry.figure.folder.parent.parent, entry.figure) for entry in plans
+    }
+    return costing.cost(plans, kept)
 
 
 def _kept(papers_folder: Path | None, figure: Figure) -> Data:

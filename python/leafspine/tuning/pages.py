@@ -13,7 +13,7 @@ from leafspine.stats import Estimate
 from leafspine.terminal import Table
 from leafspine.tuning import effects
 from leafspine.tuning.parameters import Parameter
-from leafspine.tuning.searching import Found, Request, Tried, name
+from leafspine.tuning.searching import Found, Request, name
 
 MARK = "tuning.json"
 TEXT = "tuning.md"
@@ -165,7 +165,9 @@ def _figure(found: Found, parameter: Parameter, directory: Path) -> Path:
     places, unit = quantities.axis([dict(entry.setting)[parameter.key] for entry in known])
     with drawing.settings():
         figure, (axes,) = graphics.grid(1)
-        _points(axes, places, known)
+        means = [entry.value.mean for entry in known if entry.value]
+        # Without intervals: over few seeds those of the means say nothing of the paired gain.
+        axes.plot(places, means, "o-", ms=3.5, lw=1, color="#0072B2", label="settings")
         best = dict(found.best.setting)[parameter.key]
         chosen = quantities.axis([best, *(value for value in parameter.values)])[0][0]
         axes.axvline(chosen, color="#D55E00", lw=0.8, ls="--", label=f"best: {best}", zorder=1)
@@ -180,15 +182,6 @@ def _figure(found: Found, parameter: Parameter, directory: Path) -> Path:
     title = f"{found.request.goal} against {parameter.name}"
     plot = drawing.Plot(drawing.slug(parameter.key), title, "", figure)
     return drawing.save(plot, directory / "plots").pdf
-
-
-def _points(axes: Any, places: list[float], known: list[Tried]) -> None:
-    means = [entry.value.mean for entry in known if entry.value]
-    halves = [entry.value.half or 0.0 for entry in known if entry.value]
-    axes.errorbar(
-        places, means, yerr=halves, fmt="o", ms=3.5, color="#0072B2", ecolor="#0072B255",
-        elinewidth=1, label="settings",
-    )  # fmt: skip
 
 
 def _default(found: Found) -> float:
