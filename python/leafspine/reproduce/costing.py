@@ -17,7 +17,6 @@ from leafspine.errors import InputError
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.plan import Plan
 
-
 TIMES = 9
 """The best of so many: what else the machine does makes it slower, nothing makes it faster."""
 
