@@ -183,6 +183,75 @@ def test_bad_input_comes_back_from_a_cluster(cluster: Cluster, many: Path, tmp_p
         leafspine.compare(many, out=tmp_path / "other", on=on, **{"run.fake_fault": True})
 
 
+@pytest.fixture
+def slurm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Slurm's commands, with processes of this machine; ``make slurm-test`` has a real one."""
+    fake = Path(__file__).parent / "fake_slurm" / "slurm.py"
+    for folder in (tmp_path / "bin", tmp_path / "jobs"):
+        folder.mkdir()
+    for name in ("sbatch", "squeue", "scancel"):
+        script = tmp_path / "bin" / name
+        script.write_text(f'#!/bin/sh\nexec {sys.executable} {fake} {name} "$@"\n')
+        script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_SLURM", str(tmp_path / "jobs"))
+    monkeypatch.setattr("leafspine.slurm.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("leafspine.slurm.ASK_SECONDS", 0.2)
+    return tmp_path / "jobs"
+
+
+def test_slurm_gives_the_same_bytes_though_an_element_is_lost(
+    slurm: Path, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Breaks if a run whose element never started is not submitted once more, or if the job's
+    folder stays."""
+    monkeypatch.setenv("FAKE_SLURM_LOSES", "1")
+    found = leafspine.compare(many, out=tmp_path / "out", on="slurm", seeds=2)
+    assert found.failures == ()
+    assert sorted(path.name for path in slurm.iterdir() if path.name.endswith("_0")) == [
+        "0_0",
+        "1_0",
+    ]
+    assert not (tmp_path / "out.slurm").exists()
+    monkeypatch.setattr("leafspine.slurm.ELEMENTS", 3)
+    leafspine.compare(many, out=tmp_path / "few", on="slurm", seeds=2)
+    leafspine.compare(many, out=tmp_path / "here", seeds=2)
+    assert contents(tmp_path / "out") == contents(tmp_path / "here") == contents(tmp_path / "few")
+
+
+def test_a_job_whose_caller_was_killed_is_taken_over(
+    slurm: Path, many: Path, tmp_path: Path
+) -> None:
+    """Breaks if what a job finished after its caller had died is computed once more, or the job
+    goes on beside the new one."""
+    out = tmp_path / "out"
+    words = command("compare", many, "--out", out, "--on", "slurm", "--seeds", 1, "--no-plots")
+    slow = [*words, "--set", "run.fake_seconds=1.5"]
+    child = subprocess.Popen(slow, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not list(slurm.glob("*_3")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    child.kill()
+    child.wait()
+    beside = tmp_path / "out.slurm"
+    while len(list(beside.glob("runs/*/*/SHA256SUMS"))) < 4 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert made(out) == 0
+    done = subprocess.run(slow, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert made(out) == 4
+    assert len(list(slurm.glob("*_0"))) == 1, "runs that were there were submitted once more"
+
+
+def test_without_slurm_it_says_so(
+    many: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Breaks if a machine without Slurm ends with a traceback."""
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    code, _, said = cli("compare", many, "--on", "slurm", "--out", "out")
+    assert (code, "sbatch was not found" in said) == (2, True), said
+
+
 def test_a_place_that_there_is_not_is_bad_input(many: Path, cli: Cli) -> None:
     """Breaks if a wrong --on, --store, --shard or --jobs runs anything, or shows a traceback."""
     with socket.socket() as free:
