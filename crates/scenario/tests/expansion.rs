@@ -328,7 +328,8 @@ fn the_only_workload_needs_no_number() {
 /// resolved scenario, and with it the key of every result, would be another one.
 #[test]
 fn what_hashes_see_is_written_where_it_is_set() {
-    let case = |sets: &[(&str, &str)]| cases(PLAIN, sets).unwrap_or_else(|e| panic!("{e}")).remove(0);
+    let case =
+        |sets: &[(&str, &str)]| cases(PLAIN, sets).unwrap_or_else(|e| panic!("{e}")).remove(0);
     let plain = case(&[]);
     assert!(!plain.toml.contains("hash_seeds") && !plain.toml.contains("source_ports"));
     assert_eq!((plain.spec.switch.one_hash, plain.spec.transport.source_ports), (false, None));

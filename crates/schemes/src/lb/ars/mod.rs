@@ -304,7 +304,8 @@ fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, Para
     let (least, greatest) = (settings.load_future_min_val.0, settings.load_future_max_val.0);
     let future = ordered("load_future_min_val", least, greatest)?;
     let leads_on = |to: &Neighbour| matches!(to, Neighbour::Switch(..));
-    let loads = env.ports.iter().map(|port| leads_on(&port.neighbour).then(Load::default)).collect();
+    let loads =
+        env.ports.iter().map(|port| leads_on(&port.neighbour).then(Load::default)).collect();
     Ok(Box::new(Ars {
         flowlets: Flowlets::new(env.hash_seed, settings.idle_time, settings.max_flows),
         past,
