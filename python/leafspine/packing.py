@@ -30,8 +30,11 @@ def pack(directory: Path) -> bytes:
 def unpack(packed: bytes, directory: Path) -> None:
     """Write a packed result, all or nothing. Raises :class:`WriteError`, also for one whose bytes
     are not those of its sums. One that was not checked, where this one was, is replaced."""
-    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-        contents = {name: archive.read(name) for name in archive.namelist()}
+    try:
+        with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+            contents = {name: archive.read(name) for name in archive.namelist()}
+    except zipfile.BadZipFile as error:
+        raise WriteError(f"{directory}: damaged on the way from a worker: {error}") from None
     for line in contents.pop(files.SUMS).decode().splitlines():
         value, name = line.split("  ", 1)
         if sha256(contents.get(name, b"")).hexdigest() != value:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import leafspine
-from leafspine import shards
+from leafspine import packing, shards
 from leafspine.commands.compare import without_place
 from test_results import contents
 
@@ -155,6 +155,23 @@ def test_results_may_go_by_a_store(cluster: Cluster, many: Path, tmp_path: Path)
     leafspine.compare(many, out=tmp_path / "two", on=on, store=store)
     leafspine.compare(many, out=tmp_path / "here")
     assert contents(tmp_path / "one") == contents(tmp_path / "here") == contents(tmp_path / "two")
+
+
+def test_what_is_damaged_on_the_way_is_no_result(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if a result of which a byte was changed between two machines is kept, or a whole one
+    comes out differently."""
+    made_here = tmp_path / "made"
+    leafspine.run(scenario, out=made_here)
+    packed = packing.pack(made_here)
+    packing.unpack(packed, tmp_path / "whole")
+    assert contents(tmp_path / "whole") == contents(made_here)
+    at = packed.index(b"PAR1")
+    with pytest.raises(leafspine.WriteError, match="damaged"):
+        packing.unpack(packed[:at] + b"X" + packed[at + 1 :], tmp_path / "damaged")
+    summary = packed.replace(b'"seed": 1', b'"seed": 2')
+    with pytest.raises(leafspine.WriteError, match="damaged"):
+        packing.unpack(summary, tmp_path / "damaged")
+    assert not (tmp_path / "damaged").exists()
 
 
 def test_a_worker_with_another_engine_is_refused(
