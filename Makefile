@@ -9,11 +9,12 @@
 # make validate-tools   installs ns-3 and a C++ compiler (Debian, Ubuntu; as root)
 # make fuzz   fuzzes every target for FUZZ_SECONDS (60) each; fuzz-keep: keeps what it found
 # make faults   kills, fills disks, damages files: does a comparison survive it? (half an hour)
+# make slurm-test   a comparison by a real Slurm on this machine (as root; apt install slurm-wlm munge)
 # make lint   format, clippy, rustdoc, ruff, mypy
 # make docs   the documentation as a site, into target/site, and that of the Rust code, into target/doc
 # make clean  removes what the others made
 #
-# Everything goes into .venv and target/; nothing needs root but validate-tools.
+# Everything goes into .venv and target/; nothing needs root but validate-tools and slurm-test.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -34,10 +35,10 @@ DEMO_FULL := demo-full-results
 # Of all Cargo workspaces here; the template's is one of its own.
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-PYTHON_SOURCES := python tests/python template validation fuzz
+PYTHON_SOURCES := python tests/python tests/slurm template validation fuzz
 RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
-.PHONY: help demo demo-full fast wheel wheel-here test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults lint format docs site clean check build
+.PHONY: help demo demo-full fast wheel wheel-here test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults slurm-test lint format docs site clean check build
 
 help:
 	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
@@ -191,6 +192,10 @@ fuzz-keep: check
 # Hundreds of faults of every kind; docs/generate.py puts the counts into docs/validation.md.
 faults: build
 	@nice $(BIN)/python tests/python/faults/soak.py --out validation/results/faults.json
+
+# No part of make test: it needs root and Slurm, and names what is missing.
+slurm-test: build
+	@$(BIN)/python tests/slurm/run.py
 
 lint: check $(VENV)/.made-dev
 	@cargo fmt --all --check

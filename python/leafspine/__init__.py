@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from leafspine.api import compare, fit_qall, run, schemes, sweep, workloads
+    from leafspine.api import compare, fit_qall, run, schemes, sweep, tune, workloads
     from leafspine.comparison import Comparison
     from leafspine.comparison_data import Row
     from leafspine.engine import Case, FlowClass
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     __version__: str
 else:
     _HOMES = {
-        "api": "compare fit_qall run schemes sweep workloads",
+        "api": "compare fit_qall run schemes sweep tune workloads",
         "comparison": "Comparison",
         "comparison_data": "Row",
         "engine": "Case FlowClass",
@@ -89,5 +89,6 @@ __all__ = [
     "run",
     "schemes",
     "sweep",
+    "tune",
     "workloads",
 ]

@@ -4,21 +4,26 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from leafspine import arguments, engine, files, progress, results, scenario, workers
+from leafspine import arguments, engine, files, places, progress, results, scenario, shards, workers
 from leafspine import comparison as comparing
 from leafspine import memory as memories
 from leafspine.comparison import Comparison
 from leafspine.errors import LeafspineError, RunError, refused
 from leafspine.manifest import Keyed
+from leafspine.places import How, On
 from leafspine.qall import defaults as fit_defaults
 from leafspine.qall import fitting, requests
 from leafspine.qall.model import Fit
 from leafspine.qall.requests import Request
 from leafspine.results import Result
 from leafspine.scenario import LOAD, Key, Scenario, Source
+
+if TYPE_CHECKING:
+    from leafspine.tuning.searching import Found
 
 
 def run(
@@ -188,6 +193,9 @@ def compare(
     memory: str | None = None,
     progress_bar: bool | None = None,
     command: str = "",
+    on: str | None = None,
+    store: str | None = None,
+    shard: str | None = None,
     **settings: object,
 ) -> Comparison:
     """Run a scenario's variants and sweep side by side.
@@ -202,6 +210,11 @@ def compare(
     ``check`` and ``memory`` are as for :func:`run`; where the memory is not enough for ``jobs``
     runs side by side, there are fewer.
 
+    ``on``: where runs are done, ``"local"``, ``"slurm"`` or ``"dask://HOST:PORT"``; ``memory`` is
+    then that of one run, and results are the same bytes. ``store``: a folder or URL of fsspec that
+    dask's workers put results into. ``shard``: ``"3/8"`` does the third of eight parts, in a
+    directory beside ``out``, which ``leafspine merge`` puts together; it cannot be without ``out``.
+
     A run that fails does not stop the others: see :attr:`Comparison.failures`. Raises as
     :func:`run` does.
     """
@@ -209,12 +222,18 @@ def compare(
     arguments.numbers("load", load)
     _check_comparison(scenario_, seeds, jobs, csv, check, progress_bar)
     arguments.text("command", command, optional=False)
+    arguments.text("on", on)
+    arguments.text("store", store)
     scenario.refuse_options("compare", settings)
     over = {Key(LOAD, "--load"): tuple(load)} if len(load) else {}
     source = scenario.read(scenario_)
     pairs = scenario.to_settings(settings)
     pairs = scenario.comparing(source, pairs, lb=lb, over=over, seeds=seeds)
-    how = _How(jobs, csv, check, memory, progress_bar, command)
+    part = shards.parse(shard)
+    if part is not None and out is None:
+        raise arguments.refuse("out", out, "a path, beside which the shard's directory lies")
+    where = places.parse(on, store, jobs)
+    how = _How(jobs, csv, check, memory, progress_bar, command, where, part)
     return _compare(source, pairs, out, how)
 
 
@@ -268,6 +287,8 @@ class _How(NamedTuple):
     memory: str | None
     progress_bar: bool | None
     command: str
+    on: On = places.HERE
+    shard: shards.Shard | None = None
 
 
 def _compare(
@@ -277,11 +298,14 @@ def _compare(
     how: _How,
 ) -> Comparison:
     wanted = None if isinstance(out, Keyed) else arguments.directory("out", out)
-    most = _most(how.memory)
+    # Elsewhere there is other memory than here: a worker looks what is free.
+    most = _most(how.memory) if how.on.is_here or how.memory is not None else None
     with progress.of_checks(show=progress.wanted(how.progress_bar)) as watch:
         cases = scenario.expand(source, settings, most, watch)
     if isinstance(out, Keyed):
         wanted = out.directory(source, cases)
+    if wanted is not None and how.shard is not None:
+        wanted = how.shard.directory(wanted)
     keep = _Temporary() if wanted is None else None
     directory = wanted if wanted is not None else keep.path if keep else Path()
     with arguments.writing(directory):
@@ -290,14 +314,114 @@ def _compare(
             settings,
             directory,
             cases=cases,
-            jobs=how.jobs,
-            csv=how.csv,
-            check=how.check,
-            most=most,
+            how=How(how.on, how.jobs, how.csv, how.check, most),
             progress_bar=progress.wanted(how.progress_bar),
             command=how.command,
             keep=keep,
+            shard=how.shard,
         )
+
+
+class Where(NamedTuple):
+    """How and where the runs of a search are done: none of it changes what is found."""
+
+    jobs: int | None = None
+    check: bool = False
+    memory: str | None = None
+    on: str | None = None
+    store: str | None = None
+
+
+def tune(
+    scenario_: Scenario,
+    params: Sequence[str],
+    /,
+    *,
+    lb: str | None = None,
+    metric: str = "fct_p99",
+    trials: int = 12,
+    seeds: int = 8,
+    held_out: int = 10,
+    jobs: int | None = None,
+    out: str | Path,
+    check: bool = False,
+    memory: str | None = None,
+    on: str | None = None,
+    store: str | None = None,
+    progress_bar: bool | None = None,
+    **settings: object,
+) -> "Found":
+    """Find the setting of parameters that is best for a metric.
+
+    ``params``: ``"idle_time=64us..2ms"`` or ``"mode=fixed,flowlet-quality"``; keys without a dot
+    are the load balancer's, which ``lb`` names. ``metric``: ``fct_p99`` of all flows,
+    ``short.fct_p99``, ``drops``. At most ``trials`` settings are halved over ``seeds``; the best is
+    compared with the default on ``held_out`` seeds more. The rest is as for :func:`compare`.
+
+    Raises as :func:`compare` does.
+    """
+    _check_common(scenario_, False, check, progress_bar)
+    arguments.names("params", params)
+    for name, count in (("trials", trials), ("seeds", seeds), ("held_out", held_out)):
+        arguments.count(name, count, optional=False)
+    scenario.refuse_options("tune", settings)
+    found, _, _ = tuned(
+        scenario.read(scenario_),
+        scenario.to_settings(settings),
+        params,
+        lb=lb,
+        metric=metric,
+        trials=trials,
+        seeds=seeds,
+        held_out=held_out,
+        place=Where(jobs, check, memory, on, store),
+        out=arguments.directory("out", out),
+        progress_bar=progress_bar,
+    )
+    return found
+
+
+def tuned(
+    source: Source,
+    settings: Sequence[tuple[str, str]],
+    params: Sequence[str],
+    *,
+    lb: str | None,
+    metric: str,
+    trials: int,
+    seeds: int,
+    held_out: int,
+    place: Where,
+    out: Path | None,
+    progress_bar: bool | None,
+) -> "tuple[Found, Path, list[Path]]":
+    """What :func:`tune` does with a scenario that is read: the answer, where it is, the figures."""
+    from leafspine.tuning import pages, parameters, searching
+
+    searching.check(seeds, held_out, trials)
+    chosen = tuple(parameters.parse(text, "load_balancer", trials) for text in params)
+    request = searching.Request(
+        source,
+        tuple(settings),
+        ((scenario.balancing(lb), lb),) if lb is not None else (),
+        chosen,
+        tuple(parameters.settings(chosen, trials, seed=1)),
+        searching.goal(metric),
+        seeds,
+        held_out,
+    )
+    on = places.parse(place.on, place.store, place.jobs)
+    most = _most(place.memory) if on.is_here or place.memory is not None else None
+    key = sha256(results.to_json(pages.plain(request)).encode()).hexdigest()
+    directory = out or Path("out") / f"tune-{source.stem}-{key[:8]}"
+    show = progress.wanted(progress_bar)
+    how = How(on, place.jobs, False, place.check, most)
+    search = searching.Search(request, directory, how, show)
+    search.expand(most)
+    with arguments.writing(directory):
+        pages.claim(request, directory)
+        found = searching.search(search, lambda text: progress.say(text, show=show))
+        return found, directory, pages.write(found, directory)
 
 
 def fit_qall(

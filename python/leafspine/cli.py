@@ -17,11 +17,13 @@ from leafspine.commands import (
     compare,
     fit,
     listing,
+    merge,
     new,
     plot,
     reproduce,
     run,
     schema,
+    tune,
 )
 from leafspine.errors import EngineError, InputError, LeafspineError, printable
 from leafspine.interrupts import interruptible
@@ -117,6 +119,8 @@ for verb in (
     check.check,
     run.run,
     compare.compare,
+    merge.merge,
+    tune.tune,
     plot.plot,
     fit.fit_qall,
     listing.schemes,

@@ -13,9 +13,9 @@ from leafspine import (
     comparison_movie,
     folder,
     manifest,
-    memory,
     notebook,
     pictures,
+    places,
     progress,
     report,
     results,
@@ -23,9 +23,10 @@ from leafspine import (
 )
 from leafspine.comparison_data import ComparisonData
 from leafspine.engine import Case
-from leafspine.errors import EngineError, InputError, RunError, ScenarioError
+from leafspine.errors import EngineError, RunError, ScenarioError
+from leafspine.places import How
 from leafspine.scenario import Source
-from leafspine.workers import Pool, cores
+from leafspine.shards import Shard
 
 if TYPE_CHECKING:
     from leafspine.comparison_figures import ComparisonFigures
@@ -99,30 +100,26 @@ def compare(
     directory: Path,
     *,
     cases: Sequence[Case],
-    jobs: int | None = None,
-    csv: bool = False,
-    check: bool = False,
-    most: int | None = None,
+    how: How,
     progress_bar: bool = False,
     command: str = "",
     keep: Any = None,
+    shard: Shard | None = None,
 ) -> Comparison:
-    """Run the cases that have no result yet, over ``jobs`` processes (default: all cores).
+    """Run the cases that have no result yet, ``how`` and where the caller says; of a ``shard``
+    those that are in it, and the answer has no others.
 
-    Fewer, if the runs side by side would need more than ``most`` bytes of memory.
     Raises :class:`Interrupted` on Ctrl-C and :class:`WriteError` where results cannot be written,
     with what is finished kept; :class:`DamagedError` if a result that is there is not what was
     written.
     """
-    if jobs is not None and jobs < 1:
-        raise InputError(f"--jobs {jobs}: at least 1 is needed")
     folder.claim(directory, cases)
     unique = {case.key: case for case in cases}
-    tasks = folder.missing(directory, unique, check=check)
-    manifest.write(source, settings, directory, cases, command)
-    workers, remark = side_by_side(jobs or cores(), [task.case for task in tasks], most)
-    progress.say(remark, show=progress_bar)
-    pool = Pool(workers, csv=csv, check=check, most=most and most // workers)
+    if shard is not None:
+        unique = {key: unique[key] for key in shard.keys(unique)}
+    tasks = folder.missing(directory, unique, check=how.check)
+    manifest.write(source, settings, directory, cases, command, shard)
+    progress.say(places.remark(how, tasks), show=progress_bar)
     try:
         with (
             folder.keeping(directory, unique),
@@ -130,35 +127,19 @@ def compare(
                 len(unique), len(unique) - len(tasks), show=progress_bar
             ) as watcher,
         ):
-            pool.watcher = watcher
-            failures = pool.run(tasks)
+            failures = places.choose(how, directory, tasks, watcher).run(tasks)
     except ScenarioError as error:
         raise ScenarioError(f"{source.name}: {error}", **error.parts()) from None
+    chosen = tuple(case for case in cases if case.key in unique)
     comparison = Comparison(
-        source, tuple(cases), directory, tuple(failures), command, tuple(settings), keep
+        source, chosen, directory, tuple(failures), command, tuple(settings), keep
     )
-    if not comparison.finished:
+    if comparison.failures and not comparison.finished:
         first = comparison.failures[0]
         kind = EngineError if first.fault else RunError
         raise kind(f"no run finished: {first.message}")
-    if csv:
+    if how.csv:
         for case in unique.values():
             if case in comparison.finished:
                 results.add_csv(comparison.result(case))
     return comparison
-
-
-def side_by_side(jobs: int, cases: Sequence[Case], most: int | None) -> tuple[int, str]:
-    """How many of ``jobs`` workers the memory is enough for, and a remark if it is not for all.
-
-    Each has to have room for the largest case; one there is always, since every case fits alone.
-    """
-    wanted = max(min(jobs, len(cases)), 1)
-    largest = max((case.memory for case in cases), default=0)
-    if most is None or largest * wanted <= most:
-        return wanted, ""
-    fitting = max(most // largest, 1)
-    return fitting, (
-        f"{fitting} of {wanted} workers: a run takes up to {memory.show(largest)}, and "
-        f"{memory.show(most)} of memory are free"
-    )

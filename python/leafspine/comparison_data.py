@@ -16,7 +16,7 @@ from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS, 
 from leafspine.results import Result
 from leafspine.scenario import Source
 from leafspine.stats import Estimate, estimate, paired_percent
-from leafspine.workers import Failure
+from leafspine.tasks import Failure
 
 if TYPE_CHECKING:
     import pandas

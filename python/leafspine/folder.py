@@ -15,7 +15,7 @@ from leafspine import files, manifest, results
 from leafspine.engine import Case
 from leafspine.errors import DamagedError, InputError, Interrupted, WriteError
 from leafspine.manifest import MANIFEST
-from leafspine.workers import Task
+from leafspine.tasks import Task
 
 OURS = frozenset(
     {MANIFEST, "runs", "tables.md", "tables.csv", "plots", "report.html", "fabric.html"}
@@ -27,6 +27,14 @@ _KEY = re.compile("[0-9a-f]{16}")
 
 def claim(directory: Path, cases: Sequence[Case]) -> None:
     """Refuse a directory that holds anything but a part of this comparison, or make it."""
+    if holds_comparison(directory):
+        manifest.refuse_another(directory, cases)
+    make_runs(directory)
+
+
+def holds_comparison(directory: Path) -> bool:
+    """Whether a directory has a comparison; no, if it is empty or not there. Raises
+    :class:`InputError` if it has anything else."""
     if directory.is_symlink() and not directory.exists():
         raise InputError(f"{directory} is a symbolic link to nothing: choose another with --out")
     if directory.exists() and not directory.is_dir():
@@ -37,13 +45,13 @@ def claim(directory: Path, cases: Sequence[Case]) -> None:
             files.sweep_leftovers(directory / name)
         names = {path.name for path in directory.iterdir() if not files.is_temporary(path.name)}
         if MANIFEST in names:
-            manifest.refuse_another(directory, cases)
-        elif names and not ("runs" in names and names <= OURS):
+            return True
+        if names and not ("runs" in names and names <= OURS):
             raise InputError(
                 f"{directory} is not empty and holds no comparison of leafspine: "
                 "choose another directory with --out"
             )
-    make_runs(directory)
+    return False
 
 
 def make_runs(directory: Path) -> None:

@@ -18,7 +18,7 @@ from leafspine.errors import InputError
 from leafspine.manifest import MANIFEST
 from leafspine.results import Result
 from leafspine.scenario import Source
-from leafspine.workers import Failure
+from leafspine.tasks import Failure
 
 NO_RESULT = "it has not been run, or did not finish"
 

@@ -17,6 +17,7 @@ from leafspine import engine, files, results
 from leafspine.engine import Case
 from leafspine.errors import DamagedError, InputError
 from leafspine.scenario import Source
+from leafspine.shards import Shard
 
 MANIFEST = "comparison.json"
 
@@ -40,9 +41,10 @@ def write(
     directory: Path,
     cases: Sequence[Case],
     command: str,
+    shard: Shard | None = None,
 ) -> None:
-    """Write the request: scenario, settings, runs."""
-    manifest = {
+    """Write the request: scenario, settings, all runs; ``shard``: which of them are made here."""
+    manifest: dict[str, Any] = {
         "leafspine": engine.version(),
         "name": Path(source.name).name,
         "scenario": source.text,
@@ -59,8 +61,16 @@ def write(
             for case in cases
         ],
     }
+    if shard is not None:
+        manifest["shard"] = [shard.number, shard.count]
+        manifest["source"] = source.name
+    put(manifest, directory)
+
+
+def put(found: dict[str, Any], directory: Path) -> None:
+    """Write a request as it was read."""
     with files.replacing_file(directory / MANIFEST) as path:
-        path.write_text(results.to_json(manifest), encoding="utf-8")
+        path.write_text(results.to_json(found), encoding="utf-8")
 
 
 def read(directory: Path) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from rich.progress import (
 
 from leafspine import notebook
 from leafspine.engine import Building, Case, Watch
-from leafspine.workers import Event, Watcher
+from leafspine.tasks import Event, Watcher
 
 if TYPE_CHECKING:
     from leafspine.qall.fitting import Report
@@ -170,6 +170,19 @@ def of_drawing(*, show: bool = True) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: progress.update(
             task, completed=done, total=total, visible=True, refresh=True
         )
+
+
+@contextlib.contextmanager
+def of_copies() -> Iterator[Callable[[int, int], None]]:
+    """Shows how many runs of how many are copied, on a terminal; elsewhere that they are."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda done, total: say(f"copying {total} runs", show=done == 0)
+        return
+    columns = (TextColumn("copying runs"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 @contextlib.contextmanager

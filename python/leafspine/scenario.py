@@ -182,7 +182,7 @@ def comparing(
         raise InputError(f"--seeds {seeds}: {bound}")
     chosen = list(settings)
     if lb:
-        variants = [{"name": name, "set": {_balancing(name): name}} for name in lb]
+        variants = [{"name": name, "set": {balancing(name): name}} for name in lb]
         chosen.append((Key("variant", "--lb"), to_value(variants)))
     for key, values in (over or {}).items():
         if not values:
@@ -202,7 +202,7 @@ MOST = 100_000
 """Runs that a scenario may describe."""
 
 
-def _balancing(name: str) -> str:
+def balancing(name: str) -> str:
     """The key that a balancer's name belongs to: a system of several parts is a bundle.
 
     A wrong name is the engine's to refuse; here that of a bundle, which it would not look for.

@@ -14,53 +14,15 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO, Any
 
-from leafspine.engine import Case
-from leafspine.errors import ScenarioError, WriteError
+from leafspine.errors import WriteError
+from leafspine.tasks import ATTEMPTS, Event, Failure, Task, Watcher, fail, ignore, settle
 from leafspine.worker import to_message
 
-ATTEMPTS = 2
 POLL_SECONDS = 0.2
-
-
-@dataclass
-class Task:
-    """A case and where its result goes."""
-
-    case: Case
-    directory: Path
-    attempts: int = 0
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A case that has no result, and why, in one line."""
-
-    case: Case
-    message: str
-    fault: bool = False
-    """Whether it is a bug of leafspine or a scheme: an :class:`leafspine.EngineError`."""
-
-
-@dataclass(frozen=True)
-class Event:
-    """For the watcher: ``kind`` is ``started``, ``progress``, ``done``, ``retry`` or ``failed``.
-
-    ``share`` is the part of the run's flows that have ended, in 0..1, where it is known;
-    ``message`` why it failed, or for ``progress`` what is being built.
-    """
-
-    kind: str
-    case: Case
-    share: float = 0.0
-    message: str = ""
-
-
-Watcher = Callable[[Event], None]
 
 
 def cores() -> int:
@@ -145,20 +107,14 @@ class Pool:
     csv: bool = False
     check: bool = False
     most: int | None = None
-    watcher: Watcher = lambda _event: None
+    watcher: Watcher = ignore
     waiting: deque[Task] = field(default_factory=deque)
     workers: list[_Worker] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
 
     def run(self, tasks: Sequence[Task]) -> list[Failure]:
-        """Run all tasks; those that failed come back with a reason.
-
-        A task whose worker crashes is retried once in a new one. Raises :class:`ScenarioError` as
-        soon as the engine refuses a case, since that is bad input, and :class:`WriteError` as soon
-        as a result cannot be written, since the next would be lost as well. However this
-        call ends, it stops all workers.
-        """
+        """See :meth:`leafspine.tasks.Place.run`."""
         self.waiting.extend(tasks)
         try:
             for _ in range(min(self.jobs, len(self.waiting))):
@@ -201,21 +157,9 @@ class Pool:
     def _answer(self, worker: _Worker, answer: dict[str, Any]) -> None:
         task = worker.task
         assert task is not None
-        if answer["kind"] == "progress":
-            share = answer["finished"] / answer["total"] if answer["total"] else 0.0
-            building = answer.get("building", "")
-            self.watcher(Event("progress", task.case, min(share, 1.0), building))
-            return
-        if answer["kind"] == "refused":
-            raise ScenarioError(answer["message"], **answer["parts"])
-        if answer["kind"] == "unwritable":
-            raise WriteError(answer["message"])
-        worker.task = None
-        if answer["kind"] == "done":
-            self.watcher(Event("done", task.case, 1.0))
-        else:
-            self._fail(task, answer["message"], fault=answer.get("fault", False))
-        self._next(worker)
+        if settle(answer, task, self.watcher, self.failures):
+            worker.task = None
+            self._next(worker)
 
     def _replace(self, worker: _Worker) -> None:
         """Retry the task of a worker that has ended, once, in a new one."""
@@ -226,10 +170,6 @@ class Pool:
             self.watcher(Event("retry", task.case, message=reason))
             self.waiting.append(task)
         elif task is not None:
-            self._fail(task, f"{reason}, {ATTEMPTS} times")
+            fail(task, f"{reason}, {ATTEMPTS} times", self.watcher, self.failures)
         if self.waiting:
             self._start()
-
-    def _fail(self, task: Task, message: str, *, fault: bool = False) -> None:
-        self.failures.append(Failure(task.case, message, fault))
-        self.watcher(Event("failed", task.case, message=message))

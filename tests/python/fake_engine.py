@@ -6,15 +6,19 @@ exists), ``fake_fail`` (raise), ``fake_panic`` (as Rust does), ``fake_fault`` (a
 does), ``fake_stuck``, ``fake_refuse`` (bad input that only the graph can tell), ``fake_unfinished``
 (so many flows never end), ``fake_warmup`` (picoseconds: flows that start before do not count),
 ``fake_short`` (the engine warns, with the seed as a number), ``fake_memory`` (so many bytes are
-needed), ``fake_most`` (fail unless so many may be held), ``fake_check`` (fail unless checked).
+needed), ``fake_most`` (fail unless so many may be held), ``fake_check`` (fail unless checked),
+``fake_knob`` (completion times are shortest at 300), ``fake_noise`` (by so much they differ by
+chance, from one resolved text to another).
 """
 
 import itertools
 import json
+import math
 import os
 import signal
 import time
 import tomllib
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -227,7 +231,14 @@ class Output:
         ).astype(np.uint64)
         start = np.cumsum(draw.integers(1, 10**8, count)).astype(np.uint64)
         ideal = (size * 8_000 + 100_000_000).astype(np.uint64)
-        slow = SPEED.get(scheme, 1.3) * (1 + load / (1.1 - load) * draw.exponential(1, count))
+        knob, draws = run.get("fake_knob"), run.get("fake_noise", 0.0)
+        speed = SPEED.get(scheme, 1.3)
+        if knob is not None:
+            speed *= 1 + math.log10(int(str(knob).removesuffix("us")) / 300) ** 2
+        if draws:  # of the setting's own: what does nothing but reshuffle chance
+            own = np.random.default_rng(zlib.crc32(_dump(tree).encode()))
+            speed *= 1 + draws * own.normal()
+        slow = speed * (1 + load / (1.1 - load) * draw.exponential(1, count))
         fct = (ideal * np.maximum(slow, 1.0)).astype(np.uint64)
         fct[: int(run.get("fake_unfinished", 0))] = 2**64 - 1
         self.scheme, self.load, self.count = scheme, load, count

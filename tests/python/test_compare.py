@@ -14,7 +14,8 @@ import pytest
 
 import leafspine
 from conftest import SCENARIO
-from leafspine.workers import Event, Pool, Task
+from leafspine.tasks import Event, Task
+from leafspine.workers import Pool
 from test_results import contents
 
 

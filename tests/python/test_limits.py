@@ -9,8 +9,8 @@ import pytest
 
 import leafspine
 from leafspine import memory, scenario
-from leafspine.comparison import side_by_side
 from leafspine.engine import CHECK, Case
+from leafspine.places import side_by_side
 from test_engine import SMALL, python
 from test_engine import leafspine as real
 from test_results import contents

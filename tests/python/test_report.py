@@ -16,7 +16,7 @@ from leafspine import drawing, findings, graphics, plots, rendering, report_part
 from leafspine.comparison_data import ComparisonData, Row
 from leafspine.engine import ALL_FLOWS, Case
 from leafspine.stats import estimate, paired_percent
-from leafspine.workers import Failure
+from leafspine.tasks import Failure
 
 SEEDS = (1, 2, 3, 4)
 

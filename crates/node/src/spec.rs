@@ -80,6 +80,8 @@ pub struct TransportSpec {
     pub handshake: bool,
     /// The handshake's third ACK is a packet of its own and does not ride on the first data.
     pub handshake_ack: bool,
+    /// Source ports that the flows of a pair of hosts use in turn, at least 1; `None`: one a flow.
+    pub source_ports: Option<u16>,
     /// What is done beyond that.
     pub stack: Stack,
 }

@@ -77,6 +77,7 @@ fn network(graph: &Graph) -> Network {
         delayed_ack: None,
         handshake: true,
         handshake_ack: false,
+        source_ports: None,
         stack: Stack::default(),
     };
     let control = (entry.build)(&spec.scheme.params, &TcpConfig::flow_env(&spec)).expect("valid");

@@ -200,6 +200,7 @@ mod tests {
             classifier: Classifier::Hash,
             stage_queues: vec![0],
             host_ports: HostPorts::LikeSwitch,
+            one_hash: false,
         };
         assert_eq!(scaled.full_round_trip(&switch), Span::from_micros(4_850));
         switch.shared = Some(SharedBuffer { size: Bytes(300_000), alpha: 1.0 });

@@ -18,6 +18,7 @@ const KEYS: &[&str] = &[
     "classifier",
     "stage_queues",
     "host_ports",
+    "hash_seeds",
 ];
 /// The most service queues a port.
 const QUEUES: u32 = 64;
@@ -47,6 +48,7 @@ pub(crate) fn switch(
     };
     let stage_queues = stage_queues(&mut section, queues, classifier)?;
     let host_ports = host_ports(&mut section)?;
+    let one_hash = one_hash(&mut section)?;
     let queues = queues as u8; // At most `QUEUES`.
     let spec = SwitchSpec {
         buffer,
@@ -57,6 +59,7 @@ pub(crate) fn switch(
         classifier,
         stage_queues,
         host_ports,
+        one_hash,
     };
     Ok((spec, section.block("[switch]")))
 }
@@ -68,6 +71,13 @@ fn host_ports(section: &mut Section<'_>) -> Result<HostPorts, ScenarioError> {
         "unlimited" => HostPorts::Unlimited,
         _ => HostPorts::LikeSwitch,
     })
+}
+
+/// Whether all switches hash with one seed. The default is not written out: resolved scenarios of before
+/// there was a choice stay as they are.
+fn one_hash(section: &mut Section<'_>) -> Result<bool, ScenarioError> {
+    let kind = Kind::Word(&["each", "one"]);
+    Ok(content!(section.quiet_value("hash_seeds", kind, Some("each"))?, Word) == "one")
 }
 
 /// Refuses buffers that a full packet never fits into: its flow would never end.

@@ -11,6 +11,8 @@ use leafspine_sim::spec::{SchemeSpec, Timestamps, TransportSpec};
 
 /// The table's own keys, beside those of the congestion control.
 pub(crate) const KEYS: &[&str] = registry::Place::Transport.keys();
+/// Source ports that there are above the well-known ones.
+const SOURCE_PORTS: u16 = u16::MAX - 1023;
 /// Timeouts are above zero: a timer of no length would fire for ever.
 const TIMEOUT: Kind = Kind::Span(1, u64::MAX);
 
@@ -93,6 +95,7 @@ fn settings(
     let delayed_ack = section.unless_or("delayed_ack", TIMEOUT, "off", profile.delayed_ack)?;
     let handshake = section.flag("handshake", "true")?;
     let handshake_ack = section.flag("handshake_ack", profile.handshake_ack)?;
+    let source_ports = source_ports(section)?;
     let stack = profile.stack(section, sack, &scheme.name)?;
     Ok(TransportSpec {
         scheme,
@@ -110,6 +113,19 @@ fn settings(
         delayed_ack: delayed_ack.map(|value| content!(value, Span)),
         handshake,
         handshake_ack,
+        source_ports,
         stack,
     })
+}
+
+/// How many source ports a pair of hosts uses. The default is not written out: resolved scenarios of before there
+/// was a choice stay as they are.
+fn source_ports(section: &mut Section<'_>) -> Result<Option<u16>, ScenarioError> {
+    let kind = Kind::Int(1, u64::from(SOURCE_PORTS));
+    let written = section.written();
+    let ports = section.unless("source_ports", kind, "one a flow")?;
+    if ports.is_none() {
+        section.forget(written);
+    }
+    Ok(ports.map(|value| content!(value, Int) as u16)) // At most `SOURCE_PORTS`.
 }

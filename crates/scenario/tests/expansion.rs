@@ -323,3 +323,26 @@ fn the_only_workload_needs_no_number() {
     let error = common::cases(&two, &[("workload.load", "0.3")]).map(|_| ()).unwrap_err();
     insta::assert_snapshot!(error, @r#"--set workload.load: found no number after workload, which is a list of 2; allowed: 0 to 1 there, such as workload.0.load (workload__0__load in Python)"#);
 }
+
+/// Breaks if a setting of what ECMP can tell apart is not run or not written, or if the default is written: every
+/// resolved scenario, and with it the key of every result, would be another one.
+#[test]
+fn what_hashes_see_is_written_where_it_is_set() {
+    let case =
+        |sets: &[(&str, &str)]| cases(PLAIN, sets).unwrap_or_else(|e| panic!("{e}")).remove(0);
+    let plain = case(&[]);
+    assert!(!plain.toml.contains("hash_seeds") && !plain.toml.contains("source_ports"));
+    assert_eq!((plain.spec.switch.one_hash, plain.spec.transport.source_ports), (false, None));
+    let sets = [("switch.hash_seeds", "each"), ("transport.source_ports", "one a flow")];
+    assert_eq!(case(&sets).toml, plain.toml);
+    let set = case(&[("switch.hash_seeds", "one"), ("transport.source_ports", "4")]);
+    assert!(set.toml.contains("hash_seeds = \"one\"\n") && set.toml.contains("source_ports = 4\n"));
+    assert_eq!((set.spec.switch.one_hash, set.spec.transport.source_ports), (true, Some(4)));
+    let said = |key, value| cases(PLAIN, &[(key, value)]).map(|_| ()).unwrap_err().to_string();
+    assert!(said("transport.source_ports", "0").contains("one a flow"));
+    assert!(said("switch.hash_seeds", "two").contains("\"each\", \"one\""));
+}
+
+const PLAIN: &str = "[topology]\nkind = \"star\"\nhosts = 4\n\
+    host_link = { rate = \"1Gbps\", delay = \"1us\" }\n\
+    [[workload]]\nsizes = \"web-search\"\nload = 0.5\nload_basis = \"host\"\nflows = 1\n";

@@ -61,6 +61,7 @@ impl Place {
                 "delayed_ack",
                 "handshake",
                 "handshake_ack",
+                "source_ports",
                 "profile",
                 "timestamps",
                 "sack_bytes",

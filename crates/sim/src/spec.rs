@@ -65,6 +65,8 @@ pub struct SwitchSpec {
     pub stage_queues: Vec<u8>,
     /// Buffer, queue manager and queues of the hosts' own ports.
     pub host_ports: HostPorts,
+    /// Whether all switches hash with one seed.
+    pub one_hash: bool,
 }
 
 /// The hosts' own ports.

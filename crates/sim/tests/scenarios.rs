@@ -214,6 +214,7 @@ fn switch(mtu: u32) -> impl Strategy<Value = SwitchSpec> {
             classifier,
             stage_queues: stage_queues(queues),
             host_ports,
+            one_hash: false,
         },
     )
 }
@@ -373,6 +374,7 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
                 delayed_ack,
                 handshake,
                 handshake_ack,
+                source_ports: None,
                 // RACK goes by SACKs.
                 stack: Stack { rack: stack.rack && sack, ..stack },
             }

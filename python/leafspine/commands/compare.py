@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,10 @@ from leafspine.commands.options import (
     csv_option,
     json_option,
     memory_option,
+    on_option,
     out_option,
     set_option,
+    store_option,
 )
 from leafspine.errors import EngineError, InputError, Interrupted, LeafspineError, printable
 
@@ -27,7 +30,12 @@ if TYPE_CHECKING:
 @click.option("--lb", metavar="NAME,...", help="Load balancers, instead of the file's variants.")
 @click.option("--load", metavar="LOAD,...", help="Loads, instead of those of the file's sweep.")
 @click.option("--seeds", type=int, metavar="N", help="N seeds, counted from run.seed.")
-@click.option("--jobs", type=int, metavar="N", help="Processes. [all cores]")
+@click.option("--jobs", type=int, metavar="N", help="Runs side by side, at most. [all cores]")
+@on_option
+@store_option
+@click.option(
+    "--shard", metavar="I/N", help="Only the I-th of N parts, for `leafspine merge`. [all]"
+)
 @out_option("out/<scenario>-<key of what is compared>")
 @set_option
 @csv_option
@@ -41,6 +49,9 @@ def compare(
     load: str | None,
     seeds: int | None,
     jobs: int | None,
+    on: str | None,
+    store: str | None,
+    shard: str | None,
     out: Path | None,
     settings: tuple[str, ...],
     csv: bool,
@@ -55,7 +66,7 @@ def compare(
     interruption goes on from there, and more seeds or loads run only what is new. Plots that show
     the same as before are not drawn again.
     """
-    from leafspine import api, results, scenario
+    from leafspine import api, scenario
     from leafspine.manifest import Keyed
 
     path = Path(scenario_file)
@@ -70,16 +81,56 @@ def compare(
         check=check,
         memory=memory,
         progress_bar=True,
-        command=shlex.join(["leafspine", *sys.argv[1:]]),
+        command=shlex.join(["leafspine", *without_place(sys.argv[1:])]),
+        on=on,
+        store=store,
+        shard=shard,
         **dict(scenario.parse_setting(text) for text in settings),
     )
-    report = _write(comparison, plots=not no_plots)
+    if shard is not None:
+        _show_shard(comparison, shard)
+        _tell_failures(comparison)
+        return
+    show(comparison, plots=not no_plots, as_json=as_json)
+    _tell_failures(comparison)
+
+
+PLACE = ("--on", "--store", "--shard")
+
+
+def without_place(words: Sequence[str]) -> list[str]:
+    """A command without what says only where its runs are done: the rest makes the same results."""
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        if skip or word.partition("=")[0] in PLACE:
+            skip = not skip and word in PLACE
+        else:
+            kept.append(word)
+    return kept
+
+
+def _show_shard(comparison: "Comparison", shard: str) -> None:
+    done, of = len(comparison.finished), len(comparison.cases)
+    click.echo(f"shard {shard}: {done} of {of} runs are finished in {comparison.directory}")
+    beside = shlex.quote(str(comparison.directory.parent))
+    click.echo(f"when all shards are there: leafspine merge {beside}")
+
+
+def show(comparison: "Comparison", *, plots: bool, as_json: bool) -> None:
+    """Write tables, plots and the report, and print what there is."""
+    from leafspine import results
+
+    report = _write(comparison, plots=plots)
     for path in comparison.unknown_files():
         click.echo(f"warning: {path} {UNKNOWN}", err=True)
     if as_json:
         click.echo(results.to_json(to_plain(comparison)), nl=False)
     else:
-        _show_comparison(comparison, report, plots=not no_plots)
+        _show_comparison(comparison, report, plots=plots)
+
+
+def _tell_failures(comparison: "Comparison") -> None:
     if comparison.failures:
         count = len(comparison.failures)
         kind = EngineError if any(found.fault for found in comparison.failures) else LeafspineError

@@ -28,6 +28,16 @@ memory_option = click.option(
     metavar="SIZE",
     help="How much memory may be taken, such as 64GB, or unlimited. [what is free]",
 )
+on_option = click.option(
+    "--on",
+    metavar="PLACE",
+    help="Where runs are done: local, slurm, or dask://HOST:PORT. [local]",
+)
+store_option = click.option(
+    "--store",
+    metavar="URL",
+    help="A folder or object store that dask's workers put results into. [back to here]",
+)
 
 
 def out_option(default: str) -> Callable[[Any], Any]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from leafspine.commands.options import out_option
+from leafspine.commands.options import on_option, out_option, store_option
 from leafspine.errors import RunError, refused
 
 
@@ -18,6 +18,8 @@ from leafspine.errors import RunError, refused
 )
 @out_option("reproduction")
 @click.option("--jobs", type=int, help="Processes. [all cores]")
+@on_option
+@store_option
 @click.option(
     "--from-kept", is_flag=True, help="Pages from the results kept in papers/, without a run."
 )
@@ -26,6 +28,12 @@ from leafspine.errors import RunError, refused
 )
 @click.option(
     "--no-run", is_flag=True, help="Pages from the runs that are finished, and no more of them."
+)
+@click.option(
+    "--cost",
+    type=int,
+    metavar="CORES",
+    help="Only say what it would cost on so many cores (--scale paper); nothing is run.",
 )
 @click.option("--no-plots", is_flag=True, help="Pages without pictures.")
 @click.option(
@@ -39,9 +47,12 @@ def reproduce(
     scale: str,
     out: Path | None,
     jobs: int | None,
+    on: str | None,
+    store: str | None,
     from_kept: bool,
     keep: bool,
     no_run: bool,
+    cost: int | None,
     no_plots: bool,
     library: Path | None,
 ) -> None:
@@ -58,10 +69,18 @@ def reproduce(
         raise refused(f"--scale {scale}", "paper (what is kept is of one)", file="--keep")
     from rich.console import Console
 
+    from leafspine import places
+    from leafspine.places import How
     from leafspine.reproduce import pages, reproducing
     from leafspine.terminal import Table, show_table
 
+    how = How(places.parse(on, store, jobs), jobs)
     chosen = reproducing.choose(names, library)
+    if cost is not None:
+        if scale != "paper":
+            raise refused(f"--scale {scale}", "paper (what is kept is of one)", file="--cost")
+        click.echo(reproducing.cost(chosen, scale).in_words(cost))
+        return
     directory = out or Path("reproduction")
     if from_kept:
         done = reproducing.from_kept(chosen, directory, draw=not no_plots)
@@ -71,7 +90,7 @@ def reproduce(
             chosen,
             scale,
             directory,
-            jobs=jobs,
+            how=how,
             progress_bar=True,
             keep_in=keep_in,
             make_runs=not no_run,

@@ -4,19 +4,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from leafspine import engine, files, folder, progress, remarks, results
+from leafspine import engine, files, folder, places, progress, remarks, results
 from leafspine.errors import InputError, ScenarioError, refused
 from leafspine.folder import make_runs
 from leafspine.nearest import nearest
+from leafspine.places import How
+from leafspine.reproduce import costing, drawing, pages, plan
 from leafspine.reproduce import data as numbers
-from leafspine.reproduce import drawing, pages, plan
+from leafspine.reproduce.costing import Cost
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.figures import SCALES, Figure, Paper, papers
 from leafspine.reproduce.judging import judge
 from leafspine.reproduce.pages import Chapter, Page
 from leafspine.reproduce.plan import Plan
 from leafspine.reproduce.verdicts import Judged
-from leafspine.workers import Failure, Pool, cores
+from leafspine.tasks import Failure
 
 MARK = "reproduction.json"
 
@@ -66,7 +68,7 @@ def reproduce(
     scale: str,
     directory: Path,
     *,
-    jobs: int | None = None,
+    how: How = places.SIMPLY,
     progress_bar: bool = False,
     keep_in: Path | None = None,
     make_runs: bool = True,
@@ -85,7 +87,7 @@ def reproduce(
     claim(directory)
     plans = [plan.plan(f, c.paper.claims_of(f.name), scale) for c in chosen for f in c.figures]
     kept = {entry.figure.path: _kept(keep_in, entry.figure) for entry in plans}
-    failures = run(plans, kept, directory, jobs, progress_bar) if make_runs else []
+    failures = run(plans, kept, directory, how, progress_bar) if make_runs else []
     by_path: dict[str, Page] = {}
     for plan_ in plans:
         path = plan_.figure.path
@@ -96,6 +98,17 @@ def reproduce(
         if keep_in is not None and found.origins:
             numbers.write(found, keep_in / path)
     return _finish(chosen, by_path, directory, tuple(failures))
+
+
+def cost(chosen: Sequence[Chosen], scale: str) -> Cost:
+    """What the runs would cost, by what is kept of them; nothing is run or written."""
+    if scale not in SCALES:
+        raise refused(repr(scale), ", ".join(SCALES), file="--scale")
+    plans = [plan.plan(f, c.paper.claims_of(f.name), scale) for c in chosen for f in c.figures]
+    kept = {
+        entry.figure.path: _kept(entry.figure.folder.parent.parent, entry.figure) for entry in plans
+    }
+    return costing.cost(plans, kept)
 
 
 def _kept(papers_folder: Path | None, figure: Figure) -> Data:
@@ -200,15 +213,13 @@ def run(
     plans: Sequence[Plan],
     kept: Mapping[str, Data],
     directory: Path,
-    jobs: int | None,
+    how: How,
     progress_bar: bool,
 ) -> list[Failure]:
     """Make the runs that have no result and no kept numbers yet, over all figures at once.
 
     First all of the first seed, then all of the second: what is interrupted has whole curves.
     """
-    if jobs is not None and jobs < 1:
-        raise InputError(f"--jobs {jobs}: at least 1 is needed")
     wanted = [
         entry
         for plan_ in plans
@@ -224,7 +235,7 @@ def run(
             folder.keeping(directory, cases),
             progress.of_comparison(len(cases), done, show=progress_bar) as watcher,
         ):
-            return Pool(jobs or cores(), watcher=watcher).run(tasks)
+            return places.choose(how, directory, tasks, watcher).run(tasks)
     except ScenarioError as error:
         raise InputError(f"a figure's scenario: {error}") from None
 

@@ -13,7 +13,7 @@ from leafspine.errors import InputError
 from leafspine.reproduce import data as numbers
 from leafspine.reproduce import figures, layers, metrics, plan, reproducing
 from leafspine.reproduce.verdicts import Verdict
-from leafspine.workers import Failure, Task
+from leafspine.tasks import Failure, Task
 
 PAPER = """
 title = "A paper"

@@ -27,6 +27,8 @@ pub struct TcpConfig {
     pub handshake: bool,
     /// The handshake's third ACK is a packet of its own.
     pub handshake_ack: bool,
+    /// Source ports that the flows of a pair of hosts use in turn; `None`: one a flow.
+    pub source_ports: Option<u16>,
     /// Whether data packets are ECN-capable.
     pub ecn: bool,
     /// Whether receivers echo marks precisely (RFC 8257 §3.2).
@@ -81,6 +83,7 @@ impl TcpConfig {
             limited_transmit: spec.limited_transmit,
             handshake: spec.handshake,
             handshake_ack: spec.handshake_ack,
+            source_ports: spec.source_ports,
             ecn: spec.ecn.unwrap_or(ecn),
             precise_echo: control.precise_echo(),
             delayed_ack: spec.delayed_ack,

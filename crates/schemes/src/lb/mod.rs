@@ -2,6 +2,7 @@
 
 mod age;
 mod aq_car;
+mod ars;
 mod conga;
 mod departures;
 mod drb;
@@ -120,6 +121,7 @@ pub const ALL: &[Entry] = &[
     rps::ENTRY,
     drb::ENTRY,
     letflow::ENTRY,
+    ars::ENTRY,
     conga::ENTRY,
     hula::ENTRY,
     drill::ENTRY,

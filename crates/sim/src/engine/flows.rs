@@ -148,7 +148,9 @@ impl Simulation {
     /// that concurrent flows of a pair of hosts differ.
     fn place_flow(&mut self, flow: &Flow, number: u32) -> Result<Address, WorkloadError> {
         const FIRST_PORT: u32 = 1024;
-        let sport = FIRST_PORT + number % (u32::from(u16::MAX) + 1 - FIRST_PORT);
+        const PORTS: u32 = u16::MAX as u32 + 1 - FIRST_PORT;
+        let ports = self.net.tcp.source_ports.map_or(PORTS, u32::from);
+        let sport = FIRST_PORT + number % ports;
         let opening = Opening {
             number,
             tuple: FiveTuple::new(flow.src, flow.dst, sport as u16, SERVICE_PORT),

@@ -87,6 +87,7 @@ impl Builder<'_> {
     }
 
     fn common_env(&self, hash_id: u64) -> SwitchEnv {
+        let hash = if self.spec.switch.one_hash { 0 } else { hash_id };
         SwitchEnv {
             switch: SwitchId(u16::MAX),
             level: Level(0),
@@ -94,7 +95,7 @@ impl Builder<'_> {
             tors: self.graph.tors(),
             hosts: self.graph.hosts(),
             ports: Vec::new(),
-            hash_seed: Rng::new(self.spec.run.seed, Role::Hash, hash_id).next_u64(),
+            hash_seed: Rng::new(self.spec.run.seed, Role::Hash, hash).next_u64(),
             base_rtt: self.base_rtt,
             mtu: self.mtu(),
             queues: 1,

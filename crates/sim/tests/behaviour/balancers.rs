@@ -206,3 +206,49 @@ fn rps_uses_every_core_of_a_fat_tree() {
     let down = output.ports.iter().filter(|p| p.name.starts_with("core"));
     assert!(down.clone().count() == 16 && down.into_iter().all(|p| p.packets > 500));
 }
+
+/// Packets at the four uplinks of pod 0's aggregation switches, of 200 flows under ECMP.
+fn agg_uplinks(one_hash: bool) -> Vec<u64> {
+    let mut spec = base();
+    spec.topology.kind = TopologyKind::FatTree { k: 4 };
+    spec.balancer = scheme("ecmp");
+    spec.switch.one_hash = one_hash;
+    spec.measure.window = Window::All;
+    let other: Vec<u16> = (4..16).collect();
+    spec.workloads = vec![long_flows(200, 73_000, hosts(&[0, 1, 2, 3]), hosts(&other))];
+    let output = run(&spec);
+    let up = output.ports.iter().filter(|p| {
+        (p.name.starts_with("agg0-") || p.name.starts_with("agg1-")) && p.name.contains("-core")
+    });
+    up.map(|p| p.packets).collect()
+}
+
+/// Breaks if switches that hash with one seed do not polarise: an aggregation switch gets only flows whose
+/// hash lies in one half, so that it chooses among its own uplinks as the edge has chosen, and half of
+/// them stay idle. With a seed each, all are used.
+#[test]
+fn one_hash_seed_polarises_a_fat_tree() {
+    let each = agg_uplinks(false);
+    assert!(each.len() == 4 && each.iter().all(|packets| *packets > 500), "{each:?}");
+    let one = agg_uplinks(true);
+    assert_eq!(one.iter().filter(|packets| **packets == 0).count(), 2, "{one:?}");
+    assert_eq!(one.iter().sum::<u64>(), each.iter().sum::<u64>(), "{one:?} and {each:?}");
+}
+
+/// Breaks if flows of a pair of hosts do not share its source ports: with one they all hash to one uplink, with
+/// two to at most two, and each with its own to all four.
+#[test]
+fn source_ports_are_what_ecmp_can_tell_apart() {
+    let used = |source_ports| {
+        let mut spec = two_leaves(1, SPINES);
+        spec.transport.source_ports = source_ports;
+        spec.measure.window = Window::All;
+        spec.workloads = vec![long_flows(100, 14_600, hosts(&[0]), hosts(&[1]))];
+        let output = run(&spec);
+        let up = output.ports.iter().filter(|p| p.name.starts_with("leaf0-spine"));
+        up.filter(|p| p.packets > 0).count()
+    };
+    assert_eq!(used(Some(1)), 1);
+    assert!(used(Some(2)) <= 2);
+    assert_eq!(used(None), 4);
+}

@@ -139,6 +139,7 @@ pub fn base() -> Spec {
             classifier: Classifier::Hash,
             stage_queues: (0..64).collect(),
             host_ports: HostPorts::LikeSwitch,
+            one_hash: false,
         },
         aqm: scheme("ecn-threshold"),
         balancer: scheme("ecmp"),
@@ -160,6 +161,7 @@ pub fn base() -> Spec {
             delayed_ack: None,
             handshake: true,
             handshake_ack: false,
+            source_ports: None,
             stack: Stack::default(),
         },
         workloads: vec![WorkloadSpec {

@@ -30,6 +30,7 @@ pub(super) fn spec(scheme: &str) -> TransportSpec {
         delayed_ack: None,
         handshake: false,
         handshake_ack: false,
+        source_ports: None,
         stack: Stack::default(),
     }
 }
