@@ -219,7 +219,7 @@ fn of_schemes(place: Place<'_>, survey: &Survey, role: Role) {
 fn of_workloads(place: Place<'_>, survey: &Survey) {
     const GRAPH: TopologyKind =
         TopologyKind::LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, links_per_pair: 1 };
-    let workload = |list: &Table| drop(workload::workloads(place, list.get("list"), GRAPH));
+    let workload = |list: &Table| drop(workload::workloads(place, list.get("list"), &GRAPH));
     // Alternatives are asked for where they are given.
     let texts = [
         "",

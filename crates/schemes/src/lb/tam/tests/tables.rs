@@ -106,7 +106,7 @@ fn a_flow_has_what_it_has_sent() {
     for (size, long) in [("sent", true), ("seen", false)] {
         let mut leaf = Leaf::new(&small().with("size", word(size)));
         let slot = leaf.tam.flows.slot(&data(0, 9, 1, 0));
-        let mut send = |leaf: &mut Leaf, seq| {
+        let send = |leaf: &mut Leaf, seq| {
             leaf.pick(&mut data(0, 9, 1, seq));
             leaf.tam.flows.is_long(slot)
         };
