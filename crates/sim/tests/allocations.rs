@@ -52,7 +52,7 @@ fn asking_when_lines_are_free(looks: bool) -> u64 {
 fn memory() {
     // HULA sends whatever comes within a probe period one way; at a load of 0.5 that loses packets, and
     // each loss grows a transport's lists.
-    let others = ["ecmp", "rps", "letflow", "drb", "conga", "drill"].map(|name| (name, 0.5));
+    let others = ["ecmp", "rps", "letflow", "ars", "drb", "conga", "drill"].map(|name| (name, 0.5));
     for (balancer, load) in others.into_iter().chain([("hula", 0.3)]) {
         let flows = |n| {
             let mut spec = base();

@@ -13,7 +13,7 @@ use leafspine_sim::spec::*;
 /// fabric does not come back. `run` checks that every byte arrives all the same.
 #[test]
 fn a_link_goes_down_and_up() {
-    for balancer in ["ecmp", "rps", "letflow", "drb", "wcmp", "conga", "hula", "drill"] {
+    for balancer in ["ecmp", "rps", "letflow", "ars", "drb", "wcmp", "conga", "hula", "drill"] {
         let mut spec = base();
         spec.balancer = scheme(balancer);
         let whole = run(&spec);

@@ -173,7 +173,6 @@ struct Ars {
     flowlets: Flowlets,
     past: Bands,
     future: Bands,
-    next_sample: Time,
     /// By port; of those that lead to hosts none is ever looked at.
     loads: Vec<Option<Load>>,
     /// Live ports of the best quality, while one is chosen.
@@ -222,10 +221,9 @@ impl Ars {
             let past = u128::from(whole) * u128::from(WHOLE) / u128::from(interval.0);
             let queued = u64::from(backlog.bytes) + u64::from(backlog.in_service);
             load.sent = 0;
-            let (kept, forgotten) =
-                (self.settings.port_load_past_weight, self.settings.port_load_future_weight);
-            load.past = averaged(load.past, past as u64, kept, falls);
-            load.future = averaged(load.future, queued, forgotten, falls);
+            let settings = &self.settings;
+            load.past = averaged(load.past, past as u64, settings.port_load_past_weight, falls);
+            load.future = averaged(load.future, queued, settings.port_load_future_weight, falls);
             let share = self.settings.load_past_weight;
             load.quality =
                 share * self.past.of(load.past) + (100 - share) * self.future.of(load.future);
@@ -266,8 +264,7 @@ impl LoadBalancer for Ars {
         if cx.now > Time::ZERO {
             self.sample(cx);
         }
-        self.next_sample = cx.now + self.settings.sampling_interval;
-        Some(self.next_sample)
+        Some(cx.now + self.settings.sampling_interval)
     }
 
     fn inspect(&self) -> &dyn Inspect {
@@ -310,7 +307,6 @@ fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, Para
         flowlets: Flowlets::new(env.hash_seed, settings.idle_time, settings.max_flows),
         past,
         future,
-        next_sample: Time::ZERO,
         loads,
         best: Vec::with_capacity(env.ports.len()),
         settings,
