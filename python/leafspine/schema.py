@@ -23,12 +23,18 @@ DRAFT = "http://json-schema.org/draft-07/schema#"
 PACKAGED = Path(__file__).parent / "data" / "scenario.schema.json"
 """The schema of leafspine's own schemes, as it ships."""
 
-LISTS = ("workload", "probe", "variant", "topology.change")
+LISTS = ("workload", "probe", "variant", "topology.change", "topology.tier")
 """Lists of tables."""
 ONCE = ("version", "name", "title", "variant", "sweep")
 """Keys of the top that do not vary."""
 DEFAULT_KIND = {"workload": "poisson", "load_balancer": "ecmp", "transport": "dctcp"}
 """What a table is that does not say its kind; other tables must say it, or have no keys besides."""
+OPTIONAL = {
+    ("topology", "file"): ("host_link", "fabric_link"),
+    ("topology", "clos"): ("fabric_link", "hosts_per_tor"),
+    ("topology.tier", "clos"): ("switches",),
+}
+"""What must be given for other kinds alone, or unless another key says it."""
 ALTERNATIVES = {"workload": {"poisson": (("load", "interarrival", "rate"), ("flows", "duration"))}}
 """Keys of which a kind needs exactly one."""
 
@@ -114,7 +120,8 @@ def _of_kind(name: str, of: str, kind: str, keys: Mapping[str, Any]) -> Schema:
     then: Schema = {"propertyNames": {"enum": list(own)}}
     if of == "scheme":
         then["properties"] = {key: _bare(made) for key, made in own.items() if key != of}
-    if needed := [key for key in _required(name, own) if key != of]:
+    optional = OPTIONAL.get((name, kind), ())
+    if needed := [key for key in _required(name, own) if key not in (of, *optional)]:
         then["required"] = needed
     choices = ALTERNATIVES.get(name, {}).get(kind, ())
     if choices:
@@ -310,11 +317,18 @@ def _anything(_key: object) -> Schema:
     return {}
 
 
+_RATIO: Schema = {"type": "number", "minimum": 0.01, "maximum": 100}
 RICH: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], Schema]] = {
     ("top", "name"): _text,
     ("top", "title"): _text,
     ("top", "version"): _text,
     ("top", "scheme"): _anything,
+    ("topology", "path"): _text,
+    ("topology", "checksum"): _text,
+    ("topology", "oversubscription"): lambda _: {
+        "anyOf": [_RATIO, {"type": "array", "items": _RATIO}]
+    },
+    ("topology.tier", "name"): lambda _: {"type": "string", "pattern": "^[a-z]+$"},
     ("topology.change", "link"): lambda _: {"type": "string", "pattern": "-"},
     ("switch", "weights"): _whole(1, 1_000_000),
     ("switch", "stage_queues"): _whole(0, 63),

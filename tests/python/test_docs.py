@@ -79,9 +79,9 @@ def real(*words: object, queries: object = None) -> subprocess.CompletedProcess[
     )
 
 
-def expand(*requests: tuple[str, Sequence[tuple[str, str]]]) -> list[Answer]:
+def expand(*requests: tuple[str, Sequence[tuple[str, str]]], folder: Path = ROOT) -> list[Answer]:
     """What the engine makes of texts with settings: resolved scenarios, or an error."""
-    queries = [(text, "docs.toml", str(ROOT), list(sets)) for text, sets in requests]
+    queries = [(text, "docs.toml", str(folder), list(sets)) for text, sets in requests]
     done = real("-c", EXPAND, queries=queries)
     assert done.returncode == 0, done.stderr
     answers: list[Answer] = json.loads(done.stdout)

@@ -105,7 +105,7 @@ impl Survey {
 
 /// A table's name: `workload.0.sizes` is `workload.sizes`.
 fn without_numbers(path: &str) -> String {
-    const LISTS: &[&str] = &["workload", "change", "probe", "variant"];
+    const LISTS: &[&str] = &["workload", "change", "probe", "variant", "tier"];
     let (mut parts, mut list) = (Vec::new(), false);
     for part in path.split('.') {
         if !(list && part.parse::<usize>().is_ok()) {
@@ -192,7 +192,15 @@ fn by_kind(survey: &Survey, table: &str, texts: &[&str], reader: impl Fn(&Table)
 fn of_topology(place: Place<'_>, survey: &Survey) {
     const MORE: &str = ", host_link = {}, fabric_link = {}, change = [{ link = \"a-b\", \
                         rate = \"1Gbps\", flap = { every = \"2us\", down_for = \"1us\" } }]";
-    by_kind(survey, "topology", &[MORE], |list| {
+    // What follows from a radix or a ratio is asked for where it is given; "clos" reads its tiers.
+    let texts = [
+        MORE.to_owned(),
+        format!("{MORE}, hosts_per_tor = 2, tier = [{{}}, {{ link = {{}} }}, {{}}]"),
+        format!("{MORE}, oversubscription = 2, tier = [{{}}, {{}}]"),
+        format!("{MORE}, radix = 8, tiers = 3"),
+    ];
+    let texts = texts.each_ref().map(String::as_str);
+    by_kind(survey, "topology", &texts, |list| {
         let node = list.get("list").and_then(Node::array).and_then(|nodes| nodes.first());
         drop(topology::topology(place, node));
     });
@@ -226,6 +234,7 @@ fn of_workloads(place: Place<'_>, survey: &Survey) {
         ", load = 0.5, flows = 1, sizes = \"web-search\"",
         ", interarrival = \"1us\", duration = \"1ms\", sizes = \"web-search\"",
         ", rate = \"1Gbps\", flows = 1, sizes = \"web-search\"",
+        ", path = \"/dev/null\", time_unit = \"us\", load = 0.5",
     ];
     by_kind(survey, "workload", &texts, workload);
     survey.focus.replace("workload.sizes");
@@ -283,6 +292,8 @@ mod tests {
             "host_link",
             "fabric_link",
             "link",
+            "tier",
+            "oversubscription",
             "flap",
             "weights",
             "stage_queues",

@@ -27,12 +27,16 @@ pub(crate) fn topology(
     let mut section = Section::open(place, "topology".to_owned(), node)?;
     let name = section.word("kind", &kinds::NAMES, None)?;
     let entry = kinds::ALL.iter().find(|entry| entry.name == name).expect("one of the names");
-    let (parts, blocks) = match entry.name {
-        "clos" => clos::clos(&mut section)?,
-        "file" => (fabric_file::file(&mut section)?, String::new()),
-        _ => (counted(&mut section, entry)?, String::new()),
+    let found = match entry.name {
+        "clos" => clos::clos(&mut section),
+        "file" => fabric_file::file(&mut section).map(|parts| (parts, String::new())),
+        _ => counted(&mut section, entry).map(|parts| (parts, String::new())),
     };
-    let Parts { kind, host_link, fabric_link } = parts;
+    let (Parts { kind, host_link, fabric_link }, blocks) = match found {
+        // A survey has no file to read; it goes on to the keys that all kinds have.
+        Err(_) if place.survey.is_some() => (Parts::STAND_IN, String::new()),
+        found => found?,
+    };
     let host_delay = section.span("host_delay", Some("0us"))?;
     let host_jitter = section.span("host_jitter", Some("0us"))?;
     let mut text = section.block("[topology]") + &blocks;
@@ -51,6 +55,14 @@ pub(crate) struct Parts {
     pub(crate) kind: TopologyKind,
     pub(crate) host_link: LinkSpec,
     pub(crate) fabric_link: LinkSpec,
+}
+
+impl Parts {
+    const STAND_IN: Parts = Parts {
+        kind: TopologyKind::Star { hosts: 2 },
+        host_link: LinkSpec { rate: Rate(1), delay: Span(1), loss: 0.0 },
+        fabric_link: LinkSpec { rate: Rate(1), delay: Span(1), loss: 0.0 },
+    };
 }
 
 /// Refuses keys but these, those that all topologies have, and `fabric_link` if there is any.
