@@ -1,13 +1,41 @@
-//! The CSV files of workloads: traces of flows, and tables of sizes. What is read must be what plain
-//! splitting at line feeds and commas gives, and what is refused must be named with its line.
+//! The CSV files of workloads: traces of flows, and tables of sizes. What is refused must be named with
+//! its line. Of files in their plainest form, with the columns' own names and numbers alone, what is
+//! read must be what splitting at line feeds and commas gives.
 
-use leafspine_core::{PacketMeta, Rng, Role, Time};
-use leafspine_sim::spec::SizeSpec;
-use leafspine_sim::workload::{Sizes, Trace, WorkloadError, read_points};
+use leafspine_core::{PacketMeta, Rate, Rng, Role, Time, TorId};
+use leafspine_sim::spec::{SizeSpec, TraceSpec};
+use leafspine_sim::workload::{Fabric, Sizes, Trace, WorkloadError, read_points};
+use std::collections::HashMap;
 use std::io::{Cursor, Read};
 use std::path::Path;
 
 const HOSTS: u64 = 16;
+
+/// What a file in its plainest form says.
+enum Plain<T> {
+    /// It has another form: nothing is known of it.
+    Other,
+    Refused,
+    Read(T),
+}
+
+impl<T> From<Option<T>> for Plain<T> {
+    fn from(read: Option<T>) -> Plain<T> {
+        read.map_or(Plain::Refused, Plain::Read)
+    }
+}
+
+/// Sixteen hosts at one switch.
+fn star() -> Fabric {
+    Fabric {
+        tor_of: vec![TorId(0); HOSTS as usize],
+        tor_names: vec!["switch0".into()],
+        uplinks: vec![Rate(0)],
+        host_links: vec![Rate::from_gbps(1); HOSTS as usize],
+        host_names: HashMap::new(),
+        uplink_names: vec![Vec::new()],
+    }
+}
 
 /// Reads the bytes as either file.
 ///
@@ -29,18 +57,19 @@ fn trace(data: &[u8]) {
         (Err(one), Err(other)) => assert_eq!(one.to_string(), other.to_string()),
         _ => panic!("whole: {whole:?}, byte by byte: {bytewise:?}"),
     }
-    let plain = plain_trace(data);
-    match whole {
-        Ok(flows) => assert_eq!(Some(flows), plain, "not what stands there"),
-        Err(error) => {
-            in_the_file(&error, data);
-            assert_eq!(plain, None, "refused: {error}");
-        }
+    if let Err(error) = &whole {
+        in_the_file(error, data);
+    }
+    match (plain_trace(data), whole) {
+        (Plain::Other, _) | (Plain::Refused, Err(_)) => {}
+        (Plain::Read(flows), Ok(whole)) => assert_eq!(whole, flows, "not what stands there"),
+        (Plain::Read(_), Err(error)) => panic!("refused: {error}"),
+        (Plain::Refused, Ok(flows)) => panic!("taken: {flows:?}"),
     }
 }
 
 fn read_trace(input: Box<dyn Read + Send>) -> Result<Vec<Row>, WorkloadError> {
-    let mut trace = Trace::new(input, Path::new("fuzz.csv"), HOSTS as usize, Time::ZERO)?;
+    let mut trace = Trace::new(input, &TraceSpec::new("fuzz.csv"), &star(), Time::ZERO)?;
     let mut rows = Vec::new();
     while let Some(flow) = trace.next()? {
         let (src, dst) = (flow.src.0.into(), flow.dst.0.into());
@@ -90,10 +119,25 @@ fn places(header: &[String], columns: &[&str], required: usize) -> Option<Vec<Op
     places[..required].iter().all(Option::is_some).then_some(places)
 }
 
-fn plain_trace(data: &[u8]) -> Option<Vec<Row>> {
+fn plain_trace(data: &[u8]) -> Plain<Vec<Row>> {
     let rows = rows(data);
     let columns = ["start_ps", "src", "dst", "bytes", "path", "ack_path"];
-    let places = places(rows.first()?, &columns, 4)?;
+    let Some((header, rest)) = rows.split_first() else { return Plain::Refused };
+    // Others may be units, or be left aside; hosts may have names.
+    let hosts = |row: &Vec<String>| {
+        header.iter().zip(row).all(|(name, field)| {
+            !["src", "dst"].contains(&name.as_str())
+                || field.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    };
+    if !header.iter().all(|name| columns.contains(&name.as_str())) || !rest.iter().all(hosts) {
+        return Plain::Other;
+    }
+    flows(&rows, &columns).into()
+}
+
+fn flows(rows: &[Vec<String>], columns: &[&str]) -> Option<Vec<Row>> {
+    let places = places(rows.first()?, columns, 4)?;
     let mut flows: Vec<Row> = Vec::new();
     for row in &rows[1..] {
         if row.len() != rows[0].len() {
@@ -122,12 +166,16 @@ fn sizes(data: &[u8]) {
     let points = match read {
         Err(error) => {
             in_the_file(&error, data);
-            assert_eq!(plain, None, "refused: {error}");
+            assert!(!matches!(plain, Plain::Read(_)), "refused: {error}");
             return;
         }
         Ok(points) => points,
     };
-    assert_eq!(Some(points.to_vec()), plain, "not what stands there");
+    match plain {
+        Plain::Other => {}
+        Plain::Read(plain) => assert_eq!(points.to_vec(), plain, "not what stands there"),
+        Plain::Refused => panic!("taken: {points:?}"),
+    }
     let most = points.last().expect("checked by the reader").0;
     let spec = SizeSpec::Table { name: "fuzz".to_owned(), points };
     // Sizes beyond what a flow may have are refused here.
@@ -139,16 +187,37 @@ fn sizes(data: &[u8]) {
     }
 }
 
-fn plain_points(data: &[u8]) -> Option<Vec<(f64, f64)>> {
+/// Digits, and perhaps a point among them.
+fn is_plain(field: &str) -> bool {
+    let (whole, part) = field.split_once('.').unwrap_or((field, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits(whole) && digits(part)
+}
+
+fn plain_points(data: &[u8]) -> Plain<Vec<(f64, f64)>> {
     let rows = rows(data);
-    let places = places(rows.first()?, &["bytes", "cumulative_probability"], 2)?;
+    let Some((header, rest)) = rows.split_first() else { return Plain::Refused };
+    let columns = ["bytes", "cumulative_probability"];
+    // Spaces may part fields; sizes may have units.
+    let plain = |row: &Vec<String>| row.len() > 1 && row.iter().all(|field| is_plain(field));
+    let named = |name: &String| columns.contains(&name.as_str());
+    if header.len() != 2 || !header.iter().all(named) || !rest.iter().all(plain) {
+        return Plain::Other;
+    }
+    points(&rows, &columns).into()
+}
+
+fn points(rows: &[Vec<String>], columns: &[&str]) -> Option<Vec<(f64, f64)>> {
+    let places = places(rows.first()?, columns, 2)?;
+    let number = |row: &Vec<String>, column: usize| row[places[column]?].parse::<f64>().ok();
+    // What ends at 100 is percent.
+    let scale = if number(rows.last()?, 1) == Some(100.0) { 100.0 } else { 1.0 };
     let mut points: Vec<(f64, f64)> = Vec::new();
     for row in &rows[1..] {
         if row.len() != rows[0].len() {
             return None;
         }
-        let number = |column: usize| row[places[column]?].parse::<f64>().ok();
-        let (bytes, probability) = (number(0)?, number(1)?);
+        let (bytes, probability) = (number(row, 0)?, number(row, 1)? / scale);
         let (last_bytes, last_probability) = points.last().copied().unwrap_or_default();
         let rising = bytes >= last_bytes && probability >= last_probability;
         if !rising || !bytes.is_finite() || probability > 1.0 {

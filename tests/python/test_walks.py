@@ -47,6 +47,21 @@ def test_a_figure_for_a_paper(folder: Path) -> None:
         assert (folder / name).read_bytes().startswith(b"%PDF")
 
 
+def test_your_fabric_and_your_trace(folder: Path) -> None:
+    """Breaks if a command of the walk fails, or no longer shows what the text says of it."""
+    page = WALKS / "your-fabric.md"
+    [scenario] = blocks(page, "toml")
+    (folder / "mine.toml").write_text(scenario)
+    commands = "\n".join(["set -euo pipefail", "export COLUMNS=200", *blocks(page, "sh")])
+    said = walked(["bash", "-c", commands], folder)
+    assert "good: one run" in said
+    assert "keep the default" in said
+    metrics = leafspine.load(folder / "out" / "slow-link").rows
+    means = {row.variant: row for row in metrics if (row.group, row.metric) == ("all", "fct_mean")}
+    differences = [means[name].difference for name in ("wcmp", "rps")]
+    assert [round(found.mean) for found in differences if found] == [-93, 55]
+
+
 def test_the_reference_has_every_public_name() -> None:
     """Breaks if a public name has no entry in the Python reference."""
     text = (ROOT / "docs" / "reference.md").read_text()
