@@ -131,8 +131,10 @@ def completed(text: str) -> str:
 
 
 def commands() -> list[list[str]]:
-    """The command lines of all pages that call leafspine, as words, without the mistakes."""
-    texts = [text for page in PAGES for text in blocks(page, "sh")]
+    """The command lines of all pages that call leafspine, as words, without the mistakes; those of
+    walks are run, in the walks' own folders."""
+    pages = [page for page in PAGES if page.parent.name != "walks"]
+    texts = [text for page in pages for text in blocks(page, "sh")]
     lines = [line for text in texts for line in text.replace("\\\n", " ").splitlines()]
     words = [shlex.split(line, comments=True) for line in lines]
     return [line[1:] for line in words if line[:1] == ["leafspine"]]

@@ -204,3 +204,20 @@ def test_the_template_is_pinned_as_leafspine_is() -> None:
     release = theirs["profile"]["release"]
     assert own["profile"]["release"].items() <= release.items()
     assert own["package"]["rust-version"] == theirs["workspace"]["package"]["rust-version"]
+
+
+def test_the_walk_says_what_comes_of_it(copy: Copy) -> None:
+    """Breaks if the walk's comparison gives other differences than the page says."""
+    page = ROOT / "docs" / "walks" / "beat-a-paper.md"
+    [scenario] = blocks(page, "toml")
+    (copy.crate / "slow.toml").write_text(scenario)
+    [_, [*line]] = [text.split()[1:] for text in blocks(page, "sh")]
+    copy.leafspine(*line, "--no-plots")
+    code = (
+        "import leafspine\n"
+        "for row in leafspine.load('out/slow').rows:\n"
+        "    if (row.group, row.metric) == ('all', 'fct_mean') and row.difference:\n"
+        "        print(row.variant, round(row.difference.mean))\n"
+    )
+    found = copy.run("python", "-c", code).stdout.split()
+    assert found == ["letflow", "-38", "rps", "195", "qdaps", "-62", "two-choices", "-44"]

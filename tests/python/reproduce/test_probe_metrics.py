@@ -49,9 +49,27 @@ def packet(port: str, flow: int, time: int, waited: int = 0, flags: int = 66) ->
 
 
 PORTS = [
-    {"name": "switch0-host0", "queue_mean_packets": 1.0, "queue_mean_bytes": 1e3, "rate_bps": 1e9},
-    {"name": "switch0-host1", "queue_mean_packets": 4.0, "queue_mean_bytes": 5e3, "rate_bps": 1e9},
-    {"name": "host0-switch0", "queue_mean_packets": 9.0, "queue_mean_bytes": 9e3, "rate_bps": 1e9},
+    {
+        "name": "switch0-host0",
+        "queue_mean_packets": 1.0,
+        "queue_mean_bytes": 1e3,
+        "rate_bps": 1e9,
+        "bytes": 10,
+    },
+    {
+        "name": "switch0-host1",
+        "queue_mean_packets": 4.0,
+        "queue_mean_bytes": 5e3,
+        "rate_bps": 1e9,
+        "bytes": 6250,
+    },
+    {
+        "name": "host0-switch0",
+        "queue_mean_packets": 9.0,
+        "queue_mean_bytes": 9e3,
+        "rate_bps": 1e9,
+        "bytes": 20,
+    },
 ]
 
 
@@ -91,12 +109,12 @@ def test_held_acks_are_the_time_beyond_the_fastest() -> None:
 
 
 def test_percentiles_in_units_of_the_drain_time() -> None:
-    """Breaks if the wrong rank is taken, or bytes and bits are confused."""
+    """Breaks if the wrong rank is taken, bytes and bits are confused, or headers are forgotten."""
     made = run([flow(n, 1250, (n + 1) * 10 * US) for n in range(4)], PORTS)
     assert metrics.value(made, "own.fct_p1") == 10
-    # 5000 bytes take 40 us at 1 Gb/s.
-    assert metrics.value(made, "own.fct_p1_drains") == pytest.approx(0.25)
-    assert metrics.value(made, "own.fct_p50_drains") == pytest.approx(0.5)
+    # 5000 bytes and their headers, 6250, take 50 us at 1 Gb/s.
+    assert metrics.value(made, "own.fct_p1_drains") == pytest.approx(0.2)
+    assert metrics.value(made, "own.fct_p50_drains") == pytest.approx(0.4)
 
 
 def test_short_flows_wait_at_each_hop() -> None:
@@ -124,3 +142,13 @@ def test_retransmissions_of_long_flows() -> None:
     made = run([flow(0, 100_000, retransmits=5), flow(1, 100_001, retransmits=2)])
     assert metrics.value(made, "own.long_retransmits") == 2
     assert metrics.value(run([flow(0, 10, retransmits=5)]), "own.long_retransmits") is None
+
+
+def test_a_mean_over_events_is_that_of_a_queue_trace() -> None:
+    """Breaks if idle times count, if a packet that waits for nothing is left out, or if at one
+    instant packets leave before others join."""
+    acks = [packet("switch0-host1", 0, time, wait) for time, wait in ((2, 0), (3, 1), (4, 2))]
+    # Joins at 2, 2, 2, leaves at 2, 3, 4: 1, 2, 3, 2, 1, 0.
+    made = run([flow(0, 1000)], PORTS, acks=acks)
+    assert metrics.value(made, "own.bottleneck_event_queue") == pytest.approx(9 / 6)
+    assert metrics.value(run([flow(0, 1000)], PORTS), "own.bottleneck_event_queue") is None

@@ -265,7 +265,7 @@ impl FlowSource {
     ///
     /// # Errors
     /// If no flow can be made of a workload: what [`HostSets::resolve`], [`Sizes::new`] and
-    /// [`Trace::open`] refuse, senders and receivers that the pattern cannot pair, a count of zero,
+    /// [`Trace::open`](super::Trace::open) refuse, senders and receivers that the pattern cannot pair, a count of zero,
     /// a load, interarrival time or rate that is not above zero, a load of a fabric that is not
     /// there, a duration in which no flow starts. Keys are counted from the scenario's root: `workload.0.load`.
     pub fn new(
