@@ -1,0 +1,154 @@
+//! Random transports and workloads.
+
+use super::*;
+
+/// Each of TCP's switches, or none.
+pub(super) fn stack() -> impl Strategy<Value = Stack> {
+    let us = |most: u64| proptest::option::of((0..most).prop_map(Span::from_micros));
+    let words = (
+        proptest::sample::select(vec![Reduction::AtOnce, Reduction::Prr6937, Reduction::Prr9937]),
+        proptest::sample::select(vec![Timestamps::Free, Timestamps::Option, Timestamps::Off]),
+        proptest::sample::select(vec![
+            SlowStart::Standard,
+            SlowStart::HyStart,
+            SlowStart::HyStartPlusPlus,
+        ]),
+    );
+    let any = (any::<[bool; 7]>(), words, us(2_000), us(1_000), 0u32..20, 0u32..3).prop_map(
+        |(flags, (reduction, timestamps, slow_start), tlp, eifel, quick_acks, spared)| {
+            let [idle_restart, sack_bytes, rack, dsack, undo_dsack, frto, pacing] = flags;
+            Stack {
+                syn_losses_spared: spared,
+                idle_restart,
+                quick_acks,
+                sack_bytes,
+                timestamps,
+                reduction,
+                rack,
+                tlp,
+                dsack,
+                undo_dsack,
+                eifel,
+                frto,
+                slow_start,
+                pacing,
+            }
+        },
+    );
+    prop_oneof![1 => Just(Stack::default()), 1 => any]
+}
+
+pub(super) fn transport() -> impl Strategy<Value = TransportSpec> {
+    let windows = (
+        1u32..20,
+        proptest::option::of((4u32..40).prop_map(Amount::Packets)),
+        1u32..6,
+        proptest::sample::select(&[100u32, 536, 1460, 8960][..]),
+    );
+    let times = (
+        500u64..5_000,
+        proptest::option::of(Just(Span::from_millis(10))),
+        proptest::option::of((1u64..2_000).prop_map(Span::from_micros)),
+    );
+    let switches =
+        (any::<bool>(), any::<bool>(), any::<[bool; 2]>(), proptest::option::of(any::<bool>()));
+    (any_of(Place::Transport), windows, times, switches, stack()).prop_map(
+        |(scheme, (window, max, dupacks, mss), (min_rto, initial_rto, delayed_ack), s, stack)| {
+            let (sack, limited_transmit, [handshake, handshake_ack], ecn) = s;
+            TransportSpec {
+                scheme,
+                ecn,
+                mss,
+                header: 40,
+                init_cwnd: Amount::Packets(window),
+                max_cwnd: max,
+                min_rto: Span::from_micros(min_rto),
+                initial_rto,
+                max_rto: Span::from_millis(50),
+                dupack_threshold: dupacks,
+                sack,
+                limited_transmit,
+                delayed_ack,
+                handshake,
+                handshake_ack,
+                source_ports: None,
+                // RACK goes by SACKs.
+                stack: Stack { rack: stack.rack && sack, ..stack },
+            }
+        },
+    )
+}
+
+pub(super) fn sizes() -> impl Strategy<Value = SizeSpec> {
+    prop_oneof![
+        (1u64..40_000).prop_map(|n| SizeSpec::Fixed(Bytes(n))),
+        (1u64..100, 100u64..30_000).prop_map(|(a, b)| SizeSpec::Uniform(Bytes(a), Bytes(b))),
+        Just(SizeSpec::Pareto { mean: Bytes(8_000), shape: 1.5, max: Some(Bytes(100_000)) }),
+        Just(SizeSpec::Mix(vec![
+            (0.9, SizeSpec::Fixed(Bytes(1_000))),
+            (0.1, SizeSpec::Fixed(Bytes(60_000)))
+        ])),
+    ]
+}
+
+/// A trace between hosts 0 and 1, which every fabric has; some rows are pinned to a path.
+pub(super) fn trace() -> impl Strategy<Value = WorkloadKind> {
+    let path = || proptest::option::of(0u16..6);
+    let row = (0u64..100_000_000, any::<bool>(), 1u64..30_000, path(), path());
+    proptest::collection::vec(row, 1..20).prop_map(|mut rows| {
+        rows.sort_unstable();
+        let show = |path: Option<u16>| path.map_or(String::new(), |path| path.to_string());
+        let mut text = "start_ps,src,dst,bytes,path,ack_path\n".to_owned();
+        for (start, turned, bytes, path, ack_path) in rows {
+            let (src, dst) = if turned { (1, 0) } else { (0, 1) };
+            text += &format!("{start},{src},{dst},{bytes},{},{}\n", show(path), show(ack_path));
+        }
+        let name = text.bytes().fold(0u64, |sum, b| mix(sum ^ u64::from(b))) % 64;
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("scenario-{name}.csv"));
+        std::fs::write(&path, text).expect("a writable directory for tests");
+        WorkloadKind::Trace(TraceSpec::new(path))
+    })
+}
+
+pub(super) fn workload() -> impl Strategy<Value = WorkloadSpec> {
+    let us = |range| Strategy::prop_map(range, Span::from_micros);
+    let arrivals = prop_oneof![
+        (0.1f64..1.5).prop_map(|load| Arrivals::Load { load, basis: LoadBasis::Host }),
+        us(1u64..100).prop_map(Arrivals::Interarrival),
+        (100u64..20_000).prop_map(|mbps| Arrivals::Rate(Rate::from_mbps(mbps))),
+    ];
+    // Some durations are over before the first flow, which is refused, and few are of many flows.
+    let stop = prop_oneof![
+        3 => (1u64..60).prop_map(Stop::Flows),
+        1 => us(1u64..400).prop_map(Stop::After),
+    ];
+    let all = (HostSet::All, HostSet::All);
+    let kind = prop_oneof![
+        3 => (arrivals, stop).prop_map({
+            let all = all.clone();
+            move |(arrivals, stop)| (WorkloadKind::Poisson { arrivals, stop }, all.clone())
+        }),
+        1 => (1u32..4, us(0u64..500), us(0u64..20)).prop_map(|(rounds, every, jitter)| {
+            let kind = WorkloadKind::Incast { fan_in: None, rounds, every, jitter };
+            (kind, (HostSet::Rest, HostSet::First(1)))
+        }),
+        1 => (1u32..10, us(0u64..20)).prop_map({
+            let all = all.clone();
+            move |(count, stagger)| (WorkloadKind::LongFlows { count, stagger }, all.clone())
+        }),
+        1 => us(0u64..20).prop_map({
+            let all = all.clone();
+            move |stagger| (WorkloadKind::Permutation { stagger }, all.clone())
+        }),
+        1 => us(0u64..20).prop_map({
+            move |stagger| {
+                (WorkloadKind::AllToAll { stagger }, (HostSet::First(2), HostSet::RandomHalf))
+            }
+        }),
+    ];
+    let kind = prop_oneof![6 => kind, 1 => trace().prop_map(move |kind| (kind, all.clone()))];
+    (kind, sizes(), 0u64..300).prop_map(|((kind, (senders, receivers)), sizes, start)| {
+        let start = Time(Span::from_micros(start).0);
+        WorkloadSpec { kind, sizes, senders, receivers, pattern: Pattern::Any, start }
+    })
+}
