@@ -123,14 +123,14 @@ fn plain_trace(data: &[u8]) -> Plain<Vec<Row>> {
     let rows = rows(data);
     let columns = ["start_ps", "src", "dst", "bytes", "path", "ack_path"];
     let Some((header, rest)) = rows.split_first() else { return Plain::Refused };
-    // Others may be units, or be left aside; hosts may have names.
-    let hosts = |row: &Vec<String>| {
-        header.iter().zip(row).all(|(name, field)| {
-            !["src", "dst"].contains(&name.as_str())
-                || field.bytes().all(|byte| byte.is_ascii_digit())
-        })
+    // Others may be units, or be left aside. Hosts may have names; numbers other forms, such as 158.0.
+    let plain = |name: &str, field: &str| {
+        let digits = field.bytes().all(|byte| byte.is_ascii_digit());
+        digits || !["src", "dst"].contains(&name) && field.parse::<f64>().is_err()
     };
-    if !header.iter().all(|name| columns.contains(&name.as_str())) || !rest.iter().all(hosts) {
+    let plain_row =
+        |row: &Vec<String>| header.iter().zip(row).all(|(name, field)| plain(name, field));
+    if !header.iter().all(|name| columns.contains(&name.as_str())) || !rest.iter().all(plain_row) {
         return Plain::Other;
     }
     flows(&rows, &columns).into()
