@@ -75,7 +75,7 @@ parameters! {
             "Entries of the flow table; flows that hash to one entry share it.",
         ),
         sampling_interval: Span = Param::new(
-            Kind::Span(1_000, u64::MAX),
+            Kind::Span(1_000_000, u64::MAX),
             "16us",
             "How often loads are measured.",
         ),
