@@ -13,7 +13,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from leafspine.api import compare, fit_qall, run, schemes, sweep, tune, workloads
+    from leafspine.api import check, compare, fit_qall, run, schemes, sweep, tune, workloads
+    from leafspine.checking import Cost
     from leafspine.comparison import Comparison
     from leafspine.comparison_data import Row
     from leafspine.engine import Case, FlowClass
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
     __version__: str
 else:
     _HOMES = {
-        "api": "compare fit_qall run schemes sweep tune workloads",
+        "api": "check compare fit_qall run schemes sweep tune workloads",
+        "checking": "Cost",
         "comparison": "Comparison",
         "comparison_data": "Row",
         "engine": "Case FlowClass",
@@ -68,6 +70,7 @@ else:
 __all__ = [
     "Case",
     "Comparison",
+    "Cost",
     "DamagedError",
     "EngineError",
     "Estimate",
@@ -83,6 +86,7 @@ __all__ = [
     "StuckError",
     "TooLargeError",
     "WriteError",
+    "check",
     "compare",
     "fit_qall",
     "load",

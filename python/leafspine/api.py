@@ -23,6 +23,7 @@ from leafspine.results import Result
 from leafspine.scenario import LOAD, Key, Scenario, Source
 
 if TYPE_CHECKING:
+    from leafspine.checking import Cost
     from leafspine.tuning.searching import Found
 
 
@@ -320,6 +321,22 @@ def _compare(
             keep=keep,
             shard=how.shard,
         )
+
+
+def check(scenario_: Scenario, /, **settings: object) -> "list[Cost]":
+    """What a scenario would run, a variant an entry, without running it.
+
+    Flows are drawn and counted; the first run of each variant goes for a moment, to see how many
+    packet-hops a second this machine does with it. Nothing is written.
+
+    Raises :class:`leafspine.ScenarioError` for a bad scenario, as :func:`compare` does.
+    """
+    from leafspine import checking
+
+    arguments.scenario(scenario_)
+    scenario.refuse_options("check", settings)
+    cases = scenario.expand(scenario.read(scenario_), scenario.to_settings(settings))
+    return checking.costs(cases)
 
 
 class Where(NamedTuple):

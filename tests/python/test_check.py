@@ -67,6 +67,23 @@ def test_a_comparison_is_added_up() -> None:
     assert 1 < found["seconds"] < 10_000
 
 
+def test_python_says_the_same() -> None:
+    """Breaks if `leafspine.check` counts other runs than the command, or overrides are lost."""
+    code = (
+        "import dataclasses, json, leafspine\n"
+        "found = leafspine.check('examples/quickstart.toml', workload__load=0.3)\n"
+        "print(json.dumps([dataclasses.asdict(cost) for cost in found]))\n"
+    )
+    done = real("-c", code)
+    assert done.returncode == 0, done.stderr
+    word = ["check", "examples/quickstart.toml", "--set", "workload.load=0.3", "--json"]
+    told = json.loads(leafspine(*word))["variants"]
+    keys = ("variant", "runs", "flows", "packet_hops", "memory")
+    assert [[row[key] for key in keys] for row in told] == [
+        [row[key] for key in keys] for row in json.loads(done.stdout)
+    ]
+
+
 def test_what_is_shown_fits_eighty_columns(tmp_path: Path) -> None:
     """Breaks if the table of a common comparison is wider than a terminal."""
     shown = leafspine("check", "examples/demo.toml")
