@@ -2,15 +2,20 @@
 
 A file is converted once and kept by its checksum in ``$XDG_CACHE_HOME/leafspine/traces``
 (``~/.cache``), or in the directory for temporary files where that cannot be written. Deleting it
-costs nothing but the conversion.
+costs nothing but the conversion; what has not been used for a month is deleted with the next one.
 """
 
+import contextlib
 import os
 import tempfile
+import time
 from pathlib import Path
 
 TEXTS = ("src", "dst", "path", "ack_path")
 """The columns that may be texts."""
+
+KEPT = 30 * 86_400
+"""Seconds that a converted trace stays after its last use."""
 
 
 def to_csv(path: str | Path, checksum: str) -> str:
@@ -20,7 +25,12 @@ def to_csv(path: str | Path, checksum: str) -> str:
     and pyarrow's errors if it is no Parquet file.
     """
     target = _folder() / f"{checksum}.csv"
-    if not target.exists():
+    if target.exists():
+        # Another's file can be read, but not be called used.
+        with contextlib.suppress(PermissionError):
+            os.utime(target)
+    else:
+        _sweep(target.parent)
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=checksum)
         os.close(handle)
         temporary = Path(name)
@@ -45,6 +55,15 @@ def _folder() -> Path:
         if os.access(found, os.W_OK):
             return found
     raise OSError("no directory for the trace as CSV can be written")
+
+
+def _sweep(folder: Path) -> None:
+    """Deletes what nobody has used for long, and what an interrupted conversion has left."""
+    for path in folder.iterdir():
+        # Whoever else converts at the same time sweeps, too.
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > KEPT:
+                path.unlink()
 
 
 def _convert(source: Path, target: Path) -> None:

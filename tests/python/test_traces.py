@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -111,6 +113,19 @@ def test_parquet_is_converted_once(lab: Path) -> None:
     with pytest.raises(pa.ArrowInvalid):
         traces.to_csv(lab / "bad.parquet", "6")
     assert [path.name for path in made.parent.iterdir()] == ["5.csv"]
+
+
+def test_converted_traces_do_not_pile_up(lab: Path) -> None:
+    """Breaks if what nobody uses stays for ever, or what is in use is deleted."""
+    table = pa.table({"start_ps": [1], "src": [0], "dst": [1], "bytes": [9]})
+    pyarrow.parquet.write_table(table, lab / "t.parquet")
+    unused, used, recent = (Path(traces.to_csv(lab / "t.parquet", key)) for key in "123")
+    long_ago = time.time() - traces.KEPT - 60
+    for path in (unused, used):
+        os.utime(path, (long_ago, long_ago))
+    traces.to_csv(lab / "t.parquet", "2")
+    made = Path(traces.to_csv(lab / "t.parquet", "4"))
+    assert sorted(made.parent.iterdir()) == [used, recent, made]
 
 
 def test_bad_parquet_is_one_line(lab: Path) -> None:
