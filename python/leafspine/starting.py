@@ -25,6 +25,10 @@ k = 4                       # ports of a switch: k^3/4 hosts""",
     "tree": """\
 tors = 4
 hosts_per_tor = 8""",
+    "clos": """\
+tiers = 3                   # 2 to 4, of switches with so many ports each; or counts:
+radix = 8                   # hosts_per_tor, and a [[topology.tier]] for each tier
+oversubscription = 3        # at the lowest tier: hosts' rate to uplinks' rate""",
     "star": """\
 hosts = 16""",
 }
@@ -67,7 +71,12 @@ ON_A_STAR: Mapping[str, Sequence[tuple[str, str]]] = {
 REPLAY = "pinned"
 """The balancer that goes by paths which only a trace or a host edge gives."""
 
-FIRST_SWITCH: Mapping[str, str] = {"fat-tree": "edge0", "tree": "tor0", "star": "switch0"}
+FIRST_SWITCH: Mapping[str, str] = {
+    "fat-tree": "edge0",
+    "tree": "tor0",
+    "clos": "tor0",
+    "star": "switch0",
+}
 
 
 def text(name: str, topology: str, workload: str, lb: str) -> str:
