@@ -105,6 +105,9 @@ fn count(section: &mut Section<'_>, key: &Key) -> Result<u32, ScenarioError> {
 /// Refuses what the engine's numbers cannot count.
 pub(crate) fn check_size(section: &Section<'_>, kind: &TopologyKind) -> Result<(), ScenarioError> {
     let (hosts, entry) = (kind.hosts(), kind.entry());
+    // Counts may follow from another key, which is then the one to change.
+    let given = [entry.hosts_key, "radix", "oversubscription"];
+    let hosts_key = given.into_iter().find(|key| section.has(key)).unwrap_or(entry.hosts_key);
     if !(2..=HOSTS).contains(&hosts) {
         let of_them = match (entry.tors, kind.plan()) {
             (Some(tors), Plan::Tiers(shape)) => {
@@ -113,7 +116,7 @@ pub(crate) fn check_size(section: &Section<'_>, kind: &TopologyKind) -> Result<(
             _ => String::new(),
         };
         let found = format!("{hosts} hosts{of_them}");
-        return Err(section.wrong(entry.hosts_key, found, format!("2 to {HOSTS} hosts")));
+        return Err(section.wrong(hosts_key, found, format!("2 to {HOSTS} hosts")));
     }
     match (kind.plan(), size(kind)) {
         (Plan::Tiers(shape), _) if shape.most_ports() > PORTS => {
@@ -123,7 +126,7 @@ pub(crate) fn check_size(section: &Section<'_>, kind: &TopologyKind) -> Result<(
         // What is made from counts is refused where all kinds are.
         (_, Err(TopologyError::TooMany { what, found, most })) if entry.keys.is_empty() => {
             let found = format!("{found} {what}");
-            Err(section.wrong(entry.hosts_key, found, format!("at most {most}")))
+            Err(section.wrong(hosts_key, found, format!("at most {most}")))
         }
         _ => Ok(()),
     }

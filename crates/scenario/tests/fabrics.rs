@@ -91,6 +91,7 @@ fn networks_that_cannot_be_are_refused() {
         said("radix = 4\nhosts_per_tor = 2\ntiers = 3", &[]),
         said("radix = 4\ntiers = 2\noversubscription = 7", &[]),
         said("radix = 64\ntiers = 4", &[]),
+        said("radix = 128\ntiers = 3", &[]),
         said("radix = 4", &three),
         said("tiers = 2\nhosts_per_tor = 2", &three),
         said("hosts_per_tor = 2", &["switches = 8", "switches = 6\npods = 3", "switches = 4"]),
