@@ -1,5 +1,5 @@
 """Writes what the documentation takes from the engine: the catalogue in ``schemes.md``,
-the named size distributions in ``scenario.md``, the verdicts on the papers in ``scorecard.md``,
+the named size distributions in ``scenario.md``, the verdicts on the papers in ``scorecard.md``, what they hinge on in ``what-stands.md``,
 the figures of ns-3, theory, ``make fuzz`` and ``make faults`` in ``validation.md``; and what the package takes from the
 documentation, the sentences on keys, with the scenario file's JSON Schema that they are in.
 
@@ -25,16 +25,19 @@ A test compares all of them with what this makes.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from faults import with_faults
+from hinges import with_hinges
 from keys import keys_file
 from ns3 import with_ns3
 from theory import with_theory
 
 from leafspine import api, catalogue, costs, schema
-from leafspine.reproduce import reproducing
+from leafspine.reproduce import pages, reproducing
+from leafspine.reproduce.pages import Chapter
 
 DOCS = Path(__file__).parent
 DATA = DOCS.parent / "python" / "leafspine" / "data"
@@ -209,16 +212,20 @@ paper does not state, are on its page of that report.*
 """
 
 
-def scorecard_page() -> str:
+def scorecard_page(chapters: Sequence[Chapter]) -> str:
     """The contents of ``scorecard.md``."""
-    head, _, rest = reproducing.kept_scorecard().partition("\n")
+    head, _, rest = pages.scorecard(chapters).partition("\n")
     return f"{head}\n\n{SCORECARD}{rest}"
 
 
 def main() -> None:
     """Write the files."""
     (DOCS / "schemes.md").write_text(schemes_page(), encoding="utf-8")
-    (DOCS / "scorecard.md").write_text(scorecard_page(), encoding="utf-8")
+    chapters = reproducing.kept_chapters()
+    (DOCS / "scorecard.md").write_text(scorecard_page(chapters), encoding="utf-8")
+    stands = DOCS / "what-stands.md"
+    text = with_hinges(stands.read_text(encoding="utf-8"), chapters)
+    stands.write_text(text, encoding="utf-8")
     (DATA / "keys.json").write_text(keys_file(), encoding="utf-8")
     (DATA / schema.PACKAGED.name).write_text(schema.text(), encoding="utf-8")
     scenario = DOCS / "scenario.md"

@@ -352,7 +352,10 @@ def test_generated_parts_are_up_to_date() -> None:
         "from pathlib import Path\n"
         "docs = Path(sys.argv[1])\n"
         "assert (docs / 'schemes.md').read_text() == g.schemes_page(), 'schemes.md'\n"
-        "assert (docs / 'scorecard.md').read_text() == g.scorecard_page(), 'scorecard.md'\n"
+        "chapters = g.reproducing.kept_chapters()\n"
+        "assert (docs / 'scorecard.md').read_text() == g.scorecard_page(chapters), 'scorecard.md'\n"
+        "text = (docs / 'what-stands.md').read_text()\n"
+        "assert text == g.with_hinges(text, chapters), 'what-stands.md'\n"
         "text = (docs / 'scenario.md').read_text()\n"
         "assert text == g.with_table(text), 'scenario.md'\n"
         "assert (g.DATA / 'keys.json').read_text() == g.keys_file(), 'keys.json'\n"
@@ -362,6 +365,7 @@ def test_generated_parts_are_up_to_date() -> None:
         "assert text == g.with_ns3(text), 'validation.md, ns-3'\n"
         "assert text == g.with_theory(text), 'validation.md, theory'\n"
         "assert text == g.with_fuzzing(text), 'validation.md, fuzzing'\n"
+        "assert text == g.with_faults(text), 'validation.md, faults'\n"
     )
     done = real("-B", "-c", code, DOCS)
     assert done.returncode == 0, f"out of date, run docs/generate.py: {done.stderr}"

@@ -171,14 +171,14 @@ def from_kept(chosen: Sequence[Chosen], directory: Path, *, draw: bool = True) -
     return _finish(chosen, by_path, directory, ())
 
 
-def kept_scorecard(library: Path | None = None) -> str:
-    """The scorecard of everything that is kept, without a file written."""
+def kept_chapters(library: Path | None = None) -> list[Chapter]:
+    """Everything that is kept, paper by paper, without a file written."""
     chosen = choose(["all"], library)
     by_path = {
         plan_.figure.path: _judged(plan_, found, "paper", problems)
         for plan_, found, problems in _all_kept(chosen)
     }
-    return pages.scorecard([_chapter(entry, by_path) for entry in chosen])
+    return [_chapter(entry, by_path) for entry in chosen]
 
 
 def _all_kept(chosen: Sequence[Chosen]) -> Iterator[tuple[Plan, Data, list[str]]]:

@@ -1,0 +1,46 @@
+"""``docs/hinges.py``: a setting that was tried is compared with the same runs."""
+
+import importlib.util
+
+from leafspine.reproduce.data import Data, Origin
+from test_engine import ROOT
+
+SPEC = importlib.util.spec_from_file_location("hinges", ROOT / "docs" / "hinges.py")
+assert SPEC is not None and SPEC.loader is not None
+hinges = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(hinges)
+
+FEW = (("load", 0.8),)
+MORE = (("load", 0.2),)
+ORIGIN = Origin("key", "0", 1, "hash")
+
+
+def data(other: tuple[tuple[str, float], ...]) -> Data:
+    """Two loads and three seeds as the paper is read, one load and one seed otherwise."""
+    found = Data()
+    for runs, point, seeds in (
+        ("main", MORE, (1, 2, 3)),
+        ("main", FEW, (1, 2, 3)),
+        ("next", MORE, (1, 2)),
+        ("main~x", other, (2,)),
+    ):
+        for seed in seeds:
+            found.put((runs, "ECMP", point), "m", seed, 1.0)
+            found.put_batches((runs, "ECMP", point), "m", seed, [1.0, 2.0])
+            found.put_origin((runs, "ECMP", point), seed, ORIGIN)
+    return found
+
+
+def test_only_what_both_have_is_compared() -> None:
+    """Breaks if a claim on a whole sweep is said to hinge on a setting tried at its end alone."""
+    cut = hinges._alike(data(FEW), "main", "main~x")
+    assert cut.points("main") == (FEW,)
+    assert list(cut.seeds(("main", "ECMP", FEW), "m")) == [2]
+    assert list(cut.samples(("main", "ECMP", FEW), "m")) == [(2, 0), (2, 1)]
+    assert list(cut.seeds(("next", "ECMP", MORE), "m")) == [1, 2]
+
+
+def test_another_sweep_is_left_as_it_is() -> None:
+    """Breaks if nothing is left of the paper's sweep, where the setting has another one."""
+    other = data((("load", 0.5),))
+    assert hinges._alike(other, "main", "main~x") == other
