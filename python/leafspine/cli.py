@@ -26,15 +26,16 @@ from leafspine.commands import (
     tune,
 )
 from leafspine.errors import EngineError, InputError, LeafspineError, printable
-from leafspine.interrupts import interruptible
+from leafspine.interrupts import Interruption, interruptible
 
 DEBUG = "LEAFSPINE_DEBUG"
+INTERRUPTED = "interrupted; what had finished is kept"
 
 
 def invoke(arguments: list[str]) -> int:
     """Run the command line; every error becomes one line on standard error and an exit code."""
-    with interruptible():
-        code = _invoke(arguments)
+    with interruptible() as interruption:
+        code = _invoke(arguments, interruption)
         return _flush() if code == 0 else code
 
 
@@ -55,7 +56,7 @@ def _no_output(error: OSError) -> int:
     return _report(f"cannot write standard output: {error.strerror or error}", 1)
 
 
-def _invoke(arguments: list[str]) -> int:
+def _invoke(arguments: list[str], interruption: Interruption) -> int:
     try:
         cli.main(args=arguments, prog_name="leafspine", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -70,8 +71,11 @@ def _invoke(arguments: list[str]) -> int:
     except LeafspineError as error:
         return _report(str(error), 1)
     except (KeyboardInterrupt, click.Abort):
-        return _report("interrupted; what had finished is kept", 1)
+        return _report(INTERRUPTED, 1)
     except Exception as error:
+        if interruption.came:
+            # A library whose import was cut off fails when it is asked for again.
+            return _report(INTERRUPTED, 1)
         if isinstance(error, OSError) and error.filename is None:
             # Files have WriteError.
             return _no_output(error)

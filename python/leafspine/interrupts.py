@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 SOON = 0.01
 """Seconds until a signal that was lost is delivered again."""
@@ -16,9 +17,17 @@ class Signalled(KeyboardInterrupt):
     and dataclasses are made with that."""
 
 
+@dataclass
+class Interruption:
+    """Whether a signal has come, ever: an error that follows may be its doing."""
+
+    came: bool = False
+
+
 @contextlib.contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[Interruption]:
     """SIGTERM and SIGHUP end a command as Ctrl-C does; a second signal ends it at once."""
+    interruption = Interruption()
     received = False
 
     def receive(_number: int, _frame: object) -> None:
@@ -27,7 +36,7 @@ def interruptible() -> Iterator[None]:
             show_cursor = b"\x1b[?25h" if os.isatty(2) else b""
             os.write(2, show_cursor + b"leafspine: interrupted again: ended at once\n")
             os._exit(1)
-        received = True
+        received = interruption.came = True
         raise Signalled
 
     def lost(what: "sys.UnraisableHookArgs") -> None:
@@ -40,7 +49,7 @@ def interruptible() -> Iterator[None]:
             hook(what)
 
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield interruption
         return
     hook = sys.unraisablehook
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -51,7 +60,7 @@ def interruptible() -> Iterator[None]:
         sys.unraisablehook = lost
         for number in before:
             signal.signal(number, receive)
-        yield
+        yield interruption
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():

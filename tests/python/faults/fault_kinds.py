@@ -131,7 +131,7 @@ def _signalled(world: World, rng: random.Random, *numbers: int) -> bool:
     if done.code < 0 or ("Traceback" in done.err and "leafspine/cli.py" not in done.err):
         assert not sweep.out.exists(), done.err
     elif done.code:
-        assert "interrupted" in done.failed(1)
+        assert "interrupted" in done.failed(1), done.err
     sweep.is_left_alone()
     sweep.recovers()
     sweep.remove()
