@@ -7,6 +7,7 @@
 # make validate   compares with ns-3, case by case; validate-quick: only the small cases
 # make validate-theory   measures what closed forms predict, and writes both into the documentation
 # make validate-tools   installs ns-3 and a C++ compiler (Debian, Ubuntu; as root)
+# make linux  builds the kernel of hosts that are real Linux, from Debian's source package, into target/linux
 # make fuzz   fuzzes every target for FUZZ_SECONDS (60) each; fuzz-keep: keeps what it found
 # make faults   kills, fills disks, damages files: does a comparison survive it? (half an hour)
 # make slurm-test   a comparison by a real Slurm on this machine (as root; apt install slurm-wlm munge)
@@ -38,7 +39,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 PYTHON_SOURCES := python tests/python tests/slurm template validation fuzz
 RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
-.PHONY: help demo demo-full fast wheel wheel-here test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults slurm-test lint format docs site clean check build
+.PHONY: help demo demo-full fast wheel wheel-here test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults slurm-test linux lint format docs site clean check build
 
 help:
 	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
@@ -196,6 +197,10 @@ faults: build
 # No part of make test: it needs root and Slurm, and names what is missing.
 slurm-test: build
 	@$(BIN)/python tests/slurm/run.py
+
+# Of crates/linux, whose test boots it where it is there. LEAFSPINE_LINUX=path: a kernel of one's own.
+linux:
+	@linux/build $(TARGET)/linux
 
 lint: check $(VENV)/.made-dev
 	@cargo fmt --all --check

@@ -22,7 +22,14 @@ from pathlib import Path
 from typing import Any
 
 FUZZ = Path(__file__).parent
-TARGETS = ("scenario_toml", "scenario_run", "flow_csv", "decision_vectors", "packet_headers")
+TARGETS = (
+    "scenario_toml",
+    "scenario_run",
+    "flow_csv",
+    "decision_vectors",
+    "packet_headers",
+    "guest_messages",
+)
 SPACE = Path(os.environ.get("CARGO_TARGET_DIR", FUZZ.parent / "target")).absolute()
 RESULT = FUZZ.parent / "validation" / "results" / "fuzz.json"
 

@@ -4,6 +4,7 @@
 pub mod any;
 pub mod decision_vectors;
 pub mod flow_csv;
+pub mod guest_messages;
 pub mod overrides;
 pub mod packet_headers;
 pub mod scenario_run;
@@ -14,10 +15,11 @@ pub mod vectors;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     ("scenario_toml", scenario_toml::check),
     ("scenario_run", scenario_run::check),
     ("flow_csv", flow_csv::check),
     ("decision_vectors", decision_vectors::check),
     ("packet_headers", packet_headers::check),
+    ("guest_messages", guest_messages::check),
 ];

@@ -52,3 +52,9 @@ fn decision_vectors() {
 fn packet_headers() {
     replay("packet_headers");
 }
+
+/// Breaks if a guest can make its host panic, or reach beyond its own memory.
+#[test]
+fn guest_messages() {
+    replay("guest_messages");
+}

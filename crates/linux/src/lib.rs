@@ -1,0 +1,31 @@
+//! Linux kernels as hosts, on virtual time.
+//!
+//! A **guest** is an unmodified kernel as a process of its own (User-Mode Linux) whose clock stands
+//! still until it is told the time. Whoever drives a [`Fleet`] of them says when each may run, hands it
+//! frames and takes those that it sends. Nothing here knows of packets' ways through a network, of
+//! scenarios or of results.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `fleet.rs` | all guests of a run: who wants to run when |
+//! | `guest.rs` | one: its process, its turn, its devices |
+//! | `time.rs`, `schedule.rs` | the clock: messages, and the memory beside them |
+//! | `vhost/` | a network device: messages, rings, and what they do |
+//! | `orders.rs` | what a guest is told to do, and what it reports |
+//! | `frame.rs` | Ethernet, IPv4 and TCP headers of frames |
+//! | `launch.rs`, `memory.rs` | processes and shared memory: all that is unsafe |
+//! | `socket.rs` | messages with files |
+
+pub mod fleet;
+pub mod frame;
+pub mod guest;
+pub mod launch;
+pub mod memory;
+pub mod orders;
+pub mod schedule;
+pub mod socket;
+pub mod time;
+pub mod vhost;
+
+pub use fleet::{Fleet, Setup};
+pub use guest::{Happening, LinuxError, Outside};
