@@ -426,16 +426,19 @@ impl Builder<'_> {
         Driver::Windows(Box::new(WindowsDriver::new(nodes, layout, lookahead, domains)))
     }
 
-    /// Whether windows of this length are worth it: a node that is visited for a packet or two gains
-    /// nothing by it, and threads would wait for each other. In full-sized packets that all hosts
-    /// together can send in a window, found by trying (`docs/performance.md`); it changes no result.
+    /// Whether windows are worth it: a node that is visited for less than a packet gains nothing by it, and
+    /// threads would wait for each other. In full-sized packets that all hosts together can send in a
+    /// window, or while one thread waits for the others, found by trying (`docs/performance.md`); it
+    /// changes no result.
     fn dense(&self, lookahead: Span, layout: &Layout) -> bool {
-        const WORTH_A_VISIT: u64 = 2;
+        const WORTH_A_VISIT: u64 = 1;
         const WORTH_A_THREAD: u64 = 300;
         let packet = self.rate_of_all_hosts().time_for(u64::from(self.mtu()));
-        let packets = lookahead.0 / packet.0.max(1);
+        let packets = |time: Span| time.0 / packet.0.max(1);
+        let window = WindowsDriver::window(layout, lookahead);
         let threads = self.spec.run.threads > 1;
-        packets >= WORTH_A_VISIT * u64::from(layout.nodes) || threads && packets >= WORTH_A_THREAD
+        packets(window) >= WORTH_A_VISIT * u64::from(layout.nodes)
+            || threads && packets(lookahead) >= WORTH_A_THREAD
     }
 
     fn rate_of_all_hosts(&self) -> Rate {

@@ -3,8 +3,7 @@
 //! Who waits spins for some microseconds, which is what a window takes, and then blocks: a core that
 //! another process wants is not kept from it.
 
-use super::domain::Domain;
-use crate::drive::Bound;
+use super::domain::{Domain, Pass};
 use leafspine_node::Network;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -15,12 +14,11 @@ use std::thread::{self, JoinHandle, Thread};
 /// How often one looks before one blocks.
 const SPINS: u32 = 2_000;
 
-/// A domain's window.
+/// A domain's part of a pass.
 struct Job {
     domain: Domain,
     net: Arc<Network>,
-    window: u64,
-    bound: Bound,
+    pass: Pass,
     /// Who waits for it.
     owner: Thread,
 }
@@ -66,10 +64,10 @@ impl Desk {
     fn work(&self) {
         while wait(&self.ready, &self.closed) {
             let job = self.work.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let Some(Job { mut domain, net, window, bound, owner }) = job else { continue };
+            let Some(Job { mut domain, net, pass, owner }) = job else { continue };
             // A scheme that panics does so in the thread that runs the simulation.
             let done = catch_unwind(AssertUnwindSafe(move || {
-                domain.run(&net, window, bound);
+                domain.run(&net, pass);
                 drop(net);
                 domain
             }));
@@ -91,23 +89,16 @@ impl Crew {
         Crew { workers: (0..threads).map(worker).collect() }
     }
 
-    /// Lets each domain handle its events of a window before `bound`: the first one here, the others each in a
-    /// thread.
-    pub(super) fn run(
-        &self,
-        domains: &mut Vec<Domain>,
-        net: &Arc<Network>,
-        window: u64,
-        bound: Bound,
-    ) {
+    /// Lets each domain do its part of a pass: the first one here, the others each in a thread.
+    pub(super) fn run(&self, domains: &mut Vec<Domain>, net: &Arc<Network>, pass: Pass) {
         for worker in self.workers.iter().rev() {
             let domain = domains.pop().expect("a domain for each thread, and one for this");
-            let job = Job { domain, net: net.clone(), window, bound, owner: thread::current() };
+            let job = Job { domain, net: net.clone(), pass, owner: thread::current() };
             *worker.desk.work.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
             worker.desk.ready.store(true, Ordering::Release);
             worker.handle.as_ref().expect("it works until the crew ends").thread().unpark();
         }
-        domains[0].run(net, window, bound);
+        domains[0].run(net, pass);
         for worker in &self.workers {
             wait(&worker.desk.done, &worker.desk.closed);
             let result = worker.desk.result.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -25,6 +25,14 @@ pub(crate) struct Domain {
     pub(super) now: Time,
 }
 
+/// A part of the work: a window of a side's nodes, or what of it comes before `bound`.
+#[derive(Clone, Copy)]
+pub(super) struct Pass {
+    pub(super) side: usize,
+    pub(super) window: u64,
+    pub(super) bound: Bound,
+}
+
 /// Events that a node may schedule for one instant: more than its flows and ports could.
 const MOST_AT_ONE_INSTANT: u64 = 1 << 24;
 
@@ -79,12 +87,14 @@ impl Outside {
 }
 
 impl Domain {
-    /// `nodes`, each with its links: the ports that send into them, ascending, and where they come in.
-    /// `at`: the domain's place among `homes`, which has the first line of each.
+    /// `nodes`, each with its links: the ports that send into them, ascending, and where they come in;
+    /// those of the first `side` come first. `at`: the domain's place among `homes`, which has the first
+    /// line of each.
     pub(super) fn new(
         nodes: Vec<Node>,
         links: &[Vec<(u32, PortId)>],
-        grid: Grid,
+        side: usize,
+        grids: [Grid; 2],
         at: usize,
         homes: Arc<[u32]>,
     ) -> Domain {
@@ -92,7 +102,7 @@ impl Domain {
             now: Time::ZERO,
             node: 0,
             first: homes[at],
-            lines: Lines::new(grid, links),
+            lines: Lines::new(grids, links, side),
             record: Record::default(),
             mail: homes.iter().map(|_| Vec::new()).collect(),
             homes,
@@ -106,25 +116,26 @@ impl Domain {
         self.outside.lines.schedule(node, event);
     }
 
-    /// The next window in which there may be something to do.
-    pub(super) fn next_window(&self) -> Option<u64> {
-        self.outside.lines.wheel.next()
+    /// The next window in which there may be something to do at the nodes of a side.
+    pub(super) fn next_window(&self, side: usize) -> Option<u64> {
+        self.outside.lines.wheels[side].next()
     }
 
-    /// Lets every node handle its events of this window that come before `bound`: nothing that a node
-    /// sends arrives before the next. What arrives at the next node is looked up while the one before
-    /// is busy, so that it is in the cache.
-    pub(super) fn run(&mut self, net: &Network, window: u64, bound: Bound) {
-        let wheel = &mut self.outside.lines.wheel;
+    /// Lets every node of a side handle its events of this window that come before `bound`: nothing that
+    /// a node sends arrives at its own side before the next. What arrives at the next node is looked up
+    /// while the one before is busy, so that it is in the cache.
+    pub(super) fn run(&mut self, net: &Network, pass: Pass) {
+        let Pass { side, window, bound } = pass;
+        let wheel = &mut self.outside.lines.wheels[side];
         let end = wheel.grid.start_of(window + 1);
         if let Some(mut sweep) = wheel.sweep(window) {
             let start = wheel.grid.start_of(window).0;
             let arrivals = Window { start, limit: arrivals_before(bound), first: 0 };
             let (mut due, mut following) = (std::mem::take(&mut self.due), Vec::new());
             std::mem::swap(&mut following, &mut self.following);
-            let mut node = self.foresee(&mut sweep, arrivals, &mut due);
+            let mut node = self.foresee(side, &mut sweep, arrivals, &mut due);
             while let Some(this) = node {
-                node = self.foresee(&mut sweep, arrivals, &mut following);
+                node = self.foresee(side, &mut sweep, arrivals, &mut following);
                 self.run_node(this, net, bound, start, &due);
                 due.clear();
                 std::mem::swap(&mut due, &mut following);
@@ -132,15 +143,21 @@ impl Domain {
             (self.due, self.following) = (due, following);
         }
         if bound >= (end, Key::FIRST) {
-            self.outside.lines.wheel.turn_to(window + 1);
+            self.outside.lines.wheels[side].turn_to(window + 1);
         }
     }
 
     /// The next node of a window that has something to do, and what arrives there.
     #[inline]
-    fn foresee(&mut self, sweep: &mut Sweep, window: Window, due: &mut Vec<Due>) -> Option<u32> {
+    fn foresee(
+        &mut self,
+        side: usize,
+        sweep: &mut Sweep,
+        window: Window,
+        due: &mut Vec<Due>,
+    ) -> Option<u32> {
         let lines = &mut self.outside.lines;
-        let first = lines.wheel.peek(sweep)?;
+        let first = lines.wheels[side].peek(sweep)?;
         let node = lines.rings[first as usize].node;
         let (from, to) = lines.spans[node as usize];
         let window = Window { first: from, ..window };
@@ -148,7 +165,7 @@ impl Domain {
         loop {
             sweep.consume();
             lines.foresee(line, window, due);
-            match lines.wheel.peek(sweep) {
+            match lines.wheels[side].peek(sweep) {
                 Some(next) if next < to => line = next,
                 _ => break,
             }
@@ -237,13 +254,13 @@ impl Domain {
         self.outside.lines.note_timers(node);
     }
 
-    /// The first event of a window, in the order of events, and its line. Nothing of the windows before
-    /// is left. A line that is noted there without having anything due is noted where it has.
-    pub(super) fn first_in(&mut self, window: u64) -> Option<(Bound, u32)> {
-        self.outside.lines.wheel.turn_to(window);
+    /// The first event of a side's window, in the order of events, and its line. Nothing of the windows
+    /// before is left. A line that is noted there without having anything due is noted where it has.
+    pub(super) fn first_in(&mut self, side: usize, window: u64) -> Option<(Bound, u32)> {
+        self.outside.lines.wheels[side].turn_to(window);
         let mut first = None;
         let mut from = 0;
-        while let Some(line) = self.outside.lines.wheel.noted(window, from) {
+        while let Some(line) = self.outside.lines.wheels[side].noted(window, from) {
             from = line + 1;
             if self.outside.lines.is_due_in(line, window) {
                 let at = self.first_of(line).map(|at| (at, line));
@@ -272,7 +289,8 @@ impl Domain {
     pub(super) fn step(&mut self, line: u32, net: &Network) {
         let lines = &mut self.outside.lines;
         let Some(time) = lines.first(line) else { return };
-        lines.wheel.forget(line, lines.wheel.grid.window_of(time));
+        let wheel = lines.wheel(line);
+        wheel.forget(line, wheel.grid.window_of(time));
         let Ring { port, node, .. } = lines.rings[line as usize];
         if port == Ring::TIMERS {
             lines.timers[node as usize].noted = NEVER;

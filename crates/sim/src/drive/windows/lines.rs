@@ -195,7 +195,10 @@ impl Due {
 /// by the numbers of the ports that send into them.
 pub(super) struct Lines {
     pub(super) rings: Vec<Ring>,
-    pub(super) wheel: Wheel,
+    /// What is due at the nodes of each side.
+    pub(super) wheels: [Wheel; 2],
+    /// The first line of the second side.
+    border: u32,
     /// Per node: its lines, from the first to before the second.
     pub(super) spans: Vec<(u32, u32)>,
     /// Per node.
@@ -203,8 +206,9 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Of nodes with these links: the ports that send into them, ascending, and where they come in.
-    pub(super) fn new(grid: Grid, links: &[Vec<(u32, PortId)>]) -> Lines {
+    /// Of nodes with these links: the ports that send into them, ascending, and where they come in. So
+    /// many nodes are on the first side, each side with its windows.
+    pub(super) fn new(grids: [Grid; 2], links: &[Vec<(u32, PortId)>], side: usize) -> Lines {
         let (mut rings, mut spans) = (Vec::new(), Vec::with_capacity(links.len()));
         for (node, links) in (0..).zip(links) {
             let first = rings.len() as u32;
@@ -213,17 +217,27 @@ impl Lines {
             spans.push((first, rings.len() as u32));
         }
         let timers = links.iter().map(|_| Timers::default()).collect();
-        Lines { wheel: Wheel::new(grid, rings.len()), rings, spans, timers }
+        let lines = rings.len() as u32;
+        let border = spans.get(side).map_or(lines, |(first, _)| *first);
+        let wheels = [Wheel::new(grids[0], 0..border), Wheel::new(grids[1], border..lines)];
+        Lines { rings, wheels, border, spans, timers }
+    }
+
+    /// The wheel that a line is on.
+    #[inline(always)]
+    pub(super) fn wheel(&mut self, line: u32) -> &mut Wheel {
+        &mut self.wheels[usize::from(line >= self.border)]
     }
 
     /// A packet is on a link.
     #[inline(always)]
     pub(super) fn push(&mut self, line: u32, at: Time, packet: &PacketMeta) {
         let ring = &mut self.rings[line as usize];
-        if ring.seen == ring.tail {
-            self.wheel.note(line, at.0);
-        }
+        let idle = ring.seen == ring.tail;
         ring.push(at, packet);
+        if idle {
+            self.wheel(line).note(line, at.0);
+        }
     }
 
     /// An event of a node.
@@ -239,10 +253,12 @@ impl Lines {
         if timers.first == NEVER {
             return;
         }
-        let window = self.wheel.grid.window_of(timers.first);
+        let line = self.spans[node as usize].0;
+        let wheel = &mut self.wheels[usize::from(line >= self.border)];
+        let window = wheel.grid.window_of(timers.first);
         if window < timers.noted {
             timers.noted = window;
-            self.wheel.note_in(self.spans[node as usize].0, window);
+            wheel.note_in(line, window);
         }
     }
 
@@ -256,7 +272,7 @@ impl Lines {
         }
         let after = ring.foresee(line, window, due);
         if after != NEVER {
-            self.wheel.note(line, after);
+            self.wheel(line).note(line, after);
         }
     }
 
@@ -272,18 +288,20 @@ impl Lines {
 
     /// Whether what a line is noted for in `window` is due there. If not, its place is where it is due.
     pub(super) fn is_due_in(&mut self, line: u32, window: u64) -> bool {
-        let first = self.first(line).map(|time| self.wheel.grid.window_of(time));
+        let first = self.first(line);
+        let wheel = self.wheel(line);
+        let first = first.map(|time| wheel.grid.window_of(time));
         if first == Some(window) {
             return true;
         }
-        self.wheel.forget(line, window);
+        wheel.forget(line, window);
         let ring = &self.rings[line as usize];
         if ring.port == Ring::TIMERS {
             let node = ring.node;
             self.timers[node as usize].noted = NEVER;
             self.note_timers(node);
         } else if let Some(first) = first {
-            self.wheel.note_in(line, first);
+            self.wheel(line).note_in(line, first);
         }
         false
     }
@@ -311,9 +329,9 @@ mod tests {
     /// The first window in which something is due on line 1.
     fn first_window(lines: &mut Lines) -> Option<u64> {
         loop {
-            let window = lines.wheel.next()?;
-            lines.wheel.turn_to(window);
-            if lines.wheel.noted(window, 0).is_some_and(|line| lines.is_due_in(line, window)) {
+            let window = lines.wheels[0].next()?;
+            lines.wheels[0].turn_to(window);
+            if lines.wheels[0].noted(window, 0).is_some_and(|line| lines.is_due_in(line, window)) {
                 return Some(window);
             }
         }
@@ -325,7 +343,7 @@ mod tests {
         #[test]
         fn a_link_is_a_queue(steps in proptest::collection::vec((1u64..100, 0u64..150), 1..300)) {
             let links = vec![vec![(7, PortId(0))]];
-            let mut lines = Lines::new(Grid::new(Span(10)), &links);
+            let mut lines = Lines::new(Grid::of_sides(Span(10), false), &links, 1);
             let mut queue = VecDeque::new();
             let (mut time, mut due) = (0, Vec::new());
             for (seq, (gap, ahead)) in steps.into_iter().enumerate() {
@@ -342,7 +360,7 @@ mod tests {
                 }
                 prop_assert!(queue.front().is_none_or(|(time, _)| *time >= limit));
                 prop_assert_eq!(queue.front().map(|(time, _)| *time), lines.first(1));
-                let front = queue.front().map(|(time, _)| lines.wheel.grid.window_of(*time));
+                let front = queue.front().map(|(time, _)| lines.wheels[0].grid.window_of(*time));
                 prop_assert_eq!(front, first_window(&mut lines));
             }
         }

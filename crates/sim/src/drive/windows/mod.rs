@@ -6,6 +6,11 @@
 //! that of the contract, so nothing that can be seen depends on the order of nodes, or on which thread
 //! they are handled.
 //!
+//! Where every link leads from one side of the fabric to the other (hosts and spines on one, leaves on
+//! the other; no ring of odd length), the sides take turns, and windows are twice as long: what a node
+//! sends comes back to its own side two latencies later or more. When the nodes of one side have
+//! handled all before `t`, those of the other may go on to `t` and a latency.
+//!
 //! When all flows have their last byte, the run may end at any event: from then on events are handled
 //! one after the other over the whole fabric, as the calendar does.
 
@@ -20,9 +25,11 @@ pub(crate) use domain::Domain;
 
 use super::{Bound, Came, Ending, Layout, Task};
 use crew::Crew;
+use domain::Pass;
 use leafspine_core::{PacketMeta, Span, Time};
 use leafspine_node::{Counters, Event, Key, Network, Node, Record, World};
 use lines::Ring;
+use partition::{Parts, partition, sides, two_sided};
 use std::sync::Arc;
 use wheel::Grid;
 
@@ -38,7 +45,8 @@ pub(crate) struct WindowsDriver {
     domains: Vec<Domain>,
     /// Per node: its domain, and its place there.
     places: Vec<(u32, u32)>,
-    grid: Grid,
+    /// The windows of each side.
+    grids: [Grid; 2],
     /// Threads, if there are several domains.
     crew: Option<Crew>,
     /// Whether the last windows were worth them.
@@ -54,10 +62,17 @@ impl WindowsDriver {
         domains: usize,
     ) -> WindowsDriver {
         assert!(lookahead > Span::ZERO, "links without latency leave no window");
-        let grid = Grid::new(lookahead);
-        let (domains, places) = partition::partition(nodes, layout, grid, domains);
+        let Parts { domains, places, grids } = partition(nodes, layout, lookahead, domains);
         let crew = (domains.len() > 1).then(|| Crew::new(domains.len() - 1));
-        WindowsDriver { domains, places, grid, crew, dense: true }
+        WindowsDriver { domains, places, grids, crew, dense: true }
+    }
+
+    /// How long a window is, at most, in which a node handles its events in one go.
+    pub(crate) fn window(layout: &Layout, lookahead: Span) -> Span {
+        match two_sided(&sides(layout)) {
+            true => Span(lookahead.0.saturating_mul(2)),
+            false => lookahead,
+        }
     }
 
     /// Handles events before the task's bound, which is at most [`WindowsDriver::horizon`].
@@ -76,16 +91,20 @@ impl WindowsDriver {
     /// Gives how far it came, and in how many windows.
     fn pass_windows(&mut self, task: Task<'_>) -> (Came, u64) {
         let Task { net, bound, ending, .. } = task;
+        // Sides that have handled all before the bound.
+        let mut there = [false; 2];
         for windows in 1.. {
             if ending.is_some_and(|ending| self.may_end(ending)) {
                 return (self.step(net, bound, ending), windows);
             }
-            let Some(window) = self.next_window() else { return (Came::ToBound, windows) };
-            if self.grid.start_of(window) > bound.0 {
+            let Some((start, side, window)) = self.next_window(there) else {
+                return (Came::ToBound, windows);
+            };
+            if start > bound.0 {
                 return (Came::ToBound, windows);
             }
-            let end = (self.grid.start_of(window + 1), Key::FIRST).min(bound);
-            self.run(net, window, end);
+            let end = (self.grids[side].start_of(window + 1), Key::FIRST).min(bound);
+            self.run(net, Pass { side, window, bound: end });
             self.exchange();
             if self.records().any(|record| record.fault.is_some()) {
                 return (Came::ToAFault, windows);
@@ -93,18 +112,16 @@ impl WindowsDriver {
             if let Some(events) = self.records().find_map(|record| record.stalled) {
                 return (Came::Nowhere(events), windows);
             }
-            if end == bound {
-                return (Came::ToBound, windows);
-            }
+            there[side] = end == bound;
         }
         unreachable!("windows are counted for longer than time lasts")
     }
 
-    /// Lets all nodes handle their events of a window before `bound`.
-    fn run(&mut self, net: &Arc<Network>, window: u64, bound: Bound) {
+    /// Lets all nodes of a side handle their events of a window before its bound.
+    fn run(&mut self, net: &Arc<Network>, pass: Pass) {
         match &self.crew {
-            Some(crew) if self.dense => crew.run(&mut self.domains, net, window, bound),
-            _ => self.domains.iter_mut().for_each(|domain| domain.run(net, window, bound)),
+            Some(crew) if self.dense => crew.run(&mut self.domains, net, pass),
+            _ => self.domains.iter_mut().for_each(|domain| domain.run(net, pass)),
         }
     }
 
@@ -112,9 +129,16 @@ impl WindowsDriver {
         self.domains.iter().map(|domain| &domain.outside.record)
     }
 
-    /// The next window in which there may be something to do.
-    fn next_window(&self) -> Option<u64> {
-        self.domains.iter().filter_map(Domain::next_window).min()
+    /// The next window in which there may be something to do, and its start and side; of the sides that
+    /// are not `there` yet. All of the other side before that start has happened.
+    fn next_window(&self, there: [bool; 2]) -> Option<(Time, usize, u64)> {
+        let next = |side: usize| {
+            let windows = self.domains.iter().filter_map(|domain| domain.next_window(side));
+            let window = windows.min().filter(|_| !there[side])?;
+            Some((self.grids[side].start_of(window), side, window))
+        };
+        // The first windows both begin with the run, the second side's with its second half.
+        next(1).into_iter().chain(next(0)).min_by_key(|(start, ..)| *start)
     }
 
     /// Whether all flows have their last byte: then the next event may be the run's last.
@@ -127,17 +151,14 @@ impl WindowsDriver {
     fn step(&mut self, net: &Network, bound: Bound, ending: Option<Ending>) -> Came {
         const STEPS: u32 = 1 << 14;
         for _ in 0..STEPS {
-            let Some(window) = self.next_window() else { return Came::ToBound };
-            if self.grid.start_of(window) > bound.0 {
+            let Some((start, ..)) = self.next_window([false; 2]) else { return Came::ToBound };
+            if start > bound.0 {
                 return Came::ToBound;
             }
-            let firsts = (0..).zip(&mut self.domains);
-            let firsts = firsts.filter_map(|(at, domain)| Some((domain.first_in(window)?, at)));
-            let Some(((at, line), domain)) = firsts.min() else { continue };
+            let Some(((at, line), domain)) = self.first_event(bound) else { continue };
             if at >= bound {
                 return Came::ToBound;
             }
-            let domain: usize = domain;
             self.domains[domain].step(line, net);
             self.exchange();
             if self.domains[domain].outside.record.fault.is_some() {
@@ -148,6 +169,26 @@ impl WindowsDriver {
             }
         }
         Came::PartOfTheWay
+    }
+
+    /// The first event of all, its line, and the domain, or one that is not before `bound`; `None` if what
+    /// was noted to be the first has turned out to be later.
+    fn first_event(&mut self, bound: Bound) -> Option<((Bound, u32), usize)> {
+        let mut sides = [self.next_window([true, false]), self.next_window([false, true])];
+        sides.sort_by_key(|next| next.map_or(Time::MAX, |(start, ..)| start));
+        let mut first = None;
+        for (start, side, window) in sides.into_iter().flatten() {
+            // Turning a side to its window is right only if nothing happens before that: it could still
+            // send into an earlier one.
+            if start > bound.0 || first.is_some_and(|(((time, _), _), _)| time < start) {
+                break;
+            }
+            let domains = (0..).zip(&mut self.domains);
+            let found =
+                domains.filter_map(|(at, domain)| Some((domain.first_in(side, window)?, at)));
+            first = first.into_iter().chain(Some(found.min()?)).min();
+        }
+        first
     }
 
     fn is_over(&self, ending: Option<Ending>) -> bool {
@@ -177,9 +218,12 @@ impl WindowsDriver {
 
     /// How far nodes may be driven in one go, if a flow may start at `first`.
     pub(crate) fn horizon(&self, first: Option<Time>) -> Bound {
-        let first = first.map(|time| self.grid.window_of(time.0));
-        match self.next_window().into_iter().chain(first).min() {
-            Some(window) => (self.grid.start_of(window + WINDOWS), Key::FIRST),
+        let next = self.next_window([false; 2]).map(|(start, ..)| start);
+        match next.into_iter().chain(first).min() {
+            Some(time) => {
+                let window = self.grids[0].window_of(time.0);
+                (self.grids[0].start_of(window + WINDOWS), Key::FIRST)
+            }
             None => (Time::MAX, Key::FIRST),
         }
     }
