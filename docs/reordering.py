@@ -1,9 +1,11 @@
 """How many retransmissions were needless, and what they cost: the table in ``reordering.md``.
 
 ``python docs/reordering.py`` runs ``examples/reordering.toml`` and prints it, a row a variant and
-load: sums and means over the seeds, of flows after the warm-up.
+load: sums and means over the seeds, of flows after the warm-up. ``python docs/reordering.py --draw``
+draws needless retransmissions against load, from the table as it is in ``reordering.md``.
 """
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -12,6 +14,8 @@ import pyarrow.compute as pc
 
 import leafspine
 
+PAGE = Path(__file__).with_name("reordering.md")
+PICTURE = Path(__file__).with_name("images") / "reordering.png"
 SCENARIO = Path(__file__).parents[1] / "examples" / "reordering.toml"
 HEAD = (
     "load",
@@ -50,8 +54,45 @@ def row(load: float, variant: str, flows: pa.Table) -> tuple[str, ...]:
     )
 
 
+def needless(page: str) -> dict[str, list[tuple[float, float]]]:
+    """Of each variant of the page's table, loads and needless retransmissions."""
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == len(HEAD) and cells[0].startswith("0."):
+            share = float(cells[4] or 0) / 100
+            curves.setdefault(cells[1], []).append((float(cells[0]), share * int(cells[3])))
+    return curves
+
+
+def draw() -> None:
+    """Draw needless retransmissions against load."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    curves = needless(PAGE.read_text(encoding="utf-8"))
+    balancers = list(dict.fromkeys(name.split(", ")[0] for name in curves))
+    figure, panels = pyplot.subplots(1, len(balancers), figsize=(9, 3.6), sharey=True)
+    for balancer, panel in zip(balancers, panels, strict=True):
+        for (name, points), mark in zip(
+            ((n, p) for n, p in curves.items() if n.startswith(balancer)), "os^", strict=True
+        ):
+            loads, counts = zip(*points, strict=True)
+            panel.plot(loads, counts, marker=mark, label=name.split(", ")[1])
+        panel.set(title=balancer, xlabel="load", yscale="symlog", ylim=(0, None))
+        panel.grid(visible=True, alpha=0.3)
+    panels[0].set_ylabel("needless retransmissions")
+    panels[0].legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(PICTURE, dpi=120, metadata={"Software": None})
+
+
 def main() -> None:
-    """Run the scenario and print the table."""
+    """Run the scenario and print the table, or draw it."""
+    if sys.argv[1:] == ["--draw"]:
+        return draw()
     with tempfile.TemporaryDirectory() as folder:
         comparison = leafspine.compare(SCENARIO, out=Path(folder) / "out")
         print("| " + " | ".join(HEAD) + " |")

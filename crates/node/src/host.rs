@@ -101,6 +101,7 @@ impl Host {
             self.senders.push(Sender::new());
         }
         self.senders[usize::from(slot)].reset(tcp, flow.bytes);
+        self.senders[usize::from(slot)].identify(flow.number);
         if let Some(edge) = &mut self.edge {
             edge.open_sending(slot, flow.bytes);
         }

@@ -62,6 +62,8 @@ pub struct Stack {
     pub slow_start: SlowStart,
     /// Packets leave a part of a round trip apart, and not in bursts.
     pub pacing: bool,
+    /// Segments that a paced flow may send in one burst, at most; 0 is 1.
+    pub pacing_quantum: u32,
 }
 
 impl Stack {

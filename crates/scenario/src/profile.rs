@@ -157,12 +157,14 @@ impl Profile {
         })
     }
 
-    /// The switches. `sack` is what the table has for it, `control` its scheme's name.
+    /// The switches. `sack` is what the table has for it, `control` its scheme's name, and `by_rate` whether
+    /// that goes by delivery rates.
     pub(crate) fn stack(
         &self,
         section: &mut Section<'_>,
         sack: bool,
         control: &str,
+        by_rate: bool,
     ) -> Result<Stack, ScenarioError> {
         let timestamps = self.timestamps(section)?;
         let flag = |section: &mut Section<'_>, key: &str, default: &str| {
@@ -186,7 +188,8 @@ impl Profile {
             "rfc9937" => Reduction::Prr9937,
             _ => Reduction::AtOnce,
         };
-        let rack = flag(section, "rack", with_sack(self.rack))?;
+        let rack = if by_rate { "true" } else { self.rack };
+        let rack = flag(section, "rack", with_sack(rack))?;
         let tlp = span(&section.switch("tlp", SPAN_OR_OFF, or_off(self.tlp), "off")?);
         let dsack = flag(section, "dsack", with_sack(self.dsack))?;
         let undo = if dsack { self.undo_dsack } else { "false" };
@@ -195,6 +198,11 @@ impl Profile {
         let eifel = span(&section.switch("eifel", SPAN_OR_OFF, clock, "off")?);
         let frto = flag(section, "frto", with_sack(self.frto))?;
         let pacing = flag(section, "pacing", "false")?;
+        let quantum = section.switch("pacing_quantum", Kind::Int(1, 1 << 10), "1", "1")?;
+        let pacing_quantum = match content!(quantum, Int) as u32 {
+            1 => 0,
+            more => more,
+        };
         let start = if control == "cubic" { self.slow_start } else { RFC.slow_start };
         let start = section.switch("slow_start", Kind::Word(SLOW_STARTS), start, RFC.slow_start)?;
         let slow_start = match content!(start, Word).as_str() {
@@ -217,13 +225,34 @@ impl Profile {
             frto,
             slow_start,
             pacing,
+            pacing_quantum,
         };
-        needs(section, &stack, sack).map(|()| stack)
+        needs(section, &stack, sack)?;
+        if by_rate {
+            rates_need(section, &stack, sack, control)?;
+        }
+        Ok(stack)
     }
 }
 
 fn span(value: &Value) -> Option<Span> {
     if let Value::Span(span) = value { Some(*span) } else { None }
+}
+
+/// Refuses a control that goes by delivery rates where nobody tells it of each segment that is lost.
+fn rates_need(
+    section: &Section<'_>,
+    stack: &Stack,
+    sack: bool,
+    control: &str,
+) -> Result<(), ScenarioError> {
+    let why = format!("true, since {control} is told of each segment that is lost");
+    for (key, on) in [("sack", sack), ("rack", stack.rack)] {
+        if !on {
+            return Err(section.wrong(key, "false".to_owned(), why));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses switches that have nothing to go by.

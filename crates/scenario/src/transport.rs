@@ -6,6 +6,7 @@ use crate::schemes;
 use crate::section::{Place, Section, content, decode};
 use crate::tree::Node;
 use leafspine_core::Span;
+use leafspine_schemes::cc::{self, CongestionControl, FlowEnv, SlowStart};
 use leafspine_schemes::{Kind, Scale, Value, registry};
 use leafspine_sim::spec::{SchemeSpec, Timestamps, TransportSpec};
 
@@ -33,12 +34,19 @@ pub(crate) fn transport(
     let params = Profile::of(&mut section)?.parameters(&mut section, params);
     let scheme = SchemeSpec { name, params };
     let ecn = if entry.is_some_and(|entry| entry.ecn) { "true" } else { "false" };
-    let spec = settings(&mut section, scheme, ecn, full_round_trip)?;
+    let by_rate = entry.is_some_and(|entry| goes_by_rate(entry, &scheme));
+    let spec = settings(&mut section, scheme, (ecn, by_rate), full_round_trip)?;
     if spec.mss + spec.header > u32::from(u16::MAX) {
         let found = format!("{} bytes and a header of {}", spec.mss, spec.header);
         return Err(section.wrong("mss", found, format!("at most {} bytes in all", u16::MAX)));
     }
     Ok((spec, section.block("[transport]")))
+}
+
+/// Whether this control goes by delivery rates and paces.
+fn goes_by_rate(entry: &cc::Entry, scheme: &SchemeSpec) -> bool {
+    let env = FlowEnv { mss: 1, init_cwnd: 1, slow_start: SlowStart::Standard, quantum: 1 };
+    (entry.build)(&scheme.params, &env).is_ok_and(|mut control| control.by_rate().is_some())
 }
 
 /// `max_rto`, ahead of its turn: no default of `min_rto` is above it.
@@ -70,7 +78,7 @@ pub(crate) fn packet(section: &mut Section<'_>) -> Result<(u32, u32), ScenarioEr
 fn settings(
     section: &mut Section<'_>,
     scheme: SchemeSpec,
-    ecn: &str,
+    (ecn, by_rate): (&str, bool),
     full_round_trip: Span,
 ) -> Result<TransportSpec, ScenarioError> {
     let ecn = section.flag("ecn", ecn)?;
@@ -96,7 +104,7 @@ fn settings(
     let handshake = section.flag("handshake", "true")?;
     let handshake_ack = section.flag("handshake_ack", profile.handshake_ack)?;
     let source_ports = source_ports(section)?;
-    let stack = profile.stack(section, sack, &scheme.name)?;
+    let stack = profile.stack(section, sack, &scheme.name, by_rate)?;
     Ok(TransportSpec {
         scheme,
         ecn: Some(ecn),

@@ -56,6 +56,7 @@ fn profiles_set_what_the_table_says() {
         frto: true,
         slow_start: SlowStart::HyStart,
         pacing: false,
+        pacing_quantum: 0,
     };
     assert_eq!((linux.stack, linux.mss, linux.header), (all, 1448, 52));
     let (one, text) = with("profile = \"linux\"\nslow_start_limit = 2");
@@ -94,6 +95,22 @@ fn what_is_said_beats_the_profile() {
     assert!(!without.stack.rack && !without.stack.frto && without.stack.tlp.is_none());
 }
 
+/// Breaks if BBR runs without RACK, by default or because somebody says so, or if a quantum of one segment is
+/// written out.
+#[test]
+fn rates_bring_rack() {
+    for scheme in ["bbr1", "bbr3"] {
+        let (spec, text) = with(&format!("scheme = \"{scheme}\"\npacing_quantum = 44"));
+        assert!(spec.stack.rack && spec.stack.pacing_quantum == 44, "{text}");
+        let (plain, text) = with(&format!("scheme = \"{scheme}\"\npacing_quantum = 1"));
+        assert_eq!(plain.stack, Stack { rack: true, ..Stack::default() });
+        assert!(!text.contains("pacing"), "{text}");
+        let (linux, _) = with(&format!("profile = \"linux\"\nscheme = \"{scheme}\""));
+        assert!(linux.stack.rack && linux.ecn == Some(false));
+    }
+    assert!(!with("").0.stack.rack);
+}
+
 /// Breaks if a switch is taken that has nothing to go by, or a word that is none.
 #[test]
 fn switches_without_what_they_need_are_refused() {
@@ -113,6 +130,9 @@ fn switches_without_what_they_need_are_refused() {
         "prr = \"rfc9938\"",
         "slow_start = true",
         "tlp = 3",
+        "scheme = \"bbr3\"\nrack = false",
+        "scheme = \"bbr1\"\nsack = false",
+        "pacing_quantum = 0",
     ]
     .map(refused);
     insta::assert_snapshot!(found.join("\n"));

@@ -43,6 +43,7 @@ impl Sender {
             return AckOutcome::default();
         }
         let (from, in_flight) = (self.una, self.in_flight() * cfg.mss);
+        self.begin_sample(cfg);
         let newly_sacked = self.deliver(cfg, p, now);
         let original = self.original_delivered();
         let mut outcome = AckOutcome::default();
@@ -76,6 +77,7 @@ impl Sender {
         if cfg.stack.rack {
             outcome.fast_retransmit = self.look_for_losses(cfg, now);
         }
+        self.end_sample(cfg, now);
         self.share_out(cfg, outcome.acked > 0);
         self.arm_early(cfg, self.high, now);
         self.set_deadline();
@@ -120,6 +122,9 @@ impl Sender {
                 x.rack.lost.remove(self.una, *segment);
             }
         }
+        if cfg.by_rate {
+            self.sample_fresh(cfg, p, now);
+        }
         newly_sacked
     }
 
@@ -138,6 +143,7 @@ impl Sender {
         x.wait = wait;
         let lost = !x.rack.lost.is_empty();
         let enters = lost && self.phase == Phase::Open;
+        self.tell_lost(cfg, now);
         if enters {
             self.enter_recovery(cfg, now);
         } else if self.phase != Phase::Open {
@@ -191,7 +197,8 @@ impl Sender {
         let acked = x.fresh.len() as u32 - brought;
         let before = self.board.sacked().saturating_sub(brought);
         let outstanding = self.high - self.una + acked;
-        let kind = if cfg.sack { cfg.stack.reduction } else { Reduction::AtOnce };
+        // A control that goes by rates has its own answer.
+        let kind = if cfg.sack && !cfg.by_rate { cfg.stack.reduction } else { Reduction::AtOnce };
         x.prr = Prr::begin(kind, outstanding * cfg.mss, before * cfg.mss);
         x.lost_below = if cfg.stack.rack {
             x.rack.lost.top()
@@ -239,7 +246,9 @@ impl Sender {
         if !probe.again || arrived_twice || repaired || (plain && x.fresh.is_empty()) {
             x.probe = None;
         }
-        if repaired {
+        if repaired && cfg.by_rate {
+            self.tell_tail_loss(now);
+        } else if repaired {
             // The probe made good a loss that nothing else told of.
             self.reduce(cfg, Loss::Fast, now);
         }

@@ -47,6 +47,12 @@ pub struct TcpConfig {
     pub stack: Stack,
     /// Whether the sender keeps an [`Extra`](super::extra::Extra) for that.
     pub(super) extra: bool,
+    /// Whether packets are paced, by the window or by the control's rate.
+    pub(super) paced: bool,
+    /// Whether the control goes by delivery rates, and paces.
+    pub(super) by_rate: bool,
+    /// What flows' random streams come from.
+    pub seed: u64,
     /// The control that every flow starts from.
     pub control: Control,
 }
@@ -66,13 +72,19 @@ impl TcpConfig {
             mss: spec.mss,
             init_cwnd: window(spec.init_cwnd.in_bytes(spec.mss), spec.mss),
             slow_start: spec.stack.slow_start,
+            quantum: spec.stack.pacing_quantum.max(1).saturating_mul(spec.mss),
         }
     }
 
     /// The constants that `spec` describes. `control` is made from [`TcpConfig::flow_env`];
     /// `ecn` is whether the control's data is ECN-capable when the scenario does not say.
     #[must_use]
-    pub fn new(spec: &TransportSpec, control: Control, ecn: bool) -> TcpConfig {
+    ///
+    /// # Panics
+    /// If the control goes by delivery rates and the spec has no RACK: losses of single segments are RACK's.
+    pub fn new(spec: &TransportSpec, mut control: Control, ecn: bool) -> TcpConfig {
+        let by_rate = control.by_rate().is_some();
+        assert!(!by_rate || (spec.stack.rack && spec.sack), "rates need RACK");
         let max = spec.max_cwnd.map_or(LARGEST_WINDOW, |amount| amount.in_bytes(spec.mss));
         TcpConfig {
             mss: spec.mss,
@@ -93,6 +105,9 @@ impl TcpConfig {
             init_cwnd: TcpConfig::flow_env(spec).init_cwnd,
             stack: spec.stack,
             extra: spec.stack.keeps_more(),
+            paced: spec.stack.pacing || by_rate,
+            by_rate,
+            seed: 0,
             control,
         }
     }

@@ -3,6 +3,7 @@
 
 use super::prr::Prr;
 use super::rack::{Rack, Sent};
+use super::rate::Rate;
 use leafspine_core::{Span, Time};
 use leafspine_schemes::cc::Control;
 
@@ -70,6 +71,11 @@ pub(super) struct Extra {
     pub(super) free_at: Time,
     /// Whether one waits for that.
     pub(super) held: bool,
+    /// When the burst under way began, and what may still leave with it, in bytes.
+    pub(super) burst_at: Time,
+    pub(super) burst_left: u32,
+    /// Of a control that goes by delivery rates.
+    pub(super) rate: Option<Box<Rate>>,
     /// The most that was in flight since what was outstanding then was acknowledged, in bytes.
     pub(super) most_in_flight: u32,
     /// What was outstanding then.
@@ -101,6 +107,9 @@ impl Default for Extra {
             probe: None,
             free_at: Time::ZERO,
             held: false,
+            burst_at: Time::ZERO,
+            burst_left: 0,
+            rate: None,
             most_in_flight: 0,
             most_until: 0,
             episode: None,
@@ -119,9 +128,13 @@ impl Extra {
     pub(super) fn reset(&mut self) {
         let (sent, mut rack) = (std::mem::take(&mut self.sent), std::mem::take(&mut self.rack));
         let mut fresh = std::mem::take(&mut self.fresh);
+        let mut rate = self.rate.take();
+        if let Some(rate) = &mut rate {
+            rate.reset();
+        }
         rack.reset();
         fresh.clear();
-        *self = Extra { sent, rack, fresh, ..Extra::default() };
+        *self = Extra { sent, rack, fresh, rate, ..Extra::default() };
     }
 
     /// The earliest of the timers.

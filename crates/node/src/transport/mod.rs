@@ -20,7 +20,8 @@
 //! What is TCP here by a switch of [`Stack`](crate::spec::Stack): RFC 8985 (RACK-TLP), 6937 and 9937
 //! (proportional rate reduction), 2883 (D-SACK) and what undoes a reduction, 3708, 3522 with 4015
 //! (Eifel) and 5682 (F-RTO), 2861 (the window after a pause), quick acknowledgments. A sender that
-//! uses one has an `Extra`, and `acks.rs` takes its ACKs.
+//! uses one has an `Extra`, and `acks.rs` takes its ACKs. So has one whose control goes by delivery rates:
+//! `rate.rs` measures them.
 //!
 //! What is not: connection teardown (the last segment carries FIN, and its acknowledgment ends the
 //! flow), data in both directions, window scaling as such (the receive window is a bound on the
@@ -32,6 +33,7 @@ mod extra;
 mod probe;
 mod prr;
 mod rack;
+mod rate;
 mod receiver;
 mod recovery;
 mod report;

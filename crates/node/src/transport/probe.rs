@@ -60,11 +60,16 @@ impl Sender {
             self.count_retransmission(out.seq, out.stamp);
         }
         let (una, rto) = (self.una, self.rtt.rto());
-        let apart = if cfg.stack.pacing { self.apart(cfg, out.size) } else { None };
+        let pace = if cfg.paced { self.pace(cfg, out, now) } else { None };
         let Some(x) = &mut self.extra else { return };
         x.sent.note(una, out.seq, again, now);
         x.last_sent = Some(now);
-        if let Some(apart) = apart {
+        if let Some((apart, quantum)) = pace {
+            if now >= x.free_at {
+                x.burst_at = now;
+                x.burst_left = quantum;
+            }
+            x.burst_left = x.burst_left.saturating_sub(cfg.mss);
             x.free_at = now.max(x.free_at) + apart;
         }
         if x.rto_at == Time::MAX {
@@ -75,6 +80,20 @@ impl Sender {
             self.arm_early(cfg, out.seq + 1, now);
         }
         self.set_deadline();
+    }
+
+    /// How long a packet occupies the pace, and how much may leave in one burst with it: what does in a
+    /// millisecond, two segments at least, within the quantum, as Linux has it.
+    fn pace(&mut self, cfg: &TcpConfig, out: &PacketMeta, now: Time) -> Option<(Span, u32)> {
+        if cfg.by_rate {
+            let apart = self.shoot(cfg, out, now)?;
+            return self.control.by_rate().map(|control| (apart, control.quantum()));
+        }
+        let apart = self.apart(cfg, out.size)?;
+        let most = cfg.stack.pacing_quantum.max(1);
+        let in_time = Span::from_millis(1).0 / apart.0.max(1);
+        let segments = u32::try_from(in_time).unwrap_or(u32::MAX).max(2).min(most);
+        Some((apart, segments.saturating_mul(cfg.mss)))
     }
 
     /// How long after a packet of `size` bytes the next may leave: in five sixths of a round trip
@@ -108,7 +127,8 @@ impl Sender {
     pub(super) fn is_held(&mut self, now: Time) -> bool {
         let waits = self.una < self.total && self.phase != Phase::Opening;
         let Some(x) = &mut self.extra else { return false };
-        let held = waits && now < x.free_at;
+        let in_burst = now == x.burst_at && x.burst_left > 0;
+        let held = waits && now < x.free_at && !in_burst;
         if held || x.held {
             x.held = held;
             self.deadline = x.deadline();
@@ -127,6 +147,8 @@ impl Sender {
         let Some((_, why)) = x.early.filter(|(at, _)| *at <= now) else { return false };
         x.early = None;
         self.deadline = x.rto_at;
+        self.begin_sample(cfg);
+        let Some(x) = &mut self.extra else { return false };
         match why {
             Early::Reorder => {
                 x.fresh.clear();

@@ -52,6 +52,8 @@ const PERSIST: u32 = 16;
 pub(super) struct Rack {
     /// Segments marked lost and not sent again since.
     pub(super) lost: SegmentSet,
+    /// Those that were marked when it was last looked for losses.
+    pub(super) marked: Vec<u32>,
     /// `RACK.xmit_ts`: when the segment was sent that, of those delivered, was sent last.
     xmit: Time,
     /// `RACK.end_seq` of that segment.
@@ -92,9 +94,11 @@ fn sent_after(a: (Time, u32), b: (Time, u32)) -> bool {
 
 impl Rack {
     pub(super) fn reset(&mut self) {
-        let mut lost = std::mem::take(&mut self.lost);
+        let (mut lost, mut marked) =
+            (std::mem::take(&mut self.lost), std::mem::take(&mut self.marked));
         lost.clear();
-        *self = Rack { lost, ..Rack::default() };
+        marked.clear();
+        *self = Rack { lost, marked, ..Rack::default() };
     }
 
     /// Steps 1 to 3 for one segment that an ACK delivers, in the order of their numbers. `newer` is
@@ -162,6 +166,7 @@ impl Rack {
         at: &Situation,
     ) -> (bool, Option<Span>) {
         let patience = self.rtt + self.reorder_window(at, board.sacked());
+        self.marked.clear();
         let (mut marked, mut wait) = (false, None);
         let mut segment = at.una;
         loop {
@@ -178,6 +183,7 @@ impl Rack {
                 let due = when + patience;
                 if due <= at.now {
                     self.lost.insert(at.una, segment, segment + 1);
+                    self.marked.push(segment);
                     marked = true;
                 } else {
                     let left = due.since(at.now);
@@ -192,10 +198,12 @@ impl Rack {
     /// long ago.
     pub(super) fn mark_after_timeout(&mut self, sent: &Sent, board: &Scoreboard, at: &Situation) {
         let patience = self.rtt + self.reorder_window(at, board.sacked());
+        self.marked.clear();
         let mut segment = board.first_missing(at.una);
         while segment < at.high {
-            if segment == at.una || sent.at(segment) + patience <= at.now {
-                self.lost.insert(at.una, segment, segment + 1);
+            let late = segment == at.una || sent.at(segment) + patience <= at.now;
+            if late && self.lost.insert(at.una, segment, segment + 1) > 0 {
+                self.marked.push(segment);
             }
             segment = board.first_missing(segment + 1);
         }

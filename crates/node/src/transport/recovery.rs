@@ -5,7 +5,7 @@ use super::extra::Frto;
 use super::scoreboard::NextSeg;
 use super::sender::{Phase, Sender};
 use leafspine_core::{PacketMeta, Time};
-use leafspine_schemes::cc::{CongestionControl, Control, Loss};
+use leafspine_schemes::cc::{CongestionControl, Control, Loss, Repair};
 
 impl Sender {
     /// [`Sender::poll_send`] in every phase but [`Phase::Open`].
@@ -87,6 +87,9 @@ impl Sender {
         let lost = self.extra.as_mut().and_then(|x| {
             let segment = x.rack.lost.first_present(una)?;
             x.rack.lost.remove(una, segment);
+            if let Some(rate) = &mut x.rate {
+                rate.resending = true;
+            }
             Some(segment)
         });
         if let Some(segment) = lost {
@@ -211,7 +214,7 @@ impl Sender {
     pub(super) fn enter_recovery(&mut self, cfg: &TcpConfig, now: Time) {
         // RFC 3168 §6.1.2: one reduction per window, for marks and drops together. DCTCP's marks
         // may have cut next to nothing, so its losses halve all the same (RFC 8257 §3.5).
-        let reduced = cfg.ecn && !cfg.precise_echo && self.una < self.reduced_until;
+        let reduced = cfg.ecn && !cfg.by_rate && !cfg.precise_echo && self.una < self.reduced_until;
         if !reduced {
             let before = self.before_reduction(cfg);
             self.reduce(cfg, Loss::Fast, now);
@@ -228,6 +231,7 @@ impl Sender {
         self.inflation = (cfg.dupack_threshold * cfg.mss) as i32;
         self.board.begin_recovery(self.una);
         self.set_pipe(cfg);
+        self.tell_repair(cfg, Repair::Fast, now);
     }
 
     /// New data was acknowledged in recovery or after a timeout.
@@ -268,6 +272,9 @@ impl Sender {
             self.control.on_recovered(limit, now);
             self.note_window(cfg, window, now);
         }
+        if cfg.by_rate {
+            self.tell_repaired(cfg, now);
+        }
         self.phase = Phase::Open;
         self.resend_due = false;
         self.inflation = 0;
@@ -277,6 +284,7 @@ impl Sender {
     /// stays: receivers here never discard what they have reported (RFC 6675 §5.1).
     pub(super) fn enter_loss(&mut self, cfg: &TcpConfig, now: Time) {
         let first = !self.rtt.backed_off();
+        self.begin_sample(cfg);
         let (before, from) = (self.before_reduction(cfg), self.phase);
         self.reduce(cfg, Loss::Timeout { first }, now);
         self.phase = Phase::Loss;
@@ -318,7 +326,9 @@ impl Sender {
             x.rack.mark_after_timeout(&x.sent, &self.board, &at);
             self.nxt = self.high;
             self.resend_due = true;
+            self.tell_lost(cfg, now);
             self.set_pipe(cfg);
+            self.tell_repair(cfg, Repair::Timeout, now);
         }
     }
 

@@ -116,7 +116,7 @@ impl Sender {
     /// A sender without a flow; [`Sender::reset`] gives it one.
     #[must_use]
     pub fn new() -> Sender {
-        let env = FlowEnv { mss: 1, init_cwnd: 1, slow_start: SlowStart::Standard };
+        let env = FlowEnv { mss: 1, init_cwnd: 1, slow_start: SlowStart::Standard, quantum: 1 };
         Sender {
             una: 0,
             nxt: 0,
@@ -163,10 +163,18 @@ impl Sender {
             None if cfg.extra => extra = Some(Box::default()),
             None => {}
         }
+        if cfg.by_rate
+            && let Some(extra) = &mut extra
+        {
+            extra.rate.get_or_insert_default();
+        }
+        let idle = Sender::new();
+        let mut control = std::mem::replace(&mut self.control, idle.control);
+        control.clone_from(&cfg.control);
         *self = Sender {
             total: total as u32,
             last_payload: last as u16,
-            control: cfg.control.clone(),
+            control,
             board,
             extra,
             ..Sender::new()
@@ -180,20 +188,23 @@ impl Sender {
             self.phase = Phase::Opening;
             self.resend_due = true;
         } else {
-            self.start_data(now);
+            self.start_data(cfg, now);
         }
     }
 
-    fn start_data(&mut self, now: Time) {
+    fn start_data(&mut self, cfg: &TcpConfig, now: Time) {
         self.phase = Phase::Open;
         self.window_from = now;
         self.window_since = now;
+        if cfg.by_rate {
+            self.begin_rates(cfg, now);
+        }
     }
 
     /// The next packet that may be sent now. `false`: none, until something else happens.
     #[inline]
     pub fn poll_send(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) -> bool {
-        if cfg.stack.pacing && self.is_held(now) {
+        if cfg.paced && self.is_held(now) {
             return false;
         }
         if self.phase != Phase::Open {
@@ -377,7 +388,7 @@ impl Sender {
         }
         self.deadline = Time::MAX;
         self.resend_due = false;
-        self.start_data(now);
+        self.start_data(cfg, now);
         if cfg.handshake_ack {
             self.phase = Phase::Answering;
         }

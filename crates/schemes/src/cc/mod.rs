@@ -1,17 +1,23 @@
 //! Congestion control: how large the window is. Loss recovery is the transport's.
 
+mod bbr1;
+mod bbr3;
 mod cubic;
 mod dctcp;
 mod hystart;
 mod newreno;
+mod rate;
 
 use crate::{ParamError, Params, SchemeInfo};
 use leafspine_core::{Span, Time};
 
+pub use bbr1::{Bbr1, State as Bbr1State};
+pub use bbr3::{Bbr3, State as Bbr3State};
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use hystart::SlowStart;
 pub use newreno::NewReno;
+pub use rate::{LostSegment, RateControl, RateSample, Repair};
 
 /// What an acknowledgment tells the congestion control.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +97,11 @@ pub trait CongestionControl: Send {
     fn precise_echo(&self) -> bool {
         false
     }
+    /// The control, if it goes by delivery rates and paces. Asked once per run: a control always does or
+    /// never.
+    fn by_rate(&mut self) -> Option<&mut dyn RateControl> {
+        None
+    }
 }
 
 /// A congestion control from outside this crate.
@@ -108,6 +119,8 @@ pub struct FlowEnv {
     pub init_cwnd: u32,
     /// How slow start ends without a loss.
     pub slow_start: SlowStart,
+    /// Bytes that a paced flow may send in one burst, at most.
+    pub quantum: u32,
 }
 
 /// Makes the control that every flow starts from; the engine clones it per flow.
@@ -125,7 +138,7 @@ pub struct Entry {
 }
 
 /// Every congestion control here.
-pub const ALL: &[Entry] = &[newreno::ENTRY, dctcp::ENTRY, cubic::ENTRY];
+pub const ALL: &[Entry] = &[newreno::ENTRY, dctcp::ENTRY, cubic::ENTRY, bbr1::ENTRY, bbr3::ENTRY];
 
 /// A flow's congestion control. The named ones are held in place; others are boxed.
 #[derive(Debug)]
@@ -136,6 +149,10 @@ pub enum Control {
     Dctcp(Dctcp),
     /// RFC 9438.
     Cubic(Cubic),
+    /// BBR, version 1.
+    Bbr1(Box<Bbr1>),
+    /// BBR, version 3.
+    Bbr3(Box<Bbr3>),
     /// Any other.
     Custom(Box<dyn CustomControl>),
 }
@@ -146,7 +163,18 @@ impl Clone for Control {
             Control::NewReno(control) => Control::NewReno(control.clone()),
             Control::Dctcp(control) => Control::Dctcp(control.clone()),
             Control::Cubic(control) => Control::Cubic(control.clone()),
+            Control::Bbr1(control) => Control::Bbr1(control.clone()),
+            Control::Bbr3(control) => Control::Bbr3(control.clone()),
             Control::Custom(control) => Control::Custom(control.fresh()),
+        }
+    }
+
+    /// A slot's next flow keeps the memory of the one before.
+    fn clone_from(&mut self, source: &Control) {
+        match (self, source) {
+            (Control::Bbr1(control), Control::Bbr1(source)) => control.clone_from(source),
+            (Control::Bbr3(control), Control::Bbr3(source)) => control.clone_from(source),
+            (control, source) => *control = source.clone(),
         }
     }
 }
@@ -157,6 +185,8 @@ macro_rules! dispatch {
             Control::NewReno($control) => $call,
             Control::Dctcp($control) => $call,
             Control::Cubic($control) => $call,
+            Control::Bbr1($control) => $call,
+            Control::Bbr3($control) => $call,
             Control::Custom($control) => $call,
         }
     };
@@ -192,6 +222,10 @@ impl CongestionControl for Control {
     fn precise_echo(&self) -> bool {
         dispatch!(self, control => control.precise_echo())
     }
+
+    fn by_rate(&mut self) -> Option<&mut dyn RateControl> {
+        dispatch!(self, control => control.by_rate())
+    }
 }
 
 impl Control {
@@ -203,8 +237,12 @@ impl Control {
     }
 
     /// The reduction since `before` answered no loss (RFC 4015 §3.2, RFC 9438 §4.9): window,
-    /// threshold and, of CUBIC, the curve are as they were, unless the window has outgrown that.
+    /// threshold and, of CUBIC, the curve are as they were, unless the window has outgrown that. A control
+    /// that goes by rates knows itself what it had.
     pub fn undo(&mut self, before: &Control, now: Time) {
+        if let Some(rate) = self.by_rate() {
+            return rate.on_spurious(now);
+        }
         if before.window() < self.window() {
             return;
         }
@@ -217,5 +255,7 @@ impl Control {
     }
 }
 
+#[cfg(test)]
+mod bbr_tests;
 #[cfg(test)]
 mod tests;

@@ -24,7 +24,7 @@ fn starting(
         changes.iter().fold(Params::defaults(entry.info.params), |params, (key, value)| {
             params.with(key, value.clone())
         });
-    let env = FlowEnv { mss: MSS, init_cwnd: segments * MSS, slow_start };
+    let env = FlowEnv { mss: MSS, init_cwnd: segments * MSS, slow_start, quantum: MSS };
     (entry.build)(&params, &env).expect("valid")
 }
 

@@ -3,6 +3,7 @@
 mod abq;
 mod aq_car;
 mod balancers;
+mod bbr;
 mod congestion_aware;
 mod edges;
 mod jitter;

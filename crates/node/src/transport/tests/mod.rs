@@ -2,6 +2,7 @@
 
 mod pipe;
 mod properties;
+mod rate_traces;
 mod receiver;
 mod recovery_traces;
 mod sender;

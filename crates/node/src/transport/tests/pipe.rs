@@ -31,7 +31,8 @@ pub(super) fn spec(scheme: &str) -> TransportSpec {
         handshake: false,
         handshake_ack: false,
         source_ports: None,
-        stack: Stack::default(),
+        // Controls that go by rates need RACK.
+        stack: Stack { rack: scheme.starts_with("bbr"), ..Stack::default() },
     }
 }
 

@@ -65,39 +65,44 @@ fn stack() -> impl Strategy<Value = Stack> {
     ]);
     let us = |most| (0u64..most).prop_map(Span::from_micros);
     let spans = (proptest::option::of(us(2_000)), proptest::option::of(us(300)));
-    let any = (any::<[bool; 7]>(), reduction, timestamps, slow_start, spans, 0u32..20, 0u32..3)
-        .prop_map(
-            |(flags, reduction, timestamps, slow_start, (tlp, eifel), quick_acks, spared)| {
-                let [idle_restart, sack_bytes, rack, dsack, undo_dsack, frto, pacing] = flags;
-                Stack {
-                    syn_losses_spared: spared,
-                    idle_restart,
-                    quick_acks,
-                    sack_bytes,
-                    timestamps,
-                    reduction,
-                    rack,
-                    tlp,
-                    dsack,
-                    undo_dsack,
-                    eifel,
-                    frto,
-                    slow_start,
-                    pacing,
-                }
-            },
-        );
+    let counts = (0u32..20, 0u32..3, 0u32..5);
+    let any = (any::<[bool; 7]>(), reduction, timestamps, slow_start, spans, counts).prop_map(
+        |(flags, reduction, timestamps, slow_start, (tlp, eifel), counts)| {
+            let (quick_acks, spared, pacing_quantum) = counts;
+            let [idle_restart, sack_bytes, rack, dsack, undo_dsack, frto, pacing] = flags;
+            Stack {
+                syn_losses_spared: spared,
+                idle_restart,
+                quick_acks,
+                sack_bytes,
+                timestamps,
+                reduction,
+                rack,
+                tlp,
+                dsack,
+                undo_dsack,
+                eifel,
+                frto,
+                slow_start,
+                pacing,
+                pacing_quantum,
+            }
+        },
+    );
     prop_oneof![Just(Stack::default()), any]
 }
 
 fn transport() -> impl Strategy<Value = TransportSpec> {
-    let scheme = prop_oneof![Just("newreno"), Just("dctcp"), Just("cubic")];
+    let scheme =
+        prop_oneof![Just("newreno"), Just("dctcp"), Just("cubic"), Just("bbr1"), Just("bbr3")];
     let switches = any::<[bool; 5]>();
     let max = prop_oneof![Just(None), (1u32..30).prop_map(Some)];
     (scheme, switches, 1u32..20, 1u32..8, max, stack()).prop_map(
         |(scheme, [sack, limited, delayed, handshake, ecn], window, threshold, max, stack)| {
-            // RACK goes by SACKs.
-            let stack = Stack { rack: stack.rack && sack, ..stack };
+            // RACK goes by SACKs, and rates by RACK.
+            let by_rate = scheme.starts_with("bbr");
+            let sack = sack || by_rate;
+            let stack = Stack { rack: stack.rack && sack || by_rate, ..stack };
             TransportSpec {
                 stack,
                 sack,

@@ -203,6 +203,7 @@ fn all_switches_together() {
         frto: true,
         slow_start: leafspine_schemes::cc::SlowStart::HyStart,
         pacing: false,
+        pacing_quantum: 0,
     };
     let lost: Vec<(u32, u32)> = (0..60).map(|n| (n * 37, 1)).collect();
     let mut pipe = Pipe::new(&with(stack), u64::from(2_500 * MSS), losing(&lost));

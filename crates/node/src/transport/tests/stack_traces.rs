@@ -37,6 +37,7 @@ const NONE: Stack = Stack {
     frto: false,
     slow_start: leafspine_schemes::cc::SlowStart::Standard,
     pacing: false,
+    pacing_quantum: 0,
 };
 
 /// Breaks if RACK takes a segment for lost that is late by less than a quarter of a round trip, once it
