@@ -73,6 +73,10 @@ pub const ALL: &[Bundle] = &[
         doc: "Three weighted queues by flow class, each marked by its own rule, and paths by the congestion of the class' queues (Alanazi and Hamdaoui); for a transport with ECN.",
         keys: &[
             ("load_balancer.scheme", "\"aq-car\""),
+            ("load_balancer.reroute_stages", "\"top\""),
+            ("load_balancer.stop_level", "2"),
+            ("load_balancer.uncongested_only", "true"),
+            ("load_balancer.large_sharing", "\"any\""),
             ("aqm.scheme", "\"ml-ecn\""),
             ("host_edge.scheme", "\"aq-car\""),
             ("switch.queues", "3"),

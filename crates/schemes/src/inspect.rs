@@ -33,6 +33,12 @@ pub trait Inspect {
         None
     }
 
+    /// The same since these reports set out, where a scheme knows when they did: the time on their way is in
+    /// it. For others it is the age of the reports since they came.
+    fn decision_delay(&self, now: Time) -> Option<Span> {
+        self.information_age(now)
+    }
+
     /// The slot of its flow table that `packet`'s flow has, if it has one: flows of one slot share
     /// its entry, as in hardware.
     fn slot(&self, packet: &PacketMeta) -> Option<u32> {

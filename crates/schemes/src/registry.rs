@@ -76,6 +76,7 @@ impl Place {
                 "eifel",
                 "frto",
                 "pacing",
+                "pacing_quantum",
                 "slow_start",
             ],
             _ => &["scheme"],

@@ -70,10 +70,9 @@ impl Stages {
         }
     }
 
-    /// Whether a medium stage is one of the larger ones (AQ-CAR §II-B2b): the upper half.
-    #[inline]
-    pub(crate) fn is_upper(self, stage: u8) -> bool {
-        u16::from(stage) * 2 > u16::from(self.medium)
+    /// The first medium stage of the upper half.
+    pub(crate) fn upper_half(self) -> u8 {
+        self.medium / 2 + 1
     }
 }
 
@@ -96,10 +95,8 @@ mod tests {
     /// Breaks if the upper half of four stages is not 3 and 4, of three 2 and 3, of one that one.
     #[test]
     fn the_upper_half_of_the_medium_stages() {
-        let upper = |medium: u8| {
-            (1..=medium).filter(|s| Stages { medium }.is_upper(*s)).collect::<Vec<_>>()
-        };
-        assert_eq!([upper(4), upper(3), upper(1)], [vec![3, 4], vec![2, 3], vec![1]]);
+        let first = |medium: u8| Stages { medium }.upper_half();
+        assert_eq!([first(4), first(3), first(1), first(254)], [3, 2, 1, 128]);
     }
 
     /// Breaks if stages that are not small, medium, large in turn are taken, or refused in silence.

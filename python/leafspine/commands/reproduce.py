@@ -1,11 +1,19 @@
 """``leafspine reproduce``: figures of papers."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from leafspine.commands.options import on_option, out_option, store_option
+from leafspine.commands.options import on_option, out_option, show_shard, store_option
 from leafspine.errors import RunError, refused
+
+if TYPE_CHECKING:
+    from leafspine.places import How
+    from leafspine.reproduce.reproducing import Chosen, Reproduction
+    from leafspine.shards import Shard
+    from leafspine.tasks import Failure
 
 
 @click.command()
@@ -20,6 +28,9 @@ from leafspine.errors import RunError, refused
 @click.option("--jobs", type=int, help="Processes. [all cores]")
 @on_option
 @store_option
+@click.option(
+    "--shard", metavar="I/N", help="Only the I-th of N parts, for `leafspine merge`. [all]"
+)
 @click.option(
     "--from-kept", is_flag=True, help="Pages from the results kept in papers/, without a run."
 )
@@ -49,6 +60,7 @@ def reproduce(
     jobs: int | None,
     on: str | None,
     store: str | None,
+    shard: str | None,
     from_kept: bool,
     keep: bool,
     no_run: bool,
@@ -67,12 +79,9 @@ def reproduce(
         return
     if keep and scale != "paper":
         raise refused(f"--scale {scale}", "paper (what is kept is of one)", file="--keep")
-    from rich.console import Console
-
-    from leafspine import places
+    from leafspine import places, shards
     from leafspine.places import How
-    from leafspine.reproduce import pages, reproducing
-    from leafspine.terminal import Table, show_table
+    from leafspine.reproduce import reproducing
 
     how = How(places.parse(on, store, jobs), jobs)
     chosen = reproducing.choose(names, library)
@@ -82,6 +91,14 @@ def reproduce(
         click.echo(reproducing.cost(chosen, scale).in_words(cost))
         return
     directory = out or Path("reproduction")
+    if (part := shards.parse(shard)) is not None:
+        for option, given in (
+            ("--from-kept", from_kept), ("--keep", keep), ("--no-run", no_run),
+        ):  # fmt: skip
+            if given:
+                raise refused(option, "with what is merged, not with a shard", file="--shard")
+        _make_shard(chosen, scale, directory, part, how, library)
+        return
     if from_kept:
         done = reproducing.from_kept(chosen, directory, draw=not no_plots)
     else:
@@ -96,11 +113,42 @@ def reproduce(
             make_runs=not no_run,
             draw=not no_plots,
         )
+    show(done)
+    _tell_failures(done.failures)
+
+
+def show(done: "Reproduction") -> None:
+    """Print how many claims of each paper got which verdict, and where the pages are."""
+    from rich.console import Console
+
+    from leafspine.reproduce import pages
+    from leafspine.terminal import Table, show_table
+
     heads, rows = pages.counts(done.chapters)
     claims = Table("Claims", "", heads, tuple(rows))
     show_table(claims, Console(), str(done.report))
-    for failure in done.failures:
-        click.echo(f"warning: no result for {failure.case.label()}: {failure.message}", err=True)
     click.echo(f"report: {done.report}")
-    if done.failures:
-        raise RunError(f"{len(done.failures)} runs failed; their numbers are missing")
+
+
+def _tell_failures(failures: "Sequence[Failure]") -> None:
+    for failure in failures:
+        click.echo(f"warning: no result for {failure.case.label()}: {failure.message}", err=True)
+    if failures:
+        raise RunError(f"{len(failures)} runs failed; their numbers are missing")
+
+
+def _make_shard(
+    chosen: "Sequence[Chosen]",
+    scale: str,
+    directory: Path,
+    shard: "Shard",
+    how: "How",
+    library: Path | None,
+) -> None:
+    from leafspine.reproduce import sharing
+
+    done, of, failures = sharing.run(
+        chosen, scale, directory, shard, how=how, library=library, progress_bar=True
+    )
+    show_shard(str(shard), done, of, shard.directory(directory))
+    _tell_failures(failures)

@@ -64,6 +64,20 @@ class Known:
 
 
 @dataclass(frozen=True)
+class Open:
+    """What is known of a claim that is not reproduced: a sentence each."""
+
+    tried: str
+    hinges: str
+    settles: str
+
+    @property
+    def text(self) -> str:
+        """The three in one line."""
+        return f"{self.tried} {self.hinges} {self.settles}"
+
+
+@dataclass(frozen=True)
 class Claim:
     """A sentence of a paper that states a number, an order or a trend."""
 
@@ -75,6 +89,8 @@ class Claim:
     reason: str
     tests: tuple[Check, ...]
     contradictions: tuple[Contradiction, ...] = ()
+    open: Open | None = None
+    """Shown while the claim is not reproduced."""
 
     def about(self, runs: str) -> "Claim":
         """What it says of one set of runs."""
@@ -125,11 +141,21 @@ def _claim(table: object, path: Path, number: int, known: Known) -> Claim:
             )
             for at, entry in enumerate(keys.get("contradiction", list, []))
         ),
+        open=_open(keys.get("open", dict), keys),
     )
     keys.end()
     if bool(claim.tests) == bool(claim.reason):
         raise keys.wrong("either a test, or the reason why there is none")
     return claim
+
+
+def _open(table: dict[str, Any] | None, claim: Keys) -> Open | None:
+    if table is None:
+        return None
+    keys = Keys(table, claim.file, (*claim.path, "open"), f"{claim.name}.open")
+    found = Open(*(keys.need(name, str) for name in ("tried", "hinges", "settles")))
+    keys.end()
+    return found
 
 
 def _test(table: object, kind: str, claim: Keys, at: int, known: Known) -> Check:

@@ -35,6 +35,10 @@ switches that hardly queue, against the scheme that the claim compares with; mor
 balancer can gain."""
 
 
+OPEN = """Not reproduced: what was tried, what it hinges on, what would settle it. Differences are
+those of the claim's test."""
+
+
 @dataclass(frozen=True)
 class Page:
     """A figure with its verdicts, problems and remarks."""
@@ -122,6 +126,7 @@ def markdown(page: Page) -> str:
         lines += [f"{grid.title}", "", *_table(grid.heads, grid.rows), ""]
     if page.judged:
         lines += ["## Claims", "", _verdicts(page.judged), "", *_claims(page.judged), ""]
+        lines += _open(page.judged)
     if page.sensitive:
         heads = ("claim", "under", "verdict", "found")
         rows = [(j.claim.id, name, j.verdict.words, j.found) for name, j in page.sensitive]
@@ -171,6 +176,22 @@ def _claims(judged: Sequence[Judged], brief: bool = False) -> list[str]:
     return _table(heads, rows)
 
 
+def open_claims(judged: Sequence[Judged]) -> list[tuple[str, str]]:
+    """Of claims that are not reproduced what was tried, on what they hinge, what would settle."""
+    return [
+        (j.claim.id, j.claim.open.text)
+        for j in judged
+        if j.claim.open is not None and j.verdict == Verdict.NOT
+    ]
+
+
+def _open(judged: Sequence[Judged]) -> list[str]:
+    found = open_claims(judged)
+    if not found:
+        return []
+    return [OPEN, "", *(f"- **{claim}**: {text}" for claim, text in found), ""]
+
+
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
@@ -183,7 +204,7 @@ def scorecard(chapters: Sequence[Chapter]) -> str:
     lines = ["# Scorecard", "", *_table(*counts(chapters)), "", ORDERS, ""]
     for chapter in chapters:
         lines += [f"## {chapter.paper.title}", "", *_figures(chapter.pages), ""]
-        lines += [*_claims(chapter.judged, brief=True), ""]
+        lines += [*_claims(chapter.judged, brief=True), "", *_open(chapter.judged)]
     return "\n".join(lines)
 
 
@@ -223,6 +244,8 @@ def report(chapters: Sequence[Chapter]) -> str:
         heads=heads,
         rows=rows,
         grids=grids,
+        opened=open_claims,
+        open_words=OPEN,
         picture=_picture,
         strips=_strips,
         orders=ORDERS,

@@ -7,13 +7,11 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from leafspine.errors import InputError
+from leafspine.measures import first_uplinks
 from leafspine.reproduce.metrics import Run, metric
 from leafspine.reproduce.series import Curve, curve
 
 Floats = npt.NDArray[np.float64]
-
-SENDING_LEAF = "leaf0-spine"
-"""Start of the names of the paths' ports where all senders are under the first leaf."""
 
 
 @metric("flows_moved", "%", "flows that changed path")
@@ -31,10 +29,10 @@ def _balancer_state(run: Run) -> float | None:
 
 
 def _paths(run: Run) -> Floats:
-    """Utilisation in percent of the sending leaf's uplinks in the window, idlest first."""
-    ports = run.result.ports
-    used = zip(ports["name"].to_pylist(), ports["utilisation"].to_pylist(), strict=True)
-    return np.sort([100.0 * share for name, share in used if name.startswith(SENDING_LEAF)])
+    """Utilisation in percent of the sending leaf's uplinks in the window, idlest first: all senders
+    are under the first."""
+    used = first_uplinks(run.result.ports)["utilisation"].to_numpy()
+    return 100.0 * np.sort(used)
 
 
 def _spread(used: Floats) -> float:

@@ -9,6 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from leafspine import fabric
+from leafspine.measures import first_uplinks
 from leafspine.reproduce.metrics import Run, metric
 from leafspine.stats import nearest_rank
 
@@ -23,7 +25,7 @@ Numbers = npt.NDArray[Any]
 def _bottleneck(run: Run) -> dict[str, Any]:
     """The row of the switch port whose queue is the longest, mean over the window."""
     ports = run.result.ports
-    switch = ports.filter(pc.invert(pc.starts_with(ports["name"], "host")))
+    switch = ports.filter(pc.invert(pa.array(fabric.are_hosts(ports))))
     row = int(np.argmax(switch["queue_mean_packets"].to_numpy()))
     return dict(switch.slice(row, 1).to_pylist()[0])
 
@@ -105,8 +107,9 @@ def _held_ps(run: Run) -> float | None:
     probe = run.result.probes.get("acks")
     if probe is None:
         return None
-    acks = _pure_acks(probe)
-    at_host = pc.starts_with(acks["port"], "host")
+    acks, ports = _pure_acks(probe), run.result.ports
+    own = ports["name"].filter(pa.array(fabric.are_hosts(ports)))
+    at_host = pc.is_in(acks["port"], own)
     sent, left = acks.filter(at_host), acks.filter(pc.invert(at_host))
     joined = left["time_ps"].to_numpy().astype(np.int64) - left["waited_ps"].to_numpy()
     begun = sent["time_ps"].to_numpy().astype(np.int64)
@@ -226,8 +229,7 @@ def path_deviation(run: Run) -> float | None:
     data = _data_of(run, "paths", long=True)
     if data is None:
         return None
-    names = run.result.ports["name"].to_pylist()
-    counts = {name: 0 for name in names if name.startswith("leaf0-spine")}
+    counts = dict.fromkeys(first_uplinks(run.result.ports)["name"].to_pylist(), 0)
     for entry in data["port"].value_counts().to_pylist():
         if entry["values"] in counts:
             counts[entry["values"]] = entry["counts"]

@@ -78,6 +78,13 @@ def _information_age(run: Run) -> float | None:
     return float(np.nanmean(ages)) / 1e9 if np.isfinite(ages).any() else None
 
 
+@metric("decision_delay", "ms", "decision delay")
+def _decision_delay(run: Run) -> float | None:
+    """As the age of information, with the time that HULA's probes were on their way."""
+    delays = _inside(run, run.result.probes["state"])["decision_delay_ps"].to_numpy()
+    return float(np.nanmean(delays)) / 1e9 if np.isfinite(delays).any() else None
+
+
 @metric("sharing_mean", "%", "load-sharing accuracy, mean")
 def _sharing_mean(run: Run) -> float | None:
     """Mean over slots and switches of :func:`sharing`."""

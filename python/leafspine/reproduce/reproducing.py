@@ -1,6 +1,7 @@
 """``leafspine reproduce``: run what figures need, judge claims, write pages and the scorecard."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -82,14 +83,12 @@ def reproduce(
     Without ``draw`` pages have no pictures, and say so.
     Raises :class:`InputError`, :class:`Interrupted`.
     """
-    if scale not in SCALES:
-        raise refused(repr(scale), ", ".join(SCALES), file="--scale")
+    plans_ = plans(chosen, scale)
     claim(directory)
-    plans = [plan.plan(f, c.paper.claims_of(f.name), scale) for c in chosen for f in c.figures]
-    kept = {entry.figure.path: _kept(keep_in, entry.figure) for entry in plans}
-    failures = run(plans, kept, directory, how, progress_bar) if make_runs else []
+    kept = {entry.figure.path: _kept(keep_in, entry.figure) for entry in plans_}
+    failures = run(plans_, kept, directory, how, progress_bar) if make_runs else []
     by_path: dict[str, Page] = {}
-    for plan_ in plans:
+    for plan_ in plans_:
         path = plan_.figure.path
         found = plan.reduce(plan_.wanted, directory / "runs", kept[path])
         problems = _problems(plan_, found, failures) + _other_builds(plan_, kept[path], directory)
@@ -102,13 +101,19 @@ def reproduce(
 
 def cost(chosen: Sequence[Chosen], scale: str) -> Cost:
     """What the runs would cost, by what is kept of them; nothing is run or written."""
+    plans_ = plans(chosen, scale)
+    kept = {
+        entry.figure.path: _kept(entry.figure.folder.parent.parent, entry.figure)
+        for entry in plans_
+    }
+    return costing.cost(plans_, kept)
+
+
+def plans(chosen: Sequence[Chosen], scale: str) -> list[Plan]:
+    """What each figure needs. Raises :class:`InputError` for a scale that there is not."""
     if scale not in SCALES:
         raise refused(repr(scale), ", ".join(SCALES), file="--scale")
-    plans = [plan.plan(f, c.paper.claims_of(f.name), scale) for c in chosen for f in c.figures]
-    kept = {
-        entry.figure.path: _kept(entry.figure.folder.parent.parent, entry.figure) for entry in plans
-    }
-    return costing.cost(plans, kept)
+    return [plan.plan(f, c.paper.claims_of(f.name), scale) for c in chosen for f in c.figures]
 
 
 def _kept(papers_folder: Path | None, figure: Figure) -> Data:
@@ -190,8 +195,10 @@ def _all_kept(chosen: Sequence[Chosen]) -> Iterator[tuple[Plan, Data, list[str]]
             yield plan_, found, _problems(plan_, found, ())
 
 
-def claim(directory: Path) -> None:
-    """Refuse a directory that holds anything but a reproduction; make it if there is none."""
+def claim(directory: Path, holds: Mapping[str, object] | None = None) -> None:
+    """Refuse a directory that holds anything but a reproduction; make it if there is none.
+
+    ``holds``: of which figures, if it is a shard's (:mod:`leafspine.reproduce.sharing`)."""
     if directory.exists() and not directory.is_dir():
         raise InputError(f"{directory} is a file: choose another directory with --out")
     names: set[str] = set()
@@ -206,7 +213,7 @@ def claim(directory: Path) -> None:
         )
     make_runs(directory)
     with files.replacing_file(directory / MARK) as path:
-        path.write_text(results.to_json({}), encoding="utf-8")
+        path.write_text(results.to_json(dict(holds or {})), encoding="utf-8")
 
 
 def run(
@@ -215,8 +222,11 @@ def run(
     directory: Path,
     how: How,
     progress_bar: bool,
+    *,
+    only: AbstractSet[str] | None = None,
 ) -> list[Failure]:
-    """Make the runs that have no result and no kept numbers yet, over all figures at once.
+    """Make the runs that have no result and no kept numbers yet, over all figures at once; of
+    a shard ``only`` those with its keys.
 
     First all of the first seed, then all of the second: what is interrupted has whole curves.
     """
@@ -227,7 +237,9 @@ def run(
         if not entry.kept_in(kept[plan_.figure.path])
     ]
     wanted.sort(key=lambda entry: entry.case.seed)
-    cases = {entry.case.key: entry.case for entry in wanted}
+    cases = {
+        entry.case.key: entry.case for entry in wanted if only is None or entry.case.key in only
+    }
     tasks = folder.missing(directory, cases)
     done = len(cases) - len(tasks)
     try:

@@ -7,7 +7,7 @@ import pytest
 
 from leafspine.engine import Case
 from leafspine.errors import InputError
-from leafspine.reproduce import metrics, paths, series
+from leafspine.reproduce import metrics, paths, series  # noqa: F401  (paths registers)
 from leafspine.reproduce.metrics import Run
 from leafspine.results import Result
 
@@ -32,12 +32,16 @@ def run(
 
 FOUR_PATHS: dict[str, Any] = {
     "name": [
-        *(f"{paths.SENDING_LEAF}{n}" for n in range(4)),
-        "leaf0-host0",
-        "leaf1-spine0",
-        "spine0-leaf0",
+        *(f"rack-a-top-{n}" for n in range(4)),
+        "rack-a-web",
+        "rack-b-top-0",
+        "top-0-rack-a",
+        *(f"top-{n}-rack-a" for n in range(1, 4)),
+        "top-0-rack-b",
+        "web-rack-a",
     ],
-    "utilisation": [0.6, 0.0, 0.8, 0.2, 1.0, 1.0, 1.0],
+    "uplink": [True] * 4 + [False, True] + [False] * 6,
+    "utilisation": [0.6, 0.0, 0.8, 0.2] + [1.0] * 8,
 }
 
 
@@ -60,14 +64,15 @@ def test_use_of_the_paths(name: str, expected: float) -> None:
 
 def test_two_of_one_path_are_undefined() -> None:
     """Breaks if one path passes for two."""
-    one = {"name": ["leaf0-spine0"], "utilisation": [0.5]}
+    one = {"name": ["leaf0-spine0"], "uplink": [True], "utilisation": [0.5]}
     assert metrics.value(run(ports=one), "own.path_utilisation_top2") is None
     assert metrics.value(run(ports=one), "own.path_utilisation_mean") == 50.0
 
 
 def test_idle_paths_have_no_spread() -> None:
     """Breaks if the spread of paths that carry nothing is divided by their mean."""
-    idle = {"name": ["leaf0-spine0", "leaf0-spine1"], "utilisation": [0.0, 0.0]}
+    names = ["leaf0-spine0", "leaf0-spine1"]
+    idle = {"name": names, "uplink": [True] * 2, "utilisation": [0.0, 0.0]}
     assert metrics.value(run(ports=idle), "own.path_utilisation_spread") == 0.0
 
 

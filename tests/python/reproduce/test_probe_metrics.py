@@ -70,6 +70,13 @@ PORTS = [
         "rate_bps": 1e9,
         "bytes": 20,
     },
+    {
+        "name": "host1-switch0",
+        "queue_mean_packets": 8.0,
+        "queue_mean_bytes": 8e3,
+        "rate_bps": 1e9,
+        "bytes": 20,
+    },
 ]
 
 
@@ -130,7 +137,8 @@ def test_short_flows_wait_at_each_hop() -> None:
 
 def test_the_deviation_is_over_all_paths() -> None:
     """Breaks if a path that no long flow took is forgotten, or short flows count."""
-    ports = [{"name": f"leaf0-spine{n}"} for n in range(4)] + [{"name": "leaf1-spine0"}]
+    ports = [{"name": f"leaf0-spine{n}", "uplink": True} for n in range(4)]
+    ports += [{"name": "leaf0-host0", "uplink": False}, {"name": "leaf1-spine0", "uplink": True}]
     paths = [packet("leaf0-spine0", 1, n) for n in range(8)] + [packet("leaf0-spine2", 0, 1)]
     paths += [packet("leaf1-spine0", 1, 1)]
     made = run([flow(0, 1000), flow(1, 200_000)], ports, paths=paths)

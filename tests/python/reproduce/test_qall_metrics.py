@@ -64,6 +64,19 @@ class TestQueues:
         none = run({"state": {"time_ps": [5], "information_age_ps": [nan]}})
         assert metrics.value(none, "own.information_age") is None
 
+    def test_decision_delay(self) -> None:
+        """Breaks if it is another column's, counts samples without one, or has no window."""
+        nan = float("nan")
+        state = {
+            "time_ps": [0, 5, 5, 10, 11],
+            "information_age_ps": [0.0] * 5,
+            "decision_delay_ps": [9e9, 1e9, nan, 2e9, 9e9],
+        }
+        found = run({"state": state}, window=(5, 10))
+        assert metrics.value(found, "own.decision_delay") == pytest.approx(1.5)
+        none = run({"state": {"time_ps": [5], "decision_delay_ps": [nan]}})
+        assert metrics.value(none, "own.decision_delay") is None
+
     def test_nothing_sampled(self) -> None:
         """Breaks if a run without samples has a variance."""
         assert metrics.value(run(), "own.queue_variance") is None

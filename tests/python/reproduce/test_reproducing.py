@@ -14,6 +14,7 @@ from leafspine.reproduce import data as numbers
 from leafspine.reproduce import figures, layers, metrics, plan, reproducing
 from leafspine.reproduce.verdicts import Verdict
 from leafspine.tasks import Failure, Task
+from test_results import contents
 
 PAPER = """
 title = "A paper"
@@ -484,6 +485,35 @@ def test_the_command(library: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")
     assert cli.invoke(["reproduce", "some", *folder, "--out", str(tmp_path / "full")]) == 2
+
+
+@pytest.mark.parametrize("count", [3, 14])
+def test_shards_that_are_merged_are_the_whole(
+    count: int, library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Breaks if a run is in no shard or in two, any byte depends on how they were shared out, or a
+    hole or another reproduction is taken for the whole."""
+    words = ["reproduce", "some", "--papers", str(library), "--out"]
+    assert cli.invoke([*words, str(tmp_path / "whole")]) == 0
+    capsys.readouterr()
+    out, shards = tmp_path / "cut", tmp_path / "cut.shards"
+    for number in range(1, count + 1):
+        if number == 2:
+            assert cli.invoke(["merge", str(shards)]) == 2
+            assert "missing" in capsys.readouterr().err
+        assert cli.invoke([*words, str(out), "--shard", f"{number}/{count}"]) == 0
+        assert f"leafspine merge {shards}" in capsys.readouterr().out
+    made = [path.name for path in shards.glob("*/runs/*")]
+    assert len(made) == len(set(made)) == 12
+    assert cli.invoke(["merge", str(shards)]) == 0
+    assert "report.html" in capsys.readouterr().out
+    assert contents(out) == contents(tmp_path / "whole")
+    again = [*words, str(out), "--shard", f"1/{count}", "--scale", "paper"]
+    assert cli.invoke(again) == 2
+    assert "a shard of another reproduction" in capsys.readouterr().err
+    assert cli.invoke([*words, str(out), "--shard", "1/2", "--no-run"]) == 2
+    assert cli.invoke(["merge", str(tmp_path / "whole"), "--out", str(out)]) == 2
+    assert "a whole reproduction" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("scale", figures.SCALES)

@@ -56,6 +56,7 @@ fn both_kinds_of_port_give_the_same_trace() {
         vec![short.clone(), late.clone()],
         vec![short.clone(), late.clone(), left.clone()],
         vec![short.clone(), ("idle_growth", Value::Bool(false))],
+        vec![short.clone(), ("trend_since", word("packet"))],
         vec![short.clone(), ("granularity", word("flowlet")), ("gap", micros(500))],
         vec![short.clone(), ("variant", word("linear"))],
         vec![short.clone(), ("variant", word("poly2")), left],

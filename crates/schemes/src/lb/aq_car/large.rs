@@ -2,7 +2,8 @@
 //!
 //! "Once a destination leaf switch detects that two large flows share the same port and there exists
 //! another port with no large flows, it piggybacks one of the large flows' ACK packets with the ports
-//! that do not have large flows." Here the two are of one source leaf, which alone can part them.
+//! that do not have large flows." The two may be of different source leaves: either's can move its own.
+//! Or, as a narrower reading, they must be of one.
 
 use super::super::hash::region;
 use super::table::PortSet;
@@ -16,8 +17,8 @@ struct Flow {
     last: Time,
     /// It is not asked to move before this.
     quiet_until: Time,
-    /// The source's leaf.
-    leaf: u16,
+    /// Which flows it may be parted from: the source's leaf, or 0.
+    group: u16,
     /// The ingress port that it comes by.
     port: u8,
     /// Whether its ACKs name the free ports.
@@ -27,9 +28,9 @@ struct Flow {
 /// `Flow::last` of an empty entry.
 const NEVER: Time = Time::MAX;
 
-/// The flows of one source leaf.
+/// The flows that may be parted from each other: those of one source leaf, or all.
 #[derive(Clone, Debug)]
-struct FromLeaf {
+struct Group {
     /// By ingress port.
     flows: Vec<u16>,
     /// Ports of which one flow is asked to leave.
@@ -42,7 +43,9 @@ pub(super) struct LargeFlows {
     table: Vec<Flow>,
     /// By ingress port, all source leaves together: §II-B2's "large" table.
     per_port: Vec<u32>,
-    from: Vec<FromLeaf>,
+    groups: Vec<Group>,
+    /// Whether a group is a source leaf's flows; else there is one group.
+    by_leaf: bool,
     /// Ports that have a large flow.
     used: PortSet,
     /// All ports.
@@ -58,24 +61,26 @@ pub(super) struct LargeFlows {
 }
 
 impl LargeFlows {
+    /// Only flows of one source leaf are parted if there are `leaves` apart; `None`: any two.
     pub(super) fn new(
         entries: usize,
-        leaves: usize,
+        leaves: Option<usize>,
         uplinks: usize,
         (silence, pause): (Span, Span),
         seed: u64,
     ) -> LargeFlows {
         let flow = FiveTuple(0);
         let empty =
-            Flow { flow, last: NEVER, quiet_until: Time::ZERO, leaf: 0, port: 0, asked: false };
+            Flow { flow, last: NEVER, quiet_until: Time::ZERO, group: 0, port: 0, asked: false };
         let mut ports = PortSet::default();
         (0..uplinks).for_each(|port| ports.insert(port as u8));
-        let from_leaf = FromLeaf { flows: vec![0; uplinks], asked: PortSet::default() };
+        let group = Group { flows: vec![0; uplinks], asked: PortSet::default() };
         LargeFlows {
             seed,
             table: vec![empty; entries],
             per_port: vec![0; uplinks],
-            from: vec![from_leaf; leaves],
+            groups: vec![group; leaves.unwrap_or(1)],
+            by_leaf: leaves.is_some(),
             used: PortSet::default(),
             ports,
             oldest: NEVER,
@@ -96,7 +101,8 @@ impl LargeFlows {
 
     /// A packet of a large flow from `leaf` has come by ingress port `port`; `last` if it ends its flow.
     pub(super) fn arrived(&mut self, flow: FiveTuple, leaf: u16, port: u8, fin: bool, now: Time) {
-        if usize::from(leaf) >= self.from.len() || usize::from(port) >= self.per_port.len() {
+        let group = if self.by_leaf { leaf } else { 0 };
+        if usize::from(group) >= self.groups.len() || usize::from(port) >= self.per_port.len() {
             return;
         }
         self.end_silent(now);
@@ -114,8 +120,8 @@ impl LargeFlows {
         }
         if !known {
             let quiet_until = Time::ZERO;
-            self.table[slot] = Flow { flow, last: now, quiet_until, leaf, port, asked: false };
-            self.count(leaf, port);
+            self.table[slot] = Flow { flow, last: now, quiet_until, group, port, asked: false };
+            self.count(group, port);
             self.oldest = self.oldest.min(now);
         } else if entry.port != port {
             self.moved(slot, port, now);
@@ -127,9 +133,9 @@ impl LargeFlows {
     /// The flow has come by another port than before.
     fn moved(&mut self, slot: usize, port: u8, now: Time) {
         self.withdraw(slot);
-        let Flow { leaf, port: old, .. } = self.table[slot];
-        self.uncount(leaf, old);
-        self.count(leaf, port);
+        let Flow { group, port: old, .. } = self.table[slot];
+        self.uncount(group, old);
+        self.count(group, port);
         let flow = &mut self.table[slot];
         flow.port = port;
         flow.quiet_until = now + self.pause;
@@ -137,14 +143,14 @@ impl LargeFlows {
 
     /// Asks the flow to move if it shares its port, another is free, and no other of the two is asked.
     fn consider(&mut self, slot: usize, now: Time) {
-        let Flow { leaf, port, asked, quiet_until, .. } = self.table[slot];
+        let Flow { group, port, asked, quiet_until, .. } = self.table[slot];
         let free = !self.free().is_empty();
-        let from = &mut self.from[usize::from(leaf)];
-        let shared = from.flows[usize::from(port)] >= 2;
-        if asked || !shared || !free || from.asked.has(port) || now < quiet_until {
+        let group = &mut self.groups[usize::from(group)];
+        let shared = group.flows[usize::from(port)] >= 2;
+        if asked || !shared || !free || group.asked.has(port) || now < quiet_until {
             return;
         }
-        from.asked.insert(port);
+        group.asked.insert(port);
         self.table[slot].asked = true;
         self.asked += 1;
     }
@@ -163,12 +169,12 @@ impl LargeFlows {
         }
         self.end_silent(now);
         let slot = self.slot(flow);
-        let Flow { flow: owner, last, leaf, port, asked, .. } = self.table[slot];
+        let Flow { flow: owner, last, group, port, asked, .. } = self.table[slot];
         if last == NEVER || owner != flow || !asked {
             return None;
         }
         let named = PortSet(self.free().0 & live().0);
-        let shared = self.from[usize::from(leaf)].flows[usize::from(port)] >= 2;
+        let shared = self.groups[usize::from(group)].flows[usize::from(port)] >= 2;
         if named.is_empty() || !shared {
             self.withdraw(slot);
             return None;
@@ -197,28 +203,28 @@ impl LargeFlows {
 
     fn end(&mut self, slot: usize) {
         self.withdraw(slot);
-        let Flow { leaf, port, .. } = self.table[slot];
-        self.uncount(leaf, port);
+        let Flow { group, port, .. } = self.table[slot];
+        self.uncount(group, port);
         self.table[slot].last = NEVER;
     }
 
     fn withdraw(&mut self, slot: usize) {
-        let Flow { leaf, port, asked, .. } = self.table[slot];
+        let Flow { group, port, asked, .. } = self.table[slot];
         if asked {
             self.table[slot].asked = false;
-            self.from[usize::from(leaf)].asked.remove(port);
+            self.groups[usize::from(group)].asked.remove(port);
             self.asked -= 1;
         }
     }
 
-    fn count(&mut self, leaf: u16, port: u8) {
-        self.from[usize::from(leaf)].flows[usize::from(port)] += 1;
+    fn count(&mut self, group: u16, port: u8) {
+        self.groups[usize::from(group)].flows[usize::from(port)] += 1;
         self.per_port[usize::from(port)] += 1;
         self.used.insert(port);
     }
 
-    fn uncount(&mut self, leaf: u16, port: u8) {
-        self.from[usize::from(leaf)].flows[usize::from(port)] -= 1;
+    fn uncount(&mut self, group: u16, port: u8) {
+        self.groups[usize::from(group)].flows[usize::from(port)] -= 1;
         self.per_port[usize::from(port)] -= 1;
         if self.per_port[usize::from(port)] == 0 {
             self.used.remove(port);
@@ -227,10 +233,10 @@ impl LargeFlows {
 
     /// Bytes that all this takes.
     pub(super) fn bytes(&self) -> usize {
-        let per_leaf = size_of::<FromLeaf>() + self.per_port.len() * size_of::<u16>();
+        let per_group = size_of::<Group>() + self.per_port.len() * size_of::<u16>();
         self.table.len() * size_of::<Flow>()
             + self.per_port.len() * size_of::<u32>()
-            + self.from.len() * per_leaf
+            + self.groups.len() * per_group
     }
 }
 

@@ -64,6 +64,24 @@ fn without_a_live_free_port_the_flow_stays() {
     assert_eq!(fabric.send(staged(2, 5)), spine);
 }
 
+/// Breaks if a large flow that shares its port with one of another source leaf does not move where any two are
+/// to be parted ("two large flows share the same port"), or does where both must be of one leaf.
+#[test]
+fn flows_of_different_leaves_are_parted_by_a_parameter() {
+    for (word, moves) in [("any", true), ("one-leaf", false)] {
+        let params = defaults().with("large_sharing", Value::Word(word.to_owned()));
+        let mut fabric = Fabric::with(4, &params);
+        let (_, spine) = fabric.open(1);
+        let other = crate::testing::data(12, DST, 9, 0);
+        fabric.deliver(leafspine_core::PacketMeta { class: 5, ..other }, spine);
+        assert_eq!(fabric.send(staged(1, 5)), spine);
+        let free = PortSet(0b1111 & !(1 << spine));
+        let expected = if moves { Feedback::Free(free) } else { Feedback::None };
+        assert_eq!(fabric.reply(ack(1)), expected, "{word}");
+        assert_eq!(fabric.send(staged(1, 5)) != spine, moves, "{word}");
+    }
+}
+
 /// Breaks if `large_rerouting = false` asks or moves.
 #[test]
 fn it_can_be_turned_off() {

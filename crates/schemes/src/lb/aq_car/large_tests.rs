@@ -13,7 +13,12 @@ struct Accounts(LargeFlows);
 
 impl Accounts {
     fn new() -> Accounts {
-        Accounts(LargeFlows::new(1024, 4, 4, (MS * 10, MS * 10), 1))
+        Accounts::apart(Some(4))
+    }
+
+    /// With so many source leaves whose flows are parted from their own only.
+    fn apart(leaves: Option<usize>) -> Accounts {
+        Accounts(LargeFlows::new(1024, leaves, 4, (MS * 10, MS * 10), 1))
     }
 
     /// A packet of flow `number` from `leaf` comes by `port`.
@@ -51,7 +56,23 @@ fn one_of_two_on_a_port_is_asked() {
     assert_eq!(accounts.0.free(), PortSet(0b0010));
 }
 
-/// Breaks if flows of different source leaves, which no leaf can part, are asked.
+/// Breaks if flows of different source leaves are not parted ("two large flows share the same port", §II-B2c),
+/// or both are asked: either's leaf can move its own.
+#[test]
+fn one_of_two_of_different_leaves_is_asked() {
+    let mut accounts = Accounts::apart(None);
+    accounts.data(1, 0, 2, at(0));
+    accounts.data(2, 3, 2, at(1));
+    accounts.data(1, 0, 2, at(2));
+    assert_eq!((accounts.named(2, at(2)), accounts.named(1, at(2))), (Some(0b1011), None));
+    accounts.data(2, 3, 0, at(3));
+    assert_eq!((accounts.named(2, at(3)), accounts.named(1, at(3))), (None, None));
+    accounts.fin(1, 0, 2, at(4));
+    accounts.fin(2, 3, 0, at(4));
+    assert_eq!((accounts.0.used, accounts.0.asked), (PortSet(0), 0));
+}
+
+/// Breaks if flows of different source leaves are asked where only those of one are to be parted.
 #[test]
 fn flows_of_different_leaves_are_not_asked() {
     let mut accounts = Accounts::new();
@@ -133,7 +154,7 @@ fn a_flow_ends_by_silence() {
 /// Breaks if a flow whose entry another has is counted, or the account runs below zero when it ends.
 #[test]
 fn a_flow_without_an_entry_is_not_counted() {
-    let mut accounts = Accounts(LargeFlows::new(1, 4, 4, (MS * 10, MS * 10), 1));
+    let mut accounts = Accounts(LargeFlows::new(1, Some(4), 4, (MS * 10, MS * 10), 1));
     accounts.data(1, 0, 1, at(0));
     accounts.data(2, 0, 1, at(1));
     accounts.fin(2, 0, 1, at(2));

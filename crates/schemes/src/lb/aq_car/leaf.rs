@@ -3,13 +3,13 @@
 
 use super::super::hash::by_hash;
 use super::super::{Arrival, LoadBalancer, Needs};
-use super::Settings;
 use super::header::{Feedback, feedback, goes_forward, is_syn, is_syn_ack, set_feedback, stamp};
 use super::large::LargeFlows;
 use super::pat::{Entry, Pat, Path, State};
 use super::requests::Requests;
 use super::table::{PortSet, Table};
 use super::uplinks::Uplinks;
+use super::{Larger, Settings, Sharing};
 use crate::levels::Levels;
 use crate::stages::{Class, LARGE, SMALL, Stages};
 use crate::{Context, Footprint, Inspect, ParamError, Paths, SwitchEnv};
@@ -47,7 +47,13 @@ pub(super) struct Leaf {
     requests: Requests,
     /// As destination: the large feedback table.
     large: LargeFlows,
-    reroute_level: u32,
+    pub(super) reroute_level: u32,
+    /// The first medium stage whose flows are "among the larger flows in the medium class range".
+    first_stage: u8,
+    /// Below this level of its port a medium flow is asked no longer.
+    stop_level: u32,
+    /// Goal 1: whether a path that is congested is none to move to.
+    pub(super) uncongested_only: bool,
     medium_rerouting: bool,
     large_rerouting: bool,
 }
@@ -62,7 +68,10 @@ impl Leaf {
         let (seed, leaves) = (env.hash_seed, usize::from(env.tors));
         let uplinks = Uplinks::new(env)?;
         let pace = (settings.large_silence, settings.large_pause);
-        let large = LargeFlows::new(settings.large_entries, leaves, uplinks.len(), pace, seed);
+        let any = settings.large_sharing == Sharing::Any;
+        let leaves_apart = if any { None } else { Some(leaves) };
+        let large =
+            LargeFlows::new(settings.large_entries, leaves_apart, uplinks.len(), pace, seed);
         Ok(Leaf {
             seed,
             tor: env.tor.unwrap_or(TorId(u16::MAX)),
@@ -78,6 +87,12 @@ impl Leaf {
             large,
             uplinks,
             reroute_level: settings.reroute_level,
+            first_stage: match settings.reroute_stages {
+                Larger::Top => stages.medium,
+                Larger::UpperHalf => stages.upper_half(),
+            },
+            stop_level: settings.stop_level.min(settings.reroute_level),
+            uncongested_only: settings.uncongested_only,
             medium_rerouting: settings.medium_rerouting,
             large_rerouting: settings.large_rerouting,
         })
@@ -93,7 +108,7 @@ impl Leaf {
     }
 
     /// The level of a class' queue at `port`.
-    fn local_level(&self, port: PortId, queue: u8, cx: &mut Context<'_>) -> u32 {
+    pub(super) fn local_level(&self, port: PortId, queue: u8, cx: &mut Context<'_>) -> u32 {
         self.levels.stamp(cx.ports.queue(port, queue.min(self.last_queue)))
     }
 
@@ -141,7 +156,7 @@ impl Leaf {
                 // is "among the larger flows in the medium class range".
                 let congested = packet.ecn == Ecn::Congested
                     && level >= self.reroute_level
-                    && self.stages.is_upper(stage);
+                    && stage >= self.first_stage;
                 if self.medium_rerouting {
                     self.requests.arrived(flow, from, congested);
                 }
@@ -172,8 +187,8 @@ impl Leaf {
     fn reply(&mut self, flow: FiveTuple, cx: &mut Context<'_>) -> Feedback {
         if let Some(from) = self.requests.of(flow) {
             // §II-B2b: every ACK of the flow carries the table, until "the flow is rerouted or the
-            // congestion is alleviated".
-            if self.medium.level(from) > 0 {
+            // congestion is alleviated (the queue length falls below a predefined threshold)".
+            if self.medium.level(from) >= self.stop_level {
                 return Feedback::Medium(self.medium);
             }
             self.requests.forget(flow);

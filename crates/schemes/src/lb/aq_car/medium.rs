@@ -51,10 +51,24 @@ impl Leaf {
         (path.delay, path.state) = (delay, State::MediumTimed);
     }
 
+    /// Goal 1 of §II-B2b: whether a new path is congested, which the paper does not define further: it has
+    /// reached the level at which the flow would be asked to leave it, here or at its spine ("the maximum
+    /// load of the two hops", §II-B2a).
+    fn is_congested(&self, port: PortId, paths: &Paths<'_>, cx: &mut Context<'_>) -> bool {
+        if !self.uncongested_only {
+            return false;
+        }
+        let spine = self.uplinks.level_beyond(port, self.known(paths.to).medium);
+        self.local_level(port, MEDIUM, cx).max(spine) >= self.reroute_level
+    }
+
     /// §II-B2b: "the paths with a larger queueing delay than RQD", and of those "the path with the
     /// current minimum queueing delay": the flow's own if it is as good as any, else ties at random.
     ///
-    /// Its own path is a candidate whatever its delay: a packet does not overtake there. Eqs. 1 to 3 may
+    /// Goal 1, if it is asked for: "ensure that the newly selected path is not congested".
+    ///
+    /// Its own path is a candidate whatever its delay: a packet does not overtake there, and it is no
+    /// newly selected one. Eqs. 1 to 3 may
     /// say otherwise, for a queue drains faster than they reckon while other queues are idle.
     fn shortest_beyond(
         &mut self,
@@ -68,8 +82,8 @@ impl Leaf {
         for port in paths.ports.iter().copied() {
             let spine = self.spine_delay(port, size, paths, cx);
             let delay = Span(self.leaf_delay(port, size, cx).0.saturating_add(spine.0));
-            let reorders = delay <= left && port != current;
-            if reorders || delay > best {
+            let reorders = delay <= left;
+            if port != current && (reorders || self.is_congested(port, paths, cx)) || delay > best {
                 continue;
             }
             ties = if delay < best { 1 } else { ties + 1 };

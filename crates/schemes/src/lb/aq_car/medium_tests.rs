@@ -9,7 +9,7 @@ use super::remaining;
 use crate::levels::Levels;
 use crate::stages::Stages;
 use crate::testing::{FakeLeaf, data};
-use crate::{Amount, Backlog, Context, Paths, Value};
+use crate::{Amount, Backlog, Context, Params, Paths, Value};
 use leafspine_core::{PacketMeta, PortId, Rate, Span, TorId};
 
 const US: Span = Span::from_micros(1);
@@ -62,7 +62,12 @@ fn the_delays_are_the_papers() {
 /// packets of medium flows wait at the uplink, and the source's leaf has been asked to move it. Other
 /// spines have `levels`. Returns the fabric and the spine.
 fn asked(levels: [u32; 4]) -> (Fabric, u16) {
-    let mut fabric = Fabric::new(4);
+    asked_under(&defaults(), levels)
+}
+
+/// The same with these parameters.
+fn asked_under(params: &Params, levels: [u32; 4]) -> (Fabric, u16) {
+    let mut fabric = Fabric::with(4, params);
     let (_, spine) = fabric.open(7);
     let mut levels = levels;
     levels[usize::from(spine)] = 2;
@@ -223,6 +228,82 @@ fn the_threshold_is_a_parameter() {
     };
     assert!(asks("reroute_level", Value::Int(1), 1) && !asks("reroute_level", Value::Int(3), 2));
     assert!(!asks("medium_rerouting", Value::Bool(false), 3));
+}
+
+/// Breaks if "the larger flows in the medium class range" are not those that the parameter says: of four
+/// stages the last, or the upper half.
+#[test]
+fn which_flows_are_the_larger_ones_is_a_parameter() {
+    for (word, asked) in [("top", vec![4]), ("upper-half", vec![3, 4])] {
+        let params = defaults().with("reroute_stages", Value::Word(word.to_owned()));
+        let asks = |stage: &u8| {
+            let mut fabric = Fabric::with(2, &params);
+            fabric.spines[0].fill(1, 1, 48);
+            fabric.deliver(marked(7, *stage), 0);
+            matches!(fabric.reply(ack(7)), Feedback::Medium(_))
+        };
+        assert_eq!((0..=5).filter(asks).collect::<Vec<u8>>(), asked, "{word}");
+    }
+}
+
+/// Breaks if the piggyback ends at another level than the parameter says ("the queue length falls below a
+/// predefined threshold"), or if one above the rerouting threshold ends it at once.
+#[test]
+fn the_level_that_ends_the_piggyback_is_a_parameter() {
+    for (reroute, stop, ends_at) in [(2, 1, 0), (2, 2, 1), (3, 2, 1), (3, 3, 2), (1, 3, 0)] {
+        let level = |key: &str, level| (key.to_owned(), Value::Int(level));
+        let [(one, reroute), (two, stop)] =
+            [level("reroute_level", reroute), level("stop_level", stop)];
+        let params = defaults().with(&one, reroute).with(&two, stop);
+        for level in 0..=3 {
+            let mut fabric = Fabric::with(2, &params);
+            fabric.show(4, &[3, 3]);
+            fabric.deliver(marked(7, 4), 0);
+            fabric.show(4, &[level, 3]);
+            let goes_on = matches!(fabric.reply(ack(7)), Feedback::Medium(_));
+            assert_eq!(goes_on, level > ends_at, "{params:?} at level {level}");
+        }
+    }
+}
+
+/// Breaks if goal 1 is not kept where it is asked for ("ensure that the newly selected path is not
+/// congested"): 32 packets at an uplink are level 2, 31 are not, and a spine at level 2 is none to go to. Eq. 3
+/// alone takes whatever is longer than what remains and shorter than the present queue of 100.
+#[test]
+fn a_congested_path_is_none_to_move_to() {
+    for only in [true, false] {
+        let params = defaults().with("uncongested_only", Value::Bool(only));
+        let taken = |spines: u32, packets: [u32; 3]| {
+            let (mut fabric, spine) = asked_under(&params, [spines; 4]);
+            let others = fill_others(&mut fabric, spine, packets);
+            fabric.send(staged(7, 4));
+            fabric.source.fill(HOSTS + spine, 1, 100);
+            fabric.wait(US * 400);
+            let taken = fabric.send(staged(7, 4));
+            others.iter().position(|other| *other == taken)
+        };
+        assert_eq!(taken(0, [31, 40, 50]), Some(0));
+        assert_eq!(taken(0, [40, 32, 50]), (!only).then_some(1), "only {only}");
+        assert_eq!(taken(1, [50, 50, 31]), Some(2));
+        assert_eq!(taken(2, [50, 0, 50]), (!only).then_some(1), "only {only}");
+    }
+}
+
+/// Breaks if the present path, which is no newly selected one, is left because it is congested: nothing else
+/// is shorter.
+#[test]
+fn a_congested_present_path_is_kept() {
+    let params = defaults().with("uncongested_only", Value::Bool(true));
+    let (mut fabric, spine) = asked_under(&params, [1; 4]);
+    fill_others(&mut fabric, spine, [31; 3]);
+    for _ in 0..20 {
+        assert_eq!(
+            fabric.send(staged(7, 4)),
+            spine,
+            "46.2 + 134.4 us here, 134.4 + 67.2 elsewhere"
+        );
+        fabric.wait(US * 400);
+    }
 }
 
 /// Breaks if not every ACK of the flow carries the table as it is then, or another flow's does ("it

@@ -13,9 +13,9 @@
 //!   and the one fed back, and writes it into its path allocation table (PAT).
 //! * **Medium routing** (§II-B2b): a marked packet of one of the larger medium flows, stamped with
 //!   level 2 or more, makes the destination's leaf send the medium table with each ACK of the flow, until
-//!   the flow comes by another port or its port's level is 0. Meanwhile the source's leaf estimates how
-//!   long the flow's last packet will wait (eqs. 1 to 3) and moves it to the shortest of the paths on
-//!   which its next packet will wait longer than that.
+//!   the flow comes by another port or its port's level falls below a threshold. Meanwhile the source's
+//!   leaf estimates how long the flow's last packet will wait (eqs. 1 to 3) and moves it to the shortest of
+//!   the paths that are not congested and on which its next packet will wait longer than that.
 //! * **Large routing** (§II-B2c): of two large flows that share an ingress port while another has none,
 //!   one gets the free ports named in its ACKs, and moves to one.
 //!
@@ -30,6 +30,9 @@
 //! What was chosen where the source is unspecified or contradicts itself is listed in the catalogue
 //! (`ENTRY.info.unspecified`). Four thresholds make five intervals but the stamp has two bits: the level is
 //! `min(3, floor(q / (K/4)))`.
+//!
+//! The balancer's own defaults (`reroute_stages`, `stop_level`, `uncongested_only`, `large_sharing`) are how
+//! the text was read first; the bundle `aq-car` has the text's readings.
 //!
 //! What runs show (`crates/sim/tests/behaviour/aq_car.rs`): short flows gain as the paper says, nearly all of it
 //! by queues and marking (`ml-ecn` over ECMP gives them the same); large flows are parted. Medium routing as
@@ -58,11 +61,23 @@ use super::{Entry, LoadBalancer};
 use crate::levels::Levels;
 use crate::stages::Stages;
 use crate::{
-    Amount, Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv, parameters,
+    Amount, Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv,
+    parameters, words,
 };
 use leaf::Leaf;
 use leafspine_core::Span;
 use spine::Spine;
+
+words! {
+    enum Larger {
+        Top = "top",
+        UpperHalf = "upper-half",
+    }
+    enum Sharing {
+        Any = "any",
+        OneLeaf = "one-leaf",
+    }
+}
 
 parameters! {
     struct Settings {
@@ -93,6 +108,26 @@ parameters! {
             "2",
             "Level from which on a medium flow is asked to move.",
         ),
+        reroute_stages: Larger = Param::new(
+            Larger::KIND,
+            "upper-half",
+            "Which medium flows are asked to move: those of the last medium stage, or of the upper half \
+             of the stages.",
+        )
+        .quiet(),
+        stop_level: u32 = Param::new(
+            Kind::Int(1, 3),
+            "1",
+            "Below this level of its port a medium flow is asked no longer; reroute_level, if that is lower.",
+        )
+        .quiet(),
+        uncongested_only: bool = Param::new(
+            Kind::Bool,
+            "false",
+            "Whether a medium flow moves only to a path whose medium queues, here and at the spine, are \
+             below reroute_level.",
+        )
+        .quiet(),
         requests: usize = Param::new(
             Kind::Int(1, 1 << 20),
             "1024",
@@ -103,6 +138,12 @@ parameters! {
             "true",
             "Whether large flows that share a port are parted.",
         ),
+        large_sharing: Sharing = Param::new(
+            Sharing::KIND,
+            "one-leaf",
+            "Which large flows of one port are parted: any two, or two of one source leaf.",
+        )
+        .quiet(),
         large_entries: usize = Param::new(
             Kind::Int(1, 1 << 15),
             "1024",
@@ -149,17 +190,25 @@ pub(crate) const ENTRY: Entry = Entry {
              levels alone). Tables do not age.",
             "A flow whose PAT entry another flow holds follows the hash. The destination's leaf is \
              not stored: the flow ID tells it. A flow whose port is lost is allocated again.",
-            "Medium flows are asked to move from level 2 on, those in the upper half of the medium \
-             stages.",
-            "The piggyback ends when the flow comes by another port or when its port's level is 0. The \
-             packet that shows the move asks for no other, and after a move the source's leaf obeys no \
-             request before an ACK without one: older ACKs are under way.",
+            "The rerouting threshold is level 2. \"Among the larger flows in the medium class range\" are, in \
+             the bundle, those with the maximum stage value, as the queue manager's first threshold has it \
+             (§II-B3a); reroute_stages = \"upper-half\" takes half of the stages.",
+            "Goal 1, \"ensure that the newly selected path is not congested\", is no step of the text's \
+             algorithm. The bundle has uncongested_only = true: a path on which the flow would be asked to \
+             move again, its level here or fed back at reroute_level, is none. The present path is no new one.",
+            "The piggyback ends when the flow comes by another port or when its port \"falls below a predefined \
+             threshold\": in the bundle stop_level = 2, the only threshold that the text has named, the one \
+             of rerouting; stop_level = 1 goes on until level 0. The packet that shows the move asks for no \
+             other, and after a move the source's leaf obeys no request before an ACK without one: older \
+             ACKs are under way.",
             "Eqs. 1 and 2 use the source's uplink rate for the spine's port too, and the packet's own \
-             size. The flow's present path is always one of the candidates, for nothing is reordered \
-             there.",
-            "Two large flows must be of one source leaf, which alone can part them. One of each such \
-             port is asked at a time, at most once in large_pause; it moves to the free port whose \
-             large queue is least congested at the source's leaf.",
+             size. A level stands for its lower edge, so that eq. 2 may be up to K/4 - 1 packets short, \
+             15 at K = 64, for the flow's path as for the others. The flow's present path is always one \
+             of the candidates, for nothing is reordered there.",
+            "Any two large flows by one port may be parted, in the bundle: of whichever source leaves, \
+             either's can move its own. large_sharing = \"one-leaf\" asks only where both are of one. One \
+             of a port (and leaf) is asked at a time, at most once in large_pause; it moves to the free \
+             port whose large queue is least congested at the source's leaf.",
             "A large flow ends by FIN or after large_silence. One whose entry another flow holds is \
              not counted.",
             "Not a choice, but to be known: eq. 3 as written makes medium flows leave a congested spine \

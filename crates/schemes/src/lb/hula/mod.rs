@@ -50,16 +50,35 @@ use utilisation::{Port, Window};
 struct Probe {
     tor: TorId,
     utilisation: u8,
+    /// When the ToR sent it, in units of a time stamp: to tell how old information is. Nothing is decided by it.
+    born: u32,
 }
 
 impl Probe {
     /// Tells HULA's probes from those of hosts.
     const HULA: u32 = 1 << 31;
 
+    /// A time stamp's unit is so many times 2 ps (`PacketMeta::stamp`).
+    const UNIT_BITS: u32 = 16;
+
+    /// The time stamp of a probe that is sent now.
+    fn stamp(now: Time) -> u32 {
+        (now.0 >> Probe::UNIT_BITS) as u32
+    }
+
+    /// When the ToR sent it, to a unit, if that is no longer ago than stamps take to come round.
+    fn sent(&self, now: Time) -> Time {
+        let ago = Probe::stamp(now).wrapping_sub(self.born);
+        Time(now.0.saturating_sub(u64::from(ago) << Probe::UNIT_BITS))
+    }
+
     fn read(packet: &PacketMeta) -> Option<Probe> {
         let word = packet.header.0[0];
-        (packet.flags.has(Flags::PROBE) && word & Probe::HULA != 0)
-            .then_some(Probe { tor: TorId(word as u16), utilisation: (word >> 16) as u8 })
+        (packet.flags.has(Flags::PROBE) && word & Probe::HULA != 0).then_some(Probe {
+            tor: TorId(word as u16),
+            utilisation: (word >> 16) as u8,
+            born: packet.stamp,
+        })
     }
 
     /// Its five-tuple is all zeros: every switch takes it in, so it has no destination.
@@ -70,6 +89,7 @@ impl Probe {
             flags: Flags::PROBE,
             header: SchemeHeader([word, 0]),
             path: PacketMeta::NO_PATH,
+            stamp: self.born,
             ..PacketMeta::default()
         }
     }
@@ -84,9 +104,28 @@ struct Best {
     sent: Option<Time>,
     port: Option<PortId>,
     utilisation: u8,
+    /// When its ToR sent that probe, and the time stamp that says so. Nothing is decided by them.
+    origin: Origin,
 }
 
-const UNKNOWN: Best = Best { updated: Time::ZERO, sent: None, port: None, utilisation: 0 };
+impl Best {
+    /// Bytes that a switch would keep of it.
+    const BYTES: usize = size_of::<Best>() - size_of::<Origin>();
+}
+
+#[derive(Clone, Copy)]
+struct Origin {
+    sent: Time,
+    stamp: u32,
+}
+
+const UNKNOWN: Best = Best {
+    updated: Time::ZERO,
+    sent: None,
+    port: None,
+    utilisation: 0,
+    origin: Origin { sent: Time::ZERO, stamp: 0 },
+};
 
 /// Where a port leads.
 #[derive(Clone, Copy)]
@@ -131,7 +170,8 @@ impl Hula {
         };
         if take {
             let utilisation = probe.utilisation;
-            *best = Best { updated: now, port: Some(from), utilisation, ..*best };
+            let origin = Origin { sent: probe.sent(now), stamp: probe.born };
+            *best = Best { updated: now, port: Some(from), utilisation, origin, ..*best };
         }
     }
 
@@ -143,7 +183,7 @@ impl Hula {
             return;
         }
         best.sent = Some(cx.now);
-        let utilisation = best.utilisation;
+        let (utilisation, born) = (best.utilisation, best.origin.stamp);
         let came = self.ends[usize::from(from.0)];
         // Not back to the switch that has sent it, by a parallel link either: it knows.
         let elsewhere = |end: &End| end.switch.is_some() && end.switch != came.switch;
@@ -152,7 +192,7 @@ impl Hula {
         for (port, end) in self.ends.iter().enumerate() {
             let port = PortId(port as u16);
             if elsewhere(end) && turns_once(end) && cx.ports.is_up(port) {
-                cx.outbox.push((port, Probe { tor, utilisation }.packet(self.probe_size)));
+                cx.outbox.push((port, Probe { tor, utilisation, born }.packet(self.probe_size)));
             }
         }
     }
@@ -207,7 +247,11 @@ impl LoadBalancer for Hula {
         for (port, end) in self.ends.iter().enumerate() {
             let port = PortId(port as u16);
             if end.up && cx.ports.is_up(port) {
-                cx.outbox.push((port, Probe { tor, utilisation: 0 }.packet(self.probe_size)));
+                cx.outbox.push((
+                    port,
+                    Probe { tor, utilisation: 0, born: Probe::stamp(cx.now) }
+                        .packet(self.probe_size),
+                ));
             }
         }
         Some(cx.now + self.period)
@@ -221,7 +265,7 @@ impl LoadBalancer for Hula {
 impl Inspect for Hula {
     fn footprint(&self, now: Time) -> Footprint {
         let flowlets = self.flowlets.footprint(now);
-        let best = (self.best.len() * size_of::<Best>()) as u64;
+        let best = (self.best.len() * Best::BYTES) as u64;
         let ports = self.ends.iter().filter(|end| end.switch.is_some()).count();
         let bytes = flowlets.bytes + best + ports as u64 * u64::from(Port::BYTES);
         Footprint { bytes, per_port: Port::BYTES, ..flowlets }
@@ -231,6 +275,13 @@ impl Inspect for Hula {
     fn information_age(&self, now: Time) -> Option<Span> {
         let heard = self.best.iter().filter(|best| best.port.is_some());
         mean_age(heard.map(|best| best.updated), now)
+    }
+
+    /// Since that probe left its ToR: "the time required for the probe packets to reach each switch" (QALL
+    /// §VI-D1) is in it.
+    fn decision_delay(&self, now: Time) -> Option<Span> {
+        let heard = self.best.iter().filter(|best| best.port.is_some());
+        mean_age(heard.map(|best| best.origin.sent), now)
     }
 
     fn slot(&self, packet: &PacketMeta) -> Option<u32> {
@@ -306,6 +357,8 @@ pub(crate) const ENTRY: Entry = Entry {
             "Before the first probe, when an entry has aged, or when its port is on no shortest way, new \
              flowlets follow the hash of ecmp.",
             "ACKs and connection packets are cut into flowlets like data.",
+            "Not of the paper: a probe has the time at which its ToR sent it in the field of TCP's time stamp, to \
+             tell how old information is. No switch decides by it.",
         ],
         params: Settings::PARAMS,
         // §3.1: 24 bits of ToR, 8 of utilisation.

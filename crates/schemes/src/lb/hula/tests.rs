@@ -29,7 +29,7 @@ fn uplink(number: u16) -> PortId {
 }
 
 fn probe(tor: u16, utilisation: u8) -> PacketMeta {
-    Probe { tor: TorId(tor), utilisation }.packet(64)
+    Probe { tor: TorId(tor), utilisation, born: 0 }.packet(64)
 }
 
 impl Switch {
@@ -48,7 +48,7 @@ impl Switch {
 
     fn sent(&mut self) -> Vec<(u16, u16, u8)> {
         let seen = |(port, packet): (PortId, PacketMeta)| {
-            let Probe { tor, utilisation } = Probe::read(&packet).expect("a probe");
+            let Probe { tor, utilisation, .. } = Probe::read(&packet).expect("a probe");
             assert_eq!((packet.size, packet.payload, packet.tuple.0), (64, 0, 0));
             assert_eq!(packet.header.0[1], 0);
             (port.0, tor.0, utilisation)
@@ -287,7 +287,7 @@ fn the_footprint_is_what_is_kept() {
     let mut leaf = Switch::new(FakeLeaf::new(HOSTS, 3, 1), &params);
     leaf.pick(1);
     let footprint = leaf.hula.inspect().footprint(leaf.at.now);
-    assert_eq!(size_of::<Best>(), 32);
+    assert_eq!(Best::BYTES, 32);
     assert_eq!(footprint.bytes, 64 * 16 + u64::from(LEAVES) * 32 + 3 * 16);
     assert_eq!((footprint.per_flow, footprint.per_port), (16, 16));
     assert_eq!((footprint.slots, footprint.occupied), (64, 1));
@@ -310,4 +310,39 @@ fn information_ages_from_the_last_probe_on() {
     assert_eq!(get(10, 2, 9, 1), micros(5));
     assert_eq!(get(30, 1, 9, 0), micros(10));
     assert_eq!(get(40, 1, 200, 2), micros(20));
+}
+
+/// Breaks if the decision delay does not count a probe's way ("the time required for the probe packets to reach
+/// each switch", QALL §VI-D1), also over a switch that passes its view on, or if it is another best way's: ToR 1
+/// sends at 20 us, the spine has it at 50 and a worse one at 70, and the leaf has the spine's at 90.
+#[test]
+fn the_decision_delay_counts_the_probes_way() {
+    let at = |switch: &mut Switch, us: u64| {
+        switch.at.wait(Span::from_micros(us) - switch.at.now.since(Time::ZERO));
+    };
+    let near = |found: Option<Span>, us: u64| {
+        let found = found.expect("informed").0;
+        let unit = 1 << Probe::UNIT_BITS;
+        assert!(found.abs_diff(us * 1_000_000) <= unit, "{found} ps, {us} us");
+    };
+    let born = |us: u64| Probe::stamp(Time::ZERO + Span::from_micros(us));
+    let mut spine = Switch::new(FakeLeaf::spine(HOSTS, 1, 1), &defaults());
+    let mut passed = Vec::new();
+    for (came, sent, utilisation) in [(50, 20, 9), (70, 65, 200)] {
+        at(&mut spine, came);
+        let from = PortId(if utilisation == 9 { 1 } else { 2 });
+        let mut packet = Probe { tor: TorId(1), utilisation, born: born(sent) }.packet(64);
+        spine.at.with(|cx| spine.hula.arrived(&mut packet, from, cx));
+        passed.append(&mut spine.at.outbox);
+        near(spine.hula.inspect().decision_delay(spine.at.now), came - 20);
+    }
+    let mut leaf = leaf();
+    assert_eq!(leaf.hula.inspect().decision_delay(leaf.at.now), None);
+    at(&mut leaf, 90);
+    let (_, mut packet) = passed.remove(0);
+    leaf.at.with(|cx| leaf.hula.arrived(&mut packet, uplink(0), cx));
+    near(leaf.hula.inspect().decision_delay(leaf.at.now), 70);
+    assert_eq!(leaf.hula.inspect().information_age(leaf.at.now), Some(Span::ZERO));
+    at(&mut leaf, 100);
+    near(leaf.hula.inspect().decision_delay(leaf.at.now), 80);
 }

@@ -210,6 +210,10 @@ words! {
         Enqueue = "enqueue",
         Dequeue = "dequeue",
     }
+    enum TrendSince {
+        Return = "return",
+        Packet = "packet",
+    }
 }
 
 parameters! {
@@ -255,6 +259,13 @@ parameters! {
             "enqueue",
             "Whether L is what a packet found when it was queued or leaves when it is sent.",
         ),
+        trend_since: TrendSince = Param::new(
+            TrendSince::KIND,
+            "return",
+            "Whether L grows (V) since the return of state before, or since the packet before; with occupancy_at \
+             = \"dequeue\" always the former.",
+        )
+        .quiet(),
         idle_growth: bool = Param::new(
             Kind::Bool,
             "true",
@@ -301,6 +312,8 @@ fn rules(settings: &Settings, env: &SwitchEnv) -> Rules {
             Amount::Bytes(bytes) => bytes,
         },
         at_dequeue: settings.occupancy_at == OccupancyAt::Dequeue,
+        by_packet: settings.trend_since == TrendSince::Packet
+            && settings.occupancy_at == OccupancyAt::Enqueue,
     }
 }
 
@@ -340,8 +353,14 @@ pub(crate) const ENTRY: Entry = Entry {
              percent of the buffer, rounded down.",
             "V keeps its value while L stays the same, and is 1 at the start; before a port's second \
              dequeue T is tau.",
-            "An idle port sends no state; with idle_growth (not in the paper) T grows with its idle time, so \
-             that C falls to 0 within tau.",
+            "Since when L has grown or shrunk (§III-B: \"whether the current queue occupancy is formed by an \
+             increase from small to large or by a reduction\"): since the state returned before. trend_since = \
+             \"packet\" compares it with what the packet before found, which the registers have at every packet \
+             (Algorithm 3 line 5), in the buffer's unit and not in percent.",
+            "An idle port sends no state. idle_growth is not in the paper: without it a port that was full at its \
+             last dequeue counts as full until a packet is drawn to it all the same, however long it has been \
+             empty; with it T grows with the idle time, so that C falls to 0 within tau. It matters where gaps \
+             between packets are as long as tau; false is the paper's rule.",
             "If all weights are 0, all ports are equally likely.",
             "The fits' normalised L and T are 0..100 % and 0..tau: the data set's bounds are not given.",
             "The fits are evaluated in fixed point: coefficients times 100, truncated, as in eqs. 11-13; \

@@ -2,6 +2,7 @@
 
 use super::index::{Behaviour, micros};
 use leafspine_core::{Span, Time};
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 /// A clone packet's contents on its way back to the ingress (Fig. 6), most significant byte first.
@@ -36,6 +37,8 @@ struct Return {
     interval: u64,
     /// Settled: what waited, in the buffer's unit. Until then: the port's `queued` after the packet.
     waiting: u64,
+    /// V, with `by_packet`.
+    trend: u8,
 }
 
 /// What all ports of a switch go by.
@@ -51,6 +54,17 @@ pub(super) struct Rules {
     pub(super) buffer: u64,
     /// L is what the packet leaves behind, not what it found.
     pub(super) at_dequeue: bool,
+    /// V is of L at the dequeue before, not of the L that was returned last.
+    pub(super) by_packet: bool,
+}
+
+/// §IV-C: V is larger while the occupancy grows than while it shrinks; `before` while it is what it was.
+fn trend(change: Ordering, before: u8, rules: &Rules) -> u8 {
+    match change {
+        Ordering::Greater => rules.growth_weight,
+        Ordering::Less => 1,
+        Ordering::Equal => before,
+    }
 }
 
 /// One port: the egress pipeline's registers, clones on their way, and the ingress pipeline's copy.
@@ -63,12 +77,14 @@ pub(super) struct Port {
     dequeued: Option<Time>,
     /// Egress: the last that returned state (Algorithm 3's `Timestamp_port_register`, 0 at first).
     returned: Time,
+    /// Egress, with `by_packet` only: what the packet before found, and V there.
+    found: (u32, u8),
     /// Egress, with `at_dequeue` only: all that was ever queued, in the buffer's unit.
     queued: u64,
     returns: VecDeque<Return>,
     /// With `at_dequeue`: so many of `returns`, from the front, are settled.
-    settled: usize,
-    most_returns: usize,
+    settled: u32,
+    most_returns: u32,
     /// When the next clone reaches the ingress.
     pub(super) next: Time,
     /// Ingress: what the last clone brought.
@@ -90,10 +106,11 @@ impl Port {
         Port {
             dequeued: None,
             returned: Time::ZERO,
+            found: (0, 1),
             queued: 0,
             returns: VecDeque::with_capacity(most_returns),
             settled: 0,
-            most_returns,
+            most_returns: u32::try_from(most_returns).unwrap_or(u32::MAX),
             next: Time::MAX,
             known: Behaviour { occupancy: 0, interval: tau, trend: 1 },
             weight: 0,
@@ -115,7 +132,7 @@ impl Port {
         at: Time,
         now: Time,
         size: u64,
-        waiting: impl FnOnce() -> u64,
+        mut waiting: impl FnMut() -> u64,
         rules: &Rules,
     ) {
         if rules.at_dequeue {
@@ -123,6 +140,15 @@ impl Port {
             self.queued += size;
         }
         let before = self.dequeued.replace(at);
+        let mut waits = None;
+        if rules.by_packet {
+            let found = waiting();
+            let before = self.found;
+            // A buffer's content fits 32 bits, in either unit.
+            self.found.0 = u32::try_from(found).unwrap_or(u32::MAX);
+            self.found.1 = trend(self.found.0.cmp(&before.0), before.1, rules);
+            waits = Some(found);
+        }
         // Lines 3-4: dT2 = T1 - T2 <= Tb, the updating time has not come.
         if at.since(self.returned) <= rules.update_period {
             return;
@@ -130,20 +156,21 @@ impl Port {
         self.returned = at;
         // T: between the last two dequeues (Fig. 2), at most tau (§IV-C).
         let interval = before.map_or(rules.tau, |before| micros(at.since(before)).min(rules.tau));
-        self.send_back(Return { at, interval, waiting: waiting() }, now, rules);
+        let waiting = waits.unwrap_or_else(waiting);
+        self.send_back(Return { at, interval, waiting, trend: self.found.1 }, now, rules);
     }
 
     #[cold]
     fn send_back(&mut self, mut sent: Return, now: Time, rules: &Rules) {
         // More clones on their way than can be are lost, as on a loop-back port that is full.
-        if self.returns.len() >= self.most_returns {
+        if self.returns.len() >= self.most_returns as usize {
             return;
         }
         if rules.at_dequeue {
             match sent.at > now {
                 true => sent.waiting = self.queued,
                 // All before it have been sent, too.
-                false => self.settled = self.returns.len() + 1,
+                false => self.settled = self.returns.len() as u32 + 1,
             }
         }
         self.returns.push_back(sent);
@@ -154,7 +181,7 @@ impl Port {
 
     /// What waited at a dequeue that has come: all that was queued behind the packet before it.
     fn settle(&mut self, now: Time) {
-        while let Some(sent) = self.returns.get_mut(self.settled)
+        while let Some(sent) = self.returns.get_mut(self.settled as usize)
             && sent.at <= now
         {
             sent.waiting = self.queued.saturating_sub(sent.waiting);
@@ -191,11 +218,9 @@ impl Port {
 
     fn behaviour(&self, sent: Return, rules: &Rules) -> Behaviour {
         let occupancy = (sent.waiting.saturating_mul(100) / rules.buffer.max(1)).min(100) as u8;
-        // §IV-C: V is larger while the occupancy grows than while it shrinks.
-        let trend = match occupancy.cmp(&self.known.occupancy) {
-            std::cmp::Ordering::Greater => rules.growth_weight,
-            std::cmp::Ordering::Less => 1,
-            std::cmp::Ordering::Equal => self.known.trend,
+        let trend = match rules.by_packet {
+            true => sent.trend,
+            false => trend(occupancy.cmp(&self.known.occupancy), self.known.trend, rules),
         };
         Behaviour { occupancy, interval: sent.interval, trend }
     }
@@ -215,6 +240,6 @@ impl Port {
     /// Returns on their way, and how many there can be.
     #[cfg(test)]
     pub(super) fn returns(&self) -> (usize, usize) {
-        (self.returns.len(), self.most_returns)
+        (self.returns.len(), self.most_returns as usize)
     }
 }

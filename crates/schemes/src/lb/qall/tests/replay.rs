@@ -44,6 +44,7 @@ proptest! {
         period in 0u64..8,
         delay in 0u64..12,
         at_dequeue: bool,
+        by_packet: bool,
         shift in 0u64..2,
     ) {
         let unit = 10 * US;
@@ -54,6 +55,7 @@ proptest! {
             growth_weight: 2,
             buffer: 20,
             at_dequeue,
+            by_packet: by_packet && !at_dequeue,
         };
         let fifo = Fifo::new(&packets);
         let n = packets.len();

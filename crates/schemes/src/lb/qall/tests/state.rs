@@ -63,6 +63,34 @@ fn trend_has_three_cases() {
     assert_eq!(known(&mut leaf, &mut qall, 4).trend, 2);
 }
 
+/// Breaks if V with `trend_since = "packet"` is not of what the packet before found, whether or not that one
+/// returned state: growing, shrinking, and as before while it is equal.
+#[test]
+fn trend_since_the_packet_before() {
+    let mut leaf = leaf();
+    let params = defaults().with("trend_since", Value::Word("packet".to_owned()));
+    let mut qall = make(&params, &leaf.env).unwrap();
+    // What the packets found, of which the last returns state, and V then. Against the return before V would be
+    // 2, 2, 1, 1, 1 and 1.
+    for (found, trend) in [
+        (&[10][..], 2),
+        (&[90, 20], 1),
+        (&[5, 8, 15], 2),
+        (&[9, 15, 15], 2),
+        (&[30, 30, 14, 14], 1),
+        (&[0, 14], 2),
+    ] {
+        let (last, before) = found.split_last().unwrap();
+        for packets in before {
+            leave(&mut leaf, &mut qall, 4, *packets);
+        }
+        leaf.wait(Span(1_001 * US));
+        leave(&mut leaf, &mut qall, 4, *last);
+        let known = known(&mut leaf, &mut qall, 4);
+        assert_eq!((u32::from(known.occupancy), known.trend), (*last, trend), "{found:?}");
+    }
+}
+
 /// Breaks if state returns before more than T_b has passed (Algorithm 3 line 4: not at T_b), if
 /// the period does not start at the last return (line 8), or if ports share it.
 #[test]
@@ -177,6 +205,7 @@ fn a_full_ring_loses_clones() {
         growth_weight: 2,
         buffer: 100,
         at_dequeue: false,
+        by_packet: false,
     };
     let mut port = Port::new(TAU, 3);
     for us in 1..=9 {
