@@ -286,6 +286,9 @@ class Output:
             "delay_mean_ps": np.full(len(names), 12_000_000, dtype=np.uint64),
             "delay_p99_ps": np.full(len(names), 99_000_000, dtype=np.uint64),
             "uplink": np.array([name.startswith("leaf") and "spine" in name for name in names]),
+            "tier": np.array(
+                [["host", "leaf", "spine"].index(name.split("-")[0][:-1]) for name in names]
+            ),
         }
 
     def probes(self) -> list[tuple[str, str, dict[str, Any]]]:

@@ -24,6 +24,7 @@ PARTS = (
     "fabric.toml",
     "slow-paths.toml",
     "random-hosts.toml",
+    "ring.toml",
 )
 PAPERS = [path for path in ROOT.glob("papers/**/*.toml") if path.name not in PARTS]
 SCENARIOS = sorted([*ROOT.glob("examples/*.toml"), *PAPERS])

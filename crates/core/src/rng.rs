@@ -25,6 +25,8 @@ pub enum Role {
     HostSet = 8,
     /// A host's delay before its port.
     HostJitter = 9,
+    /// A flow's congestion control.
+    Transport = 10,
 }
 
 /// A small, fast generator: a Weyl sequence through a bijective mixer (`SplitMix64`'s construction,

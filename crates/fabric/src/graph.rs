@@ -194,6 +194,15 @@ impl Graph {
         }
     }
 
+    /// The tier of the node whose port this is: 0 of hosts, from 1 on of switches.
+    #[must_use]
+    pub fn tier(&self, port: u32) -> u16 {
+        match self.ports[port as usize].owner {
+            Node::Host(_) => 0,
+            Node::Switch(switch) => u16::from(self.switch(switch).level.0) + 1,
+        }
+    }
+
     /// Whether a link is a host's.
     #[inline]
     #[must_use]

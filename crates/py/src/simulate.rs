@@ -191,6 +191,8 @@ impl Output {
         }
         let uplinks = rows.iter().map(|port| port.uplink).collect::<Vec<bool>>();
         dict.set_item("uplink", array(py, uplinks))?;
+        let tiers = rows.iter().map(|port| port.tier).collect::<Vec<u16>>();
+        dict.set_item("tier", array(py, tiers))?;
         Ok(dict)
     }
 

@@ -7,7 +7,7 @@ use crate::path;
 use crate::resolve::{Resolved, resolve};
 use crate::section::{Place, tables};
 use crate::skip;
-use crate::trace::{Checksums, Converter};
+use crate::trace::{Converter, FilesRead};
 use crate::tree::{self, Data, Node, Origin, Table};
 use leafspine_core::Span;
 use leafspine_schemes::Scale;
@@ -132,11 +132,11 @@ pub fn expand_with(
     source: &Source<'_>,
     converter: Option<Converter>,
 ) -> Result<Vec<Case>, ScenarioError> {
-    let checksums = Checksums::new(converter);
+    let files_read = FilesRead::new(converter);
     let place = Place {
         file: source.file,
         base: source.base,
-        checksums: &checksums,
+        files_read: &files_read,
         options: source.options,
         scale: None,
         survey: None,
@@ -219,11 +219,11 @@ pub fn single_with(
         (Some(case), 0) => Ok(case),
         (_, others) => {
             let found = format!("{} cases", others + 1);
-            let checksums = Checksums::default();
+            let files_read = FilesRead::default();
             let place = Place {
                 file,
                 base,
-                checksums: &checksums,
+                files_read: &files_read,
                 options: &[],
                 scale: None,
                 survey: None,

@@ -144,7 +144,7 @@ fn put_into(next: &mut Node, parts: &[String], at: usize, node: Node) -> Refused
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Checksums;
+    use crate::trace::FilesRead;
     use crate::tree::parse;
     use std::path::Path;
 
@@ -164,8 +164,8 @@ mod tests {
     }
 
     fn changed(text: &str, key: &str) -> Result<String, String> {
-        let (file, base, checksums) = ("t.toml", Path::new(""), &Checksums::default());
-        let place = Place { file, base, checksums, options: &[], scale: None, survey: None };
+        let (file, base, files_read) = ("t.toml", Path::new(""), &FilesRead::default());
+        let place = Place { file, base, files_read, options: &[], scale: None, survey: None };
         let mut root = parse(text, "t.toml").map_err(|e| e.to_string())?;
         let parts = split(place, key, Origin::Override(0)).map_err(|e| e.to_string())?;
         let node = Node { data: Data::Int(7), origin: Origin::Override(0) };

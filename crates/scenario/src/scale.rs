@@ -10,6 +10,8 @@ use leafspine_fabric::{Graph, Ideal, Routes, TopologySpec};
 use leafspine_schemes::scale::round_up;
 use leafspine_schemes::{Amount, Scale};
 use leafspine_sim::spec::{SharedBuffer, SwitchSpec};
+use std::cell::RefCell;
+use std::collections::VecDeque;
 
 /// Picoseconds a second, and bits a byte.
 const PS_BITS: u128 = 8_000_000_000_000;
@@ -32,7 +34,7 @@ pub(crate) fn scale(
     let (mss, header) = transport::packet(&mut section)?;
     let (base_rtt, way) = match topology.kind.plan() {
         Plan::Tiers(shape) => of_tiers(topology, &shape, (mss, header)),
-        Plan::Links(_) => of_links(topology, (mss, header)),
+        Plan::Links(_) => place.files_read.trips.of(topology, (mss, header)),
     };
     let fabric = Scale { rate: topology.host_link.rate, base_rtt, mtu: mss + header };
     Ok(Scaled { fabric, way })
@@ -61,8 +63,37 @@ fn of_tiers(
     (base_rtt, way.iter().map(|link| link.rate).collect())
 }
 
+/// The last fabrics of files, the packets that are sent over them, and what [`of_links`] found: that goes
+/// over all pairs of switches with hosts, and the cases of a file have few fabrics.
+#[derive(Debug, Default)]
+pub(crate) struct Trips(RefCell<VecDeque<Known>>);
+
+/// A fabric, the payload and header of a packet, and what was found.
+type Known = (TopologySpec, (u32, u32), Trip);
+
+/// A round trip, and the rates of the links on the way.
+type Trip = (Span, Vec<Rate>);
+
+/// Fabrics that are remembered: more than one only where their file, or links, are swept.
+const REMEMBERED: usize = 8;
+
+impl Trips {
+    fn of(&self, topology: &TopologySpec, packet: (u32, u32)) -> Trip {
+        let known = self.0.borrow().iter().find_map(|(fabric, sent, trip)| {
+            (*sent == packet && fabric == topology).then(|| trip.clone())
+        });
+        known.unwrap_or_else(|| {
+            let trip = of_links(topology, packet);
+            let mut all = self.0.borrow_mut();
+            all.truncate(REMEMBERED - 1);
+            all.push_front((topology.clone(), packet, trip.clone()));
+            trip
+        })
+    }
+}
+
 /// The same of a fabric whose ways only the graph knows.
-fn of_links(topology: &TopologySpec, (mss, header): (u32, u32)) -> (Span, Vec<Rate>) {
+fn of_links(topology: &TopologySpec, (mss, header): (u32, u32)) -> Trip {
     // One that cannot be built is refused where all are.
     let Ok(graph) = Graph::build(topology) else { return (Span::MAX, Vec::new()) };
     let ideal = Ideal::new(&graph, &Routes::new(&graph), mss, header, true);
@@ -94,9 +125,9 @@ fn most_at_a_port(switch: &SwitchSpec, mtu: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Checksums;
+    use crate::trace::FilesRead;
     use leafspine_core::Bytes;
-    use leafspine_fabric::kinds::{Clos, ClosTier};
+    use leafspine_fabric::kinds::{Clos, ClosTier, Defaults, Edge, Vertex, Wiring};
     use leafspine_fabric::{LinkSpec, TopologyKind};
     use leafspine_sim::spec::{Classifier, HostPorts, SchedulerKind};
     use proptest::prelude::*;
@@ -104,16 +135,50 @@ mod tests {
     use std::sync::Arc;
 
     fn of(topology: &TopologySpec) -> Scaled {
-        let checksums = Checksums::default();
+        let files_read = FilesRead::default();
         let place = Place {
             file: "",
             base: Path::new(""),
-            checksums: &checksums,
+            files_read: &files_read,
             options: &[],
             scale: None,
             survey: None,
         };
         scale(place, topology, None).unwrap()
+    }
+
+    /// Breaks if each case of a file goes over the whole fabric again, or gets another fabric's round trip.
+    #[test]
+    fn a_fabric_of_a_file_is_measured_once() {
+        let link = |nanoseconds: u64| {
+            let (rate, delay) = (Rate::from_gbps(10), Span(nanoseconds * 1000));
+            Some(LinkSpec { rate, delay, loss: 0.0 })
+        };
+        let vertex = |name: &str| Vertex { name: name.to_owned(), host: None, tier: None };
+        let vertices = ["a", "b", "s"].map(vertex);
+        let edge = |from| Edge { ends: (from, 2), rate: None, delay: None, loss: None };
+        let fabric = |nanoseconds| {
+            let defaults = Defaults { host: link(nanoseconds), fabric: None };
+            let wiring = Wiring::new(&vertices, &[edge(0), edge(1)], &defaults).unwrap();
+            let spec = leaf_spine(Rate::from_gbps(10), Span(0));
+            TopologySpec { kind: TopologyKind::File(Arc::new(wiring)), ..spec }
+        };
+        let trips = Trips::default();
+        let (near, far) = (trips.of(&fabric(1), (1460, 40)), trips.of(&fabric(9), (1460, 40)));
+        assert_eq!(far.0.0 - near.0.0, 4 * 8_000);
+        let small = trips.of(&fabric(1), (500, 40));
+        assert!(small.0 < near.0);
+        // What is remembered is what is said.
+        for (_, _, trip) in trips.0.borrow_mut().iter_mut() {
+            trip.0 = Span(trip.0.0 + 1);
+        }
+        assert_eq!(trips.of(&fabric(1), (1460, 40)).0.0, near.0.0 + 1);
+        assert_eq!(trips.of(&fabric(9), (1460, 40)).0.0, far.0.0 + 1);
+        assert_eq!(trips.0.borrow().len(), 3);
+        for nanoseconds in 10..30 {
+            trips.of(&fabric(nanoseconds), (1460, 40));
+        }
+        assert_eq!(trips.0.borrow().len(), REMEMBERED);
     }
 
     fn leaf_spine(rate: Rate, delay: Span) -> TopologySpec {

@@ -6,7 +6,7 @@
 use crate::error::{OVERRIDE, Problem, ScenarioError, nearest};
 use crate::path;
 use crate::survey::{self, Survey};
-use crate::trace::Checksums;
+use crate::trace::FilesRead;
 use crate::tree::{Data, Node, Origin, Table, parse_value};
 use leafspine_schemes::scale::{parse_amount, parse_bytes, parse_packets, parse_span};
 use leafspine_schemes::units::{UnitError, parse_rate};
@@ -18,8 +18,8 @@ use std::path::Path;
 pub(crate) struct Place<'a> {
     pub(crate) file: &'a str,
     pub(crate) base: &'a Path,
-    /// Checksums of the traces read so far.
-    pub(crate) checksums: &'a Checksums,
+    /// What has been found out about traces and fabrics in files.
+    pub(crate) files_read: &'a FilesRead,
     /// What `rtt` and `bdp` stand for, once the topology is read.
     pub(crate) scale: Option<Scale>,
     /// The option that each override came by.

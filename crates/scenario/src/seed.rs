@@ -6,7 +6,7 @@ use crate::layer;
 use crate::path;
 use crate::run::SEED;
 use crate::section::{Place, content, decode};
-use crate::trace::Checksums;
+use crate::trace::FilesRead;
 use crate::tree::{self, Table};
 
 /// The seed that the file and its overrides give, from which sweeps over seeds count: `run.seed`, or
@@ -15,9 +15,9 @@ use crate::tree::{self, Table};
 /// # Errors
 /// If the text is no TOML, an override is no key, or the seed is no whole number.
 pub fn first_seed(source: &Source<'_>) -> Result<u64, ScenarioError> {
-    let checksums = Checksums::default();
+    let files_read = FilesRead::default();
     let Source { file, base, options, .. } = *source;
-    let place = Place { file, base, checksums: &checksums, options, scale: None, survey: None };
+    let place = Place { file, base, files_read: &files_read, options, scale: None, survey: None };
     let mut root = tree::parse(source.text, file)?;
     let sets = overrides(place, &mut root, source.sets)?;
     // All others may be for what a variant adds.

@@ -8,7 +8,7 @@ use crate::classes::classes;
 use crate::expand::variants;
 use crate::resolve::KEYS;
 use crate::section::Place;
-use crate::trace::Checksums;
+use crate::trace::FilesRead;
 use crate::tree::{self, Node, Table};
 use crate::{run, schemes, switch, topology, transport, workload};
 use leafspine_core::{Bytes, Rate, Span};
@@ -136,11 +136,11 @@ pub(crate) fn stand_in(kind: Kind) -> Value {
 #[must_use]
 pub fn known() -> Vec<Known> {
     let survey = Survey::default();
-    let checksums = Checksums::default();
+    let files_read = FilesRead::default();
     let place = Place {
         file: "",
         base: Path::new(""),
-        checksums: &checksums,
+        files_read: &files_read,
         options: &[],
         scale: None,
         survey: Some(&survey),

@@ -4,6 +4,7 @@
 //! it: a result belongs to the flows that made it, not to a name that something else may bear by now.
 
 use crate::error::ScenarioError;
+use crate::scale::Trips;
 use crate::section::Section;
 use crate::tree::quote;
 use std::cell::RefCell;
@@ -30,7 +31,7 @@ pub(crate) fn path(section: &mut Section<'_>, what: &str) -> Result<PathBuf, Sce
         section.wrong("path", found, format!("{what} that can be read"))
     };
     let path = std::path::absolute(path).map_err(|error| readable(&error))?;
-    let sum = section.place.checksums.of(&path).map_err(|error| readable(&error))?;
+    let sum = section.place.files_read.of(&path).map_err(|error| readable(&error))?;
     if let Some(node) = section.node("checksum")
         && node.text() != Some(&sum)
     {
@@ -46,16 +47,19 @@ pub(crate) fn path(section: &mut Section<'_>, what: &str) -> Result<PathBuf, Sce
 /// says where it is, or why there is none.
 pub type Converter = fn(&Path, &str) -> Result<PathBuf, String>;
 
-/// Each file is read for its checksum once, however many cases name it.
+/// What has been found out about other files: once, however many cases name them.
 #[derive(Debug, Default)]
-pub(crate) struct Checksums {
+pub(crate) struct FilesRead {
+    /// Checksums.
     found: RefCell<BTreeMap<PathBuf, String>>,
+    /// Round trips of their fabrics.
+    pub(crate) trips: Trips,
     converter: Option<Converter>,
 }
 
-impl Checksums {
-    pub(crate) fn new(converter: Option<Converter>) -> Checksums {
-        Checksums { found: RefCell::default(), converter }
+impl FilesRead {
+    pub(crate) fn new(converter: Option<Converter>) -> FilesRead {
+        FilesRead { converter, ..FilesRead::default() }
     }
 
     fn of(&self, path: &Path) -> io::Result<String> {

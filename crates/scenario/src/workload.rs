@@ -224,7 +224,7 @@ fn trace_workload(
         }
         false => None,
     };
-    let file = section.place.checksums.streamed(&name).map_err(|found| {
+    let file = section.place.files_read.streamed(&name).map_err(|found| {
         let allowed = "a CSV file, plain or gzip, or Parquet, with the columns of a trace";
         section.wrong("path", found, allowed)
     })?;

@@ -120,6 +120,25 @@ fn a_bundle_may_set_the_switches_queues() {
     assert_eq!(found, expected);
 }
 
+/// Breaks if the bundle does not have the text's readings of AQ-CAR §II-B2b and c, if a file cannot say the others,
+/// or if the resolved scenario of a run does not tell which it had: it says what differs from the balancer's
+/// own defaults, so that kept results of before belong to what they were made of.
+#[test]
+fn aq_cars_bundle_has_the_texts_readings() {
+    let keys = ["reroute_stages", "stop_level", "uncongested_only", "large_sharing"];
+    let of = |more: &str| {
+        let set = format!("scheme = \"aq-car\"{more}");
+        let case = all(&format!("[[variant]]\nname = \"a\"\nset = {{ {set} }}\n"), &[]).remove(0);
+        let said = keys.map(|key| case.toml.contains(&format!("\n{key} = ")));
+        (keys.map(|key| case.spec.balancer.params.0[key].to_string()), said)
+    };
+    assert_eq!(of(""), (["\"top\"", "2", "true", "\"any\""].map(str::to_owned), [true; 4]));
+    let first = ", \"load_balancer.reroute_stages\" = \"upper-half\", \"load_balancer.stop_level\" = 1, \
+                 \"load_balancer.uncongested_only\" = false, \"load_balancer.large_sharing\" = \"one-leaf\"";
+    let found = ["\"upper-half\"", "1", "false", "\"one-leaf\""].map(str::to_owned);
+    assert_eq!(of(first), (found, [false; 4]));
+}
+
 /// Breaks if a word for hosts' own ports means another kind of port, or if none is refused or needed.
 #[test]
 fn hosts_ports_are_what_the_word_says() {

@@ -54,6 +54,8 @@ pub struct PortRow {
     pub delay_p99_ps: f64,
     /// Whether it is a switch's port to a switch of a higher tier.
     pub uplink: bool,
+    /// The tier of the node whose port it is: 0 of hosts, from 1 on of switches.
+    pub tier: u16,
 }
 
 /// A probe's series: equally long columns.

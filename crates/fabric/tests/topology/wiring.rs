@@ -95,6 +95,11 @@ fn a_list_by_hand() {
         .map(|port| graph.port_name(port))
         .collect();
     assert_eq!(up, ["rack-b-top", "rack-a-top", "rack-a-top#1"]);
+    let tiers = |first: &str| -> Vec<u16> {
+        let ports = 0..graph.ports.len() as u32;
+        ports.filter(|p| graph.port_name(*p).starts_with(first)).map(|p| graph.tier(p)).collect()
+    };
+    assert_eq!((tiers("db-"), tiers("rack-b-"), tiers("top-")), (vec![0], vec![1; 2], vec![2; 3]));
 }
 
 /// Breaks if a role does not decide over the number of links, or a link's own rate over the default.

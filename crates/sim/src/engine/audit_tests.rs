@@ -88,8 +88,9 @@ fn no_packet_is_lost_or_doubled() {
         run.driver.each_on_link(&mut |port, packet| doubled = Some((port, *packet)));
         let (port, packet) = doubled.expect("a packet is on a link");
         let node = run.layout.owners[port as usize];
+        let link = run.driver.port_mut(&run.layout, port).link;
         let (now, late) = (run.now, Time(run.now.0 + 1_000_000_000_000));
-        run.driver.with(node, now, &mut |_, world| world.deliver(port, late, &packet));
+        run.driver.with(node, now, &mut |_, world| world.deliver(link, late, &packet));
     });
     assert!(text.contains(" are in the network"), "{text}");
 }

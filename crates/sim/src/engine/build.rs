@@ -16,7 +16,7 @@ use leafspine_fabric::{Graph, Ideal, LinkState, Routes, TopologyError, check_cha
 use leafspine_node::transport::{LONGEST_ROUND_TRIP, TcpConfig};
 use leafspine_node::{Key, Lossy, Network, Place as HostPlace, Port, Store};
 use leafspine_schemes::aqm::Aqm;
-use leafspine_schemes::cc::Control;
+use leafspine_schemes::cc::{CongestionControl, Control};
 use leafspine_schemes::edge::{HostEdge, HostEnv};
 use leafspine_schemes::hold::IngressHold;
 use leafspine_schemes::lb::LoadBalancer;
@@ -305,7 +305,7 @@ pub(super) fn no_scheme(place: Place, found: &str) -> SetupError {
 
 fn tcp_config(spec: &Spec, factories: &Factories<'_>) -> Result<TcpConfig, SetupError> {
     if let Some(control) = &factories.control {
-        return Ok(TcpConfig::new(&spec.transport, control.clone(), false));
+        return by_rate(spec, control.clone(), false);
     }
     let section = "transport";
     let scheme = &spec.transport.scheme;
@@ -313,5 +313,18 @@ fn tcp_config(spec: &Spec, factories: &Factories<'_>) -> Result<TcpConfig, Setup
         .ok_or_else(|| no_scheme(Place::Transport, &scheme.name))?;
     let control = (entry.build)(&scheme.params, &TcpConfig::flow_env(&spec.transport))
         .map_err(|error| SetupError::Scheme { section, error })?;
-    Ok(TcpConfig::new(&spec.transport, control, entry.ecn))
+    by_rate(spec, control, entry.ecn)
+}
+
+/// With the flows' random streams, and with RACK where the control goes by delivery rates.
+fn by_rate(spec: &Spec, mut control: Control, ecn: bool) -> Result<TcpConfig, SetupError> {
+    let transport = &spec.transport;
+    if control.by_rate().is_some() && !(transport.sack && transport.stack.rack) {
+        let message = "needs sack and rack: it is told of each segment that is lost".to_owned();
+        let error = ParamError { key: "scheme".to_owned(), message };
+        return Err(SetupError::Scheme { section: "transport", error });
+    }
+    let mut tcp = TcpConfig::new(transport, control, ecn);
+    tcp.seed = spec.run.seed;
+    Ok(tcp)
 }

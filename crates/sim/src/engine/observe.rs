@@ -214,6 +214,7 @@ impl Simulation {
             delay_mean_ps: stats.total_wait as f64 / left,
             delay_p99_ps: stats.delay_quantile_ps(0.99).unwrap_or(0.0),
             uplink: self.graph.is_uplink(at),
+            tier: self.graph.tier(at),
         }
     }
 }

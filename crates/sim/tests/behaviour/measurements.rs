@@ -153,6 +153,10 @@ fn state_probes_tell_the_age_of_information() {
         else {
             panic!("no ages")
         };
+        // CONGA knows when feedback came, not when it set out.
+        let delays = state.columns.iter().find(|(name, _)| *name == "decision_delay_ps");
+        let Some((_, Column::F64(delays))) = delays else { panic!("no delays") };
+        assert!(ages.iter().zip(delays).all(|(age, delay)| age.to_bits() == delay.to_bits()));
         let at = numbers(state, "switch");
         assert!(ages[..4].iter().all(|age| age.is_nan()), "{:?}", &ages[..4]);
         let rows = 4..12;

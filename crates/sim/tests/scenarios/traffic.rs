@@ -14,8 +14,10 @@ pub(super) fn stack() -> impl Strategy<Value = Stack> {
             SlowStart::HyStartPlusPlus,
         ]),
     );
-    let any = (any::<[bool; 7]>(), words, us(2_000), us(1_000), 0u32..20, 0u32..3).prop_map(
-        |(flags, (reduction, timestamps, slow_start), tlp, eifel, quick_acks, spared)| {
+    let counts = (0u32..20, 0u32..3, 0u32..5);
+    let any = (any::<[bool; 7]>(), words, us(2_000), us(1_000), counts).prop_map(
+        |(flags, (reduction, timestamps, slow_start), tlp, eifel, counts)| {
+            let (quick_acks, spared, pacing_quantum) = counts;
             let [idle_restart, sack_bytes, rack, dsack, undo_dsack, frto, pacing] = flags;
             Stack {
                 syn_losses_spared: spared,
@@ -32,6 +34,7 @@ pub(super) fn stack() -> impl Strategy<Value = Stack> {
                 frto,
                 slow_start,
                 pacing,
+                pacing_quantum,
             }
         },
     );
@@ -55,6 +58,8 @@ pub(super) fn transport() -> impl Strategy<Value = TransportSpec> {
     (any_of(Place::Transport), windows, times, switches, stack()).prop_map(
         |(scheme, (window, max, dupacks, mss), (min_rto, initial_rto, delayed_ack), s, stack)| {
             let (sack, limited_transmit, [handshake, handshake_ack], ecn) = s;
+            let by_rate = scheme.name.starts_with("bbr");
+            let sack = sack || by_rate;
             TransportSpec {
                 scheme,
                 ecn,
@@ -72,8 +77,8 @@ pub(super) fn transport() -> impl Strategy<Value = TransportSpec> {
                 handshake,
                 handshake_ack,
                 source_ports: None,
-                // RACK goes by SACKs.
-                stack: Stack { rack: stack.rack && sack, ..stack },
+                // RACK goes by SACKs, and rates by RACK.
+                stack: Stack { rack: stack.rack && sack || by_rate, ..stack },
             }
         },
     )

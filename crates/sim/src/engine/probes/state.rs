@@ -4,7 +4,7 @@
 use super::Columns;
 use crate::engine::Simulation;
 use crate::output::Column;
-use leafspine_core::{SwitchId, Time};
+use leafspine_core::{Span, SwitchId, Time};
 use leafspine_fabric::{Graph, Node};
 
 #[derive(Default)]
@@ -20,6 +20,8 @@ pub(super) struct StateProbe {
     sharing: Vec<u32>,
     /// In picoseconds; NaN where a balancer has no information or needs none.
     ages: Vec<f64>,
+    /// Likewise.
+    delays: Vec<f64>,
 }
 
 impl StateProbe {
@@ -44,7 +46,8 @@ impl StateProbe {
             let (flows, sharing) = run.shared_at(SwitchId(*switch as u16));
             let balancer = run.driver.switch(SwitchId(*switch as u16)).chooser().balancer.inspect();
             let found = balancer.footprint(now);
-            let age = balancer.information_age(now);
+            let ps = |span: Option<Span>| span.map_or(f64::NAN, |span| span.0 as f64);
+            let (age, delay) = (balancer.information_age(now), balancer.decision_delay(now));
             self.times.push(now.0);
             self.which.push(index);
             self.bytes.push(found.bytes);
@@ -52,7 +55,8 @@ impl StateProbe {
             self.occupied.push(found.occupied);
             self.flows.push(flows as u32);
             self.sharing.push(sharing as u32);
-            self.ages.push(age.map_or(f64::NAN, |age| age.0 as f64));
+            self.ages.push(ps(age));
+            self.delays.push(ps(delay));
         }
     }
 
@@ -70,6 +74,7 @@ impl StateProbe {
                 ("flows", Column::U32(self.flows)),
                 ("sharing", Column::U32(self.sharing)),
                 ("information_age_ps", Column::F64(self.ages)),
+                ("decision_delay_ps", Column::F64(self.delays)),
             ],
         }
     }
