@@ -1,6 +1,5 @@
-"""A figure with its name and words, how figures are set, and how one becomes two files."""
+"""A figure with its name and words, how figures are set, and how one becomes files."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,16 +24,17 @@ class Plot:
 
 
 def save(plot: Plot, directory: Path) -> Saved:
-    """Write one figure as PDF and PNG."""
+    """Write one figure as PDF and PNG, and as PNG on dark paper."""
     pdf, png = directory / f"{plot.name}.pdf", directory / f"{plot.name}.png"
+    dark = directory / f"{plot.name}-dark.png"
     with settings():
         drawn = rendering.render(plot.figure)
         panels, size = rendering.panels(plot.figure, drawn[1])
-    for path, contents in zip((pdf, png), drawn, strict=True):
+    for path, contents in zip((pdf, png, dark), drawn, strict=True):
         with files.replacing_file(path) as temporary:
             temporary.write_bytes(contents)
     wide = len(plot.figure.axes) > 2
-    return Saved(plot.name, plot.title, plot.caption, pdf, png, wide, panels, size)
+    return Saved(plot.name, plot.title, plot.caption, pdf, png, wide, panels, size, dark)
 
 
 @contextmanager
@@ -43,8 +43,3 @@ def settings() -> Iterator[None]:
         mpl.rcdefaults()
         mpl.rcParams.update(matplotlib_settings())
         yield
-
-
-def slug(text: str) -> str:
-    """A name for a file."""
-    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") or "all"

@@ -87,10 +87,19 @@ def axis_label(key: str) -> str:
     return AXES.get(plain, key_label(key))
 
 
+MOST_BANDS = 6
+"""Of as many lines bands can be told from each other."""
+
+
 def logarithmic(axes: Axes, along: str) -> None:
     """Make the axis ``x`` or ``y`` logarithmic, with enough ticks to read it: powers of ten, or 1,
     2 and 5 times such, or round numbers where it spans little."""
     ruler: XAxis | YAxis = axes.xaxis if along == "x" else axes.yaxis
+    if along == "y":
+        # An interval that reaches zero would be drawn as a line straight down.
+        for line in axes.get_lines():
+            values = np.asarray(line.get_ydata(), dtype=float)
+            line.set_ydata(np.where(values > 0, values, np.nan))
     axes.set(**{f"{along}scale": "log"})
     low, high = axes.get_xlim() if along == "x" else axes.get_ylim()
     ticks = log_ticks(low, high)
@@ -180,12 +189,13 @@ def draw_line(
     style: Style,
     among: int = 1,
 ) -> None:
-    """A line with its band; the more lines it is ``among``, the fainter the bands."""
+    """A line with its band; the more lines it is ``among``, the fainter the bands, and among too
+    many (:data:`MOST_BANDS`) there are none: they would hide the lines."""
     means = [entry.mean if entry else np.nan for entry in found]
     how = {"linestyle": style.line, "clip_on": False, "zorder": 3, **marker_of(style)}
     axes.plot(values, means, label=label, markevery=-(-len(means) // MOST_MARKERS), **how)
     halves = [entry.half if entry and entry.half is not None else 0.0 for entry in found]
-    if any(halves):
+    if any(halves) and among <= MOST_BANDS:
         low, high = np.subtract(means, halves), np.add(means, halves)
         faint = min(0.15, 0.3 / max(among, 1))
         axes.fill_between(values, low, high, color=style.colour, alpha=faint, lw=0)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
@@ -19,12 +20,12 @@ STEPS = 5
 MOST_NAMES = 40
 
 
-def draw(names: Sequence[str], shares: Sequence[float], title: str = "") -> Figure:
+def draw(ports: pa.Table, shares: Sequence[float], title: str = "") -> Figure:
     """Links between their nodes, each direction a line: from grey (idle) to red (full).
 
-    ``names``: the ports; ``shares``: of the time in which each sent, in 0..1.
+    ``shares``: of the time in which each port sent, in 0..1.
     """
-    fabric = of_ports(names)
+    fabric = of_ports(ports)
     figure, [axes] = graphics.grid(1, across=1, height=0.75 * graphics.HEIGHT * fabric.tiers)
     norm = Normalize(0, 1)
     lines, colours = [], []

@@ -1,5 +1,7 @@
 """What swept keys and points are called where people read them."""
 
+import re
+
 from leafspine.engine import Point
 
 
@@ -19,3 +21,8 @@ def point_label(point: Point) -> str:
 def plain(value: object) -> str:
     """A swept value for people."""
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def slug(text: str) -> str:
+    """A name for a file."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") or "all"

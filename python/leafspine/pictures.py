@@ -1,7 +1,7 @@
 """The figures of a comparison as files: what there is already is not drawn again.
 
 ``plots/figures.json`` says what the figures beside it were drawn from, and has their sums. A figure
-is taken as it is only if nothing that any figure depends on has changed, and its two files are what
+is taken as it is only if nothing that any figure depends on has changed, and its files are what
 was written; else it is drawn. Nothing here needs Matplotlib unless there is something to draw.
 """
 
@@ -47,7 +47,7 @@ def write(
     kept = {
         saved.name: saved
         for saved in old.figures
-        if old.key == key and all(_is_whole(path, old) for path in (saved.pdf, saved.png))
+        if old.key == key and all(_is_whole(path, old) for path in saved.files)
     }
     if kept and len(kept) == len(old.figures):
         return list(old.figures)
@@ -128,9 +128,9 @@ def _is_whole(path: Path, record: _Record) -> bool:
 
 def _remove(record: _Record, but: Sequence[Saved]) -> None:
     """Remove figures that were drawn, unless they have been changed since."""
-    stay = {path for saved in but for path in (saved.pdf, saved.png)}
+    stay = {path for saved in but for path in saved.files}
     for saved in record.figures:
-        for path in (saved.pdf, saved.png):
+        for path in saved.files:
             if path not in stay and _is_whole(path, record):
                 path.unlink()
 
@@ -144,8 +144,7 @@ def _write(folder: Path, key: str, found: Sequence[Saved]) -> None:
             "wide": saved.wide,
             "panels": [[round(edge, 5) for edge in box] for box in saved.panels],
             "size": list(saved.size),
-            "pdf": sha256(saved.pdf.read_bytes()).hexdigest(),
-            "png": sha256(saved.png.read_bytes()).hexdigest(),
+            "files": {path.name: sha256(path.read_bytes()).hexdigest() for path in saved.files},
         }
         for saved in found
     ]
@@ -181,6 +180,11 @@ def _parsed(folder: Path, record: dict[str, Any]) -> _Record:
         title, caption = str(entry["title"]), str(entry["caption"])
         panels = tuple((float(a), float(b), float(c), float(d)) for a, b, c, d in entry["panels"])
         size = int(entry["size"][0]), int(entry["size"][1])
-        figures.append(Saved(name, title, caption, pdf, png, bool(entry["wide"]), panels, size))
-        sums |= {pdf.name: entry["pdf"], png.name: entry["png"]}
+        dark = folder / f"{name}-dark.png"
+        found = Saved(
+            name, title, caption, pdf, png, bool(entry["wide"]), panels, size,
+            dark if dark.name in entry["files"] else None,
+        )  # fmt: skip
+        figures.append(found)
+        sums |= {path.name: str(entry["files"][path.name]) for path in found.files}
     return _Record(record["drawn_from"], tuple(figures), sums)

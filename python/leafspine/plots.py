@@ -20,9 +20,10 @@ from matplotlib.axes import Axes
 
 from leafspine import distributions, quantities
 from leafspine.comparison_data import ComparisonData, Row
-from leafspine.drawing import Plot, save, settings, slug
+from leafspine.drawing import Plot, save, settings
 from leafspine.engine import FlowClass, Point
 from leafspine.graphics import (
+    MOST_BANDS,
     MOST_TICKS,
     axis_label,
     draw_line,
@@ -34,7 +35,7 @@ from leafspine.graphics import (
     shown_name,
     ticks_at,
 )
-from leafspine.labels import point_label
+from leafspine.labels import point_label, slug
 from leafspine.looks import scheme_of, styles
 from leafspine.measures import METRICS, NETWORK
 from leafspine.quantities import number
@@ -394,6 +395,8 @@ def _class_label(flow_class: FlowClass) -> str:
 def _band(comparison: ComparisonData) -> str:
     if len(comparison.seeds) == 1:
         return "one seed, no intervals"
+    if len(comparison.variants) > MOST_BANDS:
+        return f"95 % intervals over {len(comparison.seeds)} seeds are in the tables"
     return f"95 % intervals over {len(comparison.seeds)} seeds"
 
 

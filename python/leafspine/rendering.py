@@ -1,7 +1,7 @@
-"""A figure as PDF and as PNG at once.
+"""A figure as PDF, as PNG, and as PNG on dark paper, at once.
 
 Most of what Matplotlib takes to save a figure goes into laying it out and into walking its artists
-in Python. Here both are done once, for two renderers.
+in Python. Here both are done once, for three renderers.
 """
 
 import io
@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 from matplotlib import rcParams
-from matplotlib.backend_bases import RendererBase
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backend_bases import GraphicsContextBase, RendererBase
+from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
 from matplotlib.backends.backend_pdf import PdfFile, RendererPdf
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.transforms import Affine2D, TransformedBbox, TransformedPath
 from PIL import Image
+
+from leafspine import night
 
 POINTS = 72
 """Points in an inch: the unit of PDF."""
@@ -23,30 +26,38 @@ POINTS = 72
 # Matplotlib's backends have no types.
 _file: Any = PdfFile
 _page: Any = RendererPdf
+_raster: Any = RendererAgg
 
 
-def render(figure: Figure) -> tuple[bytes, bytes]:
-    """The figure's PDF and PNG: without dates, so that the same figure has the same bytes."""
+def render(figure: Figure) -> tuple[bytes, bytes, bytes]:
+    """The figure's PDF, PNG, and PNG on dark paper: without dates, so that the same figure has the
+    same bytes."""
     figure.set_dpi(rcParams["savefig.dpi"])
     canvas: Any = FigureCanvasAgg(figure)
     raster = canvas.get_renderer()
     lay_out(figure)
-    pdf, png = io.BytesIO(), io.BytesIO()
+    dark = _raster(raster.width, raster.height, raster.dpi)
+    pdf = io.BytesIO()
     undated: Any = {"CreationDate": None}
     file = _file(pdf, metadata=undated)
     try:
         width, height = figure.get_size_inches()
         file.newPage(width, height)
         page = _page(file, figure.dpi, height, width)
-        figure.draw(_Both(raster, page))
+        figure.draw(_All(raster, dark, page))
         page.finalize()
         file.finalize()
     finally:
         file.close()
-    # Opaque, and not pressed harder than pays: half of the time for the same size.
+    return pdf.getvalue(), _png(raster), _png(dark)
+
+
+def _png(raster: Any) -> bytes:
+    """Opaque, and not pressed harder than pays: half of the time for the same size."""
+    found = io.BytesIO()
     pixels = Image.fromarray(np.asarray(raster.buffer_rgba())).convert("RGB")
-    pixels.save(png, format="png", dpi=(figure.dpi, figure.dpi), compress_level=3)
-    return pdf.getvalue(), png.getvalue()
+    pixels.save(found, format="png", dpi=(raster.dpi, raster.dpi), compress_level=3)
+    return found.getvalue()
 
 
 Box = tuple[float, float, float, float]
@@ -111,16 +122,18 @@ def lay_out(figure: Figure) -> None:
         figure.set_layout_engine("none")
 
 
-class _Both(RendererBase):
-    """Draws on a raster, and the same on a page, whose unit is a point and whose y goes up.
+class _All(RendererBase):
+    """Draws on a raster, the same in the colours of the night on a second one, and on a page, whose
+    unit is a point and whose y goes up.
 
     Widths of lines and sizes of letters are in points for both; artists get the raster's
     pixels, and what these come to on the page is computed here.
     """
 
-    def __init__(self, raster: Any, page: Any) -> None:
+    def __init__(self, raster: Any, dark: Any, page: Any) -> None:
         super().__init__()
         self.raster = raster
+        self.dark = dark
         self.page = page
         self.shrink = Affine2D().scale(POINTS / raster.dpi)
         self.boxes: dict[int, tuple[Any, TransformedBbox]] = {}
@@ -139,6 +152,8 @@ class _Both(RendererBase):
 
     def draw_path(self, gc: Any, path: Any, transform: Any, rgbFace: Any = None) -> None:  # noqa: N803
         self.raster.draw_path(gc, path, transform, rgbFace)
+        face = None if rgbFace is None else tuple(night.colours([rgbFace])[0])
+        self.dark.draw_path(_by_night(gc), path, transform, face)
         self.page.draw_path(self._on_page(gc), path, transform + self.shrink, rgbFace)
 
     def draw_markers(
@@ -151,6 +166,8 @@ class _Both(RendererBase):
         rgbFace: Any = None,  # noqa: N803
     ) -> None:
         self.raster.draw_markers(gc, marker_path, marker_trans, path, trans, rgbFace)
+        face = None if rgbFace is None else tuple(night.colours([rgbFace])[0])
+        self.dark.draw_markers(_by_night(gc), marker_path, marker_trans, path, trans, face)
         marker, line = marker_trans + self.shrink, trans + self.shrink
         self.page.draw_markers(self._on_page(gc), marker_path, marker, path, line, rgbFace)
 
@@ -162,12 +179,16 @@ class _Both(RendererBase):
         all_transforms: Any,
         offsets: Any,
         offset_trans: Any,
-        *how: Any,
+        facecolors: Any,
+        edgecolors: Any,
+        *rest: Any,
         **named: Any,
     ) -> None:
-        self.raster.draw_path_collection(
-            gc, master_transform, paths, all_transforms, offsets, offset_trans, *how, **named
-        )
+        what = (master_transform, paths, all_transforms, offsets, offset_trans)
+        how = (facecolors, edgecolors, *rest)
+        self.raster.draw_path_collection(gc, *what, *how, **named)
+        dark = (night.colours(facecolors), night.colours(edgecolors), *rest)
+        self.dark.draw_path_collection(_by_night(gc), *what, *dark, **named)
         every, offset = master_transform + self.shrink, offset_trans + self.shrink
         self.page.draw_path_collection(
             self._on_page(gc), every, paths, all_transforms, offsets, offset, *how, **named
@@ -185,6 +206,7 @@ class _Both(RendererBase):
         mtext: Any = None,
     ) -> None:
         self.raster.draw_text(gc, x, y, s, prop, angle, ismath, mtext)
+        self.dark.draw_text(_by_night(gc), x, y, s, prop, angle, ismath, mtext)
         x, y = self.shrink.transform((x, self.raster.height - y))
         self.page.draw_text(self._on_page(gc), x, y, s, prop, angle, ismath, mtext)
 
@@ -206,3 +228,13 @@ class _Both(RendererBase):
         if path is not None:
             found.set_clip_path(TransformedPath(path, transform + self.shrink))
         return found
+
+
+def _by_night(gc: Any) -> Any:
+    """How to draw on dark paper."""
+    found: Any = GraphicsContextBase()
+    found.copy_properties(gc)
+    found.set_foreground(tuple(night.colours([gc.get_rgb()])[0]), isRGBA=True)
+    if (hatch := gc.get_hatch_color()) is not None:
+        found.set_hatch_color(tuple(night.colours([to_rgba(hatch)])[0]))
+    return found

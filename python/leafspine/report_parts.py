@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from leafspine import night
 from leafspine.saved import Saved
 from leafspine.style import Style
 from leafspine.terminal import Table
@@ -40,7 +41,8 @@ def look(style: Style) -> dict[str, str]:
         "colour": style.colour,
         "dashes": DASHES[style.line],
         "path": PATHS[style.marker],
-        "fill": "#ffffff" if style.hollow else style.colour,
+        "dark": night.of_hex(style.colour),
+        "fill": "var(--paper)" if style.hollow else "currentColor",
     }
 
 
@@ -55,6 +57,7 @@ def picture(figure: Saved) -> dict[str, Any]:
         "width": width,
         "height": height,
         "data": base64.b64encode(figure.png.read_bytes()).decode(),
+        "dark": base64.b64encode((figure.dark or figure.png).read_bytes()).decode(),
         "panels": [_panel(box, width, height) for box in panels],
     }
 

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 
 from leafspine import distributions, heat, link_changes, timelines
 from leafspine.distributions import Sample
-from leafspine.drawing import Plot, save, settings, slug
+from leafspine.drawing import Plot, save, settings
 from leafspine.engine import ALL_FLOWS
 from leafspine.errors import InputError, refused
+from leafspine.labels import slug
 from leafspine.nearest import nearest
 from leafspine.probe_kinds import kind_of
 from leafspine.saved import Saved
@@ -61,7 +62,7 @@ class RunFigures:
         """The fabric, its links coloured by their use over the measurement window."""
         ports = self.run.ports
         with settings():
-            return heat.draw(ports["name"].to_pylist(), ports["utilisation"].to_pylist())
+            return heat.draw(ports, ports["utilisation"].to_pylist())
 
     def queue(self, probe: str | None = None) -> Figure:
         """Packets and bytes waiting at ports, from a ``queue`` probe."""

@@ -19,3 +19,10 @@ class Saved:
     lines, above them, are in none."""
     size: tuple[int, int] = (0, 0)
     """Of the picture, in pixels."""
+    dark: Path | None = None
+    """The picture on dark paper."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All that there is of it."""
+        return (self.pdf, self.png) if self.dark is None else (self.pdf, self.png, self.dark)

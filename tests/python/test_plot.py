@@ -129,7 +129,7 @@ def test_each_kind_of_probe_is_known_by_its_columns(kind: str) -> None:
 )  # fmt: skip
 def test_a_fabric_is_found_in_its_ports_names(names: list[str], tiers: int, links: int) -> None:
     """Breaks if a topology is drawn with links missing, or a switch among the hosts."""
-    found = fabric.of_ports(names)
+    found = fabric.of_ports(pa.table({"name": names}))
     assert found.tiers == tiers
     assert len(found.links) == links
     ports = sorted(port for link in found.links for port in (link.up, link.down))
@@ -148,9 +148,9 @@ def test_a_busy_link_is_red() -> None:
     names = leaf_spine(2, 2, 2)
     shares = [0.0] * len(names)
     shares[names.index("leaf1-spine0")] = 1.0
-    figure = heat.draw(names, shares)
+    figure = heat.draw(pa.table({"name": names}), shares)
     [lines] = figure.axes[0].collections
-    found = fabric.of_ports(names)
+    found = fabric.of_ports(pa.table({"name": names}))
     [place] = [one for one in found.links if names[one.up] == "leaf1-spine0"]
     # The fullest is drawn last, above all others.
     assert tuple(lines.get_colors()[-1]) == heat.HEAT(1.0)

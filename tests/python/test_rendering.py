@@ -9,11 +9,13 @@ import pytest
 from fontTools.ttLib import TTFont
 from matplotlib import figure as matplotlib_figure
 from matplotlib import get_data_path, image, layout_engine
+from matplotlib.colors import rgb_to_hsv, to_hex, to_rgb
 from matplotlib.figure import Figure
 
 import leafspine
-from leafspine import graphics, letters, plots, rendering
+from leafspine import graphics, letters, night, plots, rendering
 from leafspine.measures import METRICS
+from leafspine.style import BLACK, COLOURS, shade
 
 
 def everything() -> Figure:
@@ -57,7 +59,7 @@ def test_figures_have_no_letters_of_the_whole_font(scenario: Path) -> None:
     comparison = leafspine.compare(scenario, lb=["ecmp", "rps"], seeds=2)
     with plots.settings():
         for plot in plots.figures(comparison):
-            pdf, _ = rendering.render(plot.figure)
+            pdf, _, _ = rendering.render(plot.figure)
             assert len(re.findall(rb"/FontFile2", pdf)) == 1, plot.name
 
 
@@ -79,7 +81,7 @@ def drawing_of(pdf: bytes) -> list[tuple[str, list[float]]]:
 def test_both_files_show_what_matplotlib_would_have_saved(tmp_path: Path) -> None:
     """Breaks if lines, markers, bars or text of the PDF lie elsewhere than those of the PNG."""
     with plots.settings():
-        pdf, png = rendering.render(everything())
+        pdf, png, _ = rendering.render(everything())
         laid_out = everything()
         laid_out.set_dpi(200)
         rendering.lay_out(laid_out)
@@ -94,6 +96,38 @@ def test_both_files_show_what_matplotlib_would_have_saved(tmp_path: Path) -> Non
     for (operator, ours_), (_, theirs_) in zip(mine, saved, strict=True):
         # Letters are measured in whole pixels of the PNG, and lines of text by its rule.
         assert ours_ == pytest.approx(theirs_, abs=1.0), operator
+
+
+def test_colours_are_the_same_on_dark_paper(tmp_path: Path) -> None:
+    """Breaks if a line by night has another hue than its mark and its day, or is not to be seen, if
+    paper stays white, or letters and an idle link are lost on it."""
+    with plots.settings():
+        figure = Figure(figsize=(1, 1))
+        axes = figure.subplots()
+        figure.subplots_adjust(0, 0, 1, 1)
+        axes.set(xlim=(0, 1), ylim=(0, len(COLOURS)))
+        axes.set_axis_off()
+        for at, colour in enumerate(COLOURS):
+            axes.fill_between([0, 1], at, at + 1, color=colour, linewidth=0)
+        _, _, dark = rendering.render(figure)
+    (tmp_path / "dark.png").write_bytes(dark)
+    seen = image.imread(tmp_path / "dark.png")
+    for at, colour in enumerate(COLOURS):
+        row = round((len(COLOURS) - at - 0.5) / len(COLOURS) * len(seen))
+        assert to_hex(seen[row, 100]) == night.of_hex(colour), colour
+    day, by_night = (
+        rgb_to_hsv([to_rgb(mapped(c)) for c in COLOURS if c != BLACK])[:, 0]
+        for mapped in (str, night.of_hex)
+    )
+    assert by_night == pytest.approx(day, abs=0.02)
+    every = np.array([to_rgb(shade(colour, place)) for colour in COLOURS for place in range(3)])
+    on_white = 1.05 / (night._luminance(every) + 0.05)
+    paper = night._luminance(np.array([night.PAPER]) / 255)[0]
+    on_dark = (night._luminance(night.colours(every)) + 0.05) / (paper + 0.05)
+    assert (on_dark > np.minimum(on_white, night.CONTRAST) - 0.05).all()
+    assert night.of_hex("#ffffff") == "#15181c" and night.of_hex("#000000") == "#e6e8eb"
+    idle = night._luminance(night.colours([to_rgb("#D9DDE2")]))[0]
+    assert paper < idle < 0.2
 
 
 def test_an_image_in_a_figure_is_refused() -> None:

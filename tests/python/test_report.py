@@ -73,6 +73,22 @@ def test_the_best_is_called_so_with_those_that_do_not_differ() -> None:
     ]
 
 
+def test_many_that_cannot_be_told_apart_are_not_all_best() -> None:
+    """Breaks if noise makes a list of winners, the first variant among them."""
+    noisy = {name: times(share, 0.3 * sign) for name, share, sign in
+             (("RPS", 0.95, 1), ("DRB", 0.97, -1), ("QDAPS", 0.9, 1))}  # fmt: skip
+    found = said({"ECMP": ECMP, **noisy, "CONGA": times(0.8, 0.01)})
+    assert found[0].startswith("At load 0.8 CONGA (−20 % [−22, −18]) has the lowest mean comp")
+    assert found[0].endswith("RPS, DRB and QDAPS cannot be told from it.")
+
+
+def test_a_baseline_that_is_beaten_is_not_best() -> None:
+    """Breaks if the lowest mean, which varies much, leaves in what a steadier variant beats."""
+    found = said({"ECMP": ECMP, "RPS": times(0.75, 0.4), "CONGA": times(0.8, 0.01)})
+    assert found[0].startswith("At load 0.8 RPS (−25 % [") and "and CONGA (−20 %" in found[0]
+    assert "ECMP," not in found[0].split("best")[0], found[0]
+
+
 def test_where_nothing_differs_nobody_wins() -> None:
     """Breaks if noise is told as a gain."""
     found = said({"ECMP": ECMP, "RPS": times(0.97, 0.1)})
@@ -123,7 +139,7 @@ def test_panels_are_cut_between_their_labels(count: int) -> None:
             axes.plot([0, 1], [at, 2e6], label="b")
             axes.set(xlabel="time (s)", ylabel="a label", title=f"panel {at}")
         graphics.legend(figure, all_axes[0])
-        _, png = rendering.render(figure)
+        _, png, _ = rendering.render(figure)
         boxes, size = rendering.panels(figure, png)
         raster = figure.canvas.get_renderer()  # type: ignore[attr-defined]
         extents = [axes.get_tightbbox(raster) for axes in all_axes]
@@ -159,7 +175,9 @@ def test_marks_are_those_of_the_variants(many: Path, tmp_path: Path) -> None:
     comparison = leafspine.compare(many, out=tmp_path / "out")
     report = comparison.write(plots=False).read_text()
     for variant, found in plots.styles(comparison).items():
-        assert re.search(rf'stroke="{found.colour}".*?</svg>{variant}', report, re.DOTALL), variant
+        assert re.search(rf"--day:{found.colour};[^>]*>.*?</svg>{variant}", report, re.DOTALL), (
+            variant
+        )
 
 
 # In a browser

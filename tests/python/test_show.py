@@ -104,8 +104,8 @@ def test_written_tables_hold_the_same_numbers(
     assert len(csv) == 1 + comparison.table().num_rows
 
 
-def test_every_figure_is_written_twice(comparison: leafspine.Comparison) -> None:
-    """Breaks if a figure has no file, or an empty one."""
+def test_every_figure_has_its_three_files(comparison: leafspine.Comparison) -> None:
+    """Breaks if a figure lacks one for paper, screen or dark screen, or has an empty one."""
     written = [
         path for path in (comparison.directory / "plots").iterdir() if path.name != "figures.json"
     ]
@@ -114,7 +114,7 @@ def test_every_figure_is_written_twice(comparison: leafspine.Comparison) -> None
     stems += [f"{stem}-relative" for stem in stems]
     stems += ["queue", "reordering", "utilisation", "goodput"]
     stems += [f"{name}-load-{load}" for name in ("slowdown", "cdf", "ccdf") for load in (0.2, 0.8)]
-    assert names == {f"{stem}.{kind}" for stem in stems for kind in ("pdf", "png")}
+    assert names == {f"{stem}{end}" for stem in stems for end in (".pdf", ".png", "-dark.png")}
     for path in written:
         assert path.stat().st_size > 2000, path.name
 
@@ -326,7 +326,7 @@ def test_the_report_opens_offline(report: str) -> None:
     assert all(link.startswith(("data:image/png;base64,", "#")) for link in parser.links)
     assert not parser.tags & {"script", "link", "iframe", "object"}
     pictures = [link for link in parser.links if link.startswith("data:")]
-    assert len(pictures) == len(list(plots_of(report)))
+    assert len(pictures) == 2 * len(list(plots_of(report)))  # by day and by night
     assert not re.search(r"https?:|@import|url\(", report)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from leafspine import engine, files, quantities, results, tables
+from leafspine import engine, files, labels, quantities, results, tables
 from leafspine.errors import DamagedError, InputError
 from leafspine.measures import METRICS
 from leafspine.stats import Estimate
@@ -180,7 +180,7 @@ def _figure(found: Found, parameter: Parameter, directory: Path) -> Path:
         axes.set_ylabel(quantities.with_unit(metric.label, metric.unit))
         graphics.legend(figure, axes)
     title = f"{found.request.goal} against {parameter.name}"
-    plot = drawing.Plot(drawing.slug(parameter.key), title, "", figure)
+    plot = drawing.Plot(labels.slug(parameter.key), title, "", figure)
     return drawing.save(plot, directory / "plots").pdf
 
 
