@@ -3,16 +3,14 @@
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from hashlib import sha256
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from leafspine import arguments, engine, files, places, progress, results, scenario, shards, workers
+from leafspine import arguments, captures, engine, places, progress, running, scenario, shards
 from leafspine import comparison as comparing
-from leafspine import memory as memories
 from leafspine.comparison import Comparison
-from leafspine.errors import LeafspineError, RunError, refused
+from leafspine.errors import refused
 from leafspine.manifest import Keyed
 from leafspine.places import How, On
 from leafspine.qall import defaults as fit_defaults
@@ -75,7 +73,7 @@ def run(
         )
     scenario.refuse_options("run", settings)
     source, pairs = scenario.read(scenario_), scenario.to_settings(settings)
-    return run_source(
+    return running.run_source(
         source,
         scenario.seeded(pairs, seed),
         lambda _case: directory,
@@ -88,96 +86,11 @@ def run(
     )
 
 
-def run_source(
-    source: Source,
-    settings: Sequence[tuple[str, str]],
-    place: Callable[[engine.Case], Path | None],
-    *,
-    csv: bool = False,
-    check: bool = False,
-    memory: str | None = None,
-    threads: int | None = None,
-    pcap: Sequence[str] = (),
-    progress_bar: bool | None = None,
-) -> Result:
-    """What :func:`run` does with a scenario that is read; ``place`` says where the result goes."""
-    arguments.count("--threads", threads)
-    most = _most(memory)
-    with progress.of_checks(show=progress.wanted(progress_bar)) as watch:
-        case = scenario.single(source, settings, most, watch)
-    directory = place(case)
-    with arguments.writing(directory):
-        how = _Running(check, most, threads or workers.cores())
-        if not pcap or directory is None:
-            return _finished_or_run(case, directory, csv, how, progress_bar)
-        with files.adding(directory, files.CAPTURES) as folder:
-            how = how._replace(captures=(tuple(pcap), folder))
-            return _finished_or_run(case, directory, csv, how, progress_bar)
-
-
-class _Running(NamedTuple):
-    """How a case is run: none of it changes the result."""
-
-    check: bool
-    most: int | None
-    threads: int
-    captures: tuple[Sequence[str], Path] | None = None
-
-
-def _finished_or_run(
-    case: engine.Case,
-    directory: Path | None,
-    csv: bool,
-    how: _Running,
-    progress_bar: bool | None,
-) -> Result:
-    if directory is not None:
-        files.sweep_leftovers(directory.parent)
-    finished = directory is not None and results.is_finished(directory, case, check=how.check)
-    if directory is not None and finished:
-        if how.captures:
-            # The run is made once more, for what it sends.
-            with progress.of_run(case.label(), show=progress.wanted(progress_bar)) as watch:
-                _guarded(case, watch, how)
-        result = Result.load(directory)
-    else:
-        if directory is not None:
-            files.refuse_unwritable(directory)
-        with progress.of_run(case.label(), show=progress.wanted(progress_bar)) as watch:
-            result = _guarded(case, watch, how)
-        if directory is not None:
-            result = results.write(result, directory, csv=csv)
-    if csv:
-        results.add_csv(result)
-    return result
-
-
-def _guarded(case: engine.Case, watch: engine.Watch | None, how: _Running) -> Result:
-    try:
-        return results.run_case(
-            case,
-            watch,
-            check=how.check,
-            most=how.most,
-            threads=how.threads,
-            captures=how.captures,
-        )
-    except LeafspineError:
-        raise
-    except (RuntimeError, MemoryError) as error:
-        raise RunError(str(error) or type(error).__name__) from error
-
-
 def _check_common(found: Scenario, csv: bool, check: bool, progress_bar: bool | None) -> None:
     arguments.scenario(found)
     arguments.flag("csv", csv)
     arguments.flag("check", check)
     arguments.flag("progress_bar", progress_bar, optional=True)
-
-
-def _most(memory: str | None) -> int | None:
-    """Bytes that may be taken: as the caller says, or what is free; ``None``: unknown."""
-    return memories.available() if memory is None else memories.parse(memory)
 
 
 def compare(
@@ -197,6 +110,7 @@ def compare(
     on: str | None = None,
     store: str | None = None,
     shard: str | None = None,
+    pcap: Sequence[str] = (),
     **settings: object,
 ) -> Comparison:
     """Run a scenario's variants and sweep side by side.
@@ -216,6 +130,10 @@ def compare(
     dask's workers put results into. ``shard``: ``"3/8"`` does the third of eight parts, in a
     directory beside ``out``, which ``leafspine merge`` puts together; it cannot be without ``out``.
 
+    ``pcap``: ports and hosts as for :func:`run`; what they send in each variant's first run, that
+    of the first point and seed, is written to ``out``'s folder ``pcap``, a folder a variant. These
+    runs are made here, once more; not with ``shard``.
+
     A run that fails does not stop the others: see :attr:`Comparison.failures`. Raises as
     :func:`run` does.
     """
@@ -234,8 +152,17 @@ def compare(
     if part is not None and out is None:
         raise arguments.refuse("out", out, "a path, beside which the shard's directory lies")
     where = places.parse(on, store, jobs)
+    arguments.names("pcap", pcap)
+    if pcap and (out is None or part is not None):
+        found = "captures without a directory" if out is None else "captures of a shard"
+        raise refused(found, "out=, the directory of the whole comparison", key="pcap")
     how = _How(jobs, csv, check, memory, progress_bar, command, where, part)
-    return _compare(source, pairs, out, how)
+    found_ = _compare(source, pairs, out, how)
+    if pcap:
+        captures.write(
+            found_, pcap, check=check, most=running.most_bytes(memory), progress_bar=progress_bar
+        )
+    return found_
 
 
 def sweep(
@@ -300,7 +227,7 @@ def _compare(
 ) -> Comparison:
     wanted = None if isinstance(out, Keyed) else arguments.directory("out", out)
     # Elsewhere there is other memory than here: a worker looks what is free.
-    most = _most(how.memory) if how.on.is_here or how.memory is not None else None
+    most = running.most_bytes(how.memory) if how.on.is_here or how.memory is not None else None
     with progress.of_checks(show=progress.wanted(how.progress_bar)) as watch:
         cases = scenario.expand(source, settings, most, watch)
     if isinstance(out, Keyed):
@@ -339,16 +266,6 @@ def check(scenario_: Scenario, /, **settings: object) -> "list[Cost]":
     return checking.costs(cases)
 
 
-class Where(NamedTuple):
-    """How and where the runs of a search are done: none of it changes what is found."""
-
-    jobs: int | None = None
-    check: bool = False
-    memory: str | None = None
-    on: str | None = None
-    store: str | None = None
-
-
 def tune(
     scenario_: Scenario,
     params: Sequence[str],
@@ -382,7 +299,9 @@ def tune(
     for name, count in (("trials", trials), ("seeds", seeds), ("held_out", held_out)):
         arguments.count(name, count, optional=False)
     scenario.refuse_options("tune", settings)
-    found, _, _ = tuned(
+    from leafspine.tuning import asking
+
+    found, _, _ = asking.tuned(
         scenario.read(scenario_),
         scenario.to_settings(settings),
         params,
@@ -391,54 +310,11 @@ def tune(
         trials=trials,
         seeds=seeds,
         held_out=held_out,
-        place=Where(jobs, check, memory, on, store),
+        place=asking.Where(jobs, check, memory, on, store),
         out=arguments.directory("out", out),
         progress_bar=progress_bar,
     )
     return found
-
-
-def tuned(
-    source: Source,
-    settings: Sequence[tuple[str, str]],
-    params: Sequence[str],
-    *,
-    lb: str | None,
-    metric: str,
-    trials: int,
-    seeds: int,
-    held_out: int,
-    place: Where,
-    out: Path | None,
-    progress_bar: bool | None,
-) -> "tuple[Found, Path, list[Path]]":
-    """What :func:`tune` does with a scenario that is read: the answer, where it is, the figures."""
-    from leafspine.tuning import pages, parameters, searching
-
-    searching.check(seeds, held_out, trials)
-    chosen = tuple(parameters.parse(text, "load_balancer", trials) for text in params)
-    request = searching.Request(
-        source,
-        tuple(settings),
-        ((scenario.balancing(lb), lb),) if lb is not None else (),
-        chosen,
-        tuple(parameters.settings(chosen, trials, seed=1)),
-        searching.goal(metric),
-        seeds,
-        held_out,
-    )
-    on = places.parse(place.on, place.store, place.jobs)
-    most = _most(place.memory) if on.is_here or place.memory is not None else None
-    key = sha256(results.to_json(pages.plain(request)).encode()).hexdigest()
-    directory = out or Path("out") / f"tune-{source.stem}-{key[:8]}"
-    show = progress.wanted(progress_bar)
-    how = How(on, place.jobs, False, place.check, most)
-    search = searching.Search(request, directory, how, show)
-    search.expand(most)
-    with arguments.writing(directory):
-        pages.claim(request, directory)
-        found = searching.search(search, lambda text: progress.say(text, show=show))
-        return found, directory, pages.write(found, directory)
 
 
 def fit_qall(

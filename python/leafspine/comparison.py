@@ -90,9 +90,6 @@ class Comparison(ComparisonData):
         heads, rows, texts = tables.brief(self)
         return notebook.page(repr(self), heads, rows, texts, self.plot.fct(), ".table() has all")
 
-    strangers = unknown_files
-    """The same, under its first name."""
-
 
 def compare(
     source: Source,

@@ -1,14 +1,17 @@
-"""The graph of a fabric from the names of its ports, and where to draw its nodes.
+"""The graph of a fabric from the table of its ports, and where to draw its nodes.
 
-A port is named ``<its own end>-<the other end>``, with ``#n`` for parallel links; hosts are
-``host<number>``, or what a file of links calls them (docs/measurements.md). Nothing else is known
-of a kind of topology: a node's tier is its distance from the hosts.
+A port is named ``<its own end>-<the other end>``, with ``#n`` for parallel links, and has the tier
+of its own end (docs/measurements.md). Nothing else is known of a kind of topology. In a result that
+is older than the column, a node's tier is its distance from the hosts: those called
+``host<number>``, or else the nodes with one port.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 _HOST = re.compile(r"host\d+")
 _NODE = re.compile(r"([a-z]+)(\d+)")
@@ -50,13 +53,14 @@ class Fabric:
         return 1 + max((node.tier for node in self.nodes), default=0)
 
 
-def of_ports(names: Sequence[str]) -> Fabric:
-    """The graph of all ports' names. A port whose other end has none is no link."""
-    ends = {end: index for index, end in enumerate(ends_of(names)) if end[1]}
+def of_ports(ports: pa.Table) -> Fabric:
+    """The graph of a run's ports. A port whose other end has none is no link."""
+    found = ends_of(ports["name"].to_pylist())
+    ends = {end: index for index, end in enumerate(found) if end[1]}
     near: dict[str, list[str]] = {}
     for own, other in dict.fromkeys(pair for a, b, _ in ends for pair in ((a, b), (b, a))):
         near.setdefault(own, []).append(other)
-    tiers = _tiers(near)
+    tiers = _tiers(near) | _told(ports, found)
     places = _places(near, tiers)
     order = {name: at for at, name in enumerate(places)}
     links = []
@@ -82,16 +86,40 @@ def ends_of(names: Sequence[str]) -> list[tuple[str, str, int]]:
     return found
 
 
-def hosts_of(owners: Iterable[str]) -> set[str]:
+def hosts_of(ports: pa.Table) -> list[str]:
+    """The hosts' names, by the numbers that flows have for them."""
+    ends = ends_of(ports["name"].to_pylist())
+    tiers = _told(ports, ends)
+    if tiers:
+        return [name for name, tier in tiers.items() if tier == 0]
+    return sorted(_called_so(own for own, _, _ in ends), key=_number)
+
+
+def are_hosts(ports: pa.Table) -> list[bool]:
+    """Which ports are those of hosts."""
+    hosts = set(hosts_of(ports))
+    return [own in hosts for own, _, _ in ends_of(ports["name"].to_pylist())]
+
+
+def _told(ports: pa.Table, ends: Sequence[tuple[str, str, int]]) -> dict[str, int]:
+    """Each node's tier as the engine gives it, without gaps; nothing in an older result."""
+    if "tier" not in ports.column_names:
+        return {}
+    tiers = ports["tier"].to_pylist()
+    rank = {tier: at for at, tier in enumerate(sorted({0, *tiers}))}
+    return {own: rank[tier] for (own, _, _), tier in zip(ends, tiers, strict=True)}
+
+
+def _called_so(owners: Iterable[str]) -> dict[str, int]:
     """The hosts among the owners of ports: those called so, or else those with one port."""
     ports = Counter(owners)
-    named = {name for name in ports if _HOST.fullmatch(name)}
-    return named or {name for name, count in ports.items() if count == 1}
+    named = {name: 1 for name in ports if _HOST.fullmatch(name)}
+    return named or {name: 1 for name, count in ports.items() if count == 1}
 
 
 def _tiers(near: dict[str, list[str]]) -> dict[str, int]:
     """Each node's distance from the nearest host."""
-    hosts = hosts_of(own for own, others in near.items() for _ in others)
+    hosts = _called_so(own for own, others in near.items() for _ in others)
     front = [name for name in near if name in hosts] or list(near)[:1]
     found: dict[str, int] = {}
     for tier in range(len(near)):

@@ -2,7 +2,7 @@
 
 A difference is called one only if its 95 % interval, paired by seed, lies on one side of zero. Best
 is the variant with the lowest mean, together with every other one that differs from it by nothing
-that is significant.
+that is significant; but not the first variant if any is significantly better, as the sentence says.
 """
 
 from collections.abc import Sequence
@@ -65,6 +65,14 @@ def _of_class(comparison: ComparisonData, point: Point, flow_class: FlowClass) -
 
 
 def _of_the_best(best: Sequence[Row], first: Row, flows: str) -> str:
+    if len(best) > MOST_BEST:
+        lowest = best[0]
+        if lowest is first:
+            return f"{first.variant} has the lowest mean for {flows}, and {_not_apart(best)}"
+        return (
+            f"{_with_shares([lowest])} has the lowest mean completion time for {flows}, against "
+            f"{first.variant}, and {_not_apart(best)}"
+        )
     verb = "is" if len(best) == 1 else "are"
     text = f"{_with_shares(best)} {verb} best for {flows}"
     if list(best) == [first]:
@@ -72,15 +80,29 @@ def _of_the_best(best: Sequence[Row], first: Row, flows: str) -> str:
     return f"{text}, by mean completion time against {first.variant}"
 
 
+MOST_BEST = 3
+"""That can share a first place; more are noise."""
+
+
+def _not_apart(best: Sequence[Row]) -> str:
+    return f"{_listed(best[1:])} cannot be told from it"
+
+
 def _best(rows: Sequence[Row]) -> list[Row]:
-    """The row with the lowest mean, and those that are not significantly above it."""
+    """The row with the lowest mean, and those that are not significantly above it; of many
+    (:data:`MOST_BEST`) the lowest first. The first row only if no other is said to be better."""
     known = [row for row in rows if row.estimate]
     lowest = min(known, key=lambda row: row.estimate.mean if row.estimate else 0.0)
-    return [
+    best = [
         row
         for row in known
         if row is lowest or _side(paired_percent(row.values, lowest.values)) == 0
     ]
+    if rows[0] is not lowest and any(_side(row.difference) < 0 for row in known):
+        best = [row for row in best if row is not rows[0]]
+    if len(best) > MOST_BEST:
+        best.sort(key=lambda row: row is not lowest)
+    return best
 
 
 def _side(difference: Estimate | None) -> int:

@@ -19,6 +19,7 @@ from leafspine.tasks import Task
 
 OURS = frozenset(
     {MANIFEST, "runs", "tables.md", "tables.csv", "plots", "report.html", "fabric.html"}
+    | {files.CAPTURES}
 )
 """Names in the directory."""
 

@@ -52,7 +52,9 @@ def _as_built(entry: dict[str, Any], topology: dict[str, Any]) -> bool:
 
 def _built(link: str, topology: dict[str, Any]) -> dict[str, Any]:
     """What a link was built with, where the scenario itself says it: a tier's, or that of all."""
-    if "host" in link:
+    if topology.get("kind") == "file":
+        found = {}  # the file says it, link by link
+    elif "host" in link:
         found = topology.get("host_link", {})
     else:
         tiers = {tier["name"]: tier.get("link", {}) for tier in topology.get("tier", [])}

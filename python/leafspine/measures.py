@@ -234,18 +234,28 @@ def _reordered(counted: pa.Table, summary: Mapping[str, Any]) -> float | None:
 
 def _uplinks(ports: pa.Table) -> pa.Table:
     """The ports towards a higher tier; where there is none (a star), the switches' ports."""
-    names = ports["name"].to_pylist()
-    if "uplink" in ports.column_names:
-        found = ports["uplink"].to_pylist()
-    else:  # a result that is older than the column
-        graph = fabric.of_ports(names)
-        up = {link.up for link in graph.links if graph.nodes[link.lower].tier > 0}
-        found = [at in up for at in range(len(names))]
+    found = _lead_up(ports)
     if not any(found):
-        owners = [own for own, _, _ in fabric.ends_of(names)]
-        hosts = fabric.hosts_of(owners)
-        found = [own not in hosts for own in owners]
+        found = [not is_host for is_host in fabric.are_hosts(ports)]
     return ports.filter(pa.array(found, pa.bool_()))
+
+
+def _lead_up(ports: pa.Table) -> list[bool]:
+    """Which ports are a switch's towards a higher tier."""
+    if "uplink" in ports.column_names:
+        return list(ports["uplink"].to_pylist())
+    # A result that is older than the column.
+    graph = fabric.of_ports(ports)
+    up = {link.up for link in graph.links if graph.nodes[link.lower].tier > 0}
+    return [at in up for at in range(ports.num_rows)]
+
+
+def first_uplinks(ports: pa.Table) -> pa.Table:
+    """The uplinks of the first switch that has any."""
+    ends, up = fabric.ends_of(ports["name"].to_pylist()), _lead_up(ports)
+    first = next((own for (own, _, _), is_up in zip(ends, up, strict=True) if is_up), None)
+    chosen = [is_up and own == first for (own, _, _), is_up in zip(ends, up, strict=True)]
+    return ports.filter(pa.array(chosen, pa.bool_()))
 
 
 def _share(part: float, whole: float) -> float | None:

@@ -1,7 +1,10 @@
-"""Shards of one comparison, put together: the directory that one machine would have made."""
+"""Shards put together: the directory that one machine would have made.
+
+Of a comparison, and by :mod:`leafspine.reproduce.sharing` of a reproduction.
+"""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,15 +15,32 @@ from leafspine.errors import InputError
 from leafspine.manifest import MANIFEST
 from leafspine.shards import SUFFIX, Shard
 
-SAME = ("leafspine", "name", "scenario", "settings", "runs")
-"""What the manifests of one comparison's shards have in common."""
-IN_WORDS = {
-    "leafspine": "the version of leafspine",
-    "name": "the scenario's name",
-    "scenario": "the scenario",
-    "settings": "the settings",
-    "runs": "the runs",
-}
+
+@dataclass(frozen=True)
+class Kind:
+    """What was cut into shards: what it is called, the command that cuts it, the file that says
+    which it is, how that is read, and what the files of its shards have in common, in words."""
+
+    name: str
+    command: str
+    mark: str
+    read: Callable[[Path], dict[str, Any]]
+    same: Mapping[str, str]
+
+
+COMPARISON = Kind(
+    "comparison",
+    "leafspine compare --shard",
+    MANIFEST,
+    manifest.read,
+    {
+        "leafspine": "the version of leafspine differs",
+        "name": "the scenario's name differs",
+        "scenario": "the scenario differs",
+        "settings": "the settings differ",
+        "runs": "the runs differ",
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -51,24 +71,15 @@ def merge(
     how many are there. Nothing is run, and the shards stay as they are. Raises
     :class:`InputError` if one is missing, not finished, or of another comparison or build.
     """
-    parts = _parts(directories)
-    _of_one_comparison(parts)
-    _complete(parts)
-    _of_one_build(parts)
-    where = out or _default(parts[0].directory)
+    parts = shards_of(COMPARISON, directories)
+    where = out or place(parts)
     whole = {
         name: value for name, value in parts[0].found.items() if name not in ("shard", "source")
     }
     if folder.holds_comparison(where) and manifest.read(where)["runs"] != whole["runs"]:
         raise InputError(f"{where} holds another comparison: choose another directory with --out")
     folder.make_runs(where)
-    total, count = sum(len(part.keys) for part in parts), 0
-    copied(0, total)
-    for part in parts:
-        for key in part.keys:
-            _copy(part.directory / "runs" / key, where / "runs" / key)
-            count += 1
-            copied(count, total)
+    copy(parts, where, copied)
     manifest.put(whole, where)
     merged = loading.comparison(where)
     # As it was typed: a report says it.
@@ -76,46 +87,72 @@ def merge(
     return replace(merged, source=replace(merged.source, name=name))
 
 
-def _default(shard: Path) -> Path:
-    """Where the whole goes: the shard lies in ``<whole>.shards``."""
+def shards_of(kind: Kind, directories: Sequence[Path]) -> list[Part]:
+    """All shards of one whole, by number. Raises :class:`InputError` for anything else."""
+    parts = _parts(kind, directories)
+    _of_one_whole(kind, parts)
+    _complete(parts)
+    _of_one_build(parts)
+    return parts
+
+
+def copy(parts: Sequence[Part], where: Path, copied: Callable[[int, int], None]) -> None:
+    """Copy the shards' runs into the directory of the whole."""
+    total, count = sum(len(part.keys) for part in parts), 0
+    copied(0, total)
+    for part in parts:
+        for key in part.keys:
+            _copy(part.directory / "runs" / key, where / "runs" / key)
+            count += 1
+            copied(count, total)
+
+
+def place(parts: Sequence[Part]) -> Path:
+    """Where the whole goes: the shards lie in ``<whole>.shards``."""
+    shard = parts[0].directory
     beside = shard.absolute().parent
     if not beside.name.endswith(SUFFIX):
         raise InputError(f"{shard} does not lie in a directory {SUFFIX}: say where with --out")
     return beside.with_name(beside.name.removesuffix(SUFFIX))
 
 
-def _parts(directories: Sequence[Path]) -> list[Part]:
+def holds(kind: Kind, directory: Path) -> bool:
+    """Whether a directory is a shard of this kind, or has one."""
+    return (directory / kind.mark).is_file() or any(directory.glob(f"*/{kind.mark}"))
+
+
+def _parts(kind: Kind, directories: Sequence[Path]) -> list[Part]:
     """The shards by number."""
     found = []
     for directory in directories:
         if not directory.is_dir():
             raise InputError(f"{directory}: no such directory")
-        inside = sorted(path.parent for path in directory.glob(f"*/{MANIFEST}"))
-        if not (directory / MANIFEST).is_file() and not inside:
+        if not holds(kind, directory):
             raise InputError(
-                f"{directory} holds no shard of a comparison, as `leafspine compare --shard` leaves"
+                f"{directory} holds no shard of a {kind.name}, as `{kind.command}` leaves"
             )
-        for path in [directory] if (directory / MANIFEST).is_file() else inside:
-            found.append(_part(path))
+        inside = sorted(path.parent for path in directory.glob(f"*/{kind.mark}"))
+        for path in [directory] if (directory / kind.mark).is_file() else inside:
+            found.append(_part(kind, path))
     return sorted(found, key=lambda part: part.shard.number)
 
 
-def _part(directory: Path) -> Part:
-    found = manifest.read(directory)
+def _part(kind: Kind, directory: Path) -> Part:
+    found = kind.read(directory)
     numbers = found.get("shard")
     if not isinstance(numbers, list) or [type(entry) for entry in numbers] != [int, int]:
-        raise InputError(f"{directory} holds a whole comparison, not a shard of one")
+        raise InputError(f"{directory} holds a whole {kind.name}, not a shard of one")
     return Part(directory, found, Shard(*numbers))
 
 
-def _of_one_comparison(parts: Sequence[Part]) -> None:
+def _of_one_whole(kind: Kind, parts: Sequence[Part]) -> None:
     first = parts[0]
     for part in parts[1:]:
-        for name in SAME:
+        for name, words in kind.same.items():
             if part.found.get(name) != first.found.get(name):
                 raise InputError(
-                    f"{first.directory} and {part.directory} are shards of different comparisons: "
-                    f"{IN_WORDS[name]} differ{'' if name in ('settings', 'runs') else 's'}"
+                    f"{first.directory} and {part.directory} are shards of different "
+                    f"{kind.name}s: {words}"
                 )
         if part.shard.count != first.shard.count:
             raise InputError(

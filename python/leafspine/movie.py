@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from leafspine import fabric, files, link_changes, quantities
+from leafspine import fabric, files, link_changes, night, quantities
 from leafspine.probe_kinds import is_data, kind_of
 
 Array = npt.NDArray[Any]
@@ -76,11 +76,11 @@ def render(parts: Sequence[Part], title: str, most: int = MOST_BYTES) -> str:
 
     Runs on another fabric than the first are left out.
     """
-    names = parts[0].run.ports["name"].to_pylist()
-    shown = [part for part in parts if part.run.ports["name"].to_pylist() == names]
+    names = parts[0].run.ports["name"]
+    shown = [part for part in parts if part.run.ports["name"].equals(names)]
     frames = min(FRAMES, max(_frames(part.run) for part in shown))
     while True:
-        page = _page(shown, names, frames, title)
+        page = _page(shown, frames, title)
         if len(page.encode()) <= most or (len(shown) <= 1 and frames <= 2):
             return page
         if len(shown) > 2:
@@ -94,24 +94,26 @@ def _frames(run: Run) -> int:
     return max(_times(table) for kind in sampled for table in _tables(run, kind))
 
 
-def _page(parts: Sequence[Part], names: Sequence[str], frames: int, title: str) -> str:
+def _page(parts: Sequence[Part], frames: int, title: str) -> str:
     # A comparison without probes has no such page, and need not wait for this.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     end = max(int(part.run.summary["end_ps"]) for part in parts)
-    frame = _Frames(frames, max(1, -(-end // frames)), list(names))
+    ports = parts[0].run.ports
+    names, graph = ports["name"].to_pylist(), fabric.of_ports(ports)
+    frame = _Frames(frames, max(1, -(-end // frames)), names)
     most = max((_longest(part.run) for part in parts), default=0)
     followed = _followed([part.run for part in parts])
-    graph = fabric.of_ports(names)
+    show = _Drawn(frame, graph, fabric.hosts_of(ports), most, followed)
     data = {
         "frames": frames,
         "step": frame.step,
         "mostQueue": most,
         "levels": LEVELS,
-        "ports": list(names),
+        "ports": names,
         "nodes": [[n.name, n.tier, round(n.x, 4), round(n.y, 4)] for n in graph.nodes],
         "links": [[k.lower, k.upper, k.up, k.down, k.parallel] for k in graph.links],
-        "runs": [_run(part, frame, most, followed) for part in parts],
+        "runs": [_run(part, show) for part in parts],
     }
     environment = Environment(
         loader=PackageLoader("leafspine"), autoescape=True, undefined=StrictUndefined
@@ -187,7 +189,20 @@ def _longest(run: Run) -> int:
     return int(max(found, default=0))
 
 
-def _run(part: Part, frame: _Frames, most: int, followed: Array) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Drawn:
+    """What all runs of a page have in common: frames, the fabric and its hosts by number, the
+    longest queue, the flows that can be followed."""
+
+    frame: _Frames
+    graph: fabric.Fabric
+    hosts: list[str]
+    most: int
+    followed: Array
+
+
+def _run(part: Part, show: _Drawn) -> dict[str, Any]:
+    frame, most = show.frame, show.most
     use, queue, signals = (np.zeros(len(frame.names) * frame.count) for _ in range(3))
     for table in _tables(part.run, "utilisation"):
         use = np.maximum(use, np.round(LEVELS * np.clip(frame.mean(table, "utilisation"), 0, 1)))
@@ -205,28 +220,30 @@ def _run(part: Part, frame: _Frames, most: int, followed: Array) -> dict[str, An
     return {
         "name": part.name,
         "colour": part.colour,
+        "dark": night.of_hex(part.colour),
         "end": int(part.run.summary["end_ps"]),
         "watched": watched,
         "planes": base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode(),
         "changes": [
             [change.time_ps, link, change.what, change.restores]
             for change in link_changes.of_scenario(part.run.scenario)
-            for link in _links(change.link, frame.names)
+            for link in _links(change.link, show)
         ],
-        "flows": _paths(part.run, frame, followed),
+        "flows": _paths(part.run, show),
     }
 
 
-def _links(pattern: str, names: Sequence[str]) -> list[str]:
-    """The links that a change names, where ``*`` stands for any text, from either end."""
-    if "*" not in pattern:
-        return [pattern]
+def _links(pattern: str, show: _Drawn) -> list[str]:
+    """The links that a change names, from either end, where ``*`` stands for any text: each by its
+    lower end's port."""
     wanted = re.compile(".*".join(map(re.escape, pattern.split("*"))))
-    found = []
-    for name, (own, other, number) in zip(names, fabric.ends_of(names), strict=True):
-        if wanted.fullmatch(name) or (not number and wanted.fullmatch(f"{name}#0")):
-            found += [name, f"{other}-{own}" + (f"#{number}" if number else "")]
-    return list(dict.fromkeys(found))
+    names, found = show.frame.names, []
+    for link in show.graph.links:
+        ends = [names[link.up], names[link.down]]
+        ends += [] if link.parallel else [f"{name}#0" for name in ends]
+        if any(wanted.fullmatch(name) for name in ends):
+            found.append(names[link.up])
+    return found
 
 
 def _powers(counts: Array) -> Array:
@@ -247,47 +264,49 @@ def _followed(runs: Sequence[Run]) -> Array:
     return np.sort(numbers[np.argsort(-counts, kind="stable")[:FLOWS]])
 
 
-def _paths(run: Run, frame: _Frames, chosen: Array) -> list[dict[str, Any]]:
+def _paths(run: Run, show: _Drawn) -> list[dict[str, Any]]:
     """What the flows are, and by which ports their data went in each frame."""
-    tables = _data(run)
+    tables, frame = _data(run), show.frame
     if not tables:
         return []
     flows = np.concatenate([table["flow"].to_numpy() for table in tables])
     cells = np.concatenate([frame.cells(table) for table in tables])
-    about = run.flows.filter(pc.is_in(run.flows["flow"], pa.array(chosen, run.flows["flow"].type)))
+    chosen = pa.array(show.followed, run.flows["flow"].type)
+    about = run.flows.filter(pc.is_in(run.flows["flow"], chosen))
     found, ways = [], _Ways(frame.names)
     for row in about.to_pylist():
+        src, dst = show.hosts[row["src"]], show.hosts[row["dst"]]
         own = np.unique(cells[flows == row["flow"]])
         hops: dict[int, list[int]] = {}
         for cell in own.tolist():
             hops.setdefault(cell % frame.count, []).append(cell // frame.count)
         for ports in hops.values():
-            ports += _certain(ways, f"host{row['src']}", f"host{row['dst']}", ports)
-        text = f"{row['flow']}: host{row['src']} to host{row['dst']}, "
-        text += quantities.size(row["bytes"])
-        found.append({"text": text, "src": row["src"], "dst": row["dst"], "hops": hops})
+            ports += _certain(ways, src, dst, ports)
+        text = f"{row['flow']}: {src} to {dst}, {quantities.size(row['bytes'])}"
+        found.append({"text": text, "src": src, "dst": dst, "hops": hops})
     return found
 
 
 class _Ways:
-    """Ports by the nodes that they lead from and to, and each host's switch."""
+    """Ports by the nodes that they lead from and to, and each node's last neighbour: of a host,
+    which has one port, its switch."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.between: dict[tuple[str, str], list[int]] = {}
-        self.of_host: dict[str, str] = {}
+        self.last: dict[str, str] = {}
         ends = fabric.ends_of(names)
         for at, (own, other, _) in enumerate(ends):
             self.between.setdefault((own, other), []).append(at)
-            if own.startswith("host"):
-                self.of_host[own] = other
+            self.last[own] = other
         self.ends = [other for _, other, _ in ends]
 
 
 def _certain(ways: _Ways, src: str, dst: str, seen: Sequence[int]) -> list[int]:
     """The ports without a probe that data must have taken as well: the hosts' own, and from where
     it was seen to go down to the receiver's switch, if there is one link."""
-    first, last = ways.of_host.get(src, ""), ways.of_host.get(dst, "")
-    steps = [(src, first), (last, dst), *((ways.ends[port], last) for port in seen)]
+    first, last = ways.last.get(src, ""), ways.last.get(dst, "")
+    beyond = [ways.ends[port] for port in seen]
+    steps = [(src, first), (last, dst), *((node, last) for node in beyond if node != dst)]
     only = [ways.between.get(step, []) for step in steps]
     return sorted({ports[0] for ports in only if len(ports) == 1} - set(seen))
 

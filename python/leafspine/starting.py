@@ -6,6 +6,7 @@ registry, as comments.
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from leafspine import engine
@@ -33,6 +34,41 @@ oversubscription = 3        # at the lowest tier: hosts' rate to uplinks' rate""
 hosts = 16""",
 }
 """Counts of small fabrics, by kind."""
+
+FILE = "file"
+LINKS_OF_FILE = """\
+source,target,rate,delay
+web-1,rack-a,10Gbps,500ns
+web-2,rack-a,10Gbps,500ns
+web-3,rack-a,10Gbps,500ns
+web-4,rack-a,10Gbps,500ns
+db-1,rack-b,25Gbps,500ns
+db-2,rack-b,25Gbps,500ns
+cache-1,rack-c,10Gbps,500ns
+cache-2,rack-c,10Gbps,500ns
+cache-3,rack-c,10Gbps,500ns
+cache-4,rack-c,10Gbps,500ns
+rack-a,top-1,10Gbps,1us
+rack-a,top-2,10Gbps,1us
+rack-b,top-1,10Gbps,1us
+rack-b,top-1,10Gbps,1us
+rack-b,top-2,10Gbps,1us
+rack-c,top-1,10Gbps,1us
+rack-c,top-2,10Gbps,1us
+"""
+"""Three racks: nodes with one link are hosts, two equal rows are parallel links."""
+FILE_KEYS = """\
+# A row a link: source,target,rate,delay. Names are yours; nodes with one link are hosts. Or a JSON
+# file, as NetworkX's node_link_data gives it.
+path = "{links}"
+# host_link = { rate = "10Gbps", delay = "500ns" }    # of links without a rate or delay
+# fabric_link = { rate = "10Gbps", delay = "1us" }"""
+FILE_CHANGE = """\
+# A link that is slow, or fails, from some time on; both links of rack-b to top-1:
+# [[topology.change]]
+# link = "rack-b-top-1*"
+# at = "10ms"
+# rate = "2Gbps"              # or state = "down\""""
 
 WORKLOADS: Mapping[str, str] = {
     "poisson": """\
@@ -76,12 +112,13 @@ FIRST_SWITCH: Mapping[str, str] = {
     "tree": "tor0",
     "clos": "tor0",
     "star": "switch0",
+    FILE: "rack-a",
 }
 
 
 def text(name: str, topology: str, workload: str, lb: str) -> str:
     """A scenario that runs as it is. Raises :class:`InputError` for names that there are not."""
-    _known("--topology", topology, tuple(TOPOLOGIES))
+    _known("--topology", topology, (*TOPOLOGIES, FILE))
     _known("--workload", workload, tuple(WORKLOADS))
     schemes = {(entry["place"], entry["name"]): entry for entry in engine.schemes()}
     places = ("load_balancer", "scheme")
@@ -92,7 +129,7 @@ def text(name: str, topology: str, workload: str, lb: str) -> str:
         f"#:schema {PACKAGED.as_uri()}",
         _head(name),
         *([_bundle(bundle)] if bundle else []),
-        _topology(topology),
+        _topology(topology, links_name(name)),
         *([] if bundle else [_balancing(schemes["load_balancer", lb])]),
         *([] if bundle and _sets_transport(bundle) else [TRANSPORT]),
         QUEUES,
@@ -159,7 +196,15 @@ CHANGE = """\
 # rate = "2Gbps"              # or state = "down\""""
 
 
-def _topology(kind: str) -> str:
+def links_name(name: str) -> str:
+    """What the file of links beside a scenario is called."""
+    return f"{PurePath(name).stem}-links.csv"
+
+
+def _topology(kind: str, beside: str) -> str:
+    if kind == FILE:
+        keys = FILE_KEYS.replace("{links}", beside)
+        return f'[topology]\nkind = "{FILE}"\n{keys}\n\n{FILE_CHANGE}'
     links = LINKS if kind != "star" else LINKS.splitlines()[0]
     lines = ["[topology]", f'kind = "{kind}"', TOPOLOGIES[kind], links]
     if kind == "leaf-spine":

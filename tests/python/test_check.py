@@ -148,6 +148,28 @@ def test_what_is_commented_out_can_be_set() -> None:
     assert "toml" in answer, answer
 
 
+@pytest.mark.parametrize("workload", starting.WORKLOADS)
+def test_a_start_with_a_list_of_links(workload: str, tmp_path: Path) -> None:
+    """Breaks if what `new --topology file` writes does not run, or one of its two files is lost on
+    somebody's own."""
+    file, links = tmp_path / "my own.toml", tmp_path / "my own-links.csv"
+    done = leafspine("new", file, "--topology", "file", "--workload", workload)
+    assert str(links) in done
+    text = file.read_text()
+    assert [error.message for error in CHECK.iter_errors(tomllib.loads(text))] == []
+    commented = ("# [[topology.change]]", "# link ", "# at ", "# rate ", "# host_", "# fabric_")
+    bare = [line[2:] if line.startswith(commented) else line for line in text.splitlines()]
+    (tmp_path / "bare.toml").write_text("\n".join(bare))
+    leafspine("check", tmp_path / "bare.toml", "--json")
+    leafspine("check", file, "--json")
+    file.unlink()
+    links.write_text("mine")
+    said = leafspine("new", file, "--topology", "file", code=2)
+    assert "links.csv: is there already" in said
+    assert links.read_text() == "mine" and not file.exists()
+    assert "give it a name" in leafspine("new", "-", "--topology", "file", code=2)
+
+
 def test_a_file_is_not_replaced(tmp_path: Path) -> None:
     """Breaks if somebody's scenario is overwritten."""
     (file := tmp_path / "s.toml").write_text("mine")

@@ -300,7 +300,7 @@ def test_the_reference_has_every_name() -> None:
     names |= set(leafspine.Comparison.__dataclass_fields__) | set(vars(ComparisonData))
     names = {name for name in names if not name.startswith("_")}
     internal = {
-        "load", "tables", "is_of_this_build", "unknown_files", "strangers", "source", "command",
+        "load", "tables", "is_of_this_build", "unknown_files", "source", "command",
         "settings", "keep", "populated", "summaries", "measured", "by_name", "comparison", "run",
     }  # fmt: skip
     assert names - internal - words - {"summary"} == set()

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from leafspine import fabric
 from leafspine.engine import FlowClass
 from leafspine.measures import NETWORK, in_class, measure
 from leafspine.results import UNFINISHED, flow_table, measured
@@ -191,3 +192,14 @@ def test_a_star_has_its_switchs_ports() -> None:
         star = star.append_column("uplink", pa.array([False] * 4))
         found = measure(flows([10], [10**6]), star, SUMMARY, ())
         assert found[NETWORK, "utilisation_mean"] == pytest.approx(30)
+
+
+def test_hosts_are_what_the_engine_says() -> None:
+    """Breaks if a switch with one link passes for a host, or a host called otherwise for none."""
+    names = ["rack-web", "rack-host1", "rack-stub", "stub-rack", "web-rack", "host1-rack"]
+    told = pa.table({"name": names, "tier": [1, 1, 1, 3, 0, 0]})
+    assert fabric.hosts_of(told) == ["web", "host1"]
+    tiers = {node.name: node.tier for node in fabric.of_ports(told).nodes}
+    assert tiers == {"rack": 1, "stub": 2, "web": 0, "host1": 0}
+    old = pa.table({"name": ["s-host10", "s-host2", "host10-s", "host2-s"]})
+    assert fabric.hosts_of(old) == ["host2", "host10"]

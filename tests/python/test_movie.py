@@ -22,6 +22,7 @@ import leafspine
 from conftest import SCENARIO, VARIANTS
 from leafspine import comparison_movie, movie, results
 from leafspine.movie import Part
+from test_engine import leafspine as engine
 from test_plot import leaf_spine
 from test_report import CHROMIUM, screenshot
 
@@ -41,6 +42,34 @@ link = "leaf0-spine1"
 at = "8ms"
 rate = "10Gbps"
 """
+
+
+OWN = """\
+[topology]
+kind = "file"
+path = "own.csv"
+host_link = { rate = "10Gbps", delay = "1us" }
+fabric_link = { rate = "10Gbps", delay = "1us" }
+
+[[topology.change]]
+link = "top-rack-b*"
+at = "20us"
+rate = "2Gbps"
+
+[[workload]]
+kind = "trace"
+path = "flows.csv"
+
+[[probe]]
+kind = "utilisation"
+ports = "*"
+every = "10us"
+
+[[probe]]
+kind = "packets"
+ports = "*"
+"""
+"""Hosts and switches with names of all kinds."""
 
 
 @dataclass
@@ -190,6 +219,38 @@ def test_a_path_is_completed_where_there_is_one_way() -> None:
 
     assert complete("leaf0-spine1") == {"host0-leaf0", "leaf1-host3", "spine1-leaf1"}
     assert complete("leaf0-spine0#1") == {"host0-leaf0", "leaf1-host3"}
+
+
+def test_nodes_have_the_names_of_the_users_file(tmp_path: Path) -> None:
+    """Breaks if a host of a file of links is called by its number, a switch with one link passes
+    for a host, or a changed link is not found under its own name."""
+    (tmp_path / "own.csv").write_text(
+        "source,target,target_role\nweb-1,rack-a,\nhost7,rack-b,\ndb,rack-b,\n"
+        "rack-a,top,\nrack-b,top,\nrack-b,top,\ntop,stub,switch\n"
+    )
+    (tmp_path / "flows.csv").write_text("start_us,src,dst,bytes\n1,web-1,db,100000\n")
+    (tmp_path / "own.toml").write_text(OWN)
+    engine("run", tmp_path / "own.toml", "--out", tmp_path / "out")
+    run = leafspine.Result.load(tmp_path / "out")
+    data = data_of(movie.render([Part("", "#000000", run)], "x"))
+    assert {name: tier for name, tier, *_ in data["nodes"]} == {
+        **dict.fromkeys(["web-1", "host7", "db"], 0),
+        "rack-a": 1,
+        "rack-b": 1,
+        "top": 2,
+        "stub": 3,
+    }
+    [shown] = data["runs"]
+    assert [change[1:3] for change in shown["changes"]] == [
+        ["rack-b-top", "2 Gb/s"],
+        ["rack-b-top#1", "2 Gb/s"],
+    ]
+    [flow] = shown["flows"]
+    assert (flow["src"], flow["dst"]) == ("web-1", "db")
+    assert flow["text"] == "0: web-1 to db, 100 KB"
+    went = {data["ports"][port] for ports in flow["hops"].values() for port in ports}
+    down = went & {"top-rack-b", "top-rack-b#1"}
+    assert went == {"web-1-rack-a", "rack-a-top", "rack-b-db"} | down and len(down) == 1
 
 
 def test_a_thousand_hosts_fit_into_five_megabytes() -> None:

@@ -179,3 +179,38 @@ def test_what_is_no_port_is_refused(pcap: str, said: str, tmp_path: Path) -> Non
     done = real("-m", "leafspine", "run", tmp_path / "s.toml", "--out", out, "--pcap", pcap)
     assert done.returncode == 2 and said in done.stderr, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]
+
+
+def test_a_comparison_captures_each_variant_once(tmp_path: Path) -> None:
+    """Breaks if two variants' packets are in one file, another seed's are there, a capture is not
+    what the same run alone gives, or captures are taken for somebody's own files."""
+    text = drops("sack").replace("[transport]\n", "[transport]\n# set by variants\n")
+    more = """
+[[variant]]
+name = "Big buffer!"
+set = { "switch.buffer" = "64pkt" }
+
+[[variant]]
+name = "Small buffer"
+set = { "switch.buffer" = "16pkt" }
+
+[sweep]
+"run.seed" = [1, 2]
+"""
+    (tmp_path / "s.toml").write_text(text + more)
+    words = ["-m", "leafspine", "compare", tmp_path / "s.toml", "--no-plots", "--out"]
+    done = real(*words, tmp_path / "all", "--pcap", "host0,switch0-host2")
+    assert done.returncode == 0, done.stderr
+    assert "was not written by leafspine" not in done.stderr
+    made = sorted(str(path.relative_to(tmp_path / "all")) for path in tmp_path.glob("all/pcap/*/*"))
+    assert made == [
+        f"pcap/{variant}/{port}.pcapng"
+        for variant in ("big-buffer", "small-buffer")
+        for port in ("host0", "switch0-host2")
+    ]
+    alone = ran(tmp_path, text, "host0", "--seed", "1")
+    own = (alone / "pcap" / "host0.pcapng").read_bytes()
+    assert (tmp_path / "all/pcap/small-buffer/host0.pcapng").read_bytes() == own
+    assert (tmp_path / "all/pcap/big-buffer/host0.pcapng").read_bytes() != own
+    done = real(*words, tmp_path / "cut", "--pcap", "host0", "--shard", "1/2")
+    assert (done.returncode, "captures of a shard" in done.stderr) == (2, True)

@@ -16,7 +16,10 @@ from leafspine.commands.options import (
     memory_option,
     on_option,
     out_option,
+    pcap_option,
+    port_names,
     set_option,
+    show_shard,
     store_option,
 )
 from leafspine.errors import EngineError, InputError, Interrupted, LeafspineError, printable
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 @csv_option
 @check_option
 @memory_option
+@pcap_option("pcap/<variant>/ in the results; of each variant the first point and seed")
 @click.option("--no-plots", is_flag=True, help="Tables and a report without pictures.")
 @json_option
 def compare(
@@ -57,6 +61,7 @@ def compare(
     csv: bool,
     check: bool,
     memory: str | None,
+    pcap: str | None,
     no_plots: bool,
     as_json: bool,
 ) -> None:
@@ -66,7 +71,7 @@ def compare(
     interruption goes on from there, and more seeds or loads run only what is new. Plots that show
     the same as before are not drawn again.
     """
-    from leafspine import api, scenario
+    from leafspine import api, files, scenario
     from leafspine.manifest import Keyed
 
     path = Path(scenario_file)
@@ -85,13 +90,17 @@ def compare(
         on=on,
         store=store,
         shard=shard,
+        pcap=port_names(pcap),
         **dict(scenario.parse_setting(text) for text in settings),
     )
     if shard is not None:
-        _show_shard(comparison, shard)
+        done, of = len(comparison.finished), len(comparison.cases)
+        show_shard(shard, done, of, comparison.directory)
         _tell_failures(comparison)
         return
     show(comparison, plots=not no_plots, as_json=as_json)
+    if pcap is not None and not as_json:
+        click.echo(f"captures: {comparison.directory / files.CAPTURES}")
     _tell_failures(comparison)
 
 
@@ -108,13 +117,6 @@ def without_place(words: Sequence[str]) -> list[str]:
         else:
             kept.append(word)
     return kept
-
-
-def _show_shard(comparison: "Comparison", shard: str) -> None:
-    done, of = len(comparison.finished), len(comparison.cases)
-    click.echo(f"shard {shard}: {done} of {of} runs are finished in {comparison.directory}")
-    beside = shlex.quote(str(comparison.directory.parent))
-    click.echo(f"when all shards are there: leafspine merge {beside}")
 
 
 def show(comparison: "Comparison", *, plots: bool, as_json: bool) -> None:

@@ -1,5 +1,6 @@
 """Options that several verbs have."""
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,3 +46,35 @@ def out_option(default: str) -> Callable[[Any], Any]:
     return click.option(
         "--out", type=click.Path(path_type=Path), help=f"Directory of the results. [{default}]"
     )
+
+
+def pcap_option(where: str) -> Callable[[Any], Any]:
+    """``--pcap`` with where the captures go."""
+    return click.option(
+        "--pcap",
+        metavar="PORT,...",
+        help=f"Write what leaves by these ports, such as leaf0-spine1 or leaf0-*, to {where}, "
+        "for Wireshark; host3: both directions of its link.",
+    )
+
+
+def port_names(text: str | None) -> list[str]:
+    """What ``--pcap`` names. Raises :class:`InputError`."""
+    from leafspine.errors import InputError
+
+    if text is None:
+        return []
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise InputError(
+            f"--pcap {text!r}: expected ports and hosts with commas between, such as "
+            "leaf0-spine1,host3"
+        )
+    return names
+
+
+def show_shard(shard: str, done: int, of: int, directory: Path) -> None:
+    """Say what of a shard is there, and what comes next."""
+    click.echo(f"shard {shard}: {done} of {of} runs are finished in {directory}")
+    beside = shlex.quote(str(directory.parent))
+    click.echo(f"when all shards are there: leafspine merge {beside}")

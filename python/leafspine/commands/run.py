@@ -12,6 +12,8 @@ from leafspine.commands.options import (
     json_option,
     memory_option,
     out_option,
+    pcap_option,
+    port_names,
     set_option,
 )
 from leafspine.errors import printable
@@ -34,12 +36,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="How many threads may work on the run; the result is the same. [all cores]",
 )
-@click.option(
-    "--pcap",
-    metavar="PORT,...",
-    help="Write what leaves by these ports, such as leaf0-spine1 or leaf0-*, to pcap/ in the "
-    "results, for Wireshark; host3: both directions of its link.",
-)
+@pcap_option("pcap/ in the results")
 @json_option
 def run(
     scenario_file: str,
@@ -54,10 +51,10 @@ def run(
     as_json: bool,
 ) -> None:
     """Simulate one scenario and write what was measured."""
-    from leafspine import api, files, results, scenario
+    from leafspine import files, results, running, scenario
 
     source = scenario.read(Path(scenario_file))
-    result = api.run_source(
+    result = running.run_source(
         source,
         scenario.seeded(scenario.parse_settings(settings), seed),
         lambda case: out or Path("out") / f"{source.stem}-{case.key[:8]}",
@@ -65,7 +62,7 @@ def run(
         check=check,
         memory=memory,
         threads=threads,
-        pcap=_ports(pcap),
+        pcap=port_names(pcap),
         progress_bar=True,
     )
     if as_json:
@@ -74,20 +71,6 @@ def run(
         _show_run(result)
         if pcap is not None and result.directory is not None:
             click.echo(f"captures: {result.directory / files.CAPTURES}")
-
-
-def _ports(text: str | None) -> list[str]:
-    from leafspine.errors import InputError
-
-    if text is None:
-        return []
-    names = [name.strip() for name in text.split(",")]
-    if not all(names):
-        raise InputError(
-            f"--pcap {text!r}: expected ports and hosts with commas between, such as "
-            "leaf0-spine1,host3"
-        )
-    return names
 
 
 def _show_run(result: "Result") -> None:

@@ -72,11 +72,11 @@ def tune(
     """
     from rich.console import Console
 
-    from leafspine import api, results, scenario
+    from leafspine import results, scenario
     from leafspine.terminal import show_table
-    from leafspine.tuning import pages
+    from leafspine.tuning import asking, pages
 
-    found, directory, figures = api.tuned(
+    found, directory, figures = asking.tuned(
         scenario.read(Path(scenario_file)),
         scenario.parse_settings(settings),
         params,
@@ -85,7 +85,7 @@ def tune(
         trials=trials,
         seeds=seeds,
         held_out=held_out,
-        place=api.Where(jobs, check, memory, on, store),
+        place=asking.Where(jobs, check, memory, on, store),
         out=out,
         progress_bar=True,
     )
