@@ -21,6 +21,7 @@ from leafspine.tasks import Event, Failure, Task, Watcher, fail, ignore, settle
 
 TOPIC = "leafspine-progress"
 CONNECT_SECONDS = 10.0
+RESULT_SECONDS = 60.0
 TELL_SECONDS = 0.5
 POLL_SECONDS = 0.1
 CLOSE_SECONDS = 0.5
@@ -118,23 +119,41 @@ class DaskCluster:
             most = worker.FREE if self.most is None else self.most
             message = worker.to_message(task.case, Path(), check=self.check, most=most)
             future = client.submit(work, name, message, url, key=name, pure=True)
-            future.add_done_callback(lambda found: self.news.put(("end", found)))
+            self._listen(future)
             self.futures[name] = future
+
+    def _listen(self, future: Any) -> None:
+        future.add_done_callback(lambda found: self.news.put(("end", found)))
 
     def _receive(self, kind: str, what: Any) -> None:
         if kind == "progress":
             self._progress(what)
-        elif what.key in self.tasks:
-            self._end(self.tasks[what.key], what)
+        elif what.key in self.tasks and self._end(self.tasks[what.key], what):
             del self.tasks[what.key]
             # Else its worker keeps the result, and another one makes it anew if that is lost.
             self.futures.pop(what.key).release()
 
-    def _end(self, task: Task, future: Any) -> None:
-        if future.status != "finished":
-            fail(task, self._reason(future), self.watcher, self.failures)
-            return
-        answer, packed = future.result(timeout=CONNECT_SECONDS)
+    def _end(self, task: Task, future: Any) -> bool:
+        """What became of a run that was reported to have ended; whether it has."""
+        status = future.status
+        if status in ("error", "cancelled"):
+            fail(task, self._reason(future, status), self.watcher, self.failures)
+            return True
+        try:
+            if status == "finished":
+                self._finish(task, future)
+                return True
+        except TimeoutError:
+            if future.status == "finished":
+                slow = f"its result did not come within {RESULT_SECONDS:.0f} s (try --store)"
+                fail(task, slow, self.watcher, self.failures)
+                return True
+        # Its worker was lost before the result came here: another one makes it anew.
+        self._listen(future)
+        return False
+
+    def _finish(self, task: Task, future: Any) -> None:
+        answer, packed = future.result(timeout=RESULT_SECONDS)
         if answer["kind"] != "done":
             settle(answer, task, self.watcher, self.failures)
             return
@@ -156,9 +175,9 @@ class DaskCluster:
             self.watcher(Event("retry", task.case, message=f"its worker {before} was lost"))
         settle(news["answer"], task, self.watcher, self.failures)
 
-    def _reason(self, future: Any) -> str:
+    def _reason(self, future: Any, status: str) -> str:
         """Why a task has no answer, in one line; a worker without leafspine ends all."""
-        if future.status == "cancelled":
+        if status == "cancelled":
             return "it was cancelled at the scheduler"
         error = future.exception(timeout=CONNECT_SECONDS)
         text = " ".join(str(error).split())

@@ -9,13 +9,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 import leafspine
-from leafspine import packing, shards
+from leafspine import dask_cluster, packing, shards
 from leafspine.commands.compare import without_place
+from test_engine import ROOT
 from test_results import contents
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -108,6 +109,85 @@ def test_a_cluster_gives_the_bytes_of_one_machine_though_a_worker_is_killed(
     here = tmp_path / "here"
     subprocess.run(command(*words), cwd=here, capture_output=True, check=True)
     assert contents(out) == contents(here / "out")
+
+
+@pytest.fixture
+def the_engine(monkeypatch: pytest.MonkeyPatch, children_use_the_fake: None) -> None:
+    """Processes that a test starts have the real engine."""
+    monkeypatch.delenv("PYTHONPATH")
+
+
+def test_the_engine_gives_a_cluster_the_bytes_of_one_machine(
+    the_engine: None, cluster: Cluster, tmp_path: Path
+) -> None:
+    """Breaks if only the fake engine's runs survive a worker's death, or can be left at once and
+    gone on with."""
+    workers = [cluster.worker() for _ in range(4)]
+    cluster.wait_for(workers=4)
+    words = ("compare", ROOT / "examples/quickstart.toml", "--lb", "ecmp,rps", "--seeds", 4)
+    words = (*words, "--set", "workload.0.duration=120ms", "--no-plots", "--out", "out")
+    out = cluster.folder / "out"
+
+    def start(enough: int) -> "subprocess.Popen[str]":
+        child = subprocess.Popen(
+            command(*words, "--on", f"dask://{cluster.address}"),
+            cwd=cluster.folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )  # fmt: skip
+        deadline = time.monotonic() + 60
+        while made(out) < enough and time.monotonic() < deadline:
+            time.sleep(0.02)
+        workers.pop().kill()
+        return child
+
+    child = start(enough=2)
+    child.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    said = child.communicate(timeout=60)[1]
+    assert (child.returncode, time.monotonic() - began < 2.5) == (1, True), said
+    assert "of 8 runs are finished and kept" in said
+    child = start(enough=5)
+    said = child.communicate(timeout=60)[1]
+    assert (child.returncode, made(out)) == (0, 8), said
+    here = tmp_path / "here"
+    here.mkdir()
+    subprocess.run(command(*words), cwd=here, capture_output=True, check=True)
+    assert contents(out) == contents(here / "out")
+
+
+def test_a_result_that_is_lost_with_its_worker_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Breaks if a run that had ended on a worker, which was lost before the result was fetched, is
+    taken for one that failed: another worker makes it anew."""
+
+    class Future:
+        key = "run"
+        status = "lost"
+        callbacks: ClassVar[list[Any]] = []
+
+        def add_done_callback(self, called: Any) -> None:
+            self.callbacks.append(called)
+
+        def result(self, timeout: float) -> Any:
+            return {"kind": "done"}, b"packed"
+
+        def release(self) -> None:
+            pass
+
+    taken: list[bytes] = []
+    place = dask_cluster.DaskCluster("127.0.0.1:1")
+    monkeypatch.setattr(place, "_take", lambda _task, packed: taken.append(packed))
+    future: Any = Future()
+    task: Any = object()
+    place.tasks, place.futures = {"run": task}, {"run": future}
+    place._receive("end", future)
+    assert (place.failures, list(place.tasks), len(future.callbacks)) == ([], ["run"], 1)
+    future.status = "finished"
+    future.callbacks[0](future)
+    place._receive(*place.news.get(timeout=1))
+    assert (place.failures, place.tasks, taken) == ([], {}, [b"packed"])
 
 
 def test_a_cluster_is_left_within_a_second_and_gone_on_with(
