@@ -156,7 +156,7 @@ def compare(
     if pcap and (out is None or part is not None):
         found = "captures without a directory" if out is None else "captures of a shard"
         raise refused(found, "out=, the directory of the whole comparison", key="pcap")
-    how = _How(jobs, csv, check, memory, progress_bar, command, where, part)
+    how = _How(jobs, csv, check, memory, progress_bar, command, where, part, pcap)
     found_ = _compare(source, pairs, out, how)
     if pcap:
         captures.write(
@@ -217,6 +217,7 @@ class _How(NamedTuple):
     command: str
     on: On = places.HERE
     shard: shards.Shard | None = None
+    pcap: Sequence[str] = ()
 
 
 def _compare(
@@ -230,6 +231,8 @@ def _compare(
     most = running.most_bytes(how.memory) if how.on.is_here or how.memory is not None else None
     with progress.of_checks(show=progress.wanted(how.progress_bar)) as watch:
         cases = scenario.expand(source, settings, most, watch)
+    if how.pcap:
+        captures.check(cases, how.pcap)
     if isinstance(out, Keyed):
         wanted = out.directory(source, cases)
     if wanted is not None and how.shard is not None:

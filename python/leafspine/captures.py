@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from leafspine import files, progress, results, workers
+from leafspine import engine, files, progress, results, workers
 from leafspine.comparison import Comparison
 from leafspine.engine import Case
 from leafspine.labels import slug
@@ -22,7 +22,7 @@ def write(
     with packets. Raises as :func:`leafspine.run` does; captures that were there are replaced.
     """
     with files.adding(comparison.directory, files.CAPTURES) as target:
-        for name, case in _first(comparison).items():
+        for name, case in _first(comparison.cases).items():
             place = target / name
             place.mkdir()
             with progress.of_run(case.label(), show=progress.wanted(progress_bar)) as watch:
@@ -36,11 +36,19 @@ def write(
                 )
 
 
-def _first(comparison: Comparison) -> dict[str, Case]:
+def check(cases: Sequence[Case], ports: Sequence[str]) -> None:
+    """Raise :class:`leafspine.ScenarioError` for a port that some variant's fabric has not."""
+    for case in _first(cases).values():
+        engine.check_captures(case, ports)
+
+
+def _first(cases: Sequence[Case]) -> dict[str, Case]:
     """Each variant's first case, by the name of its folder."""
+    firsts: dict[str, Case] = {}
+    for case in cases:
+        firsts.setdefault(case.variant, case)
     found: dict[str, Case] = {}
-    for variant in comparison.variants:
-        case = next(case for case in comparison.cases if case.variant == variant)
+    for variant, case in firsts.items():
         name = plain = slug(variant or "run")
         number = 2
         while name in found:

@@ -328,6 +328,14 @@ def simulate(
     return result
 
 
+def check_captures(case: Case, ports: Sequence[str]) -> None:
+    """Raise :class:`ScenarioError` for a port or host to be captured that the case has not."""
+    try:
+        native.check_captures(case.toml, case.base_dir, list(ports))
+    except Exception as error:
+        raise typed(error) from None
+
+
 def schemes() -> list[dict[str, Any]]:
     """The registered schemes, as the engine describes them."""
     return _entries(native.schemes())

@@ -183,7 +183,8 @@ def test_what_is_no_port_is_refused(pcap: str, said: str, tmp_path: Path) -> Non
 
 def test_a_comparison_captures_each_variant_once(tmp_path: Path) -> None:
     """Breaks if two variants' packets are in one file, another seed's are there, a capture is not
-    what the same run alone gives, or captures are taken for somebody's own files."""
+    what the same run alone gives, or captures are taken for somebody's own files; if a wrong name
+    is told only when all runs are done."""
     text = drops("sack").replace("[transport]\n", "[transport]\n# set by variants\n")
     more = """
 [[variant]]
@@ -212,5 +213,8 @@ set = { "switch.buffer" = "16pkt" }
     own = (alone / "pcap" / "host0.pcapng").read_bytes()
     assert (tmp_path / "all/pcap/small-buffer/host0.pcapng").read_bytes() == own
     assert (tmp_path / "all/pcap/big-buffer/host0.pcapng").read_bytes() != own
+    done = real(*words, tmp_path / "wrong", "--pcap", "host0,host7")
+    assert (done.returncode, "--pcap: " in done.stderr) == (2, True)
+    assert "host7" in done.stderr and not (tmp_path / "wrong").exists()
     done = real(*words, tmp_path / "cut", "--pcap", "host0", "--shard", "1/2")
     assert (done.returncode, "captures of a shard" in done.stderr) == (2, True)

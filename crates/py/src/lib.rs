@@ -97,6 +97,7 @@ pub fn fill(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> PyRes
     module.add_class::<simulate::Progress>()?;
     module.add_class::<simulate::Output>()?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::check_captures, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench, module)?)?;
     module.add_function(wrap_pyfunction!(bench::decision_cost, module)?)?;
     module.add_function(wrap_pyfunction!(bench::run_cost, module)?)?;

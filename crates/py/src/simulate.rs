@@ -81,6 +81,26 @@ pub(crate) fn simulate(
     guarded(|| run(py, toml, base_dir, &progress, (check, memory, threads), captures.as_ref()))
 }
 
+/// Whether a resolved scenario's fabric has all that `patterns` name for a capture.
+///
+/// # Errors
+/// `ScenarioError` for the first that it has not.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are made for the call")]
+pub(crate) fn check_captures(
+    py: Python<'_>,
+    toml: &str,
+    base_dir: &str,
+    patterns: Vec<String>,
+) -> PyResult<()> {
+    guarded(|| {
+        let case = leafspine_scenario::single(toml, "scenario.toml", base_dir.as_ref())
+            .map_err(|error| scenario_error(py, &error))?;
+        py.detach(|| leafspine_sim::check_captures(&case.spec.topology, &patterns))
+            .map_err(|error| capture_error(py, error.into()))
+    })
+}
+
 fn run(
     py: Python<'_>,
     toml: &str,

@@ -20,7 +20,7 @@ mod progress;
 pub mod spec;
 pub mod workload;
 
-pub use capture::CaptureError;
+pub use capture::{CaptureError, check_captures};
 pub use engine::{
     BuildError, Factories, Fault, FaultKind, RunError, SetupError, Simulation, Stuck, Work,
 };

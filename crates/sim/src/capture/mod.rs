@@ -12,7 +12,7 @@ mod tests;
 pub(crate) use frame::FlowFacts;
 use frame::Headers;
 use leafspine_core::{HostId, Time};
-use leafspine_fabric::{Graph, TopologyError};
+use leafspine_fabric::{Graph, TopologyError, TopologySpec};
 use leafspine_node::Tapped;
 use leafspine_node::transport::TcpConfig;
 use std::collections::HashMap;
@@ -73,14 +73,7 @@ impl Capture {
         tcp: &TcpConfig,
         seed: u64,
     ) -> Result<Capture, CaptureError> {
-        let mut wanted: Vec<Wanted> = Vec::new();
-        for pattern in patterns {
-            for found in of_pattern(pattern, graph)? {
-                if wanted.iter().all(|other| other.name != found.name) {
-                    wanted.push(found);
-                }
-            }
-        }
+        let wanted = wanted(patterns, graph)?;
         let mut places: HashMap<u32, Vec<(usize, u32)>> = HashMap::new();
         let mut files = Vec::with_capacity(wanted.len());
         for (at, Wanted { name, ports }) in wanted.iter().enumerate() {
@@ -156,6 +149,27 @@ impl Output {
         }
         Ok(())
     }
+}
+
+/// Whether a fabric has all that `patterns` name, without a run.
+///
+/// # Errors
+/// The first that it has not, or a fabric that cannot be built.
+pub fn check_captures(topology: &TopologySpec, patterns: &[String]) -> Result<(), TopologyError> {
+    wanted(patterns, &Graph::build(topology)?).map(|_| ())
+}
+
+/// All files, each once.
+fn wanted(patterns: &[String], graph: &Graph) -> Result<Vec<Wanted>, TopologyError> {
+    let mut all: Vec<Wanted> = Vec::new();
+    for pattern in patterns {
+        for found in of_pattern(pattern, graph)? {
+            if all.iter().all(|other| other.name != found.name) {
+                all.push(found);
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// The files that a pattern asks for.
