@@ -1,6 +1,8 @@
-"""The walks of the documentation: all that they show is run, in their order, in an empty folder."""
+"""The walks of the documentation, and the README: all that they show is run, in its order, in an
+empty folder."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import leafspine
-from test_docs import blocks
+from test_docs import README, blocks
 from test_engine import ROOT
 
 WALKS = ROOT / "docs" / "walks"
@@ -64,6 +66,43 @@ def test_your_fabric_and_your_trace(folder: Path) -> None:
     )
     found = walked([sys.executable, "-c", code], folder)
     assert found.splitlines() == ["wcmp -93", "rps 55"]
+
+
+def test_the_readmes_commands_leave_what_it_says(folder: Path) -> None:
+    """Breaks if a command of the README fails, or a number of which it tells is another now."""
+    page = README.read_text()
+    commands = [
+        line
+        for block in blocks(README, "sh")
+        for line in block.splitlines()
+        if line.startswith("leafspine ") and not line.startswith("leafspine reproduce")
+    ]
+    assert len(commands) == 5
+    walked(["bash", "-c", "\n".join(["set -euo pipefail", *commands])], folder)
+    said = " ".join(page.split())
+
+    results = [leafspine.load(path.parent) for path in folder.glob("out/*/summary.json")]
+    tails = sorted(float(found.summary["classes"]["short"]["fct_p99"]) for found in results)
+    assert f"from {tails[0]:,.0f} up to {tails[1]:,.0f} us" in said
+
+    tables = {path.parent.name.split("-")[0]: path for path in folder.glob("out/*/tables.md")}
+    assert set(tables) == {"quickstart", "slow", "lab"}
+    short = tables["quickstart"].read_text().split("## ")[2]
+    shown = re.findall(r"^\| 0\.[36] \| .*$", page, re.M)
+    columns = (0, 1, 4, 5, 8, 9)
+    assert shown == [
+        f"| {' | '.join(cells[at] for at in columns)} |"
+        for cells in (line.strip("| ").split(" | ") for line in short.splitlines())
+        if cells[0].startswith("0.")
+    ]
+    every = tables["slow"].read_text().split("## ")[1]
+    changes = re.findall(
+        r"\| (\w+) \| \d+ \| 0 \| [^|]* \| \S([\d.]+) % \[\S([\d.]+), \S([\d.]+)\]", every
+    )
+    for scheme, mean, *ends in changes:
+        low, high = sorted(ends, key=float)
+        assert re.search(rf"{scheme}.*? {mean} % (below|above).*? \[{low}, {high}\]", said), scheme
+    assert [scheme for scheme, *_ in changes] == ["LetFlow", "RPS"]
 
 
 def test_the_reference_has_every_public_name() -> None:
