@@ -59,6 +59,8 @@ def over_time(
                 axes.plot(when, what, color=colour, linewidth=1, label=_label(by, name))
         axes.set_ylabel(label)
         axes.set_ylim(0, max(axes.dataLim.ymax * 1.05, 1e-9) if axes.dataLim.ymax > 0 else 1)
+        if not values[column].any():
+            axes.text(0.5, 0.5, "none at any time", transform=axes.transAxes, ha="center", zorder=4)
         mark(axes, changes, scale)
     panels[-1].set_xlabel(f"time ({unit})")
     hidden = len(names) - len(shown)

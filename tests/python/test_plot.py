@@ -74,6 +74,15 @@ def test_the_longest_queues_have_a_line_of_their_own() -> None:
     assert named == [*(f"leaf0-spine{at}" for at in range(7)), "33 others"]
 
 
+def test_what_never_happened_is_said() -> None:
+    """Breaks if a run without a drop has an empty panel, which might be one that failed."""
+    table = series(3, 10)
+    zero = table.set_column(table.schema.get_field_index("bytes"), "bytes", pa.array([0] * 30))
+    packets, kilobytes = timelines.queue(zero, []).axes
+    assert [text.get_text() for text in packets.texts] == []
+    assert [text.get_text() for text in kilobytes.texts] == ["none at any time"]
+
+
 def test_no_peak_is_left_out() -> None:
     """Breaks if a long series is thinned to samples between the peaks."""
     figure = timelines.queue(series(1, 9001), [])

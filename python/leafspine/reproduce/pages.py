@@ -246,7 +246,7 @@ def report(chapters: Sequence[Chapter]) -> str:
         grids=grids,
         opened=open_claims,
         open_words=OPEN,
-        picture=_picture,
+        encoded=_encoded,
         strips=_strips,
         orders=ORDERS,
         version=engine.version(),
@@ -258,8 +258,8 @@ def _strips(judged: Judged) -> str:
     return strips.drawn(judged.strips)
 
 
-def _picture(saved: Saved) -> str:
-    return base64.b64encode(saved.png.read_bytes()).decode()
+def _encoded(picture: Path) -> str:
+    return base64.b64encode(picture.read_bytes()).decode()
 
 
 def _write(path: Path, text: str) -> None:

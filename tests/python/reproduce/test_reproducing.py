@@ -135,7 +135,9 @@ def test_a_paper_from_runs_to_scorecard(library: Path, tmp_path: Path) -> None:
     card = (out / "scorecard.md").read_text()
     assert "| some | 3 | 1 | 0 | 0 | 0 | 1 | 1 |" in card and "memory of hardware" in card
     report = (out / "report.html").read_text()
-    assert report.count("data:image/png") == 2 and "not reproduced" in report
+    # Two figures, each by day and by night.
+    assert report.count("data:image/png") == 4 and "not reproduced" in report
+    assert report.count('<source media="screen and (prefers-color-scheme: dark)"') == 2
 
 
 def test_the_files_that_the_docs_show_are_good(tmp_path: Path) -> None:
