@@ -117,7 +117,8 @@ def compare(
 
     ``lb`` (load balancers by name) replaces the file's variants, ``load`` (fractions) its sweep
     over the first workload's load, ``seeds`` (how many) its sweep over the seed. ``jobs``:
-    processes, default all cores; the results do not depend on it. Runs that are finished in ``out``
+    cores to be used, default all: a process a run, and threads where fewer runs than cores are
+    left; the results do not depend on it. Runs that are finished in ``out``
     are not run again; a directory of another comparison is refused, unless this one has all of its
     variants and points. Without ``out`` results are in a temporary directory that is removed with
     the answer.

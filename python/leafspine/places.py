@@ -84,7 +84,8 @@ def choose(how: How, directory: Path, tasks: Sequence[Task], watcher: Watcher) -
         return Slurm(beside, jobs=how.jobs, check=how.check, most=how.most, watcher=watcher)
     workers, _ = _workers(how, tasks)
     most = how.most and how.most // workers
-    return Pool(workers, csv=how.csv, check=how.check, most=most, watcher=watcher)
+    every = how.jobs or cores()
+    return Pool(workers, every, csv=how.csv, check=how.check, most=most, watcher=watcher)
 
 
 def remark(how: How, tasks: Sequence[Task]) -> str:

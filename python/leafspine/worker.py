@@ -38,6 +38,7 @@ def to_message(
     csv: bool = False,
     check: bool = False,
     most: int | str | None = None,
+    threads: int = 1,
 ) -> str:
     """A case as a line for a worker."""
     message = {
@@ -53,6 +54,7 @@ def to_message(
         "csv": csv,
         "check": engine.is_checked(check),
         "most": most,
+        "threads": threads,
     }
     return json.dumps(message) + "\n"
 
@@ -122,7 +124,13 @@ def carry_out(
     )
     most = memory.available() if message["most"] == FREE else message["most"]
     try:
-        result = results.run_case(case, _watch(tell, every), check=message["check"], most=most)
+        result = results.run_case(
+            case,
+            _watch(tell, every),
+            check=message["check"],
+            most=most,
+            threads=message["threads"],
+        )
         results.write(result, Path(message["directory"]), csv=message["csv"])
     except ScenarioError as error:
         return {"kind": "refused", "message": str(error), "parts": error.parts()}

@@ -60,7 +60,12 @@ class _Worker:
         task.attempts += 1
         try:
             message = to_message(
-                task.case, task.directory, csv=how.csv, check=how.check, most=how.most
+                task.case,
+                task.directory,
+                csv=how.csv,
+                check=how.check,
+                most=how.most,
+                threads=how.threads(),
             )
             self.stdin.write(message.encode())
             self.stdin.flush()
@@ -101,9 +106,14 @@ class _Worker:
 
 @dataclass
 class Pool:
-    """Runs tasks over ``jobs`` workers, each of which may hold ``most`` bytes."""
+    """Runs tasks over ``jobs`` workers, each of which may hold ``most`` bytes.
+
+    ``cores``: how many all of them may use. Where there are fewer runs left than cores, or room for
+    fewer, a run gets several, as long as it lasts.
+    """
 
     jobs: int
+    cores: int = 1
     csv: bool = False
     check: bool = False
     most: int | None = None
@@ -127,6 +137,11 @@ class Pool:
                 self._stop(worker)
             self.selector.close()
         return self.failures
+
+    def threads(self) -> int:
+        """Of a run that is about to begin: its worker has it already."""
+        left = sum(worker.task is not None for worker in self.workers) + len(self.waiting)
+        return max(1, self.cores // min(self.jobs, max(left, 1)))
 
     def _start(self) -> None:
         worker = _Worker()

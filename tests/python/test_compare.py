@@ -14,6 +14,8 @@ import pytest
 
 import leafspine
 from conftest import SCENARIO
+from leafspine import worker, workers
+from leafspine.engine import Case
 from leafspine.tasks import Event, Task
 from leafspine.workers import Pool
 from test_results import contents
@@ -146,6 +148,40 @@ def test_a_worker_that_dies_between_two_cases_is_replaced(many: Path, tmp_path: 
     assert pool.run([Task(case, tmp_path / case.key) for case in cases]) == []
     assert killed
     assert all((tmp_path / case.key / "summary.json").is_file() for case in cases)
+
+
+@pytest.mark.parametrize(
+    ("runs", "jobs", "cores", "wanted"),
+    [
+        (1, 1, 4, [4]),  # nothing else wants them
+        (2, 2, 5, [2, 2]),
+        (3, 2, 2, [1, 1]),  # the third's depend on who is done
+        (3, 1, 2, [2, 2, 2]),  # there is memory for one at a time
+    ],
+)
+def test_a_run_has_the_cores_that_no_other_wants(
+    runs: int,
+    jobs: int,
+    cores: int,
+    wanted: list[int],
+    many: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Breaks if one long run has one of many cores, or two runs have more threads than cores."""
+    given = []
+
+    def message(case: Case, directory: Path, **how: Any) -> str:
+        given.append(how["threads"])
+        return worker.to_message(case, directory, **how)
+
+    monkeypatch.setattr(workers, "to_message", message)
+    from leafspine import scenario as scenarios
+
+    cases = scenarios.expand(scenarios.read(many))[:runs]
+    pool = Pool(jobs, cores)
+    assert pool.run([Task(case, tmp_path / case.key) for case in cases]) == []
+    assert given[: len(wanted)] == wanted
 
 
 def test_a_full_disk_ends_a_comparison_at_once(many: Path, tmp_path: Path) -> None:
