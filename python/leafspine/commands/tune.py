@@ -39,7 +39,7 @@ from leafspine.commands.options import (
 @click.option(
     "--held-out", default=10, show_default=True, metavar="N", help="Seeds of the last comparison."
 )
-@click.option("--jobs", type=int, metavar="N", help="Runs side by side, at most. [all cores]")
+@click.option("--jobs", type=int, metavar="N", help="Cores to use, a run each. [all]")
 @on_option
 @store_option
 @out_option("out/tune-<scenario>-<key of the search>")
