@@ -204,14 +204,16 @@ impl Request {
     }
 }
 
+/// Their number and a word that is not used, then each region.
 fn regions(payload: &[u8]) -> Option<Vec<Region>> {
+    const HEAD: usize = 8;
     const BYTES: usize = 32;
     let many = word(payload, 0)? as usize;
-    if many > MOST_REGIONS {
+    if many > MOST_REGIONS || payload.len() < HEAD {
         return None;
     }
     let region = |index: usize| {
-        let at = 8 + index * BYTES;
+        let at = HEAD + index * BYTES;
         Some(Region {
             guest: long(payload, at)?,
             size: long(payload, at + 8)?,
@@ -288,6 +290,8 @@ mod tests {
         let nine = [9u64, 0, 0].map(u64::to_ne_bytes).concat();
         let wrong = MessageError::Payload { request: 5, found: 24 };
         assert_eq!(Request::parse(5, &nine), Err(wrong));
+        let half = MessageError::Payload { request: 5, found: 4 };
+        assert_eq!(Request::parse(5, &[0; 4]), Err(half));
     }
 
     /// Breaks if an answer has another form than the guest's kernel reads.
