@@ -3,7 +3,7 @@
 //! `cargo run --release -p leafspine-scenario --example measure benches/web-search-128.toml`
 //!
 //! Files after the word `calendar` are driven by the calendar, those after `windows` by windows;
-//! without either, by what is thought to be faster.
+//! without either, by what is thought to be faster. A number says on how many threads.
 
 use leafspine_sim::spec::DriverKind;
 use leafspine_sim::{Progress, Simulation};
@@ -12,20 +12,26 @@ use std::time::Instant;
 
 fn main() {
     let mut driver = DriverKind::Auto;
+    let mut threads = 1;
     for file in std::env::args().skip(1) {
+        if let Ok(number) = file.parse() {
+            threads = number;
+            continue;
+        }
         match file.as_str() {
             "calendar" => driver = DriverKind::Calendar,
             "windows" => driver = DriverKind::Windows,
-            _ => measure(&file, driver),
+            _ => measure(&file, driver, threads),
         }
     }
 }
 
-fn measure(file: &str, driver: DriverKind) {
+fn measure(file: &str, driver: DriverKind, threads: usize) {
     let text = std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{file}: {e}"));
     let base = Path::new(file).parent().unwrap_or(Path::new("."));
     let mut case = leafspine_scenario::single(&text, file, base).unwrap_or_else(|e| panic!("{e}"));
     case.spec.run.driver = driver;
+    case.spec.run.threads = threads;
     let simulation = Simulation::new(&case.spec).unwrap_or_else(|e| panic!("{e}"));
     let start = Instant::now();
     let output = simulation.run(&Progress::default()).unwrap_or_else(|e| panic!("{e}"));
