@@ -80,8 +80,7 @@ parameters! {
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
     let Settings { gap, entries } = Settings::read(params)?;
     if !entries.is_power_of_two() {
-        let message = format!("found {entries}; allowed: a power of two");
-        return Err(ParamError { key: "entries".to_owned(), message });
+        return Err(ParamError::new("entries", entries, "a power of two"));
     }
     let unused = Flowlet { last: Time::ZERO, port: NONE };
     Ok(Box::new(TwoChoices { seed: env.hash_seed, gap, table: vec![unused; entries] }))

@@ -22,15 +22,6 @@ impl Refusal {
     ) -> Refusal {
         Refusal { key: key.into(), found: found.into(), allowed: allowed.into(), nearest: None }
     }
-
-    /// From a message of the form `found X; allowed: Y`, or any other.
-    fn from_message(key: String, message: &str) -> Refusal {
-        let message = message.strip_prefix("found ").unwrap_or(message);
-        match message.split_once("allowed: ") {
-            Some((found, allowed)) => Refusal::new(key, found.trim_end_matches("; "), allowed),
-            None => Refusal::new(key, message, "a value that fits the rest of the scenario"),
-        }
-    }
 }
 
 impl Case {
@@ -78,15 +69,11 @@ pub fn refusal(error: &SetupError, file: &str) -> ScenarioError {
             }
             Refusal::new(&error.key, &error.found, &error.allowed)
         }
-        SetupError::Scheme { section, error: ParamError { key, message } } => {
-            Refusal::from_message(format!("{section}.{key}"), message)
+        SetupError::Scheme { section, error: ParamError { key, found, allowed } } => {
+            Refusal::new(format!("{section}.{key}"), found, allowed)
         }
-        SetupError::NoScheme { section, found, message } => {
-            let key = format!("{section}.scheme");
-            match message.strip_prefix("allowed: ") {
-                Some(allowed) => Refusal::new(key, format!("{found:?}"), allowed),
-                None => Refusal::new(key, format!("{found:?} ({message})"), "a scheme by name"),
-            }
+        SetupError::NoScheme { section, found, allowed } => {
+            Refusal::new(format!("{section}.scheme"), found, allowed)
         }
     };
     Problem { file, line, key, found, allowed, nearest }.into()

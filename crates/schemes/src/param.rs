@@ -362,12 +362,25 @@ impl Demands {
 
 /// Why a scheme cannot be made with these parameters, here.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{key}: {message}")]
+#[error("{key}: found {found}; allowed: {allowed}")]
 pub struct ParamError {
-    /// The parameter.
+    /// The parameter, or `scheme` if it is the scheme that does not fit.
     pub key: String,
-    /// What is wrong, and what is allowed.
-    pub message: String,
+    /// What is there.
+    pub found: String,
+    /// What could be.
+    pub allowed: String,
+}
+
+impl ParamError {
+    /// Of a parameter `key`: what was `found`, what is `allowed` instead.
+    pub fn new(
+        key: impl Into<String>,
+        found: impl ToString,
+        allowed: impl Into<String>,
+    ) -> ParamError {
+        ParamError { key: key.into(), found: found.to_string(), allowed: allowed.into() }
+    }
 }
 
 /// The parameters of one scheme, all present and of their declared kind: the scenario crate puts
@@ -395,13 +408,13 @@ impl Params {
     pub fn try_defaults(declared: &[Param]) -> Result<Params, ParamError> {
         let value = |param: &Param| match param.default {
             Some(text) => Value::default(&param.kind, text, &Scale::REFERENCE),
-            None => Err(format!("must be given; allowed: {}", param.kind.allowed())),
+            None => Err("nothing".to_owned()),
         };
         declared
             .iter()
             .map(|param| match value(param) {
                 Ok(value) => Ok((param.name.to_owned(), value)),
-                Err(message) => Err(ParamError { key: param.name.to_owned(), message }),
+                Err(found) => Err(ParamError::new(param.name, found, param.kind.allowed())),
             })
             .collect::<Result<_, _>>()
             .map(Params)
@@ -465,7 +478,7 @@ mod tests {
         let gap = Params::defaults(&[GAP]).read("gap");
         assert_eq!(gap, Ok(Span::from_micros(500)));
         let error = Params::try_defaults(&[Param { default: None, ..GAP }]).unwrap_err();
-        assert_eq!((error.key.as_str(), &error.message[..13]), ("gap", "must be given"));
+        assert_eq!((error.key.as_str(), error.found.as_str()), ("gap", "nothing"));
     }
 
     fn any_value() -> impl Strategy<Value = (Kind, Value)> {

@@ -56,8 +56,7 @@ impl Params {
         let found = self.0.get(key);
         found.and_then(T::from_value).ok_or_else(|| {
             let found = found.map_or("nothing".to_owned(), Value::to_string);
-            let message = format!("found {found}; allowed: {}", T::WIDEST.allowed());
-            ParamError { key: key.to_owned(), message }
+            ParamError::new(key, found, T::WIDEST.allowed())
         })
     }
 }

@@ -50,11 +50,12 @@ impl Stages {
         let expected =
             [SMALL].into_iter().chain(std::iter::repeat_n(MEDIUM, medium)).chain([LARGE]);
         if medium == 0 || !queues.iter().copied().eq(expected) {
-            let message = format!(
-                "found switch.stage_queues = {queues:?}; allowed: beside switch.classifier = \
-                 \"stage\", 0, then a 1 for each medium stage, then 2, as [0, 1, 1, 1, 1, 2]"
-            );
-            return Err(ParamError { key: "scheme".to_owned(), message });
+            return Err(ParamError::new(
+                "scheme",
+                format!("switch.stage_queues = {queues:?}"),
+                "beside switch.classifier = \"stage\", 0, then a 1 for each medium stage, then 2, \
+                 as [0, 1, 1, 1, 1, 2]",
+            ));
         }
         // At most as many stages as six bits of DSCP tell apart; beyond, the last is the last.
         Ok(Stages { medium: medium.min(usize::from(u8::MAX - 1)) as u8 })

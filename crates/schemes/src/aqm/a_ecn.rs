@@ -125,8 +125,7 @@ fn make(params: &Params, env: &SwitchEnv) -> Result<AEcn, ParamError> {
     let lowest = settings.lowest;
     if lowest > highest {
         let most = settings.threshold;
-        let message = format!("found {lowest}; allowed: at most the threshold, {most}");
-        return Err(ParamError { key: "lowest".to_owned(), message });
+        return Err(ParamError::new("lowest", lowest, format!("at most the threshold, {most}")));
     }
     let queue = Queue { threshold: highest, enqueued: 0, ran_empty: false };
     Ok(AEcn {

@@ -199,8 +199,7 @@ fn build(params: &Params, env: &SwitchEnv, _: PortId) -> Result<Box<dyn Aqm>, Pa
     let interval = settings.interval.unwrap_or(Span(env.base_rtt.0 * 10));
     let target = settings.target.unwrap_or(Span(interval.0 / 20));
     if target > interval {
-        let message = format!("found {target}; allowed: at most the interval, {interval}");
-        return Err(ParamError { key: "target".to_owned(), message });
+        return Err(ParamError::new("target", target, format!("at most the interval, {interval}")));
     }
     Ok(Box::new(CoDel {
         target,

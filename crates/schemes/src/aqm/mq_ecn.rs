@@ -166,9 +166,11 @@ parameters! {
 fn make(params: &Params, env: &SwitchEnv, port: PortId) -> Result<MqEcn, ParamError> {
     let settings = Settings::read(params)?;
     if env.queues > 1 && !env.in_turns {
-        let message = "found \"mq-ecn\" over strict priorities; allowed: a scheduler that serves \
-                       queues in turns, \"wrr\" or \"dwrr\"";
-        return Err(ParamError { key: "scheme".to_owned(), message: message.to_owned() });
+        return Err(ParamError::new(
+            "scheme",
+            "\"mq-ecn\" over strict priorities",
+            "a scheduler that serves queues in turns, \"wrr\" or \"dwrr\"",
+        ));
     }
     let quantum = |weight: &u32| u64::from(*weight) * u64::from(env.mtu);
     let queue = |weight| Queue { joined: Time::ZERO, quantum: quantum(weight), turn: Span(0) };

@@ -193,18 +193,18 @@ parameters! {
 
 /// The thresholds, both in packets or both in bytes.
 fn thresholds(settings: &Settings) -> Result<(f64, f64, bool), ParamError> {
-    let refuse = |message: String| ParamError { key: "max_threshold".to_owned(), message };
     let (low, high) = (settings.min_threshold, settings.max_threshold);
     let (low_value, high_value, bytes) = match (low, high) {
         (Amount::Packets(low), Amount::Packets(high)) => (u64::from(low), u64::from(high), false),
         (Amount::Bytes(low), Amount::Bytes(high)) => (low, high, true),
         _ => {
-            let text = format!("found {high}; allowed: the unit of min_threshold, which is {low}");
-            return Err(refuse(text));
+            let allowed = format!("the unit of min_threshold, which is {low}");
+            return Err(ParamError::new("max_threshold", high, allowed));
         }
     };
     if high_value < low_value {
-        return Err(refuse(format!("found {high}; allowed: at least min_threshold, {low}")));
+        let allowed = format!("at least min_threshold, {low}");
+        return Err(ParamError::new("max_threshold", high, allowed));
     }
     Ok((low_value as f64, high_value as f64, bytes))
 }

@@ -87,9 +87,8 @@ fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>, ParamError
     let stages = Stages::of(&env.stage_queues)?;
     let (Bytes(small), Bytes(medium)) = (settings.small, settings.medium);
     if medium <= small {
-        let message =
-            format!("found {}; allowed: more than small, {}", Bytes(medium), Bytes(small));
-        return Err(ParamError { key: "medium".to_owned(), message });
+        let allowed = format!("more than small, {}", Bytes(small));
+        return Err(ParamError::new("medium", Bytes(medium), allowed));
     }
     Ok(Box::new(AqCar { mss: u64::from(env.mss), bounds: bounds(small, medium, stages.medium) }))
 }

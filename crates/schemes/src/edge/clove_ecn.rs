@@ -265,8 +265,8 @@ const MOST_PATHS: u16 = 1_024;
 fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>, ParamError> {
     let settings = Settings::read(params)?;
     if env.uplinks > MOST_PATHS {
-        let message = format!("found {} uplinks; allowed: at most {MOST_PATHS}", env.uplinks);
-        return Err(ParamError { key: "scheme".to_owned(), message });
+        let found = format!("{} uplinks", env.uplinks);
+        return Err(ParamError::new("scheme", found, format!("at most {MOST_PATHS}")));
     }
     Ok(Box::new(make(&settings, env)))
 }

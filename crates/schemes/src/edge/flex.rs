@@ -118,8 +118,7 @@ fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>, ParamError
     let settings = Settings::read(params)?;
     let (lowest, highest) = (settings.lowest, settings.highest);
     if highest < lowest {
-        let message = format!("found {highest}; allowed: at least lowest, {lowest}");
-        return Err(ParamError { key: "highest".to_owned(), message });
+        return Err(ParamError::new("highest", highest, format!("at least lowest, {lowest}")));
     }
     Ok(Box::new(Flex {
         mss: u64::from(env.mss),

@@ -55,8 +55,8 @@ fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>, ParamError
     let settings = Settings::read(params)?;
     let bounds = [settings.bound1, settings.bound2];
     if bounds[1] < bounds[0] {
-        let message = format!("found {}; allowed: at least bound1, {}", bounds[1], bounds[0]);
-        return Err(ParamError { key: "bound2".to_owned(), message });
+        let allowed = format!("at least bound1, {}", bounds[0]);
+        return Err(ParamError::new("bound2", bounds[1], allowed));
     }
     Ok(Box::new(Stage { mss: u64::from(env.mss), bounds: bounds.map(|bound| bound.0) }))
 }

@@ -214,9 +214,8 @@ fn sizes(threshold: Amount, floor: Amount) -> Result<(Unit, u32, u32), ParamErro
                 Amount::Packets(_) => ("packets", "4pkt"),
                 Amount::Bytes(_) => ("bytes", "6KB"),
             };
-            let message =
-                format!("found {floor}; allowed: {unit} as in threshold, such as \"{example}\"");
-            Err(ParamError { key: "floor".to_owned(), message })
+            let allowed = format!("{unit} as in threshold, such as \"{example}\"");
+            Err(ParamError::new("floor", floor, allowed))
         }
     }
 }

@@ -42,14 +42,14 @@ pub enum SetupError {
         error: ParamError,
     },
     /// A scheme that is not there, or not in this place.
-    #[error("{section}.scheme: found \"{found}\"; {message}")]
+    #[error("{section}.scheme: found {found}; allowed: {allowed}")]
     NoScheme {
         /// The scenario's section.
         section: &'static str,
-        /// The name found.
+        /// The name found, and what is wrong with it if it is known.
         found: String,
         /// What is allowed.
-        message: String,
+        allowed: String,
     },
 }
 
@@ -298,8 +298,8 @@ pub(super) fn mean_flow(spec: &Spec) -> Result<Option<Bytes>, WorkloadError> {
 pub(super) fn no_scheme(place: Place, found: &str) -> SetupError {
     SetupError::NoScheme {
         section: place.table(),
-        found: found.to_owned(),
-        message: format!("allowed: {}", place.names().join(", ")),
+        found: format!("{found:?}"),
+        allowed: place.names().join(", "),
     }
 }
 
@@ -320,8 +320,10 @@ fn tcp_config(spec: &Spec, factories: &Factories<'_>) -> Result<TcpConfig, Setup
 fn by_rate(spec: &Spec, mut control: Control, ecn: bool) -> Result<TcpConfig, SetupError> {
     let transport = &spec.transport;
     if control.by_rate().is_some() && !(transport.sack && transport.stack.rack) {
-        let message = "needs sack and rack: it is told of each segment that is lost".to_owned();
-        let error = ParamError { key: "scheme".to_owned(), message };
+        let found = format!("\"{}\" without sack and rack", transport.scheme.name);
+        let allowed =
+            "sack = true and rack = true beside it: it is told of each segment that is lost";
+        let error = ParamError::new("scheme", found, allowed);
         return Err(SetupError::Scheme { section: "transport", error });
     }
     let mut tcp = TcpConfig::new(transport, control, ecn);

@@ -232,8 +232,11 @@ impl Builder<'_> {
     fn no_role(&self, section: &'static str, does: &str) -> SetupError {
         SetupError::NoScheme {
             section,
-            found: FROM_BALANCER.to_owned(),
-            message: format!("the balancer \"{}\" {does}", self.spec.balancer.name),
+            found: format!(
+                "{FROM_BALANCER:?} (the balancer \"{}\" {does})",
+                self.spec.balancer.name
+            ),
+            allowed: "a scheme by name".to_owned(),
         }
     }
 

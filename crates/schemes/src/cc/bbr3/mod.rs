@@ -25,7 +25,8 @@ pub(super) const ENTRY: Entry = Entry {
         unspecified: &[
             "The draft has no answer to marks. Here it is that of the release, where `transport.ecn` is on: alpha as \
              DCTCP's, from 1 and each round trip; bounds for the short term shrink by `ecn_factor` of it, and a \
-             round trip of which `ecn_threshold` is marked was too much in flight. Receivers echo each mark.",
+             round trip of which `ecn_threshold` is marked was too much in flight. Receivers echo each mark. Left out: \
+             the release's longer first step of a probe after a cycle with marks and no losses.",
             "Segments leave one by one, as hosts here have no offloading: the send quantum is \
              `transport.pacing_quantum`, one segment by default, where the draft has up to 64 KB. \
              Three of it are in flight at least.",

@@ -114,12 +114,12 @@ pub(super) fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>,
     let made = make(&settings, env);
     if made.bounds.high < made.bounds.low {
         let (low, hop) = (settings.low_delay, settings.hop_delay);
-        let message = format!(
-            "found a low bound {} above the high one {}; allowed: low_delay at most 1.5 x hop_delay",
+        let found = format!(
+            "a low bound {} above the high one {}",
             low.map_or("25pkt".to_owned(), |s| s.to_string()),
             hop.map_or("1.5 x 65pkt".to_owned(), |s| format!("1.5 x {s}")),
         );
-        return Err(ParamError { key: "low_delay".to_owned(), message });
+        return Err(ParamError::new("low_delay", found, "low_delay at most 1.5 x hop_delay"));
     }
     Ok(Box::new(made))
 }

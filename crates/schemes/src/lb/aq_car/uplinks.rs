@@ -47,11 +47,10 @@ impl Uplinks {
         let fabric: Vec<usize> = (0..env.ports.len()).filter(|p| spine(*p).is_some()).collect();
         if fabric.len() > MOST_UPLINKS {
             let links = fabric.len();
-            let message = format!(
-                "found a leaf with {links} uplinks; allowed: at most {MOST_UPLINKS}, whose levels \
-                 fit into a header of 64 bits"
-            );
-            return Err(ParamError { key: "scheme".to_owned(), message });
+            let found = format!("a leaf with {links} uplinks");
+            let allowed =
+                format!("at most {MOST_UPLINKS}, whose levels fit into a header of 64 bits");
+            return Err(ParamError::new("scheme", found, allowed));
         }
         found.number = vec![NONE; env.ports.len()];
         for (number, port) in fabric.iter().enumerate() {

@@ -290,8 +290,7 @@ fn ordered(key: &str, least: u64, greatest: u64) -> Result<Bands, ParamError> {
     if least < greatest {
         return Ok(Bands { least, greatest });
     }
-    let message = format!("found {least}; allowed: less than the greatest threshold, {greatest}");
-    Err(ParamError { key: key.to_owned(), message })
+    Err(ParamError::new(key, least, format!("less than the greatest threshold, {greatest}")))
 }
 
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {

@@ -41,8 +41,8 @@ impl Index {
         let coefficients = if own.is_empty() { published } else { own };
         if coefficients.len() != published.len() {
             let (found, allowed) = (coefficients.len(), published.len());
-            let text = format!("found {found}; allowed: the {allowed} of \"{name}\", or none");
-            return Err(refuse("coefficients", text));
+            let allowed = format!("the {allowed} of \"{name}\", or none");
+            return Err(ParamError::new("coefficients", found, allowed));
         }
         let range = Range::new(&settings.normalise, tau)?;
         Fit::new(coefficients, range).map(|fit| Index::Fitted(Box::new(fit)))
@@ -52,10 +52,8 @@ impl Index {
         let given = [("coefficients", &settings.coefficients), ("normalise", &settings.normalise)];
         for (key, numbers) in given {
             if !numbers.is_empty() {
-                let text = format!(
-                    "found {numbers:?}; allowed: none with variant \"derived\", which fits nothing"
-                );
-                return Err(refuse(key, text));
+                let allowed = "none with variant \"derived\", which fits nothing";
+                return Err(ParamError::new(key, format!("{numbers:?}"), allowed));
             }
         }
         // §IV-C: Cmax is C at L = 1, T = 0 and the V of a growing queue.
@@ -129,8 +127,8 @@ impl Fit {
         let mut scaled = [0; 10];
         for (scaled, coefficient) in scaled.iter_mut().zip(coefficients) {
             if coefficient.abs() > LARGEST {
-                let text = format!("found {coefficient}; allowed: from -{LARGEST} to {LARGEST}");
-                return Err(refuse("coefficients", text));
+                let allowed = format!("from -{LARGEST} to {LARGEST}");
+                return Err(ParamError::new("coefficients", coefficient, allowed));
             }
             // 100 x 58.49 may lie just below 5849 in binary.
             let nudge = if *coefficient < 0.0 { -1e-6 } else { 1e-6 };
@@ -177,18 +175,19 @@ impl Range {
             [] => whole,
             _ => numbers.try_into().map_err(|_| {
                 let found = numbers.len();
-                refuse("normalise", format!("found {found} numbers; allowed: four, or none"))
+                ParamError::new("normalise", format!("{found} numbers"), "four, or none")
             })?,
         };
         let [occupancy_from, occupancy_to, from, to] = numbers;
         let (interval_from, interval_to) = (from.max(0.0) as u64, to.max(0.0) as u64);
         let rises = occupancy_from < occupancy_to && interval_from < interval_to;
         if !rises || numbers.iter().any(|number| *number < 0.0) || to > MOST_MICROS as f64 {
-            let text = format!(
-                "found {numbers:?}; allowed: lowest and highest percent, lowest and highest whole \
-                 microsecond, none negative, each highest above its lowest"
-            );
-            return Err(refuse("normalise", text));
+            return Err(ParamError::new(
+                "normalise",
+                format!("{numbers:?}"),
+                "lowest and highest percent, lowest and highest whole microsecond, none negative, \
+                 each highest above its lowest",
+            ));
         }
         let interval_step = ((ONE as u64) << 32).div_ceil(interval_to - interval_from);
         let range =
@@ -216,8 +215,4 @@ pub(super) const MOST_MICROS: u64 = 100_000_000;
 /// Whole microseconds, as the switch's clock has them (§IV-C).
 pub(super) fn micros(span: Span) -> u64 {
     span.0 / 1_000_000
-}
-
-fn refuse(key: &str, message: String) -> ParamError {
-    ParamError { key: key.to_owned(), message }
 }

@@ -147,7 +147,7 @@ fn what_makes_no_sense_is_refused() {
         let params = word("variant", variant).with(key, Value::Numbers(numbers.to_vec()));
         let error = make(&params, &leaf().env).err().expect("refused");
         assert_eq!(error.key, key);
-        error.message
+        format!("found {}; allowed: {}", error.found, error.allowed)
     };
     let message = refused("poly2", "coefficients", &[1.0; 3]);
     assert_eq!(message, "found 3; allowed: the 6 of \"poly2\", or none");
