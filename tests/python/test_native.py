@@ -1,6 +1,8 @@
 """Which engine is used: leafspine's own, one from outside, or none with the reason."""
 
+import ast
 import importlib
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +11,8 @@ import pytest
 
 from leafspine import engine, native
 from test_cli import Cli
+from test_docs import real
+from test_engine import ROOT
 
 Install = Callable[..., None]
 
@@ -105,3 +109,42 @@ def test_one_that_cannot_be_loaded_says_why(install: Install, cli: Cli, code: st
     said = refusal(cli)
     assert said.startswith("the engine of broken 1.0 cannot be loaded: ")
     assert said.endswith("the name is taken" if code else "no attribute 'version'")
+
+
+def signatures(tree: ast.Module) -> dict[str, list[str]]:
+    """Functions and methods of a stub by name, with their parameters."""
+    found = {}
+    for node in tree.body:
+        inner = node.body if isinstance(node, ast.ClassDef) else [node]
+        prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
+        for one in inner:
+            if isinstance(one, ast.FunctionDef):
+                found[prefix + one.name] = [argument.arg for argument in one.args.args]
+    return found
+
+
+COMPILED = """
+import inspect, json
+from leafspine import _engine
+def parameters(value):
+    return list(inspect.signature(value).parameters)
+found = {}
+for name, value in vars(_engine).items():
+    if isinstance(value, type) and not issubclass(value, Exception):
+        for method, one in vars(value).items():
+            if not method.startswith("_"):
+                found[f"{name}.{method}"] = parameters(one)
+    elif callable(value) and not isinstance(value, type) and not name.startswith("_"):
+        found[name] = parameters(value)
+print(json.dumps(found))
+"""
+
+
+def test_the_stub_says_what_the_engine_has() -> None:
+    """Breaks if a function of the engine is added, or gets another parameter, and the stub that
+    mypy reads is left as it was."""
+    stub = ast.parse((ROOT / "python/leafspine/_engine.pyi").read_text())
+    done = real("-c", COMPILED)
+    assert done.returncode == 0, done.stderr
+    said = signatures(stub)
+    assert {name: said[name] for name in said if "__" not in name} == json.loads(done.stdout)
