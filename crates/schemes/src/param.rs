@@ -374,6 +374,7 @@ pub struct ParamError {
 
 impl ParamError {
     /// Of a parameter `key`: what was `found`, what is `allowed` instead.
+    #[expect(clippy::needless_pass_by_value, reason = "numbers and finished texts read alike")]
     pub fn new(
         key: impl Into<String>,
         found: impl ToString,
