@@ -68,7 +68,9 @@ def not_reproduced(paper: str) -> set[str]:
 NOT = "not reproduced"
 
 
-@pytest.mark.parametrize(("paper", "letter"), [("aq-car", "A"), ("qdaps", "Q")])
+@pytest.mark.parametrize(
+    ("paper", "letter"), [("abq", "B"), ("aq-car", "A"), ("qdaps", "Q"), ("tam", "T")]
+)
 def test_all_that_are_not_reproduced_have_one(paper: str, letter: str) -> None:
     """Breaks if a claim of these papers fails and nothing says what was tried."""
     text = (ROOT / "papers" / paper / "claims.toml").read_text(encoding="utf-8")
