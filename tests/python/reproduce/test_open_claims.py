@@ -69,7 +69,8 @@ NOT = "not reproduced"
 
 
 @pytest.mark.parametrize(
-    ("paper", "letter"), [("abq", "B"), ("aq-car", "A"), ("qdaps", "Q"), ("tam", "T")]
+    ("paper", "letter"),
+    [("abq", "B"), ("aq-car", "A"), ("qall", "L"), ("qdaps", "Q"), ("tam", "T")],
 )
 def test_all_that_are_not_reproduced_have_one(paper: str, letter: str) -> None:
     """Breaks if a claim of these papers fails and nothing says what was tried."""
