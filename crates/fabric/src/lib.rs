@@ -22,5 +22,5 @@ pub use graph::{Graph, Link, Node, Port, Switch};
 pub use ideal::Ideal;
 pub use kinds::TopologyKind;
 pub use names::matches_glob;
-pub use routes::{LinkState, Routes};
+pub use routes::{LinkState, Onward, Routes};
 pub use spec::{Flap, LinkChange, LinkSpec, TopologySpec};

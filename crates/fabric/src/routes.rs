@@ -33,7 +33,20 @@ impl LinkState {
 #[derive(Clone, Copy, Debug)]
 struct Set {
     first: u32,
-    ports: u32,
+    ports: u16,
+    /// The first of them, if there is one.
+    port: PortId,
+}
+
+/// How a packet goes on.
+#[derive(Clone, Copy, Debug)]
+pub enum Onward<'a> {
+    /// It is at its destination's switch, or there is no way.
+    Nowhere,
+    /// By the only port.
+    Only(PortId),
+    /// By one of several ports.
+    OneOf(Paths<'a>),
 }
 
 /// For each switch and each switch with hosts, the live ports that begin a way with the fewest
@@ -159,12 +172,24 @@ impl Routes {
     #[must_use]
     pub fn paths(&self, switch: SwitchId, to: TorId) -> Paths<'_> {
         let set = self.sets[self.set_at(switch, to) as usize];
-        let range = set.first as usize..(set.first + set.ports) as usize;
+        let range = set.first as usize..set.first as usize + usize::from(set.ports);
         Paths {
             to,
             ports: &self.ports[range.clone()],
             capacity: &self.capacity[range.clone()],
             delay: &self.delay[range],
+        }
+    }
+
+    /// The same, without looking at more than is needed.
+    #[inline(always)]
+    #[must_use]
+    pub fn onward(&self, switch: SwitchId, to: TorId) -> Onward<'_> {
+        let set = self.sets[self.set_at(switch, to) as usize];
+        match set.ports {
+            0 => Onward::Nowhere,
+            1 => Onward::Only(set.port),
+            _ => Onward::OneOf(self.paths(switch, to)),
         }
     }
 
@@ -208,7 +233,7 @@ impl Routes {
         self.delay.clear();
         self.work.known.clear();
         self.work.known.insert(Vec::new(), NO_WAY);
-        self.sets.push(Set { first: 0, ports: 0 });
+        self.sets.push(Set { first: 0, ports: 0, port: PortId(0) });
         self.set_of.fill(NO_WAY);
         self.work.live.collect(graph, &self.state);
         for (tor, switch) in graph.tor_switch.iter().enumerate() {
@@ -257,10 +282,10 @@ impl Routes {
 
     /// Whether the set in `work.set` is that of this number.
     fn is_set(&self, number: u32) -> bool {
-        let Set { first, ports } = self.sets[number as usize];
+        let Set { first, ports, .. } = self.sets[number as usize];
         let of = first as usize..;
         let stored = self.ports[of.clone()].iter().zip(&self.capacity[of.clone()]);
-        self.work.set.len() == ports as usize
+        self.work.set.len() == usize::from(ports)
             && stored
                 .zip(&self.delay[of])
                 .zip(&self.work.set)
@@ -273,7 +298,9 @@ impl Routes {
             return *number;
         }
         let number = self.sets.len() as u32;
-        self.sets.push(Set { first: self.ports.len() as u32, ports: self.work.set.len() as u32 });
+        // A switch has fewer than 65,536 ports.
+        let (first, ports) = (self.ports.len() as u32, self.work.set.len() as u16);
+        self.sets.push(Set { first, ports, port: self.work.set[0].0 });
         self.ports.extend(self.work.set.iter().map(|(port, _, _)| *port));
         self.capacity.extend(self.work.set.iter().map(|(_, capacity, _)| *capacity));
         self.delay.extend(self.work.set.iter().map(|(_, _, delay)| *delay));

@@ -5,7 +5,7 @@ use crate::event::{Class, Key};
 use crate::flow::Address;
 use crate::hold::{HoldState, Released};
 use crate::network::Network;
-use crate::port::{Limit, Manager, Port, Queued, Store, Turn};
+use crate::port::{Manager, Port, Queued, Store, Turn};
 use crate::record::{Seen, Tapped};
 use crate::switch::Chooser;
 use crate::world::World;
@@ -68,9 +68,12 @@ fn manager<'a>(own: &'a mut Manager, chooser: &'a mut Option<Chooser>) -> Option
 /// manager is the port's own or none.
 #[inline]
 fn admit(port: &mut Port, packet: &PacketMeta, backlog: Backlog, now: Time) -> Admit {
+    // Asked for first, so that there is no table of jumps.
+    if let Manager::Threshold(threshold) = &port.manager {
+        return threshold.admit_to(packet, backlog);
+    }
     match &mut port.manager {
-        Manager::Threshold(threshold) => threshold.admit_to(packet, backlog),
-        Manager::DropTail | Manager::Balancer => Admit::Take,
+        Manager::Threshold(_) | Manager::DropTail | Manager::Balancer => Admit::Take,
         Manager::Own(aqm) => {
             let view = QueueView {
                 port: port.local,
@@ -217,7 +220,7 @@ impl Egress {
         let queue = net.queue_of(packet, port);
         let general = port.store.general();
         let (total, own) = (general.backlog(now), general.queue(queue, now));
-        let shared = self.shared.as_ref().filter(|_| matches!(port.limit, Limit::Shared));
+        let shared = self.shared.as_ref().filter(|_| port.limit.is_shared());
         if !port.limit.admits(total, size)
             || shared.is_some_and(|shared| !shared.admits(total, size))
         {
@@ -272,7 +275,7 @@ impl Egress {
     #[inline]
     fn use_shared(&mut self, at: PortId, bytes: i64) {
         if let Some(shared) = &mut self.shared
-            && matches!(self.ports[usize::from(at.0)].limit, Limit::Shared)
+            && self.ports[usize::from(at.0)].limit.is_shared()
         {
             shared.used = shared.used.saturating_add_signed(bytes);
         }

@@ -9,7 +9,8 @@ use crate::network::Network;
 use crate::port::{Port, SwitchPorts};
 use crate::world::World;
 use leafspine_core::{PacketMeta, PortId, Rng, SwitchId, Time, TorId};
-use leafspine_schemes::lb::{Arrival, LoadBalancer, Needs};
+use leafspine_fabric::Onward;
+use leafspine_schemes::lb::{Arrival, FlowHash, LoadBalancer, Needs};
 use leafspine_schemes::{Context, Paths};
 
 /// A switch's balancer with what it is handed.
@@ -87,6 +88,10 @@ pub struct Switch {
     pub tor: u16,
     /// Its ports and schemes.
     pub egress: Egress,
+    /// What the balancer needs: of what is the chooser's, this is looked at for every packet.
+    needs: Needs,
+    /// The balancer, if it is a hash and nothing else.
+    hash: Option<FlowHash>,
     /// By port of a host and the slot of a flow that it sends.
     uplinks: Vec<Vec<Uplink>>,
 }
@@ -106,8 +111,9 @@ impl Switch {
     /// A switch with these ports and schemes; `egress` has a chooser.
     #[must_use]
     pub fn new(id: SwitchId, tor: u16, egress: Egress) -> Switch {
-        assert!(egress.chooser.is_some(), "a switch has a balancer");
-        Switch { id, tor, egress, uplinks: Vec::new() }
+        let chooser = egress.chooser.as_ref().expect("a switch has a balancer");
+        let (needs, hash) = (chooser.needs, chooser.balancer.as_flow_hash());
+        Switch { id, tor, egress, needs, hash, uplinks: Vec::new() }
     }
 
     /// The balancer.
@@ -194,7 +200,7 @@ impl Switch {
         net: &Network,
         world: &mut W,
     ) {
-        if self.chooser().needs.arrived && self.is_consumed(from, packet, net, world) {
+        if self.needs.arrived && self.is_consumed(from, packet, net, world) {
             return;
         }
         let place = net.place(packet.dst());
@@ -240,20 +246,24 @@ impl Switch {
         net: &Network,
         world: &mut W,
     ) -> Option<PortId> {
-        let paths = net.routes.paths(self.id, to);
-        match paths.ports {
-            [] => None,
-            [only] if !self.chooser().needs.every_packet => {
+        let (paths, picked) = match net.routes.onward(self.id, to) {
+            Onward::Nowhere => return None,
+            Onward::Only(port) if !self.needs.every_packet => {
                 if self.tor != Switch::NO_TOR {
-                    self.note_uplink(packet, *only, net);
+                    self.note_uplink(packet, port, net);
                 }
-                Some(*only)
+                return Some(port);
             }
-            _ => Some(self.pick(packet, &paths, net, world)),
+            Onward::Only(_) => (net.routes.paths(self.id, to), None),
+            Onward::OneOf(paths) => (paths, self.hash.map(|hash| hash.pick(packet, &paths))),
+        };
+        if let Some(picked) = picked {
+            self.note_uplink(packet, picked, net);
+            return Some(picked);
         }
+        Some(self.pick(packet, &paths, net, world))
     }
 
-    #[inline(always)]
     fn pick<W: World>(
         &mut self,
         packet: &mut PacketMeta,

@@ -98,7 +98,7 @@ fn port(graph: &Graph, global: u32, room: u32) -> Port {
     Port {
         store: Store::Fifo(FifoPort::new(Pace::new(of.rate))),
         delay: of.delay,
-        limit: Limit::Packets(room),
+        limit: Limit::packets(room),
         manager: Manager::DropTail,
         link: global,
         local: of.local,

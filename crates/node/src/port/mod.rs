@@ -66,37 +66,54 @@ impl Manager {
     }
 }
 
-/// How much a port may hold.
-#[derive(Clone, Copy, Debug)]
-pub enum Limit {
-    /// No limit.
-    None,
-    /// So many packets waiting.
-    Packets(u32),
-    /// So many bytes waiting, at most what a backlog counts.
-    Bytes(u32),
-    /// A share of the switch's free buffer.
-    Shared,
+/// How much may wait at a port: packets and bytes, or what the switch's shared buffer admits. Both numbers
+/// are compared for every packet, which takes no branch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limit {
+    packets: u32,
+    bytes: u32,
+    shared: bool,
 }
 
 impl Limit {
-    /// A port's own buffer.
+    /// No limit.
+    pub const NONE: Limit = Limit { packets: u32::MAX, bytes: u32::MAX, shared: false };
+    /// A share of the switch's free buffer.
+    pub const SHARED: Limit = Limit { shared: true, ..Limit::NONE };
+
+    /// So many packets.
+    #[must_use]
+    pub const fn packets(packets: u32) -> Limit {
+        Limit { packets, ..Limit::NONE }
+    }
+
+    /// A port's own buffer; of bytes at most what a backlog counts.
     #[must_use]
     pub fn of(buffer: Amount) -> Limit {
         match buffer {
-            Amount::Packets(n) => Limit::Packets(n),
-            Amount::Bytes(n) => Limit::Bytes(u32::try_from(n).unwrap_or(u32::MAX)),
+            Amount::Packets(n) => Limit::packets(n),
+            Amount::Bytes(n) => {
+                Limit { bytes: u32::try_from(n).unwrap_or(u32::MAX), ..Limit::NONE }
+            }
         }
+    }
+
+    /// Whether the switch's shared buffer decides.
+    #[inline]
+    #[must_use]
+    pub fn is_shared(self) -> bool {
+        self.shared
     }
 
     /// Whether a packet of `size` bytes still fits behind `backlog`.
     #[inline]
     pub fn admits(self, backlog: Backlog, size: u32) -> bool {
-        match self {
-            Limit::None | Limit::Shared => true,
-            Limit::Packets(n) => backlog.packets < n,
-            Limit::Bytes(n) => u64::from(backlog.bytes) + u64::from(size) <= u64::from(n),
-        }
+        (backlog.packets < self.packets) & (backlog.bytes.saturating_add(size) <= self.bytes)
+    }
+
+    /// Whether more waits than may.
+    fn is_exceeded(self, backlog: Backlog) -> bool {
+        backlog.packets > self.packets || backlog.bytes > self.bytes
     }
 }
 
@@ -215,11 +232,7 @@ impl Port {
         };
         let backlog = self.backlog(now);
         wrong.or_else(|| {
-            let over = match self.limit {
-                Limit::None | Limit::Shared => false,
-                Limit::Packets(n) => backlog.packets > n,
-                Limit::Bytes(n) => backlog.bytes > n,
-            };
+            let over = self.limit.is_exceeded(backlog);
             let (packets, bytes) = (backlog.packets, backlog.bytes);
             over.then(|| {
                 format!("{packets} packets and {bytes} bytes wait in a buffer of {:?}", self.limit)

@@ -30,10 +30,31 @@ use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 /// The manager of most runs. Ports keep it by value, which saves a virtual call for each packet.
 #[derive(Clone, Copy, Debug)]
 pub struct EcnThreshold {
-    threshold: Amount,
+    threshold: Bound,
     per_port: bool,
     at_dequeue: bool,
     drop_not_capable: bool,
+}
+
+/// An [`Amount`] as two numbers, of which one is out of reach: comparing both takes no branch.
+#[derive(Clone, Copy, Debug)]
+struct Bound {
+    packets: u32,
+    bytes: u64,
+}
+
+impl Bound {
+    fn new(amount: Amount) -> Bound {
+        match amount {
+            Amount::Packets(packets) => Bound { packets, bytes: u64::MAX },
+            Amount::Bytes(bytes) => Bound { packets: u32::MAX, bytes },
+        }
+    }
+
+    #[inline]
+    fn is_reached_by(self, backlog: Backlog) -> bool {
+        (backlog.packets >= self.packets) | (u64::from(backlog.bytes) >= self.bytes)
+    }
 }
 
 /// What becomes of a packet.
@@ -48,7 +69,7 @@ impl EcnThreshold {
     #[inline]
     #[must_use]
     pub fn admit_to(&self, packet: &PacketMeta, backlog: Backlog) -> Admit {
-        if self.at_dequeue {
+        if !self.threshold.is_reached_by(backlog) || self.at_dequeue {
             return Admit::Take;
         }
         match self.judge(packet, backlog) {
@@ -65,7 +86,7 @@ impl EcnThreshold {
 
     #[inline]
     fn judge(&self, packet: &PacketMeta, backlog: Backlog) -> Verdict {
-        let reached = self.threshold.reached_by(backlog.packets, backlog.bytes);
+        let reached = self.threshold.is_reached_by(backlog);
         match (reached, packet.ecn) {
             (false, _) => Verdict::Pass,
             (true, Ecn::NotCapable) if self.drop_not_capable => Verdict::Drop,
@@ -121,7 +142,7 @@ impl Inspect for EcnThreshold {
 /// DCTCP's own: marks at enqueue by the packet's queue.
 pub(crate) fn marks_at(threshold: Amount) -> Box<dyn Aqm> {
     Box::new(EcnThreshold {
-        threshold,
+        threshold: Bound::new(threshold),
         per_port: false,
         at_dequeue: false,
         drop_not_capable: false,
@@ -167,7 +188,7 @@ parameters! {
 fn build(params: &Params, _: &SwitchEnv, _: PortId) -> Result<Box<dyn Aqm>, ParamError> {
     let settings = Settings::read(params)?;
     Ok(Box::new(EcnThreshold {
-        threshold: settings.threshold,
+        threshold: Bound::new(settings.threshold),
         per_port: settings.scope == Scope::Port,
         at_dequeue: settings.at == At::Dequeue,
         drop_not_capable: settings.drop_not_capable,

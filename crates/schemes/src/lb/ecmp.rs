@@ -13,7 +13,7 @@
 //!
 //! Provenance: RFC.
 
-use super::hash::by_hash;
+use super::hash::{FlowHash, by_hash};
 use super::{Entry, LoadBalancer};
 use crate::{
     Context, Demands, Footprint, Inspect, ParamError, Params, Paths, Provenance, SchemeInfo,
@@ -28,6 +28,10 @@ struct Ecmp {
 impl LoadBalancer for Ecmp {
     fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, _: &mut Context<'_>) -> PortId {
         by_hash(packet, paths, self.seed)
+    }
+
+    fn as_flow_hash(&self) -> Option<FlowHash> {
+        Some(FlowHash { seed: self.seed })
     }
 
     fn inspect(&self) -> &dyn Inspect {

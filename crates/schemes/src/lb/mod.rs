@@ -26,6 +26,7 @@ use crate::aqm;
 use crate::{Context, Inspect, ParamError, Params, Paths, SchemeInfo, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId, Time};
 
+pub use hash::FlowHash;
 pub use roles::{AqmAndHold, Roles};
 
 /// What a balancer asks of its switch besides calls of [`pick`](LoadBalancer::pick). Each costs time per
@@ -88,6 +89,11 @@ pub trait LoadBalancer: Send {
     /// `hold.scheme = "balancer"`. They do not change during a run.
     fn roles(&mut self) -> Roles<'_> {
         Roles::None
+    }
+
+    /// The hash that it is, if it is nothing else. It does not change during a run.
+    fn as_flow_hash(&self) -> Option<FlowHash> {
+        None
     }
 
     /// What can be measured of it.

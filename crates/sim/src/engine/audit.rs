@@ -9,7 +9,7 @@ use super::fault::FaultKind;
 use super::flows::in_flight;
 use crate::flow_table::UNFINISHED;
 use leafspine_core::{Flags, HostId, PacketMeta, SwitchId};
-use leafspine_node::{Address, Egress, Limit, Port, Store};
+use leafspine_node::{Address, Egress, Port, Store};
 use std::collections::HashMap;
 
 /// Where a packet is.
@@ -242,7 +242,7 @@ impl Simulation {
         for id in 0..self.graph.switches.len() as u16 {
             let egress = &mut self.driver.switch_mut(SwitchId(id)).egress;
             let Some(shared) = egress.shared else { continue };
-            let sharing = egress.ports.iter_mut().filter(|p| matches!(p.limit, Limit::Shared));
+            let sharing = egress.ports.iter_mut().filter(|p| p.limit.is_shared());
             let waits: u64 = sharing.map(|port| u64::from(port.backlog(now).bytes)).sum();
             if waits != shared.used || waits > shared.size {
                 let what = format!(

@@ -294,8 +294,8 @@ impl Builder<'_> {
 
     fn limit(&self, around: &Around<'_>) -> Limit {
         match (around.chooser, self.spec.switch.host_ports) {
-            (None, HostPorts::Unlimited) => Limit::None,
-            (Some(_), _) if self.spec.switch.shared.is_some() => Limit::Shared,
+            (None, HostPorts::Unlimited) => Limit::NONE,
+            (Some(_), _) if self.spec.switch.shared.is_some() => Limit::SHARED,
             _ => Limit::of(self.spec.switch.buffer),
         }
     }
