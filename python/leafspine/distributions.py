@@ -19,6 +19,7 @@ from leafspine.graphics import (
     marker_of,
     shown_name,
     spaced,
+    title,
 )
 from leafspine.measures import PS_PER_US, in_class
 from leafspine.quantities import size
@@ -87,7 +88,7 @@ def _by_class(samples: Sequence[Sample], panels: Panels, draw: Any) -> Figure:
             member = in_class(sample.pooled(0), flow_class)
             ordered = np.sort(sample.pooled(1)[member]) / PS_PER_US * scale
             draw(axes, ordered, shown_name(sample.label), sample.style)
-        axes.set_title(name)
+        title(axes, name)
         axes.set_xlabel(f"FCT ({unit})")
         logarithmic(axes, "x")
     legend(figure, all_axes[0])

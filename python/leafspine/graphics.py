@@ -2,6 +2,7 @@
 
 import io
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ HEIGHT = 2.3
 """A row of panels."""
 LETTER = 0.08
 """Mean width in inches of a letter of a label."""
+TITLE_LETTER = 0.07
+"""Mean width of a letter of a title."""
 LINE = 0.55
 """The line of a name in a legend, with the space around it."""
 MOST_COLUMNS = 5
@@ -150,13 +153,26 @@ def spaced(axes: Axes, names: Sequence[str]) -> list[str]:
     return ["" for _ in names[:-1]] + list(names[-1:])
 
 
-def legend(figure: Figure, axes: Axes) -> None:
+def title(axes: Axes, text: str) -> None:
+    """A title no wider than the panel and a little: what is in parentheses goes to a line of its
+    own before anything else is broken."""
+    figure, place = axes.get_figure(root=True), axes.get_subplotspec()
+    columns = place.get_gridspec().ncols if place is not None else 1
+    across = figure.get_figwidth() if figure is not None else COLUMN
+    room = int((across / columns - 0.4) / TITLE_LETTER)
+    lines = text.replace(" (", "\n(", 1).split("\n") if len(text) > room else [text]
+    axes.set_title("\n".join(textwrap.fill(line, room) for line in lines))
+
+
+def legend(figure: Figure, axes: Axes, heading: str = "") -> None:
     """The names of a panel's lines above the figure, in as many columns as fit."""
     handles, labels = axes.get_legend_handles_labels()
     if len(labels) > 1:
         widest = LINE + 0.8 * LETTER * max(len(label) for label in labels)
         columns = min(len(labels), MOST_COLUMNS, max(1, int(figure.get_figwidth() / widest)))
-        figure.legend(handles, labels, loc="outside upper center", ncols=columns)
+        figure.legend(
+            handles, labels, loc="outside upper center", ncols=columns, title=heading or None
+        )
 
 
 def ticks_at(axes: Axes, values: Sequence[float]) -> None:

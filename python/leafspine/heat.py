@@ -42,7 +42,7 @@ def draw(ports: pa.Table, shares: Sequence[float], title: str = "") -> Figure:
     axes.set_axis_off()
     for share in np.linspace(0, 1, STEPS):
         axes.plot([], [], color=HEAT(norm(share)), lw=2.5, label=f"{100 * share:.0f} %")
-    graphics.legend(figure, axes)
+    graphics.legend(figure, axes, "share of the time in which the link sent")
     return figure
 
 

@@ -34,6 +34,7 @@ from leafspine.graphics import (
     marker_of,
     shown_name,
     ticks_at,
+    title,
 )
 from leafspine.labels import point_label, slug
 from leafspine.looks import scheme_of, styles
@@ -285,7 +286,7 @@ def _goodput(comparison: ComparisonData, chosen: Mapping[str, Style], axis: Axis
     for axes, flow_class in zip(panels, classes, strict=True):
         scale, unit = rate_unit(comparison, flow_class.name)
         _draw(comparison, chosen, axis, axes, flow_class.name, "goodput_mean", _scaled(scale))
-        axes.set_title(_class_label(flow_class))
+        title(axes, _class_label(flow_class))
         axes.set_ylabel(f"mean goodput ({unit})")
         from_zero(axes)
     legend(figure, panels[0])
@@ -311,7 +312,7 @@ NETWORK_FIGURES = {
 def _network(
     comparison: ComparisonData, chosen: Mapping[str, Style], axis: Axis, name: str
 ) -> Plot:
-    title, metrics = NETWORK_FIGURES[name]
+    heading, metrics = NETWORK_FIGURES[name]
     figure, panels = grid(len(metrics))
     for axes, metric in zip(panels, metrics, strict=True):
         _draw(comparison, chosen, axis, axes, NETWORK, metric, _scaled(1.0))
@@ -324,7 +325,7 @@ def _network(
     legend(figure, panels[0])
     caption = "; ".join(f"{METRICS[m].label}: {METRICS[m].meaning}" for m in metrics)
     return Plot(
-        f"{name}{axis.suffix}", title + axis.where, f"{caption}; {_band(comparison)}.", figure
+        f"{name}{axis.suffix}", heading + axis.where, f"{caption}; {_band(comparison)}.", figure
     )
 
 

@@ -191,6 +191,7 @@ def matplotlib_settings() -> dict[Any, Any]:
         "xtick.labelsize": 8,
         "ytick.labelsize": 8,
         "legend.fontsize": 8,
+        "legend.title_fontsize": 8,
         "legend.frameon": False,
         "axes.spines.top": False,
         "axes.spines.right": False,

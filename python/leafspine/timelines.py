@@ -45,7 +45,7 @@ def over_time(
     which = np.asarray(table[by].to_pylist())
     names = list(dict.fromkeys(which.tolist()))
     values = {column: table[column].to_numpy().astype(float) for column, _, _ in columns}
-    shown = _largest(names, which, values[columns[0][0]])
+    shown = _largest(names, which, list(values.values()))
     scale, unit = unit_of(float(times.max()) if len(times) else 0.0)
     figure, panels = graphics.grid(len(columns), across=1)
     for axes, (column, label, factor) in zip(panels, columns, strict=True):
@@ -74,14 +74,21 @@ def _label(by: str, name: object) -> str:
     return graphics.shown_name(str(name) if by == "port" else f"{by} {name}")
 
 
-def _largest(names: Sequence[Any], which: Array, values: Array) -> dict[Any, str]:
-    """Those whose values are the largest on average, in their own order, with their colours."""
+def _largest(names: Sequence[Any], which: Array, columns: Sequence[Array]) -> dict[Any, str]:
+    """Those whose values are the largest on average, in their own order, with their colours.
 
-    def mean(name: Any) -> float:
-        return float(values[which == name].mean())
-
-    chosen = sorted(names, key=mean, reverse=True)[:MOST_LINES]
-    kept = [name for name in names if name in chosen]
+    Of several columns each counts as a share of its largest: a port that drops packets and marks
+    none is not among the others. What is zero in all of them is.
+    """
+    owns = {name: which == name for name in names}
+    shares = dict.fromkeys(names, 0.0)
+    for column in columns:
+        means = {name: float(column[own].mean()) for name, own in owns.items()}
+        most = max(means.values(), default=0.0)
+        for name, mean in means.items():
+            shares[name] = max(shares[name], mean / most if most > 0 else 0.0)
+    chosen = sorted(names, key=lambda name: shares[name], reverse=True)[:MOST_LINES]
+    kept = [name for name in names if name in chosen and (shares[name] or not any(shares.values()))]
     return dict(zip(kept, _colours(len(kept)), strict=True))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import leafspine
 from conftest import SCENARIO, VARIANTS
-from leafspine import fabric, files, graphics, heat, link_changes, probe_kinds, timelines
+from leafspine import drawing, fabric, files, graphics, heat, link_changes, probe_kinds, timelines
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -72,6 +72,19 @@ def test_the_longest_queues_have_a_line_of_their_own() -> None:
     named = [line.get_label() for line in figure.axes[0].get_lines()]
     named = [name for name in named if not str(name).startswith("_")]
     assert named == [*(f"leaf0-spine{at}" for at in range(7)), "33 others"]
+
+
+def test_who_drops_and_marks_nothing_has_a_line() -> None:
+    """Breaks if ports are chosen by their marks alone: of a run without marks the ports that drop
+    are grey, and names of ports at which nothing happened are in the legend."""
+    columns = series(40, 10).drop_columns(["packets", "bytes"])
+    which = np.tile(np.arange(40), 10)
+    drops = columns.append_column("drops", pa.array(np.where(which == 30, 4, 0)))
+    table = drops.append_column("marks", pa.array(np.where(which == 20, 9, 0)))
+    figure = timelines.signals(table, [])
+    names = [str(line.get_label()) for line in figure.axes[0].get_lines()]
+    shown = [name for name in names if not name.startswith("_")]
+    assert shown == ["leaf0-spine20", "leaf0-spine30", "38 others"]
 
 
 def test_what_never_happened_is_said() -> None:
@@ -169,12 +182,25 @@ def test_a_busy_link_is_red() -> None:
 
 
 def test_labels_are_not_crowded() -> None:
-    """Breaks if tick labels or a legend's names lie over each other."""
+    """Breaks if tick labels, titles or a legend's names lie over each other."""
     _, [axes, _, _] = graphics.grid(3)
     names = [f"{size} KB" for size in range(100, 110)]
     shown = [name for name in graphics.spaced(axes, names) if name]
     assert 2 <= len(shown) <= 5
     assert shown[-1] == names[-1]
+    text = "medium flows (above 100 KB, at most 1 MB)"
+    with drawing.settings():
+        figure, panels = graphics.grid(3)
+        for axes in panels:
+            graphics.title(axes, text)
+        figure.canvas.draw()
+    boxes = [axes.title.get_window_extent() for axes in panels]
+    assert panels[0].get_title() == text.replace(" (", "\n(")
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+    assert boxes[-1].x1 < figure.bbox.x1
+    _, panels = graphics.grid(2)
+    graphics.title(panels[0], text)
+    assert panels[0].get_title() == text
     figure, [axes] = graphics.grid(1)
     for at in range(4):
         axes.plot([1], [1], label=f"a very long name of a variant {at}")
