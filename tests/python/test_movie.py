@@ -391,6 +391,8 @@ def test_the_page_plays_and_scrubs(tmp_path: Path) -> None:
     document, said = console(page, "#frame=40&flow=0")
     assert (said, 'data-frame="40"' in document) == ("", True)
     assert 'Without a probe of kind "packets"' not in document
+    # Beside both runs, and in the script.
+    assert document.count("the followed flow sends nothing in this frame") == 3
     shots = []
     for at in (10, 40):
         moved = tmp_path / f"at{at}.html"
@@ -398,6 +400,31 @@ def test_the_page_plays_and_scrubs(tmp_path: Path) -> None:
         shots.append(screenshot(moved, 1200, 800).astype(int))
     # Of the two fabrics at least a hundredth of all pixels.
     assert (np.abs(shots[0] - shots[1]).max(axis=2) > 40).mean() > 0.01
+
+
+def test_its_words_can_be_read_on_either_paper() -> None:
+    """Breaks if a colour of the page's words has less contrast than 4.5 with its paper, by day or
+    by night: WCAG 2.1, 1.4.3."""
+    page = movie.render([Part("RPS", "#E69F00", small())], "x")
+    papers = re.findall(r":root \{(.*?)\}", page, re.DOTALL)
+    assert len(papers) == 2
+    for paper in papers:
+        colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", paper))
+        named = ("ink", "soft", "accent", "use", "queue", "mark", "drop", "path")
+        for name in named:
+            assert contrast(colours[name], colours["paper"]) >= 4.5, name
+
+
+def contrast(*colours: str) -> float:
+    """Of two colours, by WCAG 2.1."""
+    light = []
+    for colour in colours:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        ]
+        light.append(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05)
+    return max(light) / min(light)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (.ci/run installs it)")
