@@ -76,6 +76,10 @@ class Case:
     facts: Facts = field(default=Facts(), repr=False, compare=False)
     """What the resolved scenario says."""
 
+    def __repr__(self) -> str:
+        """What is told apart by; the scenario is long."""
+        return f"Case(variant={self.variant!r}, point={self.point!r}, seed={self.seed})"
+
     @property
     def text(self) -> str:
         """Contents of the result's ``scenario.toml``: version and resolved scenario."""

@@ -23,7 +23,7 @@ from leafspine.tasks import Failure
 NO_RESULT = "it has not been run, or did not finish"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Kept(Case):
     """A case of a directory: its name there, and the text that its ``scenario.toml`` has."""
 

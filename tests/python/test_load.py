@@ -54,6 +54,16 @@ def test_a_run_is_what_it_was(scenario: Path, tmp_path: Path) -> None:
     assert leafspine.load(str(tmp_path / "out")).flows.equals(made.flows)
 
 
+def test_a_run_is_told_in_a_line(made: leafspine.Comparison) -> None:
+    """Breaks if a case shows its whole resolved scenario, where it is made or where it is read."""
+    [first, *_] = leafspine.load(made.directory).finished  # type: ignore[union-attr]
+    assert (
+        repr(first)
+        == repr(made.finished[0])
+        == ("Case(variant='ECMP', point=(('workload.0.load', 0.2),), seed=1)")
+    )
+
+
 def test_flows_of_all_runs_are_one_table(made: leafspine.Comparison) -> None:
     """Breaks if a flow is lost, or cannot be told from that of another run."""
     flows = leafspine.load(made.directory).flows
