@@ -64,6 +64,14 @@ pub struct Stack {
     pub pacing: bool,
     /// Segments that a paced flow may send in one burst, at most; 0 is 1.
     pub pacing_quantum: u32,
+    /// Without SACK, duplicates of what a recovery ended with begin another (RFC 2582, the less careful
+    /// variant; RFC 6582 §3.2 step 2 has the careful one).
+    pub less_careful: bool,
+    /// ECE on an ACK of nothing new is not heard (RFC 3168 §6.1.2: any ACK).
+    pub ignore_duplicate_ece: bool,
+    /// A loss in the window of data that a mark has reduced reduces no more, under DCTCP either
+    /// (RFC 3168 §6.1.2; RFC 8257 §3.5 has the loss halve all the same).
+    pub one_reduction: bool,
 }
 
 impl Stack {

@@ -40,6 +40,9 @@ pub(crate) struct Profile {
     undo_dsack: &'static str,
     eifel: &'static str,
     frto: &'static str,
+    less_careful: &'static str,
+    ignore_duplicate_ece: &'static str,
+    one_reduction: &'static str,
     /// Under CUBIC; other controls have `"standard"`.
     slow_start: &'static str,
     /// The control's parameter of this name.
@@ -66,6 +69,9 @@ const RFC: Profile = Profile {
     undo_dsack: "false",
     eifel: "off",
     frto: "false",
+    less_careful: "false",
+    ignore_duplicate_ece: "false",
+    one_reduction: "false",
     slow_start: "standard",
     slow_start_limit: None,
 };
@@ -116,6 +122,9 @@ const NS_3: Profile = Profile {
     timestamps: "option",
     sack_bytes: "true",
     prr: "rfc6937",
+    less_careful: "true",
+    ignore_duplicate_ece: "true",
+    one_reduction: "true",
     slow_start: "hystart",
     ..RFC
 };
@@ -177,6 +186,7 @@ impl Profile {
         };
         // What goes by SACKs is off without them, unless somebody asks for it: that is an error.
         let with_sack = |default| if sack { default } else { "false" };
+        let without_sack = |default| if sack { "false" } else { default };
         let or_off = |default| if sack { default } else { "off" };
         let sack_bytes = flag(section, "sack_bytes", with_sack(self.sack_bytes))?;
         let syn_losses_spared = count(section, "syn_losses_spared", self.syn_losses_spared)?;
@@ -197,6 +207,10 @@ impl Profile {
         let clock = if timestamps == Timestamps::Off { "off" } else { self.eifel };
         let eifel = span(&section.switch("eifel", SPAN_OR_OFF, clock, "off")?);
         let frto = flag(section, "frto", with_sack(self.frto))?;
+        let less_careful = flag(section, "less_careful", without_sack(self.less_careful))?;
+        let ignore_duplicate_ece =
+            flag(section, "ignore_duplicate_ece", self.ignore_duplicate_ece)?;
+        let one_reduction = flag(section, "one_reduction", self.one_reduction)?;
         let pacing = flag(section, "pacing", "false")?;
         let quantum = section.switch("pacing_quantum", Kind::Int(1, 1 << 10), "1", "1")?;
         let pacing_quantum = match content!(quantum, Int) as u32 {
@@ -226,6 +240,9 @@ impl Profile {
             slow_start,
             pacing,
             pacing_quantum,
+            less_careful,
+            ignore_duplicate_ece,
+            one_reduction,
         };
         needs(section, &stack, sack)?;
         if by_rate {
@@ -273,6 +290,13 @@ fn needs(section: &Section<'_>, stack: &Stack, sack: bool) -> Result<(), Scenari
         if on && !sack {
             return refuse(key, off, "since sack is false");
         }
+    }
+    if stack.less_careful && sack {
+        return refuse(
+            "less_careful",
+            "false",
+            "since sack is true: RFC 6675 has no such variants",
+        );
     }
     if stack.undo_dsack && !stack.dsack {
         return refuse("undo_dsack", "false", "since dsack is false");

@@ -57,8 +57,17 @@ fn profiles_set_what_the_table_says() {
         slow_start: SlowStart::HyStart,
         pacing: false,
         pacing_quantum: 0,
+        less_careful: false,
+        ignore_duplicate_ece: false,
+        one_reduction: false,
     };
     assert_eq!((linux.stack, linux.mss, linux.header), (all, 1448, 52));
+    // What of ns-3's shows without SACK alone.
+    for (more, less_careful) in [("", false), ("\nsack = false", true)] {
+        let (ns3, _) = with(&format!("profile = \"ns-3\"{more}"));
+        assert_eq!(ns3.stack.less_careful, less_careful);
+        assert!(ns3.stack.ignore_duplicate_ece && ns3.stack.one_reduction);
+    }
     let (one, text) = with("profile = \"linux\"\nslow_start_limit = 2");
     assert!(text.contains("slow_start_limit = 2\n"), "{text}");
     assert_eq!(one.scheme.params.0["slow_start_limit"], Value::Int(2));
@@ -124,6 +133,7 @@ fn switches_without_what_they_need_are_refused() {
         "sack = false\nprr = \"rfc9937\"",
         "sack = false\nfrto = true",
         "undo_dsack = true",
+        "less_careful = true",
         "timestamps = \"off\"\neifel = \"1ms\"",
         "profile = \"windows\"",
         "profile = \"linus\"",

@@ -56,7 +56,7 @@ impl Sender {
         } else if self.una < self.high {
             self.dup_acks += 1;
         }
-        if echo {
+        if echo && (outcome.acked > 0 || !cfg.stack.ignore_duplicate_ece) {
             self.on_echo(cfg, now);
         }
         self.note_duplicate(cfg, reported, now);

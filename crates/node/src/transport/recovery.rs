@@ -207,14 +207,16 @@ impl Sender {
     /// RFC 6582 §3.2 step 2 and §4: the threshold-th duplicate, and the ACK covers more than
     /// `recover`. Duplicates of `recover` itself may stem from retransmissions that were not needed.
     fn third(&self, cfg: &TcpConfig) -> bool {
-        self.dup_streak == cfg.dupack_threshold && (self.una > self.recover || self.recover == 0)
+        let beyond = cfg.stack.less_careful || self.una > self.recover || self.recover == 0;
+        self.dup_streak == cfg.dupack_threshold && beyond
     }
 
     /// RFC 6675 §5 step 4, RFC 6582 §3.2 step 2.
     pub(super) fn enter_recovery(&mut self, cfg: &TcpConfig, now: Time) {
         // RFC 3168 §6.1.2: one reduction per window, for marks and drops together. DCTCP's marks
         // may have cut next to nothing, so its losses halve all the same (RFC 8257 §3.5).
-        let reduced = cfg.ecn && !cfg.by_rate && !cfg.precise_echo && self.una < self.reduced_until;
+        let once = !cfg.precise_echo || cfg.stack.one_reduction;
+        let reduced = cfg.ecn && !cfg.by_rate && once && self.una < self.reduced_until;
         if !reduced {
             let before = self.before_reduction(cfg);
             self.reduce(cfg, Loss::Fast, now);

@@ -15,10 +15,12 @@ pub(super) fn stack() -> impl Strategy<Value = Stack> {
         ]),
     );
     let counts = (0u32..20, 0u32..3, 0u32..5);
-    let any = (any::<[bool; 7]>(), words, us(2_000), us(1_000), counts).prop_map(
+    let any = (any::<[bool; 10]>(), words, us(2_000), us(1_000), counts).prop_map(
         |(flags, (reduction, timestamps, slow_start), tlp, eifel, counts)| {
             let (quick_acks, spared, pacing_quantum) = counts;
-            let [idle_restart, sack_bytes, rack, dsack, undo_dsack, frto, pacing] = flags;
+            let [idle_restart, sack_bytes, rack, dsack, undo_dsack, frto, pacing, more @ ..] =
+                flags;
+            let [less_careful, ignore_duplicate_ece, one_reduction] = more;
             Stack {
                 syn_losses_spared: spared,
                 idle_restart,
@@ -35,6 +37,9 @@ pub(super) fn stack() -> impl Strategy<Value = Stack> {
                 slow_start,
                 pacing,
                 pacing_quantum,
+                less_careful,
+                ignore_duplicate_ece,
+                one_reduction,
             }
         },
     );

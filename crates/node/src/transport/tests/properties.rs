@@ -66,10 +66,12 @@ fn stack() -> impl Strategy<Value = Stack> {
     let us = |most| (0u64..most).prop_map(Span::from_micros);
     let spans = (proptest::option::of(us(2_000)), proptest::option::of(us(300)));
     let counts = (0u32..20, 0u32..3, 0u32..5);
-    let any = (any::<[bool; 7]>(), reduction, timestamps, slow_start, spans, counts).prop_map(
+    let any = (any::<[bool; 10]>(), reduction, timestamps, slow_start, spans, counts).prop_map(
         |(flags, reduction, timestamps, slow_start, (tlp, eifel), counts)| {
             let (quick_acks, spared, pacing_quantum) = counts;
-            let [idle_restart, sack_bytes, rack, dsack, undo_dsack, frto, pacing] = flags;
+            let [idle_restart, sack_bytes, rack, dsack, undo_dsack, frto, pacing, more @ ..] =
+                flags;
+            let [less_careful, ignore_duplicate_ece, one_reduction] = more;
             Stack {
                 syn_losses_spared: spared,
                 idle_restart,
@@ -86,6 +88,9 @@ fn stack() -> impl Strategy<Value = Stack> {
                 slow_start,
                 pacing,
                 pacing_quantum,
+                less_careful,
+                ignore_duplicate_ece,
+                one_reduction,
             }
         },
     );

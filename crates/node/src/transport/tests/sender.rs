@@ -1,7 +1,7 @@
 //! The sender alone, with packets made by hand.
 
 use super::pipe::{Pipe, config, losing, spec};
-use crate::spec::TransportSpec;
+use crate::spec::{Stack, TransportSpec};
 use crate::transport::config::stamp;
 use crate::transport::rtt::RttEstimator;
 use crate::transport::{AckOutcome, Fired, Receiver, Sender, TcpConfig};
@@ -207,7 +207,21 @@ fn only_the_first_timeout_of_a_series_moves_the_threshold() {
 /// step 2: the ACK has to cover more than `recover`).
 #[test]
 fn duplicates_of_recover_itself_are_not_trusted() {
-    let cfg = config(&TransportSpec { sack: false, ..spec("newreno") });
+    let careful = TransportSpec { sack: false, ..spec("newreno") };
+    assert_eq!(duplicates_of_recover(&careful), [false; 4]);
+}
+
+/// Breaks if the less careful variant does not take the third of them for a loss (RFC 2582).
+#[test]
+fn duplicates_of_recover_itself_are_trusted_by_the_less_careful() {
+    let stack = Stack { less_careful: true, ..Stack::default() };
+    let less = TransportSpec { sack: false, stack, ..spec("newreno") };
+    assert_eq!(duplicates_of_recover(&less), [false, false, true, false]);
+}
+
+/// Whether each of four duplicates of `recover` starts a fast retransmit; and those of the ACK beyond it do.
+fn duplicates_of_recover(spec: &TransportSpec) -> [bool; 4] {
+    let cfg = config(spec);
     let mut sender = opened(&cfg, 100_000);
     sender.on_timer(&cfg, us(10_000));
     let mut packet = PacketMeta::default();
@@ -215,9 +229,35 @@ fn duplicates_of_recover_itself_are_not_trusted() {
     sender.on_packet(&cfg, &ack(10, us(0)), us(10_001));
     while sender.poll_send(&cfg, us(10_001), &mut packet) {}
     let mut entered = |seq| sender.on_packet(&cfg, &ack(seq, us(0)), us(10_002)).fast_retransmit;
-    assert_eq!([entered(10), entered(10), entered(10), entered(10)], [false; 4]);
+    let seen = [entered(10), entered(10), entered(10), entered(10)];
     assert!(!entered(11));
-    assert_eq!([entered(11), entered(11), entered(11)], [false, false, true]);
+    // One that has begun at `recover` takes 11 for a partial ACK, and none of its duplicates for a loss.
+    assert_eq!([entered(11), entered(11), entered(11)], [false, false, seen == [false; 4]]);
+    seen
+}
+
+/// Breaks if ECE on a duplicate ACK does not reduce the window (RFC 3168 §6.1.2: any ACK), or does where
+/// that is to be ignored; or if ECE on an ACK of new data is ignored as well.
+#[test]
+fn an_echo_on_a_duplicate_is_heard_unless_ignored() {
+    let after = |ignore_duplicate_ece, seq| {
+        let stack = Stack { ignore_duplicate_ece, ..Stack::default() };
+        let cfg = config(&TransportSpec { ecn: Some(true), stack, ..spec("newreno") });
+        let mut sender = opened(&cfg, 100_000);
+        let mut marked = sack(seq, seq + 2, seq + 3);
+        marked.flags = Flags::ACK.with(Flags::ECE);
+        sender.on_packet(&cfg, &marked, us(100));
+        sender.control().window()
+    };
+    assert_eq!([after(false, 0), after(true, 0)], [5_000, 10_000]);
+    assert!(after(true, 1) < 10_000);
+    // With a switch that keeps more of each segment, too.
+    let stack = Stack { ignore_duplicate_ece: true, idle_restart: true, ..Stack::default() };
+    let cfg = config(&TransportSpec { ecn: Some(true), stack, ..spec("newreno") });
+    let mut sender = opened(&cfg, 100_000);
+    let marked = PacketMeta { flags: Flags::ACK.with(Flags::ECE), ..sack(0, 2, 3) };
+    sender.on_packet(&cfg, &marked, us(100));
+    assert_eq!(sender.control().window(), 10_000);
 }
 
 /// Breaks if a burst follows recovery without SACK (RFC 6582 §3.2 step 3, option 1).

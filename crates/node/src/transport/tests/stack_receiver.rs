@@ -204,6 +204,9 @@ fn all_switches_together() {
         slow_start: leafspine_schemes::cc::SlowStart::HyStart,
         pacing: false,
         pacing_quantum: 0,
+        less_careful: false,
+        ignore_duplicate_ece: false,
+        one_reduction: false,
     };
     let lost: Vec<(u32, u32)> = (0..60).map(|n| (n * 37, 1)).collect();
     let mut pipe = Pipe::new(&with(stack), u64::from(2_500 * MSS), losing(&lost));

@@ -38,6 +38,9 @@ const NONE: Stack = Stack {
     slow_start: leafspine_schemes::cc::SlowStart::Standard,
     pacing: false,
     pacing_quantum: 0,
+    less_careful: false,
+    ignore_duplicate_ece: false,
+    one_reduction: false,
 };
 
 /// Breaks if RACK takes a segment for lost that is late by less than a quarter of a round trip, once it
