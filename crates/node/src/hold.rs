@@ -8,7 +8,7 @@ use crate::world::World;
 use leafspine_core::{Flags, PacketMeta, PortId, SwitchId, Time};
 use leafspine_fabric::Node as Owner;
 use leafspine_schemes::Backlog;
-use leafspine_schemes::hold::{Held, HoldQueue, Ingress, IngressHold, Unit};
+use leafspine_schemes::hold::{Expired, Held, HoldQueue, Ingress, IngressHold, Unit};
 
 /// Who keeps packets back at a switch.
 pub enum Holder {
@@ -149,9 +149,11 @@ impl Egress {
         let HoldState { holder, held } = hold.as_mut();
         let (role, queue) = (role(holder, &mut self.chooser), &mut held[port as usize]);
         let again = if item & READ == 0 {
-            queue.expire(now, &role.needs(), |packet, ece| {
+            queue.expire(now, &role.needs(), |expired| {
                 world.record().counters.hold_expiries += 1;
-                self.released.push(released(at, packet, ece));
+                if let Expired::Goes(packet, ece) = expired {
+                    self.released.push(released(at, packet, ece));
+                }
             })
         } else {
             let (next, again) = queue.read(now, role.pace());

@@ -56,11 +56,11 @@
 //!   difference: Q and four are whole.
 //! * Several changes of a queue in one instant are several steps, in their order.
 //! * How many ACKs fit, and what becomes of one that does not: `capacity`, and the oldest goes. How long
-//!   one may wait: `max_hold`. Q may stay above X for as long as something feeds it that no held ACK
-//!   stops: flows whose ACKs return by another port (the paper's "non-symmetric traffic"), a balancer's
-//!   probes on a slow link. Held senders would run into their timeouts, without a bound for ever. ACKs
-//!   that go for either reason get ECE, since the queue is still congested; both are counted. The paper has neither
-//!   bound: the bundle `abq` sets `max_hold = "none"`.
+//!   one may wait: `max_hold`; during a release it then goes behind those that are being read. Q may stay above X
+//!   for as long as something feeds it that no held ACK stops: flows whose ACKs return by another port (the paper's
+//!   "non-symmetric traffic"), a balancer's probes on a slow link. Held senders would run into their timeouts, without
+//!   a bound for ever. ACKs that go for either reason get ECE, since the queue is still congested; both are counted.
+//!   The paper has neither bound: the bundle `abq` sets `max_hold = "none"`.
 //! * An ACK that bears ECE already, or CWR, is an ACK; ECE set again changes nothing, nor its checksum.
 //! * An ACK is a packet with the ACK flag and neither payload nor SYN, FIN, RST; a duplicate is one. A FIN
 //!   that overtakes held ACKs does no harm: it is of another flow, or acknowledges no less than they do.
@@ -300,8 +300,8 @@ pub(crate) const ENTRY: Entry = Entry {
             "A queue that falls past several X at once takes all the halvings at once.",
             "Qmax is the largest queue since it last rose above the threshold.",
             "The hold has room for 1024 ACKs a port; when it is full the oldest goes on, with ECE.",
-            "An ACK waits 50 base round trips at most, and goes on with ECE; the paper has no bound, nor has the \
-             bundle.",
+            "An ACK waits 50 base round trips at most, and goes on with ECE, behind those that a paced release is \
+             reading; the paper has no bound, nor has the bundle.",
             "ACKs without payload, SYN, FIN or RST are held, duplicates among them; all output ports.",
             "The authors' release shrinks the receive window instead of setting ECE and holds otherwise: \
              not offered.",

@@ -3,7 +3,7 @@
 mod abq;
 mod queue;
 
-pub use queue::HoldQueue;
+pub use queue::{Expired, HoldQueue};
 
 use crate::{Inspect, ParamError, Params, SchemeInfo, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId, Span, Time};

@@ -2,11 +2,21 @@
 //!
 //! A release lets all go that wait. Without a pace they go at once. With one they are read from a memory one after
 //! another: the n-th goes n times the pace after the release began. What comes meanwhile waits for the next release,
-//! or follows, as the hold says; a stop leaves those that have not been read where they were.
+//! or follows, as the hold says; a stop leaves those that have not been read where they were. What has waited its
+//! longest goes at once, but does not overtake what is being read: then it is read behind that.
 
 use super::Needs;
 use leafspine_core::{Span, Time};
 use std::collections::VecDeque;
+
+/// What becomes of a packet that has waited its longest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Expired<T> {
+    /// It goes on, with ECE or without.
+    Goes(T, bool),
+    /// It is read behind those that are being read.
+    IsRead,
+}
 
 /// Packets (or what stands for them) of one port. The times that its methods return are when it has to be called
 /// again; it asks for one call of each kind at a time.
@@ -124,14 +134,24 @@ impl<T> HoldQueue<T> {
         &mut self,
         now: Time,
         needs: &Needs,
-        mut out: impl FnMut(T, bool),
+        mut out: impl FnMut(Expired<T>),
     ) -> Option<Time> {
         self.expiry_due = false;
-        let limit = needs.max_hold?;
-        while let Some((packet, _)) = self.held.pop_front_if(|(_, since)| *since + limit <= now) {
-            out(packet, needs.ece_when_forced);
+        while let Some(expired) = self.expire_next(now, needs) {
+            out(expired);
         }
         self.expiry(now, needs)
+    }
+
+    /// The first of what has waited its longest.
+    pub fn expire_next(&mut self, now: Time, needs: &Needs) -> Option<Expired<T>> {
+        let (limit, ece) = (needs.max_hold?, needs.ece_when_forced);
+        let (packet, since) = self.held.pop_front_if(|(_, since)| *since + limit <= now)?;
+        if !self.is_reading() {
+            return Some(Expired::Goes(packet, ece));
+        }
+        self.going.push_back((packet, since, ece));
+        Some(Expired::IsRead)
     }
 
     /// When the oldest will have waited its longest, unless that call is due already.
@@ -232,13 +252,27 @@ mod tests {
         assert_eq!(queue.keep(1, Time(7), &NEEDS).1, Some(Time(107)));
         assert_eq!(queue.keep(2, Time(8), &NEEDS).1, None);
         let mut gone = Vec::new();
-        let next = queue.expire(Time(107), &NEEDS, |number, ece| gone.push((number, ece)));
-        assert_eq!((next, gone), (Some(Time(108)), vec![(1, true)]));
+        let next = queue.expire(Time(107), &NEEDS, |expired| gone.push(expired));
+        assert_eq!((next, gone), (Some(Time(108)), vec![Expired::Goes(1, true)]));
         queue.release(true, Time(107), PACE, |_, _| unreachable!("they are paced"));
-        let never = queue.expire(Time(108), &NEEDS, |_, _| unreachable!("it is being read"));
+        let never = queue.expire(Time(108), &NEEDS, |_| unreachable!("it is being read"));
         assert_eq!(never, None);
         assert_eq!(queue.stop(Time(109), &NEEDS), Some(Time(110)));
         let unlimited = Needs { max_hold: None, ..NEEDS };
         assert_eq!(HoldQueue::default().keep(1, Time(7), &unlimited).1, None);
+    }
+    /// Breaks if a packet that has waited its longest overtakes those that are being read, or is forgotten or without
+    /// ECE when its turn comes.
+    #[test]
+    fn what_expires_during_a_release_is_read_behind_it() {
+        let mut queue = kept(&[1, 2], 0);
+        queue.release(true, Time(90), PACE, |_, _| unreachable!("they are paced"));
+        queue.keep(3, Time(0), &NEEDS);
+        let mut expired = Vec::new();
+        queue.expire(Time(100), &NEEDS, |what| expired.push(what));
+        assert_eq!(expired, [Expired::IsRead]);
+        assert_eq!(queue.read(Time(100), PACE), (Some((1, true)), Some(Time(110))));
+        assert_eq!(queue.read(Time(110), PACE), (Some((2, true)), Some(Time(120))));
+        assert_eq!(queue.read(Time(120), PACE), (Some((3, true)), None));
     }
 }

@@ -7,7 +7,7 @@ use leafspine_core::{
     Bytes, Ecn, Flags, HostId, PacketMeta, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId,
 };
 use leafspine_schemes::aqm::{Admit, Aqm, Release};
-use leafspine_schemes::hold::{Held, HoldQueue, Ingress, IngressHold, Unit};
+use leafspine_schemes::hold::{Expired, Held, HoldQueue, Ingress, IngressHold, Unit};
 use leafspine_schemes::lb::{Arrival, LoadBalancer};
 use leafspine_schemes::registry::{self, Place};
 use leafspine_schemes::testing::{FakeLeaf, FakePort, LEAVES, queue_view};
@@ -479,7 +479,11 @@ impl World {
         let Some(needs) = self.scheme.hold().map(|hold| hold.needs()) else { return };
         for port in (0..self.ports()).map(PortId) {
             let mut gone = Vec::new();
-            let out = |packet, ece| gone.push((packet, ece));
+            let out = |expired| {
+                if let Expired::Goes(packet, ece) = expired {
+                    gone.push((packet, ece));
+                }
+            };
             self.held[usize::from(port.0)].expire(now, &needs, out);
             self.let_go(port, gone);
         }

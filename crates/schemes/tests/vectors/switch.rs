@@ -7,7 +7,7 @@ use super::packet::{Packets, changes, described};
 use super::vector::Device;
 use leafspine_core::{PortId, Rate, Rng, Span, Time, TorId};
 use leafspine_schemes::aqm::{Admit, Aqm, Release};
-use leafspine_schemes::hold::{Held, HoldQueue, Ingress, IngressHold, Needs, Unit};
+use leafspine_schemes::hold::{Expired, Held, HoldQueue, Ingress, IngressHold, Needs, Unit};
 use leafspine_schemes::lb::{Arrival, LoadBalancer};
 use leafspine_schemes::registry::{self, Place};
 use leafspine_schemes::testing::{FakeLeaf, FakePort};
@@ -67,7 +67,11 @@ impl Kept {
         let mut gone = Vec::new();
         while let Some(at) = self.next().filter(|at| *at <= now) {
             if self.expiry == Some(at) {
-                self.expiry = self.queue.expire(at, needs, |packet, ece| gone.push((packet, ece)));
+                self.expiry = self.queue.expire(at, needs, |expired| {
+                    if let Expired::Goes(packet, ece) = expired {
+                        gone.push((packet, ece));
+                    }
+                });
             } else {
                 let (next, again) = self.queue.read(at, pace);
                 gone.extend(next);
