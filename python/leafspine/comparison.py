@@ -87,8 +87,9 @@ class Comparison(ComparisonData):
         return f"<leafspine.Comparison {names}: {sizes}, {runs}, in {self.directory}>"
 
     def _repr_html_(self) -> str:
-        heads, rows, texts = tables.brief(self)
-        return notebook.page(repr(self), heads, rows, texts, self.plot.fct(), ".table() has all")
+        title, heads, rows, texts = tables.brief(self)
+        titles = (repr(self), title)
+        return notebook.page(titles, heads, rows, texts, self.plot.fct(), ".table() has all")
 
 
 def compare(

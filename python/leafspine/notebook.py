@@ -27,14 +27,14 @@ def is_here() -> bool:
 
 
 def page(
-    title: str,
+    titles: Sequence[str],
     heads: Sequence[str],
     rows: Sequence[Sequence[str]],
     texts: int,
     figure: "Figure | None",
     more: str,
 ) -> str:
-    """A title, a table whose first ``texts`` columns are text, and a figure, as HTML.
+    """Titles, a table whose first ``texts`` columns are text, and a figure, as HTML.
 
     Of a long table the first rows, and ``more``: where all are.
     """
@@ -46,7 +46,8 @@ def page(
     left = len(rows) - MOST_ROWS
     note = f"<p>{left} more rows: {html.escape(more)}</p>" if left > 0 else ""
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f"<p>{html.escape(title)}</p>{table}{note}{_picture(figure)}"
+    above = "".join(f"<p>{html.escape(title)}</p>" for title in titles)
+    return f"{above}{table}{note}{_picture(figure)}"
 
 
 def _cell(tag: str, text: str, is_text: bool) -> str:

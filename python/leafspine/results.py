@@ -133,7 +133,7 @@ class Result:
             [name, *("–" if (v := of[one.name]) is None else f"{v:.6g}" for one in metrics)]
             for name, of in self.summary["classes"].items()
         ]
-        return notebook.page(repr(self), heads, rows, 1, self.plot.cdf(), ".summary has all")
+        return notebook.page([repr(self)], heads, rows, 1, self.plot.cdf(), ".summary has all")
 
 
 def run_case(

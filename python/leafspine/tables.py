@@ -45,9 +45,9 @@ IN_BRIEF = 6
 """Columns of at least this importance are in a brief table."""
 
 
-def brief(comparison: ComparisonData) -> tuple[list[str], list[list[str]], int]:
-    """The first named flow class's table, with what matters most: heads, rows, and how many columns
-    at the left are text."""
+def brief(comparison: ComparisonData) -> tuple[str, list[str], list[list[str]], int]:
+    """The first named flow class's table, with what matters most: title, heads, rows, and how many
+    columns at the left are text."""
     table = tables(comparison)[min(1, len(comparison.populated) - 1)]
     kept = [
         column
@@ -55,7 +55,7 @@ def brief(comparison: ComparisonData) -> tuple[list[str], list[list[str]], int]:
         if column < table.texts or importance >= IN_BRIEF
     ]
     rows = [[row[column] for column in kept] for row in table.rows]
-    return [table.heads[column] for column in kept], rows, table.texts
+    return table.title, [table.heads[column] for column in kept], rows, table.texts
 
 
 def of_result(result: Result) -> list[Table]:

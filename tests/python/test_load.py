@@ -256,6 +256,8 @@ def test_notebooks_show_a_table_and_a_figure(made: leafspine.Comparison) -> None
     """Breaks if a comparison shows as a page of numbers, or markup of a name acts."""
     shown = made._repr_html_()
     assert shown.count("<table>") == 1
+    # Of which flows the table and the figure are.
+    assert "<p>Short flows</p><table>" in shown
     assert "data:image/png;base64," in shown
     assert "LetFlow" in shown
     assert len(repr(made)) < 300
