@@ -1,6 +1,8 @@
 """The JSON Schema of the scenario file: it takes what the engine takes, and knows what it knows."""
 
 import json
+import subprocess
+import sys
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -41,6 +43,38 @@ def test_the_schema_is_one() -> None:
 def test_scenarios_that_run_are_taken(path: Path) -> None:
     """Breaks if an example, a bench or a paper's scenario does not fit the schema."""
     assert complaints(dict(layers.read(path).table)) == []
+
+
+TAPLO = Path(sys.executable).parent / "taplo"
+"""What editors check TOML with, VS Code's "Even Better TOML" among them."""
+
+
+def checked_by_taplo(*paths: Path) -> str:
+    """What it says of these files; nothing if each fits the schema that its first line names."""
+    done = subprocess.run(
+        [TAPLO, "check", "--no-auto-config", *paths],
+        env={"RUST_LOG": "error"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def test_editors_take_the_examples() -> None:
+    """Breaks if an example's first line leads to no schema that taplo reads, or it underlines a
+    line there."""
+    assert checked_by_taplo(*sorted((ROOT / "examples").glob("*.toml"))) == ""
+
+
+def test_editors_underline_a_wrong_name(tmp_path: Path) -> None:
+    """Breaks if taplo does not find the schema of an example, and so takes anything."""
+    text = (ROOT / "examples" / "quickstart.toml").read_text()
+    directive, rest = text.split("\n", 1)
+    assert directive.startswith("#:schema ../")
+    wrong = rest.replace('scheme = "dctcp"', 'scheme = "dctpc"')
+    (tmp_path / "wrong.toml").write_text(f"#:schema {schema.PACKAGED}\n{wrong}")
+    assert '"dctpc" is not one of ["newreno","dctcp",' in checked_by_taplo(tmp_path / "wrong.toml")
 
 
 def test_there_are_scenarios_to_take() -> None:
