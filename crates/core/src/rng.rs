@@ -27,6 +27,10 @@ pub enum Role {
     HostJitter = 9,
     /// A flow's congestion control.
     Transport = 10,
+    /// How long a job's computations take.
+    Compute = 11,
+    /// Where a job's ranks are.
+    Placement = 12,
 }
 
 /// A small, fast generator: a Weyl sequence through a bijective mixer (`SplitMix64`'s construction,

@@ -143,17 +143,27 @@ impl Ideal {
     /// An empty flow counts as one packet without payload. The hosts are two different ones.
     #[must_use]
     pub fn fct(&self, src: HostId, dst: HostId, size: Bytes) -> Span {
+        self.time(src, dst, size, self.handshake)
+    }
+
+    /// The same of a flow whose connection is there: without a handshake, whatever others have.
+    #[must_use]
+    pub fn fct_connected(&self, src: HostId, dst: HostId, size: Bytes) -> Span {
+        self.time(src, dst, size, false)
+    }
+
+    fn time(&self, src: HostId, dst: HostId, size: Bytes, handshake: bool) -> Span {
         let there = || self.hops(src, dst);
         let segments = size.0.div_ceil(u64::from(self.mss)).max(1);
         let train = Train {
-            before: if self.handshake { self.header } else { 0 },
+            before: if handshake { self.header } else { 0 },
             full: self.mss + self.header,
             fulls: segments - 1,
             last: (size.0 - (segments - 1) * u64::from(self.mss)) as u32 + self.header,
         };
         let replayed = segments <= MOST_REPLAYED && !there().all(|hop| hop.whole);
         let data = if replayed { train.replay(there()) } else { train.closed_form(there()) };
-        let shake = if self.handshake { self.handshake_time(src, dst) } else { Span::ZERO };
+        let shake = if handshake { self.handshake_time(src, dst) } else { Span::ZERO };
         Span(u64::try_from(data.saturating_add(u128::from(shake.0))).unwrap_or(u64::MAX))
     }
 

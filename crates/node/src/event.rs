@@ -55,6 +55,9 @@ classes! {
     /// A packet has come from a host's transport or edge to the host's port (runs with jitter): after
     /// all that hands packets down. Id: the host.
     HandDown = 10,
+    /// An operation of a host is due: a message that others let go starts, or a computation has ended.
+    /// After all that may let one go. Id: its number; item: its host, as a sender's address.
+    Operation = 11,
     /// The measurement window opens or closes.
     Window = 14,
     /// A probe samples: after all else, since it only looks.

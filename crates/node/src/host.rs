@@ -6,9 +6,11 @@ use crate::event::{Class, Key};
 use crate::flow::{Address, FlowId, Opening, Receiving, Sending};
 use crate::jitter::Jitter;
 use crate::network::Network;
+use crate::program::{FIRST_MESSAGE, Program, Step};
+use crate::record::Operated;
 use crate::transport::{Fired, Receiver, Sender, TcpConfig};
 use crate::world::World;
-use leafspine_core::{Flags, HostId, PacketMeta, PortId, Time};
+use leafspine_core::{FiveTuple, Flags, HostId, PacketMeta, PortId, Time};
 
 /// A host. Slots of flows are reused, with the storage that their transports have grown.
 pub struct Host {
@@ -20,6 +22,8 @@ pub struct Host {
     pub edge: Option<Box<EdgeState>>,
     /// In runs whose hosts delay what they send.
     pub jitter: Option<Box<Jitter>>,
+    /// In runs with operations that wait for each other.
+    pub program: Option<Box<Program>>,
     /// Flows that it sends, by slot.
     pub sending: Vec<Sending>,
     /// Their transports.
@@ -54,6 +58,11 @@ fn put<T>(list: &mut Vec<T>, slot: u16, item: T) {
 
 const PORT: PortId = PortId(0);
 
+/// Sees that an operation of `host` is begun when it is due.
+fn due<W: World>(host: HostId, number: u32, at: Time, world: &mut W) {
+    world.schedule(at, Key::new(Class::Operation, number), Address::new(host, 0).item());
+}
+
 impl Host {
     /// A host without flows. `egress` has one port.
     #[must_use]
@@ -68,6 +77,7 @@ impl Host {
             egress,
             edge,
             jitter,
+            program: None,
             sending: Vec::new(),
             senders: Vec::new(),
             free_sending: Vec::new(),
@@ -189,7 +199,93 @@ impl Host {
             Class::Reassembly => self.reassembly_timer(number, slot, net, world),
             Class::EdgeTick => self.edge_tick(net, world),
             Class::HandDown => self.handed_down(net, world),
+            Class::Operation => self.operate(number, net, world),
             other => unreachable!("{other:?} is no host's event"),
+        }
+    }
+
+    /// An operation is due: a message starts, or a computation has ended.
+    fn operate<W: World>(&mut self, number: u32, net: &Network, world: &mut W) {
+        let now = world.now();
+        let Some(program) = &mut self.program else { return };
+        let Some(step) = program.take(number) else { return };
+        let Step::Send(slot, _) = step else {
+            let record = world.record();
+            record.operations.push(Operated { time: now, number, sender: None, connected: false });
+            record.senders_done += 1;
+            return self.has_ended(number, world);
+        };
+        let connection = self.sending[usize::from(slot)].tuple;
+        program.queue(connection, number, slot);
+        self.serve(connection, net, world);
+    }
+
+    /// Begins the messages of a connection whose turn it is.
+    fn serve<W: World>(&mut self, connection: FiveTuple, net: &Network, world: &mut W) {
+        let (now, id) = (world.now(), self.id);
+        while let Some(program) = &mut self.program {
+            let senders = &mut self.senders;
+            let flight = |slot: u16| {
+                let sender = &senders[usize::from(slot)];
+                (sender.in_flight() * net.tcp.mss, sender.window(&net.tcp))
+            };
+            let Some((number, slot, carried)) = program.next(connection, flight) else { return };
+            let sender = &mut senders[usize::from(slot)];
+            let connected = carried.is_some();
+            match carried {
+                Some(carried) => sender.resume(&net.tcp, carried, now),
+                None => sender.open(&net.tcp, now),
+            }
+            let sender = Some(Address::new(id, slot));
+            world.record().operations.push(Operated { time: now, number, sender, connected });
+            program.started(number, now, |next, at| due(id, next, at, world));
+            self.pump(slot, net, world);
+            self.has_sent(slot);
+        }
+    }
+
+    /// A message may have been sent to its end: then it is the next one's turn.
+    fn has_sent(&mut self, slot: u16) {
+        let at = usize::from(slot);
+        if let Some(program) = &mut self.program
+            && self.senders[at].has_sent_all()
+        {
+            let connection = self.sending[at].tuple;
+            if program.sent(connection, slot) {
+                program.carry(connection, slot, || self.senders[at].carried());
+            }
+        }
+    }
+
+    /// A sender has been called: its connection's next message may begin.
+    #[inline(never)]
+    fn go_on<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
+        if self.senders[usize::from(slot)].has_sent_all() {
+            self.has_sent(slot);
+            self.serve(self.sending[usize::from(slot)].tuple, net, world);
+        }
+    }
+
+    /// What this host waited for has ended: whatever waited for nothing else is due.
+    #[inline]
+    fn has_ended<W: World>(&mut self, number: u32, world: &mut W) {
+        let (now, id) = (world.now(), self.id);
+        if let Some(program) = &mut self.program {
+            program.ended(number, now, |next, at| due(id, next, at, world));
+        }
+    }
+
+    /// All of a flow's data is acknowledged.
+    #[inline]
+    fn is_acknowledged<W: World>(&mut self, slot: u16, world: &mut W) {
+        let at = usize::from(slot);
+        if let Some(program) = &mut self.program
+            && self.sending[at].number >= FIRST_MESSAGE
+        {
+            let connection = self.sending[at].tuple;
+            program.carry(connection, slot, || self.senders[at].carried());
+            program.acknowledged(connection, slot);
+            self.has_ended(self.sending[at].number, world);
         }
     }
 
@@ -265,6 +361,9 @@ impl Host {
             Fired::Other => {}
         }
         self.pump(slot, net, world);
+        if self.program.is_some() {
+            self.go_on(slot, net, world);
+        }
     }
 
     /// Gives a packet to its transport.
@@ -304,7 +403,9 @@ impl Host {
         record.counters.payload.delivered += u64::from(packet.payload);
         record.counters.bytes_delivered += u64::from(received.delivered);
         if received.complete_now {
-            record.finished.push((flow.number, now));
+            let number = flow.number;
+            record.finished.push((number, now));
+            self.has_ended(number, world);
         }
         if received.reply {
             self.send_reply(slot, &mut reply, net, world);
@@ -378,10 +479,14 @@ impl Host {
             let record = world.record();
             record.senders_done += 1;
             record.done.push(Address::new(self.id, slot));
+            self.is_acknowledged(slot, world);
         }
         if self.edge.is_some() {
             self.edge_acked(slot, packet, outcome, net, world);
         }
         self.pump(slot, net, world);
+        if self.program.is_some() {
+            self.go_on(slot, net, world);
+        }
     }
 }

@@ -20,6 +20,7 @@ mod jitter;
 mod network;
 mod port;
 mod prefetch;
+mod program;
 mod rack;
 mod record;
 pub mod spec;
@@ -43,7 +44,8 @@ pub use port::{
     Store,
 };
 pub use prefetch::prefetch;
+pub use program::{FIRST_MESSAGE, Operations, Program, Step};
 pub use rack::{Node, Rack};
-pub use record::{Ended, Record, Seen, Tapped};
+pub use record::{Ended, Operated, Record, Seen, Tapped};
 pub use switch::{Chooser, Switch};
 pub use world::World;

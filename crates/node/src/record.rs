@@ -21,6 +21,8 @@ pub struct Record {
     pub done: Vec<Address>,
     /// Flows whose last byte has arrived, and when.
     pub finished: Vec<(u32, Time)>,
+    /// Operations that have started or, of computations, ended here.
+    pub operations: Vec<Operated>,
     /// Flows' packets that have ended on their way.
     pub ended: Vec<Ended>,
     /// Packets lost on the wire while ports were measured, by the port that sent them.
@@ -33,6 +35,19 @@ pub struct Record {
     pub stalled: Option<u64>,
     /// The first fault.
     pub fault: Option<(Time, Owner, FaultKind)>,
+}
+
+/// A message has started, or a computation has ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Operated {
+    /// When it started; of a computation, when it ended.
+    pub time: Time,
+    /// The operation.
+    pub number: u32,
+    /// The message's sender; `None` of a computation.
+    pub sender: Option<Address>,
+    /// Whether the message's connection was there: it needs no handshake.
+    pub connected: bool,
 }
 
 /// A flow's packet was dropped, lost or consumed.

@@ -84,6 +84,67 @@ impl FlowTable {
         (self.src.len() - 1) as u32
     }
 
+    /// Sees that there are so many rows; those that are added are of flows that start at `start`.
+    pub(crate) fn reserve_rows(&mut self, rows: usize, start: u64) {
+        if rows <= self.len() {
+            return;
+        }
+        self.start_ps.resize(rows, start);
+        self.fct_ps.resize(rows, UNFINISHED);
+        for column in [&mut self.src, &mut self.dst, &mut self.workload] {
+            column.resize(rows, 0);
+        }
+        for column in [&mut self.bytes, &mut self.ideal_fct_ps] {
+            column.resize(rows, 0);
+        }
+        for column in self.counts() {
+            column.resize(rows, 0);
+        }
+        self.mean_window.resize(rows, 0.0);
+    }
+
+    /// Whose row it is.
+    pub(crate) fn set(&mut self, row: usize, flow: &Flow) {
+        (self.src[row], self.dst[row]) = (flow.src.0, flow.dst.0);
+        (self.bytes[row], self.workload[row]) = (flow.bytes, flow.workload);
+    }
+
+    fn counts(&mut self) -> [&mut Vec<u32>; 9] {
+        [
+            &mut self.retransmits,
+            &mut self.timeouts,
+            &mut self.reordered,
+            &mut self.dup_acks,
+            &mut self.spurious_retransmits,
+            &mut self.undos,
+            &mut self.tail_probes,
+            &mut self.path_changes,
+            &mut self.packets,
+        ]
+    }
+
+    /// These rows of this table and another, in this order; of the other where the flag is set.
+    pub(crate) fn merged(&mut self, other: &mut FlowTable, rows: &[(bool, usize)]) -> FlowTable {
+        fn pick<T: Copy>(rows: &[(bool, usize)], a: &[T], b: &[T]) -> Vec<T> {
+            rows.iter().map(|(other, row)| if *other { b[*row] } else { a[*row] }).collect()
+        }
+        let mut all = FlowTable {
+            src: pick(rows, &self.src, &other.src),
+            dst: pick(rows, &self.dst, &other.dst),
+            bytes: pick(rows, &self.bytes, &other.bytes),
+            start_ps: pick(rows, &self.start_ps, &other.start_ps),
+            fct_ps: pick(rows, &self.fct_ps, &other.fct_ps),
+            ideal_fct_ps: pick(rows, &self.ideal_fct_ps, &other.ideal_fct_ps),
+            mean_window: pick(rows, &self.mean_window, &other.mean_window),
+            workload: pick(rows, &self.workload, &other.workload),
+            finished: self.finished + other.finished,
+            ..FlowTable::default()
+        };
+        let counts = all.counts().into_iter().zip(self.counts()).zip(other.counts());
+        counts.for_each(|((all, a), b)| *all = pick(rows, a, b));
+        all
+    }
+
     /// The receiver has the last byte.
     pub(crate) fn finish(&mut self, flow: u32, now: Time) {
         let flow = flow as usize;

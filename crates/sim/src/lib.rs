@@ -27,7 +27,10 @@ pub use engine::{
 pub use flow_table::{FlowTable, UNFINISHED};
 pub use leafspine_node::transport;
 pub use memory::{Memory, Overrun};
-pub use output::{Cause, Column, Counters, Output, Payload, PortRow, Series, TableUse, Warmup};
+pub use output::{
+    Cause, CollectiveRow, Column, Counters, JobOutput, OperationColumns, Output, Payload, PortRow,
+    RankRow, Series, TableUse, Warmup,
+};
 pub use progress::{Cancelled, Progress};
 
 /// What benches measure by itself. Not part of the public interface.

@@ -1,7 +1,7 @@
 //! What a run leaves behind: columns, counts and the trace hash.
 
 use crate::flow_table::FlowTable;
-use leafspine_core::Time;
+use leafspine_core::{Span, Time};
 pub use leafspine_node::{Cause, Counters, Payload};
 
 /// What came before the statistics: all that was counted up to the end of the warm-up.
@@ -56,6 +56,88 @@ pub struct PortRow {
     pub uplink: bool,
     /// The tier of the node whose port it is: 0 of hosts, from 1 on of switches.
     pub tier: u16,
+}
+
+/// A collective of a job: one phase of one iteration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CollectiveRow {
+    /// The job, counted over all workloads.
+    pub job: u32,
+    /// The workload that the job is of.
+    pub workload: u16,
+    /// Counted from 0.
+    pub iteration: u32,
+    /// Its place among the phases of the iteration.
+    pub phase: u32,
+    /// What it is: `all-reduce`.
+    pub name: String,
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// Bytes that the bandwidths count.
+    pub bytes: u64,
+    /// See [`Phase::bus_factor`](crate::workload::Phase::bus_factor).
+    pub bus_factor: f64,
+    /// When its first rank began.
+    pub start: Time,
+    /// When its last rank had ended; `None` if the run's end came first.
+    pub end: Option<Time>,
+    /// When its first rank had ended, and its last, if all have.
+    pub rank_ends: Option<(Time, Time)>,
+    /// The host of the rank that ended last.
+    pub slowest: u16,
+}
+
+/// A rank of a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RankRow {
+    /// The job, counted over all workloads.
+    pub job: u32,
+    /// Counted from 0.
+    pub rank: u32,
+    /// Where it is.
+    pub host: u16,
+    /// When the job starts.
+    pub start: Time,
+    /// When the rank's last operation had ended.
+    pub end: Time,
+    /// How long it has computed.
+    pub compute: Span,
+}
+
+/// What is known of each flow of a run with operations, besides its row: `u32::MAX` of a flow that waits
+/// for nothing.
+#[derive(Clone, Debug, Default)]
+pub struct OperationColumns {
+    /// The job, counted over all workloads.
+    pub job: Vec<u32>,
+    /// The iteration.
+    pub iteration: Vec<u32>,
+    /// The phase of the iteration.
+    pub phase: Vec<u32>,
+    /// The channel: messages of one channel of a pair of hosts share a connection.
+    pub channel: Vec<u32>,
+}
+
+impl OperationColumns {
+    /// A flow's: job, iteration, phase and channel of a message.
+    pub(crate) fn push(&mut self, message: Option<[u32; 4]>) {
+        let [job, iteration, phase, channel] = message.unwrap_or([u32::MAX; 4]);
+        self.job.push(job);
+        self.iteration.push(iteration);
+        self.phase.push(phase);
+        self.channel.push(channel);
+    }
+}
+
+/// What jobs leave behind.
+#[derive(Clone, Debug, Default)]
+pub struct JobOutput {
+    /// Beside the flows.
+    pub columns: OperationColumns,
+    /// By job, iteration and phase.
+    pub collectives: Vec<CollectiveRow>,
+    /// By job and rank.
+    pub ranks: Vec<RankRow>,
 }
 
 /// A probe's series: equally long columns.
@@ -120,4 +202,6 @@ pub struct Output {
     pub delivered_in_window: u64,
     /// What is in no statistic.
     pub warmup: Warmup,
+    /// Of runs with jobs.
+    pub jobs: Option<JobOutput>,
 }

@@ -139,6 +139,119 @@ pub enum WorkloadKind {
     },
     /// A file's flows.
     Trace(TraceSpec),
+    /// Jobs of ranks that communicate: messages that wait for each other. The senders are the hosts
+    /// that the ranks are placed on.
+    Job(Box<JobSpec>),
+}
+
+/// Jobs that are alike, and where their ranks are.
+#[derive(Clone, PartialEq, Debug)]
+pub struct JobSpec {
+    /// What a job does in an iteration.
+    pub what: JobKind,
+    /// Jobs, at least 1.
+    pub jobs: u32,
+    /// Ranks of each; `None`: as many as the hosts allow.
+    pub ranks: Option<u32>,
+    /// Which of the hosts they are on.
+    pub placement: Placement,
+    /// How often it does so, at least 1.
+    pub iterations: u32,
+    /// How long each rank computes at the beginning of an iteration.
+    pub compute: Span,
+    /// Each computation is longer by a time drawn uniformly from 0 to this.
+    pub compute_jitter: Span,
+    /// From the end of what a message waits for at its host to its start.
+    pub delay: Span,
+}
+
+/// How ranks are placed on a job's hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placement {
+    /// In the order of the hosts: job after job, rank after rank.
+    Packed,
+    /// In an order that is drawn by the run's seed.
+    Random,
+}
+
+/// What a job does.
+#[derive(Clone, PartialEq, Debug)]
+pub enum JobKind {
+    /// A collective.
+    Collective(CollectiveSpec),
+    /// Stages that pass activations on and gradients back.
+    Pipeline(PipelineSpec),
+}
+
+/// A collective among all ranks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CollectiveSpec {
+    /// Which.
+    pub collective: Collective,
+    /// In which steps.
+    pub algorithm: Algorithm,
+    /// A rank's buffer, the larger of what goes in and what comes out (the size that NCCL's tests
+    /// count); unused by all-to-allv, whose messages have the workload's sizes.
+    pub bytes: Bytes,
+    /// Parts of the buffer that are worked on side by side, each over connections of its own.
+    pub channels: u16,
+    /// Messages are at most so long: pieces are passed on one by one. `None`: steps are whole.
+    pub chunk: Option<Bytes>,
+}
+
+/// What is communicated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Collective {
+    /// Every rank has the sum of all buffers.
+    AllReduce,
+    /// Every rank has all parts.
+    AllGather,
+    /// Every rank has its part of the sum.
+    ReduceScatter,
+    /// Every rank has a part from each, all of one size.
+    AllToAll,
+    /// The same with sizes of their own.
+    AllToAllV,
+}
+
+/// How it is communicated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Algorithm {
+    /// Each rank sends to the next (Patarasuk and Yuan, 2009).
+    Ring,
+    /// Two binary trees, in which each rank is an inner node once at most (Sanders, Speck and Träff,
+    /// 2009).
+    Tree,
+    /// Recursive halving and doubling (Thakur, Rabenseifner and Gropp, 2005).
+    HalvingDoubling,
+    /// All messages at once.
+    Direct,
+    /// In each step every rank sends to one and receives from one.
+    Pairwise,
+}
+
+/// Pipeline parallelism.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PipelineSpec {
+    /// What a stage passes on for a microbatch, and as much back.
+    pub bytes: Bytes,
+    /// Microbatches of an iteration, at least 1.
+    pub microbatches: u32,
+    /// What a stage computes for one on the way forward.
+    pub forward: Span,
+    /// On the way back.
+    pub backward: Span,
+    /// In which order.
+    pub schedule: Schedule,
+}
+
+/// The order of a stage's work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Schedule {
+    /// All forward, then all backward (`GPipe`: Huang et al., 2019).
+    AllForward,
+    /// One forward and one backward in turns (`PipeDream`: Narayanan et al., 2019).
+    Alternating,
 }
 
 /// A trace: a CSV file, plain or in gzip's format, with the columns `start_ps,src,dst,bytes` and

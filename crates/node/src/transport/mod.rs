@@ -45,6 +45,7 @@ mod undo;
 
 pub use config::{LONGEST_ROUND_TRIP, TcpConfig};
 pub use receiver::{Received, Receiver};
+pub(crate) use sender::Carried;
 pub use sender::{AckOutcome, Fired, Sender};
 
 #[cfg(test)]

@@ -103,6 +103,13 @@ pub struct Sender {
     pub(super) extra: Option<Box<Extra>>,
 }
 
+/// What a message leaves to the next of its connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Carried {
+    control: Control,
+    rtt: RttEstimator,
+}
+
 impl Default for Sender {
     fn default() -> Sender {
         Sender::new()
@@ -190,6 +197,23 @@ impl Sender {
         } else {
             self.start_data(cfg, now);
         }
+    }
+
+    /// What the connection's next message begins with, when this one is all acknowledged.
+    pub(crate) fn carried(&self) -> Carried {
+        Carried { control: self.control.clone(), rtt: self.rtt.clone() }
+    }
+
+    /// Opens the flow as the next message of a connection: no handshake, the window and the round trip
+    /// as the message before has left them. A control that goes by delivery rates begins anew: its
+    /// samples are those of one message.
+    pub(crate) fn resume(&mut self, cfg: &TcpConfig, from: &Carried, now: Time) {
+        if !cfg.by_rate {
+            self.control.clone_from(&from.control);
+            self.control.on_message();
+        }
+        self.rtt = from.rtt.clone();
+        self.start_data(cfg, now);
     }
 
     fn start_data(&mut self, cfg: &TcpConfig, now: Time) {
@@ -548,6 +572,12 @@ impl Sender {
             Phase::Recovery | Phase::Loss => self.pipe,
             _ => self.nxt - self.una,
         }
+    }
+
+    /// Whether every segment has been sent once.
+    #[must_use]
+    pub(crate) fn has_sent_all(&self) -> bool {
+        self.high == self.total
     }
 
     /// Whether all segments are acknowledged.

@@ -201,6 +201,10 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
+    fn on_message(&mut self) {
+        self.reno.on_message();
+    }
+
     fn on_ack(&mut self, ack: &AckSample, now: Time) {
         let gap = now.since(self.last_ack);
         self.last_ack = now;

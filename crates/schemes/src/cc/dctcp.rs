@@ -130,6 +130,11 @@ impl CongestionControl for Dctcp {
         self.reno.on_recovered(limit, now);
     }
 
+    fn on_message(&mut self) {
+        self.window_end = 0;
+        self.reno.on_message();
+    }
+
     fn precise_echo(&self) -> bool {
         true
     }

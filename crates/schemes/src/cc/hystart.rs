@@ -90,6 +90,11 @@ impl HyStart {
         if self.plus { self.plus_plus(ack, now) } else { self.classic(ack, segments, now) }
     }
 
+    /// Segments are counted from 0 again: the round ends with the next ACK.
+    pub(super) fn recount(&mut self) {
+        self.round_end = 0;
+    }
+
     fn new_round(&mut self, ack: &AckSample, now: Time) {
         self.round_end = ack.nxt;
         self.round_start = now;

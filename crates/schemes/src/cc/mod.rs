@@ -92,6 +92,9 @@ pub trait CongestionControl: Send {
     fn on_idle(&mut self, restart: u32, timeouts: u32, now: Time) {
         let _ = (restart, timeouts, now);
     }
+    /// The next message of the connection begins: window and estimates stay, and segments are counted
+    /// from 0 again.
+    fn on_message(&mut self) {}
     /// Whether receivers echo each mark as it is (RFC 8257 §3.2), rather than until CWR
     /// (RFC 3168). Asked once per run.
     fn precise_echo(&self) -> bool {
@@ -217,6 +220,10 @@ impl CongestionControl for Control {
 
     fn on_idle(&mut self, restart: u32, timeouts: u32, now: Time) {
         dispatch!(self, control => control.on_idle(restart, timeouts, now));
+    }
+
+    fn on_message(&mut self) {
+        dispatch!(self, control => control.on_message());
     }
 
     fn precise_echo(&self) -> bool {

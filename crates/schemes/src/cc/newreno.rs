@@ -142,6 +142,12 @@ impl NewReno {
 }
 
 impl CongestionControl for NewReno {
+    fn on_message(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.recount();
+        }
+    }
+
     #[inline]
     fn on_ack(&mut self, ack: &AckSample, now: Time) {
         if ack.may_grow() {

@@ -64,7 +64,7 @@ impl CalendarDriver {
 
     /// Handles events before `bound`, at most so many.
     pub(crate) fn advance(&mut self, task: Task<'_>) -> Came {
-        let Task { layout, net, bound, ending, budget } = task;
+        let Task { layout, net, bound, ending, operations, budget } = task;
         for _ in 0..budget {
             let Some(event) = self.calendar.pop() else { return Came::ToBound };
             if (event.time, event.key()) >= bound {
@@ -83,6 +83,9 @@ impl CalendarDriver {
                 && self.record.senders_done == flows
             {
                 return Came::ToTheEnd;
+            }
+            if operations && !self.record.operations.is_empty() {
+                return Came::PartOfTheWay;
             }
         }
         Came::PartOfTheWay

@@ -66,9 +66,11 @@ impl Layout {
             Class::Departure => self.owners[key.id() as usize],
             Class::Arrival => self.targets[key.id() as usize].node,
             Class::HoldExpiry | Class::Tick => key.id(),
-            Class::FlowStart | Class::Retransmit | Class::DelayedAck | Class::Reassembly => {
-                host(Address::from_item(item).host())
-            }
+            Class::FlowStart
+            | Class::Retransmit
+            | Class::DelayedAck
+            | Class::Reassembly
+            | Class::Operation => host(Address::from_item(item).host()),
             Class::EdgeTick | Class::HandDown => host(HostId(key.id() as u16)),
             Class::Link | Class::Window | Class::Probe => {
                 unreachable!("not an event of a node: {key:?}")

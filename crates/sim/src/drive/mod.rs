@@ -63,6 +63,8 @@ pub(crate) struct Task<'a> {
     pub(crate) bound: Bound,
     /// Where flows end the run.
     pub(crate) ending: Option<Ending>,
+    /// Whether to return when an operation has begun, before anything that it lets go can.
+    pub(crate) operations: bool,
     /// So many events, if that is possible.
     pub(crate) budget: u64,
 }

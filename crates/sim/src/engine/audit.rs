@@ -200,9 +200,9 @@ impl Simulation {
                 let what = format!("it counts {counts} packets in the network, but {are} are");
                 return wrong(name(), what);
             }
-            let row = sending.number as usize;
-            let (size, has) = (self.flows.table.bytes[row], self.delivered(sender));
-            let ended = self.flows.table.fct_ps[row] != UNFINISHED;
+            let (table, row) = self.flows.row_of(sending.number);
+            let (size, has) = (table.bytes[row], self.delivered(sender));
+            let ended = table.fct_ps[row] != UNFINISHED;
             if has > size || (has == size) != ended {
                 let said = if ended { "has ended" } else { "has not ended" };
                 return wrong(
@@ -257,10 +257,11 @@ impl Simulation {
 
     /// The bytes that applications have are those of the flows, each once.
     fn flows_have_ended_well(&self) -> Result<(), Wrong> {
-        let table = &self.flows.table;
-        let mut expected: u64 = table.bytes.iter().sum();
+        let messages = self.flows.operations.iter().flat_map(|more| &more.table.bytes);
+        let mut expected: u64 = self.flows.table.bytes.iter().chain(messages).sum();
         for sender in self.live_senders() {
-            let row = self.driver.sending(&self.layout, sender).number as usize;
+            let number = self.driver.sending(&self.layout, sender).number;
+            let (table, row) = self.flows.row_of(number);
             expected -= table.bytes[row] - self.delivered(sender);
         }
         let counted = self.driver.counters().bytes_delivered;

@@ -10,10 +10,10 @@ use crate::drive::Layout;
 use crate::output::TableUse;
 use crate::progress::{Cancelled, Part, Progress};
 use crate::spec::{Spec, TransportSpec, WorkloadKind, WorkloadSpec};
-use crate::workload::{Fabric, FlowSource, Sizes, WorkloadError};
+use crate::workload::{Dags, Fabric, FlowSource, Sizes, WorkloadError, jobs};
 use leafspine_core::{Bytes, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
 use leafspine_fabric::{Graph, Ideal, LinkState, Routes, TopologyError, check_changes};
-use leafspine_node::transport::{LONGEST_ROUND_TRIP, TcpConfig};
+use leafspine_node::transport::{LONGEST_ROUND_TRIP, Sender, TcpConfig};
 use leafspine_node::{Key, Lossy, Network, Place as HostPlace, Port, Store};
 use leafspine_schemes::aqm::Aqm;
 use leafspine_schemes::cc::{CongestionControl, Control};
@@ -141,7 +141,9 @@ impl Simulation {
         check_round_trip(ideal.base_rtt() + spec.topology.host_jitter * 2)?;
         let fabric = fabric(&graph);
         let source = FlowSource::new(&spec.workloads, &fabric, spec.run.seed)?;
+        let jobs = jobs(&spec.workloads, &fabric, spec.run.seed)?;
         check_flows(spec, &source)?;
+        check_messages(spec, jobs.as_ref())?;
         check_warmup(spec, &fabric)?;
         let builder = Builder {
             spec,
@@ -175,7 +177,7 @@ impl Simulation {
             net: Arc::new(net),
             agenda: Agenda::default(),
             reached: (Time::ZERO, Key::FIRST),
-            flows: Flows::new(source, ideal),
+            flows: Flows::new(source, ideal, jobs),
             link_state: LinkState::initial(&graph),
             measurement: Measurement::new(spec.measure.window, spec.measure.warmup),
             table_use: TableUse::default(),
@@ -231,11 +233,28 @@ fn check_flows(spec: &Spec, source: &FlowSource) -> Result<(), WorkloadError> {
     }
 }
 
+/// Refuses a message that no transport can number the segments of.
+fn check_messages(spec: &Spec, jobs: Option<&Dags>) -> Result<(), WorkloadError> {
+    let most = u64::from(spec.transport.mss) * Sender::MOST_SEGMENTS;
+    for job in jobs.iter().flat_map(|jobs| &jobs.jobs) {
+        if job.largest() > most {
+            let found = format!("a message of {}", Bytes(job.largest()));
+            let allowed = format!("at most {}, 2^31 segments", Bytes(most));
+            return Err(
+                WorkloadError::at("bytes", found, allowed).within(usize::from(job.workload))
+            );
+        }
+    }
+    Ok(())
+}
+
 /// Refuses a warm-up after which no flow starts: nothing would be measured. Draws the flows up to its
 /// end, which is a small part of simulating them.
 fn check_warmup(spec: &Spec, fabric: &Fabric) -> Result<(), WorkloadError> {
     let warmup = spec.measure.warmup;
-    if warmup == Time::ZERO {
+    // When a job's messages start nobody knows before the run.
+    let jobs = spec.workloads.iter().any(|workload| matches!(workload.kind, WorkloadKind::Job(_)));
+    if warmup == Time::ZERO || jobs {
         return Ok(());
     }
     let refuse = |why: String, allowed: &str| {
@@ -290,7 +309,8 @@ pub(super) fn fabric(graph: &Graph) -> Fabric {
 
 /// Mean flow size of the first workload that draws sizes.
 pub(super) fn mean_flow(spec: &Spec) -> Result<Option<Bytes>, WorkloadError> {
-    let draws = |w: &&WorkloadSpec| !matches!(w.kind, WorkloadKind::Trace(_));
+    let draws =
+        |w: &&WorkloadSpec| !matches!(w.kind, WorkloadKind::Trace(_) | WorkloadKind::Job(_));
     let Some(workload) = spec.workloads.iter().find(draws) else { return Ok(None) };
     Ok(Some(Bytes(Sizes::new(&workload.sizes)?.mean() as u64)))
 }

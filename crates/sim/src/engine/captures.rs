@@ -36,7 +36,8 @@ impl Simulation {
             let flow = (!packet.flags.has(Flags::PROBE)).then(|| {
                 let sender = Address::of_sender(packet);
                 let number = self.driver.sending(&self.layout, sender).number;
-                FlowFacts { number, bytes: self.flows.table.bytes[number as usize] }
+                let (table, row) = self.flows.row_of(number);
+                FlowFacts { number, bytes: table.bytes[row] }
             });
             capture.take(&tapped, flow);
         }

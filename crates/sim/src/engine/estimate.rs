@@ -157,7 +157,9 @@ impl Simulation {
     /// there at its start is not counted.
     pub(super) fn watch_memory(&self) -> Result<(), super::RunError> {
         let rows: usize = self.probes.iter().map(super::probes::Probe::rows).sum();
-        let results = rows as u64 * PROBE_OUT + self.flows.table.len() as u64 * ROW_OUT;
+        let messages = self.flows.operations.as_ref().map_or(0, |more| more.table.len() as u64);
+        let results =
+            rows as u64 * PROBE_OUT + (self.flows.table.len() as u64 + messages) * ROW_OUT;
         let flows = self.flows.open * flow_bytes(&self.net.tcp.stack);
         let under_way = self.driver.counters().in_network() * PACKET + flows;
         let held = results + under_way;

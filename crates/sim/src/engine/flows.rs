@@ -1,13 +1,15 @@
 //! Flows: where they come from, their start, their end, their rows.
 
 use super::agenda::Item;
+use super::operations::Operations;
 use super::{RunError, Simulation};
 use crate::drive::{Bound, Ending};
 use crate::flow_table::{FlowStats, FlowTable};
-use crate::workload::{Flow, FlowSource, WorkloadError};
+use crate::workload::{Dags, Flow, FlowSource, WorkloadError};
 use leafspine_core::{Bytes, FiveTuple, HostId, SwitchId, Time};
 use leafspine_fabric::Ideal;
-use leafspine_node::{Address, Class, Ended, Event, FlowId, Full, Key, Opening, Seen, Tapped};
+use leafspine_node::{Address, Class, Ended, Event, FIRST_MESSAGE, FlowId, Full, Key, Opening};
+use leafspine_node::{Operated, Seen, Tapped};
 use leafspine_node::{Receiving, Sending, transport::Sender};
 
 /// All flows of a run.
@@ -16,7 +18,7 @@ pub(super) struct Flows {
     pub(super) source: FlowSource,
     /// The next to start.
     next: Option<Flow>,
-    ideal: Ideal,
+    pub(super) ideal: Ideal,
     /// Flows opened; those that have ended are no longer among `open`.
     pub(super) opened: u64,
     pub(super) open: u64,
@@ -27,6 +29,11 @@ pub(super) struct Flows {
     /// When flows ended, in no order.
     ends: Vec<Time>,
     notes: Notes,
+    /// In runs in which flows wait for each other: the others have none of its cost.
+    pub(super) operations: Option<Box<Operations>>,
+    /// Messages that have started and that have not, when the run is over.
+    pub(super) messages_started: u64,
+    pub(super) left_over: u64,
 }
 
 /// What nodes have written down, on its way into the tables: kept for its memory.
@@ -37,17 +44,18 @@ struct Notes {
     ended: Vec<Ended>,
     seen: Vec<Seen>,
     tapped: Vec<Tapped>,
+    operated: Vec<Operated>,
 }
 
 /// Every flow goes to this port of its destination.
-const SERVICE_PORT: u16 = 5001;
+pub(super) const SERVICE_PORT: u16 = 5001;
 
 /// The flow tables are looked at when every 64th flow starts: what there is to look at grows with the
 /// flows under way, and costs nothing beside the packets of 64 flows.
 const LOOK_EVERY: u32 = 64;
 
 impl Flows {
-    pub(super) fn new(source: FlowSource, ideal: Ideal) -> Flows {
+    pub(super) fn new(source: FlowSource, ideal: Ideal, jobs: Option<Dags>) -> Flows {
         Flows {
             table: FlowTable::default(),
             source,
@@ -59,7 +67,34 @@ impl Flows {
             reordered: 0,
             ends: Vec::new(),
             notes: Notes::default(),
+            operations: jobs.map(|jobs| Box::new(Operations::new(jobs))),
+            messages_started: 0,
+            left_over: 0,
         }
+    }
+
+    /// The table and the row of the flow with this number.
+    pub(super) fn row_of(&self, number: u32) -> (&FlowTable, usize) {
+        match &self.operations {
+            Some(operations) if number >= FIRST_MESSAGE => {
+                (&operations.table, (number - FIRST_MESSAGE) as usize)
+            }
+            _ => (&self.table, number as usize),
+        }
+    }
+
+    fn row_of_mut(&mut self, number: u32) -> (&mut FlowTable, u32) {
+        match &mut self.operations {
+            Some(operations) if number >= FIRST_MESSAGE => {
+                (&mut operations.table, number - FIRST_MESSAGE)
+            }
+            _ => (&mut self.table, number),
+        }
+    }
+
+    /// Flows whose last byte has arrived.
+    pub(super) fn finished(&self) -> u64 {
+        self.table.finished() + self.operations.as_ref().map_or(0, |more| more.table.finished())
     }
 
     /// Where the next flow starts, in the order of events.
@@ -71,14 +106,18 @@ impl Flows {
     /// When the run is over; `None` while flows are to come.
     pub(super) fn ending(&self) -> Option<Ending> {
         let incomplete = self.opened - self.table.finished();
-        self.next.is_none().then_some(Ending { flows: self.opened, incomplete })
+        let flows = Ending { flows: self.opened, incomplete };
+        match &self.operations {
+            Some(operations) => operations.ending(flows).filter(|_| self.next.is_none()),
+            None => self.next.is_none().then_some(flows),
+        }
     }
 
     /// The most flows under way at once.
-    pub(super) fn peak(&mut self) -> u64 {
+    pub(super) fn peak(&mut self, table: &FlowTable) -> u64 {
         self.ends.sort_unstable();
         let (mut ended, mut peak) = (0, 0);
-        for (started, start) in self.table.start_ps.iter().enumerate() {
+        for (started, start) in table.start_ps.iter().enumerate() {
             ended += self.ends[ended..].iter().take_while(|end| end.0 <= *start).count();
             peak = peak.max(started + 1 - ended);
         }
@@ -122,7 +161,8 @@ impl Simulation {
         }
         let ideal = self.flows.ideal.fct(flow.src, flow.dst, Bytes(flow.bytes));
         let number = self.flows.table.start(&flow, ideal);
-        let sender = self.place_flow(&flow, number)?;
+        let tuple = FiveTuple::new(flow.src, flow.dst, self.source_port(number), SERVICE_PORT);
+        let sender = self.place_flow(&flow, number, tuple)?;
         self.watch_flow(number, sender, true);
         self.look_at_table(number, flow.src);
         let start = Event::new(flow.start, Key::new(Class::FlowStart, number), sender.item());
@@ -144,20 +184,23 @@ impl Simulation {
         Ok(())
     }
 
-    /// Takes slots for a flow at both hosts, and at its source's switch. Source ports count upwards, so
-    /// that concurrent flows of a pair of hosts differ.
-    fn place_flow(&mut self, flow: &Flow, number: u32) -> Result<Address, WorkloadError> {
+    /// Source ports count upwards, so that concurrent flows of a pair of hosts differ.
+    pub(super) fn source_port(&self, number: u32) -> u16 {
         const FIRST_PORT: u32 = 1024;
         const PORTS: u32 = u16::MAX as u32 + 1 - FIRST_PORT;
         let ports = self.net.tcp.source_ports.map_or(PORTS, u32::from);
-        let sport = FIRST_PORT + number % ports;
-        let opening = Opening {
-            number,
-            tuple: FiveTuple::new(flow.src, flow.dst, sport as u16, SERVICE_PORT),
-            bytes: flow.bytes,
-            path: flow.path,
-            ack_path: flow.ack_path,
-        };
+        (FIRST_PORT + number % ports) as u16
+    }
+
+    /// Takes slots for a flow at both hosts, and at its source's switch.
+    pub(super) fn place_flow(
+        &mut self,
+        flow: &Flow,
+        number: u32,
+        tuple: FiveTuple,
+    ) -> Result<Address, WorkloadError> {
+        let opening =
+            Opening { number, tuple, bytes: flow.bytes, path: flow.path, ack_path: flow.ack_path };
         let full = |host: HostId, does: &str| {
             let found = format!("more than 65,536 flows at once that host{} {does}", host.0);
             WorkloadError::at("flows", found, "at most 65,536 at a host, in either direction")
@@ -198,15 +241,20 @@ impl Simulation {
             let found = format!("a flow that starts at {start}");
             return refuse("start", found, format!("a start within {}", Time::END));
         }
-        if self.flows.table.len() > Key::MAX_ID as usize {
+        // Operations have the numbers above.
+        let most = if self.flows.operations.is_some() { 26 } else { 28 };
+        if self.flows.table.len() >= 1 << most {
             let found = format!("more than {} flows", self.flows.table.len());
-            return refuse("flows", found, "at most 2^28 flows in all".to_owned());
+            return refuse("flows", found, format!("at most 2^{most} flows in all"));
         }
         Ok(())
     }
 
     /// Takes what nodes have written down into the tables.
-    pub(super) fn take_notes(&mut self) {
+    ///
+    /// # Errors
+    /// If there is no place for a flow that is let go by others.
+    pub(super) fn take_notes(&mut self) -> Result<(), RunError> {
         let mut notes = std::mem::take(&mut self.flows.notes);
         let mut fault = None;
         self.driver.each_record(&mut |record| {
@@ -215,6 +263,7 @@ impl Simulation {
             notes.ended.append(&mut record.ended);
             notes.seen.append(&mut record.seen);
             notes.tapped.append(&mut record.tapped);
+            notes.operated.append(&mut record.operations);
             let earlier = record.fault.take().filter(|(time, ..)| {
                 fault.as_ref().is_none_or(|(first, ..): &(Time, _, _)| time < first)
             });
@@ -222,6 +271,9 @@ impl Simulation {
         });
         if let Some((time, place, what)) = fault {
             self.fail(time, place, what);
+        }
+        if self.flows.operations.is_some() {
+            self.follow_notes(&mut notes)?;
         }
         notes.finished.drain(..).for_each(|(flow, time)| self.flows.table.finish(flow, time));
         notes.ended.drain(..).for_each(|ended| self.note_end(ended));
@@ -232,6 +284,18 @@ impl Simulation {
         if !self.flows.closing.is_empty() {
             self.close_flows();
         }
+        Ok(())
+    }
+
+    /// Gives the notes of operations to where they belong.
+    fn follow_notes(&mut self, notes: &mut Notes) -> Result<(), RunError> {
+        let number = |sender: &Address| self.driver.sending(&self.layout, *sender).number;
+        let done =
+            notes.done.iter().map(number).filter(|number| *number >= FIRST_MESSAGE).collect();
+        let done: Vec<u32> = done;
+        let own = notes.finished.extract_if(.., |(number, _)| *number >= FIRST_MESSAGE);
+        let finished: Vec<(u32, Time)> = own.collect();
+        self.follow_operations(&mut notes.operated, &finished, &done)
     }
 
     /// A packet of a flow has ended on its way.
@@ -300,7 +364,8 @@ impl Simulation {
             packets: destination.receiving[peer].packets,
         };
         let number = sending.number;
-        self.flows.table.close(number, stats);
+        let (table, row) = self.flows.row_of_mut(number);
+        table.close(row, stats);
         self.flows.reordered += u64::from(stats.reordered);
         number
     }

@@ -42,6 +42,22 @@ impl Simulation {
             self.schedule_window(warmup, Item::Warm);
         }
         self.start_probes();
+        if let Some(operations) = &self.flows.operations {
+            self.expect_jobs(operations.first_start());
+        }
+    }
+
+    /// When the first job starts, the window of arrivals opens, or when the warm-up ends; it stays open
+    /// to the end of the run.
+    fn expect_jobs(&mut self, start: Time) {
+        if self.measurement.window != Window::Arrivals {
+            return;
+        }
+        if start < self.measurement.warmup.end {
+            self.schedule_window(self.measurement.warmup.end, Item::Open);
+        } else {
+            self.agenda.add((start, Key::new(Class::FlowStart, 0)), Item::Open);
+        }
     }
 
     fn schedule_window(&mut self, at: Time, what: Item) {
@@ -71,6 +87,7 @@ impl Simulation {
     /// warm-up) started at one instant it stays open to the end of the run.
     pub(super) fn source_exhausted(&mut self) {
         if self.measurement.window == Window::Arrivals
+            && self.flows.operations.is_none()
             && self.net.measuring
             && self.measurement.open.is_some_and(|open| self.now > open)
         {
@@ -159,16 +176,16 @@ impl Simulation {
         let mut counters = self.counters();
         (counters.in_flight, counters.payload.in_flight) = (packets, payload);
         counters.peak_packets = self.peak_packets.max(packets);
-        counters.peak_flows = self.flows.peak();
         let length = window.1.since(window.0).0 as f64;
         self.count_lost();
         let ports =
             (0..self.graph.ports.len() as u32).map(|at| self.port_row(at, length)).collect();
-        let probes = self.take_series();
+        let mut probes = self.take_series();
         let warmup = self.measurement.warmup;
-        let table = std::mem::take(&mut self.flows.table);
+        let (table, jobs) = self.flows.take_tables(&mut probes);
+        counters.peak_flows = self.flows.peak(&table);
         let early = table.start_ps.partition_point(|start| *start < warmup.end.0);
-        let not_started = self.flows.source.total().map(|all| all - table.len() as u64);
+        let not_started = self.flows.not_started(&table);
         Output {
             not_started,
             flows: table,
@@ -181,6 +198,7 @@ impl Simulation {
             window,
             delivered_in_window: self.measurement.bytes,
             warmup: Warmup { flows: early as u64, ..warmup },
+            jobs,
         }
     }
 

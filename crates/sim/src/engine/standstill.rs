@@ -151,8 +151,8 @@ impl Simulation {
         let timeouts = source.senders[usize::from(flow.slot())].timeouts();
         let destination = self.driver.host(&self.layout, sending.tuple.dst());
         let has = destination.receivers[usize::from(source.peer_slot(flow.slot()))].delivered();
-        let row = sending.number as usize;
-        let size = self.flows.table.bytes[row];
+        let (table, row) = self.flows.row_of(sending.number);
+        let size = table.bytes[row];
         let where_ = match spots {
             None => "no packet in the network".to_owned(),
             Some(spots) => {
@@ -160,7 +160,7 @@ impl Simulation {
                 each.collect::<Vec<_>>().join(" and ")
             }
         };
-        let unfinished = self.flows.table.fct_ps[row] == UNFINISHED;
+        let unfinished = table.fct_ps[row] == UNFINISHED;
         let ended = if unfinished { "" } else { ", not acknowledged" };
         format!(
             "flow {row} (host{} to host{}, {has} of {size} bytes{ended}, {timeouts} timeouts, {where_})",

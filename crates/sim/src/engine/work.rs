@@ -3,11 +3,11 @@
 use super::build::fabric;
 use crate::SetupError;
 use crate::spec::Spec;
-use crate::workload::FlowSource;
-use leafspine_core::{SwitchId, Time};
+use crate::workload::{Fabric, FlowSource, jobs};
+use leafspine_core::{HostId, SwitchId, Time};
 use leafspine_fabric::Graph;
 use leafspine_schemes::Neighbour;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Flows that are looked at; of more, the rest is taken to be like these.
 const LOOKED_AT: u64 = 1 << 20;
@@ -36,34 +36,14 @@ impl Work {
     /// What makes the run impossible: as [`Simulation::new`](super::Simulation::new).
     pub fn of(spec: &Spec) -> Result<Work, SetupError> {
         let graph = Graph::build(&spec.topology)?;
-        let mut source = FlowSource::new(&spec.workloads, &fabric(&graph), spec.run.seed)?;
-        let mut distances = Distances { graph: &graph, of: HashMap::new() };
-        let (mss, transport) = (u64::from(spec.transport.mss), &spec.transport);
-        let mut work = Work { exact: true, ..Work::default() };
-        let within = |start: Time| spec.run.until.is_none_or(|until| start < until);
-        while let Some(flow) = source.next()? {
-            if !within(flow.start) {
-                break;
-            }
-            let packets = flow.bytes.div_ceil(mss);
-            let acks = if transport.delayed_ack.is_some() { packets.div_ceil(2) } else { packets };
-            let opening = u64::from(transport.handshake) * 2
-                + u64::from(transport.handshake && transport.handshake_ack);
-            let (from, to) = (
-                graph.host_tor[usize::from(flow.src.0)].0,
-                graph.host_tor[usize::from(flow.dst.0)].0,
-            );
-            work.flows += 1;
-            work.bytes += flow.bytes;
-            work.packets += packets;
-            work.packet_hops += (packets + acks + opening) * (2 + distances.between(from, to));
-            work.last_start = flow.start;
-            if work.flows == LOOKED_AT {
-                let all = source.expected().unwrap_or(work.flows);
-                return Ok(work.of_all(all, spec.run.until));
-            }
-        }
-        Ok(work)
+        let mut count = Count {
+            spec,
+            distances: Distances { graph: &graph, of: HashMap::new() },
+            work: Work { exact: true, ..Work::default() },
+        };
+        count.flows(&fabric(&graph))?;
+        count.jobs(&fabric(&graph))?;
+        Ok(count.work)
     }
 
     /// The same of so many flows, of which these are the first.
@@ -84,6 +64,75 @@ impl Work {
             last_start: Time(times(self.last_start.0)),
             exact: false,
         }
+    }
+}
+
+/// What a spec's flows ask for, so far.
+struct Count<'a> {
+    spec: &'a Spec,
+    distances: Distances<'a>,
+    work: Work,
+}
+
+impl Count<'_> {
+    /// The flows that wait for nothing.
+    fn flows(&mut self, fabric: &Fabric) -> Result<(), SetupError> {
+        let Spec { workloads, run, transport, .. } = self.spec;
+        let mut source = FlowSource::new(workloads, fabric, run.seed)?;
+        let opening = u64::from(transport.handshake) * 2
+            + u64::from(transport.handshake && transport.handshake_ack);
+        while let Some(flow) = source.next()? {
+            if run.until.is_some_and(|until| flow.start >= until) {
+                break;
+            }
+            self.add((flow.src, flow.dst), flow.bytes, opening, 1);
+            self.work.last_start = flow.start;
+            if self.work.flows == LOOKED_AT {
+                let all = source.expected().unwrap_or(self.work.flows);
+                self.work = self.work.of_all(all, run.until);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The messages of jobs. How many of them an end of the run cuts off nobody knows before.
+    fn jobs(&mut self, fabric: &Fabric) -> Result<(), SetupError> {
+        let Spec { workloads, run, transport, .. } = self.spec;
+        let Some(dags) = jobs(workloads, fabric, run.seed)? else { return Ok(()) };
+        self.work.exact &= run.until.is_none();
+        for job in &dags.jobs {
+            let times = u64::from(job.iterations);
+            let mut connections = HashSet::new();
+            for (src, dst, bytes, channel) in job.each_message() {
+                self.add((src, dst), bytes, 0, times);
+                if transport.handshake && connections.insert((src, dst, channel)) {
+                    let hops = self.hops(src, dst);
+                    self.work.packet_hops += (2 + u64::from(transport.handshake_ack)) * hops;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Links between two hosts.
+    fn hops(&mut self, src: HostId, dst: HostId) -> u64 {
+        let tor = |host: HostId| self.distances.graph.host_tor[usize::from(host.0)].0;
+        let (from, to) = (tor(src), tor(dst));
+        2 + self.distances.between(from, to)
+    }
+
+    /// A flow that is sent so often, with so many packets before its data.
+    fn add(&mut self, (src, dst): (HostId, HostId), bytes: u64, opening: u64, times: u64) {
+        let transport = &self.spec.transport;
+        let packets = bytes.div_ceil(u64::from(transport.mss));
+        let acks = if transport.delayed_ack.is_some() { packets.div_ceil(2) } else { packets };
+        let hops = (packets + acks + opening) * self.hops(src, dst);
+        let work = &mut self.work;
+        work.flows += times;
+        work.bytes += bytes * times;
+        work.packets += packets * times;
+        work.packet_hops += hops * times;
     }
 }
 

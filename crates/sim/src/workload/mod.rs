@@ -7,6 +7,8 @@
 //! nothing but the starts.
 
 mod all_to_all;
+mod collective;
+mod dag;
 mod error;
 mod hosts;
 mod incast;
@@ -26,6 +28,9 @@ mod stream;
 mod table;
 mod trace;
 
+pub(crate) use collective::jobs;
+pub use dag::Phase;
+pub(crate) use dag::{Dags, Job, OpPlace, What};
 pub use error::WorkloadError;
 pub use hosts::{Fabric, HostSets};
 pub use named::{Description, describe, named, names};

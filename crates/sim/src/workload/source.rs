@@ -2,6 +2,8 @@
 
 use super::WorkloadError;
 use super::all_to_all::AllToAll;
+use super::collective::of_workload;
+use super::dag::Job;
 use super::hosts::{Fabric, HostSets};
 use super::incast::{Incast, Rounds};
 use super::load::mean_interarrival;
@@ -11,7 +13,7 @@ use super::permutation::Permutation;
 use super::poisson::Poisson;
 use super::replay::Replay;
 use super::sizes::Sizes;
-use crate::spec::{Stop, WorkloadKind, WorkloadSpec};
+use crate::spec::{JobSpec, Stop, WorkloadKind, WorkloadSpec};
 use leafspine_core::{HostId, PacketMeta, Span, Time};
 
 /// A flow that is to be sent.
@@ -105,7 +107,9 @@ impl Generator {
             WorkloadKind::AllToAll { stagger } => {
                 Generator::AllToAll(AllToAll::new((pairs, to), sizes, every(stagger), key)?)
             }
-            WorkloadKind::Trace(_) => unreachable!("opened above"),
+            WorkloadKind::Trace(_) | WorkloadKind::Job(_) => {
+                unreachable!("a trace is opened above, jobs are no source")
+            }
         })
     }
 
@@ -198,6 +202,9 @@ impl Demand {
         workload: usize,
     ) -> Result<Demand, WorkloadError> {
         let usual = USUAL * fabric.hosts() as f64;
+        if let WorkloadKind::Job(job) = &spec.kind {
+            return Demand::of_jobs(spec, job, fabric, (seed, workload));
+        }
         if let WorkloadKind::Trace(trace) = &spec.kind {
             let length = std::fs::metadata(&trace.file).map_or(0, |file| file.len());
             let gzip = trace.file.extension().is_some_and(|name| name == "gz");
@@ -222,7 +229,7 @@ impl Demand {
             WorkloadKind::LongFlows { stagger, .. }
             | WorkloadKind::Permutation { stagger }
             | WorkloadKind::AllToAll { stagger } => stagger.0 as f64,
-            WorkloadKind::Trace(_) => unreachable!("looked at above"),
+            WorkloadKind::Trace(_) | WorkloadKind::Job(_) => unreachable!("looked at above"),
         };
         let links = |hosts: &[HostId]| -> f64 {
             hosts.iter().map(|host| fabric.host_links[usize::from(host.0)].0 as f64).sum()
@@ -241,15 +248,33 @@ impl Demand {
     }
 }
 
+impl Demand {
+    /// What jobs ask for. At once: the messages that wait for nothing but one another, twice over,
+    /// because those that wait for them have their places, too.
+    fn of_jobs(
+        spec: &WorkloadSpec,
+        job: &JobSpec,
+        fabric: &Fabric,
+        key: (u64, usize),
+    ) -> Result<Demand, WorkloadError> {
+        let jobs = of_workload(spec, job, fabric, key)?;
+        let flows = jobs.iter().map(Job::messages).sum();
+        let widest: u64 = jobs.iter().map(Job::widest).sum();
+        Ok(Demand { flows, at_once: (2 * widest).min(flows), last_start: 0.0 })
+    }
+}
+
 /// A workload and its next flow.
 struct Lane {
+    workload: u16,
     generator: Generator,
     head: Result<Option<Flow>, WorkloadError>,
     /// Flows in all, where that is known from the start.
     total: Option<u64>,
 }
 
-/// The flows of all workloads by (start, workload), made when asked for.
+/// The flows of all workloads by (start, workload), made when asked for; jobs' messages, which wait for
+/// each other, are none of them.
 ///
 /// One flow of each workload is made ahead, so that a source knows that it is exhausted when it
 /// hands out its last flow.
@@ -274,12 +299,13 @@ impl FlowSource {
         seed: u64,
     ) -> Result<FlowSource, WorkloadError> {
         let mut lanes = Vec::with_capacity(workloads.len());
-        for (workload, spec) in workloads.iter().enumerate() {
+        let flows = |spec: &&WorkloadSpec| !matches!(spec.kind, WorkloadKind::Job(_));
+        for (workload, spec) in workloads.iter().enumerate().filter(|(_, spec)| flows(spec)) {
             let mut generator =
                 Generator::new(spec, fabric, seed, workload).map_err(|e| e.within(workload))?;
             let total = generator.total();
             let head = Ok(generator.first().map_err(|error| error.within(workload))?);
-            lanes.push(Lane { generator, head, total });
+            lanes.push(Lane { workload: workload as u16, generator, head, total });
         }
         Ok(FlowSource { lanes, handed_out: 0, last_start: None })
     }
@@ -295,21 +321,22 @@ impl FlowSource {
     )]
     pub fn next(&mut self) -> Result<Option<Flow>, WorkloadError> {
         let mut first: Option<(Time, usize)> = None;
-        for (workload, lane) in self.lanes.iter().enumerate() {
+        for (at, lane) in self.lanes.iter().enumerate() {
             match &lane.head {
                 Err(error) => return Err(error.clone()),
                 Ok(Some(flow)) if first.is_none_or(|(start, _)| flow.start < start) => {
-                    first = Some((flow.start, workload));
+                    first = Some((flow.start, at));
                 }
                 Ok(_) => {}
             }
         }
-        let Some((start, workload)) = first else { return Ok(None) };
-        let lane = &mut self.lanes[workload];
+        let Some((start, at)) = first else { return Ok(None) };
+        let lane = &mut self.lanes[at];
+        let workload = lane.workload;
         let flow = std::mem::replace(&mut lane.head, lane.generator.next())?;
         self.handed_out += 1;
         self.last_start = Some(start);
-        Ok(flow.map(|flow| Flow { workload: workload as u16, ..flow }))
+        Ok(flow.map(|flow| Flow { workload, ..flow }))
     }
 
     /// Flows in all, handed out or not; `None` while a trace has rows left, or a duration lasts.

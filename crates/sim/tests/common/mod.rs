@@ -223,7 +223,8 @@ pub fn assert_same_packets(a: &Output, b: &Output) {
     assert_eq!(a.counters, b.counters);
     assert_eq!((a.end, a.window, a.warmup), (b.end, b.window, b.warmup));
     assert_eq!((a.delivered_in_window, a.table_use), (b.delivered_in_window, b.table_use));
-    let text = |o: &Output| (format!("{:?}", o.flows), format!("{:?}", o.probes));
+    let text =
+        |o: &Output| [format!("{:?}", o.flows), format!("{:?}", o.probes), format!("{:?}", o.jobs)];
     assert_eq!(text(a), text(b));
     for (p, q) in a.ports.iter().zip(&b.ports) {
         assert_eq!(format!("{p:?}"), format!("{q:?}"));

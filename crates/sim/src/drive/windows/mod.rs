@@ -90,7 +90,7 @@ impl WindowsDriver {
 
     /// Gives how far it came, and in how many windows.
     fn pass_windows(&mut self, task: Task<'_>) -> (Came, u64) {
-        let Task { net, bound, ending, .. } = task;
+        let Task { net, bound, ending, operations, .. } = task;
         // Sides that have handled all before the bound.
         let mut there = [false; 2];
         for windows in 1.. {
@@ -111,6 +111,9 @@ impl WindowsDriver {
             }
             if let Some(events) = self.records().find_map(|record| record.stalled) {
                 return (Came::Nowhere(events), windows);
+            }
+            if operations && self.records().any(|record| !record.operations.is_empty()) {
+                return (Came::PartOfTheWay, windows);
             }
             there[side] = end == bound;
         }

@@ -1,0 +1,176 @@
+//! Jobs of ranks that communicate, as operations that wait for each other.
+//!
+//! Each algorithm is a file, and adds its messages to a [`Draft`]. It is given the operation that lets
+//! each rank begin, and gives the operations after which each rank has done: when all data that it is
+//! to have has come.
+
+mod exchange;
+mod halving;
+mod pipeline;
+mod place;
+mod ring;
+mod split;
+mod tree;
+
+use super::WorkloadError;
+use super::dag::{Dags, Draft, Job, Op, Phase, Template};
+use super::hosts::{Fabric, HostSets};
+use super::sizes::Sizes;
+use super::stream::{Drawn, stream};
+use crate::spec::{
+    Algorithm, Collective, CollectiveSpec, JobKind, JobSpec, Pattern, WorkloadKind, WorkloadSpec,
+};
+use leafspine_core::{HostId, Span};
+
+/// The ranks of a job, and where each begins.
+struct Group<'a> {
+    hosts: &'a [HostId],
+    begin: &'a [Op],
+}
+
+/// Per rank: what it has done when these have ended at its host.
+type Ends = Vec<Vec<Op>>;
+
+/// The jobs of a run's workloads; `None` if it has none.
+///
+/// # Errors
+/// What [`HostSets::resolve`] refuses, more ranks than hosts, fewer than two, bytes or ranks that the
+/// algorithm cannot divide, more operations than can be numbered.
+pub(crate) fn jobs(
+    workloads: &[WorkloadSpec],
+    fabric: &Fabric,
+    seed: u64,
+) -> Result<Option<Dags>, WorkloadError> {
+    let mut jobs = Vec::new();
+    for (workload, spec) in workloads.iter().enumerate() {
+        if let WorkloadKind::Job(job) = &spec.kind {
+            let made = of_workload(spec, job, fabric, (seed, workload));
+            jobs.extend(made.map_err(|error| error.within(workload))?);
+        }
+    }
+    if jobs.is_empty() {
+        return Ok(None);
+    }
+    let count: u64 = jobs.iter().map(Job::messages).sum();
+    let dags = Dags::new(jobs).ok_or_else(|| {
+        let found = format!("jobs of {count} messages in all");
+        WorkloadError::at("workload", found, "at most 2^27 messages and 2^26 computations")
+    })?;
+    Ok(Some(dags))
+}
+
+/// The jobs of one workload.
+pub(crate) fn of_workload(
+    spec: &WorkloadSpec,
+    job: &JobSpec,
+    fabric: &Fabric,
+    (seed, workload): (u64, usize),
+) -> Result<Vec<Job>, WorkloadError> {
+    let any = WorkloadSpec { pattern: Pattern::Any, ..spec.clone() };
+    let hosts = HostSets::resolve(&any, fabric, seed, workload)
+        .map_err(|error| WorkloadError { key: error.key.replace("senders", "hosts"), ..error })?
+        .senders;
+    let mut drawn = match job.what {
+        JobKind::Collective(CollectiveSpec { collective: Collective::AllToAllV, .. }) => {
+            let rng = stream(seed, workload, Drawn::Sizes);
+            Some((Sizes::new(&spec.sizes)?, rng))
+        }
+        _ => None,
+    };
+    let placed = place::place(job, hosts, (seed, workload))?;
+    let made = placed.into_iter().map(|ranks| {
+        let mut sizes = || drawn.as_mut().map_or(1, |(sizes, rng)| sizes.sample(rng));
+        let template = template(job, &ranks, &mut sizes)?;
+        let times = (spec.start, job.delay, job.compute_jitter);
+        Ok(Job::new(template, job.iterations, ranks, workload as u16, times, seed))
+    });
+    made.collect()
+}
+
+/// An iteration of a job on these hosts. `sizes`: the next message of an all-to-allv.
+fn template(
+    job: &JobSpec,
+    hosts: &[HostId],
+    sizes: &mut dyn FnMut() -> u64,
+) -> Result<Template, WorkloadError> {
+    let mut draft = Draft::default();
+    let computes = job.compute > Span::ZERO || job.compute_jitter > Span::ZERO;
+    let mut first = Vec::new();
+    if computes {
+        draft.phase(Phase::unmeasured("compute"));
+        first = hosts.iter().map(|host| draft.compute(*host, job.compute, true)).collect();
+    }
+    draft.phase(phase(&job.what, hosts.len()));
+    let begin: Vec<Op> = hosts.iter().map(|host| draft.point(*host)).collect();
+    first.iter().zip(&begin).for_each(|(compute, begin)| draft.after(*compute, *begin));
+    let group = Group { hosts, begin: &begin };
+    let ends = match &job.what {
+        JobKind::Collective(spec) => collective(&mut draft, &group, spec, sizes)?,
+        JobKind::Pipeline(spec) => pipeline::pipeline(&mut draft, &group, spec),
+    };
+    let first = if computes { &first } else { &begin };
+    for (ends, first) in ends.iter().zip(first) {
+        ends.iter().for_each(|end| draft.next_after(*end, *first));
+    }
+    draft.finish().map_err(|error| {
+        let found = format!("operations that cannot be put in order ({error:?})");
+        WorkloadError::at("algorithm", found, "fewer ranks, channels or chunks")
+    })
+}
+
+/// How an iteration's work is measured: bandwidth as NCCL's tests count it.
+fn phase(what: &JobKind, ranks: usize) -> Phase {
+    let others = (ranks - 1) as f64 / ranks as f64;
+    let (name, bytes, bus_factor) = match what {
+        JobKind::Pipeline(_) => ("pipeline", 0, 0.0),
+        JobKind::Collective(spec) => {
+            let (name, factor) = match spec.collective {
+                Collective::AllReduce => ("all-reduce", 2.0 * others),
+                Collective::AllGather => ("all-gather", others),
+                Collective::ReduceScatter => ("reduce-scatter", others),
+                Collective::AllToAll => ("all-to-all", others),
+                Collective::AllToAllV => ("all-to-allv", 0.0),
+            };
+            (name, if factor > 0.0 { spec.bytes.0 } else { 0 }, factor)
+        }
+    };
+    Phase { name: name.to_owned(), bytes, bus_factor, measured: true }
+}
+
+fn collective(
+    draft: &mut Draft,
+    group: &Group<'_>,
+    spec: &CollectiveSpec,
+    sizes: &mut dyn FnMut() -> u64,
+) -> Result<Ends, WorkloadError> {
+    use Algorithm::{Direct, HalvingDoubling, Pairwise, Ring, Tree};
+    use Collective::{AllGather, AllReduce, AllToAll, AllToAllV, ReduceScatter};
+    let (reduce, gather) = match spec.collective {
+        AllReduce => (true, true),
+        ReduceScatter => (true, false),
+        _ => (false, true),
+    };
+    match (spec.collective, spec.algorithm) {
+        (AllReduce | AllGather | ReduceScatter, Ring) => {
+            ring::ring(draft, group, spec, (reduce, gather))
+        }
+        (AllReduce, Tree) => tree::all_reduce(draft, group, spec),
+        (AllReduce | AllGather | ReduceScatter, HalvingDoubling) => {
+            halving::halving_doubling(draft, group, spec, (reduce, gather))
+        }
+        (AllToAll | AllToAllV, Direct | Pairwise) => exchange::exchange(draft, group, spec, sizes),
+        _ => {
+            let found = "an algorithm that the collective does not have";
+            Err(WorkloadError::at("algorithm", found, "another one"))
+        }
+    }
+}
+
+/// Refuses a buffer of which somebody would have nothing to send.
+fn at_least(spec: &CollectiveSpec, parts: u64) -> Result<(), WorkloadError> {
+    if spec.bytes.0 >= parts {
+        return Ok(());
+    }
+    let allowed = format!("at least {parts}B: a byte for each rank and channel");
+    Err(WorkloadError::at("bytes", spec.bytes.to_string(), allowed))
+}
