@@ -7,6 +7,8 @@
 # make validate   compares with ns-3, case by case; validate-quick: only the small cases
 # make validate-theory   measures what closed forms predict, and writes both into the documentation
 # make validate-tools   installs ns-3 and a C++ compiler (Debian, Ubuntu; as root)
+# make hardware  tests, mutates, proves and synthesises the RTL of hardware/; hardware-check: lint, vectors and two seeds
+# make hardware-tools  installs its tools (Debian, Ubuntu; as root)
 # make linux  builds the kernel of hosts that are real Linux, from Debian's source package, into target/linux
 # make fuzz   fuzzes every target for FUZZ_SECONDS (60) each; fuzz-keep: keeps what it found
 # make faults   kills, fills disks, damages files: does a comparison survive it? (half an hour)
@@ -15,7 +17,7 @@
 # make docs   the documentation as a site, into target/site, and that of the Rust code, into target/doc
 # make clean  removes what the others made
 #
-# Everything goes into .venv and target/; nothing needs root but validate-tools and slurm-test.
+# Everything goes into .venv and target/; nothing needs root but validate-tools, hardware-tools and slurm-test.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -36,10 +38,10 @@ DEMO_FULL := demo-full-results
 # Of all Cargo workspaces here; the template's is one of its own.
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-PYTHON_SOURCES := python tests/python tests/slurm template validation fuzz
+PYTHON_SOURCES := python tests/python tests/slurm template validation fuzz hardware
 RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
-.PHONY: help demo demo-full fast wheel wheel-here test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults slurm-test linux lint format docs site clean check build
+.PHONY: help demo demo-full fast wheel wheel-here test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults slurm-test hardware hardware-check hardware-tools linux lint format docs site clean check build
 
 help:
 	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
@@ -197,6 +199,36 @@ faults: build
 # No part of make test: it needs root and Slurm, and names what is missing.
 slurm-test: build
 	@$(BIN)/python tests/slurm/run.py
+
+# The RTL (docs/hardware.md). No part of make test; its Python packages have an environment of their own.
+HARDWARE := $(TARGET)/hardware
+HARDWARE_PYTHON := $(HARDWARE)/venv/bin/python
+ABQ := hardware/abq
+COSIM := CARGO_TARGET_DIR=$(HARDWARE)/cosim cargo run --release --quiet --locked --manifest-path $(ABQ)/cosim/Cargo.toml --bin
+
+hardware-tools:
+	@apt-get update -qq
+	@DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends g++ make verilator iverilog yosys </dev/null
+
+$(HARDWARE)/venv/.made: requirements-hardware.lock
+	@for tool in verilator iverilog yosys c++; do command -v $$tool >/dev/null || \
+		{ echo "leafspine: $$tool not found: make hardware-tools installs it (as root)" >&2; exit 1; }; done
+	@$(PYTHON) -m venv $(HARDWARE)/venv
+	@$(HARDWARE_PYTHON) -m pip install --quiet --disable-pip-version-check -r requirements-hardware.lock
+	@touch $@
+
+hardware-check: check $(HARDWARE)/venv/.made
+	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/lint.py
+	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/vectors.py $(HARDWARE) 64
+	@rm -rf $(HARDWARE)/pcap && mkdir -p $(HARDWARE)/pcap
+	@$(COSIM) lockstep -- --seeds $(or $(HARDWARE_SEEDS),2) --pcap $(HARDWARE)/pcap
+	@$(HARDWARE_PYTHON) $(ABQ)/tests/check_pcaps.py $(HARDWARE)/pcap
+	@$(COSIM) line_rate
+
+hardware: HARDWARE_SEEDS := 20
+hardware: hardware-check
+	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/vectors.py $(HARDWARE) 256
+	@CARGO_TARGET_DIR=$(HARDWARE)/cosim $(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/mutants.py $(HARDWARE)
 
 # Of crates/linux, whose test boots it where it is there. LEAFSPINE_LINUX=path: a kernel of one's own.
 linux:

@@ -1,0 +1,62 @@
+//! Random traffic through the RTL and the Rust scheme in lockstep.
+//!
+//! In every cycle the scheme, and the simulator's queue of held packets, are told what the RTL was shown: ACKs that came
+//! in, times, and queues that have changed. What they decide must be what the RTL has decided in that cycle. Frames that
+//! leave must be those that came, each once, in order, or be counted as dropped. `--pcap DIR` leaves all frames as they
+//! went in and came out, for Scapy.
+
+#[path = "lockstep/frames.rs"]
+mod frames;
+#[path = "lockstep/model.rs"]
+mod model;
+#[path = "lockstep/run.rs"]
+mod run;
+
+use run::{Totals, run};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+struct Options {
+    seeds: u64,
+    packets: u32,
+    pcap: Option<PathBuf>,
+}
+
+fn options() -> Result<Options, String> {
+    let mut options = Options { seeds: 20, packets: 10_000, pcap: None };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let value = words.next().ok_or(format!("{word} wants a value"))?;
+        let number = value.parse::<u32>().map_err(|_| format!("{word}: {value} is no number"));
+        match word.as_str() {
+            "--seeds" => options.seeds = number?.into(),
+            "--packets" => options.packets = number?,
+            "--pcap" => options.pcap = Some(value.into()),
+            _ => return Err(format!("found {word}; allowed: --seeds, --packets, --pcap")),
+        }
+    }
+    Ok(options)
+}
+
+fn main() -> ExitCode {
+    let options = match options() {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("lockstep: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let mut all = Totals::default();
+    for seed in 1..=options.seeds {
+        match run(seed, options.packets, options.pcap.as_deref()) {
+            Ok(totals) => all.add(&totals),
+            Err(error) => {
+                eprintln!("lockstep: seed {seed}: {error}");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    println!("{all}");
+    println!("{} passed, 0 failed", options.seeds);
+    ExitCode::SUCCESS
+}

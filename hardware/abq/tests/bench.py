@@ -1,0 +1,117 @@
+"""Drives the input queues of several ports, a cycle at a time, and writes down what they do."""
+
+from collections import deque
+
+from cocotb.handle import SimHandleBase
+from cocotb.triggers import Timer
+
+# abq_ingress' events, from the lowest bit on.
+EVENTS = (
+    "came", "too_long", "passed", "stored", "followed", "left", "left_ece", "overflowed", "expired",
+    "let_go", "let_go_ece", "stop",
+)  # fmt: skip
+
+
+class Bench:
+    """abq_input_queues with `ports` ports of `width` bits."""
+
+    def __init__(self, dut: SimHandleBase, ports: int, width: int) -> None:
+        self.dut = dut
+        self.ports = ports
+        self.bytes = width // 8
+        self.lengths = [0] * ports
+        # Words that go in, by port; frames that have come out; events of the last cycle, by port.
+        self.words: list[deque[tuple[int, int, int]]] = [deque() for _ in range(ports)]
+        self.out: list[bytes] = []
+        # Of each ACK that has left a hold: whether it was to get ECE.
+        self.left: list[bool] = []
+        self.part = b""
+        self.driven = 0
+        self.events: list[set[str]] = [set() for _ in range(ports)]
+
+    async def reset(self, **settings: int) -> None:
+        # Signals that are 0 unless set here, and those of the settings.
+        zero = (
+            "clk now backlog ece_below_floor pace max_hold in_valid in_data in_keep in_last in_user"
+        )
+        inputs = dict.fromkeys(zero.split(), 0) | {
+            "rst": 1,
+            "threshold": 20,
+            "floor": 4,
+            "corrector": 1,
+            "capacity": 16,
+            "out_ready": 1,
+        }
+        for name, value in (inputs | settings).items():
+            getattr(self.dut, name).value = value
+        for _ in range(2):
+            await self.cycle()
+        self.dut.rst.value = 0
+        await self.cycle()
+
+    def send(self, port: int, frame: bytes) -> None:
+        for at in range(0, len(frame), self.bytes):
+            part = frame[at : at + self.bytes]
+            last = at + self.bytes >= len(frame)
+            word = int.from_bytes(part, "little")
+            self.words[port].append((word, (1 << len(part)) - 1, int(last)))
+
+    def set_length(self, port: int, length: int) -> None:
+        width = len(self.dut.backlog) // self.ports
+        self.lengths[port] = length
+        self.dut.backlog.value = sum(value << at * width for at, value in enumerate(self.lengths))
+
+    def drive(self) -> None:
+        """Puts each port's next word at its input."""
+        valid = data = keep = last = 0
+        for port, words in enumerate(self.words):
+            if words:
+                word, lanes, ends = words[0]
+                valid |= 1 << port
+                data |= word << port * self.bytes * 8
+                keep |= lanes << port * self.bytes
+                last |= ends << port
+        dut = self.dut
+        if valid or self.driven:
+            self.driven = valid
+            dut.in_valid.value = valid
+            dut.in_data.value = data
+            dut.in_keep.value = keep
+            dut.in_last.value = last
+
+    async def cycle(self) -> None:
+        """One clock cycle: inputs have been set, outputs are read before the edge."""
+        dut = self.dut
+        self.drive()
+        await Timer(1, "step")
+        if not int(dut.rst.value):
+            self.read()
+        dut.clk.value = 1
+        await Timer(1, "step")
+        dut.clk.value = 0
+
+    def read(self) -> None:
+        dut = self.dut
+        ready = dut.in_ready.value.integer
+        for port, words in enumerate(self.words):
+            if words and ready >> port & 1:
+                words.popleft()
+        happened = dut.events.value.integer
+        for port in range(self.ports):
+            bits = happened >> port * len(EVENTS)
+            self.events[port] = {name for at, name in enumerate(EVENTS) if bits >> at & 1}
+            if "left" in self.events[port]:
+                self.left.append("left_ece" in self.events[port])
+        if dut.out_valid.value.integer and dut.out_ready.value.integer:
+            lanes = dut.out_keep.value.integer.bit_count()
+            # What is not valid may be anything.
+            word = str(dut.out_data.value)[-lanes * 8 :]
+            self.part += int(word, 2).to_bytes(lanes, "little")
+            if dut.out_last.value.integer:
+                self.out.append(self.part)
+                self.part = b""
+
+    def takes(self) -> list[bytes]:
+        """The frames that have come out since the last call."""
+        taken, self.out = self.out, []
+        return taken
