@@ -34,7 +34,8 @@ def save(plot: Plot, directory: Path) -> Saved:
         with files.replacing_file(path) as temporary:
             temporary.write_bytes(contents)
     wide = len(plot.figure.axes) > 2
-    return Saved(plot.name, plot.title, plot.caption, pdf, png, wide, panels, size, dark)
+    names = rendering.names(plot.figure)
+    return Saved(plot.name, plot.title, plot.caption, pdf, png, wide, panels, size, dark, names)
 
 
 @contextmanager

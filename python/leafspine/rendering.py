@@ -66,8 +66,9 @@ Box = tuple[float, float, float, float]
 def panels(figure: Figure, png: bytes) -> tuple[tuple[Box, ...], tuple[int, int]]:
     """Where the panels of a drawn figure are, with their labels: left, top, right, bottom.
 
-    As shares of the picture, which is cut in the middle of what is white between two panels, and
-    below the names of the lines. And how large the picture is, in pixels.
+    As shares of the picture, which is cut in the middle of what is white between two panels, below
+    the names of the lines, and above what is written at the bottom. And how large the picture is,
+    in pixels.
     """
     with Image.open(io.BytesIO(png)) as image:
         ink = np.asarray(image.convert("L")) < WHITE
@@ -76,9 +77,11 @@ def panels(figure: Figure, png: bytes) -> tuple[tuple[Box, ...], tuple[int, int]
     top = 0.0
     if figure.legends:
         top = 1 - figure.legends[0].get_window_extent().y0 / (figure.dpi * figure.get_figheight())
-    below = ink[round(top * height) :]
-    across = _cuts(below.any(axis=0), [(box.x0, box.x1) for box in frames], 0.0)
-    down = _cuts(ink.any(axis=1), [(1 - box.y1, 1 - box.y0) for box in frames], top)
+    written = [(text.get_window_extent().y1 + ROOM) / figure.bbox.height for text in figure.texts]
+    bottom = 1 - max((y for y in written if y < min(box.y0 for box in frames)), default=0.0)
+    between = ink[round(top * height) : round(bottom * height)]
+    across = _cuts(between.any(axis=0), [(box.x0, box.x1) for box in frames], (0.0, 1.0))
+    down = _cuts(ink.any(axis=1), [(1 - box.y1, 1 - box.y0) for box in frames], (top, bottom))
     found = []
     for box in frames:
         left, right = _between(across, box.x0, box.x1)
@@ -87,19 +90,38 @@ def panels(figure: Figure, png: bytes) -> tuple[tuple[Box, ...], tuple[int, int]
     return tuple(found), (width, height)
 
 
+def names(figure: Figure) -> tuple[Box, ...]:
+    """Where each name of a drawn figure's lines is, with its line or bar: left, top, right, bottom,
+    as shares of the picture."""
+    found = []
+    for legend in figure.legends[:1]:
+        letter = float(legend.get_texts()[0].get_fontsize()) * figure.dpi / POINTS
+        before = (legend.handlelength + legend.handletextpad) * letter
+        for text in legend.get_texts():
+            box = text.get_window_extent()
+            middle, half = (box.y0 + box.y1) / 2, 0.9 * letter
+            left, right = box.x0 - before - 0.4 * letter, box.x1 + 0.4 * letter
+            upper, lower = middle + half, middle - half
+            wide, high = figure.bbox.width, figure.bbox.height
+            found.append((left / wide, 1 - upper / high, right / wide, 1 - lower / high))
+    return tuple(found)
+
+
+ROOM = 8
+"""Pixels above what is written below the panels."""
 WHITE = 250
 """Grey from which a pixel is paper."""
 
 
-def _cuts(ink: Any, spans: list[tuple[float, float]], first: float) -> list[float]:
+def _cuts(ink: Any, spans: list[tuple[float, float]], ends: tuple[float, float]) -> list[float]:
     """Where to cut along one direction, ends included: in the widest gap between two frames."""
     spans = sorted(set(spans))
-    cuts = [first]
+    cuts = [ends[0]]
     for (_, end), (start, _) in itertools.pairwise(spans):
         if start > end:
             low, high = round(end * len(ink)), round(start * len(ink))
             cuts.append((low + _middle(ink[low:high])) / len(ink))
-    return [*cuts, 1.0]
+    return [*cuts, ends[1]]
 
 
 def _middle(ink: Any) -> float:

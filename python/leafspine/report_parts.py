@@ -59,6 +59,7 @@ def picture(figure: Saved) -> dict[str, Any]:
         "data": base64.b64encode(figure.png.read_bytes()).decode(),
         "dark": base64.b64encode((figure.dark or figure.png).read_bytes()).decode(),
         "panels": [_panel(box, width, height) for box in panels],
+        "names": [_panel(box, width, height) for box in figure.names],
     }
 
 

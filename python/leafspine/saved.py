@@ -21,6 +21,8 @@ class Saved:
     """Of the picture, in pixels."""
     dark: Path | None = None
     """The picture on dark paper."""
+    names: tuple[tuple[float, float, float, float], ...] = ()
+    """Where each name of the lines is, with its mark; as ``panels``."""
 
     @property
     def files(self) -> tuple[Path, ...]:

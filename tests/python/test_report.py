@@ -131,7 +131,8 @@ def test_tables_say_the_same_as_the_paragraph(many: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_panels_are_cut_between_their_labels(count: int) -> None:
-    """Breaks if a panel of the report lacks a label, shows its neighbour's, or the legend."""
+    """Breaks if a panel of the report lacks a label, shows its neighbour's, the legend, or what is
+    written below all."""
     with plots.settings():
         figure, all_axes = graphics.grid(count)
         for at, axes in enumerate(all_axes):
@@ -139,6 +140,7 @@ def test_panels_are_cut_between_their_labels(count: int) -> None:
             axes.plot([0, 1], [at, 2e6], label="b")
             axes.set(xlabel="time (s)", ylabel="a label", title=f"panel {at}")
         graphics.legend(figure, all_axes[0])
+        figure.supxlabel("below all panels")
         _, png, _ = rendering.render(figure)
         boxes, size = rendering.panels(figure, png)
         raster = figure.canvas.get_renderer()  # type: ignore[attr-defined]
@@ -151,6 +153,35 @@ def test_panels_are_cut_between_their_labels(count: int) -> None:
         assert size[1] - extent.y0 - 2 <= bottom * size[1]
     legend = figure.legends[0].get_window_extent()
     assert all(top * size[1] >= size[1] - legend.y0 - 2 for _, top, _, _ in boxes)
+    with Image.open(io.BytesIO(png)) as image:
+        ink = np.asarray(image.convert("L")) < 200
+    # The last rows of the lowest panels are white: no letter is cut.
+    assert not ink[round(max(bottom for *_, bottom in boxes) * size[1]) - 3].any()
+
+
+def test_each_name_of_a_legend_is_cut_with_its_line() -> None:
+    """Breaks if a name beside a page's panels is cut, lacks its line, or shows the next one's."""
+    with plots.settings():
+        figure, [axes] = graphics.grid(1, across=1)
+        for at in range(9):
+            name = f"a variant {at}" + " more" * (at % 3)
+            axes.plot([0, 1], [at, at], "o-", color=("r", "g", "b")[at % 3], label=name)
+        graphics.legend(figure, axes)
+        _, png, _ = rendering.render(figure)
+        boxes = rendering.names(figure)
+    with Image.open(io.BytesIO(png)) as image:
+        picture = np.asarray(image.convert("RGB")).astype(int)
+    height, width, _ = picture.shape
+    assert len(boxes) == 9
+    for at, (left, top, right, bottom) in enumerate(boxes):
+        rows = slice(round(top * height), round(bottom * height))
+        cut = picture[rows, round(left * width) : round(right * width)]
+        # Nothing on its edges, and its own colour beside the letters' grey.
+        for edge in (cut[0], cut[-1], cut[:, 0], cut[:, -1]):
+            assert edge.min() > 200
+        coloured = cut[np.ptp(cut, axis=2) > 100]
+        assert len(coloured) > 20
+        assert (coloured.argmax(axis=1) == at % 3).all()
 
 
 def test_numbers_stand_below_each_other() -> None:

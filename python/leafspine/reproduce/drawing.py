@@ -327,7 +327,8 @@ def _curve(
     elif kind == "cdf":
         axes.plot(*_pooled(curves), drawstyle="steps-post", markevery=every, **how)
     else:
-        axes.plot(*curves[0], lw=0.9, markevery=every, **how)
+        # A marker at zero is whole.
+        axes.plot(*curves[0], lw=0.9, markevery=every, clip_on=False, zorder=3, **how)
 
 
 def _pooled(curves: Sequence[tuple[Values, Values]]) -> tuple[Values, Values]:

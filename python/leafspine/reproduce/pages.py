@@ -1,6 +1,5 @@
 """The output of a reproduction: a page per figure, the scorecard over all, and one HTML report."""
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from leafspine import engine, files, quantities
 from leafspine.labels import point_label
+from leafspine.report_parts import picture
 from leafspine.reproduce import metrics, strips
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.drawing import scaled
@@ -246,7 +246,7 @@ def report(chapters: Sequence[Chapter]) -> str:
         grids=grids,
         opened=open_claims,
         open_words=OPEN,
-        encoded=_encoded,
+        picture=picture,
         strips=_strips,
         orders=ORDERS,
         version=engine.version(),
@@ -256,10 +256,6 @@ def report(chapters: Sequence[Chapter]) -> str:
 def _strips(judged: Judged) -> str:
     """The paper's numbers beside ours, as SVG: made of numbers and known words alone."""
     return strips.drawn(judged.strips)
-
-
-def _encoded(picture: Path) -> str:
-    return base64.b64encode(picture.read_bytes()).decode()
 
 
 def _write(path: Path, text: str) -> None:

@@ -137,7 +137,8 @@ def test_a_paper_from_runs_to_scorecard(library: Path, tmp_path: Path) -> None:
     report = (out / "report.html").read_text()
     # Two figures, each by day and by night.
     assert report.count("data:image/png") == 4 and "not reproduced" in report
-    assert report.count('<source media="screen and (prefers-color-scheme: dark)"') == 2
+    assert report.count('<image class="by-night"') == 2
+    assert report.count('<td class="number" data-head="not reproduced">') == 2
 
 
 def test_the_files_that_the_docs_show_are_good(tmp_path: Path) -> None:
