@@ -13,6 +13,7 @@ from leafspine import plots
 from leafspine.comparison_data import ComparisonData
 from leafspine.engine import FlowClass, Point
 from leafspine.errors import InputError, refused
+from leafspine.labels import key_label
 from leafspine.nearest import nearest
 from leafspine.plots import Axis
 
@@ -102,7 +103,13 @@ class ComparisonFigures:
 
 
 def _matches(point: Point, at: Mapping[str, Any] | None) -> bool:
-    return all((key, value) in point for key, value in (at or {}).items())
+    """Whether a point has these values; a key may be what figures call it (``load``), if no other
+    key is called the same."""
+    labels = [key_label(key) for key, _ in point]
+    known = {name: value for name, (_, value) in zip(labels, point, strict=True)
+             if labels.count(name) == 1}  # fmt: skip
+    known.update(point)
+    return all(key in known and known[key] == value for key, value in (at or {}).items())
 
 
 def _has(axis: Axis, at: Mapping[str, Any] | None) -> bool:

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 import leafspine
 from conftest import SCENARIO, VARIANTS, child_path
-from leafspine import distributions, frames, loading, manifest, plots, style
+from leafspine import comparison_figures, distributions, frames, loading, manifest, plots, style
 from leafspine.comparison_data import ComparisonData
 from leafspine.comparison_figures import ComparisonFigures
 from leafspine.distributions import Sample
@@ -193,6 +193,16 @@ def test_each_figure_is_a_method(made: leafspine.Comparison) -> None:
     for method in vars(type(figures)).values():
         if callable(method) and not method.__name__.startswith("_"):
             assert method.__doc__
+
+
+def test_a_point_may_be_named_in_short(made: leafspine.Comparison) -> None:
+    """Breaks if `load` is not the swept load, or a name that two keys have is taken for one."""
+    assert isinstance(made.plot.cdf({"load": 0.2}), Figure)
+    with pytest.raises(leafspine.InputError, match=r"0\.7.*allowed.*0\.2"):
+        made.plot.cdf({"load": 0.7})
+    two = (("workload.0.load", 0.2), ("workload.1.load", 0.3))
+    assert comparison_figures._matches(two, {"workload.1.load": 0.3})
+    assert not comparison_figures._matches(two, {"load": 0.3})
 
 
 def test_a_figure_of_nothing_is_refused(made: leafspine.Comparison) -> None:
