@@ -3,12 +3,16 @@
 //! Times are nanoseconds on the guests' clock. One guest runs at a time, and no further than to what
 //! happens next elsewhere; so what it does at a time is known before anything later happens.
 
+use crate::folder::Folder;
 use crate::guest::{CONTROL, Guest, Happening, Input, LinuxError, NETWORK, Outside, Sockets};
 use crate::launch::Start;
 use crate::orders::{NO_FLOW, Order, Report};
+use crate::pin::Pinned;
 use crate::schedule::{CLOCK, Schedule};
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// What guests are made of.
 #[derive(Clone, Debug)]
@@ -54,28 +58,11 @@ pub struct Fleet {
     /// When each wants to run.
     wakes: Vec<u64>,
     schedule: Schedule,
-    _folder: TempDir,
+    _folder: Folder,
+    _pinned: Pinned,
 }
 
 impl Setup {
-    /// The kernel that `make linux` builds, or that of `LEAFSPINE_LINUX`, and the guests' files.
-    /// `folder`: where `make linux` puts them.
-    ///
-    /// # Errors
-    /// If one is not there.
-    pub fn find(folder: &Path) -> Result<(PathBuf, PathBuf), LinuxError> {
-        let own = std::env::var_os("LEAFSPINE_LINUX").filter(|path| !path.is_empty());
-        let kernel = own.map_or_else(|| folder.join("kernel"), PathBuf::from);
-        let files = folder.join("guest.cpio");
-        for (what, path) in [("the Linux kernel", &kernel), ("the guests' files", &files)] {
-            if !path.is_file() {
-                return Err(LinuxError::Missing { what, path: path.display().to_string() });
-            }
-        }
-        let whole = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
-        Ok((whole(kernel), whole(files)))
-    }
-
     /// A kernel's command line. It enters the guest's entropy, so no path of this machine is in it.
     fn arguments(&self, host: u16) -> Vec<String> {
         let mut all = vec![
@@ -108,39 +95,21 @@ impl Setup {
     }
 }
 
-/// Where a run's sockets and memory are: in memory, if programs may run from there and there is room.
-fn folder(bytes: u64) -> std::io::Result<TempDir> {
-    let place = Path::new("/dev/shm");
-    let builder = || tempfile::Builder::new().prefix("leafspine-").to_owned();
-    if has_room(place, bytes)
-        && let Ok(folder) = builder().tempdir_in(place)
-    {
-        return Ok(folder);
-    }
-    builder().tempdir()
-}
-
-fn has_room(place: &Path, bytes: u64) -> bool {
-    use rustix::fs::StatVfsMountFlags;
-    rustix::fs::statvfs(place).is_ok_and(|there| {
-        there.f_bavail * there.f_frsize >= bytes
-            && !there.f_flag.contains(StatVfsMountFlags::NOEXEC)
-    })
-}
-
 impl Fleet {
-    /// Boots all guests: at [`BOOTED`] they wait for flows.
+    /// Boots all guests: at [`BOOTED`] they wait for flows. Whoever waits for a guest, here or later, gives
+    /// up when `cancel` is set.
     ///
     /// # Errors
-    /// If one does not come up.
-    pub fn boot(setup: &Setup) -> Result<Fleet, LinuxError> {
+    /// If one does not come up; [`LinuxError::Cancelled`].
+    pub fn boot(setup: &Setup, cancel: &Arc<AtomicBool>) -> Result<Fleet, LinuxError> {
         let system = |doing: &str| {
             let doing = doing.to_owned();
             |error| LinuxError::System { doing, error }
         };
         // A guest that has booted and sent flows has touched some 16 MB.
         let bytes = u64::from(setup.guests) * (16 << 20);
-        let folder = folder(bytes).map_err(system("making a folder for the guests"))?;
+        let pinned = Pinned::new();
+        let folder = Folder::new(bytes).map_err(system("making a folder for the guests"))?;
         let schedule =
             Schedule::new(setup.guests).map_err(system("making memory for the clock"))?;
         let mut guests = Vec::with_capacity(usize::from(setup.guests));
@@ -150,13 +119,24 @@ impl Fleet {
             std::fs::create_dir(&own)
                 .and_then(|()| std::os::unix::fs::symlink(&setup.files, own.join("guest.cpio")))
                 .map_err(system("making a folder for a guest"))?;
-            let (name, arguments) = (format!("host{host} (Linux)"), setup.arguments(host));
+            let (name, arguments) = (name(host), setup.arguments(host));
             let start = Start { kernel: &setup.kernel, arguments: &arguments, folder: &own };
-            let mut guest = Guest::launch(host + 1, name, hardware(host), &start)?;
+            let mut guest = Guest::launch(host + 1, name, hardware(host), &start, cancel)?;
             wakes.push(boot(&mut guest, &schedule, setup)?);
             guests.push(guest);
         }
-        Ok(Fleet { guests, wakes, schedule, _folder: folder })
+        Ok(Fleet { guests, wakes, schedule, _folder: folder, _pinned: pinned })
+    }
+
+    /// The guests' processes, by their numbers in the system.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        self.guests.iter().filter_map(Guest::process).collect()
+    }
+
+    /// How long a guest may take for what takes it milliseconds.
+    pub fn set_patience(&mut self, most: Duration) {
+        self.guests.iter_mut().for_each(|guest| guest.patience.most = most);
     }
 
     /// When the next guest wants to run, and which.
@@ -222,7 +202,8 @@ impl Fleet {
         let others = others.map(|(_, wake)| *wake).min().unwrap_or(NEVER);
         let Fleet { guests, schedule, .. } = self;
         let one = &mut guests[at];
-        schedule.free_until(others.min(outside.next()).min(one.next_input().unwrap_or(NEVER)));
+        let others = others.min(one.next_input().unwrap_or(NEVER));
+        schedule.free_until(others.min(outside.next()));
         schedule.turn(one.number, now);
         one.run(now)?;
         let mut later: Vec<(u16, u64, u16)> = Vec::new();
@@ -252,6 +233,12 @@ fn wake(guest: &Guest, schedule: &Schedule) -> u64 {
     let ever = |at: &u64| *at < i64::MAX as u64;
     let request = schedule.request(guest.number).filter(ever).unwrap_or(NEVER);
     request.min(guest.next_input().unwrap_or(NEVER))
+}
+
+/// What a guest is called in messages.
+#[must_use]
+pub fn name(guest: u16) -> String {
+    format!("host{guest} (Linux)")
 }
 
 /// The address of a host's device.

@@ -86,11 +86,41 @@ pub fn set_service(frame: &mut [u8], service: u8) {
         return;
     };
     let new = old & 0xff00 | u16::from(service);
+    frame[ETHERNET + 1] = service;
+    frame[SUM..SUM + 2].copy_from_slice(&mend(sum, old, new).to_be_bytes());
+}
+
+/// TCP's flags.
+pub const FIN: u8 = 1;
+/// See [`FIN`].
+pub const SYN: u8 = 2;
+/// See [`FIN`].
+pub const RST: u8 = 4;
+/// See [`FIN`].
+pub const ACK: u8 = 16;
+/// See [`FIN`].
+pub const ECE: u8 = 64;
+/// See [`FIN`].
+pub const CWR: u8 = 128;
+
+/// Writes TCP's flags into a frame with a TCP segment, and mends that header's checksum for it
+/// (RFC 1624, eqn. 3). Any other frame is left alone.
+pub fn set_flags(frame: &mut [u8], flags: u8) {
+    if Segment::parse(frame).is_none() {
+        return;
+    }
+    let at = ETHERNET + usize::from(frame[ETHERNET] & 15) * 4;
+    let (Some(old), Some(sum)) = (be16(frame, at + 12), be16(frame, at + 16)) else { return };
+    let mended = mend(sum, old, old & 0xff00 | u16::from(flags));
+    frame[at + 13] = flags;
+    frame[at + 16..at + 18].copy_from_slice(&mended.to_be_bytes());
+}
+
+/// The checksum of a header in which one word has changed.
+fn mend(sum: u16, old: u16, new: u16) -> u16 {
     let mended = u32::from(!sum) + u32::from(!old) + u32::from(new);
     let mended = (mended & 0xffff) + (mended >> 16);
-    let mended = !((mended & 0xffff) + (mended >> 16)) as u16;
-    frame[ETHERNET + 1] = service;
-    frame[SUM..SUM + 2].copy_from_slice(&mended.to_be_bytes());
+    !((mended & 0xffff) + (mended >> 16)) as u16
 }
 
 /// Addresses a frame to a device: guests have no ARP, and address all to themselves.
@@ -171,6 +201,20 @@ mod tests {
         }
     }
 
+    /// Breaks if a flag that a switch sets makes the segment one that a kernel throws away: the sum
+    /// over header and payload must change by the flag alone.
+    #[test]
+    fn a_flag_mends_the_checksum() {
+        let mut frame = ack();
+        let tcp_sum = checksum(&frame[34..]);
+        frame[50..52].copy_from_slice(&tcp_sum.to_be_bytes());
+        for flags in 0..=255 {
+            set_flags(&mut frame, flags);
+            assert_eq!(checksum(&frame[34..]), 0, "{flags}");
+            assert_eq!(Segment::parse(&frame).unwrap().flags, flags);
+        }
+    }
+
     proptest! {
         /// Breaks if any frame makes the reader panic or read beyond its end.
         #[test]
@@ -181,6 +225,7 @@ mod tests {
                 let read = Segment::parse(&frame);
                 prop_assert!(read.is_none_or(|s| usize::from(s.ip_bytes) + 14 <= frame.len()));
                 set_service(&mut frame, 3);
+                set_flags(&mut frame, 64);
                 set_destination(&mut frame, [2; 6]);
             }
         }

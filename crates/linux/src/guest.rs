@@ -12,6 +12,8 @@ use std::collections::BinaryHeap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a guest may take for what takes it milliseconds, in real time.
@@ -66,6 +68,9 @@ pub enum LinuxError {
         /// What it wrote last.
         console: String,
     },
+    /// Somebody has asked for an end.
+    #[error("cancelled")]
+    Cancelled,
     /// There is no kernel, or no files for it.
     #[error(
         "{what} is not there: {path}; `make linux` builds it, LEAFSPINE_LINUX=path takes a kernel of your own"
@@ -75,6 +80,14 @@ pub enum LinuxError {
         what: &'static str,
         /// Where it was looked for.
         path: String,
+    },
+    /// There is another kernel than the run is to have.
+    #[error("this run is one of the Linux kernel {wanted}, and {found} is what there is")]
+    Other {
+        /// Version and hash of the one.
+        wanted: String,
+        /// Of the other.
+        found: String,
     },
     /// The system.
     #[error("{doing}: {error}")]
@@ -106,7 +119,7 @@ pub trait Outside {
     fn happened(&mut self, guest: u16, at: u64, what: Happening);
 
     /// When the next thing happens that is none of the guests': so far may they run.
-    fn next(&self) -> u64;
+    fn next(&mut self) -> u64;
 
     /// Takes note, with `note(guest, time, token)`, of frames that have left or will have.
     fn left(&mut self, note: &mut dyn FnMut(u16, u64, u16));
@@ -143,7 +156,15 @@ pub struct Guest {
     inputs: BinaryHeap<Reverse<(u64, u64, Input)>>,
     put: u64,
     /// How long to wait for its answers.
-    pub(crate) patience: Duration,
+    pub(crate) patience: Patience,
+}
+
+/// How long to wait for a guest.
+#[derive(Clone, Debug)]
+pub(crate) struct Patience {
+    pub(crate) most: Duration,
+    /// Set when somebody has asked for an end.
+    pub(crate) cancel: Arc<AtomicBool>,
 }
 
 /// What a guest's turn came to.
@@ -191,13 +212,13 @@ impl Guest {
         address: [u8; 6],
         sockets: Sockets,
         mut process: Option<Process>,
-        patience: Duration,
+        patience: Patience,
     ) -> Result<Guest, LinuxError> {
         let system = |error| LinuxError::System { doing: format!("starting {name}"), error };
         let wanted = [sockets.clock.as_fd()];
-        let clock = match wait(&wanted, patience, process.as_mut()).map_err(system)? {
+        let clock = match wait(&wanted, &patience, process.as_mut()).map_err(system)? {
             Waited::Ready(_) => sockets.clock.accept().map_err(system)?.0,
-            other => return Err(lost(&name, other, process.as_mut(), patience)),
+            other => return Err(lost(&name, other, process.as_mut(), &patience)),
         };
         let devices = sockets.devices.map(Socket::Listening);
         let (addresses, inputs) = ([address, GUESTS], BinaryHeap::new());
@@ -210,11 +231,13 @@ impl Guest {
         name: String,
         address: [u8; 6],
         start: &Start<'_>,
+        cancel: &Arc<AtomicBool>,
     ) -> Result<Guest, LinuxError> {
         let system = |error| LinuxError::System { doing: format!("starting {name}"), error };
         let sockets = Sockets::bind(start.folder).map_err(system)?;
         let process = Process::start(start).map_err(system)?;
-        Guest::connect(number, name, address, sockets, Some(process), PATIENCE)
+        let patience = Patience { most: PATIENCE, cancel: Arc::clone(cancel) };
+        Guest::connect(number, name, address, sockets, Some(process), patience)
     }
 
     /// Something is to be done to it at this time.
@@ -300,7 +323,7 @@ impl Guest {
     /// Waits until it asks for something: of its clock (0) or of a device (1 and 2).
     fn next_request(&mut self) -> Result<usize, LinuxError> {
         let sockets = [self.clock.as_fd(), fd(&self.devices[0]), fd(&self.devices[1])];
-        let waited = wait(&sockets, self.patience, self.process.as_mut());
+        let waited = wait(&sockets, &self.patience, self.process.as_mut());
         match waited.map_err(|error| system(&self.name, error))? {
             Waited::Ready(which) => Ok(which),
             other => Err(self.lost(other)),
@@ -403,6 +426,10 @@ impl Guest {
         }
     }
 
+    pub(crate) fn process(&self) -> Option<u32> {
+        self.process.as_ref().map(Process::id)
+    }
+
     pub(crate) fn console(&self) -> String {
         console(self.process.as_ref())
     }
@@ -422,7 +449,7 @@ impl Guest {
     }
 
     fn lost(&mut self, how: Waited) -> LinuxError {
-        lost(&self.name, how, self.process.as_mut(), self.patience)
+        lost(&self.name, how, self.process.as_mut(), &self.patience)
     }
 }
 
@@ -451,12 +478,14 @@ enum Waited {
     Ended,
     /// Nothing came in time.
     TooLong,
+    /// Somebody has asked for an end.
+    Cancelled,
 }
 
-/// Waits until one of the sockets has something, but no longer than `patience`.
+/// Waits until one of the sockets has something, as long as `patience` lasts.
 fn wait(
     sockets: &[BorrowedFd<'_>],
-    patience: Duration,
+    patience: &Patience,
     mut process: Option<&mut Process>,
 ) -> std::io::Result<Waited> {
     let begin = Instant::now();
@@ -477,18 +506,24 @@ fn wait(
         {
             return Ok(Waited::Ended);
         }
-        if begin.elapsed() >= patience {
+        if patience.cancel.load(Ordering::Relaxed) {
+            return Ok(Waited::Cancelled);
+        }
+        if begin.elapsed() >= patience.most {
             return Ok(Waited::TooLong);
         }
     }
 }
 
 /// The error for a guest that nothing more comes from.
-fn lost(name: &str, how: Waited, process: Option<&mut Process>, patience: Duration) -> LinuxError {
+fn lost(name: &str, how: Waited, process: Option<&mut Process>, patience: &Patience) -> LinuxError {
     let name = name.to_owned();
+    if how == Waited::Cancelled {
+        return LinuxError::Cancelled;
+    }
     if how == Waited::TooLong {
         let console = console(process.as_deref());
-        return LinuxError::Hangs { name, seconds: patience.as_secs(), console };
+        return LinuxError::Hangs { name, seconds: patience.most.as_secs(), console };
     }
     let Some(process) = process else {
         return LinuxError::Died { name, how: String::new(), console: String::new() };

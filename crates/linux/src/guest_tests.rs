@@ -158,7 +158,7 @@ fn guest(
     let sockets = Sockets::bind(folder.path()).unwrap();
     let path = folder.path().to_owned();
     let thread = spawn(move || client(Client::start(&path)));
-    let patience = Duration::from_secs(10);
+    let patience = Patience { most: Duration::from_secs(10), cancel: Arc::default() };
     let name = "host0".to_owned();
     let guest = Guest::connect(1, name, [2, 0, 0, 0, 0, 0], sockets, None, patience).unwrap();
     let schedule = Schedule::new(1).unwrap();
@@ -247,7 +247,7 @@ fn a_guest_that_hangs() {
         let _ = receive.recv();
         drop(client);
     });
-    guest.patience = Duration::from_millis(300);
+    guest.patience.most = Duration::from_millis(300);
     let error = serve(&mut guest, &schedule).unwrap_err();
     assert!(matches!(error, LinuxError::Hangs { .. }), "{error}");
     send.send(()).unwrap();

@@ -13,15 +13,20 @@
 //! | `vhost/` | a network device: messages, rings, and what they do |
 //! | `orders.rs` | what a guest is told to do, and what it reports |
 //! | `frame.rs` | Ethernet, IPv4 and TCP headers of frames |
+//! | `installed.rs` | which kernel there is |
 //! | `launch.rs`, `memory.rs` | processes and shared memory: all that is unsafe |
+//! | `folder.rs`, `pin.rs` | a run's own folder, and its CPU |
 //! | `socket.rs` | messages with files |
 
 pub mod fleet;
+mod folder;
 pub mod frame;
 pub mod guest;
+mod installed;
 pub mod launch;
 pub mod memory;
 pub mod orders;
+mod pin;
 pub mod schedule;
 pub mod socket;
 pub mod time;
@@ -29,3 +34,4 @@ pub mod vhost;
 
 pub use fleet::{Fleet, Setup};
 pub use guest::{Happening, LinuxError, Outside};
+pub use installed::{Installed, installed};

@@ -1,0 +1,112 @@
+//! Two guests and a wire between them.
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
+
+use leafspine_linux::orders::{FlowOrder, Report};
+use leafspine_linux::{Fleet, Happening, Installed, LinuxError, Outside, Setup, installed};
+
+/// A wire between two guests: every frame takes so long, after those before it.
+pub struct Wire {
+    pub delay: u64,
+    /// Until when each direction is taken.
+    busy: [u64; 2],
+    /// When, from whom, bytes.
+    pub under_way: Vec<(u64, u16, Vec<u8>)>,
+    pub left: Vec<(u16, u64, u16)>,
+    pub reports: Vec<(u64, u16, Report)>,
+    pub hash: u64,
+    pub frames: u64,
+}
+
+impl Wire {
+    pub fn new(delay: u64) -> Wire {
+        let (under_way, left, reports) = Default::default();
+        Wire { delay, busy: [0; 2], under_way, left, reports, hash: 0, frames: 0 }
+    }
+}
+
+impl Outside for Wire {
+    fn happened(&mut self, guest: u16, at: u64, what: Happening) {
+        match what {
+            Happening::Frame { token, bytes } => {
+                for word in
+                    [at, u64::from(guest)].into_iter().chain(bytes.iter().map(|b| u64::from(*b)))
+                {
+                    self.hash =
+                        (self.hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                }
+                self.frames += 1;
+                // 80 Gb/s.
+                let line = &mut self.busy[usize::from(guest)];
+                *line = at.max(*line) + bytes.len() as u64 / 10;
+                self.left.push((guest, *line, token));
+                self.under_way.push((*line + self.delay, guest, bytes));
+            }
+            Happening::Report(report) => self.reports.push((at, guest, report)),
+        }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.under_way.iter().map(|(at, ..)| *at).min().unwrap_or(u64::MAX)
+    }
+
+    fn left(&mut self, note: &mut dyn FnMut(u16, u64, u16)) {
+        self.left.drain(..).for_each(|(guest, at, token)| note(guest, at, token));
+    }
+}
+
+pub fn setup(seed: u64) -> Option<Setup> {
+    match installed() {
+        Ok(Installed { kernel, files, .. }) => Some(Setup {
+            kernel,
+            files,
+            guests: 2,
+            seed,
+            mtu: 1500,
+            congestion: None,
+            sysctl: Vec::new(),
+            memory_mib: 64,
+        }),
+        Err(error) => {
+            eprintln!("not tested: {error}");
+            None
+        }
+    }
+}
+
+/// A flow, as its end on the other side of `peer` is told of it.
+pub fn one_flow(peer: u8, bytes: u64) -> FlowOrder {
+    FlowOrder { number: 7, peer: [10, 0, 0, peer], port: 1024, bytes }
+}
+
+impl Wire {
+    /// The next thing that happens. Gives when.
+    pub fn step(&mut self, fleet: &mut Fleet) -> Result<u64, LinuxError> {
+        let next = self.next();
+        match fleet.next() {
+            Some((at, guest)) if at < next => fleet.run(guest, at, self).map(|()| at),
+            _ => {
+                assert!(next < u64::MAX, "nothing happens any more: {:?}", self.reports);
+                let first = self.under_way.iter().position(|(at, ..)| *at == next).unwrap();
+                let (at, from, bytes) = self.under_way.remove(first);
+                fleet.deliver(1 - from, at, bytes);
+                Ok(at)
+            }
+        }
+    }
+
+    /// Runs to this time.
+    pub fn run_until(&mut self, fleet: &mut Fleet, end: u64) -> Result<(), LinuxError> {
+        while self.step(fleet)? < end {}
+        Ok(())
+    }
+
+    /// Runs until both ends have reported so often.
+    pub fn run(&mut self, fleet: &mut Fleet, reports: usize) {
+        while self.reports.len() < reports {
+            let failed =
+                self.reports.iter().find(|(.., report)| matches!(report, Report::Failed(..)));
+            assert_eq!(failed, None);
+            self.step(fleet).expect("it runs");
+        }
+    }
+}
