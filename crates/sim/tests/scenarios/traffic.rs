@@ -120,6 +120,60 @@ pub(super) fn trace() -> impl Strategy<Value = WorkloadKind> {
     })
 }
 
+/// Jobs on all hosts.
+pub(super) fn job() -> impl Strategy<Value = WorkloadKind> {
+    use Algorithm::{Direct, HalvingDoubling, Pairwise, Ring, Tree};
+    use Collective::{AllGather, AllReduce, AllToAll, AllToAllV, ReduceScatter};
+    let how = proptest::sample::select(vec![
+        (AllReduce, Ring),
+        (AllReduce, Tree),
+        (AllReduce, HalvingDoubling),
+        (AllGather, Ring),
+        (ReduceScatter, Ring),
+        (AllToAll, Direct),
+        (AllToAll, Pairwise),
+        (AllToAllV, Direct),
+        (AllToAllV, Pairwise),
+    ]);
+    let chunk = proptest::option::of((1_000u64..5_000).prop_map(Bytes));
+    let collective = (how, 2_000u64..60_000, 1u16..4, chunk).prop_map(
+        |((collective, algorithm), bytes, channels, chunk)| {
+            let bytes = Bytes(bytes);
+            let spec = CollectiveSpec { collective, algorithm, bytes, channels, chunk };
+            JobKind::Collective(spec)
+        },
+    );
+    let schedule = proptest::sample::select(vec![Schedule::AllForward, Schedule::Alternating]);
+    let pipeline = (1u64..20_000, 1u32..5, 0u64..50, schedule).prop_map(
+        |(bytes, microbatches, work, schedule)| {
+            let (forward, backward) = (Span::from_micros(work), Span::from_micros(2 * work));
+            let bytes = Bytes(bytes);
+            JobKind::Pipeline(PipelineSpec { bytes, microbatches, forward, backward, schedule })
+        },
+    );
+    let what = prop_oneof![4 => collective, 1 => pipeline];
+    let place = proptest::sample::select(vec![Placement::Packed, Placement::Random]);
+    let times = (0u64..2, 0u64..40, 0u64..40, 0u64..3);
+    (what, place, 1u32..4, times).prop_map(
+        |(what, placement, iterations, (computes, compute, jitter, delay))| {
+            let us = |time| Span::from_micros(time * computes);
+            let delay = Span::from_micros(delay);
+            let (compute, compute_jitter) = (us(compute), us(jitter));
+            let jobs = 1;
+            WorkloadKind::Job(Box::new(JobSpec {
+                what,
+                jobs,
+                ranks: None,
+                placement,
+                iterations,
+                compute,
+                compute_jitter,
+                delay,
+            }))
+        },
+    )
+}
+
 pub(super) fn workload() -> impl Strategy<Value = WorkloadSpec> {
     let us = |range| Strategy::prop_map(range, Span::from_micros);
     let arrivals = prop_oneof![
@@ -156,7 +210,8 @@ pub(super) fn workload() -> impl Strategy<Value = WorkloadSpec> {
             }
         }),
     ];
-    let kind = prop_oneof![6 => kind, 1 => trace().prop_map(move |kind| (kind, all.clone()))];
+    let others = prop_oneof![trace(), job()].prop_map(move |kind| (kind, all.clone()));
+    let kind = prop_oneof![6 => kind, 2 => others];
     (kind, sizes(), 0u64..300).prop_map(|((kind, (senders, receivers)), sizes, start)| {
         let start = Time(Span::from_micros(start).0);
         WorkloadSpec { kind, sizes, senders, receivers, pattern: Pattern::Any, start }
