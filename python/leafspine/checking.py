@@ -8,6 +8,7 @@ import contextlib
 import json
 import threading
 import time
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -43,6 +44,8 @@ class Cost:
     """Bytes that the largest of its runs takes, about."""
     speed: float | None = None
     """Packet-hops per second of one run on one core; ``None``: no run was long enough to tell."""
+    at_most: bool = False
+    """Whether ``run.until`` ends a run of it: flows count whole, so that this is the most."""
 
     @property
     def seconds(self) -> float | None:
@@ -65,6 +68,7 @@ def costs(cases: Sequence[Case]) -> list[Cost]:
                 flows=round(share * sum(work["flows"] for work in drawn)),
                 packet_hops=round(share * sum(work["packet_hops"] for work in drawn)),
                 memory=max(case.memory for case in own),
+                at_most=any(tomllib.loads(case.toml)["run"]["until"] != "none" for case in own),
             )
         )
     return _with_speeds(found, cases)

@@ -64,6 +64,7 @@ def _plain(title: str, found: "list[Cost]") -> dict[str, Any]:
         "verb": "run" if runs == 1 else "compare",
         "flows": sum(cost.flows for cost in found),
         "packet_hops": sum(cost.packet_hops for cost in found),
+        "at_most": any(cost.at_most for cost in found),
         "memory_of_a_run": most,
         "memory_free": free,
         "jobs": jobs,
@@ -113,6 +114,8 @@ def _show(name: str, plain: dict[str, Any], found: "list[Cost]") -> None:
     takes = "too short to tell how long" if seconds is None else duration(seconds)
     about = "about " if seconds is not None and seconds >= 1 else ""
     click.echo(f"good: {one}, {about}{takes} in {processes}")
+    if plain["at_most"]:
+        click.echo("that is the most: run.until cuts off what flows have not sent by then")
     free = plain["memory_free"]
     if free is not None and plain["memory_of_a_run"] > free:
         needs, has = memory.show(plain["memory_of_a_run"]), memory.show(free)
