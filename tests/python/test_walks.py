@@ -83,7 +83,7 @@ def test_the_readmes_commands_leave_what_it_says(folder: Path) -> None:
 
     results = [leafspine.load(path.parent) for path in folder.glob("out/*/summary.json")]
     tails = sorted(float(found.summary["classes"]["short"]["fct_p99"]) for found in results)
-    assert f"from {tails[0]:,.0f} up to {tails[1]:,.0f} us" in said
+    assert f"from {tails[0]:,.0f} to {tails[1]:,.0f} us" in said
 
     tables = {path.parent.name.split("-")[0]: path for path in folder.glob("out/*/tables.md")}
     assert set(tables) == {"quickstart", "slow", "lab"}
