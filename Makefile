@@ -41,7 +41,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 PYTHON_SOURCES := python tests/python tests/slurm template validation fuzz hardware
 RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
-.PHONY: help demo demo-full fast wheel wheel-here test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults slurm-test hardware hardware-check hardware-tools linux lint format docs site clean check build
+.PHONY: help demo demo-full fast wheel wheel-here test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults slurm-test hardware hardware-check hardware-costs hardware-tools linux lint format docs site clean check build
 
 help:
 	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
@@ -228,7 +228,13 @@ hardware-check: check $(HARDWARE)/venv/.made
 hardware: HARDWARE_SEEDS := 20
 hardware: hardware-check
 	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/vectors.py $(HARDWARE) 256
-	@CARGO_TARGET_DIR=$(HARDWARE)/cosim $(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/mutants.py $(HARDWARE)
+	@$(COSIM) incast
+	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/synthesis.py $(HARDWARE)/synthesis
+	@CARGO_TARGET_DIR=$(HARDWARE)/mutants $(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/mutants.py $(HARDWARE)
+
+# The table of costs in docs/hardware.md.
+hardware-costs: $(HARDWARE)/venv/.made
+	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/synthesis.py $(HARDWARE)/synthesis --write
 
 # Of crates/linux, whose test boots it where it is there. LEAFSPINE_LINUX=path: a kernel of one's own.
 linux:

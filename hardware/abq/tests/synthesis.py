@@ -31,7 +31,8 @@ PARTS: list[tuple[str, str, Parameters]] = [
 # Memories stay memories; all else becomes gates, and these tables of six inputs.
 GENERIC = (
     "proc; flatten; opt; wreduce; share; opt; memory -nomap; opt -full; techmap; opt; "
-    "abc -lut 6; opt_clean; tee -q -o {log}.generic stat; tee -q -o {log}.generic.path ltp -noff t:$lut"
+    "abc -lut 6; opt_clean; tee -q -o {log}.generic stat; "
+    "tee -q -o {log}.generic.path ltp -noff w:* t:$lut %u"
 )
 ECP5 = "synth_ecp5 -top {top}; tee -q -o {log}.ecp5 stat"
 

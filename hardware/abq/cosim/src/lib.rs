@@ -1,5 +1,9 @@
 //! The RTL of `hardware/abq/rtl` as Verilator compiles it: a switch of four ports, and one port's state machine.
 
+mod scheme;
+
+pub use scheme::ENTRY;
+
 use leafspine_core::{PacketMeta, PortId, Span, Time};
 use leafspine_schemes::hold::{Held, Ingress};
 
