@@ -1,5 +1,6 @@
 //! What measurements read off a scheme's object. No scheme decides by any of it.
 
+use crate::p4::ControlPlane;
 use leafspine_core::{PacketMeta, Span, Time};
 
 /// The state of one object of a scheme, in bytes as this implementation keeps them: the memory that a
@@ -43,6 +44,12 @@ pub trait Inspect {
     /// its entry, as in hardware.
     fn slot(&self, packet: &PacketMeta) -> Option<u32> {
         let _ = packet;
+        None
+    }
+
+    /// What the control plane of a P4 switch writes into the scheme's program, where it has one and decides as
+    /// that does.
+    fn control_plane(&self) -> Option<ControlPlane> {
         None
     }
 }

@@ -17,6 +17,7 @@ pub mod lb;
 mod levels;
 #[doc(hidden)]
 pub mod microbench;
+pub mod p4;
 mod param;
 pub mod registry;
 pub mod scale;

@@ -146,6 +146,57 @@ fn every_vector_is_replayed() {
     assert!(wrong.is_empty(), "\n{}\nSee docs/decision-vectors.md.", wrong.join("\n"));
 }
 
+/// Breaks if what `hardware/p4` replays a vector with is not what the simulator's scheme goes by there.
+#[test]
+fn control_planes_of_vectors_are_the_simulators() {
+    let fill = std::env::var(FILL).ok();
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hardware/p4/vectors");
+    let mut seen = 0;
+    for file in files(Place::LoadBalancer) {
+        let text = std::fs::read_to_string(&file).expect("a readable vector");
+        let Some(plane) = vector::control_plane(&text) else { continue };
+        let path = kept.join(file.file_stem().expect("a name")).with_extension("json");
+        if fill.as_deref().is_some_and(|fill| fill == "all" || Some(fill) == named_in(&text)) {
+            std::fs::write(&path, &plane).expect("a writable file");
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(found == plane, "{} is not {}'s", path.display(), short(&file));
+        seen += 1;
+    }
+    assert!(seen >= 8, "only {seen} vectors decide as a P4 switch does");
+}
+
+/// Breaks if the P4 target's restrictions make another scheme of one: decisions of the same events would agree as
+/// often as chance has it, one in four. They agree less than they might since the random streams fall
+/// out of step: a P4 program draws for every packet. The counts are in docs/hardware.md:
+/// `cargo test -p leafspine-schemes --test vectors arithmetic -- --nocapture` prints them.
+#[test]
+fn arithmetic_of_p4_decides_much_alike() {
+    for file in files(Place::LoadBalancer) {
+        let text = std::fs::read_to_string(&file).expect("a readable vector");
+        if !text.contains("param arithmetic=p4\n") {
+            continue;
+        }
+        let exact = text.replace("param arithmetic=p4\n", "");
+        let exact = vector::replay(&exact).expect("the same events suit the exact scheme");
+        let decided = |text: &str| -> Vec<String> {
+            let lines =
+                text.lines().filter(|line| line.contains(" pick ") || line.contains(" admit "));
+            lines.filter_map(first_of_decision).collect()
+        };
+        let (ours, theirs) = (decided(&text), decided(&exact));
+        let same = ours.iter().zip(&theirs).filter(|(a, b)| a == b).count();
+        println!("{}: {same} of {} decisions alike", short(&file), ours.len());
+        assert!(ours.len() == theirs.len() && ours.len() >= 45, "{}", short(&file));
+        assert!(same * 5 > ours.len() * 2, "{}: {same}", short(&file));
+    }
+}
+
+/// The port or the verdict of a line.
+fn first_of_decision(line: &str) -> Option<String> {
+    line.split(" -> ").nth(1)?.split(' ').next().map(str::to_owned)
+}
+
 const SMALL: &str = "\
 vector place=load_balancer scheme=letflow
 param gap=500us

@@ -153,6 +153,12 @@ impl Switch {
         }
     }
 
+    /// What the control plane of a P4 switch writes, for a balancer that decides as one.
+    pub fn control_plane(&mut self) -> Option<String> {
+        let plane = self.balancer().ok()?.inspect().control_plane()?;
+        Some(plane.to_json())
+    }
+
     fn balancer(&mut self) -> Result<&mut dyn LoadBalancer, Wrong> {
         match &mut self.scheme {
             Scheme::Balancer(balancer) => Ok(balancer.as_mut()),

@@ -62,6 +62,13 @@ pub fn replay(text: &str) -> Result<String, Stuck> {
     if events > 0 { Ok(out) } else { generically(&header, body) }
 }
 
+/// What the control plane of a P4 switch writes where a vector's scheme is, if it decides as one.
+pub fn control_plane(text: &str) -> Option<String> {
+    let lines: Vec<&str> = text.lines().take_while(|line| !is_event(line)).collect();
+    let header = Header::parse(&lines).ok()?;
+    Switch::new(&header).ok()?.control_plane()
+}
+
 /// A vector of generic events. Their lines are in no file yet: what is wrong with one stands below
 /// the header.
 fn generically(header: &Header, body: usize) -> Result<String, Stuck> {

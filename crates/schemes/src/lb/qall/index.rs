@@ -2,6 +2,7 @@
 
 use super::{Settings, Variant};
 use crate::ParamError;
+use crate::p4::{self, ControlPlane, Word};
 use leafspine_core::Span;
 
 /// What a port's queue does, as it travels back to the ingress (Fig. 2).
@@ -89,6 +90,49 @@ impl Index {
         (self.most() - self.congestion(port)).max(0) as u64
     }
 
+    /// The same as a P4 switch computes it: by words that wrap, L from a table.
+    pub(super) fn weight_p4(&self, port: Behaviour) -> Word {
+        let most = Word(self.most() as u64);
+        let (occupancy, interval) = (Word(port.occupancy.into()), Word(port.interval));
+        match self {
+            Index::Derived { tau, .. } => {
+                most - p4::derived_index(occupancy, interval, Word(port.trend.into()), Word(*tau))
+            }
+            Index::Fitted(fit) => {
+                let range = &fit.range;
+                let [from, to, step] =
+                    [range.interval_from, range.interval_to, range.interval_step].map(Word);
+                let l = Word(range.occupancy(port.occupancy) as u64);
+                let t = p4::normalised(interval, from, to, step);
+                let [c0, cl, ct, cll, clt, ctt, clll, cllt, cltt, cttt] = fit.words();
+                most - p4::fitted_index(l, t, c0, cl, ct, cll, clt, ctt, clll, cllt, cltt, cttt)
+            }
+        }
+    }
+
+    /// What the control plane tells the program of it: an index of the settings, and the table of L.
+    pub(super) fn control(&self, control: &mut ControlPlane, tau: u64, uplinks: usize) {
+        let most = self.most() as u64;
+        match self {
+            Index::Derived { .. } => control.settings("index", "derived", &[most, tau]),
+            Index::Fitted(fit) => {
+                let range = &fit.range;
+                let mut data =
+                    vec![most, range.interval_from, range.interval_to, range.interval_step];
+                data.extend(fit.words().map(|word| word.0));
+                control.settings("index", "fitted", &data);
+                // A table is applied once a packet, so every uplink has one of its own.
+                for uplink in 0..uplinks {
+                    let table = format!("normalised_occupancy_{uplink}");
+                    for percent in 0..=100 {
+                        let l = range.occupancy(percent) as u64;
+                        control.entry(&table, &[percent.into()], "set_l", &[l]);
+                    }
+                }
+            }
+        }
+    }
+
     /// Whether a longer interval changes the index of a port of this behaviour.
     pub(super) fn depends_on_interval(&self, port: Behaviour) -> bool {
         match self {
@@ -137,6 +181,11 @@ impl Fit {
         let mut fit = Fit { scaled, range, most: 0 };
         fit.most = fit.maximum();
         Ok(fit)
+    }
+
+    /// The coefficients as words: negative ones are their complement.
+    fn words(&self) -> [Word; 10] {
+        self.scaled.map(|coefficient| Word(coefficient as u64))
     }
 
     /// The largest value over all that L and T can be, once: no weight is negative then.

@@ -39,17 +39,20 @@
 //! Provenance: paper.
 
 mod index;
+mod on_p4;
 mod port;
 
 use super::age::mean_age;
 use super::flowlets::{self, Flowlets};
 use super::{Entry, LoadBalancer, Needs};
+use crate::p4::{ARITHMETIC, Arithmetic, ControlPlane, in_ticks};
 use crate::{
     Amount, Backlog, Context, Demands, Footprint, Inspect, Kind, Neighbour, Param, ParamError,
     Params, Paths, PortInfo, Provenance, SchemeInfo, SwitchEnv, parameters, words,
 };
 use index::{Index, MOST_MICROS, micros};
 use leafspine_core::{PacketMeta, PortId, Span, Time};
+use on_p4::OnP4;
 use port::{Port, Rules};
 
 struct Qall {
@@ -60,6 +63,8 @@ struct Qall {
     ports: Vec<Port>,
     /// Weights of the ports on offer, while one is chosen.
     grid: Vec<u64>,
+    /// With `arithmetic = "p4"`.
+    p4: Option<OnP4>,
     /// With flowlet granularity.
     flowlets: Option<Flowlets>,
 }
@@ -149,6 +154,9 @@ impl LoadBalancer for Qall {
 
     fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
         let port = match paths.ports {
+            [first, ..] if self.p4.as_ref().is_some_and(|p4| p4.chooses(*first)) => {
+                self.pick_p4(packet, paths, cx)
+            }
             [only] => *only,
             _ if self.flowlets.is_some() => self.of_flowlet(packet, paths, cx),
             _ => self.draw(paths, cx),
@@ -191,7 +199,13 @@ impl Inspect for Qall {
     }
 
     fn slot(&self, packet: &PacketMeta) -> Option<u32> {
-        self.flowlets.as_ref().map(|table| table.slot(packet) as u32)
+        let table = self.flowlets.as_ref()?;
+        let slot = self.p4.as_ref().map_or_else(|| table.slot(packet), |p4| p4.slot(packet));
+        Some(slot as u32)
+    }
+
+    fn control_plane(&self) -> Option<ControlPlane> {
+        self.p4.as_ref().map(|p4| self.control(p4))
     }
 }
 
@@ -281,6 +295,7 @@ parameters! {
             "[]",
             "A refit's lowest and highest L (percent) and T (us), which become 0 and 1; none: 0, 100, 0, tau.",
         ),
+        arithmetic: Arithmetic = ARITHMETIC,
     }
 }
 
@@ -302,9 +317,10 @@ fn most_returns(info: &PortInfo, env: &SwitchEnv, rules: &Rules) -> usize {
 }
 
 fn rules(settings: &Settings, env: &SwitchEnv) -> Rules {
+    let p4 = settings.arithmetic == Arithmetic::P4;
     Rules {
         tau: micros(settings.tau),
-        update_period: settings.update_period,
+        update_period: if p4 { in_ticks(settings.update_period) } else { settings.update_period },
         clone_delay: settings.clone_delay,
         growth_weight: settings.growth_weight,
         buffer: match env.buffer {
@@ -314,11 +330,13 @@ fn rules(settings: &Settings, env: &SwitchEnv) -> Rules {
         at_dequeue: settings.occupancy_at == OccupancyAt::Dequeue,
         by_packet: settings.trend_since == TrendSince::Packet
             && settings.occupancy_at == OccupancyAt::Enqueue,
+        p4,
     }
 }
 
 fn make(params: &Params, env: &SwitchEnv) -> Result<Qall, ParamError> {
     let settings = Settings::read(params)?;
+    let p4 = OnP4::new(&settings, env)?;
     let rules = rules(&settings, env);
     let index = Index::new(&settings, rules.tau)?;
     let port = |info| {
@@ -326,12 +344,14 @@ fn make(params: &Params, env: &SwitchEnv) -> Result<Qall, ParamError> {
         reweigh(&mut port, &index);
         port
     };
-    let table = || Flowlets::new(env.hash_seed, settings.gap, settings.entries);
+    let gap = if rules.p4 { in_ticks(settings.gap) } else { settings.gap };
+    let table = || Flowlets::new(env.hash_seed, gap, settings.entries);
     Ok(Qall {
         ports: env.ports.iter().map(port).collect(),
         grid: Vec::with_capacity(env.ports.len()),
         index,
         rules,
+        p4,
         idle_growth: settings.idle_growth,
         in_bytes: matches!(env.buffer, Amount::Bytes(_)),
         flowlets: (settings.granularity == Granularity::Flowlet).then(table),

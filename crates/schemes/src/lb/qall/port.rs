@@ -1,6 +1,7 @@
 //! State collection and state return at one egress port (§IV-E, Algorithm 3).
 
 use super::index::{Behaviour, micros};
+use crate::p4::{self, Word};
 use leafspine_core::{Span, Time};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -56,6 +57,24 @@ pub(super) struct Rules {
     pub(super) at_dequeue: bool,
     /// V is of L at the dequeue before, not of the L that was returned last.
     pub(super) by_packet: bool,
+    /// On a P4 switch, whose clock is one of whole microseconds.
+    pub(super) p4: bool,
+}
+
+impl Rules {
+    /// The time that is written down for what happens at `time`.
+    #[inline]
+    fn stamp(&self, time: Time) -> Time {
+        if self.p4 { p4::ticked(time) } else { time }
+    }
+
+    /// L in percent: `waiting` of the buffer.
+    fn occupancy(&self, waiting: u64) -> u8 {
+        if self.p4 {
+            return p4::percent(Word(waiting), Word(p4::per_unit(self.buffer))).0 as u8;
+        }
+        (waiting.saturating_mul(100) / self.buffer.max(1)).min(100) as u8
+    }
 }
 
 /// §IV-C: V is larger while the occupancy grows than while it shrinks; `before` while it is what it was.
@@ -139,7 +158,8 @@ impl Port {
             self.settle(now);
             self.queued += size;
         }
-        let before = self.dequeued.replace(at);
+        let stamp = rules.stamp(at);
+        let before = self.dequeued.replace(stamp);
         let mut waits = None;
         if rules.by_packet {
             let found = waiting();
@@ -150,12 +170,13 @@ impl Port {
             waits = Some(found);
         }
         // Lines 3-4: dT2 = T1 - T2 <= Tb, the updating time has not come.
-        if at.since(self.returned) <= rules.update_period {
+        if stamp.since(self.returned) <= rules.update_period {
             return;
         }
-        self.returned = at;
+        self.returned = stamp;
         // T: between the last two dequeues (Fig. 2), at most tau (§IV-C).
-        let interval = before.map_or(rules.tau, |before| micros(at.since(before)).min(rules.tau));
+        let interval =
+            before.map_or(rules.tau, |before| micros(stamp.since(before)).min(rules.tau));
         let waiting = waits.unwrap_or_else(waiting);
         self.send_back(Return { at, interval, waiting, trend: self.found.1 }, now, rules);
     }
@@ -217,7 +238,7 @@ impl Port {
     }
 
     fn behaviour(&self, sent: Return, rules: &Rules) -> Behaviour {
-        let occupancy = (sent.waiting.saturating_mul(100) / rules.buffer.max(1)).min(100) as u8;
+        let occupancy = rules.occupancy(sent.waiting);
         let trend = match rules.by_packet {
             true => sent.trend,
             false => trend(occupancy.cmp(&self.known.occupancy), self.known.trend, rules),

@@ -4,8 +4,10 @@ use super::Qdaps;
 use super::feedback::Feedback;
 use super::flow_table::FlowTable;
 use super::line::Lines;
+use super::on_p4::OnP4;
 use super::reroute::Reroute;
 use crate::lb::{Entry, LoadBalancer};
+use crate::p4::{ARITHMETIC, Arithmetic};
 use crate::{
     Amount, Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv,
     parameters, words,
@@ -117,6 +119,24 @@ parameters! {
     }
 }
 
+parameters! {
+    /// Of QDAPS alone: QDAPS* has no P4 program here.
+    struct PlainSettings {
+        arithmetic: Arithmetic = ARITHMETIC,
+    }
+}
+
+/// QDAPS's parameters.
+const PLAIN_PARAMS: [Param; Settings::PARAMS.len() + 1] = {
+    let mut all = [PlainSettings::PARAMS[0]; Settings::PARAMS.len() + 1];
+    let mut at = 0;
+    while at < Settings::PARAMS.len() {
+        all[at] = Settings::PARAMS[at];
+        at += 1;
+    }
+    all
+};
+
 /// QDAPS*'s parameters: those of QDAPS, of which `by` has another default, and its own.
 const STAR_PARAMS: [Param; Settings::PARAMS.len() + StarSettings::PARAMS.len()] = {
     let mut all = [Settings::PARAMS[0]; Settings::PARAMS.len() + StarSettings::PARAMS.len()];
@@ -155,7 +175,11 @@ fn make(settings: &Settings, env: &SwitchEnv) -> Qdaps {
 }
 
 pub(super) fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
-    Ok(Box::new(make(&Settings::read(params)?, env)))
+    let settings = Settings::read(params)?;
+    match PlainSettings::read(params)?.arithmetic {
+        Arithmetic::Exact => Ok(Box::new(make(&settings, env))),
+        Arithmetic::P4 => Ok(Box::new(OnP4::new(&settings, env)?)),
+    }
 }
 
 pub(super) fn build_star(
@@ -210,7 +234,7 @@ pub(crate) const ENTRY: Entry = Entry {
             EVERYWHERE,
             MEETING,
         ],
-        params: Settings::PARAMS,
+        params: &PLAIN_PARAMS,
         demands: Demands::NONE,
     },
     build,

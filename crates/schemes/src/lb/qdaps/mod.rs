@@ -68,6 +68,7 @@ mod entries;
 mod feedback;
 mod flow_table;
 mod line;
+mod on_p4;
 mod reroute;
 #[cfg(test)]
 mod tests;

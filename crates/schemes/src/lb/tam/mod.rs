@@ -47,8 +47,10 @@
 //!
 //! Provenance: paper.
 
+mod counts;
 mod flows;
 mod marking;
+mod on_p4;
 mod ports;
 mod routing;
 
@@ -56,12 +58,14 @@ use super::hash::by_hash;
 use super::{Arrival, Entry, LoadBalancer, Needs, Roles};
 use crate::aqm::Aqm;
 use crate::aqm::ecn_threshold::marks_at;
+use crate::p4::{ARITHMETIC, Arithmetic};
 use crate::{
     Amount, Context, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Paths,
     Provenance, SchemeInfo, SwitchEnv, parameters, words,
 };
 use flows::{Flow, FlowTable, Terms};
 use leafspine_core::{Bytes, PacketMeta, PortId, Rate, Span, Time, TorId};
+use on_p4::OnP4;
 use ports::{FAST, Port, PortTable, Thresholds};
 use std::mem::size_of;
 use std::sync::Arc;
@@ -145,6 +149,11 @@ fn gap_by_rate(fastest: Rate) -> Span {
     if fastest >= FAST { Span::from_micros(100) } else { Span::from_micros(500) }
 }
 
+fn flowlet_gap(settings: &Settings, env: &SwitchEnv) -> Span {
+    let fastest = env.ports.iter().map(|port| port.rate).max().unwrap_or_default();
+    settings.gap.unwrap_or_else(|| gap_by_rate(fastest))
+}
+
 words! {
     enum Size {
         Sent = "sent",
@@ -219,13 +228,13 @@ parameters! {
             "65536",
             "Entries of the flow table; flows that hash to one entry share it.",
         ),
+        arithmetic: Arithmetic = ARITHMETIC,
     }
 }
 
 fn made(settings: &Settings, env: &SwitchEnv) -> Tam {
     let rtt = settings.rtt.unwrap_or(env.base_rtt).max(Span(1));
-    let fastest = env.ports.iter().map(|port| port.rate).max().unwrap_or_default();
-    let gap = settings.gap.unwrap_or_else(|| gap_by_rate(fastest));
+    let gap = flowlet_gap(settings, env);
     let refreshes = Span(rtt.0.saturating_mul(settings.forget));
     let terms = Terms {
         short: settings.short.0 as u32,
@@ -250,7 +259,10 @@ fn made(settings: &Settings, env: &SwitchEnv) -> Tam {
 
 fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, ParamError> {
     let settings = Settings::read(params)?;
-    Ok(Box::new(made(&settings, env)))
+    match settings.arithmetic {
+        Arithmetic::Exact => Ok(Box::new(made(&settings, env))),
+        Arithmetic::P4 => Ok(Box::new(OnP4::new(&settings, env)?)),
+    }
 }
 
 /// What manages the port of a host: it marks everything at K.

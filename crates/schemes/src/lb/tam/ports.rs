@@ -37,12 +37,12 @@ pub(super) const FAST: Rate = Rate::from_gbps(10);
 
 impl Thresholds {
     /// k* = C x RTT / 7 (§2.3).
-    fn long(&self, rate: Rate) -> u32 {
+    pub(super) fn long(&self, rate: Rate) -> u32 {
         u32::try_from(rate.bytes_in(self.rtt).0 / self.divisor).unwrap_or(u32::MAX)
     }
 
     /// K at a port of this rate.
-    fn short(&self, rate: Rate) -> Amount {
+    pub(super) fn short(&self, rate: Rate) -> Amount {
         short_threshold(self.short, rate)
     }
 }

@@ -2,6 +2,7 @@
 
 mod forwarding;
 mod index;
+mod on_p4;
 mod replay;
 mod state;
 

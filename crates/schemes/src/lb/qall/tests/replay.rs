@@ -45,6 +45,7 @@ proptest! {
         delay in 0u64..12,
         at_dequeue: bool,
         by_packet: bool,
+        p4: bool,
         shift in 0u64..2,
     ) {
         let unit = 10 * US;
@@ -56,6 +57,7 @@ proptest! {
             buffer: 20,
             at_dequeue,
             by_packet: by_packet && !at_dequeue,
+            p4,
         };
         let fifo = Fifo::new(&packets);
         let n = packets.len();

@@ -206,6 +206,7 @@ fn a_full_ring_loses_clones() {
         buffer: 100,
         at_dequeue: false,
         by_packet: false,
+        p4: false,
     };
     let mut port = Port::new(TAU, 3);
     for us in 1..=9 {
