@@ -13,6 +13,7 @@
 # make fuzz   fuzzes every target for FUZZ_SECONDS (60) each; fuzz-keep: keeps what it found
 # make faults   kills, fills disks, damages files: does a comparison survive it? (half an hour)
 # make slurm-test   a comparison by a real Slurm on this machine (as root; apt install slurm-wlm munge)
+# make p4     runs the P4 programs of hardware/p4 on decision vectors; through BMv2 where p4c and BMv2 are on PATH
 # make lint   format, clippy, rustdoc, ruff, mypy
 # make docs   the documentation as a site, into target/site, and that of the Rust code, into target/doc
 # make clean  removes what the others made
@@ -41,7 +42,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 PYTHON_SOURCES := python tests/python tests/slurm template validation fuzz hardware
 RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
-.PHONY: help demo demo-full fast wheel wheel-here test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults slurm-test hardware hardware-check hardware-costs hardware-tools linux lint format docs site clean check build
+.PHONY: help demo demo-full fast wheel wheel-here test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults slurm-test hardware hardware-check hardware-costs hardware-tools linux p4 lint format docs site clean check build
 
 help:
 	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
@@ -177,6 +178,11 @@ validate: build validate-theory
 
 validate-quick: build
 	@nice $(BIN)/python validation/run.py --quick
+
+# docs/hardware.md says what this shows.
+p4:
+	@$(PYTHON) -B hardware/p4/replay/interpret.py
+	@$(PYTHON) -B hardware/p4/replay/bmv2.py
 
 FUZZ_SECONDS ?= 60
 # 0: another one every time.

@@ -19,6 +19,7 @@ from leafspine.commands import (
     listing,
     merge,
     new,
+    p4,
     plot,
     reproduce,
     run,
@@ -132,5 +133,6 @@ for verb in (
     reproduce.reproduce,
     bench.bench,
     schema.schema,
+    p4.p4,
 ):
     cli.add_command(verb)

@@ -363,6 +363,20 @@ def work(case: Case) -> "native._Work":
         raise typed(error) from None
 
 
+def control_planes(case: Case) -> dict[int, dict[str, Any]]:
+    """What a P4 switch's control plane writes, by the number of the switch.
+
+    Empty for schemes that decide otherwise than a P4 program.
+
+    Raises :class:`ScenarioError`.
+    """
+    try:
+        planes = native.control_planes(case.toml, case.base_dir)
+    except Exception as error:
+        raise typed(error) from None
+    return {switch: json.loads(text) for switch, text in planes}
+
+
 def _entries(text: str) -> list[dict[str, Any]]:
     """A JSON list of objects."""
     entries: list[dict[str, Any]] = json.loads(text)

@@ -91,6 +91,7 @@ pub fn fill(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> PyRes
     module.add_function(wrap_pyfunction!(scenario::first_seed, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::line_of, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::work, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::control_planes, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::schemes, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::workloads, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::keys, module)?)?;

@@ -103,6 +103,28 @@ pub(crate) fn work<'py>(
     Ok(dict)
 }
 
+/// What the control plane of a P4 switch writes, for every switch of a resolved scenario whose balancer decides as
+/// a P4 program: its number and its JSON.
+///
+/// # Errors
+/// `ScenarioError` for what only the graph can tell.
+#[pyfunction]
+pub(crate) fn control_planes(
+    py: Python<'_>,
+    toml: &str,
+    base_dir: &str,
+) -> PyResult<Vec<(u16, String)>> {
+    guarded(|| {
+        py.detach(|| {
+            let case = leafspine_scenario::single(toml, "scenario.toml", base_dir.as_ref())?;
+            let planes = leafspine_sim::control_planes(&case.spec);
+            planes.map_err(|error| case.refused(&error))
+        })
+        .map(|planes| planes.iter().map(|(id, plane)| (id.0, plane.to_json())).collect())
+        .map_err(|error| scenario_error(py, &error))
+    })
+}
+
 /// Why there are no cases.
 enum Unchecked {
     Refused(ScenarioError),

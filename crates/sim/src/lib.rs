@@ -23,6 +23,7 @@ pub mod workload;
 pub use capture::{CaptureError, check_captures};
 pub use engine::{
     BuildError, Factories, Fault, FaultKind, RunError, SetupError, Simulation, Stuck, Work,
+    control_planes,
 };
 pub use flow_table::{FlowTable, UNFINISHED};
 pub use leafspine_node::transport;

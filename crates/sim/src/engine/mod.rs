@@ -12,6 +12,7 @@ mod audit;
 mod audit_tests;
 mod build;
 mod captures;
+mod control;
 mod estimate;
 mod fault;
 mod flows;
@@ -26,6 +27,7 @@ mod standstill_tests;
 mod work;
 
 pub use build::{BuildError, Factories, SetupError};
+pub use control::control_planes;
 pub use fault::{Fault, FaultKind};
 pub use standstill::Stuck;
 pub use work::Work;

@@ -1,0 +1,230 @@
+"""Compiles the programs with p4c-bm2-ss and replays decision vectors on BMv2's simple_switch.
+
+    python hardware/p4/replay/bmv2.py [VECTOR ...]
+
+State is written by simple_switch_CLI, packets go in and come out by pcap files
+(``--use-files``): nothing needs root.
+"""
+
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import IO, Any
+
+from vectors import DEQUEUED, LOOP_BACK, SESSION, Differs, Replay, vectors
+
+ROOT = Path(__file__).resolve().parents[3]
+TOOLS = ("p4c-bm2-ss", "simple_switch", "simple_switch_CLI")
+HOW = """\
+hardware/p4: {missing} not found.
+The programs were read and run by hardware/p4/replay alone, not compiled.
+p4c-bm2-ss is the BMv2 back end of p4c (https://github.com/p4lang/p4c), simple_switch and
+simple_switch_CLI are BMv2's (https://github.com/p4lang/behavioral-model): the READMEs of both say
+how to install or build them. With all three on PATH, make p4 compiles and replays."""
+PCAP = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+PROMPT = "RuntimeCmd: "
+PATIENCE = 20.0
+"""Seconds for a packet to come out, or for the switch to start."""
+
+
+def compiled(program: str, defines: dict[str, int], folder: Path) -> Path:
+    """The program as BMv2's JSON."""
+    out = folder / f"{program}.json"
+    given = [f"-D{name}={value}" for name, value in defines.items()]
+    source = ROOT / "hardware/p4" / f"{program}.p4"
+    subprocess.run(["p4c-bm2-ss", *given, "-o", str(out), str(source)], check=True)
+    return out
+
+
+class Port:
+    """What has come out of one port, read as far as it is whole."""
+
+    def __init__(self, file: Path) -> None:
+        self.file, self.at = file, len(PCAP)
+
+    def next(self) -> bytes | None:
+        """The next frame, if it has been written."""
+        if not self.file.exists():
+            return None
+        with self.file.open("rb") as text:
+            text.seek(self.at)
+            head = text.read(16)
+            if len(head) < 16:
+                return None
+            size = struct.unpack("<IIII", head)[2]
+            data = text.read(size)
+        if len(data) < size:
+            return None
+        self.at += 16 + size
+        return data
+
+
+class Bmv2:
+    """A running simple_switch with one program; a context."""
+
+    def __init__(self, plane: dict[str, Any], folder: Path, thrift: int) -> None:
+        self.folder, self.thrift = folder, thrift
+        self.json = compiled(plane["program"], plane["defines"] | {"REPLAY": 1}, folder)
+        described = json.loads(self.json.read_text())
+        tables = [table for pipeline in described["pipelines"] for table in pipeline["tables"]]
+        self.names = [t["name"] for t in tables] + [r["name"] for r in described["register_arrays"]]
+        self.actions = [action["name"] for action in described["actions"]]
+        ports = {0, LOOP_BACK, *plane["uplinks"], *(entry_ports(plane))}
+        self.ports = {port: Port(folder / f"pcap{port}_out.pcap") for port in sorted(ports)}
+        self.handles: dict[tuple[str, str], str] = {}
+
+    def __enter__(self) -> "Bmv2":
+        os.mkfifo(self.folder / "pcap0_in.pcap")
+        for port in self.ports:
+            if port:
+                (self.folder / f"pcap{port}_in.pcap").write_bytes(PCAP)
+        interfaces = [word for port in self.ports for word in ("-i", f"{port}@pcap{port}")]
+        options = ["--use-files", "0", "--thrift-port", str(self.thrift), *interfaces]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        command = ["simple_switch", *options, str(self.json)]
+        self.switch = subprocess.Popen(command, cwd=self.folder, **quiet)  # type: ignore[call-overload]
+        self.packets: IO[bytes] = (self.folder / "pcap0_in.pcap").open("wb", buffering=0)
+        self.packets.write(PCAP)
+        self.cli = self._start_cli()
+        self.command(f"mirroring_add {SESSION} {LOOP_BACK}")
+        return self
+
+    def _start_cli(self) -> "subprocess.Popen[str]":
+        command = ["simple_switch_CLI", "--thrift-port", str(self.thrift)]
+        end = time.monotonic() + PATIENCE
+        while True:
+            pipe = subprocess.PIPE
+            cli = subprocess.Popen(
+                command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, text=True
+            )
+            self.cli = cli
+            try:
+                self._answer()
+                return cli
+            except EOFError:
+                cli.wait()
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.2)
+
+    def __exit__(self, *_: object) -> None:
+        self.cli.terminate()
+        self.packets.close()
+        self.switch.terminate()
+        self.switch.wait()
+        self.cli.wait()
+
+    def _answer(self) -> str:
+        text = ""
+        while not text.endswith(PROMPT):
+            letter = self.cli.stdout.read(1) if self.cli.stdout else ""
+            if not letter:
+                raise EOFError(text)
+            text += letter
+        return text.removesuffix(PROMPT)
+
+    def command(self, line: str) -> str:
+        """What the control plane's shell answers."""
+        assert self.cli.stdin is not None
+        self.cli.stdin.write(line + "\n")
+        self.cli.stdin.flush()
+        answer = self._answer()
+        if "Invalid" in answer or "Error" in answer:
+            raise RuntimeError(f"{line}: {answer.strip()}")
+        return answer
+
+    def whole(self, name: str, among: list[str]) -> str:
+        """A name with its control's."""
+        found = [whole for whole in among if whole == name or whole.endswith(f".{name}")]
+        if not found:
+            raise RuntimeError(f"{name} is not in {self.json.name}")
+        return found[0]
+
+    def entry(self, table: str, match: list[Any], action: str, data: list[int]) -> None:
+        """Writes a table's entry or, without keys, its default action."""
+        whole, does = self.whole(table, self.names), self.whole(action, self.actions)
+        values = " ".join(map(str, data))
+        if not match:
+            self.command(f"table_set_default {whole} {does} {values}")
+            return
+        ranged = table == "reroute"
+        keys = " ".join(key_text(each, ranged) for each in match)
+        old = self.handles.pop((whole, keys), None)
+        if old is not None:
+            self.command(f"table_delete {whole} {old}")
+        priority = " 1" if ranged else ""
+        answer = self.command(f"table_add {whole} {does} {keys} => {values}{priority}")
+        handle = re.search(r"handle (\d+)", answer)
+        if handle is None:
+            raise RuntimeError(f"{whole} {keys}: {answer.strip()}")
+        self.handles[whole, keys] = handle[1]
+
+    def register(self, name: str, index: int, value: int) -> None:
+        """Writes a register's word."""
+        self.command(f"register_write {self.whole(name, self.names)} {index} {value}")
+
+    def send(self, frame: bytes) -> list[tuple[int, bytes]]:
+        """Sends a frame in by port 0: what comes out. A dequeue says whether it made a clone."""
+        now = time.time()
+        head = struct.pack("<IIII", int(now), int(now % 1 * 1e6), len(frame), len(frame))
+        self.packets.write(head + frame)
+        out = [self._wait(set(self.ports))]
+        _, data = out[0]
+        if data[12:14] == b"\x88\xb5" and data[14] & DEQUEUED and data[27] == 1:
+            out.append(self._wait({LOOP_BACK}))
+        return out
+
+    def _wait(self, ports: set[int]) -> tuple[int, bytes]:
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            for port in ports:
+                data = self.ports[port].next()
+                if data is not None:
+                    return port, data
+            time.sleep(0.0005)
+        raise TimeoutError(f"nothing came out of ports {sorted(ports)}")
+
+
+def key_text(key: Any, ranged: bool) -> str:
+    """A key as the shell reads it."""
+    if not ranged:
+        return str(key)
+    low, high = (key, key) if isinstance(key, int) else key
+    return f"{low}->{high}"
+
+
+def entry_ports(plane: dict[str, Any]) -> set[int]:
+    """Ports that a vector's packets can leave by: hosts' come before the uplinks."""
+    return set(range(max(plane["uplinks"], default=0) + 1))
+
+
+def main(names: list[str]) -> int:
+    """Replays these vectors or all; 1 if a decision differs, 0 also where there are no tools."""
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        print(HOW.format(missing=", ".join(missing)))
+        return 0
+    wrong = 0
+    for number, (vector, plane) in enumerate(vectors(ROOT)):
+        if names and vector.file.stem not in names:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                with Bmv2(plane, Path(folder), 22_000 + number) as switch:
+                    checked = Replay(vector, plane, switch).run()
+                print(f"{vector.file.stem}: {checked} decisions of BMv2 are the simulator's")
+            except Differs as differs:
+                wrong = 1
+                print(differs)
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
