@@ -12,7 +12,16 @@ import pyarrow as pa
 
 from leafspine import engine, frames, remarks, results
 from leafspine.engine import Case, FlowClass, Point
-from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS, Measured, measure
+from leafspine.measures import (
+    COLLECTIVE_METRICS,
+    COLLECTIVES,
+    FLOW_METRICS,
+    METRICS,
+    NETWORK,
+    NETWORK_METRICS,
+    Measured,
+    measure,
+)
 from leafspine.results import Result
 from leafspine.scenario import Source
 from leafspine.stats import Estimate, estimate, paired_percent
@@ -113,7 +122,7 @@ class ComparisonData:
         found = {}
         for case in self.finished:
             result = self.result(case)
-            numbers = measure(result.flows, result.ports, result.summary, case.classes)
+            numbers = measure(result.flows, result.ports, result.summary, case.classes, result.jobs)
             found[case.variant, case.point, case.seed] = numbers
         return found
 
@@ -166,9 +175,16 @@ class ComparisonData:
         return frames.to_pandas(self._frame(table))
 
     @cached_property
+    def has_jobs(self) -> bool:
+        """Whether some run has jobs, and so metrics of collectives."""
+        return any((COLLECTIVES, "collectives") in found for found in self.measured.values())
+
+    @cached_property
     def rows(self) -> tuple[Row, ...]:
         """All metrics: by point, then group, then metric, then variant."""
         groups = [(entry.name, FLOW_METRICS) for entry in self.classes]
+        if self.has_jobs:
+            groups.append((COLLECTIVES, COLLECTIVE_METRICS))
         groups.append((NETWORK, NETWORK_METRICS))
         return tuple(
             self._row(variant, point, group, metric.name)

@@ -47,6 +47,12 @@ class ComparisonFigures:
         """Mean goodput of the flows of each class over the swept key."""
         return self._over("goodput", at)
 
+    def collectives(self, at: Mapping[str, Any] | None = None) -> Figure:
+        """Completion time, bus bandwidth and idle share of jobs over the swept key."""
+        if not self.comparison.has_jobs:
+            raise InputError("no run of this comparison has a job")
+        return self._over("collectives", at)
+
     def queue(self, at: Mapping[str, Any] | None = None) -> Figure:
         """Mean, 99th percentile and maximum queue of the uplinks over the swept key."""
         return self._over("queue", at)

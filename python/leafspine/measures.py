@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from leafspine import fabric
 from leafspine.engine import ALL_FLOWS, FlowClass
 from leafspine.stats import nearest_rank
 
 NETWORK = "network"
+COLLECTIVES = "collectives"
 
 Array = npt.NDArray[Any]
 
@@ -96,22 +98,71 @@ NETWORK_METRICS: tuple[Metric, ...] = (
     Metric("queue_max", "pkt", "queue, max", "most packets that one found waiting at an uplink"),
 )
 
+COLLECTIVE_METRICS: tuple[Metric, ...] = (
+    Metric("collectives", "", "collectives", "collectives that began, after the warm-up if any", 5),
+    Metric("cut_off", "", "cut off", "of these, not complete when the run ended", 6),
+    Metric(
+        "completion_mean",
+        "us",
+        "mean completion",
+        "mean time from a collective's start to the end of its last rank",
+        9,
+    ),
+    Metric("completion_p99", "us", "p99 completion", "99th percentile of the completion times", 8),
+    Metric(
+        "algorithm_bandwidth",
+        "Gb/s",
+        "algorithm bandwidth",
+        "mean over collectives of buffer size over completion time",
+        4,
+    ),
+    Metric(
+        "bus_bandwidth",
+        "Gb/s",
+        "bus bandwidth",
+        "the same times what must cross a rank's link over the buffer size",
+        7,
+    ),
+    Metric(
+        "spread",
+        "us",
+        "stragglers",
+        "mean time from the end of a collective's first rank to that of its last",
+        3,
+    ),
+    Metric(
+        "idle_share",
+        "%",
+        "idle",
+        "mean over ranks of the share of their job's time in which they do not compute",
+        2,
+    ),
+)
+
 FLOW_MEANS = ("fct_mean", "slowdown_mean", "goodput_mean")
 """Those that are means over flows: of a part of the flows they are the same quantity."""
 
-METRICS: Mapping[str, Metric] = {metric.name: metric for metric in FLOW_METRICS + NETWORK_METRICS}
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric for metric in FLOW_METRICS + NETWORK_METRICS + COLLECTIVE_METRICS
+}
 
 PS_PER_US = 1_000_000
 GBPS = 8_000.0
 """Bytes a picosecond in Gb/s."""
 
 Measured = dict[tuple[str, str], float | None]
+NO_JOBS: Mapping[str, pa.Table] = {}
 
 
 def measure(
-    flows: pa.Table, ports: pa.Table, summary: Mapping[str, Any], classes: Sequence[FlowClass]
+    flows: pa.Table,
+    ports: pa.Table,
+    summary: Mapping[str, Any],
+    classes: Sequence[FlowClass],
+    jobs: Mapping[str, pa.Table] = NO_JOBS,
 ) -> Measured:
-    """All metrics of one run by ``(class or "network", metric)``; ``None`` where undefined.
+    """All metrics of one run by ``(class, "network" or "collectives", metric)``; ``None`` where
+    undefined. Those of collectives are there in runs with jobs.
 
     What starts in the warm-up is in none of them.
     """
@@ -119,7 +170,33 @@ def measure(
     found = measure_flows(counted, classes)
     for name, value in _of_network(flows, counted, ports, summary).items():
         found[NETWORK, name] = value
+    if jobs:
+        collectives = after_warmup(jobs["collectives"], summary)
+        for name, value in _of_collectives(collectives, jobs["ranks"]).items():
+            found[COLLECTIVES, name] = value
     return found
+
+
+def _of_collectives(rows: pa.Table, ranks: pa.Table) -> dict[str, float | None]:
+    done = rows.filter(pc.is_valid(rows["completion_ps"]))
+    took = np.sort(done["completion_ps"].to_numpy())
+    values: tuple[float | None, ...] = (
+        rows.num_rows,
+        rows.num_rows - done.num_rows,
+        float(took.mean()) / PS_PER_US if len(took) else None,
+        float(nearest_rank(took, 99)) / PS_PER_US if len(took) else None,
+        _mean(done["algorithm_bandwidth_bps"], 1e-9),
+        _mean(done["bus_bandwidth_bps"], 1e-9),
+        _mean(done["spread_ps"], 1 / PS_PER_US),
+        _mean(ranks["idle_share"], 100.0),
+    )
+    return dict(zip([metric.name for metric in COLLECTIVE_METRICS], values, strict=True))
+
+
+def _mean(column: pa.ChunkedArray, scale: float) -> float | None:
+    """The mean of what is known, times ``scale``."""
+    known = column.drop_null().to_numpy()
+    return float(known.astype(float).mean()) * scale if len(known) else None
 
 
 def after_warmup(flows: pa.Table, summary: Mapping[str, Any]) -> pa.Table:

@@ -38,7 +38,7 @@ from leafspine.graphics import (
 )
 from leafspine.labels import point_label, slug
 from leafspine.looks import scheme_of, styles
-from leafspine.measures import METRICS, NETWORK
+from leafspine.measures import COLLECTIVES, METRICS, NETWORK
 from leafspine.quantities import number
 from leafspine.saved import Saved
 from leafspine.scenario import LOAD
@@ -83,6 +83,8 @@ def makers(comparison: ComparisonData) -> list[Callable[[], Plot]]:
             found.append(partial(_fct, comparison, chosen, axis, flow_class))
             if len(comparison.variants) > 1:
                 found.append(partial(_relative, comparison, chosen, axis, flow_class))
+        if comparison.has_jobs:
+            found.append(partial(_network, comparison, chosen, axis, COLLECTIVES))
         found += [partial(_network, comparison, chosen, axis, name) for name in NETWORK_FIGURES]
         found.append(partial(_goodput, comparison, chosen, axis))
     # A point's flows are read once for its figures, and those of one point are held at a time.
@@ -307,15 +309,19 @@ NETWORK_FIGURES = {
     ),
 }
 """Title and metrics of the network's figures, by name."""
+COLLECTIVE_FIGURE = ("Collectives", ("completion_mean", "bus_bandwidth", "idle_share"))
+"""The same of the figure of collectives: over a swept size, bandwidth by size."""
 
 
 def _network(
     comparison: ComparisonData, chosen: Mapping[str, Style], axis: Axis, name: str
 ) -> Plot:
-    heading, metrics = NETWORK_FIGURES[name]
+    of_jobs = name == COLLECTIVES
+    heading, metrics = COLLECTIVE_FIGURE if of_jobs else NETWORK_FIGURES[name]
+    group = COLLECTIVES if of_jobs else NETWORK
     figure, panels = grid(len(metrics))
     for axes, metric in zip(panels, metrics, strict=True):
-        _draw(comparison, chosen, axis, axes, NETWORK, metric, _scaled(1.0))
+        _draw(comparison, chosen, axis, axes, group, metric, _scaled(1.0))
         axes.set_ylabel(quantities.with_unit(METRICS[metric].label, METRICS[metric].unit))
         from_zero(axes)
     if name == "utilisation":

@@ -23,7 +23,15 @@ import pyarrow.parquet as pa_parquet
 from leafspine import arguments, engine, files, frames, notebook, quantities
 from leafspine.engine import Case, Watch
 from leafspine.errors import InputError
-from leafspine.measures import FLOW_METRICS, NETWORK_METRICS, Measured, after_warmup, measure
+from leafspine.measures import (
+    COLLECTIVES,
+    FLOW_METRICS,
+    NETWORK,
+    NETWORK_METRICS,
+    Measured,
+    after_warmup,
+    measure,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -36,7 +44,10 @@ UNFINISHED = np.uint64(2**64 - 1)
 SCENARIO = "scenario.toml"
 SUMMARY = "summary.json"
 TABLES = ("flows", "ports")
-"""Those that every result has; the others are probes."""
+"""Those that every result has."""
+JOB_TABLES = ("collectives", "ranks")
+"""Those of a run with jobs; the others are probes."""
+NO_MESSAGE = np.uint64(2**32 - 1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,7 +56,8 @@ class Result:
 
     ``flows``: one row a flow, times in picoseconds, sizes in bytes, ``fct_ps`` null where the flow
     had not ended; ``measured_flows``: those that statistics are of. ``ports``: one row a port,
-    measured over the scenario's window. ``probes``: a table by the probe's name. ``summary``: the
+    measured over the scenario's window. ``probes``: a table by the probe's name. ``jobs``: of a run
+    with jobs, its ``collectives`` and ``ranks``. ``summary``: the
     run's totals, and ``classes`` and ``network`` with the metrics of :mod:`leafspine.measures`.
     ``scenario``: the resolved scenario, TOML. ``directory``: where the files are, if they were
     written.
@@ -56,6 +68,7 @@ class Result:
     flows: pa.Table = field(repr=False)
     ports: pa.Table = field(repr=False)
     probes: dict[str, pa.Table] = field(default_factory=dict, repr=False)
+    jobs: dict[str, pa.Table] = field(default_factory=dict, repr=False)
     timing: dict[str, Any] = field(default_factory=dict, compare=False)
     directory: Path | None = field(default=None, compare=False)
 
@@ -80,6 +93,7 @@ class Result:
             summary=json.loads(contents[SUMMARY]),
             flows=tables.pop("flows"),
             ports=tables.pop("ports"),
+            jobs={name: tables.pop(name) for name in JOB_TABLES if name in tables},
             probes=tables,
             timing=timing(folder),
             directory=folder,
@@ -97,7 +111,25 @@ class Result:
 
     def tables(self) -> dict[str, pa.Table]:
         """All tables by the name of their file."""
-        return {"flows": self.flows, "ports": self.ports, **self.probes}
+        return {"flows": self.flows, "ports": self.ports, **self.jobs, **self.probes}
+
+    @property
+    def collectives(self) -> pa.Table:
+        """One row a collective. Raises :class:`InputError` where there were no jobs."""
+        return self._of_jobs("collectives")
+
+    @property
+    def ranks(self) -> pa.Table:
+        """One row a rank of a job. Raises :class:`InputError` where there were no jobs."""
+        return self._of_jobs("ranks")
+
+    def _of_jobs(self, name: str) -> pa.Table:
+        if name not in self.jobs:
+            raise InputError(
+                f"{name}: found a run without jobs; allowed: one with a [[workload]] "
+                'of the kind "collective" or "pipeline"'
+            )
+        return self.jobs[name]
 
     def to_polars(self, table: str = "flows") -> "polars.DataFrame":
         """A table as a Polars frame: ``flows``, ``measured_flows``, ``ports`` or a probe's name.
@@ -163,13 +195,15 @@ def run_case(
         "build": engine.build(),
         "checked": engine.is_checked(check),
     }
-    measured = measure(flows, ports, summary, case.classes)
+    jobs = {name: job_table(columns) for name, columns in output.jobs()}
+    measured = measure(flows, ports, summary, case.classes, jobs)
     return Result(
         scenario=case.text,
         summary=_summary(case, summary, measured),
         flows=flows,
         ports=ports,
         probes={name: column_table(columns) for name, _, columns in output.probes()},
+        jobs=jobs,
         timing=timing,
     )
 
@@ -177,9 +211,12 @@ def run_case(
 def _summary(case: Case, totals: Mapping[str, Any], measured: Measured) -> dict[str, Any]:
     classes: dict[str, dict[str, float | None]] = {}
     network: dict[str, float | None] = {}
+    collectives: dict[str, float | None] = {}
     for (group, name), value in measured.items():
-        if group == "network":
+        if group == NETWORK:
             network[name] = value
+        elif group == COLLECTIVES:
+            collectives[name] = value
         else:
             classes.setdefault(group, {})[name] = value
     return {
@@ -188,6 +225,7 @@ def _summary(case: Case, totals: Mapping[str, Any], measured: Measured) -> dict[
         **totals,
         "classes": classes,
         "network": network,
+        **({"collectives": collectives} if collectives else {}),
     }
 
 
@@ -195,7 +233,9 @@ def measured(summary: Mapping[str, Any]) -> Measured:
     """The metrics that a finished result's summary holds, as they were measured."""
     # A result of before a metric was there has none.
     network = {**dict.fromkeys(metric.name for metric in NETWORK_METRICS), **summary["network"]}
-    groups = {**summary["classes"], "network": network}
+    groups = {**summary["classes"], NETWORK: network}
+    if "collectives" in summary:
+        groups[COLLECTIVES] = summary["collectives"]
     return {
         (group, name): value for group, found in groups.items() for name, value in found.items()
     }
@@ -211,6 +251,20 @@ def flow_table(columns: Mapping[str, Any]) -> pa.Table:
     arrays = {name: pa.array(values) for name, values in columns.items()}
     fct = np.asarray(columns["fct_ps"])
     arrays["fct_ps"] = pa.array(fct, mask=fct == UNFINISHED)
+    for name in ("job", "iteration", "phase", "channel"):
+        if name in columns:  # flows that are no messages of a job have none of these
+            values = np.asarray(columns[name])
+            arrays[name] = pa.array(values, mask=values == NO_MESSAGE)
+    return pa.table(arrays)
+
+
+def job_table(columns: Mapping[str, Any]) -> pa.Table:
+    """Columns of collectives or ranks as an Arrow table; what is not known is null."""
+    arrays = {}
+    for name, given in columns.items():
+        values = np.asarray(given)
+        unknown = np.isnan(values) if values.dtype.kind == "f" else values == UNFINISHED
+        arrays[name] = pa.array(given, mask=unknown) if values.dtype.kind in "fu" else given
     return pa.table(arrays)
 
 
@@ -264,7 +318,7 @@ def _table(data: bytes) -> pa.Table:
 
 def has_probes(directory: Path) -> bool:
     """Whether a result's directory has tables of probes, without reading any."""
-    own = {f"{name}.parquet" for name in TABLES}
+    own = {f"{name}.parquet" for name in TABLES + JOB_TABLES}
     return any(path.name not in own for path in directory.glob("*.parquet"))
 
 
@@ -309,6 +363,7 @@ def write(result: Result, directory: Path, *, csv: bool = False) -> Result:
         result.flows,
         result.ports,
         result.probes,
+        result.jobs,
         result.timing,
         directory,
     )

@@ -20,6 +20,9 @@ from leafspine.probe_kinds import kind_of
 from leafspine.saved import Saved
 from leafspine.style import of_scheme
 
+MOST_JOBS = 4
+"""Jobs whose timelines are drawn with all other figures."""
+
 
 class Run(Protocol):
     """What of a :class:`leafspine.Result` is drawn."""
@@ -31,7 +34,11 @@ class Run(Protocol):
     @property
     def probes(self) -> dict[str, pa.Table]: ...
     @property
+    def flows(self) -> pa.Table: ...
+    @property
     def measured_flows(self) -> pa.Table: ...
+    @property
+    def jobs(self) -> dict[str, pa.Table]: ...
 
 
 @dataclass(frozen=True)
@@ -88,10 +95,31 @@ class RunFigures:
         """By which port each flow's packets went, from a ``packets`` probe."""
         return self._over_time("packets", probe)
 
+    def timeline(self, job: int = 0) -> Figure:
+        """The messages of a job, a row a rank and a colour an iteration."""
+        from leafspine import job_figures
+
+        ranks = self.run.jobs.get("ranks")
+        known = sorted(set(ranks["job"].to_pylist())) if ranks is not None else []
+        if ranks is None or job not in known:
+            allowed = ", ".join(map(str, known)) or "none: the run has no job"
+            raise refused(repr(job), allowed, key="job")
+        with settings():
+            return job_figures.timeline(self.run.flows, self.run.jobs["collectives"], ranks, job)
+
     def all(self) -> Iterator[Plot]:
         """Every figure that the run has data for, one after the other."""
         with settings():
             yield Plot("fabric", "Use of the links", "Over the measurement window.", self.fabric())
+            if "ranks" in self.run.jobs:
+                for job in sorted(set(self.run.jobs["ranks"]["job"].to_pylist()))[:MOST_JOBS]:
+                    yield Plot(
+                        f"job-{job}",
+                        f"Messages of job {job}",
+                        "A row a rank, a bar a message that it sends, a colour an iteration; "
+                        "dashed: a collective is complete.",
+                        self.timeline(job),
+                    )
             for name, table in self.run.probes.items():
                 kind = kind_of(table)
                 if kind is not None and table.num_rows:

@@ -33,9 +33,15 @@ OPTIONAL = {
     ("topology", "file"): ("host_link", "fabric_link"),
     ("topology", "clos"): ("fabric_link", "hosts_per_tor"),
     ("topology.tier", "clos"): ("switches",),
+    ("workload", "collective"): ("bytes", "sizes"),
 }
 """What must be given for other kinds alone, or unless another key says it."""
-ALTERNATIVES = {"workload": {"poisson": (("load", "interarrival", "rate"), ("flows", "duration"))}}
+ALTERNATIVES = {
+    "workload": {
+        "poisson": (("load", "interarrival", "rate"), ("flows", "duration")),
+        "collective": (("bytes", "sizes"),),
+    }
+}
 """Keys of which a kind needs exactly one."""
 
 Known = dict[str, dict[str | None, dict[str, Any]]]
@@ -336,6 +342,7 @@ RICH: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], Schema]] = {
     ("workload.sizes.0", "sizes"): lambda _: {"$ref": "#/definitions/sizes"},
     ("workload", "senders"): _hosts,
     ("workload", "receivers"): _hosts,
+    ("workload", "hosts"): _hosts,
     ("workload", "start"): _span,
     ("workload", "path"): _text,
     ("workload", "checksum"): _text,

@@ -16,7 +16,15 @@ from leafspine import files, quantities, results
 from leafspine.comparison_data import ComparisonData, Row
 from leafspine.engine import FlowClass, Point
 from leafspine.labels import key_label, plain
-from leafspine.measures import FLOW_METRICS, METRICS, NETWORK, NETWORK_METRICS, Metric
+from leafspine.measures import (
+    COLLECTIVE_METRICS,
+    COLLECTIVES,
+    FLOW_METRICS,
+    METRICS,
+    NETWORK,
+    NETWORK_METRICS,
+    Metric,
+)
 from leafspine.results import Result
 from leafspine.stats import Estimate
 from leafspine.terminal import Table, show_table
@@ -35,8 +43,10 @@ class _Column:
 
 
 def tables(comparison: ComparisonData) -> list[Table]:
-    """All tables of a comparison: one per flow class, then the network's."""
+    """All tables of a comparison: one per flow class, that of collectives, the network's."""
     found = [_class_table(comparison, entry) for entry in comparison.populated]
+    if comparison.has_jobs:
+        found.append(_collective_table(comparison))
     found.append(_network_table(comparison))
     return found
 
@@ -91,10 +101,24 @@ def of_result(result: Result) -> list[Table]:
         for metric in NETWORK_METRICS
     )
     titles = ("metric", "meaning", "unit", "value")
+    found = [flows]
+    if COLLECTIVES in result.summary:
+        found.append(_collectives_of(result.summary, titles))
     rest = "after the warm-up" if result.summary.get("warmup_ps") else "over the whole run"
     note = f"ports and traffic are measured over the scenario's window, the rest {rest}"
     importance = (0, 1, 2, 3)
-    return [flows, Table("Network", note, titles, pairs, (), 3, 1, importance, sentences=(1,))]
+    found.append(Table("Network", note, titles, pairs, (), 3, 1, importance, sentences=(1,)))
+    return found
+
+
+def _collectives_of(summary: Mapping[str, Any], titles: tuple[str, ...]) -> Table:
+    values = summary[COLLECTIVES]
+    pairs = tuple(
+        (metric.label, metric.meaning, metric.unit, _number(values.get(metric.name), 1.0))
+        for metric in COLLECTIVE_METRICS
+    )
+    note = f"of all jobs; a row a collective is in collectives.parquet{_warmed([summary])}"
+    return Table("Collectives", note, titles, pairs, (), 3, 1, (0, 1, 2, 3), sentences=(1,))
 
 
 TRAFFIC = ("offered", "carried")
@@ -164,6 +188,26 @@ def _unfinished(comparison: ComparisonData, flow_class: FlowClass) -> bool:
     return any(any(row.values) for row in rows if row.metric == "unfinished")
 
 
+def _collective_table(comparison: ComparisonData) -> Table:
+    scale, unit = time_unit(comparison, COLLECTIVES, "completion_mean")
+    versus = f"vs {comparison.variants[0]}"
+    columns = (
+        _Column("collectives", _total("collectives"), 4),
+        _Column("cut off", _total("cut_off"), 5),
+        _Column(f"mean completion ({unit})", _mean("completion_mean", scale), 10),
+        _Column(versus, _difference("completion_mean"), 9, compares=True),
+        _Column(f"p99 completion ({unit})", _mean("completion_p99", scale), 8),
+        _Column(versus, _difference("completion_p99"), 6, compares=True),
+        _Column("algorithm bandwidth (Gb/s)", _mean("algorithm_bandwidth"), 3),
+        _Column("bus bandwidth (Gb/s)", _mean("bus_bandwidth"), 7),
+        _Column(f"stragglers ({unit})", _mean("spread", scale), 2),
+        _Column("idle (%)", _mean("idle_share"), 1),
+    )
+    return _table(
+        comparison, "Collectives", f"of all jobs; {_how(comparison)}", COLLECTIVES, columns
+    )
+
+
 def _network_table(comparison: ComparisonData) -> Table:
     columns = (
         *_traffic(4, 14),
@@ -216,12 +260,14 @@ def _table(
     return Table(title, note, heads, tuple(rows), tuple(starts), texts, importance=importance)
 
 
-def time_unit(comparison: ComparisonData, group: str) -> tuple[float, str]:
+def time_unit(
+    comparison: ComparisonData, group: str, metric: str = "fct_mean"
+) -> tuple[float, str]:
     """What a completion time in us is multiplied by, and the unit it then has."""
     means = [
         row.estimate.mean
         for row in comparison.rows
-        if row.group == group and row.metric == "fct_mean" and row.estimate
+        if row.group == group and row.metric == metric and row.estimate
     ]
     return _unit(means)
 

@@ -291,6 +291,9 @@ class Output:
             ),
         }
 
+    def jobs(self) -> list[tuple[str, dict[str, Any]]]:
+        return []
+
     def probes(self) -> list[tuple[str, str, dict[str, Any]]]:
         columns = {"time_ps": np.arange(3, dtype=np.uint64), "port": ["a", "b", "a"]}
         return [("queue-0", "queue", columns)]

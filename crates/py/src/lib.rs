@@ -7,6 +7,7 @@ mod catalogue;
 mod errors;
 mod facts;
 mod guard;
+mod jobs;
 mod parquet;
 mod scenario;
 mod simulate;

@@ -2,6 +2,7 @@
 
 use crate::errors::{build_error, capture_error, run_error, scenario_error};
 use crate::guard::{break_on_purpose, guarded};
+use crate::jobs;
 use leafspine_scenario::diagnosis;
 use leafspine_sim::{Column, Factories, FlowTable, PortRow, Series, Simulation};
 use numpy::{Element, PyArray1};
@@ -139,7 +140,7 @@ fn run(
     Ok(Output { output, wall_seconds, warnings })
 }
 
-fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyAny> {
+pub(crate) fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyAny> {
     PyArray1::from_vec(py, values).into_any().unbind()
 }
 
@@ -177,7 +178,20 @@ impl Output {
         }
         dict.set_item("mean_window", array(py, t.mean_window.clone()))?;
         dict.set_item("workload", wide(&t.workload))?;
+        if let Some(jobs) = &self.output.jobs {
+            jobs::flow_columns(py, &dict, &jobs.columns)?;
+        }
         Ok(dict)
+    }
+
+    /// `(name, columns)` of the tables that jobs leave behind: collectives and ranks. None of a run
+    /// without jobs.
+    fn jobs<'py>(&self, py: Python<'py>) -> PyResult<Vec<(&'static str, Bound<'py, PyDict>)>> {
+        let Some(jobs) = &self.output.jobs else { return Ok(Vec::new()) };
+        Ok(vec![
+            ("collectives", jobs::collectives(py, &jobs.collectives)?),
+            ("ranks", jobs::ranks(py, &jobs.ranks)?),
+        ])
     }
 
     /// A column each of the ports' statistics over the measurement window; `name` is a list.

@@ -34,6 +34,7 @@ mod expand;
 mod fabric_file;
 mod family;
 mod hosts;
+mod job;
 mod layer;
 mod path;
 mod profile;

@@ -11,8 +11,8 @@ use leafspine_sim::spec::{MeasureSpec, PortModel, ProbeKind, ProbeSpec, RunSpec,
 pub(crate) const SEED: Kind = Kind::Int(0, i64::MAX as u64);
 const WINDOW: &str = "\"arrivals\", \"all\", or from and until, such as [\"10ms\", \"2s\"]";
 const EVERY: Kind = Kind::Span(1, u64::MAX);
-/// Files that every result has.
-const TAKEN: &[&str] = &["flows", "ports", "summary", "scenario"];
+/// Files that results have besides.
+const TAKEN: &[&str] = &["flows", "ports", "summary", "scenario", "collectives", "ranks"];
 
 /// `[run]`, and the table written out.
 pub(crate) fn run(

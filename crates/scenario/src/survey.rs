@@ -235,6 +235,7 @@ fn of_workloads(place: Place<'_>, survey: &Survey) {
         ", interarrival = \"1us\", duration = \"1ms\", sizes = \"web-search\"",
         ", rate = \"1Gbps\", flows = 1, sizes = \"web-search\"",
         ", path = \"/dev/null\", time_unit = \"us\", load = 0.5",
+        ", collective = \"all-to-allv\", sizes = \"web-search\"",
     ];
     by_kind(survey, "workload", &texts, workload);
     survey.focus.replace("workload.sizes");
@@ -300,6 +301,7 @@ mod tests {
             "scheme",
             "sizes",
             "senders",
+            "hosts",
             "receivers",
             "path",
             "checksum",

@@ -2,6 +2,7 @@
 
 use crate::error::ScenarioError;
 use crate::hosts::host_set;
+use crate::job;
 use crate::section::{Place, Section, content, tables};
 use crate::sizes::sizes;
 use crate::trace;
@@ -14,7 +15,17 @@ use leafspine_sim::spec::{
     WorkloadSpec,
 };
 
-const KINDS: &[&str] = &["poisson", "incast", "long-flows", "permutation", "all-to-all", "trace"];
+const KINDS: &[&str] = &[
+    "poisson",
+    "incast",
+    "long-flows",
+    "permutation",
+    "all-to-all",
+    "trace",
+    "collective",
+    "pipeline",
+    "goal",
+];
 const ANY: (u32, u32) = (1, u32::MAX);
 /// A load may be an overload; more than ten times what links carry is a percentage.
 const LOAD: Kind = Kind::Float(f64::MIN_POSITIVE, 10.0);
@@ -55,15 +66,20 @@ fn workload(
         _ => &["stagger"],
     };
     let mut keys = vec!["kind"];
-    keys.extend(own);
-    if kind != "trace" {
-        keys.extend(["sizes", "senders", "receivers", "pattern"]);
+    if job::KINDS.contains(&kind.as_str()) {
+        keys.extend(job::keys(&section, &kind));
+    } else {
+        keys.extend(own);
+        if kind != "trace" {
+            keys.extend(["sizes", "senders", "receivers", "pattern"]);
+        }
     }
     keys.push("start");
     check_alternatives(&section)?;
     section.allow(&keys, &format!("a key that a {kind} workload does not have"))?;
     let spec = match kind.as_str() {
         "trace" => trace_workload(&mut section, graph)?,
+        "collective" | "pipeline" | "goal" => job::job(&mut section, &kind, graph)?,
         _ => generated(&mut section, &kind, graph)?,
     };
     let start = Time(section.span("start", Some("0us"))?.0);

@@ -181,6 +181,17 @@ pub enum JobKind {
     Collective(CollectiveSpec),
     /// Stages that pass activations on and gradients back.
     Pipeline(PipelineSpec),
+    /// A GOAL schedule, which says how many ranks there are.
+    Goal(GoalSpec),
+}
+
+/// A GOAL schedule in its text form.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GoalSpec {
+    /// The file that is read.
+    pub file: PathBuf,
+    /// The unit of its computations.
+    pub unit: TimeUnit,
 }
 
 /// A collective among all ranks.

@@ -8,7 +8,13 @@ from pathlib import Path
 from leafspine import engine, files, folder, places, progress, results, scenario
 from leafspine.engine import Case, Point
 from leafspine.errors import InputError, RunError, ScenarioError, refused
-from leafspine.measures import METRICS, NETWORK_METRICS
+from leafspine.measures import (
+    COLLECTIVE_METRICS,
+    COLLECTIVES,
+    METRICS,
+    NETWORK,
+    NETWORK_METRICS,
+)
 from leafspine.nearest import nearest
 from leafspine.places import How
 from leafspine.scenario import Source
@@ -16,7 +22,14 @@ from leafspine.stats import Estimate, estimate, paired_percent
 from leafspine.tuning.parameters import Parameter, Setting
 
 DEFAULT = "default"
-HIGHER_IS_BETTER = ("goodput_mean", "carried", "utilisation_min", "utilisation_mean")
+HIGHER_IS_BETTER = (
+    "goodput_mean",
+    "carried",
+    "utilisation_min",
+    "utilisation_mean",
+    "algorithm_bandwidth",
+    "bus_bandwidth",
+)
 FEWEST_SEEDS = 2
 
 
@@ -34,7 +47,7 @@ class Goal:
 
     def __str__(self) -> str:
         label = METRICS[self.metric].label
-        return label if self.group == "network" else f"{label} of {self.group} flows"
+        return label if self.group in (NETWORK, COLLECTIVES) else f"{label} of {self.group} flows"
 
 
 def goal(text: str) -> Goal:
@@ -44,10 +57,12 @@ def goal(text: str) -> Goal:
         turned = [name for name in METRICS if sorted(name.split("_")) == sorted(metric.split("_"))]
         meant = turned[0] if turned else nearest(metric, METRICS)
         raise refused(repr(metric), ", ".join(METRICS), file="--metric", nearest=meant)
-    of_network = metric in {entry.name for entry in NETWORK_METRICS}
-    if of_network and group:
-        raise refused(repr(text), f"{metric}, which is the network's", file="--metric")
-    return Goal("network" if of_network else group or "all", metric)
+    for whole, metrics in ((NETWORK, NETWORK_METRICS), (COLLECTIVES, COLLECTIVE_METRICS)):
+        if metric in {entry.name for entry in metrics}:
+            if group:
+                raise refused(repr(text), f"{metric}, which is the {whole}'s", file="--metric")
+            return Goal(whole, metric)
+    return Goal(group or "all", metric)
 
 
 @dataclass(frozen=True)
@@ -164,7 +179,9 @@ class Search:
             measured = results.measured(results.summary(run))
             wanted = (self.request.goal.group, self.request.goal.metric)
             if wanted not in measured:
-                groups = dict.fromkeys(group for group, _ in measured if group != "network")
+                groups = dict.fromkeys(
+                    group for group, _ in measured if group not in (NETWORK, COLLECTIVES)
+                )
                 raise refused(
                     repr(wanted[0]), ", ".join(groups), file="--metric",
                     nearest=nearest(wanted[0], groups),

@@ -19,6 +19,8 @@ const CASES: &[(&str, &str)] = &[
     ("web-search-128-rps", include_str!("../../../../benches/web-search-128-rps.toml")),
     ("web-search-1024", include_str!("../../../../benches/web-search-1024.toml")),
     ("web-search-8192", include_str!("../../../../benches/web-search-8192.toml")),
+    ("permutation-8192", include_str!("../../../../benches/permutation-8192.toml")),
+    ("all-reduce-128", include_str!("../../../../benches/all-reduce-128.toml")),
     ("incast-80", include_str!("../../../../benches/incast-80.toml")),
     ("smoke", include_str!("../../../../benches/smoke.toml")),
 ];

@@ -10,6 +10,7 @@ mod all_to_all;
 mod collective;
 mod dag;
 mod error;
+mod goal;
 mod hosts;
 mod incast;
 mod law;

@@ -7,6 +7,7 @@ mod common;
 mod closed_forms;
 mod connections;
 mod determinism;
+mod goal;
 
 use common::*;
 use leafspine_core::HostId;

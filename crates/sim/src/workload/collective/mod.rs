@@ -14,6 +14,7 @@ mod tree;
 
 use super::WorkloadError;
 use super::dag::{Dags, Draft, Job, Op, Phase, Template};
+use super::goal;
 use super::hosts::{Fabric, HostSets};
 use super::sizes::Sizes;
 use super::stream::{Drawn, stream};
@@ -77,10 +78,22 @@ pub(crate) fn of_workload(
         }
         _ => None,
     };
+    let schedule = match &job.what {
+        JobKind::Goal(spec) => Some(goal::read(&spec.file, &spec.file)?),
+        _ => None,
+    };
+    // A schedule says how many ranks it has.
+    let ranks = schedule.as_ref().map(|ranks| ranks.len() as u32).or(job.ranks);
+    let job = &JobSpec { ranks, ..job.clone() };
     let placed = place::place(job, hosts, (seed, workload))?;
     let made = placed.into_iter().map(|ranks| {
         let mut sizes = || drawn.as_mut().map_or(1, |(sizes, rng)| sizes.sample(rng));
-        let template = template(job, &ranks, &mut sizes)?;
+        let template = match (&job.what, &schedule) {
+            (JobKind::Goal(spec), Some(schedule)) => {
+                goal::template(schedule, &ranks, spec.unit, &spec.file)?
+            }
+            _ => template(job, &ranks, &mut sizes)?,
+        };
         let times = (spec.start, job.delay, job.compute_jitter);
         Ok(Job::new(template, job.iterations, ranks, workload as u16, times, seed))
     });
@@ -107,6 +120,7 @@ fn template(
     let ends = match &job.what {
         JobKind::Collective(spec) => collective(&mut draft, &group, spec, sizes)?,
         JobKind::Pipeline(spec) => pipeline::pipeline(&mut draft, &group, spec),
+        JobKind::Goal(_) => unreachable!("a schedule is a template of its own"),
     };
     let first = if computes { &first } else { &begin };
     for (ends, first) in ends.iter().zip(first) {
@@ -123,6 +137,7 @@ fn phase(what: &JobKind, ranks: usize) -> Phase {
     let others = (ranks - 1) as f64 / ranks as f64;
     let (name, bytes, bus_factor) = match what {
         JobKind::Pipeline(_) => ("pipeline", 0, 0.0),
+        JobKind::Goal(_) => ("goal", 0, 0.0),
         JobKind::Collective(spec) => {
             let (name, factor) = match spec.collective {
                 Collective::AllReduce => ("all-reduce", 2.0 * others),

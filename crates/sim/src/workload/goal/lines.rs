@@ -1,0 +1,236 @@
+//! The lines of a schedule.
+
+use super::super::WorkloadError;
+use std::path::Path;
+
+/// A statement of a rank.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Statement {
+    /// So many bytes to a rank, with this tag.
+    Send { bytes: u64, to: u32, tag: u64 },
+    /// The same from a rank.
+    Receive { bytes: u64, from: u32, tag: u64 },
+    /// So many units of time, on this processor.
+    Calculate { time: u64, processor: u8 },
+}
+
+/// A statement with its label, or what one label waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Line {
+    /// The statement of a label.
+    Is(String, Statement),
+    /// The first begins when the second has ended or, `at_start`, has begun.
+    Waits { label: String, of: String, at_start: bool },
+}
+
+/// A rank's lines, each with its number in the file.
+pub(crate) type Rank = Vec<(u64, Line)>;
+
+/// Reads a schedule: the lines of each rank.
+///
+/// # Errors
+/// A file that cannot be read, a line that is none of a schedule, a rank that is not there or twice.
+pub(crate) fn read(path: &Path, name: &Path) -> Result<Vec<Rank>, WorkloadError> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let found = format!("{} ({})", name.display(), error.kind());
+        WorkloadError::at("path", found, "a GOAL schedule that can be read")
+    })?;
+    parse(&text, name)
+}
+
+/// Where a line is wrong.
+struct Reader<'a> {
+    name: &'a Path,
+    line: u64,
+}
+
+impl Reader<'_> {
+    fn wrong<T>(&self, key: &str, found: &str, allowed: &str) -> Result<T, WorkloadError> {
+        let found = if found.is_empty() { "nothing".to_owned() } else { format!("\"{found}\"") };
+        Err(WorkloadError::at(key, found, allowed).in_file(self.name, self.line))
+    }
+
+    fn number<T: std::str::FromStr>(&self, key: &str, word: &str) -> Result<T, WorkloadError> {
+        word.parse().or_else(|_| self.wrong(key, word, "a whole number"))
+    }
+}
+
+fn parse(text: &str, name: &Path) -> Result<Vec<Rank>, WorkloadError> {
+    let mut reader = Reader { name, line: 0 };
+    let mut ranks: Vec<Option<Rank>> = Vec::new();
+    let mut now: Option<usize> = None;
+    let (mut comment, mut seen) = (false, false);
+    for line in text.lines() {
+        reader.line += 1;
+        let line = bare(line, &mut comment);
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match (words.as_slice(), now) {
+            ([], _) => {}
+            (["num_ranks", count], None) if !seen => {
+                let count: usize = reader.number("num_ranks", count)?;
+                if !(2..=65_536).contains(&count) {
+                    return reader.wrong("num_ranks", &count.to_string(), "2 to 65,536 ranks");
+                }
+                (seen, ranks) = (true, vec![None; count]);
+            }
+            (["rank", rank, "{"], None) if seen => {
+                let at: usize = reader.number("rank", rank)?;
+                match ranks.get_mut(at) {
+                    Some(lines @ None) => *lines = Some(Vec::new()),
+                    Some(Some(_)) => return reader.wrong("rank", rank, "each rank once"),
+                    None => {
+                        let last = format!("0 to {}", ranks.len() - 1);
+                        return reader.wrong("rank", rank, &last);
+                    }
+                }
+                now = Some(at);
+            }
+            (["}"], Some(_)) => now = None,
+            (words, Some(rank)) => {
+                let line = reader.statement(words, ranks.len() as u32)?;
+                ranks[rank].get_or_insert_default().push((reader.line, line));
+            }
+            (_, None) => {
+                let allowed = if seen { "rank N {" } else { "num_ranks N" };
+                return reader.wrong("", line.trim(), allowed);
+            }
+        }
+    }
+    if now.is_some() || !seen {
+        let allowed = if seen { "} at the end of a rank" } else { "num_ranks N" };
+        return reader.wrong("", "", allowed);
+    }
+    Ok(ranks.into_iter().map(Option::unwrap_or_default).collect())
+}
+
+/// A line without its comments: from `//` or `#` on, and between `/*` and `*/`.
+fn bare(line: &str, inside: &mut bool) -> String {
+    let (mut kept, mut rest) = (String::new(), line);
+    loop {
+        if *inside {
+            let Some(end) = rest.find("*/") else { return kept };
+            (*inside, rest) = (false, &rest[end + 2..]);
+        }
+        let to_end = ["//", "#"].iter().filter_map(|mark| rest.find(mark)).min();
+        match (rest.find("/*"), to_end) {
+            (Some(start), end) if end.is_none_or(|end| start < end) => {
+                kept += &rest[..start];
+                kept.push(' ');
+                (*inside, rest) = (true, &rest[start + 2..]);
+            }
+            (_, end) => return kept + &rest[..end.unwrap_or(rest.len())],
+        }
+    }
+}
+
+impl Reader<'_> {
+    fn statement(&self, words: &[&str], ranks: u32) -> Result<Line, WorkloadError> {
+        const ALLOWED: &str = "label: send BYTESb to RANK tag N, label: recv BYTESb from RANK tag N, \
+                               label: calc N, label requires label, label irequires label, }";
+        match words {
+            [label, how @ ("requires" | "irequires"), of] => {
+                let at_start = *how == "irequires";
+                Ok(Line::Waits { label: (*label).to_owned(), of: (*of).to_owned(), at_start })
+            }
+            [label, "send", bytes, "to", to, rest @ ..] if label.ends_with(':') => {
+                let (bytes, to) = (self.bytes(bytes)?, self.peer("to", to, ranks)?);
+                let (tag, _) = self.options(rest)?;
+                Ok(Line::Is(bare_label(label), Statement::Send { bytes, to, tag }))
+            }
+            [label, "recv", bytes, "from", from, rest @ ..] if label.ends_with(':') => {
+                let (bytes, from) = (self.bytes(bytes)?, self.peer("from", from, ranks)?);
+                let (tag, _) = self.options(rest)?;
+                Ok(Line::Is(bare_label(label), Statement::Receive { bytes, from, tag }))
+            }
+            [label, "calc", time, rest @ ..] if label.ends_with(':') => {
+                let time = self.number("calc", time)?;
+                let (_, processor) = self.options(rest)?;
+                Ok(Line::Is(bare_label(label), Statement::Calculate { time, processor }))
+            }
+            words => self.wrong("", &words.join(" "), ALLOWED),
+        }
+    }
+
+    fn bytes(&self, word: &str) -> Result<u64, WorkloadError> {
+        match word.strip_suffix('b').map(str::parse) {
+            Some(Ok(bytes)) => Ok(bytes),
+            _ => self.wrong("bytes", word, "whole bytes such as 4096b"),
+        }
+    }
+
+    fn peer(&self, key: &str, word: &str, ranks: u32) -> Result<u32, WorkloadError> {
+        match word.parse() {
+            Ok(rank) if rank < ranks => Ok(rank),
+            _ => self.wrong(key, word, &format!("a rank, 0 to {}", ranks - 1)),
+        }
+    }
+
+    /// The tag and the processor; a network card is left aside, for a host has one.
+    fn options(&self, words: &[&str]) -> Result<(u64, u8), WorkloadError> {
+        let (mut tag, mut processor) = (0, 0);
+        for pair in words.chunks(2) {
+            match pair {
+                ["tag", value] => tag = self.number("tag", value)?,
+                // The last is that of points at which a host waits.
+                ["cpu", value] => processor = self.number::<u8>("cpu", value)?.min(u8::MAX - 1),
+                ["nic", value] => drop(self.number::<u64>("nic", value)?),
+                _ => return self.wrong("", &pair.join(" "), "tag N, cpu N (0 to 255), nic N"),
+            }
+        }
+        Ok((tag, processor))
+    }
+}
+
+fn bare_label(label: &str) -> String {
+    label.trim_end_matches(':').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> String {
+        parse(text, Path::new("a.goal")).err().map_or_else(String::new, |error| error.to_string())
+    }
+
+    /// Breaks if a form of the schedules that are about is refused, or read as something else.
+    #[test]
+    fn schedules_are_read() {
+        let text = "/* two\nranks */ num_ranks 2\n\nrank 0 { // first\nl1: calc 100 cpu 1\n\
+                    l2: send 10b to 1 tag 5 cpu 0 nic 0\nl2 irequires l1 # soon\n}\nrank 1 {\n\
+                    a: recv 10b from 0 tag 5\n}\n";
+        let ranks = parse(text, Path::new("a.goal")).expect("a schedule");
+        let calculate = Statement::Calculate { time: 100, processor: 1 };
+        let send = Statement::Send { bytes: 10, to: 1, tag: 5 };
+        let receive = Statement::Receive { bytes: 10, from: 0, tag: 5 };
+        let waits = Line::Waits { label: "l2".into(), of: "l1".into(), at_start: true };
+        assert_eq!(
+            ranks[0],
+            [(5, Line::Is("l1".into(), calculate)), (6, Line::Is("l2".into(), send)), (7, waits)]
+        );
+        assert_eq!(ranks[1], [(10, Line::Is("a".into(), receive))]);
+    }
+
+    /// Breaks if what is no schedule is taken for one, or its place is not told.
+    #[test]
+    fn what_is_none_is_refused() {
+        assert_eq!(said("rank 0 {\n}\n"), "a.goal:1: found \"rank 0 {\"; allowed: num_ranks N");
+        assert_eq!(
+            said("num_ranks 2\nrank 2 {\n}\n"),
+            "a.goal:2: rank: found \"2\"; allowed: 0 to 1"
+        );
+        assert_eq!(
+            said("num_ranks 2\nrank 0 {\nl1: send 10 to 1\n}\n"),
+            "a.goal:3: bytes: found \"10\"; allowed: whole bytes such as 4096b"
+        );
+        assert_eq!(
+            said("num_ranks 2\nrank 0 {\nl1: recv 10b from *\n}\n"),
+            "a.goal:3: from: found \"*\"; allowed: a rank, 0 to 1"
+        );
+        assert!(
+            said("num_ranks 2\nrank 0 {\nl1: put 10b\n}\n").contains("a.goal:3: found \"l1: put")
+        );
+        assert!(said("num_ranks 2\nrank 0 {\n").contains("allowed: } at the end of a rank"));
+        assert!(said("").contains("allowed: num_ranks N"));
+    }
+}

@@ -1,0 +1,71 @@
+//! GOAL schedules.
+
+use super::*;
+use leafspine_sim::Simulation;
+use std::path::PathBuf;
+
+fn schedule(name: &str, text: &str) -> Spec {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&file, text).expect("a writable directory for tests");
+    star(3, job(JobKind::Goal(GoalSpec { file, unit: TimeUnit::Ns })))
+}
+
+/// Breaks if a label begins before all that it requires has ended, or later: two ranks, by hand. To the
+/// picosecond.
+#[test]
+fn a_schedule_by_hand() {
+    let text = "num_ranks 2\nrank 0 {\nc: calc 1000\ns: send 8960b to 1 tag 3\ns requires c\n\
+                r: recv 8960b from 1 tag 4\nd: calc 500\nd requires r\n}\nrank 1 {\n\
+                r: recv 8960b from 0 tag 3\ns: send 8960b to 0 tag 4\ns requires r\n}\n";
+    let spec = schedule("hand.goal", text);
+    let output = run(&spec);
+    let hop = alone(&spec, 8960);
+    let flows = &output.flows;
+    // The ACK of what came goes before the answer.
+    assert_eq!(flows.start_ps, [1_000_000, 1_000_000 + hop]);
+    let ranks = &output.jobs.as_ref().expect("jobs").ranks;
+    assert_eq!(ranks[0].end.0, 1_000_000 + 2 * hop + 3_200 + 500_000);
+    assert_eq!(ranks[0].compute, Span(1_500_000));
+    assert_eq!(took(&output, 0), ranks[0].end.0);
+}
+
+/// Breaks if `irequires` waits for an end: of a send for its acknowledgment, of a calculation for its time;
+/// or if one processor computes twice at once.
+#[test]
+fn starts_and_processors() {
+    let text = "num_ranks 2\nrank 0 {\na: send 896000b to 1 tag 1\nb: calc 1000 cpu 0\n\
+                b irequires a\nc: calc 1000 cpu 0\nc irequires b\nd: send 1b to 1 tag 2\n\
+                d requires c\nd requires b\n}\nrank 1 {\na: recv 896000b from 0 tag 1\n\
+                b: recv 1b from 0 tag 2\n}\n";
+    let output = run(&schedule("starts.goal", text));
+    let queued = |row: usize| output.flows.start_ps[row];
+    // The second message is ready after two calculations one after the other, and the first, 72 us on
+    // the line, has all been handed to the port at once: the window does not limit it.
+    assert_eq!([queued(0), queued(1)], [0, 2_000_000]);
+}
+
+/// Breaks if a schedule that cannot be, or that never ends, is run.
+#[test]
+fn what_is_no_schedule_is_refused() {
+    let said = |name: &str, text: &str| match Simulation::new(&schedule(name, text)) {
+        Ok(_) => panic!("{name} should be refused"),
+        Err(error) => error.to_string(),
+    };
+    let two = |a: &str, b: &str| format!("num_ranks 2\nrank 0 {{\n{a}\n}}\nrank 1 {{\n{b}\n}}\n");
+    let text = said("alone.goal", &two("a: send 1b to 1 tag 1", "b: recv 1b from 0 tag 2"));
+    assert!(
+        text.contains("alone.goal:3: send: found a send to 1 with tag 1 that nobody"),
+        "{text}"
+    );
+    let text = said("more.goal", &two("", "b: recv 1b from 0 tag 2"));
+    assert!(text.contains("more.goal:6: recv: found a recv from 0 with tag 2"), "{text}");
+    let text = said("size.goal", &two("a: send 1b to 1", "b: recv 2b from 0"));
+    assert!(text.contains("size.goal:6: recv: found 2b of a message that has 1b"), "{text}");
+    let text = said("label.goal", &two("a: calc 1\na requires b", ""));
+    assert!(text.contains("label.goal:4: requires: found the label \"b\""), "{text}");
+    let ring = two("a: calc 1\nb: calc 1\na requires b\nb requires a", "");
+    let text = said("ring.goal", &ring);
+    assert!(text.contains("workload.0.path: found operations that wait for each other"), "{text}");
+    let text = said("many.goal", "num_ranks 4\n");
+    assert!(text.contains("workload.0.ranks: found 4 ranks; allowed: at most 3"), "{text}");
+}
