@@ -67,6 +67,9 @@ class Cancelled(Exception):
 class Stuck(Exception):
     """The run got nowhere and was stopped."""
 
+class GuestFailed(Exception):
+    """A kernel that is a host has died, hangs, or reports that something failed."""
+
 class OutOfMemory(Exception):
     """The run held more memory than it may."""
 

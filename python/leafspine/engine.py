@@ -281,6 +281,8 @@ def typed(error: Exception) -> Exception:
         return from_native(error)
     if isinstance(error, native.Stuck):
         return StuckError(str(error))
+    if isinstance(error, native.GuestFailed):
+        return RunError(str(error))
     if isinstance(error, native.OutOfMemory):
         return RunError(f"{error}: stopped before the memory ran out")
     if isinstance(error, native.EngineError):

@@ -11,6 +11,7 @@ COLUMNS = {
     "window": frozenset({"flow", "window_bytes"}),
     "state": frozenset({"switch", "occupied"}),
     "signals": frozenset({"port", "marks", "drops"}),
+    "tcp-info": frozenset({"flow", "cwnd", "srtt_us"}),
     "packets": frozenset({"port", "segment"}),
 }
 

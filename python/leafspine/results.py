@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from leafspine.run_figures import RunFigures
 
 UNFINISHED = np.uint64(2**64 - 1)
+UNKNOWN = np.uint32(2**32 - 1)
+"""A count of the inside of TCP where hosts are kernels, which do not tell it."""
 
 SCENARIO = "scenario.toml"
 SUMMARY = "summary.json"
@@ -247,10 +249,15 @@ def column_table(columns: Mapping[str, Any]) -> pa.Table:
 
 
 def flow_table(columns: Mapping[str, Any]) -> pa.Table:
-    """The flows' columns as an Arrow table; an unfinished flow has a null ``fct_ps``."""
+    """The flows' columns as an Arrow table: null where a flow has not finished or a count is unknown."""
     arrays = {name: pa.array(values) for name, values in columns.items()}
     fct = np.asarray(columns["fct_ps"])
     arrays["fct_ps"] = pa.array(fct, mask=fct == UNFINISHED)
+    for name in ("undos", "tail_probes"):
+        if name in columns and (unknown := np.asarray(columns[name]) == UNKNOWN).any():
+            arrays[name] = pa.array(columns[name], mask=unknown)
+    if "mean_window" in columns and (unknown := np.isnan(columns["mean_window"])).any():
+        arrays["mean_window"] = pa.array(columns["mean_window"], mask=unknown)
     for name in ("job", "iteration", "phase", "channel"):
         if name in columns:  # flows that are no messages of a job have none of these
             values = np.asarray(columns[name])

@@ -39,6 +39,10 @@ class Stuck(Exception):
     """The run got nowhere."""
 
 
+class GuestFailed(Exception):
+    """A host's kernel failed."""
+
+
 class OutOfMemory(Exception):
     """The run held too much."""
 

@@ -227,6 +227,7 @@ UNKNOWN = {
             "aqm",
             "hold",
             "host_edge",
+            "hosts",
             "transport",
             "run",
             "measure",
@@ -291,6 +292,7 @@ AT_DEFAULT = {
     "topology.tier": [f"{CLOS}switches = 2\n[[topology.tier]]\nswitches = 2\n{FLOWS}"],
     "topology.change": [f'{FABRIC}[[topology.change]]\nlink = "leaf0-spine0"\nloss = 0\n{FLOWS}'],
     "switch": [FABRIC + FLOWS, f'{FABRIC}{FLOWS}[switch]\nshared_buffer = "9MB"\n'],
+    "hosts": [FABRIC + FLOWS],
     "transport": [FABRIC + FLOWS],
     "workload": [
         FABRIC + FLOWS,

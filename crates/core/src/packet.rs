@@ -159,6 +159,21 @@ impl PacketMeta {
         self.flags.has(Flags::ACK) && !self.flags.any(REST)
     }
 
+    /// In runs whose hosts are kernels: the frame that the packet stands for, by a number of the driver's.
+    /// It is where a transport of the model has its third SACK block, which such a packet has in its
+    /// frame.
+    #[inline]
+    #[must_use]
+    pub fn frame(&self) -> u32 {
+        self.sack[2].end
+    }
+
+    /// Sets [`PacketMeta::frame`].
+    #[inline]
+    pub fn set_frame(&mut self, frame: u32) {
+        self.sack[2] = SackBlock { start: frame, end: frame };
+    }
+
     /// What switches hash: the five-tuple with the entropy tag folded in.
     #[inline]
     #[must_use]

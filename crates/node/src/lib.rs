@@ -14,6 +14,7 @@ mod egress;
 mod event;
 mod fault;
 mod flow;
+mod guest;
 mod hold;
 mod host;
 mod jitter;

@@ -57,6 +57,8 @@ pub struct Ended {
     pub sender: Address,
     /// When.
     pub time: Time,
+    /// See [`PacketMeta::frame`].
+    pub frame: u32,
 }
 
 /// A packet begins its transmission on a port that a `packets` probe watches.
@@ -138,7 +140,8 @@ impl Record {
     fn ended(&mut self, packet: &PacketMeta, time: Time) {
         if !packet.flags.has(Flags::PROBE) {
             self.flow_packets -= 1;
-            self.ended.push(Ended { sender: Address::of_sender(packet), time });
+            let (sender, frame) = (Address::of_sender(packet), packet.frame());
+            self.ended.push(Ended { sender, time, frame });
         }
     }
 

@@ -25,6 +25,12 @@ pyo3::create_exception!(
 );
 pyo3::create_exception!(
     leafspine._engine,
+    GuestFailed,
+    PyException,
+    "A kernel that is a host has died, hangs, or reports that something failed. str() has its last lines."
+);
+pyo3::create_exception!(
+    leafspine._engine,
     OutOfMemory,
     PyException,
     "The run held more memory than it may."
@@ -90,6 +96,7 @@ pub(crate) fn run_error(py: Python<'_>, error: RunError, file: &str) -> PyErr {
         RunError::Stuck(stuck) => Stuck::new_err(stuck.to_string()),
         RunError::Capture(error) => capture_error(py, error),
         RunError::Memory(overrun) => OutOfMemory::new_err(overrun.to_string()),
+        RunError::Linux(error) => GuestFailed::new_err(error.to_string()),
         RunError::Fault(fault) => EngineError::new_err(fault.to_string()),
     }
 }

@@ -76,5 +76,6 @@ fn kind(kind: ProbeKind) -> &'static str {
         ProbeKind::State => "state",
         ProbeKind::Signals => "signals",
         ProbeKind::Packets => "packets",
+        ProbeKind::TcpInfo => "tcp-info",
     }
 }

@@ -83,6 +83,7 @@ pub fn fill(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> PyRes
     module.add("ScenarioError", py.get_type::<errors::ScenarioError>())?;
     module.add("Cancelled", py.get_type::<errors::Cancelled>())?;
     module.add("Stuck", py.get_type::<errors::Stuck>())?;
+    module.add("GuestFailed", py.get_type::<errors::GuestFailed>())?;
     module.add("OutOfMemory", py.get_type::<errors::OutOfMemory>())?;
     module.add("EngineError", py.get_type::<errors::EngineError>())?;
     module.add_function(wrap_pyfunction!(version, module)?)?;

@@ -139,6 +139,7 @@ pub fn expand_with(
         files_read: &files_read,
         options: source.options,
         scale: None,
+        linux: false,
         survey: None,
     };
     let mut root = tree::parse(source.text, source.file)?;
@@ -226,6 +227,7 @@ pub fn single_with(
                 files_read: &files_read,
                 options: &[],
                 scale: None,
+                linux: false,
                 survey: None,
             };
             Err(place.error(None, "sweep", found, "one case"))

@@ -36,6 +36,7 @@ mod family;
 mod hosts;
 mod job;
 mod layer;
+mod linux;
 mod path;
 mod profile;
 mod refuse;

@@ -165,7 +165,8 @@ mod tests {
 
     fn changed(text: &str, key: &str) -> Result<String, String> {
         let (file, base, files_read) = ("t.toml", Path::new(""), &FilesRead::default());
-        let place = Place { file, base, files_read, options: &[], scale: None, survey: None };
+        let place =
+            Place { file, base, files_read, options: &[], scale: None, linux: false, survey: None };
         let mut root = parse(text, "t.toml").map_err(|e| e.to_string())?;
         let parts = split(place, key, Origin::Override(0)).map_err(|e| e.to_string())?;
         let node = Node { data: Data::Int(7), origin: Origin::Override(0) };

@@ -132,7 +132,8 @@ const NS_3: Profile = Profile {
 impl Profile {
     /// The profile that the table names.
     pub(crate) fn of(section: &mut Section<'_>) -> Result<&'static Profile, ScenarioError> {
-        let name = section.unwritten("profile", Kind::Word(NAMES), "rfc")?;
+        let default = if section.place.linux { "linux" } else { "rfc" };
+        let name = section.unwritten("profile", Kind::Word(NAMES), default)?;
         Ok(match content!(name, Word).as_str() {
             "linux" => &LINUX,
             "ns-2" => &NS_2,

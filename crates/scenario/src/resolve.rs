@@ -4,10 +4,10 @@ use crate::classes::{Class, classes};
 use crate::error::ScenarioError;
 use crate::section::Place;
 use crate::tree::{Node, Table, quote};
-use crate::{compatibility, run, scale, schemes, switch, topology, transport, workload};
+use crate::{compatibility, linux, run, scale, schemes, switch, topology, transport, workload};
 use leafspine_core::Span;
 use leafspine_schemes::Scale;
-use leafspine_sim::spec::Spec;
+use leafspine_sim::spec::{HostsSpec, Spec};
 
 /// The version that results are made by: part of every resolved scenario.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -24,6 +24,7 @@ pub(crate) const KEYS: &[&str] = &[
     "load_balancer",
     "hold",
     "host_edge",
+    "hosts",
     "transport",
     "workload",
     "run",
@@ -47,15 +48,24 @@ pub(crate) struct Resolved {
 pub(crate) fn resolve(place: Place<'_>, root: &Table) -> Result<Resolved, ScenarioError> {
     check_top(place, root)?;
     let at = |key: &str| -> Option<&Node> { root.get(key) };
+    let place = Place { linux: linux::is_linux(at("hosts")), ..place };
+    let kernels = linux::hosts(place, at("hosts"))?;
     let (topology, changes, topology_text) = topology::topology(place, at("topology"))?;
     let scale = scale::scale(place, &topology, at("transport"))?;
     let place = Place { scale: Some(scale.fabric), ..place };
     let (switch, switch_text) = switch::switch(place, at("switch"))?;
     let full_round_trip = scale.full_round_trip(&switch);
-    let (transport, transport_text) =
+    let (mut transport, transport_text) =
         transport::transport(place, at("transport"), full_round_trip)?;
     switch::check_room(place, at("switch"), &switch, &transport)?;
-    let (aqm, aqm_text) = schemes::aqm(place, at("aqm"), &transport.scheme.name)?;
+    let control = kernels.as_ref().and_then(linux::Hosts::control);
+    let control = control.unwrap_or(&transport.scheme.name).to_owned();
+    let (hosts, hosts_text, transport_text) = match kernels {
+        None => (HostsSpec::Model, String::new(), transport_text),
+        Some(kernels) => kernels.with(place, root, &mut transport)?,
+    };
+    let hosts_text = if hosts_text.is_empty() { hosts_text } else { format!("{hosts_text}\n") };
+    let (aqm, aqm_text) = schemes::aqm(place, at("aqm"), &control)?;
     let (balancer, balancer_text) = schemes::load_balancer(place, at("load_balancer"))?;
     let (hold, hold_text) = schemes::hold(place, at("hold"))?;
     let (edge, edge_text) = schemes::host_edge(place, at("host_edge"), &balancer.name)?;
@@ -68,7 +78,7 @@ pub(crate) fn resolve(place: Place<'_>, root: &Table) -> Result<Resolved, Scenar
     let toml = [
         format!("version = {}\n", quote(VERSION)),
         format!("\n{topology_text}\n{switch_text}\n{aqm_text}\n{balancer_text}"),
-        format!("\n{hold_text}\n{edge_text}\n{transport_text}{workload_text}"),
+        format!("\n{hold_text}\n{edge_text}\n{hosts_text}{transport_text}{workload_text}"),
         format!("\n{run_text}\n{classes_text}\n{measure_text}{probe_text}"),
     ]
     .concat();
@@ -80,6 +90,7 @@ pub(crate) fn resolve(place: Place<'_>, root: &Table) -> Result<Resolved, Scenar
         balancer,
         hold,
         edge,
+        hosts,
         transport,
         workloads,
         run,
@@ -87,6 +98,7 @@ pub(crate) fn resolve(place: Place<'_>, root: &Table) -> Result<Resolved, Scenar
         probes,
     };
     compatibility::check(place, root, &spec)?;
+    linux::check(place, root, &spec)?;
     Ok(Resolved { spec, classes, toml, scale: scale.fabric, full_round_trip })
 }
 

@@ -96,13 +96,15 @@ fn probe(
     mut section: Section<'_>,
     before: &[ProbeSpec],
 ) -> Result<(ProbeSpec, String), ScenarioError> {
-    const KINDS: &[&str] = &["queue", "utilisation", "window", "state", "signals", "packets"];
+    const KINDS: &[&str] =
+        &["queue", "utilisation", "window", "state", "signals", "packets", "tcp-info"];
     let word = section.word("kind", KINDS, None)?;
     let (kind, keys): (_, &[&str]) = match word.as_str() {
         "queue" => (ProbeKind::Queue, &["kind", "name", "ports", "every"]),
         "utilisation" => (ProbeKind::Utilisation, &["kind", "name", "ports", "every"]),
         "window" => (ProbeKind::Window, &["kind", "name", "flows", "every"]),
         "state" => (ProbeKind::State, &["kind", "name", "ports", "every"]),
+        "tcp-info" => (ProbeKind::TcpInfo, &["kind", "name", "flows", "every"]),
         "signals" => (ProbeKind::Signals, &["kind", "name", "ports", "every"]),
         _ => (ProbeKind::Packets, &["kind", "name", "ports"]),
     };

@@ -142,6 +142,7 @@ mod tests {
             files_read: &files_read,
             options: &[],
             scale: None,
+            linux: false,
             survey: None,
         };
         scale(place, topology, None).unwrap()

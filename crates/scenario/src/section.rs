@@ -22,6 +22,8 @@ pub(crate) struct Place<'a> {
     pub(crate) files_read: &'a FilesRead,
     /// What `rtt` and `bdp` stand for, once the topology is read.
     pub(crate) scale: Option<Scale>,
+    /// Whether the hosts are kernels, once `[hosts]` is read.
+    pub(crate) linux: bool,
     /// The option that each override came by.
     pub(crate) options: &'a [String],
     /// Where the readers' questions are noted, if somebody wants to know what they ask for.

@@ -17,7 +17,15 @@ use crate::tree::{self, Table};
 pub fn first_seed(source: &Source<'_>) -> Result<u64, ScenarioError> {
     let files_read = FilesRead::default();
     let Source { file, base, options, .. } = *source;
-    let place = Place { file, base, files_read: &files_read, options, scale: None, survey: None };
+    let place = Place {
+        file,
+        base,
+        files_read: &files_read,
+        options,
+        scale: None,
+        linux: false,
+        survey: None,
+    };
     let mut root = tree::parse(source.text, file)?;
     let sets = overrides(place, &mut root, source.sets)?;
     // All others may be for what a variant adds.

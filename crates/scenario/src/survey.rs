@@ -10,7 +10,7 @@ use crate::resolve::KEYS;
 use crate::section::Place;
 use crate::trace::FilesRead;
 use crate::tree::{self, Node, Table};
-use crate::{run, schemes, switch, topology, transport, workload};
+use crate::{linux, run, schemes, switch, topology, transport, workload};
 use leafspine_core::{Bytes, Rate, Span};
 use leafspine_fabric::TopologyKind;
 use leafspine_schemes::registry::Place as Role;
@@ -143,6 +143,7 @@ pub fn known() -> Vec<Known> {
         files_read: &files_read,
         options: &[],
         scale: None,
+        linux: false,
         survey: Some(&survey),
     };
     survey.allowed("top", KEYS);
@@ -150,6 +151,7 @@ pub fn known() -> Vec<Known> {
     read(&["", "shared_buffer = \"9MB\""], |node| drop(switch::switch(place, Some(node))));
     Role::ALL.into_iter().for_each(|role| of_schemes(place, &survey, role));
     of_workloads(place, &survey);
+    read(&[""], |node| drop(linux::hosts(place, Some(node))));
     read(&[""], |node| drop(run::run(place, Some(node))));
     read(&[""], |node| drop(classes(place, Some(node))));
     read(&[""], |node| drop(run::measure(place, Some(node))));

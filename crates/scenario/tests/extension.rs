@@ -138,6 +138,7 @@ const EXTENSION: Extension = Extension {
         build: |_, _| Ok(Box::new(Idle)),
         balancers: &["fixed-path"],
         by_marks: false,
+        by_stack: false,
     }],
     controls: &[cc::Entry {
         info: info("steady", &[]),

@@ -6,6 +6,10 @@ use leafspine_core::{Span, Time};
 /// `fct_ps` of a flow that has not finished.
 pub const UNFINISHED: u64 = u64::MAX;
 
+/// A count of a flow that nobody can know: those of the inside of a kernel's TCP. Its `mean_window` is no
+/// number.
+pub const UNKNOWN: u32 = u32::MAX;
+
 /// What a flow leaves behind besides when it came and went.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FlowStats {
@@ -46,9 +50,9 @@ pub struct FlowTable {
     pub dup_acks: Vec<u32>,
     /// Segments that arrived more than once: sent again, though the first would have done.
     pub spurious_retransmits: Vec<u32>,
-    /// Reductions of the window that the sender undid.
+    /// Reductions of the window that the sender undid; may be [`UNKNOWN`].
     pub undos: Vec<u32>,
-    /// Tail loss probes.
+    /// Tail loss probes; may be [`UNKNOWN`].
     pub tail_probes: Vec<u32>,
     /// How often a data packet left the source's switch by another uplink than the one before.
     pub path_changes: Vec<u32>,

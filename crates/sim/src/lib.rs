@@ -25,7 +25,8 @@ pub use engine::{
     BuildError, Factories, Fault, FaultKind, RunError, SetupError, Simulation, Stuck, Work,
     control_planes,
 };
-pub use flow_table::{FlowTable, UNFINISHED};
+pub use flow_table::{FlowTable, UNFINISHED, UNKNOWN};
+pub use leafspine_linux::{Installed, LinuxError, installed as installed_linux};
 pub use leafspine_node::transport;
 pub use memory::{Memory, Overrun};
 pub use output::{

@@ -1,6 +1,7 @@
 //! How far a run is, readable from another thread.
 
 use leafspine_core::Time;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What is made of a fabric, in this order.
@@ -38,7 +39,7 @@ pub struct Progress {
     /// 1000 a part of the fabric that is made, the share of the one under way in it, plus one; zero
     /// while none is.
     building: AtomicU64,
-    cancel: AtomicBool,
+    cancel: Arc<AtomicBool>,
 }
 
 impl Progress {
@@ -79,6 +80,11 @@ impl Progress {
     /// The fabric is there.
     pub(crate) fn all_built(&self) {
         self.building.store(0, Ordering::Relaxed);
+    }
+
+    /// What [`Progress::cancel`] sets.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.cancel)
     }
 
     /// Whether [`Progress::cancel`] was called.

@@ -33,7 +33,9 @@ pub struct Spec {
     pub hold: Option<SchemeSpec>,
     /// Host edge of every host.
     pub edge: Option<SchemeSpec>,
-    /// Transport of every flow.
+    /// What the hosts are.
+    pub hosts: HostsSpec,
+    /// Transport of every flow. Of hosts that are kernels it says how large packets are.
     pub transport: TransportSpec,
     /// Flows. At least one workload.
     pub workloads: Vec<WorkloadSpec>,
@@ -43,6 +45,28 @@ pub struct Spec {
     pub measure: MeasureSpec,
     /// Time series.
     pub probes: Vec<ProbeSpec>,
+}
+
+/// What the hosts are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum HostsSpec {
+    /// Leafspine's own TCP.
+    Model,
+    /// Kernels, as guests on the run's clock.
+    Linux(LinuxSpec),
+}
+
+/// Hosts that are kernels. Each has the run's seed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinuxSpec {
+    /// Which kernel: its version and a hash ([`leafspine_linux::Installed`]).
+    pub kernel: String,
+    /// The congestion control of all connections, by the kernel's name for it.
+    pub congestion: String,
+    /// Whether connections ask for ECN whatever their congestion control.
+    pub ecn: bool,
+    /// Files under `/proc/sys`, with points for slashes, and what is written to them.
+    pub sysctl: Vec<(String, String)>,
 }
 
 /// Switch ports.
@@ -480,7 +504,7 @@ pub struct ProbeSpec {
     /// Which ports: `leaf0-*` is every port of `leaf0`, `leaf0-spine1` one; a port is named
     /// `<its switch or host>-<the other end>`. Which flows, for [`ProbeKind::Window`]: unused.
     pub ports: String,
-    /// Which flows, by number, for [`ProbeKind::Window`]; empty: the first 16.
+    /// Which flows, by number, for [`ProbeKind::Window`] and [`ProbeKind::TcpInfo`]; empty: the first 16.
     pub flows: Vec<u32>,
     /// How often.
     pub every: Span,
@@ -497,6 +521,8 @@ pub enum ProbeKind {
     Utilisation,
     /// Congestion windows of flows in bytes.
     Window,
+    /// What kernels say of flows' connections (`TCP_INFO`).
+    TcpInfo,
     /// What the balancers of the switches that have these ports keep, and how flows share the slots of
     /// their tables.
     State,

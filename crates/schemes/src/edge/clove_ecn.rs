@@ -297,6 +297,7 @@ pub(crate) const ENTRY: Entry = Entry {
     build,
     balancers: &["pinned"],
     by_marks: true,
+    by_stack: true,
 };
 
 #[cfg(test)]

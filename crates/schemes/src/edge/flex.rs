@@ -148,6 +148,7 @@ pub(crate) const ENTRY: Entry = Entry {
     build,
     balancers: &["ecmp", "wcmp"],
     by_marks: false,
+    by_stack: true,
 };
 
 #[cfg(test)]

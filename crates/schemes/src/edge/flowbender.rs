@@ -133,6 +133,7 @@ pub(crate) const ENTRY: Entry = Entry {
     build,
     balancers: &["ecmp", "wcmp"],
     by_marks: true,
+    by_stack: true,
 };
 
 #[cfg(test)]

@@ -197,6 +197,9 @@ pub struct Entry {
     pub balancers: &'static [&'static str],
     /// Whether it steers by marks: it is refused without a transport with ECN and queues that mark.
     pub by_marks: bool,
+    /// Whether it goes by what the hosts' transport tells of a flow (ACKs with their round trips, losses):
+    /// it is refused where that is a kernel's.
+    pub by_stack: bool,
 }
 
 /// Every host edge, in the catalogue's order.

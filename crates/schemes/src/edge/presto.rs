@@ -206,6 +206,7 @@ pub(crate) const ENTRY: Entry = Entry {
     build,
     balancers: &["presto"],
     by_marks: false,
+    by_stack: false,
 };
 
 #[cfg(test)]

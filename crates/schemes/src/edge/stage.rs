@@ -78,6 +78,7 @@ pub(crate) const ENTRY: Entry = Entry {
     build,
     balancers: &[],
     by_marks: false,
+    by_stack: false,
 };
 
 #[cfg(test)]

@@ -173,6 +173,14 @@ impl Headers {
     }
 }
 
+/// Adds a kernel's frame without its payload, and says how long it was on the wire.
+pub(super) fn of_a_kernel(frame: &[u8], packet: &PacketMeta, out: &mut Vec<u8>) -> u32 {
+    let headers = frame.len() - usize::from(packet.payload).min(frame.len());
+    out.extend(hardware(packet.dst()));
+    out.extend(&frame[6..headers]);
+    frame.len() as u32
+}
+
 /// A host's hardware address, of those that anybody may give.
 fn hardware(host: HostId) -> [u8; 6] {
     let [high, low] = host.0.to_be_bytes();

@@ -19,6 +19,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Packets that are kept until they are put in order and written.
 const KEPT: usize = 1 << 13;
@@ -52,9 +53,18 @@ pub(crate) struct Capture {
 struct Output {
     path: PathBuf,
     out: BufWriter<File>,
-    /// What may still be overtaken, with its interface and its flow.
-    pending: Vec<(u32, Tapped, Option<FlowFacts>)>,
+    /// What may still be overtaken.
+    pending: Vec<Pending>,
     block: Vec<u8>,
+}
+
+/// A packet that is to be written.
+struct Pending {
+    interface: u32,
+    tapped: Tapped,
+    flow: Option<FlowFacts>,
+    /// Its bytes, where a kernel sent it.
+    frame: Option<Arc<[u8]>>,
 }
 
 /// A file that is to be written: its name, and ports by their global number.
@@ -99,10 +109,18 @@ impl Capture {
         self.places.keys().copied()
     }
 
-    /// A packet begins, or will begin, its transmission; `flow` is that of a transport's packet.
-    pub(crate) fn take(&mut self, tapped: &Tapped, flow: Option<FlowFacts>) {
+    /// A packet begins, or will begin, its transmission; `flow` is that of a transport's packet, and
+    /// `frame` that of a kernel's.
+    pub(crate) fn take(
+        &mut self,
+        tapped: &Tapped,
+        flow: Option<FlowFacts>,
+        frame: Option<Arc<[u8]>>,
+    ) {
+        let frame = frame.filter(|_| flow.is_some());
         for (file, interface) in &self.places[&tapped.port] {
-            self.files[*file].pending.push((*interface, *tapped, flow));
+            let (interface, tapped, frame) = (*interface, *tapped, frame.clone());
+            self.files[*file].pending.push(Pending { interface, tapped, flow, frame });
             self.kept += 1;
         }
     }
@@ -138,12 +156,13 @@ impl Capture {
 impl Output {
     fn write(&mut self, headers: &Headers, is_due: impl Fn(Time) -> bool) -> io::Result<()> {
         // A port begins one transmission at a time: no two have the same key.
-        self.pending.sort_unstable_by_key(|(interface, tapped, _)| (tapped.start, *interface));
-        let due = self.pending.partition_point(|(_, tapped, _)| is_due(tapped.start));
-        for (interface, tapped, flow) in self.pending.drain(..due) {
+        self.pending.sort_unstable_by_key(|one| (one.tapped.start, one.interface));
+        let due = self.pending.partition_point(|one| is_due(one.tapped.start));
+        for Pending { interface, tapped, flow, frame } in self.pending.drain(..due) {
             self.block.clear();
-            pcapng::packet(&mut self.block, interface, tapped.start, |out| {
-                headers.frame(&tapped, flow, out)
+            pcapng::packet(&mut self.block, interface, tapped.start, |out| match frame {
+                Some(frame) => frame::of_a_kernel(&frame, &tapped.packet, out),
+                None => headers.frame(&tapped, flow, out),
             });
             self.out.write_all(&self.block)?;
         }

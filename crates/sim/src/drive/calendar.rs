@@ -128,6 +128,13 @@ impl CalendarDriver {
         self.with(target.node, |node, world| node.arrive(target.into, &mut packet, net, world));
     }
 
+    /// When the next event is.
+    pub(crate) fn next_time(&mut self) -> Option<Time> {
+        let event = self.calendar.pop()?;
+        self.calendar.put_back(event);
+        Some(event.time)
+    }
+
     /// Calls a node with its world.
     #[inline]
     pub(crate) fn with<T>(

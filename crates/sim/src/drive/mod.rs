@@ -6,12 +6,14 @@
 
 pub(crate) mod calendar;
 pub(crate) mod layout;
+pub(crate) mod linux;
 pub(crate) mod pool;
 pub(crate) mod queue;
 pub(crate) mod windows;
 
 pub(crate) use calendar::CalendarDriver;
 pub(crate) use layout::Layout;
+pub(crate) use linux::LinuxDriver;
 pub(crate) use windows::WindowsDriver;
 
 use leafspine_core::{HostId, PacketMeta, SwitchId, Time};
@@ -52,6 +54,8 @@ pub(crate) enum Driver {
     Calendar(Box<CalendarDriver>),
     /// Nodes ahead of each other.
     Windows(Box<WindowsDriver>),
+    /// One event after the other, with kernels behind the hosts' ports.
+    Linux(Box<LinuxDriver>),
 }
 
 /// What [`Driver::advance`] has to know of the run.
@@ -75,13 +79,14 @@ impl Driver {
         match self {
             Driver::Calendar(driver) => driver.advance(task),
             Driver::Windows(driver) => driver.advance(task),
+            Driver::Linux(driver) => driver.advance(task),
         }
     }
 
     /// How far nodes may be driven in one go, if a flow may start at `first`.
     pub(crate) fn horizon(&self, first: Option<Time>) -> Bound {
         match self {
-            Driver::Calendar(_) => (Time::MAX, Key::LAST),
+            Driver::Calendar(_) | Driver::Linux(_) => (Time::MAX, Key::LAST),
             Driver::Windows(driver) => driver.horizon(first),
         }
     }
@@ -89,7 +94,7 @@ impl Driver {
     /// Whether some nodes are ahead of others between two bounds.
     pub(crate) fn runs_ahead(&self) -> bool {
         match self {
-            Driver::Calendar(_) => false,
+            Driver::Calendar(_) | Driver::Linux(_) => false,
             Driver::Windows(_) => true,
         }
     }
@@ -99,6 +104,9 @@ impl Driver {
         match self {
             Driver::Calendar(driver) => {
                 driver.calendar.push(event.time, event.key(), event.item());
+            }
+            Driver::Linux(driver) => {
+                driver.nodes.calendar.push(event.time, event.key(), event.item());
             }
             Driver::Windows(driver) => {
                 driver.schedule(layout.node_of(event.key(), event.item()), event);
@@ -110,6 +118,7 @@ impl Driver {
         match self {
             Driver::Calendar(driver) => &driver.nodes[node as usize],
             Driver::Windows(driver) => driver.node(node),
+            Driver::Linux(driver) => &driver.nodes.nodes[node as usize],
         }
     }
 
@@ -117,6 +126,7 @@ impl Driver {
         match self {
             Driver::Calendar(driver) => &mut driver.nodes[node as usize],
             Driver::Windows(driver) => driver.node_mut(node),
+            Driver::Linux(driver) => &mut driver.nodes.nodes[node as usize],
         }
     }
 
@@ -133,6 +143,7 @@ impl Driver {
                 driver.with(node, |node, world| what(node, world));
             }
             Driver::Windows(driver) => driver.with(node, now, what),
+            Driver::Linux(driver) => driver.with(node, now, what),
         }
     }
 
@@ -141,6 +152,7 @@ impl Driver {
         match self {
             Driver::Calendar(driver) => visit(&mut driver.record),
             Driver::Windows(driver) => driver.each_record(visit),
+            Driver::Linux(driver) => visit(&mut driver.nodes.record),
         }
     }
 
@@ -149,6 +161,7 @@ impl Driver {
         match self {
             Driver::Calendar(driver) => driver.record.counters,
             Driver::Windows(driver) => driver.counters(),
+            Driver::Linux(driver) => driver.nodes.record.counters,
         }
     }
 
@@ -167,6 +180,7 @@ impl Driver {
         match self {
             Driver::Calendar(driver) => driver.now,
             Driver::Windows(driver) => driver.now(),
+            Driver::Linux(driver) => driver.nodes.now,
         }
     }
 
@@ -175,6 +189,7 @@ impl Driver {
         match self {
             Driver::Calendar(driver) => driver.calendar.events().map(|event| event.time).min(),
             Driver::Windows(driver) => driver.next_event(),
+            Driver::Linux(driver) => driver.next_time(),
         }
     }
 
@@ -184,6 +199,7 @@ impl Driver {
         let mut chains = vec![0; ports];
         match self {
             Driver::Calendar(driver) => chains.copy_from_slice(&driver.chains),
+            Driver::Linux(driver) => chains.copy_from_slice(&driver.nodes.chains),
             Driver::Windows(driver) => {
                 driver.each_chain(&mut |port, chain| chains[port as usize] = chain);
             }
@@ -197,6 +213,7 @@ impl Driver {
         match self {
             Driver::Calendar(driver) => driver.each_on_link(visit),
             Driver::Windows(driver) => driver.each_on_link(visit),
+            Driver::Linux(driver) => driver.nodes.each_on_link(visit),
         }
     }
 
@@ -205,7 +222,13 @@ impl Driver {
         match self {
             Driver::Calendar(driver) => driver.lose_on_link(port),
             Driver::Windows(driver) => driver.lose_on_link(port),
+            Driver::Linux(driver) => driver.nodes.lose_on_link(port),
         }
+    }
+
+    /// The driver of kernels, if the hosts are such.
+    pub(crate) fn linux(&mut self) -> Option<&mut LinuxDriver> {
+        if let Driver::Linux(driver) = self { Some(driver) } else { None }
     }
 
     pub(crate) fn switch(&self, id: SwitchId) -> &Switch {

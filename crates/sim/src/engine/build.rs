@@ -9,7 +9,7 @@ use super::standstill::Standstill;
 use crate::drive::Layout;
 use crate::output::TableUse;
 use crate::progress::{Cancelled, Part, Progress};
-use crate::spec::{Spec, TransportSpec, WorkloadKind, WorkloadSpec};
+use crate::spec::{HostsSpec, Spec, TransportSpec, WorkloadKind, WorkloadSpec};
 use crate::workload::{Dags, Fabric, FlowSource, Sizes, WorkloadError, jobs};
 use leafspine_core::{Bytes, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
 use leafspine_fabric::{Graph, Ideal, LinkState, Routes, TopologyError, check_changes};
@@ -161,6 +161,7 @@ impl Simulation {
         let racks = edges.iter().any(|edge| edge.edge.needs().board_words > 0);
         let layout = Layout::new(&graph, racks);
         let nodes = builder.nodes(switches, edges, &layout)?;
+        let is_linux = matches!(spec.hosts, HostsSpec::Linux(_));
         let net = Network {
             routes,
             places: places(&graph),
@@ -188,6 +189,7 @@ impl Simulation {
             seed: spec.run.seed,
             finished: false,
             fault: None,
+            is_linux,
             own_events: 0,
             audit: None,
             standstill: Standstill::default(),

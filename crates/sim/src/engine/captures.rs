@@ -31,6 +31,8 @@ impl Simulation {
     /// later.
     pub(super) fn note_tapped(&mut self, tapped: &mut Vec<Tapped>) {
         let Some(capture) = &mut self.capture else { return };
+        let frames = self.driver.linux().map(crate::drive::LinuxDriver::take_tapped);
+        let mut frames = frames.into_iter().flatten();
         for tapped in tapped.drain(..) {
             let packet = &tapped.packet;
             let flow = (!packet.flags.has(Flags::PROBE)).then(|| {
@@ -39,7 +41,7 @@ impl Simulation {
                 let (table, row) = self.flows.row_of(number);
                 FlowFacts { number, bytes: table.bytes[row] }
             });
-            capture.take(&tapped, flow);
+            capture.take(&tapped, flow, frames.next());
         }
     }
 

@@ -5,7 +5,7 @@ use super::parts::Builder;
 use super::{SetupError, Simulation};
 use crate::memory::{Memory, Overrun};
 use crate::progress::Progress;
-use crate::spec::{ProbeKind, Spec};
+use crate::spec::{HostsSpec, ProbeKind, Spec};
 use crate::workload::Demand;
 use leafspine_core::{HostId, PacketMeta, PortId, Span, Time};
 use leafspine_fabric::{Graph, size};
@@ -27,6 +27,8 @@ const LINK: u64 = 256;
 const ROW: u64 = 2 * 82;
 /// A probe's row, likewise.
 const PROBE_ROW: u64 = 2 * 32;
+/// A guest's kernel and what it touches (docs/linux.md).
+const GUEST: u64 = 9 << 20;
 /// The same rows at the end of the run, when whoever has asked for it has made tables of them.
 const ROW_OUT: u64 = 400;
 const PROBE_OUT: u64 = 384;
@@ -56,6 +58,9 @@ impl Memory {
         }
         let graph = Graph::build(&spec.topology)?;
         memory.count_flows(spec, &graph, queue)?;
+        if matches!(spec.hosts, HostsSpec::Linux(_)) {
+            memory.fabric += u64::from(graph.hosts()) * GUEST;
+        }
         if memory.total() <= enough {
             memory.schemes = schemes(spec, &graph)?;
         }
@@ -83,7 +88,7 @@ impl Memory {
         for probe in &spec.probes {
             let targets = match probe.kind {
                 ProbeKind::Packets => continue,
-                ProbeKind::Window => probe.flows.len().max(16),
+                ProbeKind::Window | ProbeKind::TcpInfo => probe.flows.len().max(16),
                 _ => graph.ports_matching(&probe.ports)?.len(),
             };
             let rows = end / probe.every.0.max(1) as f64 * targets as f64;

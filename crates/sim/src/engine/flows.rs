@@ -3,7 +3,7 @@
 use super::agenda::Item;
 use super::operations::Operations;
 use super::{RunError, Simulation};
-use crate::drive::{Bound, Ending};
+use crate::drive::{Bound, Driver, Ending};
 use crate::flow_table::{FlowStats, FlowTable};
 use crate::workload::{Dags, Flow, FlowSource, WorkloadError};
 use leafspine_core::{Bytes, FiveTuple, HostId, SwitchId, Time};
@@ -163,6 +163,7 @@ impl Simulation {
         let number = self.flows.table.start(&flow, ideal);
         let tuple = FiveTuple::new(flow.src, flow.dst, self.source_port(number), SERVICE_PORT);
         let sender = self.place_flow(&flow, number, tuple)?;
+        self.open_at_guests(number, sender, flow.bytes);
         self.watch_flow(number, sender, true);
         self.look_at_table(number, flow.src);
         let start = Event::new(flow.start, Key::new(Class::FlowStart, number), sender.item());
@@ -189,7 +190,11 @@ impl Simulation {
         const FIRST_PORT: u32 = 1024;
         const PORTS: u32 = u16::MAX as u32 + 1 - FIRST_PORT;
         let ports = self.net.tcp.source_ports.map_or(PORTS, u32::from);
-        (FIRST_PORT + number % ports) as u16
+        match FIRST_PORT + number % ports {
+            // A kernel does not connect from the port that it listens at.
+            port if self.is_linux && port == u32::from(SERVICE_PORT) => FIRST_PORT as u16 - 1,
+            port => port as u16,
+        }
     }
 
     /// Takes slots for a flow at both hosts, and at its source's switch.
@@ -281,6 +286,7 @@ impl Simulation {
         self.note_tapped(&mut notes.tapped);
         self.flows.closing.append(&mut notes.done);
         self.flows.notes = notes;
+        self.note_samples();
         if !self.flows.closing.is_empty() {
             self.close_flows();
         }
@@ -299,7 +305,7 @@ impl Simulation {
     }
 
     /// A packet of a flow has ended on its way.
-    fn note_end(&mut self, Ended { sender, time }: Ended) {
+    fn note_end(&mut self, Ended { sender, time, .. }: Ended) {
         let host = self.driver.host_mut(&self.layout, sender.host());
         let flow = &mut host.sending[usize::from(sender.slot())];
         flow.ended += 1;
@@ -331,6 +337,7 @@ impl Simulation {
 
     fn close_flow(&mut self, sender: Address, now: Time) {
         let number = self.write_row(sender, now);
+        self.close_at_guests(number, sender);
         let source = self.driver.host_mut(&self.layout, sender.host());
         let peer = source.peer_slot(sender.slot());
         let destination = source.sending[usize::from(sender.slot())].tuple.dst();
@@ -348,22 +355,27 @@ impl Simulation {
         let tor: SwitchId = self.graph.tor_switch[usize::from(place.tor)];
         let path_changes = self.driver.switch(tor).path_changes(place.port, sender.slot());
         let source = self.driver.host(&self.layout, host);
-        let (sending, sent) = (&source.sending[slot], &source.senders[slot]);
-        let peer = usize::from(source.peer_slot(sender.slot()));
+        let sending = &source.sending[slot];
+        let (number, peer) = (sending.number, usize::from(source.peer_slot(sender.slot())));
         let destination = self.driver.host(&self.layout, sending.tuple.dst());
-        let stats = FlowStats {
-            retransmits: sent.retransmits(),
-            timeouts: sent.timeouts(),
-            dup_acks: sent.dup_acks(),
-            spurious_retransmits: destination.receivers[peer].duplicates(),
-            undos: sent.undos(),
-            tail_probes: sent.probes(),
-            mean_window: sent.mean_window(&self.net.tcp, now),
-            reordered: destination.receivers[peer].reordered(),
-            path_changes,
-            packets: destination.receiving[peer].packets,
+        let packets = destination.receiving[peer].packets;
+        let stats = if let Driver::Linux(driver) = &self.driver {
+            FlowStats { path_changes, packets, ..driver.flow(number).stats() }
+        } else {
+            let (sent, received) = (&source.senders[slot], &destination.receivers[peer]);
+            FlowStats {
+                retransmits: sent.retransmits(),
+                timeouts: sent.timeouts(),
+                dup_acks: sent.dup_acks(),
+                spurious_retransmits: received.duplicates(),
+                undos: sent.undos(),
+                tail_probes: sent.probes(),
+                mean_window: sent.mean_window(&self.net.tcp, now),
+                reordered: received.reordered(),
+                path_changes,
+                packets,
+            }
         };
-        let number = sending.number;
         let (table, row) = self.flows.row_of_mut(number);
         table.close(row, stats);
         self.flows.reordered += u64::from(stats.reordered);

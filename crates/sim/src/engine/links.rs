@@ -43,6 +43,10 @@ impl Simulation {
         if let Some(delay) = change.delay {
             port.delay = delay;
         }
+        if let (Some(delay), Some(driver)) = (change.delay, self.driver.linux()) {
+            driver.set_delay(end, delay);
+        }
+        let port = self.driver.port_mut(&self.layout, end);
         if let Some(loss) = change.loss {
             if let Some(lossy) = &mut port.loss {
                 lossy.probability = loss;

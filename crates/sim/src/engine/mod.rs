@@ -16,6 +16,7 @@ mod control;
 mod estimate;
 mod fault;
 mod flows;
+mod guests;
 mod links;
 mod observe;
 mod operations;
@@ -67,6 +68,9 @@ pub enum RunError {
     /// A capture cannot be written.
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    /// A kernel that is a host cannot go on.
+    #[error(transparent)]
+    Linux(Box<leafspine_linux::LinuxError>),
     /// Something is wrong with leafspine or a scheme.
     #[error(transparent)]
     Fault(Box<Fault>),
@@ -97,6 +101,8 @@ pub struct Simulation {
     seed: u64,
     finished: bool,
     fault: Option<Box<Fault>>,
+    /// Whether the hosts are kernels.
+    is_linux: bool,
     /// Items of the agenda done.
     own_events: u64,
     /// Only in checked runs.
@@ -126,6 +132,7 @@ impl Simulation {
     /// The run without its output.
     fn advance(&mut self, progress: &Progress) -> Result<(), RunError> {
         self.start()?;
+        self.boot(progress)?;
         let end = self.until.unwrap_or(Time::END).min(Time::END);
         let last = (Time(end.0 + 1), Key::FIRST);
         let mut next_look = self.first_look();
@@ -133,6 +140,7 @@ impl Simulation {
             let bound = self.open_flows(self.next_stop().min(last))?;
             let came = self.drive(bound, next_look);
             self.take_notes()?;
+            self.fail_with_guests()?;
             self.write_captures()?;
             match came {
                 Came::ToTheEnd | Came::ToAFault => self.finished = true,
@@ -147,6 +155,8 @@ impl Simulation {
                 next_look = self.events() + self.look(progress, came)?;
             }
         }
+        self.ask_guests();
+        self.fail_with_guests()?;
         self.last_audit();
         self.finish_captures()?;
         self.report(progress)?;

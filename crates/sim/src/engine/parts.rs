@@ -1,10 +1,14 @@
 //! Making the parts of a run: switches with their schemes, ports with their queues, hosts' edges.
 
 use super::build::{BuildError, FROM_BALANCER, Factories, SetupError, lossy, no_scheme};
+use crate::drive::linux::About;
 use crate::drive::queue::Calendar;
-use crate::drive::{CalendarDriver, Driver, Layout, WindowsDriver};
+use crate::drive::{CalendarDriver, Driver, Layout, LinuxDriver, WindowsDriver};
 use crate::progress::{Part, Progress};
-use crate::spec::{Classifier, DriverKind, HostPorts, PortModel, SchedulerKind, SchemeSpec, Spec};
+use crate::spec::{
+    Classifier, DriverKind, HostPorts, HostsSpec, LinuxSpec, PortModel, SchedulerKind, SchemeSpec,
+    Spec,
+};
 use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
 use leafspine_fabric::{Graph, Node as Owner, ResolvedChange};
 use leafspine_node::{
@@ -413,6 +417,9 @@ impl Builder<'_> {
 
     /// What drives the nodes. A link without latency leaves no window; see [`Builder::dense`].
     pub(super) fn driver(&self, nodes: Vec<Node>, layout: &Layout) -> Driver {
+        if let HostsSpec::Linux(linux) = &self.spec.hosts {
+            return self.linux(linux, nodes, layout);
+        }
         let links = self.graph.ports.iter().map(|port| port.delay);
         let later = self.changes.iter().filter_map(|change| change.delay);
         let lookahead = links.chain(later).min().unwrap_or(Span::ZERO);
@@ -427,6 +434,22 @@ impl Builder<'_> {
         }
         let domains = self.spec.run.threads;
         Driver::Windows(Box::new(WindowsDriver::new(nodes, layout, lookahead, domains)))
+    }
+
+    fn linux(&self, linux: &LinuxSpec, nodes: Vec<Node>, layout: &Layout) -> Driver {
+        let ecn = linux.ecn.then(|| ("net.ipv4.tcp_ecn".to_owned(), "1".to_owned()));
+        let about = About {
+            kernel: linux.kernel.clone(),
+            mss: self.spec.transport.mss,
+            guests: layout.hosts.len() as u16,
+            seed: self.spec.run.seed,
+            mtu: self.mtu(),
+            congestion: linux.congestion.clone(),
+            sysctl: ecn.into_iter().chain(linux.sysctl.iter().cloned()).collect(),
+        };
+        let nodes = CalendarDriver::new(nodes, self.graph.ports.len(), self.calendar());
+        let delays = self.graph.ports.iter().map(|port| port.delay);
+        Driver::Linux(Box::new(LinuxDriver::new(nodes, layout, about, delays)))
     }
 
     /// Whether windows are worth it: a node that is visited for less than a packet gains nothing by it, and

@@ -1,6 +1,7 @@
 //! A run that gets nowhere is stopped, and says why.
 
 use super::{RunError, Simulation};
+use crate::drive::Driver;
 use crate::flow_table::UNFINISHED;
 use leafspine_core::{Flags, Span, Time};
 use leafspine_node::Address;
@@ -148,9 +149,11 @@ impl Simulation {
     fn flow_text(&self, flow: Address, spots: Option<&BTreeMap<String, u32>>) -> String {
         let source = self.driver.host(&self.layout, flow.host());
         let sending = &source.sending[usize::from(flow.slot())];
-        let timeouts = source.senders[usize::from(flow.slot())].timeouts();
-        let destination = self.driver.host(&self.layout, sending.tuple.dst());
-        let has = destination.receivers[usize::from(source.peer_slot(flow.slot()))].delivered();
+        let timeouts = match &self.driver {
+            Driver::Linux(driver) => driver.flow(sending.number).stats().timeouts,
+            _ => source.senders[usize::from(flow.slot())].timeouts(),
+        };
+        let has = self.delivered(flow);
         let (table, row) = self.flows.row_of(sending.number);
         let size = table.bytes[row];
         let where_ = match spots {

@@ -145,6 +145,7 @@ pub fn base() -> Spec {
         balancer: scheme("ecmp"),
         hold: None,
         edge: None,
+        hosts: HostsSpec::Model,
         transport: TransportSpec {
             scheme: scheme("dctcp"),
             ecn: None,

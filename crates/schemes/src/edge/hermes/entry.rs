@@ -159,4 +159,5 @@ pub(crate) const ENTRY: Entry = Entry {
     build,
     balancers: &["pinned"],
     by_marks: true,
+    by_stack: true,
 };

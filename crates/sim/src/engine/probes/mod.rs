@@ -5,11 +5,13 @@ mod packets;
 mod queue;
 mod signals;
 mod state;
+mod tcp_info;
 mod utilisation;
 mod window;
 
 use super::Simulation;
 use super::agenda::Item;
+use crate::drive::linux::Sample;
 use crate::output::{Column, Series};
 use crate::spec::{ProbeKind, ProbeSpec};
 use leafspine_core::{Span, Time};
@@ -19,6 +21,7 @@ use packets::PacketsProbe;
 use queue::QueueProbe;
 use signals::SignalsProbe;
 use state::StateProbe;
+use tcp_info::TcpInfoProbe;
 use utilisation::UtilisationProbe;
 use window::WindowProbe;
 
@@ -36,6 +39,7 @@ enum Kind {
     Queue(QueueProbe),
     Utilisation(UtilisationProbe),
     Window(WindowProbe),
+    TcpInfo(TcpInfoProbe),
     State(StateProbe),
     Signals(SignalsProbe),
     Packets(PacketsProbe),
@@ -57,6 +61,7 @@ impl Probe {
                 Kind::Utilisation(UtilisationProbe::new(ports()?, spec.every))
             }
             ProbeKind::Window => Kind::Window(WindowProbe::new(&spec.flows)),
+            ProbeKind::TcpInfo => Kind::TcpInfo(TcpInfoProbe::new(&spec.flows)),
             ProbeKind::State => Kind::State(StateProbe::new(&ports()?, graph)),
             ProbeKind::Signals => Kind::Signals(SignalsProbe::new(ports()?)),
             ProbeKind::Packets => Kind::Packets(PacketsProbe::new(ports()?)),
@@ -70,9 +75,22 @@ impl Probe {
             Kind::Queue(probe) => probe.rows(),
             Kind::Utilisation(probe) => probe.rows(),
             Kind::Window(probe) => probe.rows(),
+            Kind::TcpInfo(probe) => probe.rows(),
             Kind::State(probe) => probe.rows(),
             Kind::Signals(probe) => probe.rows(),
             Kind::Packets(probe) => probe.rows(),
+        }
+    }
+
+    /// A kernel has said how a flow is doing.
+    pub(super) fn answered(&mut self, sample: &Sample) {
+        match &mut self.kind {
+            Kind::Window(probe) => {
+                let bytes = u64::from(sample.info.window) * u64::from(sample.info.segment);
+                probe.answered(sample.time, sample.flow, bytes);
+            }
+            Kind::TcpInfo(probe) => probe.answered(sample),
+            _ => unreachable!("it asks no kernel"),
         }
     }
 
@@ -82,6 +100,7 @@ impl Probe {
             Kind::Queue(probe) => probe.columns(graph),
             Kind::Utilisation(probe) => probe.columns(graph),
             Kind::Window(probe) => probe.columns(),
+            Kind::TcpInfo(probe) => probe.columns(),
             Kind::State(probe) => probe.columns(graph),
             Kind::Signals(probe) => probe.columns(graph),
             Kind::Packets(probe) => probe.columns(graph, end),
@@ -130,6 +149,14 @@ impl Simulation {
             Kind::Utilisation(probe) => {
                 probe.sample(now, |at| driver.port_mut(layout, at).sent_until(now));
             }
+            Kind::TcpInfo(probe) => {
+                if let Some(linux) = driver.linux() {
+                    probe.flows().for_each(|flow| linux.ask(index, flow, now));
+                }
+            }
+            Kind::Window(probe) if let Some(linux) = driver.linux() => {
+                probe.flows().for_each(|flow| linux.ask(index, flow, now));
+            }
             Kind::Window(probe) => probe.sample(now, |sender| {
                 let host = driver.host(layout, sender.host());
                 host.senders[usize::from(sender.slot())].window(&net.tcp)
@@ -163,8 +190,12 @@ impl Simulation {
     /// Tells the window probes that a flow has started or ended.
     pub(super) fn watch_flow(&mut self, flow: u32, sender: Address, starts: bool) {
         for probe in &mut self.probes {
-            if let Kind::Window(probe) = &mut probe.kind {
-                if starts { probe.flow_starts(flow, sender) } else { probe.flow_ends(flow) }
+            match &mut probe.kind {
+                Kind::Window(probe) if starts => probe.flow_starts(flow, sender),
+                Kind::Window(probe) => probe.flow_ends(flow),
+                Kind::TcpInfo(probe) if starts => probe.flow_starts(flow),
+                Kind::TcpInfo(probe) => probe.flow_ends(flow),
+                _ => {}
             }
         }
     }

@@ -6,7 +6,7 @@ use leafspine_core::Time;
 use leafspine_node::Address;
 
 /// The flows watched where the scenario names none.
-const FIRST: u32 = 16;
+pub(super) const FIRST: u32 = 16;
 
 pub(super) struct WindowProbe {
     /// By number.
@@ -38,6 +38,18 @@ impl WindowProbe {
 
     pub(super) fn flow_ends(&mut self, flow: u32) {
         self.live.retain(|(live, _)| *live != flow);
+    }
+
+    /// The flows under way, by number.
+    pub(super) fn flows(&self) -> impl Iterator<Item = u32> {
+        self.live.iter().map(|(flow, _)| *flow)
+    }
+
+    /// A kernel has told a window.
+    pub(super) fn answered(&mut self, time: Time, flow: u32, bytes: u64) {
+        self.times.push(time.0);
+        self.which.push(flow);
+        self.bytes.push(bytes);
     }
 
     /// `window` tells a sender's window in bytes.

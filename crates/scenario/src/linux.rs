@@ -1,0 +1,254 @@
+//! `[hosts]`: the model's hosts, or kernels.
+
+use crate::error::ScenarioError;
+use crate::section::{Place, Section, content, decode};
+use crate::tree::{Data, Node, Table, quote, quote_key};
+use leafspine_schemes::{Kind, edge};
+use leafspine_sim::spec::{HostsSpec, LinuxSpec, ProbeKind, Spec, TransportSpec, WorkloadKind};
+use leafspine_sim::{LinuxError, installed_linux};
+
+const KEYS: &[&str] = &["kind", "congestion", "sysctl", "kernel"];
+/// The names of these controls in the model and in the kernel.
+const CONTROLS: &[(&str, &str)] =
+    &[("newreno", "reno"), ("cubic", "cubic"), ("dctcp", "dctcp"), ("bbr", "bbr")];
+/// The largest packets of a network device without jumbo frames, and those in which TCP has room.
+const PACKETS: std::ops::RangeInclusive<u32> = 256..=1500;
+
+/// What `[hosts]` says, before `[transport]` is read.
+pub(crate) struct Hosts {
+    kernel: Option<String>,
+    congestion: Option<String>,
+    sysctl: Vec<(String, String)>,
+}
+
+/// Whether `[hosts]` asks for kernels.
+pub(crate) fn is_linux(node: Option<&Node>) -> bool {
+    let kind = node.and_then(Node::table).and_then(|table| table.get("kind"));
+    kind.and_then(Node::text) == Some("linux")
+}
+
+/// Reads `[hosts]`; `None`: the model's.
+pub(crate) fn hosts(place: Place<'_>, node: Option<&Node>) -> Result<Option<Hosts>, ScenarioError> {
+    let mut section = Section::open(place, "hosts".to_owned(), node)?;
+    section.allow(KEYS, "an unknown key")?;
+    let kind = section.word("kind", &["model", "linux"], Some("model"))?;
+    if place.survey.is_some() {
+        // All keys are the kernel's.
+    } else if kind == "model" {
+        // Beside the word "model" they are for variants that are kernels.
+        let own = KEYS[1..].iter().find(|key| section.has(key) && !section.has("kind"));
+        return match own {
+            Some(key) => {
+                let found = format!("{key} without kind = \"linux\"");
+                Err(section.wrong(key, found, "kind = \"linux\" beside it"))
+            }
+            None => Ok(None),
+        };
+    }
+    let congestion =
+        name(&section, "congestion", "a congestion control of the kernel's: \"cubic\"")?;
+    let kernel = name(&section, "kernel", "a kernel's version and hash, as a result has it")?;
+    let sysctl = sysctl(&section)?;
+    Ok(Some(Hosts { kernel, congestion, sysctl }))
+}
+
+fn name(section: &Section<'_>, key: &str, allowed: &str) -> Result<Option<String>, ScenarioError> {
+    let Some(node) = section.node(key) else { return Ok(None) };
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
+    match node.text() {
+        Some(text) if !text.is_empty() && text.chars().all(plain) => Ok(Some(text.to_owned())),
+        _ => Err(section.wrong(key, node.shown(), allowed)),
+    }
+}
+
+/// Files under `/proc/sys` and their values.
+fn sysctl(section: &Section<'_>) -> Result<Vec<(String, String)>, ScenarioError> {
+    let Some(node) = section.node("sysctl") else { return Ok(Vec::new()) };
+    let allowed = "a table such as { \"net.ipv4.tcp_rto_min_us\" = 5000 }";
+    let Some(Table(entries)) = node.table() else {
+        return Err(section.wrong("sysctl", node.shown(), allowed));
+    };
+    let mut all = Vec::new();
+    flatten(section, "", entries, &mut all)?;
+    Ok(all)
+}
+
+/// `net.ipv4.x = 1` without quotes is a table in a table.
+fn flatten(
+    section: &Section<'_>,
+    before: &str,
+    entries: &[(String, Node)],
+    all: &mut Vec<(String, String)>,
+) -> Result<(), ScenarioError> {
+    for (key, node) in entries {
+        let key = if before.is_empty() { key.clone() } else { format!("{before}.{key}") };
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let wrong = |found: String, allowed: &str| {
+            let at = section.key(&format!("sysctl.{}", quote_key(&key)));
+            Err(section.place.error(Some(node.origin), &at, found, allowed))
+        };
+        let value = match &node.data {
+            Data::Table(Table(inner)) => {
+                flatten(section, &key, inner, all)?;
+                continue;
+            }
+            Data::Int(number) => number.to_string(),
+            Data::Bool(flag) => u8::from(*flag).to_string(),
+            Data::Text(text) if !text.contains('\n') => text.clone(),
+            _ => return wrong(node.shown(), "a whole number or a text: \"4096 131072 6291456\""),
+        };
+        if !key.chars().all(plain) || key.split('.').any(str::is_empty) {
+            return wrong(quote(&key), "a key such as net.ipv4.tcp_rto_min_us");
+        }
+        if key == "net.ipv4.tcp_congestion_control" {
+            return wrong(quote(&key), "hosts.congestion instead");
+        }
+        all.push((key, value));
+    }
+    Ok(())
+}
+
+impl Hosts {
+    /// The kernels, with what `[transport]` says of them, and both tables written out: a kernel has all
+    /// but the size of packets from itself.
+    pub(crate) fn with(
+        self,
+        place: Place<'_>,
+        root: &Table,
+        transport: &mut TransportSpec,
+    ) -> Result<(HostsSpec, String, String), ScenarioError> {
+        let congestion = match self.congestion {
+            Some(given) => given,
+            None => control_of(place, root, &transport.scheme.name)?,
+        };
+        let kernel = match self.kernel {
+            Some(kernel) => kernel,
+            None => present(place, root)?,
+        };
+        let given = root.get("transport").and_then(Node::table).and_then(|t| t.get("ecn"));
+        let ecn = match given {
+            Some(node) => decode(place, "transport.ecn", node, Kind::Bool)?,
+            None => leafspine_schemes::Value::Bool(congestion == "dctcp"),
+        };
+        let ecn = content!(ecn, Bool);
+        transport.ecn = Some(ecn);
+        let sysctl: Vec<String> = self
+            .sysctl
+            .iter()
+            .map(|(key, value)| format!("{} = {}", quote_key(key), quote(value)))
+            .collect();
+        let mut text = format!("[hosts]\nkind = \"linux\"\ncongestion = {}\n", quote(&congestion));
+        text += &format!("kernel = {}\n", quote(&kernel));
+        if !sysctl.is_empty() {
+            text += &format!("sysctl = {{ {} }}\n", sysctl.join(", "));
+        }
+        let (mss, header) = (transport.mss, transport.header);
+        let transport_text = format!("[transport]\necn = {ecn}\nmss = {mss}\nheader = {header}\n");
+        let spec = LinuxSpec { kernel, congestion, ecn, sysctl: self.sysctl };
+        Ok((HostsSpec::Linux(spec), text, transport_text))
+    }
+
+    /// The model's name for the congestion control, which decides what queues do by default.
+    pub(crate) fn control(&self) -> Option<&str> {
+        let given = self.congestion.as_deref()?;
+        Some(CONTROLS.iter().find(|(_, kernel)| *kernel == given).map_or(given, |(model, _)| model))
+    }
+}
+
+/// The kernel's name for a control of the model's.
+fn control_of(place: Place<'_>, root: &Table, scheme: &str) -> Result<String, ScenarioError> {
+    if let Some((_, kernel)) = CONTROLS.iter().find(|(model, _)| *model == scheme) {
+        return Ok((*kernel).to_owned());
+    }
+    let origin = root.get("hosts").map(|node| node.origin);
+    let found = format!("nothing, and transport.scheme = {}, which no kernel has", quote(scheme));
+    let allowed =
+        "a congestion control of the kernel's, such as \"cubic\", \"dctcp\", \"bbr\" or \"reno\"";
+    Err(place.error(origin, "hosts.congestion", found, allowed))
+}
+
+/// What the kernel is that is there.
+fn present(place: Place<'_>, root: &Table) -> Result<String, ScenarioError> {
+    if place.survey.is_some() {
+        return Ok(String::new());
+    }
+    installed_linux().map(|installed| installed.identity).map_err(|error| {
+        let table = root.get("hosts").and_then(Node::table);
+        let origin = table.and_then(|table| table.get("kind")).map(|node| node.origin);
+        let found = match &error {
+            LinuxError::Missing { what, path } => {
+                format!("\"linux\", but {what} is not there: {path}")
+            }
+            other => format!("\"linux\", but {other}"),
+        };
+        let allowed = "\"model\", or \"linux\" after `make linux`, which builds it in some six minutes \
+                       (LEAFSPINE_LINUX=path takes a kernel of your own)";
+        place.error(origin, "hosts.kind", found, allowed)
+    })
+}
+
+/// Refuses what makes no sense with kernels, and what does so only with them.
+pub(crate) fn check(place: Place<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
+    let at = |table: &str, key: &str| {
+        let node = root.get(table)?;
+        Some(node.table().and_then(|table| table.get(key)).map_or(node.origin, |node| node.origin))
+    };
+    let refuse = |table: &str, key: &str, found: String, allowed: &str| {
+        Err(place.error(at(table, key), &format!("{table}.{key}"), found, allowed))
+    };
+    if matches!(spec.hosts, HostsSpec::Model) {
+        let asks = spec.probes.iter().position(|probe| probe.kind == ProbeKind::TcpInfo);
+        return match asks {
+            Some(number) => {
+                let tables = root.get("probe").and_then(Node::array);
+                let origin = tables.and_then(|tables| tables.get(number)).map(|node| node.origin);
+                let key = format!("probe.{number}.kind");
+                let allowed =
+                    "hosts.kind = \"linux\", whose kernels it asks; \"window\" has the model's";
+                Err(place.error(origin, &key, "\"tcp-info\"", allowed))
+            }
+            None => Ok(()),
+        };
+    }
+    let job = spec.workloads.iter().position(|one| matches!(one.kind, WorkloadKind::Job(_)));
+    if let Some(number) = job {
+        let tables = root.get("workload").and_then(Node::array);
+        let origin = tables.and_then(|tables| tables.get(number)).map(|node| node.origin);
+        let found = "jobs, whose messages wait for each other at their hosts";
+        let allowed =
+            "a workload of flows that start at given times: the program in the kernels sends those";
+        return Err(place.error(origin, &format!("workload.{number}.kind"), found, allowed));
+    }
+    let transport = &spec.transport;
+    let packet = transport.mss + transport.header;
+    if !PACKETS.contains(&packet) {
+        let found = format!("{} bytes and a header of {}", transport.mss, transport.header);
+        return refuse("transport", "mss", found, "256 to 1500 bytes in all: the kernels' devices");
+    }
+    if !transport.handshake {
+        let allowed = "true: the hosts' kernels shake hands";
+        return refuse("transport", "handshake", "false".to_owned(), allowed);
+    }
+    if transport.source_ports.is_some() {
+        let allowed = "\"one a flow\": a kernel has one connection of a pair of ports";
+        return refuse("transport", "source_ports", "fewer ports than flows".to_owned(), allowed);
+    }
+    match spec.edge.as_ref() {
+        Some(edge) if needs_stack(edge) => {
+            let found = quote(&edge.name);
+            let allowed = "an edge that packets alone tell enough, or none: this one has to be told by the \
+                           hosts' TCP of round trips and losses, or hands it packets in order, and \
+                           these hosts are kernels";
+            refuse("host_edge", "scheme", found, allowed)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether an edge is told by the transport, or keeps packets from it.
+fn needs_stack(scheme: &leafspine_sim::spec::SchemeSpec) -> bool {
+    use leafspine_schemes::{Value, registry};
+    let reassembles = scheme.params.0.get("reassemble") == Some(&Value::Bool(true));
+    reassembles
+        || registry::host_edge(&scheme.name).is_some_and(|entry: &edge::Entry| entry.by_stack)
+}

@@ -1,0 +1,101 @@
+//! `[hosts]`: what is refused, what is written out. A `kernel` given by name needs none to be there.
+
+use leafspine_scenario::{Case, ScenarioError, Source, expand, single};
+use leafspine_sim::spec::HostsSpec;
+use std::path::Path;
+
+const KERNEL: &str = "kind = \"linux\"\nkernel = \"6.12.0-0123456789abcdef\"\n";
+
+fn text(hosts: &str, more: &str) -> String {
+    let link = "{ rate = \"10Gbps\", delay = \"2us\" }";
+    format!(
+        "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n\
+         host_link = {link}\nfabric_link = {link}\n[[workload]]\nkind = \"poisson\"\n\
+         sizes = \"web-search\"\nload = 0.5\nflows = 9\n{more}\n[hosts]\n{hosts}"
+    )
+}
+
+fn case(hosts: &str, more: &str) -> Result<Case, ScenarioError> {
+    single(&text(hosts, more), "f.toml", Path::new("."))
+}
+
+fn refused(hosts: &str, more: &str) -> String {
+    case(hosts, more).expect_err("refused").to_string()
+}
+
+/// Breaks if a run with kernels is written down as another, or without what it was of: its resolved
+/// scenario gives itself, names the kernel, and has no setting that is the model's alone.
+#[test]
+fn resolved_scenarios_name_the_kernel() {
+    let sysctl = "sysctl = { \"net.ipv4.tcp_rto_min_us\" = 5000, net.ipv4.tcp_sack = true }\n";
+    let one = case(&format!("{KERNEL}{sysctl}"), "[transport]\nmin_rto = \"5ms\"\n").unwrap();
+    assert!(one.toml.contains("kernel = \"6.12.0-0123456789abcdef\"\n"), "{}", one.toml);
+    assert!(
+        one.toml.contains("[transport]\necn = true\nmss = 1448\nheader = 52\n"),
+        "{}",
+        one.toml
+    );
+    let HostsSpec::Linux(linux) = &one.spec.hosts else { panic!("the model's hosts") };
+    assert_eq!((linux.congestion.as_str(), linux.ecn), ("dctcp", true));
+    let given = [("net.ipv4.tcp_rto_min_us", "5000"), ("net.ipv4.tcp_sack", "1")];
+    assert_eq!(linux.sysctl, given.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    let again = single(&one.toml, "f.toml", Path::new(".")).unwrap();
+    assert_eq!((&again.toml, &again.spec.hosts), (&one.toml, &one.spec.hosts));
+}
+
+/// Breaks if the model's hosts leave a trace in scenarios of before, or queues do not follow the
+/// congestion control that the kernels have.
+#[test]
+fn defaults() {
+    // What is for kernels may stand beside, for other variants.
+    let model = case("kind = \"model\"\ncongestion = \"cubic\"\n", "").unwrap();
+    assert!(!model.toml.contains("[hosts]"));
+    assert_eq!(model.spec.hosts, HostsSpec::Model);
+    let aqm = |hosts: &str, more: &str| case(hosts, more).unwrap().spec.aqm.name;
+    let own = |control: &str| format!("{KERNEL}congestion = \"{control}\"\n");
+    assert_eq!(aqm(&own("dctcp"), "[transport]\nscheme = \"cubic\"\n"), "ecn-threshold");
+    assert_eq!(aqm(&own("cubic"), ""), "droptail");
+    let reno = case(KERNEL, "[transport]\nscheme = \"newreno\"\n").unwrap();
+    assert!(reno.toml.contains("congestion = \"reno\"\n") && reno.toml.contains("ecn = false\n"));
+}
+
+/// Breaks if a combination that makes no sense is run.
+#[test]
+fn nonsense_is_refused() {
+    let edge = |name: &str| format!("[host_edge]\nscheme = \"{name}\"\n");
+    for (hosts, more, says) in [
+        ("congestion = \"cubic\"\n", String::new(), "congestion without kind = \"linux\""),
+        ("kind = \"windows\"\n", String::new(), "\"model\", \"linux\""),
+        (KERNEL, edge("flowbender"), "these hosts are kernels"),
+        (KERNEL, "[transport]\nmss = 8948\n".into(), "256 to 1500 bytes"),
+        (KERNEL, "[transport]\nhandshake = false\n".into(), "shake hands"),
+        (KERNEL, "[transport]\nsource_ports = 8\n".into(), "one a flow"),
+        ("", "[[probe]]\nkind = \"tcp-info\"\nevery = \"1ms\"\n".into(), "hosts.kind = \"linux\""),
+    ] {
+        let error = refused(hosts, &more);
+        assert!(error.contains(says), "{error}");
+    }
+    let sysctl = |table: &str| refused(&format!("{KERNEL}sysctl = {table}\n"), "");
+    assert!(
+        sysctl("{ \"net.ipv4.tcp_congestion_control\" = \"cubic\" }").contains("hosts.congestion")
+    );
+    assert!(sysctl("{ \"net..x\" = 1 }").contains("a key such as"));
+    assert!(sysctl("{ \"net.x\" = 1.5 }").contains("a whole number or a text"));
+    assert!(sysctl("7").contains("a table such as"));
+    case(KERNEL, &edge("stage")).unwrap();
+}
+
+/// Breaks if the model and a kernel cannot stand side by side in one file.
+#[test]
+fn variants_of_hosts() {
+    let file = format!(
+        "{}[[variant]]\nname = \"model\"\n[[variant]]\nname = \"linux\"\n\
+         set = {{ \"hosts.kind\" = \"linux\", \"hosts.kernel\" = \"6.12.0-0\" }}\n",
+        text("kind = \"model\"\n", "")
+    );
+    let (base, sets, options) = (Path::new("."), &[], &[]);
+    let source = Source { text: &file, file: "f.toml", base, sets, options };
+    let cases = expand(&source).unwrap();
+    let linux: Vec<bool> = cases.iter().map(|case| case.spec.hosts != HostsSpec::Model).collect();
+    assert_eq!(linux, [false, true]);
+}

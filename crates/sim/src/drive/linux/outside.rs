@@ -1,0 +1,112 @@
+//! What guests do to the network, and what reaches them from it.
+
+use super::{CalendarDriver, FOR_ITS_ROW, Guests, Layout, Sample, runs_time};
+use leafspine_core::{FiveTuple, HostId, PacketMeta, Time};
+use leafspine_linux::fleet::BOOTED;
+use leafspine_linux::frame::Segment;
+use leafspine_linux::orders::{NO_FLOW, Report};
+use leafspine_linux::{Happening, LinuxError, Outside};
+
+/// The network around the guests, while one has its turn.
+pub(super) struct Network<'a> {
+    pub(super) nodes: &'a mut CalendarDriver,
+    pub(super) guests: &'a mut Guests,
+    pub(super) layout: &'a Layout,
+    pub(super) net: &'a leafspine_node::Network,
+    /// So far may they run whatever happens.
+    pub(super) until: Time,
+}
+
+impl Outside for Network<'_> {
+    fn happened(&mut self, guest: u16, at: u64, what: Happening) {
+        self.nodes.now = self.nodes.now.max(runs_time(at));
+        match what {
+            Happening::Report(report) => self.reported(guest, report),
+            Happening::Frame { token, .. } if self.guests.is_over => {
+                self.guests.left.push((guest, at, token));
+            }
+            Happening::Frame { token, bytes } => match Segment::parse(&bytes) {
+                Some(segment) => self.sends(guest, &segment, (token, bytes)),
+                None => self.guests.left.push((guest, at, token)),
+            },
+        }
+    }
+
+    fn next(&mut self) -> u64 {
+        let next = self.nodes.next_time().unwrap_or(Time::MAX);
+        BOOTED + next.min(self.until).0 / 1000
+    }
+
+    fn left(&mut self, note: &mut dyn FnMut(u16, u64, u16)) {
+        self.guests.left.drain(..).for_each(|(guest, at, token)| note(guest, at, token));
+    }
+}
+
+impl Network<'_> {
+    /// A guest sends a segment, which goes to its port.
+    fn sends(&mut self, guest: u16, segment: &Segment, (token, bytes): (u16, Vec<u8>)) {
+        let host = |[_, _, high, low]: [u8; 4]| HostId(u16::from_be_bytes([high, low]));
+        let (from, to) = (host(segment.source), host(segment.destination));
+        let tuple = FiveTuple::new(from, to, segment.source_port, segment.destination_port);
+        let forward = self.guests.numbers.get(&tuple).map(|number| (*number, false));
+        let found = forward
+            .or_else(|| self.guests.numbers.get(&tuple.reversed()).map(|number| (*number, true)));
+        let (Some((number, reply)), true) = (found, from.0 == guest) else {
+            return self.fail(guest, format!("it sends a segment of no flow: {segment:?}"));
+        };
+        let mss = self.guests.mss;
+        let Some(watch) = self.guests.flows.get_mut(&number) else { return };
+        let mut packet = watch.leaves(segment, reply, mss, self.nodes.now);
+        let sender = watch.sender;
+        packet.set_frame(self.guests.frames.put(bytes, guest, token));
+        let peer = |host: HostId| self.layout.hosts[usize::from(host.0)];
+        let slot = if reply {
+            let (node, place) = peer(sender.host());
+            self.nodes.nodes[node as usize].hosts()[usize::from(place)].peer_slot(sender.slot())
+        } else {
+            sender.slot()
+        };
+        self.hand_down(peer(from), slot, &mut packet);
+    }
+
+    fn hand_down(&mut self, (node, place): (u32, u16), slot: u16, packet: &mut PacketMeta) {
+        let net = self.net;
+        self.guests.call(self.nodes, node, |node, world| {
+            node.hosts_mut()[usize::from(place)].send_for(slot, packet, net, world);
+        });
+        self.guests.settle(&self.nodes.record);
+    }
+
+    fn reported(&mut self, guest: u16, report: Report) {
+        let now = self.nodes.now;
+        match report {
+            Report::Failed(NO_FLOW, what) => self.fail(guest, what),
+            Report::Failed(flow, what) => self.fail(guest, format!("flow {flow}: {what}")),
+            Report::Sampled(flow, info) => {
+                let asked = self.guests.asked.get_mut(&flow).and_then(|all| all.pop_front());
+                if let Some(watch) = self.guests.flows.get_mut(&flow) {
+                    watch.info = info;
+                }
+                if let Some((probe, time)) = asked.filter(|(probe, _)| *probe != FOR_ITS_ROW) {
+                    self.guests.samples.push(Sample { probe, time, flow, info });
+                }
+            }
+            // What happens after the run's end is none of it.
+            _ if self.guests.is_over => {}
+            Report::Received(flow) => self.nodes.record.finished.push((flow, now)),
+            Report::Sent(flow, info) => {
+                let Some(watch) = self.guests.flows.get_mut(&flow) else { return };
+                (watch.info, watch.sent) = (info, true);
+                if watch.is_over() {
+                    self.guests.over.push(watch.sender);
+                }
+            }
+            Report::Ready => {}
+        }
+    }
+
+    fn fail(&mut self, guest: u16, what: String) {
+        let name = leafspine_linux::fleet::name(guest);
+        self.guests.error.get_or_insert(LinuxError::Reported { name, what });
+    }
+}

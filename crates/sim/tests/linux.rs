@@ -1,0 +1,161 @@
+//! Hosts that are kernels, where `make linux` has built one: without, these tests say so and pass.
+
+mod common;
+
+use common::{base, fixed_flows, hosts, leaf_spine, long_flows, port, scheme};
+use leafspine_core::{Rate, Span, Time};
+use leafspine_schemes::Amount;
+use leafspine_sim::spec::*;
+use leafspine_sim::{Column, Output, Progress, Simulation, installed_linux};
+
+/// Kernels for hosts; `None` where there is no kernel.
+fn kernels(congestion: &str) -> Option<HostsSpec> {
+    match installed_linux() {
+        Ok(installed) => Some(HostsSpec::Linux(LinuxSpec {
+            kernel: installed.identity,
+            congestion: congestion.to_owned(),
+            ecn: false,
+            sysctl: Vec::new(),
+        })),
+        Err(error) => {
+            eprintln!("not tested: {error}");
+            None
+        }
+    }
+}
+
+/// Two leaves and two spines at 1 Gb/s, two hosts a leaf, under the model's defaults of a kernel.
+fn small(congestion: &str) -> Option<Spec> {
+    let mut spec = base();
+    let link = LinkSpec { rate: Rate::from_gbps(1), delay: Span::from_micros(5), loss: 0.0 };
+    spec.topology.kind = leaf_spine(2, 2, 2);
+    (spec.topology.host_link, spec.topology.fabric_link) = (link, link);
+    (spec.transport.mss, spec.transport.header) = (1448, 52);
+    spec.hosts = kernels(congestion)?;
+    Some(spec)
+}
+
+fn run(spec: &Spec) -> Output {
+    let simulation = Simulation::new(spec).unwrap().checked();
+    simulation.run(&Progress::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Breaks if a lone flow between two kernels takes another time than its bytes and headers do on the
+/// slowest link, with the slow start from ten segments of a round trip of some 60 us before.
+#[test]
+fn a_lone_flow_fills_its_link() {
+    let Some(mut spec) = small("cubic") else { return };
+    spec.aqm = scheme("droptail");
+    spec.workloads = vec![long_flows(1, 10_000_000, hosts(&[0]), hosts(&[2]))];
+    let output = run(&spec);
+    let (fct, ideal) = (output.flows.fct_ps[0] as f64, output.flows.ideal_fct_ps[0] as f64);
+    assert!((1.0..1.01).contains(&(fct / ideal)), "{fct} ps, ideally {ideal}");
+    assert_eq!((output.flows.retransmits[0], output.flows.packets[0]), (0, 6907));
+    assert_eq!(output.counters.bytes_delivered, 10_000_000);
+}
+
+/// Breaks if a run with kernels does not repeat, or another seed gives the same one.
+#[test]
+fn runs_with_kernels_repeat() {
+    let Some(mut spec) = small("dctcp") else { return };
+    spec.workloads = vec![fixed_flows(40, 200_000, 0.6)];
+    let (one, two) = (run(&spec), run(&spec));
+    common::assert_same_packets(&one, &two);
+    assert_eq!(one.flows.finished(), 40);
+    assert!(one.counters.marks > 0, "{:?}", one.counters);
+    spec.run.seed = 2;
+    assert_ne!(run(&spec).trace_hash, one.trace_hash);
+}
+
+/// Breaks if a mark of a switch does not reach the kernels, or one that they do not understand is set:
+/// DCTCP keeps the queue at the threshold, without a drop.
+#[test]
+fn marks_reach_kernels() {
+    let Some(mut spec) = small("dctcp") else { return };
+    spec.workloads = vec![long_flows(2, 5_000_000, hosts(&[0, 1]), hosts(&[2]))];
+    let output = run(&spec);
+    assert!(output.counters.marks > 10, "{:?}", output.counters);
+    assert_eq!(output.counters.dropped, [0; 4]);
+    let queue = port(&output, "leaf1-host2").queue_mean_packets;
+    assert!((20.0..80.0).contains(&queue), "{queue} packets, marked from 65 on");
+}
+
+/// Breaks if a loss is not one for the kernel, or what it sends again is not counted: every drop is sent
+/// again, and nothing else.
+#[test]
+fn losses_are_sent_again() {
+    let Some(mut spec) = small("cubic") else { return };
+    spec.aqm = scheme("droptail");
+    spec.switch.buffer = Amount::Packets(30);
+    spec.switch.host_ports = HostPorts::Unlimited;
+    spec.workloads = vec![long_flows(2, 3_000_000, hosts(&[0, 1]), hosts(&[2]))];
+    let output = run(&spec);
+    let dropped: u64 = output.counters.dropped.iter().sum();
+    let again: u32 = output.flows.retransmits.iter().sum();
+    let spurious: u32 = output.flows.spurious_retransmits.iter().sum();
+    assert!(
+        dropped > 20 && u64::from(again - spurious) == dropped,
+        "{dropped}, {again}, {spurious}"
+    );
+}
+
+/// Breaks if a probe's answers are another flow's, or of another time than it asked.
+#[test]
+fn kernels_tell_of_connections() {
+    let Some(mut spec) = small("cubic") else { return };
+    spec.aqm = scheme("droptail");
+    spec.workloads = vec![long_flows(2, 2_000_000, hosts(&[0, 1]), hosts(&[2]))];
+    let probe = |kind, name: &str| ProbeSpec {
+        kind,
+        ports: String::new(),
+        flows: vec![1],
+        every: Span::from_millis(1),
+        name: name.to_owned(),
+    };
+    spec.probes = vec![probe(ProbeKind::TcpInfo, "info"), probe(ProbeKind::Window, "window")];
+    let output = run(&spec);
+    let column = |probe: usize, name: &str| {
+        let columns = &output.probes[probe].columns;
+        match &columns.iter().find(|(column, _)| *column == name).expect("a column").1 {
+            Column::U64(values) => values.clone(),
+            Column::U32(values) => values.iter().map(|value| u64::from(*value)).collect(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (times, windows) = (column(0, "time_ps"), column(0, "cwnd"));
+    assert!(times.len() > 10 && times.iter().all(|time| time % 1_000_000_000 == 0), "{times:?}");
+    assert!(column(0, "flow").iter().all(|flow| *flow == 1));
+    // Before the connection stands the kernel has a guess.
+    assert_eq!(column(0, "mss")[1..], vec![1448; times.len() - 1]);
+    assert!(windows.last() > windows.first());
+    let bytes: Vec<u64> =
+        windows.iter().zip(column(0, "mss")).map(|(window, mss)| window * mss).collect();
+    assert_eq!((column(1, "time_ps"), column(1, "window_bytes")), (times, bytes));
+}
+
+/// Breaks if a run that is given an end goes on, or what kernels know of flows under way is lost with it.
+#[test]
+fn a_run_ends_when_it_is_told() {
+    let Some(mut spec) = small("cubic") else { return };
+    spec.workloads = vec![long_flows(1, 1_000_000_000, hosts(&[0]), hosts(&[2]))];
+    spec.run.until = Some(Time(20_000_000_000));
+    let output = run(&spec);
+    assert_eq!((output.end, output.flows.finished()), (Time(20_000_000_000), 0));
+    assert!(output.flows.packets[0] > 1_000);
+}
+
+/// Breaks if a fabric's changes and a scheme that asks for general ports do not work beside kernels.
+#[test]
+fn links_change_under_kernels() {
+    let Some(mut spec) = small("cubic") else { return };
+    spec.aqm = scheme("droptail");
+    spec.balancer = scheme("letflow");
+    spec.workloads = vec![long_flows(4, 2_000_000, hosts(&[0, 1]), hosts(&[2, 3]))];
+    let down =
+        LinkChange { up: Some(false), ..common::change("leaf0-spine0", Span::from_millis(2)) };
+    let up = LinkChange { up: Some(true), ..common::change("leaf0-spine0", Span::from_millis(9)) };
+    spec.changes = vec![down, up];
+    let output = run(&spec);
+    assert_eq!(output.flows.finished(), 4);
+    assert!(output.counters.lost + output.counters.dropped[2] > 0, "{:?}", output.counters);
+}
