@@ -243,6 +243,10 @@ UNKNOWN = {
             'kind = "permutation"\n',
             'kind = "all-to-all"\n',
             'kind = "trace"\n',
+            'kind = "collective"\n',
+            'kind = "collective"\ncollective = "all-to-allv"\n',
+            'kind = "pipeline"\n',
+            'kind = "goal"\n',
         )
     ],
     "workload.sizes": [
@@ -300,6 +304,8 @@ AT_DEFAULT = {
             f"{FABRIC}[[workload]]\nkind = {kind}\nsizes = {PARETO}\n"
             for kind in ('"incast"', '"long-flows"\ncount = 1', '"permutation"')
         ),
+        f'{FABRIC}[[workload]]\nkind = "collective"\ncollective = "all-reduce"\nbytes = "1MB"\n',
+        f'{FABRIC}[[workload]]\nkind = "pipeline"\nbytes = "1MB"\nmicrobatches = 2\n',
     ],
     "workload.sizes": [
         FABRIC + FLOWS.replace('"web-search"', PARETO),
