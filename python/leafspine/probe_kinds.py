@@ -12,6 +12,7 @@ COLUMNS = {
     "state": frozenset({"switch", "occupied"}),
     "signals": frozenset({"port", "marks", "drops"}),
     "tcp-info": frozenset({"flow", "cwnd", "srtt_us"}),
+    "pause": frozenset({"port", "paused_ps", "pauses"}),
     "packets": frozenset({"port", "segment"}),
 }
 

@@ -83,6 +83,10 @@ class RunFigures:
         """Congestion windows of flows, from a ``window`` probe."""
         return self._over_time("window", probe)
 
+    def pause(self, probe: str | None = None) -> Figure:
+        """Time for which ports were paused, from a ``pause`` probe."""
+        return self._over_time("pause", probe)
+
     def signals(self, probe: str | None = None) -> Figure:
         """Marked and dropped packets, from a ``signals`` probe."""
         return self._over_time("signals", probe)

@@ -200,6 +200,12 @@ def signals(table: pa.Table, changes: Sequence[Change]) -> Figure:
     return over_time(table, "port", columns, changes)
 
 
+def pause(table: pa.Table, changes: Sequence[Change]) -> Figure:
+    """How long ports were paused since the sample before, and how often."""
+    columns = [("paused_ps", "time paused (us)", 1e-6), ("pauses", "pauses", 1.0)]
+    return over_time(table, "port", columns, changes)
+
+
 def state(table: pa.Table, changes: Sequence[Change]) -> Figure:
     """What balancers keep: bytes, and slots in use."""
     columns = [("bytes", "state (KB)", 1e-3), ("occupied", "slots in use", 1.0)]
@@ -212,6 +218,7 @@ MAKERS: dict[str, tuple[Maker, str]] = {
     "window": (window, "Congestion windows over time"),
     "state": (state, "State of load balancers over time"),
     "signals": (signals, "Marks and drops over time"),
+    "pause": (pause, "Pauses over time"),
     "packets": (paths, "Paths of flows over time"),
 }
 """By kind of probe: what draws it, and its title."""

@@ -129,6 +129,8 @@ impl PacketMeta {
     pub const LOST: u16 = 2;
     /// In `notes`: sent by its flow's receiver.
     pub const REPLY: u16 = 4;
+    /// In `notes`: a pause frame of the link's far end (IEEE 802.1Qbb). Nothing but the far end's port sees it.
+    pub const PAUSE: u16 = 8;
 
     /// The source host.
     #[inline]

@@ -69,6 +69,12 @@ pub struct Counters {
     pub hold_overflows: u64,
     /// Held packets let go because they had waited their longest.
     pub hold_expiries: u64,
+    /// Pause frames sent (IEEE 802.1Qbb), those that renew a pause among them.
+    pub pause_frames: u64,
+    /// Packets of lossless priorities dropped because the headroom was full.
+    pub lossless_drops: u64,
+    /// Storms that a watchdog has ended.
+    pub storms: u64,
     /// Packets still in the network when the run ended.
     pub in_flight: u64,
     /// The most packets in the network at the starts of the first 64 flows, of every 64th after them,
@@ -119,6 +125,9 @@ impl Counters {
             reordered_packets,
             hold_overflows,
             hold_expiries,
+            pause_frames,
+            lossless_drops,
+            storms,
             in_flight,
             peak_packets,
             peak_flows,
@@ -138,6 +147,9 @@ impl Counters {
         self.reordered_packets += reordered_packets;
         self.hold_overflows += hold_overflows;
         self.hold_expiries += hold_expiries;
+        self.pause_frames += pause_frames;
+        self.lossless_drops += lossless_drops;
+        self.storms += storms;
         self.in_flight += in_flight;
         self.peak_packets += peak_packets;
         self.peak_flows += peak_flows;

@@ -3,8 +3,9 @@
 use crate::event::{Class, Key};
 use crate::fault::FaultKind;
 use crate::flow::{Address, FlowId};
-use crate::host::Host;
+use crate::host::{Host, PORT};
 use crate::network::Network;
+use crate::pfc::Frame;
 use crate::world::World;
 use leafspine_core::{Flags, PacketMeta, Rng, Time};
 use leafspine_fabric::Node as Owner;
@@ -198,9 +199,12 @@ impl Host {
         world.schedule(time, Key::new(Class::EdgeTick, u32::from(self.id.0)), 0);
     }
 
-    /// A scheme's probe has come.
+    /// A scheme's probe has come, or a pause frame.
     #[cold]
     pub(crate) fn probed<W: World>(&mut self, probe: &PacketMeta, net: &Network, world: &mut W) {
+        if let Some(frame) = Frame::of(probe) {
+            return self.egress.obey(PORT, frame, net, world);
+        }
         world.record().counters.payload.delivered += u64::from(probe.payload);
         if let Some(edge) = &mut self.edge {
             edge.call(world.now(), |edge, cx| edge.probed(probe, cx));

@@ -5,6 +5,7 @@ use crate::event::{Class, Key};
 use crate::flow::Address;
 use crate::hold::{HoldState, Released};
 use crate::network::Network;
+use crate::pfc::{NO_INGRESS, Pfc};
 use crate::port::{Manager, Port, Queued, Store, Turn};
 use crate::record::{Seen, Tapped};
 use crate::switch::Chooser;
@@ -27,9 +28,22 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// An empty one.
+    #[must_use]
+    pub fn new(size: u64, alpha: f64) -> Shared {
+        Shared { size, used: 0, alpha }
+    }
+
+    /// Bytes that nobody has.
+    #[inline]
+    #[must_use]
+    pub fn free(&self) -> u64 {
+        self.size.saturating_sub(self.used)
+    }
+
     /// Whether a port in which `total` waits may take `size` bytes more.
     fn admits(&self, total: Backlog, size: u32) -> bool {
-        let free = self.size.saturating_sub(self.used);
+        let free = self.free();
         let threshold = (self.alpha * free as f64) as u64;
         u64::from(size) <= free && u64::from(total.bytes) + u64::from(size) <= threshold
     }
@@ -43,8 +57,12 @@ pub struct Egress {
     pub first: u32,
     /// A switch's balancer, with the other roles that it may have.
     pub chooser: Option<Chooser>,
+    /// Whether what arrives at a switch is looked at before it passes: by a hold, by flow control.
+    pub(crate) guarded: bool,
     /// A switch's ingress hold.
-    pub hold: Option<Box<HoldState>>,
+    pub(crate) hold: Option<Box<HoldState>>,
+    /// Priority-based flow control.
+    pub(crate) pfc: Option<Box<Pfc>>,
     /// Packets that the hold has let go: they go on when the event is over.
     pub(crate) released: Vec<Released>,
     /// A buffer that the ports share.
@@ -55,7 +73,10 @@ pub struct Egress {
 
 /// The manager of a port's queues, wherever it lives.
 #[inline]
-fn manager<'a>(own: &'a mut Manager, chooser: &'a mut Option<Chooser>) -> Option<&'a mut dyn Aqm> {
+pub(crate) fn manager<'a>(
+    own: &'a mut Manager,
+    chooser: &'a mut Option<Chooser>,
+) -> Option<&'a mut dyn Aqm> {
     match own {
         Manager::DropTail => None,
         Manager::Threshold(threshold) => Some(threshold),
@@ -89,7 +110,12 @@ fn admit(port: &mut Port, packet: &PacketMeta, backlog: Backlog, now: Time) -> A
 
 /// A manager marks a packet. Counts it, if it had no mark yet.
 #[cold]
-fn mark<W: World>(port: &mut Port, packet: &mut PacketMeta, net: &Network, world: &mut W) {
+pub(crate) fn mark<W: World>(
+    port: &mut Port,
+    packet: &mut PacketMeta,
+    net: &Network,
+    world: &mut W,
+) {
     debug_assert!(packet.ecn != Ecn::NotCapable, "only ECN-capable packets are marked");
     world.record().counters.marks += u64::from(packet.ecn != Ecn::Congested);
     packet.ecn = Ecn::Congested;
@@ -104,17 +130,52 @@ impl Egress {
     /// The `ports` of `owner`, the first with this global number; a switch has a chooser.
     #[must_use]
     pub fn new(owner: Owner, first: u32, ports: Vec<Port>, chooser: Option<Chooser>) -> Egress {
-        Egress { ports, first, chooser, hold: None, released: Vec::new(), shared: None, owner }
+        Egress {
+            ports,
+            first,
+            chooser,
+            guarded: false,
+            hold: None,
+            pfc: None,
+            released: Vec::new(),
+            shared: None,
+            owner,
+        }
+    }
+
+    /// A switch's ingress hold.
+    #[must_use]
+    pub fn hold(&self) -> Option<&HoldState> {
+        self.hold.as_deref()
+    }
+
+    /// Gives a switch its ingress hold.
+    pub fn set_hold(&mut self, hold: HoldState) {
+        self.hold = Some(Box::new(hold));
+        self.guarded = true;
+    }
+
+    /// Priority-based flow control, in runs that have it.
+    #[must_use]
+    pub fn pfc(&self) -> Option<&Pfc> {
+        self.pfc.as_deref()
+    }
+
+    /// Has its ports, which must be general ones, obey pause frames and (a switch's) send them.
+    pub fn set_pfc(&mut self, pfc: Pfc) {
+        self.ports.iter_mut().for_each(|port| port.store.general().obey_pauses());
+        self.pfc = Some(Box::new(pfc));
+        self.guarded = true;
     }
 
     #[inline]
-    fn port(&mut self, at: PortId) -> &mut Port {
+    pub(crate) fn port(&mut self, at: PortId) -> &mut Port {
         &mut self.ports[usize::from(at.0)]
     }
 
     /// The global number of a port.
     #[inline]
-    fn global(&self, at: PortId) -> u32 {
+    pub(crate) fn global(&self, at: PortId) -> u32 {
         self.first + u32::from(at.0)
     }
 
@@ -160,7 +221,7 @@ impl Egress {
     /// What only some runs have: random loss, a balancer that is told of departures, a probe, a link
     /// that changes.
     #[cold]
-    fn depart_specially<W: World>(
+    pub(crate) fn depart_specially<W: World>(
         &mut self,
         at: PortId,
         packet: &mut PacketMeta,
@@ -179,6 +240,7 @@ impl Egress {
         let (arrives, link) = (port.arrival(arrives), port.link);
         if let Some(chooser) = &mut self.chooser
             && chooser.needs.leaving
+            && packet.notes & PacketMeta::PAUSE == 0
         {
             chooser.leaving(&mut self.ports, packet, at, start, world.now());
         }
@@ -218,6 +280,9 @@ impl Egress {
         }
         let size = u32::from(packet.size);
         let queue = net.queue_of(packet, port);
+        if self.pfc.as_ref().is_some_and(|pfc| pfc.is_lossless(queue)) {
+            return self.enqueue_lossless(at, queue, packet, net, world);
+        }
         let general = port.store.general();
         let (total, own) = (general.backlog(now), general.queue(queue, now));
         let shared = self.shared.as_ref().filter(|_| port.limit.is_shared());
@@ -237,7 +302,7 @@ impl Egress {
         if net.measuring {
             port.stats.placed(size, total.packets);
         }
-        let queued = Queued { since: now, counted: net.measuring, packet: *packet };
+        let queued = Queued::new(now, net.measuring, *packet);
         self.place(at, queue, queued, net, world);
         self.tell_hold(at, world);
     }
@@ -262,13 +327,36 @@ impl Egress {
             }
             return self.use_shared(at, size);
         }
-        let turn = general.pass(queue, queued.size(), now);
+        self.pass_through(at, queue, queued, net, world);
+    }
+
+    /// Sends a packet that finds an idle line.
+    #[inline]
+    pub(crate) fn pass_through<W: World>(
+        &mut self,
+        at: PortId,
+        queue: usize,
+        queued: Queued,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let now = world.now();
+        let turn = self.port(at).store.general().pass(queue, queued.size(), now);
         self.end_turn(at, turn, now);
         let sent = self.send(at, queue, queued, net, world);
         self.tell_hold(at, world);
         if !sent {
             self.serve(at, net, world);
         }
+    }
+
+    /// A packet no longer waits.
+    #[inline]
+    pub(crate) fn leave(&mut self, at: PortId, queued: &Queued) {
+        if queued.from == NO_INGRESS {
+            return self.use_shared(at, -i64::from(queued.size()));
+        }
+        self.leave_ingress(queued);
     }
 
     /// So many bytes more of the buffer that the ports share, if there is one, are in use.
@@ -288,21 +376,26 @@ impl Egress {
         let general = port.store.general();
         general.wake_pending = false;
         if port.up && now >= general.busy_until {
+            if self.pfc.is_some() && self.sends_frame(at, net, world) {
+                return;
+            }
             self.serve(at, net, world);
         }
     }
 
     /// Sends the next packet of a general port whose line is idle.
-    fn serve<W: World>(&mut self, at: PortId, net: &Network, world: &mut W) {
+    pub(crate) fn serve<W: World>(&mut self, at: PortId, net: &Network, world: &mut W) {
         let mut sent = false;
         while !sent {
             let now = world.now();
             let (taken, turn) = self.port(at).store.general().pop(now);
             self.end_turn(at, turn, now);
             let Some((queue, queued)) = taken else { return };
-            self.use_shared(at, -i64::from(queued.size()));
+            let from = queued.from;
+            self.leave(at, &queued);
             sent = self.send(at, queue, queued, net, world);
             self.tell_hold(at, world);
+            self.tell_far_end(from, net, world);
         }
     }
 
@@ -320,6 +413,7 @@ impl Egress {
             match self.ask_at_release(at, queue, &mut queued, world.now()) {
                 Release::Send => {}
                 Release::Mark => mark(self.port(at), &mut queued.packet, net, world),
+                Release::Drop if self.is_lossless(queue) => {}
                 Release::Drop => {
                     self.abandon(at, &queued, Cause::Manager, net, world);
                     return false;
@@ -396,15 +490,20 @@ impl Egress {
     pub fn take_down<W: World>(&mut self, at: PortId, net: &Network, world: &mut W) {
         let port = self.port(at);
         port.up = false;
+        if self.pfc.is_some() {
+            self.forget_pauses(at, world.now());
+        }
+        let port = self.port(at);
         for queued in port.store.general().flush() {
-            self.use_shared(at, -i64::from(queued.size()));
+            self.leave(at, &queued);
             self.abandon(at, &queued, Cause::LinkDown, net, world);
+            self.tell_far_end(queued.from, net, world);
         }
         self.tell_hold(at, world);
     }
 
     /// A queued packet will not be sent after all.
-    fn abandon<W: World>(
+    pub(crate) fn abandon<W: World>(
         &mut self,
         at: PortId,
         queued: &Queued,
@@ -447,6 +546,8 @@ impl Egress {
     fn empty_outbox<W: World>(&mut self, net: &Network, world: &mut W) {
         use crate::fault::FaultKind;
         let (now, owner, ports) = (world.now(), self.owner, self.ports.len() as u32);
+        // What a balancer makes has come in by no port.
+        let arriving = self.comes_from(NO_INGRESS);
         let Some(chooser) = &mut self.chooser else { return };
         let mut outbox = std::mem::take(&mut chooser.outbox);
         chooser.nested += 1;
@@ -468,16 +569,17 @@ impl Egress {
             chooser.nested -= 1;
             chooser.outbox = outbox;
         }
+        self.comes_from(arriving);
     }
 }
 
 /// When a packet goes.
 #[derive(Clone, Copy)]
-struct Departure {
+pub(crate) struct Departure {
     /// Its transmission begins.
-    start: Time,
+    pub(crate) start: Time,
     /// How long it has waited.
-    wait: Span,
+    pub(crate) wait: Span,
     /// It is at the other end, if nothing on the wire is later.
-    arrives: Time,
+    pub(crate) arrives: Time,
 }

@@ -58,6 +58,9 @@ classes! {
     /// An operation of a host is due: a message that others let go starts, or a computation has ended.
     /// After all that may let one go. Id: its number; item: its host, as a sender's address.
     Operation = 11,
+    /// Flow control: a pause ends or is renewed, a watchdog looks. Id: the port's global number; item: the
+    /// priority, and which of these.
+    Pause = 12,
     /// The measurement window opens or closes.
     Window = 14,
     /// A probe samples: after all else, since it only looks.

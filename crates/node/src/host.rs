@@ -56,7 +56,7 @@ fn put<T>(list: &mut Vec<T>, slot: u16, item: T) {
     }
 }
 
-const PORT: PortId = PortId(0);
+pub(crate) const PORT: PortId = PortId(0);
 
 /// Sees that an operation of `host` is begun when it is due.
 fn due<W: World>(host: HostId, number: u32, at: Time, world: &mut W) {
@@ -190,6 +190,7 @@ impl Host {
         let (number, slot) = (key.id(), Address::from_item(item).slot());
         match key.class() {
             Class::Departure => self.egress.line_idle(PORT, net, world),
+            Class::Pause => self.egress.pause_due(PORT, item, net, world),
             Class::FlowStart => {
                 self.senders[usize::from(slot)].open(&net.tcp, world.now());
                 self.pump(slot, net, world);

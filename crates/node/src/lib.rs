@@ -19,6 +19,7 @@ mod hold;
 mod host;
 mod jitter;
 mod network;
+pub mod pfc;
 mod port;
 mod prefetch;
 mod program;
@@ -41,8 +42,8 @@ pub use host::{Full, Host};
 pub use jitter::Jitter;
 pub use network::{Network, Place};
 pub use port::{
-    FifoPort, GeneralPort, Limit, Lossy, Manager, Port, PortStats, Queued, Scheduler, Signals,
-    Store,
+    FifoPort, GeneralPort, Limit, Lossy, Manager, Pauses, Port, PortStats, Queued, Scheduler,
+    Signals, Store,
 };
 pub use prefetch::prefetch;
 pub use program::{FIRST_MESSAGE, Operations, Program, Step};

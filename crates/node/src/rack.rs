@@ -173,7 +173,7 @@ impl Rack {
         let first = self.hosts[0].id.0;
         match key.class() {
             Class::EdgeTick | Class::HandDown => usize::from(key.id() as u16 - first),
-            Class::Departure => (key.id() - self.hosts[0].egress.first) as usize,
+            Class::Departure | Class::Pause => (key.id() - self.hosts[0].egress.first) as usize,
             _ => usize::from(Address::from_item(item).host().0 - first),
         }
     }

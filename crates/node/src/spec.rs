@@ -23,6 +23,53 @@ pub struct SharedBuffer {
     pub alpha: f64,
 }
 
+/// Priority-based flow control (IEEE 802.1Qbb). A priority is a service queue.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PfcSpec {
+    /// The priorities that are lossless, a bit each; the others are dropped as without flow control.
+    pub lossless: u8,
+    /// How much of the shared pool packets of one ingress port and priority may have.
+    pub threshold: PfcThreshold,
+    /// What each ingress port and lossless priority has for itself.
+    pub reserve: Bytes,
+    /// So far below the threshold the far end goes on.
+    pub resume: Bytes,
+    /// Room, for each ingress port and lossless priority, for what comes until a pause takes effect. `None`: what
+    /// the link's rate and delay make necessary.
+    pub headroom: Option<Bytes>,
+    /// What becomes of a switch's port that stays paused.
+    pub watchdog: Option<WatchdogSpec>,
+}
+
+/// When the far end is paused.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum PfcThreshold {
+    /// At so many bytes.
+    Static(Bytes),
+    /// At this multiple of what is free of the pool.
+    Dynamic(f64),
+}
+
+/// A watchdog over the service queues of switch ports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WatchdogSpec {
+    /// A queue that has been paused for so long and has packets is in a storm.
+    pub detect: Span,
+    /// A storm is over when the queue has not been paused for so long.
+    pub restore: Span,
+    /// What happens meanwhile.
+    pub action: WatchdogAction,
+}
+
+/// What becomes of a queue's packets in a storm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WatchdogAction {
+    /// They are dropped.
+    Drop,
+    /// They are sent in spite of the pause.
+    Forward,
+}
+
 /// How service queues share a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SchedulerKind {

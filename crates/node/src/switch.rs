@@ -6,6 +6,7 @@ use crate::event::{Class, Key};
 use crate::fault::FaultKind;
 use crate::flow::FlowId;
 use crate::network::Network;
+use crate::pfc::Frame;
 use crate::port::{Port, SwitchPorts};
 use crate::world::World;
 use leafspine_core::{PacketMeta, PortId, Rng, SwitchId, Time, TorId};
@@ -132,20 +133,28 @@ impl Switch {
         net: &Network,
         world: &mut W,
     ) {
-        if self.egress.hold.is_some() {
-            return self.arrive_at_hold(from, packet, net, world);
+        if self.egress.guarded {
+            return self.arrive_guarded(from, packet, net, world);
         }
         self.pass(from, packet, net, world);
     }
 
     #[inline(never)]
-    fn arrive_at_hold<W: World>(
+    fn arrive_guarded<W: World>(
         &mut self,
         from: PortId,
         packet: &mut PacketMeta,
         net: &Network,
         world: &mut W,
     ) {
+        if self.egress.pfc.is_some() {
+            if let Some(frame) = Frame::of(packet) {
+                let now = world.now();
+                world.record().consumed(packet, now);
+                return self.egress.obey(from, frame, net, world);
+            }
+            self.egress.comes_from(from.0);
+        }
         if !self.egress.holds_back(self.id, from, packet, world) {
             self.pass_held(from, packet, net, world);
         }
@@ -161,6 +170,10 @@ impl Switch {
             }
             Class::HoldExpiry => self.egress.hold_due(self.id, item, world),
             Class::Tick => self.tick(net, world),
+            Class::Pause => {
+                let port = PortId((key.id() - self.egress.first) as u16);
+                self.egress.pause_due(port, item, net, world);
+            }
             other => unreachable!("{other:?} is no switch's event"),
         }
         self.forward_released(net, world);
@@ -174,6 +187,7 @@ impl Switch {
         while next < self.egress.released.len() {
             let mut released = self.egress.released[next];
             next += 1;
+            self.egress.comes_from(released.from.0);
             self.pass_held(released.from, &mut released.packet, net, world);
         }
         self.egress.released.clear();

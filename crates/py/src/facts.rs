@@ -75,6 +75,7 @@ fn kind(kind: ProbeKind) -> &'static str {
         ProbeKind::Window => "window",
         ProbeKind::State => "state",
         ProbeKind::Signals => "signals",
+        ProbeKind::Pause => "pause",
         ProbeKind::Packets => "packets",
         ProbeKind::TcpInfo => "tcp-info",
     }

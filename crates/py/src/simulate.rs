@@ -200,7 +200,7 @@ impl Output {
         let rows = &self.output.ports;
         let names: Vec<&str> = rows.iter().map(|p| p.name.as_str()).collect();
         dict.set_item("name", PyList::new(py, names)?)?;
-        let whole: [PortColumn<u64>; 7] = [
+        let whole: [PortColumn<u64>; 9] = [
             ("rate_bps", |p| p.rate_bps),
             ("packets", |p| p.packets),
             ("bytes", |p| p.bytes),
@@ -208,6 +208,8 @@ impl Output {
             ("drops", |p| p.drops),
             ("lost", |p| p.lost),
             ("queue_max_packets", |p| u64::from(p.queue_max_packets)),
+            ("pause_ps", |p| p.pause_ps),
+            ("pauses", |p| p.pauses),
         ];
         for (name, value) in whole {
             dict.set_item(name, array(py, rows.iter().map(value).collect::<Vec<u64>>()))?;
@@ -270,6 +272,9 @@ impl Output {
             "marks": c.marks,
             "hold_overflows": c.hold_overflows,
             "hold_expiries": c.hold_expiries,
+            "pause_frames": c.pause_frames,
+            "lossless_drops": c.lossless_drops,
+            "pause_storms": c.storms,
             "peak_packets": c.peak_packets,
             "peak_flows": c.peak_flows,
             "bytes_delivered": c.bytes_delivered,

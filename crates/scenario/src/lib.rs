@@ -33,6 +33,7 @@ mod error;
 mod expand;
 mod fabric_file;
 mod family;
+mod flow_control;
 mod hosts;
 mod job;
 mod layer;

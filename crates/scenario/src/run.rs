@@ -97,7 +97,7 @@ fn probe(
     before: &[ProbeSpec],
 ) -> Result<(ProbeSpec, String), ScenarioError> {
     const KINDS: &[&str] =
-        &["queue", "utilisation", "window", "state", "signals", "packets", "tcp-info"];
+        &["queue", "utilisation", "window", "state", "signals", "pause", "packets", "tcp-info"];
     let word = section.word("kind", KINDS, None)?;
     let (kind, keys): (_, &[&str]) = match word.as_str() {
         "queue" => (ProbeKind::Queue, &["kind", "name", "ports", "every"]),
@@ -106,6 +106,7 @@ fn probe(
         "state" => (ProbeKind::State, &["kind", "name", "ports", "every"]),
         "tcp-info" => (ProbeKind::TcpInfo, &["kind", "name", "flows", "every"]),
         "signals" => (ProbeKind::Signals, &["kind", "name", "ports", "every"]),
+        "pause" => (ProbeKind::Pause, &["kind", "name", "ports", "every"]),
         _ => (ProbeKind::Packets, &["kind", "name", "ports"]),
     };
     section.allow(keys, &format!("a key that a {word} probe does not have"))?;

@@ -260,6 +260,7 @@ mod tests {
         let mut switch = SwitchSpec {
             buffer: Amount::Packets(100),
             shared: None,
+            pfc: None,
             queues: 1,
             scheduler: SchedulerKind::Fifo,
             weights: vec![1],

@@ -148,7 +148,11 @@ pub fn known() -> Vec<Known> {
     };
     survey.allowed("top", KEYS);
     of_topology(place, &survey);
-    read(&["", "shared_buffer = \"9MB\""], |node| drop(switch::switch(place, Some(node))));
+    const PFC: &str = "shared_buffer = \"9MB\"\npfc = \"dynamic\"\npfc_watchdog = \"1ms\"";
+    const STATIC: &str = "shared_buffer = \"9MB\"\npfc = \"static\"";
+    read(&["", "shared_buffer = \"9MB\"", PFC, STATIC], |node| {
+        drop(switch::switch(place, Some(node)));
+    });
     Role::ALL.into_iter().for_each(|role| of_schemes(place, &survey, role));
     of_workloads(place, &survey);
     read(&[""], |node| drop(linux::hosts(place, Some(node))));
@@ -300,6 +304,7 @@ mod tests {
             "flap",
             "weights",
             "stage_queues",
+            "pfc_priorities",
             "scheme",
             "sizes",
             "senders",

@@ -1,6 +1,7 @@
 //! `[switch]`.
 
 use crate::error::ScenarioError;
+use crate::flow_control;
 use crate::section::{Place, Section, content};
 use crate::tree::Node;
 use leafspine_schemes::{Amount, Kind};
@@ -32,7 +33,8 @@ pub(crate) fn switch(
     node: Option<&Node>,
 ) -> Result<(SwitchSpec, String), ScenarioError> {
     let mut section = Section::open(place, "switch".to_owned(), node)?;
-    section.allow(KEYS, "an unknown key")?;
+    let keys: Vec<&str> = KEYS.iter().chain(flow_control::KEYS).copied().collect();
+    section.allow(&keys, "an unknown key")?;
     if section.has("dt_alpha") && !section.has("shared_buffer") {
         let found = "dt_alpha without shared_buffer";
         return Err(section.wrong("dt_alpha", found, "dt_alpha beside shared_buffer"));
@@ -49,10 +51,12 @@ pub(crate) fn switch(
     let stage_queues = stage_queues(&mut section, queues, classifier)?;
     let host_ports = host_ports(&mut section)?;
     let one_hash = one_hash(&mut section)?;
+    let pfc = flow_control::flow_control(&mut section, queues)?;
     let queues = queues as u8; // At most `QUEUES`.
     let spec = SwitchSpec {
         buffer,
         shared,
+        pfc,
         queues,
         scheduler,
         weights,

@@ -111,6 +111,16 @@ fn contradictions() {
         ("", "[switch]\nqueues = 2"),
         ("", "[switch]\nbuffer = \"9KB\"\nshared_buffer = \"9MB\""),
         ("", "[switch]\ndt_alpha = 2.0"),
+        ("", "[switch]\npfc = \"dynamic\""),
+        ("", "[switch]\npfc_alpha = 0.5"),
+        ("", "[switch]\nshared_buffer = \"9MB\"\npfc = \"static\""),
+        ("", "[switch]\nshared_buffer = \"9MB\"\npfc = \"dynamic\"\npfc_threshold = \"9KB\""),
+        ("", "[switch]\nshared_buffer = \"9MB\"\npfc = \"dynamic\"\npfc_action = \"drop\""),
+        ("", "[switch]\nshared_buffer = \"9MB\"\npfc = \"dynamic\"\npfc_priorities = [1]"),
+        (
+            "",
+            "[switch]\nshared_buffer = \"9MB\"\npfc = \"dynamic\"\nqueues = 9\nscheduler = \"wrr\""
+        ),
         ("", "[[topology.change]]\nlink = \"leaf0-spine0\""),
         ("", "[[topology.change]]\nrate = \"1Gbps\""),
         (

@@ -52,6 +52,10 @@ pub struct PortRow {
     pub delay_mean_ps: f64,
     /// 99th percentile of packets' waits, ps (within 0.8 %).
     pub delay_p99_ps: f64,
+    /// Time for which the far end had some priority paused, ps.
+    pub pause_ps: u64,
+    /// Pauses that began.
+    pub pauses: u64,
     /// Whether it is a switch's port to a switch of a higher tier.
     pub uplink: bool,
     /// The tier of the node whose port it is: 0 of hosts, from 1 on of switches.
@@ -145,7 +149,7 @@ pub struct JobOutput {
 pub struct Series {
     /// Its file's name.
     pub name: String,
-    /// `queue`, `utilisation`, `window` or `packets`.
+    /// `queue`, `utilisation`, `window`, `pause` or `packets`.
     pub kind: &'static str,
     /// Names of the ports that [`Column::Index`] columns refer to.
     pub ports: Vec<String>,

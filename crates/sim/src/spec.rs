@@ -5,9 +5,10 @@
 //! by [`crate::Simulation::new`].
 
 pub use leafspine_fabric::{Flap, LinkChange, LinkSpec, TopologyKind, TopologySpec};
+pub use leafspine_node::pfc::PRIORITIES;
 pub use leafspine_node::spec::{
-    Classifier, Reduction, SchedulerKind, SchemeSpec, SharedBuffer, Stack, Timestamps,
-    TransportSpec,
+    Classifier, PfcSpec, PfcThreshold, Reduction, SchedulerKind, SchemeSpec, SharedBuffer, Stack,
+    Timestamps, TransportSpec, WatchdogAction, WatchdogSpec,
 };
 
 use leafspine_core::{Bytes, HostId, Rate, Span, Time};
@@ -77,6 +78,8 @@ pub struct SwitchSpec {
     /// Shared buffer of each switch with the dynamic threshold's alpha (Choudhury and Hahne, 1998):
     /// a port may use `alpha` times what is free.
     pub shared: Option<SharedBuffer>,
+    /// Priority-based flow control, which counts in the shared buffer.
+    pub pfc: Option<PfcSpec>,
     /// Service queues a port, at least 1.
     pub queues: u8,
     /// How they share the line.
@@ -528,6 +531,8 @@ pub enum ProbeKind {
     State,
     /// Packets marked and dropped at ports since the last sample.
     Signals,
+    /// Time for which ports were paused since the last sample, and pauses that began.
+    Pause,
     /// Every packet-hop on the ports (not sampled; `every` is ignored): time, port, flow, segment.
     Packets,
 }

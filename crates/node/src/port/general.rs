@@ -3,7 +3,10 @@
 //! It serves what the one-event port cannot: several service queues, decisions at dequeue, shared
 //! buffers, links that change, ingress holds.
 
+use super::pause::{Begins, Pauses};
 use super::scheduler::{Backlogged, Scheduler, Turn};
+use crate::pfc::{NO_INGRESS, PRIORITIES};
+use crate::spec::WatchdogAction;
 use leafspine_core::{Pace, PacketMeta, Span, Time};
 use leafspine_schemes::Backlog;
 use std::collections::VecDeque;
@@ -15,11 +18,22 @@ pub struct Queued {
     pub since: Time,
     /// Whether it was accepted while the measurement window was open.
     pub counted: bool,
+    /// The priority that it is counted for where it came in.
+    pub queue: u8,
+    /// The port by which it came in, where that counts it ([`NO_INGRESS`]: nowhere).
+    pub from: u16,
     /// The packet.
     pub packet: PacketMeta,
 }
 
 impl Queued {
+    /// A packet that no ingress counts.
+    #[inline]
+    #[must_use]
+    pub fn new(since: Time, counted: bool, packet: PacketMeta) -> Queued {
+        Queued { since, counted, queue: 0, from: NO_INGRESS, packet }
+    }
+
     /// Its bytes on the wire.
     #[inline]
     pub fn size(&self) -> u32 {
@@ -60,6 +74,10 @@ pub struct GeneralPort {
     pub wake_pending: bool,
     /// Whether the manager may have a say when a packet leaves.
     pub asks_at_release: bool,
+    /// Service queues that are paused, a bit each.
+    stopped: u64,
+    /// In runs with flow control.
+    pauses: Option<Box<Pauses>>,
     total: Backlog,
     queues: Queues,
 }
@@ -73,6 +91,8 @@ impl GeneralPort {
             pace,
             wake_pending: false,
             asks_at_release: true,
+            stopped: 0,
+            pauses: None,
             total: Backlog::default(),
             queues: Queues::new(queues, scheduler),
         }
@@ -134,8 +154,9 @@ impl GeneralPort {
     #[inline]
     pub fn pop(&mut self, now: Time) -> (Option<(usize, Queued)>, Option<Turn>) {
         let (taken, turn) = match &mut self.queues {
+            Queues::One(_) if self.stopped & 1 != 0 => (None, None),
             Queues::One(packets) => (packets.pop_front().map(|packet| (0, packet)), None),
-            Queues::Several(several) => several.pop(now),
+            Queues::Several(several) => several.pop(now, self.stopped),
         };
         if let Some((_, packet)) = taken {
             self.total.packets -= 1;
@@ -148,7 +169,7 @@ impl GeneralPort {
     /// line: it is the next, and a turn may end with it.
     #[inline]
     pub fn pass(&mut self, queue: usize, size: u32, now: Time) -> Option<Turn> {
-        debug_assert!(self.total.packets == 0, "an idle line has sent all");
+        debug_assert!(self.total.packets == 0 || self.stopped != 0, "an idle line has sent all");
         match &mut self.queues {
             Queues::One(_) => None,
             Queues::Several(several) => several.pass(queue, size, now),
@@ -206,7 +227,7 @@ impl GeneralPort {
         if counted != waits {
             return Some(super::miscount("the port", counted, waits));
         }
-        (waits.0 > 0 && !self.wake_pending)
+        (self.can_send() && !self.wake_pending)
             .then(|| format!("{} packets wait and nothing will send them", waits.0))
     }
 
@@ -225,6 +246,103 @@ impl GeneralPort {
         };
         let several = several.into_iter().flat_map(|s| s.queues.iter().map(|q| &q.packets));
         one.into_iter().chain(several).flatten()
+    }
+}
+
+/// Flow control.
+impl GeneralPort {
+    /// Whether the far end may pause it.
+    pub(crate) fn obey_pauses(&mut self) {
+        self.pauses = Some(Box::default());
+    }
+
+    /// Its pauses, in runs with flow control.
+    #[must_use]
+    pub fn pauses(&self) -> Option<&Pauses> {
+        self.pauses.as_deref()
+    }
+
+    fn change<T>(&mut self, what: impl FnOnce(&mut Pauses) -> T) -> T {
+        let pauses = self.pauses.as_mut().expect("a port with flow control");
+        let answer = what(pauses);
+        self.stopped = pauses.stopped();
+        answer
+    }
+
+    /// A priority is paused, or its pause renewed.
+    pub(crate) fn pause(&mut self, priority: usize, now: Time, until: Time) -> Begins {
+        self.change(|pauses| pauses.pause(priority, now, until))
+    }
+
+    /// A priority may be sent. Whether it was paused.
+    pub(crate) fn resume(&mut self, priority: usize, now: Time) -> bool {
+        self.change(|pauses| pauses.resume(priority, now))
+    }
+
+    /// When to look again for the end of a priority's pause, if it is not over.
+    pub(crate) fn expiry(&mut self, priority: usize, now: Time) -> Option<Time> {
+        self.change(|pauses| pauses.expiry(priority, now))
+    }
+
+    /// The watchdog gives up on a priority.
+    pub(crate) fn begin_storm(&mut self, priority: usize, action: WatchdogAction) {
+        self.change(|pauses| pauses.begin_storm(priority, action));
+    }
+
+    /// And obeys its pauses again.
+    pub(crate) fn end_storm(&mut self, priority: usize) {
+        self.change(|pauses| pauses.end_storm(priority));
+    }
+
+    /// Whether the watchdog has given up on a priority.
+    pub(crate) fn in_storm(&self, priority: usize) -> bool {
+        self.pauses().is_some_and(|pauses| pauses.in_storm(priority))
+    }
+
+    /// Whether packets of a priority are dropped.
+    pub(crate) fn is_stormy(&self, queue: usize) -> bool {
+        queue < PRIORITIES && self.pauses().is_some_and(|pauses| pauses.drops(queue))
+    }
+
+    /// Whether a priority has not been paused for so long.
+    pub(crate) fn is_calm(&self, priority: usize, now: Time, time: Span) -> bool {
+        self.pauses().is_some_and(|pauses| pauses.is_calm(priority, now, time))
+    }
+
+    /// Since when a priority is paused, if it is.
+    #[must_use]
+    pub fn paused_since(&self, priority: usize) -> Option<Time> {
+        self.pauses().and_then(|pauses| pauses.paused_since(priority))
+    }
+
+    /// Whether a packet of this queue would be sent at once.
+    #[inline]
+    pub(crate) fn is_free_for(&self, queue: usize, now: Time) -> bool {
+        !self.wake_pending && now >= self.busy_until && self.stopped >> queue & 1 == 0
+    }
+
+    /// Whether something waits that is not paused.
+    pub(crate) fn can_send(&self) -> bool {
+        match &self.queues {
+            Queues::One(packets) => !packets.is_empty() && self.stopped & 1 == 0,
+            Queues::Several(several) => !several.backlogged.but(self.stopped).is_empty(),
+        }
+    }
+
+    /// Takes all packets out of a queue.
+    pub(crate) fn empty(&mut self, queue: usize) -> Vec<Queued> {
+        let taken: Vec<Queued> = match &mut self.queues {
+            Queues::One(packets) => packets.drain(..).collect(),
+            Queues::Several(several) => several.empty(queue),
+        };
+        self.total.packets -= taken.len() as u32;
+        self.total.bytes -= taken.iter().map(Queued::size).sum::<u32>();
+        taken
+    }
+
+    /// Sends what waits whatever is paused: at the end of a run.
+    pub(crate) fn ignore_pauses(&mut self) {
+        self.stopped = 0;
     }
 }
 
@@ -250,10 +368,11 @@ impl ServiceQueues {
         own.bytes += packet.size();
     }
 
-    fn pop(&mut self, now: Time) -> (Option<(usize, Queued)>, Option<Turn>) {
+    /// Of the queues that are not `stopped`, a bit each.
+    fn pop(&mut self, now: Time, stopped: u64) -> (Option<(usize, Queued)>, Option<Turn>) {
         let queues = &mut self.queues;
         let size = |q: usize| queues[q].packets.front().map_or(0, |p| p.size());
-        let (choice, turn) = self.scheduler.choose(now, self.backlogged, size);
+        let (choice, turn) = self.scheduler.choose(now, self.backlogged.but(stopped), size);
         let taken = choice.map(|queue| {
             let own = &mut queues[queue];
             let packet = own.packets.pop_front().expect("schedulers choose queues with packets");
@@ -268,6 +387,13 @@ impl ServiceQueues {
 
     fn pass(&mut self, queue: usize, size: u32, now: Time) -> Option<Turn> {
         self.scheduler.choose(now, Backlogged::only(queue), |_| size).1
+    }
+
+    fn empty(&mut self, queue: usize) -> Vec<Queued> {
+        self.backlogged.clear(queue);
+        let own = &mut self.queues[queue];
+        own.bytes = 0;
+        own.packets.drain(..).collect()
     }
 
     fn flush(&mut self) -> Vec<Queued> {
@@ -307,7 +433,7 @@ mod tests {
             for (step, (queue, size, pops)) in steps.into_iter().enumerate() {
                 let now = Time(step as u64);
                 let packet = PacketMeta { seq: step as u32, size: size as u16, ..PacketMeta::default() };
-                let packet = Queued { since: now, counted: false, packet };
+                let packet = Queued::new(now, false, packet);
                 queueing.push(queue, packet);
                 if passing.has_packets() {
                     passing.push(queue, packet);

@@ -3,11 +3,13 @@
 mod fifo;
 mod general;
 mod histogram;
+mod pause;
 mod scheduler;
 mod stats;
 
 pub use fifo::FifoPort;
 pub use general::{GeneralPort, Queued};
+pub use pause::Pauses;
 pub use scheduler::Scheduler;
 pub(crate) use scheduler::Turn;
 pub use stats::{PortStats, Signals};
@@ -207,6 +209,17 @@ impl Port {
         self.line_time - ahead.0
     }
 
+    /// Time for which some priority has been paused since the start of the run, and how many pauses have begun.
+    #[must_use]
+    pub fn paused_until(&self, now: Time) -> (Span, u64) {
+        match &self.store {
+            Store::General(general) => {
+                general.pauses().map_or((Span::ZERO, 0), |pauses| (pauses.time(now), pauses.count))
+            }
+            Store::Fifo(_) => (Span::ZERO, 0),
+        }
+    }
+
     /// What waits now.
     #[inline]
     pub fn backlog(&mut self, now: Time) -> Backlog {
@@ -244,6 +257,7 @@ impl Port {
     /// already: each as if nothing came after it. Leaves the queues empty.
     pub fn settle_delays(&mut self, now: Time) {
         let Store::General(general) = &mut self.store else { return };
+        general.ignore_pauses();
         let mut start = general.busy_until.max(now);
         while let (Some((_, packet)), _) = general.pop(start) {
             if packet.counted {
@@ -268,6 +282,10 @@ impl Port {
             // what lies before the edge is taken out when it opens, and put in when it closes.
             Store::General(general) => {
                 stats.busy += sign as i64 * general.busy_until.since(now).0 as i64;
+                if let Some(pauses) = general.pauses() {
+                    stats.paused -= sign as i64 * pauses.time(now).0 as i64;
+                    stats.pauses -= sign as i64 * pauses.count as i64;
+                }
                 for packet in general.waiting() {
                     stats.correct(packet.size(), sign * i128::from((now - packet.since).0));
                 }

@@ -34,6 +34,16 @@ impl Backlogged {
         self.0 >> queue & 1 == 1
     }
 
+    /// These without the queues of `others`, a bit each.
+    #[inline]
+    pub(super) fn but(self, others: u64) -> Backlogged {
+        Backlogged(self.0 & !others)
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     #[inline]
     fn first(self) -> Option<usize> {
         (self.0 != 0).then(|| self.0.trailing_zeros() as usize)

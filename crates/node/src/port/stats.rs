@@ -40,6 +40,10 @@ pub struct PortStats {
     pub lost: u64,
     /// Packets marked and dropped here since the run began, whatever the window: what probes see.
     pub ever: Signals,
+    /// Time for which some priority was paused, ps.
+    pub paused: i64,
+    /// Pauses that have begun.
+    pub pauses: i64,
 }
 
 /// What a port has told transports of its queue.

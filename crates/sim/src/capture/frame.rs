@@ -7,12 +7,15 @@
 use crate::spec::Timestamps;
 use leafspine_core::{Flags, HostId, PacketMeta, Time, mix};
 use leafspine_node::Tapped;
+use leafspine_node::pfc::{Frame, PRIORITIES, QUANTA};
 use leafspine_node::transport::TcpConfig;
 
 const IPV4: [u8; 2] = [0x08, 0x00];
 /// An EtherType for experiments within one's own network (IEEE 802): schemes' own packets.
 const OWN: [u8; 2] = [0x88, 0xb5];
 const ETHERNET_BYTES: u32 = 14;
+/// Of an Ethernet frame's check sequence, which captures leave out.
+const CHECK_BYTES: u32 = 4;
 const IP_BYTES: u16 = 20;
 const TCP_BYTES: u16 = 20;
 const DONT_FRAGMENT: u16 = 0x4000;
@@ -48,6 +51,19 @@ pub(super) struct Headers {
     seed: u64,
 }
 
+/// A MAC control frame (IEEE 802.3 §31, 802.1Qbb), without padding and check sequence: to the address that no bridge
+/// forwards, with the priorities that it is about and how long each is to pause.
+fn pause_frame(frame: Frame) -> [u8; 34] {
+    let mut bytes = [0; 34];
+    bytes[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, 1]);
+    bytes[6] = 2;
+    bytes[12..18].copy_from_slice(&[0x88, 0x08, 0x01, 0x01, 0, frame.about]);
+    for priority in (0..PRIORITIES).filter(|priority| frame.stop >> priority & 1 == 1) {
+        bytes[18 + 2 * priority..20 + 2 * priority].copy_from_slice(&QUANTA.to_be_bytes());
+    }
+    bytes
+}
+
 impl Headers {
     pub(super) fn new(tcp: &TcpConfig, seed: u64) -> Headers {
         let window = tcp.max_cwnd;
@@ -66,6 +82,10 @@ impl Headers {
     pub(super) fn frame(&self, tapped: &Tapped, flow: Option<FlowFacts>, out: &mut Vec<u8>) -> u32 {
         let packet = &tapped.packet;
         let kind = if flow.is_some() { IPV4 } else { OWN };
+        if let Some(frame) = Frame::of(packet) {
+            out.extend(pause_frame(frame));
+            return u32::from(Frame::BYTES) - CHECK_BYTES;
+        }
         out.extend(hardware(packet.dst()));
         out.extend(hardware(packet.src()));
         out.extend(kind);

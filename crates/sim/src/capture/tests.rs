@@ -229,3 +229,30 @@ fn what_cannot_be_written_is_said() {
         run.capturing(&["host0".to_owned()], Path::new("/nowhere")).err().expect("an error");
     assert!(error.to_string().starts_with("/nowhere/host0.pcapng: "), "{error}");
 }
+
+/// Breaks if a pause frame is captured as anything but a MAC control frame that stops priority 0 for the longest time, or
+/// lets it go on.
+#[test]
+fn pause_frames_are_mac_control_frames() {
+    let mut spec = overflowing();
+    spec.switch.shared = Some(SharedBuffer { size: leafspine_core::Bytes(1_000_000), alpha: 1.0 });
+    spec.switch.pfc = Some(PfcSpec {
+        lossless: 1,
+        threshold: PfcThreshold::Static(leafspine_core::Bytes(6_000)),
+        reserve: leafspine_core::Bytes(0),
+        resume: leafspine_core::Bytes(3_000),
+        headroom: None,
+        watchdog: None,
+    });
+    let (_, packets) = read(&captured(&spec, &["switch0"])[0].1);
+    let frames: Vec<&Read> = packets.iter().filter(|packet| packet.word(12) == 0x8808).collect();
+    assert!(frames.len() > 1);
+    for (order, frame) in frames.iter().enumerate() {
+        assert_eq!((frame.original, frame.bytes.len()), (60, 34));
+        assert_eq!(frame.bytes[..6], [0x01, 0x80, 0xc2, 0, 0, 1]);
+        assert_eq!((frame.word(14), frame.word(16)), (0x0101, 1), "about priority 0");
+        assert!(order > 0 || frame.word(18) == 0xffff, "the first stops it");
+        assert!([0, 0xffff].contains(&frame.word(18)));
+    }
+    assert!(frames.iter().any(|frame| frame.word(18) == 0), "it goes on");
+}

@@ -63,7 +63,7 @@ impl Layout {
     pub(crate) fn node_of(&self, key: Key, item: u32) -> u32 {
         let host = |host: HostId| self.hosts[usize::from(host.0)].0;
         match key.class() {
-            Class::Departure => self.owners[key.id() as usize],
+            Class::Departure | Class::Pause => self.owners[key.id() as usize],
             Class::Arrival => self.targets[key.id() as usize].node,
             Class::HoldExpiry | Class::Tick => key.id(),
             Class::FlowStart

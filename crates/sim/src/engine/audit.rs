@@ -6,6 +6,7 @@
 
 use super::Simulation;
 use super::fault::FaultKind;
+use super::flow_control::miscounted;
 use super::flows::in_flight;
 use crate::drive::Driver;
 use crate::flow_table::UNFINISHED;
@@ -132,7 +133,8 @@ impl Simulation {
             }
         });
         self.each_egress(&mut |egress| {
-            for (port, held) in egress.hold.iter().flat_map(|hold| (egress.first..).zip(&hold.held))
+            for (port, held) in
+                egress.hold().into_iter().flat_map(|hold| (egress.first..).zip(&hold.held))
             {
                 held.iter().for_each(|packet| visit(packet, Spot::Hold(port)));
             }
@@ -249,6 +251,12 @@ impl Simulation {
         for id in 0..self.graph.switches.len() as u16 {
             let egress = &mut self.driver.switch_mut(SwitchId(id)).egress;
             let Some(shared) = egress.shared else { continue };
+            if egress.pfc().is_some() {
+                if let Some(what) = miscounted(egress) {
+                    return wrong(self.graph.switches[usize::from(id)].name.clone(), what);
+                }
+                continue;
+            }
             let sharing = egress.ports.iter_mut().filter(|p| p.limit.is_shared());
             let waits: u64 = sharing.map(|port| u64::from(port.backlog(now).bytes)).sum();
             if waits != shared.used || waits > shared.size {

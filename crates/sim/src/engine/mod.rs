@@ -13,8 +13,10 @@ mod audit_tests;
 mod build;
 mod captures;
 mod control;
+mod deadlock;
 mod estimate;
 mod fault;
+mod flow_control;
 mod flows;
 mod guests;
 mod links;
@@ -199,6 +201,7 @@ impl Simulation {
     fn look(&mut self, progress: &Progress, came: Came) -> Result<u64, RunError> {
         self.report(progress)?;
         self.watch_memory()?;
+        self.watch_pauses()?;
         self.watch_progress(self.events())?;
         // A driver that returns because an operation has begun leaves nodes at different times: what a
         // port has at one that is not its own is not to be looked at.

@@ -231,6 +231,8 @@ impl Simulation {
             queue_max_packets: stats.max_packets,
             delay_mean_ps: stats.total_wait as f64 / left,
             delay_p99_ps: stats.delay_quantile_ps(0.99).unwrap_or(0.0),
+            pause_ps: stats.paused as u64,
+            pauses: stats.pauses as u64,
             uplink: self.graph.is_uplink(at),
             tier: self.graph.tier(at),
         }

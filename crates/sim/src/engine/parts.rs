@@ -178,12 +178,12 @@ impl Builder<'_> {
             ports.push(self.port(at, &env, &around)?);
         }
         let mut egress = Egress::new(Owner::Switch(id), switch.first_port, ports, Some(chooser));
-        egress.hold = hold.map(|holder| Box::new(HoldState::new(holder, count)));
-        egress.shared = self.spec.switch.shared.map(|shared| Shared {
-            size: shared.size.0,
-            used: 0,
-            alpha: shared.alpha,
-        });
+        if let Some(holder) = hold {
+            egress.set_hold(HoldState::new(holder, count));
+        }
+        egress.shared =
+            self.spec.switch.shared.map(|shared| Shared::new(shared.size.0, shared.alpha));
+        self.control_flow(&mut egress)?;
         let tor = switch.tor.map_or(Switch::NO_TOR, |tor| tor.0);
         Ok(Switch::new(id, tor, egress))
     }
@@ -196,7 +196,8 @@ impl Builder<'_> {
             let id = HostId(id as u16);
             let env = self.host_port_env(id, *at);
             let port = self.port(*at, &env, &Around { chooser: None, held: false })?;
-            let egress = Egress::new(Owner::Host(id), *at, vec![port], None);
+            let mut egress = Egress::new(Owner::Host(id), *at, vec![port], None);
+            self.control_flow(&mut egress)?;
             let jitter = Jitter::new(self.spec.topology.host_jitter, id, self.spec.run.seed);
             Ok(Host::new(id, egress, edges.next().map(Box::new), jitter))
         };
@@ -281,9 +282,11 @@ impl Builder<'_> {
         if self.host_queues() { self.with_queues(env) } else { env }
     }
 
-    /// Whether hosts' own ports have the service queues of a switch's.
+    /// Whether hosts' own ports have the service queues of a switch's: with flow control their priorities are
+    /// paused as a switch's are.
     fn host_queues(&self) -> bool {
-        self.spec.switch.host_ports == HostPorts::WithQueues
+        let switch = &self.spec.switch;
+        switch.host_ports == HostPorts::WithQueues || switch.pfc.is_some()
     }
 
     fn with_queues(&self, env: SwitchEnv) -> SwitchEnv {
@@ -299,6 +302,8 @@ impl Builder<'_> {
     fn limit(&self, around: &Around<'_>) -> Limit {
         match (around.chooser, self.spec.switch.host_ports) {
             (None, HostPorts::Unlimited) => Limit::NONE,
+            // What a paused host has to send waits in its memory.
+            (None, _) if self.spec.switch.pfc.is_some() => Limit::NONE,
             (Some(_), _) if self.spec.switch.shared.is_some() => Limit::SHARED,
             _ => Limit::of(self.spec.switch.buffer),
         }
@@ -358,7 +363,8 @@ impl Builder<'_> {
         let like_switch = around.chooser.is_some() || self.host_queues();
         let several = like_switch && switch.queues > 1;
         let always = self.spec.run.ports == PortModel::General;
-        let general = always || changes || at_release || at_switch || several;
+        let general =
+            always || changes || at_release || at_switch || several || switch.pfc.is_some();
         if !general {
             return Store::Fifo(FifoPort::new(pace));
         }

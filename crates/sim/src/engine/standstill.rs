@@ -115,7 +115,7 @@ impl Simulation {
         Err(self.stuck(self.events(), "nothing is left to happen".to_owned()))
     }
 
-    fn stuck(&self, events: u64, why: String) -> RunError {
+    pub(super) fn stuck(&self, events: u64, why: String) -> RunError {
         RunError::Stuck(Box::new(Stuck { time: self.now, events, why, state: self.state() }))
     }
 

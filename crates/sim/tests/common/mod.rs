@@ -133,6 +133,7 @@ pub fn base() -> Spec {
         switch: SwitchSpec {
             buffer: Amount::Packets(256),
             shared: None,
+            pfc: None,
             queues: 1,
             scheduler: SchedulerKind::Fifo,
             weights: vec![1],

@@ -57,6 +57,10 @@ fn spec() -> impl Strategy<Value = Spec> {
                 ..base()
             };
             enough_queues(&mut spec);
+            if spec.switch.pfc.is_some() {
+                // Pauses are renewed for as long as flows wait for their timeouts.
+                be_impatient(&mut spec.transport);
+            }
             if ticks(&spec) {
                 be_impatient(&mut spec.transport);
                 spec.hold = spec.hold.map(bounded);
@@ -137,6 +141,9 @@ fn assert_sound(spec: &Spec, output: &Output) {
         let segments = bytes.div_ceil(u64::from(spec.transport.mss));
         assert!(u64::from(*packets) >= segments, "{packets} packets for {segments} segments");
     }
+    if spec.switch.pfc.is_some_and(|pfc| pfc.headroom.is_none()) {
+        assert!(c.lossless_drops == 0 || lossy_links(spec), "{c:?}");
+    }
     if let (Amount::Packets(n), None) = (spec.switch.buffer, spec.switch.shared) {
         let limited = |p: &&PortRow| {
             spec.switch.host_ports != HostPorts::Unlimited || !p.name.starts_with("host")
@@ -151,7 +158,9 @@ fn assert_sound(spec: &Spec, output: &Output) {
         // accepted before; otherwise what ports accept is what arrives at the other end.
         let accepted: u64 = output.ports.iter().map(|p| p.packets).sum();
         let [_, managed, _, _] = c.dropped;
-        assert!(accepted - c.packet_hops <= c.in_flight + managed, "{accepted} accepted, {c:?}");
+        // Pause frames are no port's to accept.
+        let left = (accepted + c.pause_frames) - c.packet_hops;
+        assert!(left <= c.in_flight + managed, "{accepted} accepted, {c:?}");
         // Links of a list differ on equally short ways: one with less capacity may be nearer.
         let alike = !matches!(spec.topology.kind, TopologyKind::File(_));
         if alike && keeps_order(spec) {
@@ -161,6 +170,13 @@ fn assert_sound(spec: &Spec, output: &Output) {
             }
         }
     }
+}
+
+/// Whether a pause frame may be lost: on a link with random loss, or one that goes down.
+fn lossy_links(spec: &Spec) -> bool {
+    let of_changes = |change: &LinkChange| change.loss.is_some_and(|loss| loss > 0.0);
+    let graph = Graph::build(&spec.topology).expect("a fabric");
+    graph.ports.iter().any(|port| port.loss > 0.0) || spec.changes.iter().any(of_changes)
 }
 
 /// What the warm-up sets aside is a part of the whole, and some flow comes after it.
@@ -194,7 +210,13 @@ fn keeps_order(spec: &Spec) -> bool {
 }
 
 fn probed(spec: &Spec) -> Spec {
-    let kinds = [ProbeKind::Queue, ProbeKind::Utilisation, ProbeKind::Window, ProbeKind::Packets];
+    let kinds = [
+        ProbeKind::Queue,
+        ProbeKind::Utilisation,
+        ProbeKind::Window,
+        ProbeKind::Pause,
+        ProbeKind::Packets,
+    ];
     let probe = |(i, kind): (usize, ProbeKind)| ProbeSpec {
         kind,
         ports: "*".to_owned(),

@@ -35,19 +35,55 @@ pub(super) fn switch(mtu: u32) -> impl Strategy<Value = SwitchSpec> {
         HostPorts::WithQueues,
         HostPorts::Unlimited,
     ]);
-    (buffer, shared, queues, classifier, host_ports).prop_map(
-        |(buffer, shared, (queues, scheduler, weights), classifier, host_ports)| SwitchSpec {
-            buffer,
-            shared,
-            queues,
-            scheduler,
-            weights,
-            classifier,
-            stage_queues: stage_queues(queues),
-            host_ports,
-            one_hash: false,
+    (buffer, shared, queues, (classifier, pfc()), host_ports).prop_map(
+        |(buffer, shared, (queues, scheduler, weights), (classifier, pfc), host_ports)| {
+            SwitchSpec {
+                buffer,
+                // Room for the headroom of any of these fabrics' switches.
+                shared: if pfc.is_some() {
+                    Some(SharedBuffer { size: Bytes(1 << 40), alpha: 1e-6 })
+                } else {
+                    shared
+                },
+                pfc: pfc
+                    .map(|pfc| PfcSpec { lossless: pfc.lossless & ((1 << queues) - 1) | 1, ..pfc }),
+                queues,
+                scheduler,
+                weights,
+                classifier,
+                stage_queues: stage_queues(queues),
+                host_ports,
+                one_hash: false,
+            }
         },
     )
+}
+
+/// Flow control now and then, with thresholds low enough to act, and little headroom at times.
+pub(super) fn pfc() -> impl Strategy<Value = Option<PfcSpec>> {
+    let threshold = prop_oneof![
+        (0u64..60_000).prop_map(|bytes| PfcThreshold::Static(Bytes(bytes))),
+        (1e-9f64..1e-7).prop_map(PfcThreshold::Dynamic),
+    ];
+    let headroom = proptest::option::weighted(0.3, (0u64..40_000).prop_map(Bytes));
+    let watchdog =
+        (10u64..2_000, 10u64..2_000, any::<bool>()).prop_map(|(detect, restore, drops)| {
+            let action = if drops { WatchdogAction::Drop } else { WatchdogAction::Forward };
+            let (detect, restore) = (Span::from_micros(detect), Span::from_micros(restore));
+            WatchdogSpec { detect, restore, action }
+        });
+    // Any of these fabrics may have a ring of links, in which ports can wait for each other for ever.
+    let parts = (1u8..16, threshold, 0u64..9_000, 0u64..9_000, headroom, watchdog);
+    let pfc =
+        parts.prop_map(|(lossless, threshold, reserve, resume, headroom, watchdog)| PfcSpec {
+            lossless,
+            threshold,
+            reserve: Bytes(reserve),
+            resume: Bytes(resume),
+            headroom,
+            watchdog: Some(watchdog),
+        });
+    proptest::option::weighted(0.25, pfc)
 }
 
 /// A queue for each stage; from three queues on, several stages have the middle one.

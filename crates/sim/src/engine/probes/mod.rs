@@ -2,6 +2,7 @@
 //! the series that they become. Nothing here changes what packets do.
 
 mod packets;
+mod pause;
 mod queue;
 mod signals;
 mod state;
@@ -18,6 +19,7 @@ use leafspine_core::{Span, Time};
 use leafspine_fabric::{Graph, TopologyError};
 use leafspine_node::{Address, Class, Key, Seen};
 use packets::PacketsProbe;
+use pause::PauseProbe;
 use queue::QueueProbe;
 use signals::SignalsProbe;
 use state::StateProbe;
@@ -42,6 +44,7 @@ enum Kind {
     TcpInfo(TcpInfoProbe),
     State(StateProbe),
     Signals(SignalsProbe),
+    Pause(PauseProbe),
     Packets(PacketsProbe),
 }
 
@@ -64,6 +67,7 @@ impl Probe {
             ProbeKind::TcpInfo => Kind::TcpInfo(TcpInfoProbe::new(&spec.flows)),
             ProbeKind::State => Kind::State(StateProbe::new(&ports()?, graph)),
             ProbeKind::Signals => Kind::Signals(SignalsProbe::new(ports()?)),
+            ProbeKind::Pause => Kind::Pause(PauseProbe::new(ports()?)),
             ProbeKind::Packets => Kind::Packets(PacketsProbe::new(ports()?)),
         };
         Ok(Probe { name: spec.name.clone(), every: spec.every, kind })
@@ -78,6 +82,7 @@ impl Probe {
             Kind::TcpInfo(probe) => probe.rows(),
             Kind::State(probe) => probe.rows(),
             Kind::Signals(probe) => probe.rows(),
+            Kind::Pause(probe) => probe.rows(),
             Kind::Packets(probe) => probe.rows(),
         }
     }
@@ -103,6 +108,7 @@ impl Probe {
             Kind::TcpInfo(probe) => probe.columns(),
             Kind::State(probe) => probe.columns(graph),
             Kind::Signals(probe) => probe.columns(graph),
+            Kind::Pause(probe) => probe.columns(graph),
             Kind::Packets(probe) => probe.columns(graph, end),
         };
         Series { name: self.name, kind, ports: names, columns }
@@ -168,6 +174,9 @@ impl Simulation {
             }
             Kind::Signals(probe) => {
                 probe.sample(now, |at| driver.port_mut(layout, at).stats.ever);
+            }
+            Kind::Pause(probe) => {
+                probe.sample(now, |at| driver.port_mut(layout, at).paused_until(now));
             }
             Kind::Packets(_) => unreachable!("it is told of packets and does not sample"),
         }

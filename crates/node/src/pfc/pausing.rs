@@ -1,0 +1,283 @@
+//! Frames sent and frames obeyed.
+
+use super::{Frame, NO_INGRESS, PRIORITIES, QUANTA, QUANTUM_BITS};
+use crate::egress::{Departure, Egress};
+use crate::event::{Class, Key};
+use crate::network::Network;
+use crate::world::World;
+use leafspine_core::{PortId, Rate, Span, Time};
+
+/// What a flow-control event is about, as its item.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Due {
+    /// A pause that has not been renewed ends.
+    Expiry(usize),
+    /// The far end is told again to stop.
+    Renewal(usize),
+    /// The watchdog looks at a queue that was paused.
+    Detection(usize),
+    /// The watchdog looks whether a storm is over.
+    Restoration(usize),
+}
+
+impl Due {
+    pub(crate) fn item(self) -> u32 {
+        let (kind, priority) = match self {
+            Due::Expiry(priority) => (0, priority),
+            Due::Renewal(priority) => (1, priority),
+            Due::Detection(priority) => (2, priority),
+            Due::Restoration(priority) => (3, priority),
+        };
+        (kind * PRIORITIES + priority) as u32
+    }
+
+    fn of(item: u32) -> Due {
+        let (kind, priority) = (item as usize / PRIORITIES, item as usize % PRIORITIES);
+        match kind {
+            0 => Due::Expiry(priority),
+            1 => Due::Renewal(priority),
+            2 => Due::Detection(priority),
+            _ => Due::Restoration(priority),
+        }
+    }
+}
+
+/// The longest pause that a frame asks for, at a line's rate.
+fn longest(rate: Rate) -> Span {
+    rate.time_for(u64::from(QUANTA) * QUANTUM_BITS / 8)
+}
+
+impl Egress {
+    fn plan<W: World>(&self, at: PortId, time: Time, due: Due, world: &mut W) {
+        world.schedule(time, Key::new(Class::Pause, self.global(at)), due.item());
+    }
+
+    /// A flow-control event of a port.
+    pub(crate) fn pause_due<W: World>(
+        &mut self,
+        at: PortId,
+        item: u32,
+        net: &Network,
+        world: &mut W,
+    ) {
+        match Due::of(item) {
+            Due::Expiry(priority) => self.expire(at, priority, net, world),
+            Due::Renewal(priority) => self.renew(at, priority, net, world),
+            Due::Detection(priority) => self.detect(at, priority, net, world),
+            Due::Restoration(priority) => self.restore(at, priority, net, world),
+        }
+    }
+
+    /// What has come in by a port is now more, or less, than before: its far end is told if it should know.
+    #[inline]
+    pub(crate) fn tell_far_end<W: World>(&mut self, from: u16, net: &Network, world: &mut W) {
+        if from == NO_INGRESS {
+            return;
+        }
+        let Some(pfc) = &mut self.pfc else { return };
+        let port = &mut pfc.ports[usize::from(from)];
+        let differ = |(priority, group): (usize, &super::Group)| {
+            u8::from(group.stop != group.told) << priority
+        };
+        let pending = port.groups.iter().enumerate().map(differ).fold(0, |all, one| all | one);
+        if pending == port.pending {
+            return;
+        }
+        port.pending = pending;
+        if pending != 0 {
+            self.send_frame_soon(PortId(from), net, world);
+        }
+    }
+
+    /// Sends the frame that a port has to send, or sees that it is sent when the line has done what it is doing.
+    fn send_frame_soon<W: World>(&mut self, at: PortId, net: &Network, world: &mut W) {
+        let (now, global) = (world.now(), self.global(at));
+        let port = self.port(at);
+        if !port.up {
+            return;
+        }
+        let general = port.store.general();
+        if general.wake_pending {
+            // The line is busy, or it is about to be told that it is not.
+            return;
+        }
+        if now >= general.busy_until {
+            self.sends_frame(at, net, world);
+        } else {
+            general.wake_pending = true;
+            world.schedule(general.busy_until, Key::new(Class::Departure, global), 0);
+        }
+    }
+
+    /// Sends the frame that a port has to send, if there is one. The line is idle.
+    pub(crate) fn sends_frame<W: World>(
+        &mut self,
+        at: PortId,
+        net: &Network,
+        world: &mut W,
+    ) -> bool {
+        let now = world.now();
+        let Some(pfc) = &mut self.pfc else { return false };
+        let Some(port) = pfc.ports.get_mut(usize::from(at.0)) else { return false };
+        let about = std::mem::take(&mut port.pending) | std::mem::take(&mut port.renew);
+        if about == 0 {
+            return false;
+        }
+        let mut frame = Frame { about, stop: 0 };
+        let again = now + Span(longest(self.ports[usize::from(at.0)].rate).0 / 2);
+        let mut renewals = 0u8;
+        for (priority, group) in port.groups.iter_mut().enumerate() {
+            if frame.about >> priority & 1 == 0 {
+                continue;
+            }
+            group.told = group.stop;
+            if group.stop {
+                frame.stop |= 1 << priority;
+                // A pending renewal comes too early, and looks again.
+                renewals |= u8::from(group.again == Time::MAX) << priority;
+                group.again = again;
+            }
+        }
+        for priority in (0..PRIORITIES).filter(|priority| renewals >> priority & 1 == 1) {
+            self.plan(at, again, Due::Renewal(priority), world);
+        }
+        self.put_frame_on_wire(at, frame, net, world);
+        true
+    }
+
+    fn put_frame_on_wire<W: World>(
+        &mut self,
+        at: PortId,
+        frame: Frame,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let (now, global) = (world.now(), self.global(at));
+        let mut packet = frame.packet();
+        let record = world.record();
+        record.injected(&packet);
+        record.counters.pause_frames += 1;
+        let port = self.port(at);
+        let general = port.store.general();
+        let sending = general.transmit(now, u32::from(Frame::BYTES));
+        port.line_time += sending.0;
+        if net.measuring {
+            port.stats.busy += sending.0 as i64;
+        }
+        let arrives = now + sending + port.delay;
+        if general.can_send() && !std::mem::replace(&mut general.wake_pending, true) {
+            world.schedule(general.busy_until, Key::new(Class::Departure, global), 0);
+        }
+        if port.special {
+            let departure = Departure { start: now, wait: Span::ZERO, arrives };
+            return self.depart_specially(at, &mut packet, departure, net, world);
+        }
+        world.deliver(port.link, arrives, &packet);
+    }
+
+    /// The far end still has to stop, and is told so before the pause is over.
+    fn renew<W: World>(&mut self, at: PortId, priority: usize, net: &Network, world: &mut W) {
+        let now = world.now();
+        let Some(pfc) = &mut self.pfc else { return };
+        let port = &mut pfc.ports[usize::from(at.0)];
+        let group = &mut port.groups[priority];
+        if !(group.stop && group.told) {
+            group.again = Time::MAX;
+            return;
+        }
+        if now < group.again {
+            let again = group.again;
+            return self.plan(at, again, Due::Renewal(priority), world);
+        }
+        group.again = Time::MAX;
+        port.renew |= 1 << priority;
+        self.send_frame_soon(at, net, world);
+    }
+
+    /// A pause frame has come from the far end of a port's link.
+    pub(crate) fn obey<W: World>(
+        &mut self,
+        at: PortId,
+        frame: Frame,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let now = world.now();
+        let watchdog = self.pfc.as_ref().and_then(|pfc| pfc.watchdog);
+        let watchdog = watchdog.filter(|_| self.chooser.is_some());
+        let end = now + longest(self.port(at).rate);
+        let mut resumed = false;
+        for (priority, stop) in frame.orders() {
+            let general = self.port(at).store.general();
+            if !stop {
+                resumed |= self.end_pause(at, priority, world);
+                continue;
+            }
+            let begins = general.pause(priority, now, end);
+            if begins.expiry {
+                self.plan(at, end, Due::Expiry(priority), world);
+            }
+            if let (true, Some(watchdog)) = (begins.first, watchdog) {
+                self.plan(at, now + watchdog.detect, Due::Detection(priority), world);
+            }
+        }
+        if resumed {
+            self.go_on(at, net, world);
+        }
+    }
+
+    /// A priority may be sent again. Whether it was paused.
+    fn end_pause<W: World>(&mut self, at: PortId, priority: usize, world: &mut W) -> bool {
+        let now = world.now();
+        let restore =
+            self.pfc.as_ref().and_then(|pfc| pfc.watchdog).map(|watchdog| watchdog.restore);
+        let general = self.port(at).store.general();
+        let ended = general.resume(priority, now);
+        if let (true, Some(restore)) = (ended && general.in_storm(priority), restore) {
+            self.plan(at, now + restore, Due::Restoration(priority), world);
+        }
+        ended
+    }
+
+    /// A pause has not been renewed.
+    fn expire<W: World>(&mut self, at: PortId, priority: usize, net: &Network, world: &mut W) {
+        let now = world.now();
+        match self.port(at).store.general().expiry(priority, now) {
+            Some(later) => self.plan(at, later, Due::Expiry(priority), world),
+            None => {
+                if self.end_pause(at, priority, world) {
+                    self.go_on(at, net, world);
+                }
+            }
+        }
+    }
+
+    /// Some priority may be sent that was paused.
+    pub(crate) fn go_on<W: World>(&mut self, at: PortId, net: &Network, world: &mut W) {
+        let (now, global) = (world.now(), self.global(at));
+        let port = self.port(at);
+        let general = port.store.general();
+        if !port.up || general.wake_pending || !general.can_send() {
+            return;
+        }
+        if now < general.busy_until {
+            general.wake_pending = true;
+            world.schedule(general.busy_until, Key::new(Class::Departure, global), 0);
+        } else {
+            self.serve(at, net, world);
+        }
+    }
+
+    /// The link of a port has gone down: neither end is paused when it comes up.
+    pub(crate) fn forget_pauses(&mut self, at: PortId, now: Time) {
+        let general = self.port(at).store.general();
+        (0..PRIORITIES).for_each(|priority| {
+            general.resume(priority, now);
+        });
+        let Some(pfc) = &mut self.pfc else { return };
+        if let Some(port) = pfc.ports.get_mut(usize::from(at.0)) {
+            (port.pending, port.renew) = (0, 0);
+            port.groups.iter_mut().for_each(|group| (group.stop, group.told) = (false, false));
+        }
+    }
+}
