@@ -16,7 +16,7 @@ def sections() -> dict[str, dict[str, dict[str, str]]]:
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         if marker := re.fullmatch(r"<!-- keys: (\S+) -->", line):
             names.append(marker[1])
-            found[marker[1]] = {}
+            found.setdefault(marker[1], {})
         elif not line.startswith("|"):
             names = []
         elif line.startswith("| key |"):

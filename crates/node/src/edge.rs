@@ -203,7 +203,8 @@ impl Host {
     #[cold]
     pub(crate) fn probed<W: World>(&mut self, probe: &PacketMeta, net: &Network, world: &mut W) {
         if let Some(frame) = Frame::of(probe) {
-            return self.egress.obey(PORT, frame, net, world);
+            self.egress.obey(PORT, frame, net, world);
+            return self.send_in_turn(net, world);
         }
         world.record().counters.payload.delivered += u64::from(probe.payload);
         if let Some(edge) = &mut self.edge {

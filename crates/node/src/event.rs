@@ -61,6 +61,8 @@ classes! {
     /// Flow control: a pause ends or is renewed, a watchdog looks. Id: the port's global number; item: the
     /// priority, and which of these.
     Pause = 12,
+    /// A host's network card sends the next packet of its queue pairs: after all that may give them one. Id: the host.
+    Nic = 13,
     /// The measurement window opens or closes.
     Window = 14,
     /// A probe samples: after all else, since it only looks.

@@ -2,13 +2,16 @@
 
 use crate::edge::EdgeState;
 use crate::egress::Egress;
+use crate::ends::{Receiver, Sender};
 use crate::event::{Class, Key};
 use crate::flow::{Address, FlowId, Opening, Receiving, Sending};
 use crate::jitter::Jitter;
 use crate::network::Network;
+use crate::nic::Nic;
 use crate::program::{FIRST_MESSAGE, Program, Step};
 use crate::record::Operated;
-use crate::transport::{Fired, Receiver, Sender, TcpConfig};
+use crate::roce;
+use crate::transport::{self, Fired, Received};
 use crate::world::World;
 use leafspine_core::{FiveTuple, Flags, HostId, PacketMeta, PortId, Time};
 
@@ -24,6 +27,8 @@ pub struct Host {
     pub jitter: Option<Box<Jitter>>,
     /// In runs with operations that wait for each other.
     pub program: Option<Box<Program>>,
+    /// In runs with queue pairs.
+    pub(crate) nic: Option<Box<Nic>>,
     /// Flows that it sends, by slot.
     pub sending: Vec<Sending>,
     /// Their transports.
@@ -78,6 +83,7 @@ impl Host {
             edge,
             jitter,
             program: None,
+            nic: None,
             sending: Vec::new(),
             senders: Vec::new(),
             free_sending: Vec::new(),
@@ -91,7 +97,7 @@ impl Host {
     ///
     /// # Errors
     /// If it sends as many flows as packets can name.
-    pub fn open_sending(&mut self, tcp: &TcpConfig, flow: &Opening) -> Result<u16, Full> {
+    pub fn open_sending(&mut self, net: &Network, flow: &Opening) -> Result<u16, Full> {
         let slot = slot(&mut self.free_sending, self.sending.len())?;
         let sending = Sending {
             tuple: flow.tuple,
@@ -108,10 +114,21 @@ impl Host {
         };
         put(&mut self.sending, slot, sending);
         if self.senders.len() < self.sending.len() {
-            self.senders.push(Sender::new());
+            self.senders.push(match net.roce {
+                None => Sender::Tcp(transport::Sender::new()),
+                Some(_) => Sender::Roce(Box::default()),
+            });
         }
-        self.senders[usize::from(slot)].reset(tcp, flow.bytes);
-        self.senders[usize::from(slot)].identify(flow.number);
+        match &mut self.senders[usize::from(slot)] {
+            Sender::Tcp(sender) => {
+                sender.reset(&net.tcp, flow.bytes);
+                sender.identify(flow.number);
+            }
+            Sender::Roce(sender) => {
+                self.nic.get_or_insert_default();
+                sender.reset(net.roce(), flow.bytes, self.egress.ports[0].rate);
+            }
+        }
         if let Some(edge) = &mut self.edge {
             edge.open_sending(slot, flow.bytes);
         }
@@ -122,7 +139,7 @@ impl Host {
     ///
     /// # Errors
     /// If it receives as many flows as packets can name.
-    pub fn open_receiving(&mut self, flow: &Opening) -> Result<u16, Full> {
+    pub fn open_receiving(&mut self, net: &Network, flow: &Opening) -> Result<u16, Full> {
         let slot = slot(&mut self.free_receiving, self.receiving.len())?;
         let receiving = Receiving {
             tuple: flow.tuple,
@@ -138,9 +155,15 @@ impl Host {
         };
         put(&mut self.receiving, slot, receiving);
         if self.receivers.len() < self.receiving.len() {
-            self.receivers.push(Receiver::new());
+            self.receivers.push(match net.roce {
+                None => Receiver::Tcp(transport::Receiver::new()),
+                Some(_) => Receiver::Roce(Box::new(roce::Receiver::default())),
+            });
         }
-        self.receivers[usize::from(slot)].reset();
+        match &mut self.receivers[usize::from(slot)] {
+            Receiver::Tcp(receiver) => receiver.reset(),
+            Receiver::Roce(receiver) => receiver.reset(),
+        }
         if let Some(edge) = &mut self.edge {
             edge.open_receiving(slot, flow.bytes);
         }
@@ -189,12 +212,22 @@ impl Host {
     pub fn on_timer<W: World>(&mut self, key: Key, item: u32, net: &Network, world: &mut W) {
         let (number, slot) = (key.id(), Address::from_item(item).slot());
         match key.class() {
-            Class::Departure => self.egress.line_idle(PORT, net, world),
-            Class::Pause => self.egress.pause_due(PORT, item, net, world),
-            Class::FlowStart => {
-                self.senders[usize::from(slot)].open(&net.tcp, world.now());
-                self.pump(slot, net, world);
+            Class::Departure => {
+                self.egress.line_idle(PORT, net, world);
+                self.send_in_turn(net, world);
             }
+            Class::Pause => {
+                self.egress.pause_due(PORT, item, net, world);
+                self.send_in_turn(net, world);
+            }
+            Class::FlowStart => match &mut self.senders[usize::from(slot)] {
+                Sender::Tcp(sender) => {
+                    sender.open(&net.tcp, world.now());
+                    self.pump(slot, net, world);
+                }
+                Sender::Roce(_) => self.offer(slot, net, world),
+            },
+            Class::Nic => self.nic_due(net, world),
             Class::Retransmit => self.retransmit_timer(number, slot, net, world),
             Class::DelayedAck => self.delayed_ack_timer(number, slot, net, world),
             Class::Reassembly => self.reassembly_timer(number, slot, net, world),
@@ -227,11 +260,11 @@ impl Host {
         while let Some(program) = &mut self.program {
             let senders = &mut self.senders;
             let flight = |slot: u16| {
-                let sender = &senders[usize::from(slot)];
+                let sender = senders[usize::from(slot)].tcp();
                 (sender.in_flight() * net.tcp.mss, sender.window(&net.tcp))
             };
             let Some((number, slot, carried)) = program.next(connection, flight) else { return };
-            let sender = &mut senders[usize::from(slot)];
+            let sender = senders[usize::from(slot)].tcp_mut();
             let connected = carried.is_some();
             match carried {
                 Some(carried) => sender.resume(&net.tcp, carried, now),
@@ -249,11 +282,11 @@ impl Host {
     fn has_sent(&mut self, slot: u16) {
         let at = usize::from(slot);
         if let Some(program) = &mut self.program
-            && self.senders[at].has_sent_all()
+            && self.senders[at].tcp().has_sent_all()
         {
             let connection = self.sending[at].tuple;
             if program.sent(connection, slot) {
-                program.carry(connection, slot, || self.senders[at].carried());
+                program.carry(connection, slot, || self.senders[at].tcp().carried());
             }
         }
     }
@@ -261,7 +294,7 @@ impl Host {
     /// A sender has been called: its connection's next message may begin.
     #[inline(never)]
     fn go_on<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
-        if self.senders[usize::from(slot)].has_sent_all() {
+        if self.senders[usize::from(slot)].tcp().has_sent_all() {
             self.has_sent(slot);
             self.serve(self.sending[usize::from(slot)].tuple, net, world);
         }
@@ -284,7 +317,7 @@ impl Host {
             && self.sending[at].number >= FIRST_MESSAGE
         {
             let connection = self.sending[at].tuple;
-            program.carry(connection, slot, || self.senders[at].carried());
+            program.carry(connection, slot, || self.senders[at].tcp().carried());
             program.acknowledged(connection, slot);
             self.has_ended(self.sending[at].number, world);
         }
@@ -319,7 +352,8 @@ impl Host {
         let at = usize::from(slot);
         loop {
             let mut packet = PacketMeta::default();
-            if !self.senders[at].poll_send(&net.tcp, world.now(), &mut packet) {
+            let Sender::Tcp(sender) = &mut self.senders[at] else { return };
+            if !sender.poll_send(&net.tcp, world.now(), &mut packet) {
                 break;
             }
             let sending = &mut self.sending[at];
@@ -339,7 +373,7 @@ impl Host {
     /// Sees that an event is pending no later than the sender's deadline. An event that comes too
     /// early looks again, so a deadline that moves on with every ACK costs nothing.
     #[inline]
-    fn arm<W: World>(&mut self, slot: u16, world: &mut W) {
+    pub(crate) fn arm<W: World>(&mut self, slot: u16, world: &mut W) {
         let deadline = self.senders[usize::from(slot)].deadline();
         let sending = &mut self.sending[usize::from(slot)];
         if deadline < sending.timer {
@@ -356,7 +390,10 @@ impl Host {
             return;
         }
         sending.timer = Time::MAX;
-        match self.senders[at].on_timer(&net.tcp, now) {
+        let Sender::Tcp(sender) = &mut self.senders[at] else {
+            return self.pair_timer(slot, net, world);
+        };
+        match sender.on_timer(&net.tcp, now) {
             Fired::Nothing => return self.arm(slot, world),
             Fired::Timeout => self.edge_timeout(slot, net, world),
             Fired::Other => {}
@@ -393,8 +430,28 @@ impl Host {
         let (slot, now) = (FlowId::of(packet).receiving, world.now());
         let at = usize::from(slot);
         let mut reply = PacketMeta::default();
-        let received = self.receivers[at].on_packet(&net.tcp, packet, now, &mut reply);
-        let flow = &mut self.receiving[at];
+        let Receiver::Tcp(receiver) = &mut self.receivers[at] else {
+            return self.pair_takes(packet, net, world);
+        };
+        let received = receiver.on_packet(&net.tcp, packet, now, &mut reply);
+        self.took(slot, packet, &received, world);
+        if received.reply {
+            self.send_reply(slot, &mut reply, net, world);
+        }
+        self.arm_ack(slot, world);
+    }
+
+    /// Notes what a receiver has made of a packet.
+    #[inline]
+    pub(crate) fn took<W: World>(
+        &mut self,
+        slot: u16,
+        packet: &PacketMeta,
+        received: &Received,
+        world: &mut W,
+    ) {
+        let now = world.now();
+        let flow = &mut self.receiving[usize::from(slot)];
         let data = u32::from(packet.is_data());
         flow.packets += data;
         flow.got += 1;
@@ -408,14 +465,10 @@ impl Host {
             record.finished.push((number, now));
             self.has_ended(number, world);
         }
-        if received.reply {
-            self.send_reply(slot, &mut reply, net, world);
-        }
-        self.arm_ack(slot, world);
     }
 
     #[inline]
-    fn send_reply<W: World>(
+    pub(crate) fn send_reply<W: World>(
         &mut self,
         slot: u16,
         reply: &mut PacketMeta,
@@ -437,7 +490,8 @@ impl Host {
 
     #[inline]
     fn arm_ack<W: World>(&mut self, slot: u16, world: &mut W) {
-        let deadline = self.receivers[usize::from(slot)].deadline();
+        let Receiver::Tcp(receiver) = &self.receivers[usize::from(slot)] else { return };
+        let deadline = receiver.deadline();
         let flow = &mut self.receiving[usize::from(slot)];
         if deadline < flow.timer {
             flow.timer = deadline;
@@ -459,9 +513,10 @@ impl Host {
             return;
         }
         flow.timer = Time::MAX;
-        if self.receivers[at].deadline() <= now {
+        let Receiver::Tcp(receiver) = &mut self.receivers[at] else { return };
+        if receiver.deadline() <= now {
             let mut reply = PacketMeta::default();
-            if self.receivers[at].on_timer(&net.tcp, now, &mut reply) {
+            if receiver.on_timer(&net.tcp, now, &mut reply) {
                 self.send_reply(slot, &mut reply, net, world);
             }
         }
@@ -472,7 +527,10 @@ impl Host {
     fn sender_gets<W: World>(&mut self, packet: &PacketMeta, net: &Network, world: &mut W) {
         let (slot, now) = (FlowId::of(packet).sending, world.now());
         let at = usize::from(slot);
-        let outcome = self.senders[at].on_packet(&net.tcp, packet, now);
+        let Sender::Tcp(sender) = &mut self.senders[at] else {
+            return self.pair_gets(packet, net, world);
+        };
+        let outcome = sender.on_packet(&net.tcp, packet, now);
         let sending = &mut self.sending[at];
         sending.got += 1;
         sending.last = now;

@@ -1,6 +1,7 @@
 //! What all nodes of a run share and none of them changes.
 
 use crate::port::Port;
+use crate::roce::RoceConfig;
 use crate::spec::Classifier;
 use crate::transport::TcpConfig;
 use leafspine_core::{HostId, PacketMeta, PortId, mix};
@@ -22,8 +23,10 @@ pub struct Network {
     pub routes: Routes,
     /// Per host.
     pub places: Vec<Place>,
-    /// TCP's constants.
+    /// TCP's constants; in a run with queue pairs those that any transport has: packets' sizes, timeouts.
     pub tcp: TcpConfig,
+    /// Constants of queue pairs, in a run that has them.
+    pub roce: Option<Box<RoceConfig>>,
     /// How packets find their service queue.
     pub classifier: Classifier,
     /// The service queue of each stage.
@@ -35,6 +38,16 @@ pub struct Network {
 }
 
 impl Network {
+    /// Constants of queue pairs.
+    ///
+    /// # Panics
+    /// In a run without.
+    #[inline]
+    #[must_use]
+    pub fn roce(&self) -> &RoceConfig {
+        self.roce.as_ref().expect("a run with queue pairs")
+    }
+
     /// Where `host` hangs.
     #[inline]
     pub(crate) fn place(&self, host: HostId) -> Place {

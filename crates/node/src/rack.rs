@@ -172,7 +172,7 @@ impl Rack {
     fn host_of(&self, key: Key, item: u32) -> usize {
         let first = self.hosts[0].id.0;
         match key.class() {
-            Class::EdgeTick | Class::HandDown => usize::from(key.id() as u16 - first),
+            Class::EdgeTick | Class::HandDown | Class::Nic => usize::from(key.id() as u16 - first),
             Class::Departure | Class::Pause => (key.id() - self.hosts[0].egress.first) as usize,
             _ => usize::from(Address::from_item(item).host().0 - first),
         }

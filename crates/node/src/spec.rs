@@ -3,6 +3,7 @@
 use leafspine_core::{Bytes, Span};
 use leafspine_schemes::{Amount, Params};
 
+pub use crate::roce::{Recovery, RoceSpec};
 pub use crate::stack::{Reduction, Stack, Timestamps};
 
 /// A registered scheme and all its parameters.
@@ -131,4 +132,7 @@ pub struct TransportSpec {
     pub source_ports: Option<u16>,
     /// What is done beyond that.
     pub stack: Stack,
+    /// Queue pairs of RoCE instead of TCP. Of the settings above theirs are `mss`, `header`, `source_ports` and, as a
+    /// measure of patience, the timeouts; `scheme` names the rate control.
+    pub roce: Option<RoceSpec>,
 }

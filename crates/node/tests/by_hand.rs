@@ -79,12 +79,14 @@ fn network(graph: &Graph) -> Network {
         handshake_ack: false,
         source_ports: None,
         stack: Stack::default(),
+        roce: None,
     };
     let control = (entry.build)(&spec.scheme.params, &TcpConfig::flow_env(&spec)).expect("valid");
     Network {
         routes: Routes::new(graph),
         places: graph.host_tor.iter().zip(&graph.host_port_at_tor).map(place).collect(),
         tcp: TcpConfig::new(&spec, control, entry.ecn),
+        roce: None,
         classifier: Classifier::Hash,
         stage_queues: vec![0],
         measuring: false,
@@ -171,7 +173,7 @@ fn a_host_by_hand() {
     let tuple = FiveTuple::new(HostId(0), HostId(2), 1024, 5001);
     let none = PacketMeta::NO_PATH;
     let flow = Opening { number: 7, tuple, bytes: 3000, path: none, ack_path: none };
-    let slot = host.open_sending(&net.tcp, &flow).expect("its first flow");
+    let slot = host.open_sending(&net, &flow).expect("its first flow");
     host.name_sending(FlowId { sending: slot, receiving: 4 });
     let address = leafspine_node::Address::new(HostId(0), slot);
     host.on_timer(Key::new(Class::FlowStart, 7), address.item(), &net, &mut world);

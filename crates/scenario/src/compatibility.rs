@@ -5,7 +5,7 @@ use crate::section::Place;
 use crate::tree::{Node, Origin, Table, quote};
 use leafspine_core::Time;
 use leafspine_schemes::{SchemeInfo, Value, edge, registry};
-use leafspine_sim::spec::{SchemeSpec, Spec, WorkloadKind, WorkloadSpec};
+use leafspine_sim::spec::{HostsSpec, SchemeSpec, Spec, WorkloadKind, WorkloadSpec};
 use leafspine_sim::workload::{Fabric, Trace, WorkloadError};
 
 /// The balancer that obeys the paths that traces and edges give.
@@ -19,6 +19,7 @@ struct Named {
 
 /// Checks every pair of schemes that could get into each other's way.
 pub(crate) fn check(place: Place<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
+    lossless(place, root, spec)?;
     let named = named(spec);
     queues(place, root, spec, &named)?;
     headers(place, root, &named)?;
@@ -28,6 +29,31 @@ pub(crate) fn check(place: Place<'_>, root: &Table, spec: &Spec) -> Result<(), S
         marks(place, root, spec, edge)?;
     }
     paths(place, root, spec, edge)
+}
+
+/// Queue pairs carry flows, not yet the messages of jobs, whose connections are TCP's; and kernels bring their own transport and know no
+/// pause frames.
+fn lossless(place: Place<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
+    let job = spec.workloads.iter().any(|workload| matches!(workload.kind, WorkloadKind::Job(_)));
+    let kernels = spec.hosts != HostsSpec::Model;
+    let at = |table: &str, key: &str| {
+        let table = root.get(table).and_then(Node::table);
+        table.and_then(|table| table.get(key)).map(|node| node.origin)
+    };
+    let pairs = spec.transport.roce.is_some();
+    if pairs && job {
+        let allowed = "\"tcp\" for jobs, whose messages share connections";
+        return Err(place.error(at("transport", "kind"), "transport.kind", "\"roce\"", allowed));
+    }
+    if pairs && kernels {
+        let allowed = "\"tcp\" for hosts that are Linux kernels";
+        return Err(place.error(at("transport", "kind"), "transport.kind", "\"roce\"", allowed));
+    }
+    if spec.switch.pfc.is_some() && kernels {
+        let allowed = "\"off\" for hosts that are Linux kernels, which know no pause frames";
+        return Err(place.error(at("switch", "pfc"), "switch.pfc", "flow control", allowed));
+    }
+    Ok(())
 }
 
 /// The registered schemes that a run uses at switches and hosts.
@@ -142,6 +168,16 @@ fn marks(
         return Ok(());
     }
     let needs = format!("without which the host edge {} never sees a mark", quote(edge.info.name));
+    if spec.transport.roce.is_some() {
+        let table = root.get("transport").and_then(Node::table);
+        let at = table.and_then(|table| table.get("kind")).map(|node| node.origin);
+        let at = at.or_else(|| origin(root, registry::Place::HostEdge));
+        let needs = format!(
+            "\"tcp\", whose ACKs echo marks: those of queue pairs do not, and the host edge {} goes by them",
+            quote(edge.info.name)
+        );
+        return Err(place.error(at, "transport.kind", "\"roce\"", needs));
+    }
     if spec.transport.ecn == Some(false) {
         let table = root.get("transport").and_then(Node::table);
         let at = table.and_then(|table| table.get("ecn").or_else(|| table.get("scheme")));

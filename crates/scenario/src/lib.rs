@@ -42,6 +42,7 @@ mod path;
 mod profile;
 mod refuse;
 mod resolve;
+mod roce;
 mod run;
 mod scale;
 mod schemes;

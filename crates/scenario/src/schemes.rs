@@ -86,7 +86,7 @@ pub(crate) fn load_balancer(
     required(table(place, registry::Place::LoadBalancer, node, "ecmp")?)
 }
 
-/// `[aqm]`; by default `ecn-threshold` under DCTCP, which cannot do without marks, and `droptail`
+/// `[aqm]`; by default `ecn-threshold` under DCTCP and DCQCN, which cannot do without marks, and `droptail`
 /// under every other transport.
 pub(crate) fn aqm(
     place: Place<'_>,
@@ -98,7 +98,7 @@ pub(crate) fn aqm(
 
 /// The queue manager where none is given.
 pub(crate) fn default_aqm(transport: &str) -> &'static str {
-    if transport == "dctcp" { "ecn-threshold" } else { "droptail" }
+    if ["dctcp", "dcqcn"].contains(&transport) { "ecn-threshold" } else { "droptail" }
 }
 
 /// The host edge where none is given: the one that the balancer cannot do without.

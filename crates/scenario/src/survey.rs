@@ -10,7 +10,7 @@ use crate::resolve::KEYS;
 use crate::section::Place;
 use crate::trace::FilesRead;
 use crate::tree::{self, Node, Table};
-use crate::{linux, run, schemes, switch, topology, transport, workload};
+use crate::{linux, roce, run, schemes, switch, topology, transport, workload};
 use leafspine_core::{Bytes, Rate, Span};
 use leafspine_fabric::TopologyKind;
 use leafspine_schemes::registry::Place as Role;
@@ -154,6 +154,7 @@ pub fn known() -> Vec<Known> {
         drop(switch::switch(place, Some(node)));
     });
     Role::ALL.into_iter().for_each(|role| of_schemes(place, &survey, role));
+    of_queue_pairs(place, &survey);
     of_workloads(place, &survey);
     read(&[""], |node| drop(linux::hosts(place, Some(node))));
     read(&[""], |node| drop(run::run(place, Some(node))));
@@ -225,6 +226,18 @@ fn of_schemes(place: Place<'_>, survey: &Survey, role: Role) {
                 Role::HostEdge => drop(schemes::host_edge(place, node, "ecmp")),
                 Role::Transport => drop(transport::transport(place, node, Span::from_micros(100))),
             }
+        });
+        survey.of.replace(None);
+    }
+}
+
+/// RoCE's rate controls are no congestion controls of the registry.
+fn of_queue_pairs(place: Place<'_>, survey: &Survey) {
+    for name in roce::SCHEMES {
+        survey.of.replace(Some(("scheme", (*name).to_owned())));
+        let text = format!("kind = \"roce\"\nscheme = \"{name}\"\nrecovery = \"irn\"");
+        read(&[&text], |node| {
+            drop(transport::transport(place, Some(node), Span::from_micros(100)));
         });
         survey.of.replace(None);
     }

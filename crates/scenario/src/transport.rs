@@ -2,6 +2,7 @@
 
 use crate::error::ScenarioError;
 use crate::profile::Profile;
+use crate::roce;
 use crate::schemes;
 use crate::section::{Place, Section, content, decode};
 use crate::tree::Node;
@@ -14,6 +15,8 @@ use leafspine_sim::spec::{SchemeSpec, Timestamps, TransportSpec};
 pub(crate) const KEYS: &[&str] = registry::Place::Transport.keys();
 /// Source ports that there are above the well-known ones.
 const SOURCE_PORTS: u16 = u16::MAX - 1023;
+/// Words of `kind`.
+const KINDS: &[&str] = &["tcp", "roce"];
 /// Timeouts are above zero: a timer of no length would fire for ever.
 const TIMEOUT: Kind = Kind::Span(1, u64::MAX);
 
@@ -24,11 +27,21 @@ pub(crate) fn transport(
     full_round_trip: Span,
 ) -> Result<(TransportSpec, String), ScenarioError> {
     let mut section = Section::open(place, "transport".to_owned(), node)?;
+    if is_roce(&mut section, true)? {
+        let written = section.written();
+        let (mss, header) = packet(&mut section)?;
+        section.forget(written);
+        let ports = source_ports(&mut section)?;
+        let line = place.scale.unwrap_or(Scale::REFERENCE).rate;
+        let spec = roce::settings(&mut section, (mss, header), ports, line)?;
+        check_size(&section, &spec)?;
+        return Ok((spec, section.block("[transport]")));
+    }
     let name = schemes::name(&mut section, registry::Place::Transport, "dctcp")?;
     let entry = registry::congestion_control(&name);
     let declared = entry.map_or(&[][..], |entry| entry.info.params);
-    let keys: Vec<&str> =
-        KEYS.iter().copied().chain(declared.iter().map(|param| param.name)).collect();
+    let own = KEYS.iter().copied().filter(|key| !roce::KEYS.contains(key));
+    let keys: Vec<&str> = own.chain(declared.iter().map(|param| param.name)).collect();
     section.allow(&keys, &format!("a key that \"{name}\" does not have"))?;
     let params = schemes::parameters(&mut section, declared)?;
     let params = Profile::of(&mut section)?.parameters(&mut section, params);
@@ -36,11 +49,28 @@ pub(crate) fn transport(
     let ecn = if entry.is_some_and(|entry| entry.ecn) { "true" } else { "false" };
     let by_rate = entry.is_some_and(|entry| goes_by_rate(entry, &scheme));
     let spec = settings(&mut section, scheme, (ecn, by_rate), full_round_trip)?;
-    if spec.mss + spec.header > u32::from(u16::MAX) {
-        let found = format!("{} bytes and a header of {}", spec.mss, spec.header);
-        return Err(section.wrong("mss", found, format!("at most {} bytes in all", u16::MAX)));
-    }
+    check_size(&section, &spec)?;
     Ok((spec, section.block("[transport]")))
+}
+
+/// Refuses packets that no length field can count.
+fn check_size(section: &Section<'_>, spec: &TransportSpec) -> Result<(), ScenarioError> {
+    if spec.mss + spec.header <= u32::from(u16::MAX) {
+        return Ok(());
+    }
+    let found = format!("{} bytes and a header of {}", spec.mss, spec.header);
+    Err(section.wrong("mss", found, format!("at most {} bytes in all", u16::MAX)))
+}
+
+/// Whether the transport is RoCE. TCP, the default, is not written out: resolved scenarios of before there was a choice stay as
+/// they are.
+fn is_roce(section: &mut Section<'_>, written: bool) -> Result<bool, ScenarioError> {
+    let before = section.written();
+    let kind = content!(section.quiet_value("kind", Kind::Word(KINDS), Some("tcp"))?, Word);
+    if !written {
+        section.forget(before);
+    }
+    Ok(kind == "roce")
 }
 
 /// Whether this control goes by delivery rates and paces.
@@ -63,8 +93,13 @@ fn highest_rto(section: &Section<'_>, profile: &Profile) -> Result<Span, Scenari
 /// Payload and header of a full packet, from a table that need not be valid yet otherwise. A
 /// timestamp option takes 12 bytes of the payload (RFC 7323 §3, appendix A).
 pub(crate) fn packet(section: &mut Section<'_>) -> Result<(u32, u32), ScenarioError> {
-    let profile = Profile::of(section)?;
     let written = section.written();
+    if is_roce(section, false)? {
+        let (mss, header) = roce::PACKET;
+        let mss = section.count("mss", (1, 65_535), Some(mss))?;
+        return Ok((mss, section.count("header", (1, 65_000), Some(header))?));
+    }
+    let profile = Profile::of(section)?;
     let timestamps = profile.timestamps(section)?;
     section.forget(written);
     let (mss, header) =
@@ -123,6 +158,7 @@ fn settings(
         handshake_ack,
         source_ports,
         stack,
+        roce: None,
     })
 }
 

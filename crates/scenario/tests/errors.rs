@@ -387,3 +387,22 @@ fn paths_have_one_giver() {
         ("", &trace("sizes.csv", edge)),
     ]));
 }
+
+/// Breaks if keys of one transport are taken for another, or a host edge that goes by the marks of ACKs for queue pairs, whose
+/// ACKs echo none.
+#[test]
+fn queue_pairs_and_what_is_not_theirs() {
+    let roce = |more: &str| format!("[transport]\nkind = \"roce\"\n{more}");
+    let clove = "[host_edge]\nscheme = \"clove-ecn\"\n[load_balancer]\nscheme = \"pinned\"\n";
+    insta::assert_snapshot!(table(&[
+        ("", &roce("scheme = \"dctcp\"")),
+        ("", &roce("min_rto = \"1ms\"")),
+        ("", &roce("low_timeout = \"1ms\"")),
+        ("", &roce("recovery = \"irn\"\ntimeout = \"1us\"\nlow_timeout = \"1ms\"")),
+        ("", &roce("max_timeout = \"1us\"")),
+        ("", &roce("scheme = \"line-rate\"\ncnp_interval = \"1us\"")),
+        ("", "[transport]\nrecovery = \"irn\""),
+        ("", "[transport]\nkind = \"rdma\""),
+        ("", &(clove.to_owned() + &roce(""))),
+    ]));
+}

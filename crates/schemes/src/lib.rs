@@ -19,6 +19,7 @@ mod levels;
 pub mod microbench;
 pub mod p4;
 mod param;
+pub mod rdma;
 pub mod registry;
 pub mod scale;
 mod settings;

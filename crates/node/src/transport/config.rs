@@ -126,12 +126,12 @@ const _: () = assert!(LONGEST_ROUND_TRIP.0 < 1 << (31 + STAMP_SHIFT));
 /// The timestamp clock: units of 65,536 ps, wrapping after 281 s. Stamps are compared over half of
 /// that, which is longer than the longest timeout (60 s by default).
 #[inline]
-pub(super) fn stamp(now: Time) -> u32 {
+pub(crate) fn stamp(now: Time) -> u32 {
     (now.0 >> STAMP_SHIFT) as u32
 }
 
 /// The time since `echo` was stamped.
 #[inline]
-pub(super) fn since_stamp(now: Time, echo: u32) -> Span {
+pub(crate) fn since_stamp(now: Time, echo: u32) -> Span {
     Span(u64::from(stamp(now).wrapping_sub(echo)) << STAMP_SHIFT)
 }

@@ -44,7 +44,9 @@ mod sender;
 mod undo;
 
 pub use config::{LONGEST_ROUND_TRIP, TcpConfig};
+pub(crate) use config::{since_stamp, stamp};
 pub use receiver::{Received, Receiver};
+pub(crate) use segments::SegmentSet;
 pub(crate) use sender::Carried;
 pub use sender::{AckOutcome, Fired, Sender};
 

@@ -18,6 +18,8 @@ pub struct Received {
     /// Whether the packet is reordered: overtaken by one that was sent later (RFC 4737 §3). A
     /// retransmission is not.
     pub reordered: bool,
+    /// RoCE: whether a congestion notification is to be sent.
+    pub notify: bool,
 }
 
 /// Quick acknowledgments after the first mark, under RFC 3168's echo and DCTCP's alike.

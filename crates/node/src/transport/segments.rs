@@ -7,7 +7,7 @@
 /// without moving anything. All members lie in `base..top`, where `base` is the window's lower
 /// edge that every call is given or implies, and the ring is always at least as wide.
 #[derive(Debug, Default)]
-pub(super) struct SegmentSet {
+pub(crate) struct SegmentSet {
     words: Box<[u64]>,
     /// Members.
     len: u32,
@@ -35,7 +35,7 @@ fn spans(lo: u32, hi: u32) -> impl Iterator<Item = (u32, u64)> {
 
 impl SegmentSet {
     /// Empties the set and keeps its memory.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if self.len > 0 {
             self.words.fill(0);
         }
@@ -44,7 +44,7 @@ impl SegmentSet {
     }
 
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
@@ -91,7 +91,7 @@ impl SegmentSet {
     }
 
     /// Adds `lo..hi`; no member is below `base`. Returns how many are new.
-    pub(super) fn insert(&mut self, base: u32, lo: u32, hi: u32) -> u32 {
+    pub(crate) fn insert(&mut self, base: u32, lo: u32, hi: u32) -> u32 {
         debug_assert!(base <= lo);
         if lo >= hi {
             return 0;
@@ -109,7 +109,7 @@ impl SegmentSet {
     }
 
     /// Removes `lo..hi`, where no member is below `lo`.
-    pub(super) fn remove_below(&mut self, lo: u32, hi: u32) {
+    pub(crate) fn remove_below(&mut self, lo: u32, hi: u32) {
         if self.len == 0 {
             return;
         }
@@ -156,7 +156,7 @@ impl SegmentSet {
     }
 
     /// The first segment from `from` on that is not a member.
-    pub(super) fn first_absent(&self, from: u32) -> u32 {
+    pub(crate) fn first_absent(&self, from: u32) -> u32 {
         for (word, mask) in spans(from, self.top) {
             let absent = mask & !self.words[self.slot(word)];
             if absent != 0 {

@@ -22,6 +22,8 @@ const CASES: &[(&str, &str)] = &[
     ("permutation-8192", include_str!("../../../../benches/permutation-8192.toml")),
     ("all-reduce-128", include_str!("../../../../benches/all-reduce-128.toml")),
     ("incast-80", include_str!("../../../../benches/incast-80.toml")),
+    ("dctcp-128", include_str!("../../../../benches/dctcp-128.toml")),
+    ("roce-128", include_str!("../../../../benches/roce-128.toml")),
     ("smoke", include_str!("../../../../benches/smoke.toml")),
 ];
 

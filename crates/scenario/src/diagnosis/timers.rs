@@ -48,10 +48,11 @@ pub(super) fn late_timeouts(case: &Case, output: &Output) -> Option<String> {
         return None;
     }
     Some(format!(
-        "{} waited for a timeout of {} or longer: transport.min_rto is {}, and a round trip with \
+        "{} waited for a timeout of {} or longer: transport.{} is {}, and a round trip with \
          every buffer full takes {}",
         counted(flows, "flow"),
         words(bound),
+        if case.spec.transport.roce.is_some() { "timeout" } else { "min_rto" },
         in_round_trips(bound, case.scale),
         words(full)
     ))

@@ -4,11 +4,11 @@
 //! that begins at a number of its own, as in a kernel. Payload is zeros that are not captured. The
 //! checksums are those of the whole packet.
 
+use super::roce;
 use crate::spec::Timestamps;
 use leafspine_core::{Flags, HostId, PacketMeta, Time, mix};
-use leafspine_node::Tapped;
 use leafspine_node::pfc::{Frame, PRIORITIES, QUANTA};
-use leafspine_node::transport::TcpConfig;
+use leafspine_node::{Network, Tapped};
 
 const IPV4: [u8; 2] = [0x08, 0x00];
 /// An EtherType for experiments within one's own network (IEEE 802): schemes' own packets.
@@ -42,6 +42,8 @@ pub(crate) struct FlowFacts {
 #[derive(Clone, Debug)]
 pub(super) struct Headers {
     mss: u32,
+    /// Whether flows are queue pairs'.
+    pairs: bool,
     sack: bool,
     timestamps: bool,
     /// What the receiver could take, in bytes: the window that TCP may have at most.
@@ -65,11 +67,13 @@ fn pause_frame(frame: Frame) -> [u8; 34] {
 }
 
 impl Headers {
-    pub(super) fn new(tcp: &TcpConfig, seed: u64) -> Headers {
+    pub(super) fn new(net: &Network, seed: u64) -> Headers {
+        let tcp = &net.tcp;
         let window = tcp.max_cwnd;
         let scale = (0..14).find(|scale| window >> scale <= 0xffff).unwrap_or(14);
         Headers {
             mss: tcp.mss,
+            pairs: net.roce.is_some(),
             sack: tcp.sack,
             timestamps: tcp.stack.timestamps == Timestamps::Option,
             window,
@@ -90,6 +94,16 @@ impl Headers {
         out.extend(hardware(packet.src()));
         out.extend(kind);
         let Some(flow) = flow else { return ETHERNET_BYTES + u32::from(packet.size) };
+        if self.pairs {
+            let (udp, length) = roce::datagram(packet, flow);
+            let mut ip = self.internet(packet, IP_BYTES + length);
+            ip[9] = roce::UDP;
+            let sum = checksum(&[&ip]);
+            ip[10..12].copy_from_slice(&sum.to_be_bytes());
+            out.extend(ip);
+            out.extend(udp);
+            return ETHERNET_BYTES + u32::from(IP_BYTES + length);
+        }
         let tcp = self.segment(packet, flow, tapped.start);
         let length = IP_BYTES.saturating_add(tcp.len() as u16).saturating_add(packet.payload);
         let mut ip = self.internet(packet, length);

@@ -6,6 +6,7 @@
 
 mod frame;
 mod pcapng;
+mod roce;
 #[cfg(test)]
 mod tests;
 
@@ -13,8 +14,8 @@ pub(crate) use frame::FlowFacts;
 use frame::Headers;
 use leafspine_core::{HostId, Time};
 use leafspine_fabric::{Graph, TopologyError, TopologySpec};
+use leafspine_node::Network;
 use leafspine_node::Tapped;
-use leafspine_node::transport::TcpConfig;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -80,7 +81,7 @@ impl Capture {
         patterns: &[String],
         folder: &Path,
         graph: &Graph,
-        tcp: &TcpConfig,
+        net: &Network,
         seed: u64,
     ) -> Result<Capture, CaptureError> {
         let wanted = wanted(patterns, graph)?;
@@ -101,7 +102,7 @@ impl Capture {
             let out = create.map_err(|error| CaptureError::Write { path: path.clone(), error })?;
             files.push(Output { path, out, pending: Vec::new(), block });
         }
-        Ok(Capture { files, places, headers: Headers::new(tcp, seed), kept: 0 })
+        Ok(Capture { files, places, headers: Headers::new(net, seed), kept: 0 })
     }
 
     /// The ports that are captured.

@@ -71,7 +71,7 @@ impl Layout {
             | Class::DelayedAck
             | Class::Reassembly
             | Class::Operation => host(Address::from_item(item).host()),
-            Class::EdgeTick | Class::HandDown => host(HostId(key.id() as u16)),
+            Class::EdgeTick | Class::HandDown | Class::Nic => host(HostId(key.id() as u16)),
             Class::Link | Class::Window | Class::Probe => {
                 unreachable!("not an event of a node: {key:?}")
             }

@@ -9,10 +9,11 @@ use super::standstill::Standstill;
 use crate::drive::Layout;
 use crate::output::TableUse;
 use crate::progress::{Cancelled, Part, Progress};
-use crate::spec::{HostsSpec, Spec, TransportSpec, WorkloadKind, WorkloadSpec};
+use crate::spec::{HostsSpec, SchemeSpec, Spec, TransportSpec, WorkloadKind, WorkloadSpec};
 use crate::workload::{Dags, Fabric, FlowSource, Sizes, WorkloadError, jobs};
 use leafspine_core::{Bytes, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
 use leafspine_fabric::{Graph, Ideal, LinkState, Routes, TopologyError, check_changes};
+use leafspine_node::roce::RoceConfig;
 use leafspine_node::transport::{LONGEST_ROUND_TRIP, Sender, TcpConfig};
 use leafspine_node::{Key, Lossy, Network, Place as HostPlace, Port, Store};
 use leafspine_schemes::aqm::Aqm;
@@ -21,7 +22,7 @@ use leafspine_schemes::edge::{HostEdge, HostEnv};
 use leafspine_schemes::hold::IngressHold;
 use leafspine_schemes::lb::LoadBalancer;
 use leafspine_schemes::registry::{self, Place};
-use leafspine_schemes::{ParamError, SwitchEnv};
+use leafspine_schemes::{ParamError, Params, SwitchEnv};
 use std::sync::Arc;
 
 /// Why a spec cannot be run.
@@ -166,6 +167,7 @@ impl Simulation {
             routes,
             places: places(&graph),
             tcp,
+            roce: spec.transport.roce.map(|roce| Box::new(RoceConfig::new(roce, mss, header))),
             classifier: spec.switch.classifier,
             stage_queues: spec.switch.stage_queues.clone(),
             measuring: false,
@@ -330,7 +332,14 @@ fn tcp_config(spec: &Spec, factories: &Factories<'_>) -> Result<TcpConfig, Setup
         return by_rate(spec, control.clone(), false);
     }
     let section = "transport";
-    let scheme = &spec.transport.scheme;
+    let newreno = SchemeSpec {
+        name: "newreno".to_owned(),
+        params: registry::congestion_control("newreno")
+            .map(|entry| Params::defaults(entry.info.params))
+            .unwrap_or_default(),
+    };
+    // Of TCP's constants queue pairs have those that are no control's.
+    let scheme = spec.transport.roce.map_or(&spec.transport.scheme, |_| &newreno);
     let entry = registry::congestion_control(&scheme.name)
         .ok_or_else(|| no_scheme(Place::Transport, &scheme.name))?;
     let control = (entry.build)(&scheme.params, &TcpConfig::flow_env(&spec.transport))

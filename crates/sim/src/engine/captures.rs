@@ -18,7 +18,7 @@ impl Simulation {
         patterns: &[String],
         folder: &Path,
     ) -> Result<Simulation, CaptureError> {
-        let capture = Capture::new(patterns, folder, &self.graph, &self.net.tcp, self.seed)?;
+        let capture = Capture::new(patterns, folder, &self.graph, &self.net, self.seed)?;
         for at in capture.ports() {
             let port = self.driver.port_mut(&self.layout, at);
             (port.tapped, port.special) = (true, true);

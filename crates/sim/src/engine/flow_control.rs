@@ -76,6 +76,7 @@ impl Builder<'_> {
                 _ => None,
             }
         });
+        // CNPs are shorter than ACKs with their SACK blocks.
         let acks = self.spec.transport.header + SACK_BYTES;
         let others = [acks, u32::from(Frame::BYTES)].into_iter().chain(probes);
         others.fold(self.mtu(), u32::max)

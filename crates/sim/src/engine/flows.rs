@@ -214,10 +214,10 @@ impl Simulation {
         let (layout, driver) = (&self.layout, &mut self.driver);
         let source = driver.host_mut(layout, flow.src);
         let sending =
-            source.open_sending(&self.net.tcp, &opening).map_err(|Full| full(flow.src, "sends"))?;
+            source.open_sending(&self.net, &opening).map_err(|Full| full(flow.src, "sends"))?;
         let receiving = driver
             .host_mut(layout, flow.dst)
-            .open_receiving(&opening)
+            .open_receiving(&self.net, &opening)
             .map_err(|Full| full(flow.dst, "receives"))?;
         let id = FlowId { sending, receiving };
         driver.host_mut(layout, flow.src).name_sending(id);
@@ -362,15 +362,16 @@ impl Simulation {
         let stats = if let Driver::Linux(driver) = &self.driver {
             FlowStats { path_changes, packets, ..driver.flow(number).stats() }
         } else {
-            let (sent, received) = (&source.senders[slot], &destination.receivers[peer]);
+            let sent = source.senders[slot].report(&self.net, now);
+            let received = &destination.receivers[peer];
             FlowStats {
-                retransmits: sent.retransmits(),
-                timeouts: sent.timeouts(),
-                dup_acks: sent.dup_acks(),
+                retransmits: sent.retransmits,
+                timeouts: sent.timeouts,
+                dup_acks: sent.dup_acks,
                 spurious_retransmits: received.duplicates(),
-                undos: sent.undos(),
-                tail_probes: sent.probes(),
-                mean_window: sent.mean_window(&self.net.tcp, now),
+                undos: sent.undos,
+                tail_probes: sent.tail_probes,
+                mean_window: sent.mean_window,
                 reordered: received.reordered(),
                 path_changes,
                 packets,

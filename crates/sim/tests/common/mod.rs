@@ -165,6 +165,7 @@ pub fn base() -> Spec {
             handshake_ack: false,
             source_ports: None,
             stack: Stack::default(),
+            roce: None,
         },
         workloads: vec![WorkloadSpec {
             sizes: leafspine_sim::workload::named("web-search").expect("ships"),

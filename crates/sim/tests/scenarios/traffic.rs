@@ -84,9 +84,59 @@ pub(super) fn transport() -> impl Strategy<Value = TransportSpec> {
                 source_ports: None,
                 // RACK goes by SACKs, and rates by RACK.
                 stack: Stack { rack: stack.rack && sack || by_rate, ..stack },
+                roce: None,
             }
         },
     )
+}
+
+/// Queue pairs in place of TCP: any recovery, window and rate control.
+pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
+    let us = |range: std::ops::Range<u64>| Strategy::prop_map(range, Span::from_micros);
+    let dcqcn = (us(1..100), 0.0f64..1.0, us(1..100), us(1..100), 1u64..100, 1u32..6).prop_map(
+        |(cnp_interval, g, alpha_timer, increase_timer, kilobytes, fast_recovery)| DcqcnSettings {
+            cnp_interval,
+            g,
+            alpha_timer,
+            increase_timer,
+            byte_counter: kilobytes * 65_536,
+            fast_recovery,
+            additive: Rate::from_mbps(40),
+            hyper: Rate::from_mbps(400),
+            least: Rate::from_mbps(1),
+        },
+    );
+    let recovery = prop_oneof![
+        Just(Recovery::GoBackN),
+        (us(50..500), 0u32..6).prop_map(|(low, few)| Recovery::Selective { low, few }),
+    ];
+    let window = proptest::option::of(1u64..200_000);
+    let rest = (1u32..20, us(500..5_000), any::<bool>(), 0u8..8, 0u8..8);
+    (proptest::option::of(dcqcn), recovery, window, rest).prop_map(
+        |(dcqcn, recovery, window, (ack_every, timeout, nak_cuts, data, ack))| RoceSpec {
+            dcqcn,
+            recovery,
+            window,
+            ack_every,
+            timeout,
+            max_timeout: Span::from_millis(50),
+            nak_cuts,
+            classes: (data, ack),
+        },
+    )
+}
+
+/// A transport with queue pairs instead of TCP's ends.
+pub(super) fn with_queue_pairs(tcp: TransportSpec, roce: Option<RoceSpec>) -> TransportSpec {
+    let Some(roce) = roce else { return tcp };
+    TransportSpec {
+        ecn: Some(true),
+        handshake: false,
+        min_rto: roce.timeout,
+        max_rto: roce.max_timeout,
+        roce: Some(roce),
+        ..tcp
+    }
 }
 
 pub(super) fn sizes() -> impl Strategy<Value = SizeSpec> {

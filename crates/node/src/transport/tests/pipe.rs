@@ -33,6 +33,7 @@ pub(super) fn spec(scheme: &str) -> TransportSpec {
         source_ports: None,
         // Controls that go by rates need RACK.
         stack: Stack { rack: scheme.starts_with("bbr"), ..Stack::default() },
+        roce: None,
     }
 }
 

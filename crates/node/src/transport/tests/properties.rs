@@ -110,6 +110,7 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
             let stack = Stack { rack: stack.rack && sack || by_rate, ..stack };
             TransportSpec {
                 stack,
+                roce: None,
                 sack,
                 limited_transmit: limited,
                 delayed_ack: delayed.then_some(Span::from_micros(300)),

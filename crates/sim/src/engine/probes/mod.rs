@@ -165,7 +165,7 @@ impl Simulation {
             }
             Kind::Window(probe) => probe.sample(now, |sender| {
                 let host = driver.host(layout, sender.host());
-                host.senders[usize::from(sender.slot())].window(&net.tcp)
+                host.senders[usize::from(sender.slot())].window(net)
             }),
             Kind::State(probe) => {
                 let mut taken = std::mem::take(probe);

@@ -1,0 +1,68 @@
+//! What all queue pairs of a run share.
+
+use leafspine_core::Span;
+use leafspine_schemes::rdma::DcqcnSettings;
+
+/// How lost packets come again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recovery {
+    /// All from the first lost one on.
+    GoBackN,
+    /// The lost ones (IRN).
+    Selective {
+        /// The timeout while fewer packets than `few` are under way (IRN §3.1, RTO_low).
+        low: Span,
+        /// See `low` (IRN §3.1, N).
+        few: u32,
+    },
+}
+
+/// RoCE as a scenario has it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RoceSpec {
+    /// Rate control; without, queue pairs send at the line's rate.
+    pub dcqcn: Option<DcqcnSettings>,
+    /// How lost packets come again.
+    pub recovery: Recovery,
+    /// Bytes that a queue pair may have under way, if that is bounded.
+    pub window: Option<u64>,
+    /// Every so many packets ask for an acknowledgment, and the last one.
+    pub ack_every: u32,
+    /// The timeout; it doubles with each that follows without progress.
+    pub timeout: Span,
+    /// But not beyond this.
+    pub max_timeout: Span,
+    /// Whether the network card takes a NAK, which reordering causes as loss does, for a sign of congestion: it cuts the rate as a CNP
+    /// does.
+    pub nak_cuts: bool,
+    /// The class (DSCP) of data, and of what is sent back.
+    pub classes: (u8, u8),
+}
+
+/// Constants of all queue pairs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RoceConfig {
+    /// What the scenario says.
+    pub spec: RoceSpec,
+    /// Payload of a full packet.
+    pub mss: u32,
+    /// Header bytes of data: IP, UDP, base transport header and its check.
+    pub header: u32,
+    /// Packets under way at most.
+    pub window: u32,
+}
+
+/// What an acknowledgment has beyond the base header (AETH), and a CNP.
+pub(super) const ACK_BYTES: u32 = 4;
+pub(crate) const CNP_BYTES: u32 = 16;
+
+impl RoceConfig {
+    /// The constants of `spec` for packets with so much payload and header.
+    #[must_use]
+    pub fn new(spec: RoceSpec, mss: u32, header: u32) -> RoceConfig {
+        let packets =
+            |bytes: u64| u32::try_from(bytes.div_ceil(u64::from(mss))).unwrap_or(u32::MAX);
+        let window = spec.window.map_or(u32::MAX, packets).max(1);
+        RoceConfig { spec, mss, header, window }
+    }
+}

@@ -1,0 +1,294 @@
+//! The sending side of a queue pair.
+
+use super::{ASKS, CNP, NAK, Recovery, RoceConfig};
+use crate::transport::{AckOutcome, SegmentSet, since_stamp, stamp};
+use leafspine_core::{Ecn, Flags, PacketMeta, Rate, Span, Time};
+use leafspine_schemes::rdma::Dcqcn;
+
+/// A queue pair's sending side.
+#[derive(Debug)]
+pub struct Sender {
+    total: u32,
+    last_payload: u16,
+    /// The oldest packet that is not acknowledged, the next to send, and one past the highest sent.
+    una: u32,
+    nxt: u32,
+    high: u32,
+    line: Rate,
+    control: Option<Dcqcn>,
+    /// Not before this may the next packet leave.
+    next_at: Time,
+    deadline: Time,
+    /// Timeouts since something was acknowledged.
+    backed_off: u32,
+    /// Whether the network card has it in a list.
+    pub(crate) listed: bool,
+    /// IRN: what came out of order, beyond `una`.
+    sacked: SegmentSet,
+    /// IRN: packets below this that are not in `sacked` are lost, and those below `again` have been sent again.
+    lost_below: u32,
+    again: u32,
+    /// IRN: recovery ends when this is acknowledged.
+    recover: Option<u32>,
+    retransmits: u32,
+    timeouts: u32,
+    naks: u32,
+}
+
+impl Default for Sender {
+    fn default() -> Sender {
+        Sender {
+            total: 0,
+            last_payload: 0,
+            una: 0,
+            nxt: 0,
+            high: 0,
+            line: Rate(1),
+            control: None,
+            next_at: Time::ZERO,
+            deadline: Time::MAX,
+            backed_off: 0,
+            listed: false,
+            sacked: SegmentSet::default(),
+            lost_below: 0,
+            again: 0,
+            recover: None,
+            retransmits: 0,
+            timeouts: 0,
+            naks: 0,
+        }
+    }
+}
+
+impl Sender {
+    /// Makes this the sender of a flow of `bytes` over a line of this rate, and keeps the heap memory.
+    pub fn reset(&mut self, cfg: &RoceConfig, bytes: u64, line: Rate) {
+        let total = bytes.div_ceil(u64::from(cfg.mss));
+        let mut sacked = std::mem::take(&mut self.sacked);
+        sacked.clear();
+        *self = Sender {
+            total: total as u32,
+            last_payload: (bytes - (total - 1) * u64::from(cfg.mss)) as u16,
+            line,
+            control: cfg.spec.dcqcn.map(|_| Dcqcn::new(line)),
+            sacked,
+            ..Sender::default()
+        };
+    }
+
+    /// When the next packet may leave; `None`: none may, until something else happens.
+    #[inline]
+    #[must_use]
+    pub fn ready_at(&self, cfg: &RoceConfig) -> Option<Time> {
+        self.next_packet(cfg).map(|_| self.next_at)
+    }
+
+    /// The packet that may be sent next.
+    #[inline]
+    fn next_packet(&self, cfg: &RoceConfig) -> Option<u32> {
+        if let Some(lost) = self.next_lost() {
+            return Some(lost);
+        }
+        let may = self.nxt < self.total && self.nxt - self.una < cfg.window;
+        may.then_some(self.nxt)
+    }
+
+    /// IRN: the next packet to be sent again.
+    fn next_lost(&self) -> Option<u32> {
+        self.recover?;
+        let from = self.again.max(self.una);
+        let lost = if self.sacked.is_empty() { from } else { self.sacked.first_absent(from) };
+        (lost < self.lost_below).then_some(lost)
+    }
+
+    /// Writes the next packet, if one may be sent.
+    pub fn poll_send(&mut self, cfg: &RoceConfig, now: Time, out: &mut PacketMeta) -> bool {
+        let Some(seq) = self.next_packet(cfg) else { return false };
+        let repeat = seq < self.high;
+        if seq == self.nxt {
+            self.nxt += 1;
+            self.high = self.high.max(self.nxt);
+        } else {
+            self.again = seq + 1;
+        }
+        self.retransmits += u32::from(repeat);
+        let mut payload = cfg.mss as u16;
+        let mut flags = Flags::DATA;
+        let last = seq + 1 == self.total;
+        if last {
+            payload = self.last_payload;
+            flags = flags.with(Flags::FIN);
+        }
+        // A window that is full waits for an acknowledgment, which somebody has to ask for.
+        let full = self.nxt - self.una >= cfg.window;
+        if last || full || repeat || (seq + 1).is_multiple_of(cfg.spec.ack_every) {
+            flags = flags.with(ASKS);
+        }
+        out.seq = seq;
+        out.stamp = stamp(now);
+        out.size = payload + cfg.header as u16;
+        out.payload = payload;
+        out.flags = flags;
+        out.ecn = Ecn::Capable;
+        out.class = cfg.spec.classes.0;
+        out.notes = if repeat { PacketMeta::RETRANSMIT } else { 0 };
+        self.pace(cfg, u32::from(out.size), now);
+        if self.deadline == Time::MAX {
+            self.restart_timer(cfg, now);
+        }
+        true
+    }
+
+    /// Sees that the next packet leaves no earlier than the rate has it.
+    fn pace(&mut self, cfg: &RoceConfig, size: u32, now: Time) {
+        let rate = match (&mut self.control, &cfg.spec.dcqcn) {
+            (Some(dcqcn), Some(settings)) => {
+                dcqcn.catch_up(settings, now);
+                let rate = dcqcn.rate();
+                dcqcn.on_sent(settings, size);
+                rate
+            }
+            _ => self.line,
+        };
+        self.next_at = now + rate.time_for(u64::from(size));
+    }
+
+    fn timeout(&self, cfg: &RoceConfig) -> Span {
+        let under_way = self.nxt - self.una;
+        let base = match cfg.spec.recovery {
+            Recovery::Selective { low, few } if under_way < few => low,
+            _ => cfg.spec.timeout,
+        };
+        let longer = base.0.saturating_mul(1 << self.backed_off.min(40));
+        Span(longer.min(cfg.spec.max_timeout.0.max(base.0)))
+    }
+
+    fn restart_timer(&mut self, cfg: &RoceConfig, now: Time) {
+        let waits = self.una < self.high;
+        self.deadline = if waits { now + self.timeout(cfg) } else { Time::MAX };
+    }
+
+    /// An answer or a CNP has come.
+    pub fn on_packet(&mut self, cfg: &RoceConfig, p: &PacketMeta, now: Time) -> AckOutcome {
+        if p.flags == CNP {
+            self.cut(cfg, now);
+            return AckOutcome::default();
+        }
+        if p.seq < self.una || p.seq > self.high {
+            return AckOutcome::default();
+        }
+        let acked = p.seq - self.una;
+        self.advance(p.seq);
+        let nak = p.flags.has(NAK);
+        if nak {
+            self.naks += 1;
+            self.repeat_from(cfg, p);
+            if cfg.spec.nak_cuts {
+                self.cut(cfg, now);
+            }
+        }
+        if acked > 0 || self.una == self.high {
+            self.backed_off = 0;
+            self.restart_timer(cfg, now);
+        }
+        AckOutcome {
+            acked,
+            rtt: (acked > 0).then(|| since_stamp(now, p.stamp)),
+            finished: self.una == self.total && acked > 0,
+            fast_retransmit: nak,
+        }
+    }
+
+    fn cut(&mut self, cfg: &RoceConfig, now: Time) {
+        if let (Some(dcqcn), Some(settings)) = (&mut self.control, &cfg.spec.dcqcn) {
+            dcqcn.on_cnp(settings, now);
+        }
+    }
+
+    /// All before `una` has come.
+    fn advance(&mut self, una: u32) {
+        if !self.sacked.is_empty() {
+            self.sacked.remove_below(self.una, una);
+        }
+        self.una = una;
+        self.nxt = self.nxt.max(una);
+        if self.recover.is_some_and(|recover| una >= recover) {
+            self.recover = None;
+        }
+    }
+
+    /// What a NAK asks for.
+    fn repeat_from(&mut self, cfg: &RoceConfig, p: &PacketMeta) {
+        match cfg.spec.recovery {
+            Recovery::GoBackN => self.nxt = self.una,
+            Recovery::Selective { .. } => {
+                let came = p.sack[0].start;
+                if came < self.una || came >= self.high {
+                    return;
+                }
+                self.sacked.insert(self.una, came, came + 1);
+                if self.recover.is_none() {
+                    (self.recover, self.again) = (Some(self.high), self.una);
+                    self.lost_below = self.una;
+                }
+                self.lost_below = self.lost_below.max(came);
+            }
+        }
+    }
+
+    /// When [`Sender::on_timer`] is to be called; `Time::MAX`: not at all.
+    #[inline]
+    #[must_use]
+    pub fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    /// The time has come, or not: an early call does nothing. Whether it was a timeout. All that has not come is sent
+    /// again.
+    pub fn on_timer(&mut self, cfg: &RoceConfig, now: Time) -> bool {
+        if now < self.deadline {
+            return false;
+        }
+        self.timeouts += 1;
+        match cfg.spec.recovery {
+            Recovery::GoBackN => self.nxt = self.una,
+            Recovery::Selective { .. } => {
+                (self.recover, self.again, self.lost_below) =
+                    (Some(self.high), self.una, self.high);
+            }
+        }
+        self.backed_off += 1;
+        self.restart_timer(cfg, now);
+        true
+    }
+
+    /// Bytes that it may have under way: the window, or as much as there is.
+    #[must_use]
+    pub fn window(&self, cfg: &RoceConfig) -> u32 {
+        cfg.window.min(self.total).saturating_mul(cfg.mss)
+    }
+
+    /// The rate at which it may send now, as far as the last packet knows.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        self.control.as_ref().map_or(self.line, Dcqcn::rate)
+    }
+
+    /// Packets sent again.
+    #[must_use]
+    pub fn retransmits(&self) -> u32 {
+        self.retransmits
+    }
+
+    /// Timeouts.
+    #[must_use]
+    pub fn timeouts(&self) -> u32 {
+        self.timeouts
+    }
+
+    /// Negative acknowledgments that have come.
+    #[must_use]
+    pub fn naks(&self) -> u32 {
+        self.naks
+    }
+}

@@ -1,0 +1,185 @@
+//! A queue pair's two ends, packet by packet.
+
+use super::*;
+use crate::transport::Received;
+use leafspine_core::{Ecn, PacketMeta, Rate, Span, Time};
+use leafspine_schemes::rdma::DcqcnSettings;
+
+fn config(recovery: Recovery, window: Option<u64>) -> RoceConfig {
+    let spec = RoceSpec {
+        dcqcn: None,
+        recovery,
+        window,
+        ack_every: 1,
+        timeout: Span::from_micros(100),
+        max_timeout: Span::from_micros(300),
+        nak_cuts: false,
+        classes: (0, 0),
+    };
+    RoceConfig::new(spec, 1000, 50)
+}
+
+const IRN: Recovery = Recovery::Selective { low: Span::from_micros(30), few: 3 };
+
+/// A flow of so many packets at 10 Gb/s, and its receiver.
+fn ends(cfg: &RoceConfig, packets: u64) -> (Sender, Receiver) {
+    let (mut sender, mut receiver) = (Sender::default(), Receiver::default());
+    sender.reset(cfg, packets * 1000, Rate::from_gbps(10));
+    receiver.reset();
+    (sender, receiver)
+}
+
+/// Packets that may be sent at once.
+fn send(sender: &mut Sender, cfg: &RoceConfig, now: Time) -> Vec<PacketMeta> {
+    std::iter::from_fn(|| {
+        let mut packet = PacketMeta::default();
+        sender.poll_send(cfg, now, &mut packet).then_some(packet)
+    })
+    .collect()
+}
+
+fn numbers(packets: &[PacketMeta]) -> Vec<u32> {
+    packets.iter().map(|packet| packet.seq).collect()
+}
+
+fn take(receiver: &mut Receiver, cfg: &RoceConfig, packet: &PacketMeta) -> (Received, PacketMeta) {
+    let mut reply = PacketMeta::default();
+    let received = receiver.on_packet(cfg, packet, Time(0), &mut reply);
+    (received, reply)
+}
+
+/// Breaks if a receiver of go-back-N takes what is not the next, tells of a gap more than once, or if the sender does
+/// anything else than begin again there.
+#[test]
+fn go_back_n_begins_again_at_the_gap() {
+    let cfg = config(Recovery::GoBackN, None);
+    let (mut sender, mut receiver) = ends(&cfg, 5);
+    let sent = send(&mut sender, &cfg, Time(0));
+    assert_eq!(numbers(&sent), [0, 1, 2, 3, 4]);
+    let (_, ack) = take(&mut receiver, &cfg, &sent[0]);
+    assert_eq!((ack.flags, ack.seq, ack.size), (Flags::ACK, 1, 54));
+    let (gap, nak) = take(&mut receiver, &cfg, &sent[2]);
+    assert_eq!((gap.reply, nak.flags, nak.seq, gap.delivered), (true, NAK, 1, 0));
+    let (again, _) = take(&mut receiver, &cfg, &sent[3]);
+    assert!(!again.reply, "once for each gap");
+    sender.on_packet(&cfg, &ack, Time(1));
+    assert!(sender.on_packet(&cfg, &nak, Time(1)).fast_retransmit);
+    let sent = send(&mut sender, &cfg, Time(1));
+    assert_eq!((numbers(&sent), sender.retransmits(), sender.naks()), (vec![1, 2, 3, 4], 4, 1));
+    assert!(sent.iter().all(|packet| packet.notes & PacketMeta::RETRANSMIT != 0));
+    let mut last = PacketMeta::default();
+    for packet in &sent {
+        let (received, reply) = take(&mut receiver, &cfg, packet);
+        assert_eq!((received.delivered, received.complete_now), (1000, packet.seq == 4));
+        last = reply;
+    }
+    assert!(sender.on_packet(&cfg, &last, Time(2)).finished);
+    assert_eq!((sender.deadline(), sender.ready_at(&cfg)), (Time::MAX, None));
+}
+
+/// Breaks if IRN's receiver does not keep what comes out of order, if the sender sends more again than what is missing
+/// below the highest, or new packets before that, or if it loses count when the gap is filled.
+#[test]
+fn irn_sends_what_is_missing() {
+    let cfg = config(IRN, Some(6_000));
+    let (mut sender, mut receiver) = ends(&cfg, 9);
+    let sent = send(&mut sender, &cfg, Time(0));
+    assert_eq!(numbers(&sent), [0, 1, 2, 3, 4, 5], "the window");
+    // 0 and 3 are lost.
+    let answers: Vec<_> = [1, 2, 4, 5].map(|n| take(&mut receiver, &cfg, &sent[n]).1).to_vec();
+    assert!(answers.iter().all(|answer| answer.flags == NAK && answer.seq == 0));
+    sender.on_packet(&cfg, &answers[0], Time(1));
+    assert_eq!(numbers(&send(&mut sender, &cfg, Time(1))), [0]);
+    sender.on_packet(&cfg, &answers[1], Time(2));
+    assert_eq!(numbers(&send(&mut sender, &cfg, Time(2))), [0; 0]);
+    sender.on_packet(&cfg, &answers[2], Time(3));
+    let again = send(&mut sender, &cfg, Time(3));
+    assert_eq!(numbers(&again), [3]);
+    let (filled, ack) = take(&mut receiver, &cfg, &sent[0]);
+    assert_eq!((filled.delivered, ack.flags, ack.seq), (3_000, Flags::ACK, 3));
+    sender.on_packet(&cfg, &ack, Time(4));
+    assert_eq!(numbers(&send(&mut sender, &cfg, Time(4))), [6, 7, 8]);
+    let (filled, ack) = take(&mut receiver, &cfg, &again[0]);
+    assert_eq!((filled.delivered, ack.seq, receiver.expected()), (3_000, 6, 6));
+    sender.on_packet(&cfg, &ack, Time(5));
+    assert_eq!((sender.retransmits(), sender.timeouts()), (2, 0));
+}
+
+/// Breaks if few packets under way wait for the long timeout, if timeouts do not double up to the longest, or if what has
+/// come is sent again after one.
+#[test]
+fn timeouts_by_hand() {
+    let cfg = config(IRN, None);
+    let (mut sender, mut receiver) = ends(&cfg, 2);
+    let sent = send(&mut sender, &cfg, Time(0));
+    assert_eq!(sender.deadline(), Time(0) + Span::from_micros(30), "two under way");
+    let (_, nak) = take(&mut receiver, &cfg, &sent[1]);
+    sender.on_packet(&cfg, &nak, Time(0));
+    assert_eq!(numbers(&send(&mut sender, &cfg, Time(0))), [0]);
+    for (due, next) in [(30, 90), (90, 210), (210, 450), (450, 750)] {
+        let at = |us| Time(0) + Span::from_micros(us);
+        assert!(!sender.on_timer(&cfg, Time(at(due).0 - 1)) && sender.on_timer(&cfg, at(due)));
+        assert_eq!(sender.deadline(), at(next));
+        assert_eq!(numbers(&send(&mut sender, &cfg, at(due))), [0]);
+    }
+    let cfg = config(Recovery::GoBackN, None);
+    let (mut sender, _) = ends(&cfg, 2);
+    send(&mut sender, &cfg, Time(0));
+    assert_eq!(sender.deadline(), Time(0) + Span::from_micros(100));
+}
+
+/// Breaks if acknowledgments are not coalesced, or if a window that is full waits for one that nobody asks for.
+#[test]
+fn acknowledgments_are_asked_for() {
+    let mut cfg = config(Recovery::GoBackN, None);
+    cfg.spec.ack_every = 4;
+    let asked = |cfg: &RoceConfig, packets| {
+        let (mut sender, mut receiver) = ends(cfg, packets);
+        let sent = send(&mut sender, cfg, Time(0));
+        sent.iter()
+            .filter(|p| take(&mut receiver, cfg, p).0.reply)
+            .map(|p| p.seq)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(asked(&cfg, 10), [3, 7, 9]);
+    cfg.window = 3;
+    assert_eq!(asked(&cfg, 10), [2]);
+}
+
+/// Breaks if marked packets cause more than one CNP an interval, if the first one waits, or if a CNP does not cut the
+/// rate at which the next packet leaves. A NAK does so only where the card takes it for congestion.
+#[test]
+fn marks_cut_the_rate() {
+    let mut cfg = config(Recovery::GoBackN, None);
+    cfg.spec.dcqcn = Some(DcqcnSettings {
+        cnp_interval: Span::from_micros(50),
+        g: 1.0 / 256.0,
+        alpha_timer: Span::from_micros(55),
+        increase_timer: Span::from_micros(55),
+        byte_counter: 10_000_000,
+        fast_recovery: 5,
+        additive: Rate::from_mbps(40),
+        hyper: Rate::from_mbps(400),
+        least: Rate::from_mbps(100),
+    });
+    let (mut sender, mut receiver) = ends(&cfg, 9);
+    let mut packet = PacketMeta::default();
+    assert!(sender.poll_send(&cfg, Time(0), &mut packet));
+    assert_eq!(sender.ready_at(&cfg), Some(Time(840_000)), "1,050 bytes at 10 Gb/s");
+    packet.ecn = Ecn::Congested;
+    let mut notified = |us: u64| {
+        let now = Time(0) + Span::from_micros(us);
+        receiver.on_packet(&cfg, &packet, now, &mut PacketMeta::default()).notify
+    };
+    assert_eq!([0, 1, 49, 50, 99, 100].map(&mut notified), [true, false, false, true, false, true]);
+    let cnp = PacketMeta { flags: CNP, ..PacketMeta::default() };
+    assert!(!sender.on_packet(&cfg, &cnp, Time(100)).fast_retransmit);
+    assert!(sender.poll_send(&cfg, Time(840_000), &mut packet));
+    assert_eq!(sender.ready_at(&cfg), Some(Time(840_000 + 1_680_000)), "at half of it");
+    let nak = PacketMeta { flags: NAK, ..PacketMeta::default() };
+    sender.on_packet(&cfg, &nak, Time(900_000));
+    assert_eq!(sender.rate(), Rate::from_gbps(5));
+    cfg.spec.nak_cuts = true;
+    sender.on_packet(&cfg, &nak, Time(900_000));
+    assert!(sender.rate() < Rate::from_gbps(3));
+}
