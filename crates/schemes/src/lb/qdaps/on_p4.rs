@@ -168,7 +168,7 @@ impl OnP4 {
 
 /// Eq. 14 (or a fixed threshold) as a table: for every range of bytes sent, S. A flow that has sent less than the
 /// first range's is never rerouted.
-fn ranges(reroute: &Reroute) -> Vec<(u64, u64, Amount)> {
+pub(super) fn ranges(reroute: &Reroute) -> Vec<(u64, u64, Amount)> {
     let at = |sent: u64| reroute.threshold(u32::try_from(sent).unwrap_or(u32::MAX));
     let Some(most) = at(MOST_SENT) else { return Vec::new() };
     // The least number of bytes sent for which `is` holds; it holds for the most.

@@ -2,6 +2,7 @@
 //! links have 1 Gb/s, as in §IV: a full packet takes 12 us, and S is 33 packets.
 
 mod choosing;
+mod on_p4;
 mod rerouting;
 mod star;
 mod table;

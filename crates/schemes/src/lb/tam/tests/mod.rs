@@ -2,6 +2,7 @@
 //! ports 0 to 7, uplinks 8 to 11.
 
 mod marking;
+mod on_p4;
 mod routing;
 mod tables;
 
