@@ -9,6 +9,7 @@ from typing import Any
 
 from switch import Switch
 from values import Bits
+
 from vectors import LOOP_BACK, SESSION, Differs, Replay, vectors
 
 ROOT = Path(__file__).resolve().parents[3]
