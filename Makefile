@@ -234,6 +234,7 @@ hardware-check: check $(HARDWARE)/venv/.made
 hardware: HARDWARE_SEEDS := 20
 hardware: hardware-check
 	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/vectors.py $(HARDWARE) 256
+	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/formal.py
 	@$(COSIM) incast
 	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/synthesis.py $(HARDWARE)/synthesis
 	@CARGO_TARGET_DIR=$(HARDWARE)/mutants $(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/mutants.py $(HARDWARE)

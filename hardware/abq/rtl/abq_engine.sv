@@ -158,7 +158,7 @@ module abq_engine #(
             middle       <= middle_next;
             tail         <= tail_next;
             going        <= going_next;
-            oldest_known <= (held != '0) && (middle_next == middle);
+            oldest_known <= (held != '0) && !held_less && !let_go && !stop;
             if (let_go) begin
                 held <= '0;
                 with_ece <= let_go_ece ? going_next : ece_then;
@@ -177,4 +177,42 @@ module abq_engine #(
     always_ff @(posedge clk) begin
         if (take || !timing || (due && going == '0)) start <= now;
     end
+
+`ifdef FORMAL
+    // Slots are written and read in the order of the ring, and the counts are those of its parts: so no ACK is lost, read
+    // twice or out of order. `formal.py` proves these by induction, and simulations of the lockstep check them.
+    logic [SLOT_W:0] to_middle, to_tail;
+    assign to_middle = (SLOT_W + 1)'(middle) + (middle < head ? (SLOT_W + 1)'(CAPACITY + 1) : '0) - (SLOT_W + 1)'(head);
+    assign to_tail = (SLOT_W + 1)'(tail) + (tail < head ? (SLOT_W + 1)'(CAPACITY + 1) : '0) - (SLOT_W + 1)'(head);
+
+    // As abq_registers and abq_ingress see to it.
+    always_comb begin
+        assume (capacity != '0 && capacity <= LAST);
+        assume (!ack_moves || ack_waits);
+        assume (!ack_store || ack_moves == (ack_waits && ack_room));
+    end
+
+    always_comb begin
+        if (!rst) begin
+            assert (head <= LAST && middle <= LAST && tail <= LAST);
+            assert (to_middle == (SLOT_W + 1)'(going));
+            assert (to_tail == (SLOT_W + 1)'(going) + (SLOT_W + 1)'(held));
+            assert (to_tail <= (SLOT_W + 1)'(CAPACITY));
+            assert (with_ece <= going);
+            // In US nothing is held for a next release, in CS nothing is let go.
+            assert (!uncongested || held == '0);
+            assert (state != 2'd1 || going == '0);
+            assert (state != 2'd3);
+            // What has been let go is going to be read.
+            assert (going == '0 || timing);
+            // Whose time is known is there.
+            assert (!oldest_known || held != '0);
+            // Nothing is read that is not there, and no slot is written that is in use.
+            assert (!read || to_tail != '0);
+            assert (!store || to_tail < (SLOT_W + 1)'(CAPACITY) || read);
+            // An ACK that has waited its longest leaves, or joins those that are being read, as soon as the reader can.
+            assert (!overdue || expired || !reader_ready);
+        end
+    end
+`endif
 endmodule

@@ -100,4 +100,16 @@ module abq_output_queue #(
     // Its length has come to the output before the frame's first word has.
     logic unused;
     assign unused = length_valid;
+
+`ifdef FORMAL
+    // The counts never fall below zero, and an empty queue counts nothing.
+    always_comb begin
+        if (!rst) begin
+            assert (!begins || length_valid);
+            assert (!begins || (packets != '0 && bytes >= QUEUE_W'(length_out)));
+            assert (packets != '0 || bytes == '0);
+            assert ((tail - head) <= (PTR_W + 1)'(WORDS) && (done - head) <= (tail - head));
+        end
+    end
+`endif
 endmodule
