@@ -72,21 +72,23 @@ impl Manager {
 /// are compared for every packet, which takes no branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limit {
+    /// [`Limit::BY_SHARED`] where the shared buffer decides.
     packets: u32,
     bytes: u32,
-    shared: bool,
 }
 
 impl Limit {
+    /// So many packets wait nowhere.
+    const BY_SHARED: u32 = u32::MAX;
     /// No limit.
-    pub const NONE: Limit = Limit { packets: u32::MAX, bytes: u32::MAX, shared: false };
+    pub const NONE: Limit = Limit { packets: Limit::BY_SHARED - 1, bytes: u32::MAX };
     /// A share of the switch's free buffer.
-    pub const SHARED: Limit = Limit { shared: true, ..Limit::NONE };
+    pub const SHARED: Limit = Limit { packets: Limit::BY_SHARED, ..Limit::NONE };
 
     /// So many packets.
     #[must_use]
-    pub const fn packets(packets: u32) -> Limit {
-        Limit { packets, ..Limit::NONE }
+    pub fn packets(packets: u32) -> Limit {
+        Limit { packets: packets.min(Limit::NONE.packets), ..Limit::NONE }
     }
 
     /// A port's own buffer; of bytes at most what a backlog counts.
@@ -104,7 +106,7 @@ impl Limit {
     #[inline]
     #[must_use]
     pub fn is_shared(self) -> bool {
-        self.shared
+        self.packets == Limit::BY_SHARED
     }
 
     /// Whether a packet of `size` bytes still fits behind `backlog`.
