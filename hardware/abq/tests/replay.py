@@ -134,7 +134,7 @@ class Replay:
         """From due time to due time; `next` is the simulator's own bookkeeping."""
         port = int(given["port"])
         engine = self.bench.dut.ports[port].ingress.engine
-        while True:
+        for _ in range(LONG):
             due = [time]
             if engine.timing.value.integer:
                 due.append(engine.start.value.integer + self.pace)
@@ -144,6 +144,7 @@ class Replay:
             await self.settle(port)
             if min(due) >= time:
                 return self.gone()
+        raise AssertionError("what is due does not happen")
 
 
 def make(path: Path) -> None:
