@@ -29,6 +29,8 @@ pub(crate) const KEYS: &[&str] = &[
     "hyper_increase",
     "least_rate",
 ];
+/// So many of them, the last ones, are DCQCN's.
+const CONTROLS: usize = 9;
 /// Keys that it shares with TCP.
 const SHARED: &[&str] = &["kind", "scheme", "mss", "header", "source_ports"];
 /// Words of `scheme`: rate controls.
@@ -47,9 +49,10 @@ pub(crate) fn settings(
     source_ports: Option<u16>,
     line: Rate,
 ) -> Result<TransportSpec, ScenarioError> {
-    let keys: Vec<&str> = SHARED.iter().chain(KEYS).copied().collect();
-    section.allow(&keys, "a key that RoCE does not have")?;
     let name = section.word("scheme", SCHEMES, Some("dcqcn"))?;
+    let keys = if name == "dcqcn" { KEYS } else { without_control(section)? };
+    let keys: Vec<&str> = SHARED.iter().chain(keys).copied().collect();
+    section.allow(&keys, "a key that RoCE does not have")?;
     section.write("mss", mss.to_string());
     section.write("header", header.to_string());
     let selective = section.word("recovery", RECOVERIES, Some("go-back-n"))? == "irn";
@@ -73,14 +76,19 @@ pub(crate) fn settings(
             content!(section.value("ack_class", CLASSES, Some("0"))?, Int) as u8,
         ),
     };
-    if spec.dcqcn.is_none() {
-        const DCQCN: usize = 10;
-        if let Some(key) = KEYS[DCQCN..].iter().find(|key| section.has(key)) {
+    Ok(transport(name, spec, (mss, header), source_ports))
+}
+
+/// The keys that there are without a rate control.
+fn without_control(section: &Section<'_>) -> Result<&'static [&'static str], ScenarioError> {
+    let (keys, controls) = KEYS.split_at(KEYS.len() - CONTROLS);
+    match controls.iter().find(|key| section.has(key)) {
+        None => Ok(keys),
+        Some(key) => {
             let found = format!("{key} beside scheme = \"line-rate\"");
-            return Err(section.wrong(key, found, format!("{key} beside scheme = \"dcqcn\"")));
+            Err(section.wrong(key, found, format!("{key} beside scheme = \"dcqcn\"")))
         }
     }
-    Ok(transport(name, spec, (mss, header), source_ports))
 }
 
 fn recovery(

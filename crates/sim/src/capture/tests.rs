@@ -244,7 +244,7 @@ fn pause_frames_are_mac_control_frames() {
         headroom: None,
         watchdog: None,
     });
-    let (_, packets) = read(&captured(&spec, &["switch0"])[0].1);
+    let (_, packets) = read(&captured(&spec, &["switch0-host0"])[0].1);
     let frames: Vec<&Read> = packets.iter().filter(|packet| packet.word(12) == 0x8808).collect();
     assert!(frames.len() > 1);
     for (order, frame) in frames.iter().enumerate() {
