@@ -333,6 +333,9 @@ mod tests {
             "ports",
             "flows",
             "set",
+            "congestion",
+            "sysctl",
+            "kernel",
         ];
         for (table, key) in without {
             assert!(rich.contains(&key.as_str()), "{table}.{key}");
