@@ -6,6 +6,10 @@ use leafspine_core::Time;
 
 /// A flow's sending transport.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "TCP's stands in the list of its host, without a pointer"
+)]
 pub enum Sender {
     /// TCP's.
     Tcp(transport::Sender),

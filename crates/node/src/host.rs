@@ -157,7 +157,7 @@ impl Host {
         if self.receivers.len() < self.receiving.len() {
             self.receivers.push(match net.roce {
                 None => Receiver::Tcp(transport::Receiver::new()),
-                Some(_) => Receiver::Roce(Box::new(roce::Receiver::default())),
+                Some(_) => Receiver::Roce(Box::default()),
             });
         }
         match &mut self.receivers[usize::from(slot)] {
