@@ -10,7 +10,6 @@ use crate::network::Network;
 use crate::nic::Nic;
 use crate::program::{FIRST_MESSAGE, Program, Step};
 use crate::record::Operated;
-use crate::roce;
 use crate::transport::{self, Fired, Received};
 use crate::world::World;
 use leafspine_core::{FiveTuple, Flags, HostId, PacketMeta, PortId, Time};
