@@ -6,6 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::collections::BTreeMap;
 
+/// A column of whole numbers: its name, and what of a row it has.
+type Whole<R> = (&'static str, fn(&R) -> u64);
+
 /// What is not known: null in tables.
 const NOT: u64 = u64::MAX;
 
@@ -28,7 +31,7 @@ pub(crate) fn collectives<'py>(
     rows: &[CollectiveRow],
 ) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    let whole: [(&str, fn(&CollectiveRow) -> u64); 10] = [
+    let whole: [Whole<CollectiveRow>; 10] = [
         ("job", |row| u64::from(row.job)),
         ("workload", |row| u64::from(row.workload)),
         ("iteration", |row| u64::from(row.iteration)),
@@ -73,7 +76,7 @@ pub(crate) fn ranks<'py>(py: Python<'py>, rows: &[RankRow]) -> PyResult<Bound<'p
         if whole == 0 { f64::NAN } else { 1.0 - row.compute.0.min(whole) as f64 / whole as f64 }
     };
     let dict = PyDict::new(py);
-    let whole: [(&str, fn(&RankRow) -> u64); 6] = [
+    let whole: [Whole<RankRow>; 6] = [
         ("job", |row| u64::from(row.job)),
         ("rank", |row| u64::from(row.rank)),
         ("host", |row| u64::from(row.host)),
