@@ -23,7 +23,7 @@ pub(crate) fn by_hash(packet: &PacketMeta, paths: &Paths<'_>, seed: u64) -> Port
     paths.ports[region(flow_hash(packet, seed), paths.ports.len())]
 }
 
-/// A balancer that is nothing but [ECMP](super::ecmp): switches keep it by value, which saves a virtual
+/// A balancer that is nothing but ECMP: switches keep it by value, which saves a virtual
 /// call for each packet.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowHash {

@@ -3,7 +3,7 @@
 //! The target is P4_16 with v1model: whole numbers only, no division, a clock of whole microseconds, CRCs
 //! for hashes, 32 random bits a packet, queue occupancies as the ingress pipeline can know them, and every
 //! register read and written at one place of the program. A scheme with `arithmetic = "p4"` decides under
-//! the same restrictions as its program, by the same [`operations`]; with `"exact"` by what its paper says.
+//! the same restrictions as its program, by the same `operations`; with `"exact"` by what its paper says.
 
 mod control;
 mod hash;
