@@ -249,7 +249,7 @@ def column_table(columns: Mapping[str, Any]) -> pa.Table:
 
 
 def flow_table(columns: Mapping[str, Any]) -> pa.Table:
-    """The flows' columns as an Arrow table: null where not finished, or where a count is unknown."""
+    """The flows' columns as an Arrow table: null where not finished or where not known."""
     arrays = {name: pa.array(values) for name, values in columns.items()}
     fct = np.asarray(columns["fct_ps"])
     arrays["fct_ps"] = pa.array(fct, mask=fct == UNFINISHED)

@@ -1,10 +1,10 @@
 //! Priority-based flow control (IEEE 802.1Qbb): a switch asks its neighbours to pause before its buffer
 //! overflows, priority by priority.
 //!
-//! A switch counts what waits by the port that it came in by ([`ingress`]). Beyond a threshold it sends a
-//! [frame](frame) that has the far end stop sending that priority (XOFF); what is on its way until that takes
+//! A switch counts what waits by the port that it came in by (`ingress`). Beyond a threshold it sends a
+//! frame (`frame`) that has the far end stop sending that priority (XOFF); what is on its way until that takes
 //! effect goes into the port's headroom. When enough has left, a second frame lets the far end go on (XON). How
-//! ports obey and send such frames is in [`pausing`], the state of a port in [`crate::port`].
+//! ports obey and send such frames is in `pausing`, the state of a port in `port`.
 
 mod frame;
 mod ingress;
