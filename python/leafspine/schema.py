@@ -29,6 +29,8 @@ ONCE = ("version", "name", "title", "variant", "sweep")
 """Keys of the top that do not vary."""
 DEFAULT_KIND = {"workload": "poisson", "load_balancer": "ecmp", "transport": "dctcp"}
 """What a table is that does not say its kind; other tables must say it, or have no keys besides."""
+DEFAULT_OF_KIND = {("transport", "dctcp"): ("tcp", True), ("transport", "dcqcn"): ("roce", False)}
+"""Schemes that are meant where another key has this word and none is named; whether it is that key's default."""
 OPTIONAL = {
     ("topology", "file"): ("host_link", "fabric_link"),
     ("topology", "clos"): ("fabric_link", "hosts_per_tor"),
@@ -122,6 +124,10 @@ def _of_kind(name: str, of: str, kind: str, keys: Mapping[str, Any]) -> Schema:
     is_it: Schema = {"properties": {of: {"const": kind}}}
     if DEFAULT_KIND.get(name) != kind:
         is_it["required"] = [of]
+    if (name, kind) in DEFAULT_OF_KIND:
+        protocol, default = DEFAULT_OF_KIND[name, kind]
+        is_it["properties"]["kind"] = {"const": protocol}
+        is_it["required"] = [] if default else ["kind"]
     own = {key["name"]: _key(name, key, kind if of == "scheme" else None) for key in keys.values()}
     then: Schema = {"propertyNames": {"enum": list(own)}}
     if of == "scheme":
@@ -155,7 +161,8 @@ def _kinds(name: str, of: str, kinds: Iterable[str | None]) -> Schema:
     """The words of the key that says a table's kind."""
     words = [kind for kind in kinds if kind is not None]
     if of == "scheme":
-        return _names(name, [word for word in words if word in ("none", "balancer")])
+        # "none", "balancer", the rate controls of queue pairs: words that are no scheme of the catalogue.
+        return _names(name, words)
     return {"enum": words}
 
 
@@ -164,7 +171,7 @@ def _names(place: str, more: Iterable[str] = ()) -> Schema:
     found = {
         entry["name"]: entry["summary"] for entry in engine.schemes() if entry["place"] == place
     }
-    found |= dict.fromkeys(more, "")
+    found = dict.fromkeys(more, "") | found
     return {"enum": list(found), "x-taplo": {"docs": {"enumValues": list(found.values())}}}
 
 

@@ -116,7 +116,9 @@ def test_every_scenario_shown_is_good() -> None:
     assert shown
     answers = expand(*((completed(text), ()) for _, text in shown))
     for (page, text), answer in zip(shown, answers, strict=True):
-        assert "toml" in answer, f"{page}: {answer['error']}\n{text}"
+        # Where no kernel has been built, that is all that may be wrong with a scenario of one.
+        good = "toml" in answer or "the Linux kernel is not there" in answer["error"]
+        assert good, f"{page}: {answer['error']}\n{text}"
 
 
 def completed(text: str) -> str:
@@ -191,7 +193,7 @@ def keys_shown() -> dict[str, dict[str, str]]:
     for line in (DOCS / "scenario.md").read_text().splitlines():
         if marker := re.fullmatch(r"<!-- keys: (\S+) -->", line):
             open_sections.append(marker[1])
-            sections[marker[1]] = {}
+            sections.setdefault(marker[1], {})
         elif not line.startswith("|"):
             open_sections = []
         elif line.startswith("| key |"):
@@ -228,11 +230,13 @@ UNKNOWN = {
             "hold",
             "host_edge",
             "hosts",
-            "transport",
             "run",
             "measure",
         )
     },
+    "transport": [
+        f'{FABRIC}[transport]\nkind = "{kind}"\nzzz = 1\n{FLOWS}' for kind in ("tcp", "roce")
+    ],
     "workload": [
         f"{FABRIC}[[workload]]\nzzz = 1\n{more}"
         for more in (
@@ -295,9 +299,17 @@ AT_DEFAULT = {
     "topology.host_link": [FABRIC + FLOWS],
     "topology.tier": [f"{CLOS}switches = 2\n[[topology.tier]]\nswitches = 2\n{FLOWS}"],
     "topology.change": [f'{FABRIC}[[topology.change]]\nlink = "leaf0-spine0"\nloss = 0\n{FLOWS}'],
-    "switch": [FABRIC + FLOWS, f'{FABRIC}{FLOWS}[switch]\nshared_buffer = "9MB"\n'],
+    "switch": [
+        FABRIC + FLOWS,
+        f'{FABRIC}{FLOWS}[switch]\nshared_buffer = "9MB"\n',
+        f'{FABRIC}{FLOWS}[switch]\nshared_buffer = "9MB"\npfc = "dynamic"\npfc_watchdog = "1ms"\n',
+    ],
     "hosts": [FABRIC + FLOWS],
-    "transport": [FABRIC + FLOWS],
+    "transport": [
+        FABRIC + FLOWS,
+        f'{FABRIC}{FLOWS}[transport]\nkind = "roce"\n',
+        f'{FABRIC}{FLOWS}[transport]\nkind = "roce"\nrecovery = "irn"\n',
+    ],
     "workload": [
         FABRIC + FLOWS,
         *(

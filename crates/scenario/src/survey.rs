@@ -235,8 +235,8 @@ fn of_schemes(place: Place<'_>, survey: &Survey, role: Role) {
 fn of_queue_pairs(place: Place<'_>, survey: &Survey) {
     for name in roce::SCHEMES {
         survey.of.replace(Some(("scheme", (*name).to_owned())));
-        let text = format!("kind = \"roce\"\nscheme = \"{name}\"\nrecovery = \"irn\"");
-        read(&[&text], |node| {
+        let text = |more| format!("kind = \"roce\"\nscheme = \"{name}\"\n{more}");
+        read(&[&text(""), &text("recovery = \"irn\"")], |node| {
             drop(transport::transport(place, Some(node), Span::from_micros(100)));
         });
         survey.of.replace(None);
