@@ -83,6 +83,10 @@ class RunFigures:
         """Congestion windows of flows, from a ``window`` probe."""
         return self._over_time("window", probe)
 
+    def tcp_info(self, probe: str | None = None) -> Figure:
+        """Windows and round trip times that kernels tell, from a ``tcp-info`` probe."""
+        return self._over_time("tcp-info", probe)
+
     def pause(self, probe: str | None = None) -> Figure:
         """Time for which ports were paused, from a ``pause`` probe."""
         return self._over_time("pause", probe)

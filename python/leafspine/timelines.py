@@ -194,6 +194,12 @@ def window(table: pa.Table, changes: Sequence[Change]) -> Figure:
     return over_time(table, "flow", [("window_bytes", "window (KB)", 1e-3)], changes)
 
 
+def tcp_info(table: pa.Table, changes: Sequence[Change]) -> Figure:
+    """What kernels say of connections: the congestion window, and the smoothed round trip time."""
+    columns = [("cwnd", "window (segments)", 1.0), ("srtt_us", "smoothed RTT (us)", 1.0)]
+    return over_time(table, "flow", columns, changes)
+
+
 def signals(table: pa.Table, changes: Sequence[Change]) -> Figure:
     """Packets marked and dropped since the sample before."""
     columns = [("marks", "marked packets", 1.0), ("drops", "dropped packets", 1.0)]
@@ -216,6 +222,7 @@ MAKERS: dict[str, tuple[Maker, str]] = {
     "queue": (queue, "Queues over time"),
     "utilisation": (utilisation, "Use of links over time"),
     "window": (window, "Congestion windows over time"),
+    "tcp-info": (tcp_info, "What kernels say of connections over time"),
     "state": (state, "State of load balancers over time"),
     "signals": (signals, "Marks and drops over time"),
     "pause": (pause, "Pauses over time"),
