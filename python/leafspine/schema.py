@@ -30,7 +30,7 @@ ONCE = ("version", "name", "title", "variant", "sweep")
 DEFAULT_KIND = {"workload": "poisson", "load_balancer": "ecmp", "transport": "dctcp"}
 """What a table is that does not say its kind; other tables must say it, or have no keys besides."""
 DEFAULT_OF_KIND = {("transport", "dctcp"): ("tcp", True), ("transport", "dcqcn"): ("roce", False)}
-"""Schemes that are meant where another key has this word and none is named; whether it is that key's default."""
+"""Schemes that are meant where ``kind`` has this word and none is named; whether it is the default."""
 OPTIONAL = {
     ("topology", "file"): ("host_link", "fabric_link"),
     ("topology", "clos"): ("fabric_link", "hosts_per_tor"),
@@ -161,7 +161,7 @@ def _kinds(name: str, of: str, kinds: Iterable[str | None]) -> Schema:
     """The words of the key that says a table's kind."""
     words = [kind for kind in kinds if kind is not None]
     if of == "scheme":
-        # "none", "balancer", the rate controls of queue pairs: words that are no scheme of the catalogue.
+        # "none", "balancer" and the rate controls of queue pairs are no schemes of the catalogue.
         return _names(name, words)
     return {"enum": words}
 
