@@ -30,7 +30,7 @@ ONCE = ("version", "name", "title", "variant", "sweep")
 DEFAULT_KIND = {"workload": "poisson", "load_balancer": "ecmp", "transport": "dctcp"}
 """What a table is that does not say its kind; other tables must say it, or have no keys besides."""
 DEFAULT_OF_KIND = {("transport", "dctcp"): ("tcp", True), ("transport", "dcqcn"): ("roce", False)}
-"""Schemes that are meant where ``kind`` has this word and none is named; whether it is the default."""
+"""Schemes that are meant where ``kind`` has this word and none is named; whether by default."""
 OPTIONAL = {
     ("topology", "file"): ("host_link", "fabric_link"),
     ("topology", "clos"): ("fabric_link", "hosts_per_tor"),
