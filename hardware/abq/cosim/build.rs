@@ -35,7 +35,6 @@ fn main() {
             .args([
                 "--cc",
                 "--assert",
-                "-DFORMAL",
                 "-O3",
                 "-Wno-fatal",
                 "--top-module",

@@ -180,7 +180,7 @@ module abq_engine #(
 
 `ifdef FORMAL
     // Slots are written and read in the order of the ring, and the counts are those of its parts: so no ACK is lost, read
-    // twice or out of order. `formal.py` proves these by induction, and simulations of the lockstep check them.
+    // twice or out of order. `formal.py` proves these by induction.
     logic [SLOT_W:0] to_middle, to_tail;
     assign to_middle = (SLOT_W + 1)'(middle) + (middle < head ? (SLOT_W + 1)'(CAPACITY + 1) : '0) - (SLOT_W + 1)'(head);
     assign to_tail = (SLOT_W + 1)'(tail) + (tail < head ? (SLOT_W + 1)'(CAPACITY + 1) : '0) - (SLOT_W + 1)'(head);
