@@ -30,17 +30,9 @@ fn main() {
         ("abq_switch", &["-GCAPACITY=30", "-GQUEUE_WORDS=2048", "-GQUEUE_PACKETS=64"][..]),
         ("abq_state", &["-GQUEUE_W=32"]),
     ] {
-        // With the assertions that formal.py proves. Warnings are for the lint.
+        // Warnings are for the lint, what formal.py proves is for it.
         run(Command::new("verilator")
-            .args([
-                "--cc",
-                "--assert",
-                "-O3",
-                "-Wno-fatal",
-                "--top-module",
-                top,
-                "--Mdir",
-            ])
+            .args(["--cc", "--assert", "-O3", "-Wno-fatal", "--top-module", top, "--Mdir"])
             .arg(&out)
             .args(parameters)
             .args(&sources));
