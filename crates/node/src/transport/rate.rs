@@ -203,7 +203,8 @@ impl Rate {
         sample.lost = self.lost - shot.lost;
         sample.tx_in_flight = shot.tx_in_flight;
         sample.app_limited = shot.app_limited;
-        if interval > Span::ZERO && self.min_rtt.is_none_or(|least| interval >= least) {
+        // Shorter than any round trip it is no rate, and before the first round trip nobody knows.
+        if interval > Span::ZERO && self.min_rtt.is_some_and(|least| interval >= least) {
             sample.rate = sample.delivered as f64 / interval.as_secs_f64();
         }
         sample.cwnd_limited = self.full_now || self.full_before;
@@ -416,6 +417,22 @@ mod tests {
         let last = acked(&mut rate, 10, 108, 208, 0);
         assert_eq!((last.prior, last.delivered), (5_000, 6_000));
         assert!((last.rate - 6_000.0 / 104e-6).abs() < 1e-3, "{}", last.rate);
+    }
+
+    /// Breaks if an ACK of which nobody knows what it answers makes a rate before a round trip is known: sent again after a
+    /// timeout, a segment whose first transmission is acknowledged 1 us later would give 1 GB/s.
+    #[test]
+    fn no_rate_without_a_round_trip() {
+        let mut rate = Rate::default();
+        rate.sent(0, 0, 0, MSS, us(0));
+        rate.sent(0, 0, 0, MSS, us(3000));
+        rate.begin_ack(&flight(1));
+        rate.arrived((0, MSS), us(3000), (false, false), us(3001));
+        let sample = rate.sample(Span::ZERO, &flight(0), us(3001));
+        assert_eq!((sample.rtt, sample.rate), (None, 0.0));
+        rate.sent(1, 1, 0, MSS, us(3001));
+        let known = acked(&mut rate, 1, 3001, 3101, 0);
+        assert!((known.rate - 1e7).abs() < 1e-3, "{}", known.rate);
     }
 
     /// Breaks if ACKs that come in a bunch make a rate above that at which segments were sent (§4.1.1.2.3): ten in

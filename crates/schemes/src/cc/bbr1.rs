@@ -316,7 +316,8 @@ impl Bbr1 {
     /// `BBRInflight` (§4.2).
     fn inflight(&self, gain: f64) -> u32 {
         let Some(min_rtt) = self.min_rtt else { return self.init_cwnd };
-        (gain * self.bw * min_rtt.as_secs_f64()).round() as u32 + 3 * self.quantum
+        let bdp = (gain * self.bw * min_rtt.as_secs_f64()).round() as u32;
+        bdp.saturating_add(3 * self.quantum)
     }
 
     /// `BBRInitPacingRate` (§4.2).

@@ -235,6 +235,18 @@ fn one_remembers_a_rate_for_ten_round_trips() {
     near(flow.one().bw(), 40.0 * SEGMENT);
 }
 
+/// Breaks if a path of more bytes than a window can count overflows it: 100 TB/s over 100 us.
+#[test]
+fn a_window_has_a_largest() {
+    for name in ["bbr1", "bbr3"] {
+        let mut flow = Flow::new(name, &[], 64);
+        for _ in 0..20 {
+            flow.round(100, |sample| sample.rate = 1e14);
+        }
+        assert!(flow.window() > 10, "{name}");
+    }
+}
+
 /// Breaks if version 1 does not look for the shortest round trip after ten seconds without one, if it leaves
 /// four segments in flight for less than 200 ms or a round trip, or does not give the window back.
 #[test]
