@@ -65,6 +65,9 @@ fn spec() -> impl Strategy<Value = Spec> {
                 ..base()
             };
             enough_queues(&mut spec);
+            if may_never_end(&spec) {
+                spec.run.until = Some(Time(Span::from_millis(100).0));
+            }
             if spec.switch.pfc.is_some() {
                 // Pauses are renewed for as long as flows wait for their timeouts.
                 be_impatient(&mut spec.transport);
@@ -76,6 +79,13 @@ fn spec() -> impl Strategy<Value = Spec> {
             spec
         },
     )
+}
+
+/// Whether a run may repeat itself for ever: go-back-N where queues drop. All timeouts become the longest, and the same
+/// bursts meet at the same instants.
+fn may_never_end(spec: &Spec) -> bool {
+    let roce = spec.transport.roce.as_ref();
+    spec.switch.pfc.is_none() && roce.is_some_and(|roce| roce.recovery == Recovery::GoBackN)
 }
 
 /// Whether a scheme does something all the time (probes): a run that waits seconds for a timeout
