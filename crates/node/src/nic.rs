@@ -21,8 +21,9 @@ use std::collections::{BinaryHeap, VecDeque};
 pub(crate) struct Nic {
     /// May send now, in turn.
     ready: VecDeque<u16>,
-    /// May send later, by their rates.
-    later: BinaryHeap<Reverse<(Time, u16)>>,
+    /// May send later, by their rates: when, the flow's number and its slot. Of those of one instant the older flow is first;
+    /// which slot a flow has depends on when others were freed.
+    later: BinaryHeap<Reverse<(Time, u32, u16)>>,
     /// When the line has sent what was taken last: with jitter the port does not know yet.
     line_free: Time,
     /// When the pending event is due; `Time::MAX` if none is.
@@ -36,6 +37,19 @@ impl Default for Nic {
             later: BinaryHeap::new(),
             line_free: Time::ZERO,
             wake: Time::MAX,
+        }
+    }
+}
+
+impl Nic {
+    /// Moves those whose time has come to the others that may send. Before any other comes there: turns go by who was ready
+    /// first, and not by when the card was called.
+    fn ripen(&mut self, now: Time) {
+        while let Some(Reverse((at, _, slot))) = self.later.peek().copied()
+            && at <= now
+        {
+            self.later.pop();
+            self.ready.push_back(slot);
         }
     }
 }
@@ -64,11 +78,13 @@ impl Host {
     }
 
     fn list(&mut self, slot: u16, at: Time, now: Time) {
+        let number = self.sending[usize::from(slot)].number;
         let Some(nic) = &mut self.nic else { return };
         if at <= now {
+            nic.ripen(now);
             nic.ready.push_back(slot);
         } else {
-            nic.later.push(Reverse((at, slot)));
+            nic.later.push(Reverse((at, number, slot)));
         }
     }
 
@@ -88,12 +104,7 @@ impl Host {
         let now = world.now();
         loop {
             let Some(nic) = &mut self.nic else { return };
-            while let Some(Reverse((at, slot))) = nic.later.peek().copied()
-                && at <= now
-            {
-                nic.later.pop();
-                nic.ready.push_back(slot);
-            }
+            nic.ripen(now);
             let line_free = nic.line_free;
             let (first, idle) = (nic.ready.front().copied(), nic.later.peek().map(|next| next.0.0));
             let Some(slot) = first else {
@@ -169,7 +180,7 @@ impl Host {
         }
         if let Some(nic) = &mut self.nic {
             nic.ready.retain(|listed| *listed != slot);
-            nic.later.retain(|Reverse((_, listed))| *listed != slot);
+            nic.later.retain(|Reverse((.., listed))| *listed != slot);
         }
     }
 

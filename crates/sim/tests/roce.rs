@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use leafspine_core::{Bytes, Rate, Span, Time};
 use leafspine_schemes::rdma::DcqcnSettings;
-use leafspine_schemes::{Amount, Params};
+use leafspine_schemes::{Amount, Params, Value};
 use leafspine_sim::Output;
 use leafspine_sim::spec::*;
 
@@ -96,6 +96,29 @@ fn queue_pairs_of_a_host_take_turns() {
     let last = one.flows.fct_ps[0];
     let ends: Vec<u64> = (0..4).map(|flow| last - (3 - flow) * packet).collect();
     assert_eq!(four.flows.fct_ps, ends);
+}
+
+/// Breaks if whose turn it is hangs on when the card was asked: ports that foresee their departures ask it less often than those
+/// that do not, and a queue pair that was ready before another once came behind it.
+#[test]
+fn turns_go_by_who_was_ready_first() {
+    let control = DcqcnSettings {
+        alpha_timer: Span::from_micros(60),
+        increase_timer: Span::from_micros(90),
+        g: 0.5,
+        ..dcqcn()
+    };
+    let flows = fixed_flows(300, 6_000, 0.9);
+    let mut spec =
+        pairs(leaf_spine(3, 2, 2), RoceSpec { dcqcn: Some(control), ..roce() }, vec![flows]);
+    spec.transport.mss = 100;
+    spec.aqm = scheme("ecn-threshold");
+    spec.aqm.params = spec.aqm.params.with("threshold", Value::Amount(Amount::Packets(5)));
+    (spec.switch.pfc, spec.switch.shared) = (None, None);
+    let foreseen = run(&spec);
+    assert!(foreseen.counters.marks > 100, "rates differ: {:?}", foreseen.counters);
+    spec.run.ports = PortModel::General;
+    assert_eq!(run(&spec).flows.fct_ps, foreseen.flows.fct_ps);
 }
 
 fn jain(shares: &[f64]) -> f64 {
