@@ -57,15 +57,17 @@ impl Receiver {
             self.take(cfg, p.seq, &mut seen);
             let asks = p.flags.has(ASKS) || fills || seen.complete_now;
             asks.then_some(Flags::ACK)
-        } else if p.seq < self.expected || selective && !self.hold(p.seq) {
+        } else if p.seq < self.expected {
             seen.duplicate = true;
-            self.duplicates += 1;
             Some(Flags::ACK)
         } else {
-            // Once for each gap; IRN tells of each packet that comes out of order.
+            // Once for each gap; IRN tells of each packet that comes out of order, also of one that has come before: the NAK that
+            // told of it may be lost.
+            seen.duplicate = selective && !self.hold(p.seq);
             let tells = selective || !std::mem::replace(&mut self.told, true);
             tells.then_some(NAK)
         };
+        self.duplicates += u32::from(seen.duplicate);
         if let Some(flags) = flags {
             self.write(cfg, p, flags, reply);
             seen.reply = true;

@@ -105,6 +105,25 @@ fn irn_sends_what_is_missing() {
     assert_eq!((sender.retransmits(), sender.timeouts()), (2, 0));
 }
 
+/// Breaks if a packet that is kept already is answered by anything but a NAK of its own: if the first one's is lost, the sender would send it
+/// at every timeout until all before it has come. What lies below the next is acknowledged as that.
+#[test]
+fn irn_tells_again_of_what_it_has() {
+    let cfg = config(IRN, None);
+    let (mut sender, mut receiver) = ends(&cfg, 3);
+    let sent = send(&mut sender, &cfg, Time(0));
+    take(&mut receiver, &cfg, &sent[1]);
+    let (received, nak) = take(&mut receiver, &cfg, &sent[1]);
+    assert_eq!((received.duplicate, nak.flags, nak.seq, nak.sack[0].start), (true, NAK, 0, 1));
+    sender.on_packet(&cfg, &nak, Time(1));
+    assert!(sender.on_timer(&cfg, sender.deadline()));
+    assert_eq!(numbers(&send(&mut sender, &cfg, Time(1))), [0, 2]);
+    take(&mut receiver, &cfg, &sent[0]);
+    let (received, ack) = take(&mut receiver, &cfg, &sent[1]);
+    assert_eq!((received.duplicate, ack.flags, ack.seq), (true, Flags::ACK, 2));
+    assert_eq!(receiver.duplicates(), 2);
+}
+
 /// Breaks if few packets under way wait for the long timeout, if timeouts do not double up to the longest, or if what has
 /// come is sent again after one.
 #[test]
