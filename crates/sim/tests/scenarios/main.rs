@@ -189,7 +189,10 @@ fn assert_sound(spec: &Spec, output: &Output) {
         if alike && keeps_order(spec) {
             // Rates of fractions of a picosecond a byte: one picosecond a hop, 3 x 6 hops at most.
             for (fct, ideal) in flows.fct_ps.iter().zip(&flows.ideal_fct_ps) {
-                assert!(fct + 18 >= *ideal, "{fct} ps is faster than the ideal {ideal}");
+                assert!(
+                    fct.saturating_add(18) >= *ideal,
+                    "{fct} ps is faster than the ideal {ideal}"
+                );
             }
         }
     }
