@@ -439,10 +439,11 @@ control TamEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     apply {
-        // In a replay what waits is what the vector says.
-#ifndef REPLAY
         if (hdr.ipv4.isValid()) {
-            if (dequeues.apply().hit) {
+            bool beyond = dequeues.apply().hit;
+            // In a replay what waits is what the vector says.
+#ifndef REPLAY
+            if (beyond) {
                 EACH_UPLINK(COUNT_DEQUEUED)
             } else {
                 bit<32> bytes;
@@ -452,8 +453,8 @@ control TamEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 host_dequeued_packets.read(packets, (bit<32>)standard.egress_port);
                 host_dequeued_packets.write((bit<32>)standard.egress_port, packets + 1);
             }
-        }
 #endif
+        }
     }
 }
 

@@ -20,12 +20,12 @@ control CountingEgress(inout headers_t hdr, inout metadata_t meta, inout standar
     }
 
     apply {
-        // In a replay what waits is what the vector says.
-#ifndef REPLAY
         if (hdr.ipv4.isValid()) {
             dequeues.apply();
+            // In a replay what waits is what the vector says.
+#ifndef REPLAY
             EACH_UPLINK(COUNT_DEQUEUED)
-        }
 #endif
+        }
     }
 }

@@ -15,10 +15,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any
 
-from vectors import DEQUEUED, LOOP_BACK, SESSION, Differs, Replay, vectors
+import forwarding
+
+from vectors import DEQUEUED, LOOP_BACK, SESSION, Differs, Replay, Vector, vectors
 
 ROOT = Path(__file__).resolve().parents[3]
 TOOLS = ("p4c-bm2-ss", "simple_switch", "simple_switch_CLI")
@@ -28,18 +32,30 @@ The programs were read and run by hardware/p4/replay alone, not compiled.
 p4c-bm2-ss is the BMv2 back end of p4c (https://github.com/p4lang/p4c), simple_switch and
 simple_switch_CLI are BMv2's (https://github.com/p4lang/behavioral-model): the READMEs of both say
 how to install or build them. With all three on PATH, make p4 compiles and replays."""
+BUILT = tempfile.TemporaryDirectory()
+"""Where compiled programs are."""
 PCAP = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+THRIFT = 22_000
+"""The port of the first switch's control plane; each has its own."""
 PROMPT = "RuntimeCmd: "
 PATIENCE = 20.0
 """Seconds for a packet to come out, or for the switch to start."""
+QUIET = 0.3
+"""Seconds after which nothing more of a packet comes out."""
 
 
-def compiled(program: str, defines: dict[str, int], folder: Path) -> Path:
-    """The program as BMv2's JSON."""
-    out = folder / f"{program}.json"
-    given = [f"-D{name}={value}" for name, value in defines.items()]
+@cache
+def compiled(program: str, defines: frozenset[tuple[str, int]]) -> Path:
+    """The program as BMv2's JSON: once for all vectors that it is compiled alike for."""
+    out = Path(tempfile.mkdtemp(dir=BUILT.name)) / f"{program}.json"
+    given = [f"-D{name}={value}" for name, value in sorted(defines)]
     source = ROOT / "hardware/p4" / f"{program}.p4"
-    subprocess.run(["p4c-bm2-ss", *given, "-o", str(out), str(source)], check=True)
+    command = ["p4c-bm2-ss", *given, "-o", str(out), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{program} {' '.join(given)}: {done.stderr}")
+    warnings = re.findall(r"warning: .*", done.stderr)
+    print("\n  ".join([f"{program} {' '.join(given)} compiled", *warnings]), flush=True)
     return out
 
 
@@ -67,11 +83,15 @@ class Port:
 
 
 class Bmv2:
-    """A running simple_switch with one program; a context."""
+    """A running simple_switch with one program, for a replay or built for forwarding; a context."""
 
-    def __init__(self, plane: dict[str, Any], folder: Path, thrift: int) -> None:
+    def __init__(
+        self, plane: dict[str, Any], folder: Path, thrift: int, replay: bool = True
+    ) -> None:
         self.folder, self.thrift = folder, thrift
-        self.json = compiled(plane["program"], plane["defines"] | {"REPLAY": 1}, folder)
+        self.said = folder / "simple_switch.txt"
+        defines = plane["defines"] | ({"REPLAY": 1} if replay else {})
+        self.json = compiled(plane["program"], frozenset(defines.items()))
         described = json.loads(self.json.read_text())
         tables = [table for pipeline in described["pipelines"] for table in pipeline["tables"]]
         self.names = [t["name"] for t in tables] + [r["name"] for r in described["register_arrays"]]
@@ -82,18 +102,26 @@ class Bmv2:
 
     def __enter__(self) -> "Bmv2":
         os.mkfifo(self.folder / "pcap0_in.pcap")
+        # For reading too: otherwise this would wait for a switch that may have ended.
+        fifo = os.open(self.folder / "pcap0_in.pcap", os.O_RDWR)
+        self.packets: IO[bytes] = os.fdopen(fifo, "wb", buffering=0)
         for port in self.ports:
             if port:
                 (self.folder / f"pcap{port}_in.pcap").write_bytes(PCAP)
         interfaces = [word for port in self.ports for word in ("-i", f"{port}@pcap{port}")]
         options = ["--use-files", "0", "--thrift-port", str(self.thrift), *interfaces]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         command = ["simple_switch", *options, str(self.json)]
-        self.switch = subprocess.Popen(command, cwd=self.folder, **quiet)  # type: ignore[call-overload]
-        self.packets: IO[bytes] = (self.folder / "pcap0_in.pcap").open("wb", buffering=0)
+        with self.said.open("wb") as said:
+            self.switch = subprocess.Popen(
+                command, cwd=self.folder, stdout=said, stderr=subprocess.STDOUT
+            )
         self.packets.write(PCAP)
-        self.cli = self._start_cli()
-        self.command(f"mirroring_add {SESSION} {LOOP_BACK}")
+        try:
+            self.cli = self._start_cli()
+            self.command(f"mirroring_add {SESSION} {LOOP_BACK}")
+        except BaseException:
+            self._end(self.switch)
+            raise
         return self
 
     def _start_cli(self) -> "subprocess.Popen[str]":
@@ -108,18 +136,23 @@ class Bmv2:
             try:
                 self._answer()
                 return cli
-            except EOFError:
+            except EOFError as answer:
                 cli.wait()
+                if self.switch.poll() is not None:
+                    raise RuntimeError(f"simple_switch: {self.said.read_text()}") from None
                 if time.monotonic() > end:
-                    raise
+                    raise RuntimeError(f"simple_switch_CLI: {answer}") from None
                 time.sleep(0.2)
 
     def __exit__(self, *_: object) -> None:
-        self.cli.terminate()
+        self._end(self.cli)
         self.packets.close()
-        self.switch.terminate()
-        self.switch.wait()
-        self.cli.wait()
+        self._end(self.switch)
+
+    @staticmethod
+    def _end(process: "subprocess.Popen[Any]") -> None:
+        process.kill()
+        process.wait()
 
     def _answer(self) -> str:
         text = ""
@@ -136,7 +169,7 @@ class Bmv2:
         self.cli.stdin.write(line + "\n")
         self.cli.stdin.flush()
         answer = self._answer()
-        if "Invalid" in answer or "Error" in answer:
+        if any(word in answer for word in ("Invalid", "Error", "***")):
             raise RuntimeError(f"{line}: {answer.strip()}")
         return answer
 
@@ -170,15 +203,34 @@ class Bmv2:
         """Writes a register's word."""
         self.command(f"register_write {self.whole(name, self.names)} {index} {value}")
 
-    def send(self, frame: bytes) -> list[tuple[int, bytes]]:
-        """Sends a frame in by port 0: what comes out. A dequeue says whether it made a clone."""
+    def _write(self, frame: bytes) -> None:
         now = time.time()
         head = struct.pack("<IIII", int(now), int(now % 1 * 1e6), len(frame), len(frame))
         self.packets.write(head + frame)
-        out = [self._wait(set(self.ports))]
+
+    def send(self, frame: bytes) -> list[tuple[int, bytes]]:
+        """Sends a frame in by port 0: what comes out. A dequeue says whether it made a clone."""
+        self._write(frame)
+        # A clone may be out before the packet that it was made of.
+        out = [self._wait(set(self.ports) - {LOOP_BACK})]
         _, data = out[0]
         if data[12:14] == b"\x88\xb5" and data[14] & DEQUEUED and data[27] == 1:
             out.append(self._wait({LOOP_BACK}))
+        return out
+
+    def word(self, name: str, index: int) -> int:
+        """Reads a register's word."""
+        answer = self.command(f"register_read {self.whole(name, self.names)} {index}")
+        return int(answer.rpartition("=")[2])
+
+    def forward(self, frame: bytes) -> list[tuple[int, bytes]]:
+        """Sends a frame in by port 0: all that comes out within ``QUIET``."""
+        self._write(frame)
+        time.sleep(QUIET)
+        out: list[tuple[int, bytes]] = []
+        for port, file in self.ports.items():
+            while (data := file.next()) is not None:
+                out.append((port, data))
         return out
 
     def _wait(self, ports: set[int]) -> tuple[int, bytes]:
@@ -205,24 +257,56 @@ def entry_ports(plane: dict[str, Any]) -> set[int]:
     return set(range(max(plane["uplinks"], default=0) + 1))
 
 
+def replayed(number: int, vector: Vector, plane: dict[str, Any]) -> str:
+    """A vector on BMv2."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Bmv2(plane, Path(folder), THRIFT + number) as switch,
+    ):
+        checked = Replay(vector, plane, switch).run()
+    return f"{vector.file.stem}: {checked} decisions of BMv2 are the simulator's"
+
+
+def forwarded(number: int, plane: dict[str, Any]) -> str:
+    """A program as it is built for forwarding on BMv2."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Bmv2(plane, Path(folder), THRIFT + number, replay=False) as switch,
+    ):
+        forwarding.set_up(switch, plane)
+        checks = list(forwarding.checks(plane["program"]))
+        for check in checks:
+            check(switch)
+    done = ", ".join(check.__name__.replace("_", " ") for check in checks)
+    return f"{plane['program']} forwards on BMv2: {done}"
+
+
+def runs(names: list[str]) -> Iterator[Callable[[], str]]:
+    """What there is to do: these vectors, or all and forwarding."""
+    for number, (vector, plane) in enumerate(vectors(ROOT)):
+        if not names or vector.file.stem in names:
+            yield partial(replayed, number, vector, plane)
+        if not names and vector.file.stem in forwarding.VECTORS:
+            yield partial(forwarded, 100 + number, plane)
+
+
 def main(names: list[str]) -> int:
     """Replays these vectors or all; 1 if a decision differs, 0 also where there are no tools."""
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
         print(HOW.format(missing=", ".join(missing)))
         return 0
+    for tool in TOOLS[:2]:
+        out, both = subprocess.PIPE, subprocess.STDOUT
+        said = subprocess.run([tool, "--version"], stdout=out, stderr=both, text=True, check=True)
+        print(f"{tool}: {' '.join(said.stdout.split())}")
     wrong = 0
-    for number, (vector, plane) in enumerate(vectors(ROOT)):
-        if names and vector.file.stem not in names:
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                with Bmv2(plane, Path(folder), 22_000 + number) as switch:
-                    checked = Replay(vector, plane, switch).run()
-                print(f"{vector.file.stem}: {checked} decisions of BMv2 are the simulator's")
-            except Differs as differs:
-                wrong = 1
-                print(differs)
+    for run in runs(names):
+        try:
+            print(run(), flush=True)
+        except (Differs, RuntimeError, TimeoutError, subprocess.CalledProcessError) as error:
+            wrong = 1
+            print(error, flush=True)
     return wrong
 
 

@@ -16,11 +16,12 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 class Interpreted:
-    """A program of this folder as a switch that a vector is replayed on."""
+    """A program of this folder as a switch: a vector's replay, or built for forwarding."""
 
-    def __init__(self, plane: dict[str, Any]) -> None:
+    def __init__(self, plane: dict[str, Any], replay: bool = True) -> None:
         file = ROOT / "hardware/p4" / f"{plane['program']}.p4"
-        self.switch = Switch(file, plane["defines"] | {"REPLAY": 1}, {SESSION: LOOP_BACK})
+        defines = plane["defines"] | ({"REPLAY": 1} if replay else {})
+        self.switch = Switch(file, defines, {SESSION: LOOP_BACK})
 
     def entry(self, table: str, match: list[Any], action: str, data: list[int]) -> None:
         """Writes a table's entry or, without keys, its default action."""
@@ -34,6 +35,15 @@ class Interpreted:
     def send(self, frame: bytes) -> list[tuple[int, bytes]]:
         """Sends a frame in by port 0: what comes out."""
         return self.switch.process(frame, 0)
+
+    def forward(self, frame: bytes) -> list[tuple[int, bytes]]:
+        """Sends a frame in by port 0, a while after the one before: what comes out."""
+        self.switch.now += 300_000
+        return self.send(frame)
+
+    def word(self, name: str, index: int) -> int:
+        """Reads a register's word."""
+        return self.switch.program.register(name).words[index].value
 
 
 def main(names: list[str]) -> int:
