@@ -307,7 +307,8 @@ control QallEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 #endif
             exit;
         }
-        bit<64> now = (bit<64>)(standard.ingress_global_timestamp + (bit<48>)standard.deq_timedelta);
+        // Algorithm 3, line 1.
+        bit<64> now = (bit<64>)standard.egress_global_timestamp;
         bit<64> enqueued = (bit<64>)standard.enq_qdepth;
         bit<64> left = (bit<64>)standard.deq_qdepth;
         bool wanted = hdr.ipv4.isValid();

@@ -114,13 +114,18 @@ class Packet:
 
 
 class Switch:
-    """A switch with a program. ``mirrors``: the port of each session."""
+    """A switch with a program. ``mirrors``: the port of each session.
+
+    A packet that comes at ``now`` is queued ``ingress_takes`` later and dequeued ``waits`` after
+    that, in us.
+    """
 
     def __init__(self, file: Path, defines: dict[str, int], mirrors: dict[int, int]) -> None:
         self.program = Program(file, defines)
         self.mirrors = mirrors
         self.rng = random.Random(1)
         self.now = 0
+        self.ingress_takes, self.waits = 0, 0
         names = {name: Words(words) for name, words in CONSTANTS.items()}
         self.scope = Scope(Scope(names=names | self._externs()), self.program.names)
         self.blocks = [self.program.controls[name] for name in self.program.main]
@@ -175,7 +180,15 @@ class Switch:
         if standard.fields["egress_spec"].value == DROP:
             return []
         standard.fields["egress_port"] = standard.fields["egress_spec"]
+        self._dequeue(standard)
         return self._leave(hdr, meta, standard, data[packet.at :])
+
+    def _dequeue(self, standard: Record) -> None:
+        """What v1model says of a packet's time in the queue."""
+        enqueued = self.now + self.ingress_takes
+        standard.fields["enq_timestamp"] = Bits(enqueued, 32)
+        standard.fields["deq_timedelta"] = Bits(self.waits, 32)
+        standard.fields["egress_global_timestamp"] = Bits(enqueued + self.waits, 48)
 
     def _leave(
         self, hdr: Record, meta: Record, standard: Record, rest: bytes
@@ -193,7 +206,9 @@ class Switch:
             for name, number in meta.type.lists.items():
                 if number == chosen:
                     kept.fields[name] = meta.fields[name]
-            own = standard.copy()
+            # All else of a clone's standard metadata begins anew.
+            own = STANDARD.zero()
+            self._dequeue(own)
             own.fields["instance_type"] = Bits(EGRESS_CLONE, 32)
             own.fields["egress_port"] = Bits(self.mirrors[session], 9)
             out += self._leave(hdr.copy(), kept, own, rest)
