@@ -7,7 +7,8 @@
 # make validate   compares with ns-3, case by case; validate-quick: only the small cases
 # make validate-theory   measures what closed forms predict, and writes both into the documentation
 # make validate-tools   installs ns-3 and a C++ compiler (Debian, Ubuntu; as root)
-# make hardware  tests, mutates, proves and synthesises the RTL of hardware/; hardware-check: lint, vectors and two seeds
+# make hardware  tests, mutates, proves and synthesises the RTL of hardware/; hardware-check: lint, proofs, vectors, two seeds;
+#             hardware-mutants, hardware-costs: these parts alone
 # make hardware-tools  installs its tools (Debian, Ubuntu; as root)
 # make linux  builds the kernel of hosts that are real Linux, from Debian's source package, into target/linux
 # make fuzz   fuzzes every target for FUZZ_SECONDS (60) each; fuzz-keep: keeps what it found
@@ -42,7 +43,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 PYTHON_SOURCES := python tests/python tests/slurm template validation fuzz hardware
 RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
-.PHONY: help demo demo-full fast wheel wheel-here test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults slurm-test hardware hardware-check hardware-costs hardware-tools linux p4 lint format docs site clean check build
+.PHONY: help demo demo-full fast wheel wheel-here test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults slurm-test hardware hardware-check hardware-costs hardware-mutants hardware-tools linux p4 lint format docs site clean check build
 
 help:
 	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
@@ -210,6 +211,8 @@ slurm-test: build
 HARDWARE := $(TARGET)/hardware
 HARDWARE_PYTHON := $(HARDWARE)/venv/bin/python
 ABQ := hardware/abq
+HARDWARE_SEEDS := 2
+HARDWARE_WIDTHS := 64
 # Its lock follows when a crate of leafspine gets another dependency.
 COSIM := CARGO_TARGET_DIR=$(HARDWARE)/cosim cargo run --release --quiet --manifest-path $(ABQ)/cosim/Cargo.toml --bin
 
@@ -225,20 +228,32 @@ $(HARDWARE)/venv/.made: requirements-hardware.lock
 	@touch $@
 
 hardware-check: check $(HARDWARE)/venv/.made
+	@echo "-- the RTL: lint"
 	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/lint.py
-	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/vectors.py $(HARDWARE) 64
+	@echo "-- proofs"
+	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/formal.py
+	@echo "-- decision vectors"
+	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/vectors.py $(HARDWARE) $(HARDWARE_WIDTHS)
+	@echo "-- random traffic, in lockstep with the Rust scheme"
 	@rm -rf $(HARDWARE)/pcap && mkdir -p $(HARDWARE)/pcap
-	@$(COSIM) lockstep -- --seeds $(or $(HARDWARE_SEEDS),2) --pcap $(HARDWARE)/pcap
+	@$(COSIM) lockstep -- --seeds $(HARDWARE_SEEDS) --pcap $(HARDWARE)/pcap
 	@$(HARDWARE_PYTHON) $(ABQ)/tests/check_pcaps.py $(HARDWARE)/pcap
+	@echo "-- line rate"
 	@$(COSIM) line_rate
 
 hardware: HARDWARE_SEEDS := 20
+hardware: HARDWARE_WIDTHS := 64 128 256
 hardware: hardware-check
-	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/vectors.py $(HARDWARE) 256
-	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/formal.py
+	@echo "-- scenarios with the RTL"
 	@$(COSIM) incast
+	@echo "-- costs"
 	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/synthesis.py $(HARDWARE)/synthesis
-	@CARGO_TARGET_DIR=$(HARDWARE)/mutants $(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/mutants.py $(HARDWARE)
+	@$(MAKE) --no-print-directory hardware-mutants
+
+# Each mutant of the RTL, until something notices it.
+hardware-mutants: $(HARDWARE)/venv/.made
+	@echo "-- mutants"
+	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/mutants.py $(HARDWARE)
 
 # The table of costs in docs/hardware.md.
 hardware-costs: $(HARDWARE)/venv/.made
@@ -255,6 +270,8 @@ lint: check $(VENV)/.made-dev
 	@cargo clippy --locked --manifest-path template/Cargo.toml --target-dir $(TARGET) --all-targets -- -D warnings
 	@cargo fmt --manifest-path fuzz/Cargo.toml --check
 	@cargo clippy --locked $(FUZZ_CRATE) --no-default-features --all-targets -- -D warnings
+	@cargo fmt --manifest-path $(ABQ)/cosim/Cargo.toml --check
+	@ABQ_RTL=none cargo clippy --locked --manifest-path $(ABQ)/cosim/Cargo.toml --target-dir $(TARGET) --all-targets -- -D warnings
 	@RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
 	@$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	@$(BIN)/ruff check $(PYTHON_SOURCES)
@@ -264,6 +281,7 @@ format: $(VENV)/.made-dev
 	@cargo fmt --all
 	@cargo fmt --manifest-path template/Cargo.toml
 	@cargo fmt --manifest-path fuzz/Cargo.toml
+	@cargo fmt --manifest-path $(ABQ)/cosim/Cargo.toml
 	@$(BIN)/ruff format $(PYTHON_SOURCES)
 	@$(BIN)/ruff check --fix $(PYTHON_SOURCES)
 

@@ -1,8 +1,17 @@
-//! Has Verilator make C++ of the RTL, and compiles it with `src/shim.cpp`.
+//! Has Verilator make C++ of the RTL, and compiles it with `src/shim.cpp`. With `ABQ_RTL=none` it does nothing, for lints.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs};
+use std::{env, fs, thread};
+
+/// A model's C++ class, its top module and its parameters, of which the data width is in the name.
+const MODELS: [(&str, &str, &[&str]); 3] = [
+    ("Vabq_switch_64", "abq_switch", &["-GDATA_W=64", "-GQUEUE_WORDS=2048"]),
+    ("Vabq_switch_256", "abq_switch", &["-GDATA_W=256", "-GQUEUE_WORDS=512"]),
+    ("Vabq_state", "abq_state", &["-GQUEUE_W=32"]),
+];
+/// Of both switches; `CAPACITY` in lib.rs.
+const SWITCH: [&str; 2] = ["-GCAPACITY=30", "-GQUEUE_PACKETS=64"];
 
 fn run(command: &mut Command) {
     let done = command.status().unwrap_or_else(|error| {
@@ -18,35 +27,48 @@ fn main() {
     let own = here.parent().expect("hardware/abq").join("rtl");
     let rtl = env::var_os("ABQ_RTL").map_or(own, PathBuf::from);
     println!("cargo::rerun-if-env-changed=ABQ_RTL");
-    println!("cargo::rerun-if-changed={}", rtl.display());
     println!("cargo::rerun-if-changed=src/shim.cpp");
-    let mut sources: Vec<_> = fs::read_dir(&rtl)
-        .expect("the RTL is beside this crate")
-        .map(|entry| entry.expect("a file of the RTL").path())
-        .filter(|path| path.extension().is_some_and(|ending| ending == "sv"))
-        .collect();
-    sources.sort();
-    for (top, parameters) in [
-        ("abq_switch", &["-GCAPACITY=30", "-GQUEUE_WORDS=2048", "-GQUEUE_PACKETS=64"][..]),
-        ("abq_state", &["-GQUEUE_W=32"]),
-    ] {
-        // Warnings are for the lint, what formal.py proves is for it.
-        run(Command::new("verilator")
-            .args(["--cc", "--assert", "-O3", "-Wno-fatal", "--top-module", top, "--Mdir"])
-            .arg(&out)
-            .args(parameters)
-            .args(&sources));
-        run(Command::new("make")
-            .args(["-s", "-C"])
-            .arg(&out)
-            .args(["-f", &format!("V{top}.mk")])
-            .env("OPT_FAST", "-O2"));
-        println!("cargo::rustc-link-lib=static:+verbatim=V{top}__ALL.a");
+    if rtl == Path::new("none") {
+        return;
+    }
+    println!("cargo::rerun-if-changed={}", rtl.display());
+    let (from, to) = (&rtl, &out);
+    thread::scope(|scope| {
+        for model in MODELS {
+            scope.spawn(move || verilate(model, from, to));
+        }
+    });
+    for (name, ..) in MODELS {
+        println!("cargo::rustc-link-lib=static:+verbatim={name}__ALL.a");
     }
     shim(&here, &out);
     println!("cargo::rustc-link-search=native={}", out.display());
     println!("cargo::rustc-link-lib=static=shim");
     println!("cargo::rustc-link-lib=dylib=stdc++");
+}
+
+/// A library of one model. Its assertions are in it; warnings are for the lint.
+fn verilate((name, top, parameters): (&str, &str, &[&str]), rtl: &Path, out: &Path) {
+    // The package that others use, abq.sv, is the first.
+    let mut sources: Vec<_> = fs::read_dir(rtl)
+        .expect("the RTL is there")
+        .map(|entry| entry.expect("a file of the RTL").path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "sv"))
+        .collect();
+    sources.sort();
+    let common: &[&str] = if top == "abq_switch" { &SWITCH } else { &[] };
+    run(Command::new("verilator")
+        .args(["--cc", "--assert", "-O3", "-Wno-fatal", "--top-module", top, "--prefix", name])
+        .arg(format!("-I{}", rtl.display()))
+        .arg("--Mdir")
+        .arg(out)
+        .args(parameters.iter().chain(common))
+        .args(&sources));
+    run(Command::new("make")
+        .args(["-s", "-C"])
+        .arg(out)
+        .args(["-f", &format!("{name}.mk")])
+        .env("OPT_FAST", "-O2"));
 }
 
 /// The C interface, with what all of Verilator's models share.

@@ -10,50 +10,46 @@ module abq_engine #(
     parameter int TIME_W = 32,
     // ACKs that the hold has room for. One more slot is for the ACK that is being read.
     parameter int CAPACITY = 254,
-    parameter int SLOT_W = $clog2(CAPACITY + 1)
+    parameter int SLOT_W = $clog2(CAPACITY + 1),
+    parameter int SETTINGS_W = abq::settings_width(QUEUE_W, TIME_W, SLOT_W)
 ) (
-    input  logic               clk,
-    input  logic               rst,
+    input  logic                  clk,
+    input  logic                  rst,
     // The time. All spans are in its unit; it may stand still and jump.
-    input  logic [TIME_W-1:0]  now,
-    input  logic [QUEUE_W-1:0] backlog,
-    input  logic [QUEUE_W-1:0] threshold,
-    input  logic [QUEUE_W-1:0] floor,
-    input  logic               corrector,
-    input  logic               ece_below_floor,
-    // From one ACK read to the next; 0: as soon as the reader can.
-    input  logic [TIME_W-1:0]  pace,
-    // The longest time that an ACK waits; 0: no limit.
-    input  logic [TIME_W-1:0]  max_hold,
-    // 1 to CAPACITY.
-    input  logic [SLOT_W-1:0]  capacity,
+    input  logic [TIME_W-1:0]     now,
+    input  logic [QUEUE_W-1:0]    backlog,
+    input  logic [SETTINGS_W-1:0] settings,
 
     // An ACK stands at the entrance. It would be stored, or pass; there is a slot, or one is made now; it moves.
-    input  logic               ack_waits,
-    output logic               ack_store,
-    output logic               ack_room,
-    input  logic               ack_moves,
-    output logic [SLOT_W-1:0]  ack_slot,
+    input  logic                  ack_waits,
+    output logic                  ack_store,
+    output logic                  ack_room,
+    input  logic                  ack_moves,
+    output logic [SLOT_W-1:0]     ack_slot,
 
     // The reader takes the ACK of this slot, and sets ECE in it or not.
-    input  logic               reader_ready,
-    output logic               read,
-    output logic               read_ece,
-    output logic [SLOT_W-1:0]  read_slot,
+    input  logic                  reader_ready,
+    output logic                  read,
+    output logic                  read_ece,
+    output logic [SLOT_W-1:0]     read_slot,
 
     // For counters and tests: an ACK followed those that are being read, one was pushed out, one expired; what the state
     // machine said; ACKs in the hold; the state.
-    output logic               followed,
-    output logic               overflowed,
-    output logic               expired,
-    output logic               let_go,
-    output logic               let_go_ece,
-    output logic               stop,
-    output logic [SLOT_W-1:0]  count,
-    output logic [1:0]         state,
-    output logic [QUEUE_W-1:0] level
+    output logic                  followed,
+    output logic                  overflowed,
+    output logic                  expired,
+    output logic                  let_go,
+    output logic                  let_go_ece,
+    output logic                  stop,
+    output logic [SLOT_W-1:0]     count,
+    output logic [1:0]            state,
+    output logic [QUEUE_W-1:0]    level
 );
     localparam logic [SLOT_W-1:0] LAST = CAPACITY[SLOT_W-1:0];
+
+`include "abq_settings.svh"
+    settings_t set;
+    assign set = settings;
 
     function automatic logic [SLOT_W-1:0] after(input logic [SLOT_W-1:0] slot);
         after = (slot == LAST) ? '0 : slot + 1'b1;
@@ -61,7 +57,8 @@ module abq_engine #(
 
     logic uncongested;
     abq_state #(.QUEUE_W(QUEUE_W)) machine (
-        .clk, .rst, .backlog, .threshold, .floor, .corrector, .ece_below_floor,
+        .clk, .rst, .backlog, .threshold(set.threshold), .floor(set.floor), .corrector(set.corrector),
+        .ece_below_floor(set.ece_below_floor),
         .uncongested, .let_go, .let_go_ece, .stop, .state, .level
     );
 
@@ -74,7 +71,7 @@ module abq_engine #(
     // --- An ACK comes in: in US it passes, behind those that are being read; else it is held.
     logic full, store;
     assign ack_store = !uncongested || (going != '0);
-    assign full = count >= capacity;
+    assign full = count >= set.capacity;
     assign ack_room = !full || reader_ready;
     assign ack_slot = tail;
     assign store = ack_moves && ack_store;
@@ -90,7 +87,7 @@ module abq_engine #(
         if (store) since[tail] <= now;
         oldest_since <= since[middle];
     end
-    assign overdue = oldest_known && (max_hold != '0) && (now - oldest_since >= max_hold) && !overflowed;
+    assign overdue = oldest_known && (set.max_hold != '0) && (now - oldest_since >= set.max_hold) && !overflowed;
     // It does not overtake those that are being read, but goes behind them.
     assign joins = overdue && (going != '0);
     assign leaves = overdue && (going == '0) && reader_ready;
@@ -100,13 +97,13 @@ module abq_engine #(
     logic              timing, due, take;
     logic [TIME_W-1:0] start, elapsed;
     assign elapsed = now - start;
-    assign due = timing && (elapsed >= pace);
+    assign due = timing && (elapsed >= set.pace);
     assign take = due && (going != '0) && reader_ready && !overflowed;
 
     assign read = overflowed || leaves || take;
     assign read_slot = head;
     // Of what goes because of a bound, too: the queue is still congested.
-    assign read_ece = corrector && ((going == '0) || (with_ece != '0));
+    assign read_ece = set.corrector && ((going == '0) || (with_ece != '0));
 
     // --- The counts after all this, and then the queue's length.
     logic              from_going, held_less;
@@ -124,7 +121,7 @@ module abq_engine #(
         held_then  = held;
         if (followed || joins) going_then = going_then + 1'b1;
         if (from_going) going_then = going_then - 1'b1;
-        if (joins && corrector) ece_then = ece_then + 1'b1;
+        if (joins && set.corrector) ece_then = ece_then + 1'b1;
         if (from_going && with_ece != '0) ece_then = ece_then - 1'b1;
         if (store && !followed) held_then = held_then + 1'b1;
         if (held_less) held_then = held_then - 1'b1;
@@ -178,23 +175,25 @@ module abq_engine #(
         if (take || !timing || (due && going == '0)) start <= now;
     end
 
-`ifdef FORMAL
+`ifndef SYNTHESIS
     // Slots are written and read in the order of the ring, and the counts are those of its parts: so no ACK is lost, read
-    // twice or out of order. `formal.py` proves these by induction.
+    // twice or out of order. `formal.py` proves these by induction; simulations check them from the first reset on.
+    localparam logic [31:0] SLOTS = CAPACITY + 1;
     logic [SLOT_W:0] to_middle, to_tail;
-    assign to_middle = (SLOT_W + 1)'(middle) + (middle < head ? (SLOT_W + 1)'(CAPACITY + 1) : '0) - (SLOT_W + 1)'(head);
-    assign to_tail = (SLOT_W + 1)'(tail) + (tail < head ? (SLOT_W + 1)'(CAPACITY + 1) : '0) - (SLOT_W + 1)'(head);
+    assign to_middle = (SLOT_W + 1)'(middle) + (middle < head ? (SLOT_W + 1)'(SLOTS) : '0) - (SLOT_W + 1)'(head);
+    assign to_tail = (SLOT_W + 1)'(tail) + (tail < head ? (SLOT_W + 1)'(SLOTS) : '0) - (SLOT_W + 1)'(head);
 
-    // As abq_registers and abq_ingress see to it.
-    always_comb begin
-        assume (capacity != '0 && capacity <= LAST);
-        assume (!ack_moves || ack_waits);
-        assume (!ack_store || ack_moves == (ack_waits && ack_room));
-    end
+    logic live = 1'b0;
+    always @(posedge clk) live <= live || rst;
 
-    always_comb begin
-        if (!rst) begin
-            assert (head <= LAST && middle <= LAST && tail <= LAST);
+    always @(posedge clk) begin
+        if (live && !rst) begin
+            // As abq_registers and abq_ingress see to it.
+            assume (set.capacity != '0 && 32'(set.capacity) < SLOTS);
+            assume (!ack_moves || ack_waits);
+            assume (!ack_store || ack_moves == (ack_waits && ack_room));
+
+            assert (32'(head) < SLOTS && 32'(middle) < SLOTS && 32'(tail) < SLOTS);
             assert (to_middle == (SLOT_W + 1)'(going));
             assert (to_tail == (SLOT_W + 1)'(going) + (SLOT_W + 1)'(held));
             assert (to_tail <= (SLOT_W + 1)'(CAPACITY));

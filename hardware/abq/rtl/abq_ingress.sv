@@ -11,42 +11,36 @@ module abq_ingress #(
     // A power of two. Longer frames are not held.
     parameter int SLOT_BYTES = 128,
     parameter int SLOT_W = $clog2(CAPACITY + 1),
-    parameter int EVENTS = 12
+    parameter int SETTINGS_W = abq::settings_width(QUEUE_W, TIME_W, SLOT_W)
 ) (
-    input  logic                clk,
-    input  logic                rst,
+    input  logic                   clk,
+    input  logic                   rst,
     // As in abq_engine.
-    input  logic [TIME_W-1:0]   now,
-    input  logic [QUEUE_W-1:0]  backlog,
-    input  logic [QUEUE_W-1:0]  threshold,
-    input  logic [QUEUE_W-1:0]  floor,
-    input  logic                corrector,
-    input  logic                ece_below_floor,
-    input  logic [TIME_W-1:0]   pace,
-    input  logic [TIME_W-1:0]   max_hold,
-    input  logic [SLOT_W-1:0]   capacity,
+    input  logic [TIME_W-1:0]      now,
+    input  logic [QUEUE_W-1:0]     backlog,
+    input  logic [SETTINGS_W-1:0]  settings,
 
     // AXI4-Stream: byte 0 in the low bits, null bytes behind the last only.
-    input  logic                in_valid,
-    output logic                in_ready,
-    input  logic [DATA_W-1:0]   in_data,
-    input  logic [DATA_W/8-1:0] in_keep,
-    input  logic                in_last,
-    input  logic [USER_W-1:0]   in_user,
-    output logic                out_valid,
-    input  logic                out_ready,
-    output logic [DATA_W-1:0]   out_data,
-    output logic [DATA_W/8-1:0] out_keep,
-    output logic                out_last,
-    output logic [USER_W-1:0]   out_user,
+    input  logic                   in_valid,
+    output logic                   in_ready,
+    input  logic [DATA_W-1:0]      in_data,
+    input  logic [DATA_W/8-1:0]    in_keep,
+    input  logic                   in_last,
+    input  logic [USER_W-1:0]      in_user,
+    output logic                   out_valid,
+    input  logic                   out_ready,
+    output logic [DATA_W-1:0]      out_data,
+    output logic [DATA_W/8-1:0]    out_keep,
+    output logic                   out_last,
+    output logic [USER_W-1:0]      out_user,
 
     // What happened in this cycle, a bit each, from the lowest on: a frame went into the stream's register; a frame was
     // found too long to be held; an ACK passed; was stored; followed; one left; with ECE; pushed out; one expired;
     // the state machine let all go; with ECE; stopped what was let go.
-    output logic [EVENTS-1:0]   events,
-    output logic [SLOT_W-1:0]   count,
-    output logic [1:0]          state,
-    output logic [QUEUE_W-1:0]  level
+    output logic [abq::EVENTS-1:0] events,
+    output logic [SLOT_W-1:0]      count,
+    output logic [1:0]             state,
+    output logic [QUEUE_W-1:0]     level
 );
     localparam int BYTES = DATA_W / 8;
     localparam int LANE_W = $clog2(BYTES);
@@ -119,7 +113,7 @@ module abq_ingress #(
     end
 
     abq_engine #(.QUEUE_W(QUEUE_W), .TIME_W(TIME_W), .CAPACITY(CAPACITY)) engine (
-        .clk, .rst, .now, .backlog, .threshold, .floor, .corrector, .ece_below_floor, .pace, .max_hold, .capacity,
+        .clk, .rst, .now, .backlog, .settings,
         .ack_waits, .ack_store, .ack_room, .ack_moves, .ack_slot,
         .reader_ready, .read, .read_ece, .read_slot,
         .followed, .overflowed, .expired, .let_go, .let_go_ece, .stop, .count, .state, .level
@@ -184,4 +178,20 @@ module abq_ingress #(
         stop, let_go_ece, let_go, expired, overflowed, read && read_ece, read, followed,
         begins_store, begins_pass && verdict_ack, decided && found_long, in_valid && in_ready && in_last
     };
+
+`ifndef SYNTHESIS
+    // In simulations, from the first reset on: no verdict is lost, a frame's words stay together, and each that is read
+    // has ended before the next begins.
+    logic live = 1'b0;
+    always @(posedge clk) live <= live || rst;
+
+    always @(posedge clk) begin
+        if (live && !rst) begin
+            assert (!decided || verdicts_room);
+            assert (!(held_moves && passes));
+            assert (!(storing && passing));
+            assert (!read || !held_valid || held_ends);
+        end
+    end
+`endif
 endmodule

@@ -101,10 +101,14 @@ module abq_output_queue #(
     logic unused;
     assign unused = length_valid;
 
-`ifdef FORMAL
-    // The counts never fall below zero, and an empty queue counts nothing.
-    always_comb begin
-        if (!rst) begin
+`ifndef SYNTHESIS
+    // The counts never fall below zero, and an empty queue counts nothing: `formal.py`, and simulations from the first
+    // reset on.
+    logic live = 1'b0;
+    always @(posedge clk) live <= live || rst;
+
+    always @(posedge clk) begin
+        if (live && !rst) begin
             assert (!begins || length_valid);
             assert (!begins || (packets != '0 && bytes >= QUEUE_W'(length_out)));
             assert (packets != '0 || bytes == '0);

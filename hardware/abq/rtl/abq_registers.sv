@@ -6,55 +6,53 @@ module abq_registers #(
     parameter int TIME_W = 32,
     parameter int CAPACITY = 254,
     parameter int SLOT_W = $clog2(CAPACITY + 1),
-    parameter int EVENTS = 12,
-    parameter int ADDRESS_W = 8 + $clog2(PORTS + 1)
+    parameter int ADDRESS_W = 8 + $clog2(PORTS + 1),
+    parameter int SETTINGS_W = abq::settings_width(QUEUE_W, TIME_W, SLOT_W)
 ) (
-    input  logic                     clk,
-    input  logic                     rst,
+    input  logic                         clk,
+    input  logic                         rst,
 
-    input  logic                     aw_valid,
-    output logic                     aw_ready,
-    input  logic [ADDRESS_W-1:0]     aw_addr,
-    input  logic                     w_valid,
-    output logic                     w_ready,
-    input  logic [31:0]              w_data,
-    input  logic [3:0]               w_strb,
-    output logic                     b_valid,
-    input  logic                     b_ready,
-    output logic [1:0]               b_resp,
-    input  logic                     ar_valid,
-    output logic                     ar_ready,
-    input  logic [ADDRESS_W-1:0]     ar_addr,
-    output logic                     r_valid,
-    input  logic                     r_ready,
-    output logic [31:0]              r_data,
-    output logic [1:0]               r_resp,
+    input  logic                         aw_valid,
+    output logic                         aw_ready,
+    input  logic [ADDRESS_W-1:0]         aw_addr,
+    input  logic                         w_valid,
+    output logic                         w_ready,
+    input  logic [31:0]                  w_data,
+    input  logic [3:0]                   w_strb,
+    output logic                         b_valid,
+    input  logic                         b_ready,
+    output logic [1:0]                   b_resp,
+    input  logic                         ar_valid,
+    output logic                         ar_ready,
+    input  logic [ADDRESS_W-1:0]         ar_addr,
+    output logic                         r_valid,
+    input  logic                         r_ready,
+    output logic [31:0]                  r_data,
+    output logic [1:0]                   r_resp,
 
-    output logic                     enable,
-    output logic                     in_bytes,
-    output logic                     corrector,
-    output logic                     ece_below_floor,
-    output logic [QUEUE_W-1:0]       threshold,
-    output logic [QUEUE_W-1:0]       floor,
-    output logic [TIME_W-1:0]        pace,
-    output logic [TIME_W-1:0]        max_hold,
-    output logic [SLOT_W-1:0]        capacity,
+    output logic                         enable,
+    output logic                         in_bytes,
+    output logic [SETTINGS_W-1:0]        settings,
 
-    input  logic [PORTS*EVENTS-1:0]  events,
-    input  logic [PORTS-1:0]         dropped,
-    input  logic [PORTS*SLOT_W-1:0]  count,
-    input  logic [PORTS*2-1:0]       state,
-    input  logic [PORTS*QUEUE_W-1:0] level,
-    input  logic [PORTS*QUEUE_W-1:0] packets,
-    input  logic [PORTS*QUEUE_W-1:0] bytes
+    input  logic [PORTS*abq::EVENTS-1:0] events,
+    input  logic [PORTS-1:0]             dropped,
+    input  logic [PORTS*SLOT_W-1:0]      count,
+    input  logic [PORTS*2-1:0]           state,
+    input  logic [PORTS*QUEUE_W-1:0]     level,
+    input  logic [PORTS*QUEUE_W-1:0]     packets,
+    input  logic [PORTS*QUEUE_W-1:0]     bytes
 );
     localparam logic [5:0] IDENTITY = 6'd0, SHAPE = 6'd1, CONTROL = 6'd2, THRESHOLD = 6'd3, FLOOR = 6'd4;
     localparam logic [5:0] PACE = 6'd5, MAX_HOLD = 6'd6, ROOM = 6'd7, CLEAR = 6'd8;
     localparam logic [1:0] OKAY = 2'b00, SLVERR = 2'b10;
     localparam int         PAGE_W = ADDRESS_W - 8;
     // Counters of a port: its events, and drops at its output.
-    localparam int         COUNTERS = EVENTS + 1;
+    localparam int         COUNTERS = abq::EVENTS + 1;
     localparam logic [5:0] FIRST_COUNTER = 6'd8;
+
+`include "abq_settings.svh"
+    settings_t set;
+    assign settings = set;
 
     // --- Writing: address and data are taken together, whole registers.
     logic       write, known, clear;
@@ -81,29 +79,29 @@ module abq_registers #(
 
     always_ff @(posedge clk) begin
         if (rst) begin
-            b_valid         <= 1'b0;
-            b_resp          <= OKAY;
-            enable          <= 1'b0;
-            in_bytes        <= 1'b0;
-            corrector       <= 1'b1;
-            ece_below_floor <= 1'b0;
-            // The paper's K and four packets.
-            threshold       <= QUEUE_W'(20);
-            floor           <= QUEUE_W'(4);
-            pace            <= '0;
-            max_hold        <= '0;
-            capacity        <= SLOT_W'(CAPACITY);
+            b_valid             <= 1'b0;
+            b_resp              <= OKAY;
+            enable              <= 1'b0;
+            in_bytes            <= 1'b0;
+            // The paper's K and four packets; a release as fast as it can be, and no bound but the memory's.
+            set.threshold       <= QUEUE_W'(20);
+            set.floor           <= QUEUE_W'(4);
+            set.corrector       <= 1'b1;
+            set.ece_below_floor <= 1'b0;
+            set.pace            <= '0;
+            set.max_hold        <= '0;
+            set.capacity        <= SLOT_W'(CAPACITY);
         end else begin
             b_valid <= write || (b_valid && !b_ready);
             if (write) b_resp <= known ? OKAY : SLVERR;
             if (write && known) begin
                 case (at)
-                    CONTROL:   {ece_below_floor, corrector, in_bytes, enable} <= w_data[3:0];
-                    THRESHOLD: threshold <= sized(w_data);
-                    FLOOR:     floor <= sized(w_data);
-                    PACE:      pace <= TIME_W'(w_data);
-                    MAX_HOLD:  max_hold <= TIME_W'(w_data);
-                    ROOM:      capacity <= limited(w_data);
+                    CONTROL:   {set.ece_below_floor, set.corrector, in_bytes, enable} <= w_data[3:0];
+                    THRESHOLD: set.threshold <= sized(w_data);
+                    FLOOR:     set.floor <= sized(w_data);
+                    PACE:      set.pace <= TIME_W'(w_data);
+                    MAX_HOLD:  set.max_hold <= TIME_W'(w_data);
+                    ROOM:      set.capacity <= limited(w_data);
                     default: ;
                 endcase
             end
@@ -114,7 +112,7 @@ module abq_registers #(
     logic [PORTS*COUNTERS*32-1:0] counters;
     for (genvar port = 0; port < PORTS; port++) begin : counting
         logic [COUNTERS-1:0] pulses;
-        assign pulses = {dropped[port], events[port*EVENTS +: EVENTS]};
+        assign pulses = {dropped[port], events[port*abq::EVENTS +: abq::EVENTS]};
         for (genvar which = 0; which < COUNTERS; which++) begin : each
             logic [31:0] counter;
             always_ff @(posedge clk) begin
@@ -142,12 +140,12 @@ module abq_registers #(
             // "ABQ" and the version of this map.
             IDENTITY:  value = 32'h41425101;
             SHAPE:     value = {8'(SLOT_W), 8'(TIME_W), 8'(DATA_W / 8), 8'(PORTS)};
-            CONTROL:   value = {28'b0, ece_below_floor, corrector, in_bytes, enable};
-            THRESHOLD: value = 32'(threshold);
-            FLOOR:     value = 32'(floor);
-            PACE:      value = 32'(pace);
-            MAX_HOLD:  value = 32'(max_hold);
-            ROOM:      value = 32'(capacity);
+            CONTROL:   value = {28'b0, set.ece_below_floor, set.corrector, in_bytes, enable};
+            THRESHOLD: value = 32'(set.threshold);
+            FLOOR:     value = 32'(set.floor);
+            PACE:      value = 32'(set.pace);
+            MAX_HOLD:  value = 32'(set.max_hold);
+            ROOM:      value = 32'(set.capacity);
             default:   value = '0;
         endcase
         for (int port = 0; port < PORTS; port++) begin

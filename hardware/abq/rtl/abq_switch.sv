@@ -13,7 +13,6 @@ module abq_switch #(
     parameter int QUEUE_WORDS = 2048,
     parameter int QUEUE_PACKETS = 256,
     parameter int SLOT_W = $clog2(CAPACITY + 1),
-    parameter int EVENTS = 12,
     parameter int ADDRESS_W = 8 + $clog2(PORTS + 1)
 ) (
     input  logic                      clk,
@@ -54,21 +53,22 @@ module abq_switch #(
 
     // For a logic analyser, and the tests: the time, what happened (abq_ingress), what each port's engine sees.
     output logic [TIME_W-1:0]         debug_now,
-    output logic [PORTS*EVENTS-1:0]   debug_events,
+    output logic [PORTS*abq::EVENTS-1:0] debug_events,
     output logic [PORTS-1:0]          debug_dropped,
     output logic [PORTS*QUEUE_W-1:0]  debug_queue
 );
     localparam int KEEP_W = DATA_W / 8;
 
-    logic                     enable, in_bytes, corrector, ece_below_floor;
-    logic [QUEUE_W-1:0]       threshold, floor;
-    logic [TIME_W-1:0]        now, pace, max_hold;
-    logic [SLOT_W-1:0]        capacity;
-    logic [PORTS*SLOT_W-1:0]  count;
-    logic [PORTS*2-1:0]       state;
-    logic [PORTS*QUEUE_W-1:0] level, backlog, packets, bytes;
-    logic [PORTS*EVENTS-1:0]  events;
-    logic [PORTS-1:0]         dropped;
+    localparam int SETTINGS_W = abq::settings_width(QUEUE_W, TIME_W, SLOT_W);
+
+    logic                         enable, in_bytes;
+    logic [SETTINGS_W-1:0]        settings;
+    logic [TIME_W-1:0]            now;
+    logic [PORTS*SLOT_W-1:0]      count;
+    logic [PORTS*2-1:0]           state;
+    logic [PORTS*QUEUE_W-1:0]     level, backlog, packets, bytes;
+    logic [PORTS*abq::EVENTS-1:0] events;
+    logic [PORTS-1:0]             dropped;
 
     always_ff @(posedge clk) begin
         if (rst) now <= '0;
@@ -76,7 +76,7 @@ module abq_switch #(
     end
 
     abq_registers #(
-        .PORTS(PORTS), .DATA_W(DATA_W), .QUEUE_W(QUEUE_W), .TIME_W(TIME_W), .CAPACITY(CAPACITY), .EVENTS(EVENTS)
+        .PORTS(PORTS), .DATA_W(DATA_W), .QUEUE_W(QUEUE_W), .TIME_W(TIME_W), .CAPACITY(CAPACITY)
     ) registers (
         .clk, .rst,
         .aw_valid(s_axil_awvalid), .aw_ready(s_axil_awready), .aw_addr(s_axil_awaddr),
@@ -84,8 +84,7 @@ module abq_switch #(
         .b_valid(s_axil_bvalid), .b_ready(s_axil_bready), .b_resp(s_axil_bresp),
         .ar_valid(s_axil_arvalid), .ar_ready(s_axil_arready), .ar_addr(s_axil_araddr),
         .r_valid(s_axil_rvalid), .r_ready(s_axil_rready), .r_data(s_axil_rdata), .r_resp(s_axil_rresp),
-        .enable, .in_bytes, .corrector, .ece_below_floor, .threshold, .floor, .pace, .max_hold, .capacity,
-        .events, .dropped, .count, .state, .level, .packets, .bytes
+        .enable, .in_bytes, .settings, .events, .dropped, .count, .state, .level, .packets, .bytes
     );
 
     logic                onward_valid, onward_last;
@@ -94,9 +93,9 @@ module abq_switch #(
     logic [2*PORTS-1:0]  onward_user;
     abq_input_queues #(
         .PORTS(PORTS), .DATA_W(DATA_W), .QUEUE_W(QUEUE_W), .TIME_W(TIME_W), .CAPACITY(CAPACITY),
-        .SLOT_BYTES(SLOT_BYTES), .EVENTS(EVENTS)
+        .SLOT_BYTES(SLOT_BYTES)
     ) input_queues (
-        .clk, .rst, .now, .backlog, .threshold, .floor, .corrector, .ece_below_floor, .pace, .max_hold, .capacity,
+        .clk, .rst, .now, .backlog, .settings,
         .in_valid(s_axis_tvalid), .in_ready(s_axis_tready), .in_data(s_axis_tdata), .in_keep(s_axis_tkeep),
         .in_last(s_axis_tlast), .in_user(s_axis_tuser),
         .out_valid(onward_valid), .out_ready(1'b1), .out_data(onward_data), .out_keep(onward_keep),

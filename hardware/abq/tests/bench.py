@@ -1,6 +1,7 @@
 """Drives the input queues of several ports, a cycle at a time, and writes down what they do."""
 
 from collections import deque
+from collections.abc import Mapping
 
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import Timer
@@ -30,24 +31,36 @@ class Bench:
         self.events: list[set[str]] = [set() for _ in range(ports)]
 
     async def reset(self, **settings: int) -> None:
-        # Signals that are 0 unless set here, and those of the settings.
-        zero = (
-            "clk now backlog ece_below_floor pace max_hold in_valid in_data in_keep in_last in_user"
-        )
-        inputs = dict.fromkeys(zero.split(), 0) | {
-            "rst": 1,
-            "threshold": 20,
-            "floor": 4,
-            "corrector": 1,
-            "capacity": 16,
-            "out_ready": 1,
-        }
-        for name, value in (inputs | settings).items():
+        zero = "clk now backlog in_valid in_data in_keep in_last in_user"
+        inputs = dict.fromkeys(zero.split(), 0) | {"rst": 1, "out_ready": 1}
+        for name, value in (inputs | {"settings": self.packed(settings)}).items():
             getattr(self.dut, name).value = value
         for _ in range(2):
             await self.cycle()
         self.dut.rst.value = 0
         await self.cycle()
+
+    def packed(self, settings: Mapping[str, int]) -> int:
+        """The bits of abq_settings.svh, whose first field is the highest."""
+        length, time, slot = (
+            len(self.dut.backlog) // self.ports,
+            len(self.dut.now),
+            len(self.dut.count) // self.ports,
+        )
+        widths = {
+            "threshold": length,
+            "floor": length,
+            "corrector": 1,
+            "ece_below_floor": 1,
+            "pace": time,
+            "max_hold": time,
+            "capacity": slot,
+        }
+        bits = 0
+        for name, width in widths.items():
+            assert settings[name] >> width == 0, f"{name}: {settings[name]} has over {width} bits"
+            bits = bits << width | settings[name]
+        return bits
 
     def send(self, port: int, frame: bytes) -> None:
         for at in range(0, len(frame), self.bytes):

@@ -1,7 +1,8 @@
 """Proves the assertions of the RTL with Yosys' own SAT solver, with small parameters.
 
 The engine's by induction: they hold after a reset and, if they hold in some cycles, in the next.
-The output queue's in every run of ten cycles after a reset, whatever comes in.
+The output queue's in every run of ten cycles after a reset, whatever comes in. (They are sampled at
+the clock's edge: what is asserted of a cycle is known in the next.)
 """
 
 import subprocess
@@ -15,7 +16,7 @@ SMALL = {
 }
 PROOFS = {
     "abq_engine": "sat -verify -tempinduct -prove-asserts -set-assumes -maxsteps 4",
-    "abq_output_queue": "sat -verify -tempinduct -tempinduct-baseonly -prove-asserts -maxsteps 10",
+    "abq_output_queue": "sat -verify -tempinduct -tempinduct-baseonly -prove-asserts -set-assumes -maxsteps 11",
 }
 
 
@@ -23,7 +24,7 @@ def prove(top: str) -> bool:
     files = " ".join(map(str, sources()))
     chosen = "".join(f" -chparam {key} {value}" for key, value in SMALL[top].items())
     script = (
-        f"read_verilog -sv -formal -D FORMAL {files}; hierarchy -check -top {top}{chosen}; "
+        f"read_verilog -sv -formal {files}; hierarchy -check -top {top}{chosen}; "
         f"proc; flatten; memory_map; async2sync; opt -full; rename -top {top}; "
         f"{PROOFS[top]} -set-at 1 rst 1"
     )

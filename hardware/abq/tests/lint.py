@@ -7,7 +7,7 @@ loops and signals that nothing drives.
 import subprocess
 import sys
 
-from simulate import sources
+from simulate import RTL, sources
 
 # What Icarus 11 says of constant selects: it looks at whole vectors instead, which is the same.
 KNOWN = "sorry: constant selects in always_* processes are not currently supported"
@@ -16,11 +16,19 @@ KNOWN = "sorry: constant selects in always_* processes are not currently support
 def commands() -> list[list[str]]:
     files = [str(path) for path in sources()]
     netlist = "hierarchy -check -top abq_switch; proc; check -assert"
-    verilator = ["verilator", "--lint-only", "-Wall", "--assert", "--top-module", "abq_switch"]
+    verilator = [
+        "verilator",
+        "--lint-only",
+        "-Wall",
+        "--assert",
+        f"-I{RTL}",
+        "--top-module",
+        "abq_switch",
+    ]
     return [
         *([*verilator, f"-GDATA_W={width}", *files] for width in (64, 128, 256)),
         [*verilator, "-GPORTS=2", "-GCAPACITY=1", "-GTIME_W=24", *files],
-        ["iverilog", "-g2012", "-Wall", "-t", "null", "-s", "abq_switch", *files],
+        ["iverilog", "-g2012", "-Wall", f"-I{RTL}", "-t", "null", "-s", "abq_switch", *files],
         ["yosys", "-q", "-p", f"read_verilog -sv {' '.join(files)}; {netlist}"],
     ]  # fmt: skip
 

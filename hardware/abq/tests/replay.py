@@ -41,7 +41,9 @@ class Replay:
         self.sent: dict[int, bytes] = {}
         given = self.vector.header["param"]
         self.settings = {name: number(value) for name, value in given.items()}
-        self.pace = self.settings.setdefault("pace", 0)
+        # Vectors of a release without a pace, or without the second setting, do not name them.
+        self.settings = {"pace": 0, "ece_below_floor": 0} | self.settings
+        self.pace = self.settings["pace"]
         self.now = 0
 
     async def run(self) -> int:

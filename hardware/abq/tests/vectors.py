@@ -1,4 +1,4 @@
-"""Replays every decision vector of ABQ on the RTL, with each data width that is named: 64, 256."""
+"""Replays every decision vector of ABQ on the RTL, with each data width that is named: 64, 128, 256."""
 
 import os
 import sys
@@ -9,16 +9,17 @@ from simulate import run
 
 def main() -> int:
     build, widths = Path(sys.argv[1]), sys.argv[2:]
-    ran = failed = 0
+    ran = wrong = 0
     for width in widths:
         os.environ["ABQ_WIDTH"] = width
         parameters = {"PORTS": 8, "DATA_W": int(width), "TIME_W": 64, "CAPACITY": 1024}
         here = build / f"vectors-{width}"
-        tests, wrong = run("abq_input_queues", "replay", parameters, here, quiet=True)
-        ran, failed = ran + tests, failed + wrong
-        print(f"{width} bits: {tests - wrong} of {tests} vectors as expected; {here}/replay.log")
-    print(f"{ran - failed} passed, {failed} failed")
-    return 1 if failed or not ran else 0
+        tests, failed = run("abq_input_queues", "replay", parameters, here)
+        ran, wrong = ran + tests, wrong + len(failed)
+        said = f"failed: {', '.join(failed)}" if failed else "all as expected"
+        print(f"{tests} decision vectors on {width} bits, {said} ({here}/replay.log)")
+    print(f"{ran - wrong} passed, {wrong} failed")
+    return 1 if wrong or not ran else 0
 
 
 if __name__ == "__main__":

@@ -12,18 +12,23 @@ pub const PORTS: usize = 4;
 /// ACKs that a port's hold has room for at most (`build.rs`).
 pub const CAPACITY: u32 = 30;
 
+/// Bytes of the data widths that are compiled: 64 and 256 bits.
+pub const WIDTHS: [usize; 2] = [8, 32];
+/// Bytes of the widest.
+pub const WIDEST: usize = 32;
+
 /// What is put at the switch's inputs for a cycle. Of ports, the lowest bit is port 0.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct Inputs {
-    /// A word of eight bytes at each port, byte 0 in the low bits.
-    pub data: [u64; PORTS],
+    /// A word at each port, as many of its bytes as the switch is wide.
+    pub data: [[u8; WIDEST]; PORTS],
+    /// Which of the bytes are valid.
+    pub keep: [u32; PORTS],
     /// A register's address (bytes) and its value.
     pub address: u32,
     /// See `address`.
     pub value: u32,
-    /// Which of the bytes are valid.
-    pub keep: [u8; PORTS],
     /// Ports that the frame is for.
     pub to: [u8; PORTS],
     /// Ports that have a word.
@@ -36,22 +41,45 @@ pub struct Inputs {
     pub reset: u8,
     /// The register is written.
     pub write: u8,
+    /// The register is read.
+    pub read: u8,
+}
+
+impl Inputs {
+    /// Puts the beginning of `rest` at a port of so many bytes, for the ports `to`.
+    pub fn put(&mut self, port: usize, rest: &[u8], width: usize, to: u8) {
+        let bytes = rest.len().min(width);
+        self.data[port] = [0; WIDEST];
+        self.data[port][..bytes].copy_from_slice(&rest[..bytes]);
+        self.keep[port] = ((1_u64 << bytes) - 1) as u32;
+        self.to[port] = to;
+        self.valid |= 1 << port;
+        self.last |= u8::from(rest.len() <= width) << port;
+    }
+
+    /// Nothing is at a port.
+    pub fn clear(&mut self, port: usize) {
+        self.valid &= !(1 << port);
+        self.last &= !(1 << port);
+    }
 }
 
 /// What the switch's outputs are in a cycle.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct Outputs {
-    /// Words to the lines.
-    pub data: [u64; PORTS],
     /// `EVENTS` bits a port: see `abq_ingress.sv`.
     pub events: u64,
+    /// Words to the lines.
+    pub data: [[u8; WIDEST]; PORTS],
+    /// Which bytes are valid.
+    pub keep: [u32; PORTS],
     /// What each port's engine takes for its queue's length.
     pub backlog: [u32; PORTS],
     /// Cycles since the reset.
     pub now: u32,
-    /// Which bytes are valid.
-    pub keep: [u8; PORTS],
+    /// The value of the register that was read before.
+    pub value: u32,
     /// Ports that take a word.
     pub ready: u8,
     /// Ports that have a word for their line.
@@ -60,8 +88,10 @@ pub struct Outputs {
     pub last: u8,
     /// Ports at whose output queue a frame was dropped.
     pub dropped: u8,
-    /// The register before was written without an error.
+    /// The answer to the register that was written before: none, done, an error.
     pub written: u8,
+    /// The answer to the one that was read.
+    pub found: u8,
 }
 
 /// Bits of events a port.
@@ -96,7 +126,7 @@ enum RawSwitch {}
 enum RawState {}
 
 unsafe extern "C" {
-    fn abq_switch_new() -> *mut RawSwitch;
+    fn abq_switch_new(bytes: u32) -> *mut RawSwitch;
     fn abq_switch_free(model: *mut RawSwitch);
     fn abq_switch_cycle(model: *mut RawSwitch, inputs: *const Inputs, outputs: *mut Outputs);
     fn abq_state_new(
@@ -110,13 +140,16 @@ unsafe extern "C" {
     fn abq_state_cycle(model: *mut RawState, backlog: u32) -> i32;
 }
 
-/// `abq_switch` with 64 bits of data.
+/// `abq_switch`.
 pub struct Switch(*mut RawSwitch);
 
-impl Default for Switch {
-    fn default() -> Switch {
-        // SAFETY: it takes nothing, and what it gives is freed once, when this is dropped.
-        Switch(unsafe { abq_switch_new() })
+impl Switch {
+    /// With words of so many bytes, one of `WIDTHS`.
+    #[must_use]
+    pub fn new(bytes: usize) -> Switch {
+        assert!(WIDTHS.contains(&bytes), "{bytes} bytes have not been compiled");
+        // SAFETY: it takes a number, and what it gives is freed once, when this is dropped.
+        Switch(unsafe { abq_switch_new(bytes as u32) })
     }
 }
 
@@ -134,6 +167,19 @@ impl Switch {
         // SAFETY: the model is alive, and both structures are laid out as the C++ side has them.
         unsafe { abq_switch_cycle(self.0, inputs, &raw mut outputs) };
         outputs
+    }
+
+    /// Writes a register, with these inputs beside it: two cycles. Whether it was taken.
+    pub fn write(&mut self, inputs: &Inputs, address: u32, value: u32) -> bool {
+        self.cycle(&Inputs { address, value, write: 1, ..*inputs });
+        self.cycle(inputs).written == 1
+    }
+
+    /// Reads a register, with these inputs beside it: two cycles. Nothing if there is none.
+    pub fn read(&mut self, inputs: &Inputs, address: u32) -> Option<u32> {
+        self.cycle(&Inputs { address, read: 1, ..*inputs });
+        let outputs = self.cycle(inputs);
+        (outputs.found == 1).then_some(outputs.value)
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! In every cycle the scheme, and the simulator's queue of held packets, are told what the RTL was shown: ACKs that came
 //! in, times, and queues that have changed. What they decide must be what the RTL has decided in that cycle. Frames that
-//! leave must be those that came, each once, in order, or be counted as dropped. `--pcap DIR` leaves all frames as they
+//! leave must be those that came, each once, in order, or be counted as dropped. At last the registers must have counted
+//! what happened. Each seed runs on both data widths. `--pcap DIR` leaves all frames as they
 //! went in and came out, for Scapy.
 
 #[path = "lockstep/frames.rs"]
@@ -12,6 +13,7 @@ mod model;
 #[path = "lockstep/run.rs"]
 mod run;
 
+use abq_cosim::WIDTHS;
 use run::{Totals, run};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -46,17 +48,19 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let mut all = Totals::default();
-    for seed in 1..=options.seeds {
-        match run(seed, options.packets, options.pcap.as_deref()) {
-            Ok(totals) => all.add(&totals),
-            Err(error) => {
-                eprintln!("lockstep: seed {seed}: {error}");
-                return ExitCode::FAILURE;
+    for width in WIDTHS {
+        let mut all = Totals::default();
+        for seed in 1..=options.seeds {
+            match run(seed, width, options.packets, options.pcap.as_deref()) {
+                Ok(totals) => all.add(&totals),
+                Err(error) => {
+                    eprintln!("lockstep: seed {seed}, {} bits: {error}", 8 * width);
+                    return ExitCode::FAILURE;
+                }
             }
         }
+        println!("{} bits, {} seeds: {all}", 8 * width, options.seeds);
     }
-    println!("{all}");
-    println!("{} passed, 0 failed", options.seeds);
+    println!("{} passed, 0 failed", options.seeds * WIDTHS.len() as u64);
     ExitCode::SUCCESS
 }

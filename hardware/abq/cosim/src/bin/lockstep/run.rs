@@ -2,7 +2,7 @@
 
 use crate::frames::Frame;
 use crate::model::{Counts, Model, Settings};
-use abq_cosim::{Event, Inputs, Outputs, PORTS, Switch, happened};
+use abq_cosim::{EVENTS, Event, Inputs, Outputs, PORTS, Switch, happened};
 use leafspine_core::{Rng, Role};
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,9 +12,12 @@ use std::path::Path;
 
 /// Cycles without anything moving after which what has not come out never will.
 const STILL: u32 = 20_000;
-/// What keeps an ACK from being read when it is due is the one before it and a frame that passes, each behind a frame of
-/// every other port at the arbiter: two turns of four frames of 190 words.
-const LATEST: u32 = 2 * 4 * 190;
+/// Bytes of the largest frame.
+const LARGEST: usize = 1514;
+/// Registers: control, a port's counters (its own, counted from 1), what they count beside its events.
+const CONTROL: u32 = 8;
+const PAGE: u32 = 0x100;
+const COUNTERS: u32 = 0x20;
 
 /// Counts of all seeds.
 #[derive(Default)]
@@ -117,6 +120,12 @@ struct Source {
 }
 
 struct Bench {
+    /// Bytes of a word.
+    width: usize,
+    /// The control register, switched on.
+    control: u32,
+    /// By port: how often each event happened, and drops.
+    happened: [[u32; EVENTS + 1]; PORTS],
     rng: Rng,
     switch: Switch,
     model: Model,
@@ -135,13 +144,16 @@ struct Bench {
     received: Capture,
 }
 
-/// Seed `seed`: so many frames over all ports.
-pub fn run(seed: u64, packets: u32, pcap: Option<&Path>) -> Result<Totals, String> {
+/// Seed `seed`: so many frames over all ports, in words of `width` bytes.
+pub fn run(seed: u64, width: usize, packets: u32, pcap: Option<&Path>) -> Result<Totals, String> {
     let mut rng = Rng::new(seed, Role::Balancer, 0);
     let settings = Settings::random(&mut rng);
     let failed = |error: io::Error| error.to_string();
     let mut bench = Bench {
-        switch: Switch::default(),
+        width,
+        control: 0,
+        happened: Default::default(),
+        switch: Switch::new(width),
         model: Model::new(&settings),
         inputs: Inputs::default(),
         frames: Vec::new(),
@@ -152,8 +164,9 @@ pub fn run(seed: u64, packets: u32, pcap: Option<&Path>) -> Result<Totals, Strin
         lines: [1.0; PORTS],
         pauses: 0.0,
         totals: Totals::default(),
-        sent: Capture::new(pcap, &format!("{seed}-sent.pcap")).map_err(failed)?,
-        received: Capture::new(pcap, &format!("{seed}-received.pcap")).map_err(failed)?,
+        sent: Capture::new(pcap, &format!("{}-{seed}-sent.pcap", 8 * width)).map_err(failed)?,
+        received: Capture::new(pcap, &format!("{}-{seed}-received.pcap", 8 * width))
+            .map_err(failed)?,
         rng,
     };
     bench.begin(&settings)?;
@@ -170,9 +183,9 @@ impl Bench {
         self.switch.cycle(&self.inputs);
         self.inputs.reset = 0;
         let bits = [true, settings.in_bytes, settings.corrector, settings.ece_below_floor];
-        let control = bits.iter().rev().fold(0, |bits, bit| bits << 1 | u32::from(*bit));
+        self.control = bits.iter().rev().fold(0, |bits, bit| bits << 1 | u32::from(*bit));
         let values = [
-            control,
+            self.control,
             settings.threshold,
             settings.floor,
             settings.pace,
@@ -180,11 +193,7 @@ impl Bench {
             settings.capacity,
         ];
         for (register, value) in (2..).zip(values) {
-            (self.inputs.address, self.inputs.value) = (register * 4, value);
-            self.inputs.write = 1;
-            self.switch.cycle(&self.inputs);
-            self.inputs.write = 0;
-            if self.switch.cycle(&self.inputs).written == 0 {
+            if !self.switch.write(&self.inputs, register * 4, value) {
                 return Err(format!("register {register} refuses {value}"));
             }
         }
@@ -196,6 +205,8 @@ impl Bench {
         for cycle in 0.. {
             if cycle % 2_000 == 0 {
                 self.phase(self.frames.len() as u32 == packets);
+            } else {
+                self.inputs.write = 0;
             }
             for port in 0..PORTS {
                 self.feed(port, packets);
@@ -215,6 +226,10 @@ impl Bench {
     fn phase(&mut self, over: bool) {
         let rate = |rng: &mut Rng| [0.0, 0.1, 0.5, 1.0][rng.below(4) as usize];
         self.lines = [(); PORTS].map(|()| if over { 1.0 } else { rate(&mut self.rng) });
+        // Now and then ABQ is switched off, whatever it holds.
+        let enabled = over || self.rng.chance(0.9);
+        (self.inputs.address, self.inputs.write) = (CONTROL, 1);
+        self.inputs.value = if enabled { self.control } else { self.control & !1 };
         self.pauses = [0.0, 0.3, 0.9][self.rng.below(3) as usize];
     }
 
@@ -231,19 +246,11 @@ impl Bench {
             self.ends.push((port, 1 << to | more));
             (source.number, source.at) = (Some(number), 0);
         }
-        self.inputs.valid &= !bit;
-        self.inputs.last &= !bit;
+        self.inputs.clear(port);
         source.gap = source.gap.saturating_sub(1);
         if let Some(number) = source.number {
             let rest = &self.frames[number as usize].bytes[source.at..];
-            let bytes = rest.len().min(8);
-            let mut word = [0; 8];
-            word[..bytes].copy_from_slice(&rest[..bytes]);
-            self.inputs.data[port] = u64::from_le_bytes(word);
-            self.inputs.keep[port] = ((1_u32 << bytes) - 1) as u8;
-            self.inputs.to[port] = self.ends[number as usize].1;
-            self.inputs.valid |= bit;
-            self.inputs.last |= if rest.len() <= 8 { bit } else { 0 };
+            self.inputs.put(port, rest, self.width, self.ends[number as usize].1);
         }
         self.inputs.out_ready &= !bit;
         if self.rng.chance(self.lines[port]) {
@@ -263,8 +270,12 @@ impl Bench {
             moved |= self.went_in(port, outputs).map_err(|error| error.to_string())?;
             moved |= self.came_out(port, outputs).map_err(at)?;
             self.totals.dropped += u64::from(outputs.dropped >> port & 1);
+            self.count(port, outputs);
         }
-        if self.model.counts.late > LATEST {
+        // What keeps an ACK from being read when it is due is the one before it and a frame that passes, each behind a
+        // frame of every other port at the arbiter.
+        let latest = 2 * PORTS * LARGEST.div_ceil(self.width);
+        if self.model.counts.late as usize > latest {
             return Err(format!("cycle {}: what was due does not leave", outputs.now));
         }
         Ok(moved)
@@ -283,7 +294,7 @@ impl Bench {
         if outputs.ready >> port & 1 == 0 {
             return Ok(false);
         }
-        source.at += 8;
+        source.at += self.width;
         let frame = &self.frames[number as usize];
         if source.at >= frame.bytes.len() {
             source.number = None;
@@ -306,7 +317,7 @@ impl Bench {
             return Ok(false);
         }
         let bytes = outputs.keep[port].count_ones() as usize;
-        self.parts[port].extend(&outputs.data[port].to_le_bytes()[..bytes]);
+        self.parts[port].extend(&outputs.data[port][..bytes]);
         if outputs.last >> port & 1 == 1 {
             let frame = std::mem::take(&mut self.parts[port]);
             self.received.write(outputs.now, &frame).map_err(|error| error.to_string())?;
@@ -344,6 +355,28 @@ impl Bench {
                 "{missing} frames are missing, {} were dropped",
                 self.totals.dropped
             ));
+        }
+        self.registers()
+    }
+
+    fn count(&mut self, port: usize, outputs: &Outputs) {
+        let all = outputs.events >> (port * EVENTS) & ((1 << EVENTS) - 1)
+            | u64::from(outputs.dropped >> port & 1) << EVENTS;
+        for (event, count) in self.happened[port].iter_mut().enumerate() {
+            *count += (all >> event & 1) as u32;
+        }
+    }
+
+    /// The registers have counted what happened.
+    fn registers(&mut self) -> Result<(), String> {
+        for (port, events) in self.happened.iter().enumerate() {
+            for (event, count) in events.iter().enumerate() {
+                let address = PAGE * (port as u32 + 1) + COUNTERS + 4 * event as u32;
+                let found = self.switch.read(&self.inputs, address);
+                if found != Some(*count) {
+                    return Err(format!("register {address:#x}: {found:?} for {count}"));
+                }
+            }
         }
         Ok(())
     }
