@@ -108,41 +108,37 @@ impl Sender {
 }
 
 impl Receiver {
+    #[inline]
+    fn assembly(&self) -> &transport::Assembly {
+        match self {
+            Receiver::Tcp(receiver) => &receiver.assembly,
+            Receiver::Roce(receiver) => &receiver.assembly,
+        }
+    }
+
     /// The next segment in order.
     #[inline]
     #[must_use]
     pub fn expected(&self) -> u32 {
-        match self {
-            Receiver::Tcp(receiver) => receiver.expected(),
-            Receiver::Roce(receiver) => receiver.expected(),
-        }
+        self.assembly().expected()
     }
 
     /// Bytes given to the application.
     #[must_use]
     pub fn delivered(&self) -> u64 {
-        match self {
-            Receiver::Tcp(receiver) => receiver.delivered(),
-            Receiver::Roce(receiver) => receiver.delivered(),
-        }
+        self.assembly().delivered()
     }
 
     /// Segments that came after a later one, retransmissions not counted.
     #[must_use]
     pub fn reordered(&self) -> u32 {
-        match self {
-            Receiver::Tcp(receiver) => receiver.reordered(),
-            Receiver::Roce(receiver) => receiver.reordered(),
-        }
+        self.assembly().reordered()
     }
 
     /// Segments that had come before.
     #[must_use]
     pub fn duplicates(&self) -> u32 {
-        match self {
-            Receiver::Tcp(receiver) => receiver.duplicates(),
-            Receiver::Roce(receiver) => receiver.duplicates(),
-        }
+        self.assembly().duplicates()
     }
 }
 

@@ -1,5 +1,6 @@
 //! A flow at its two hosts.
 
+use crate::roce;
 use crate::spec::Stack;
 use crate::transport::{Receiver, Sender, TcpConfig};
 use leafspine_core::{FiveTuple, HostId, PacketMeta, Time};
@@ -150,10 +151,15 @@ pub const FLOW_BYTES: u64 = (size_of::<Sending>()
     + 2 * 24
     + 128) as u64;
 
-/// The same with what TCP's switches keep, in a run that uses one which keeps something.
+/// The same of a flow of this transport: with the block that TCP's switches need, in a run that uses one; with the ends of a queue
+/// pair, which stand behind pointers.
 #[must_use]
-pub fn flow_bytes(stack: &Stack) -> u64 {
-    FLOW_BYTES + TcpConfig::extra_bytes(stack)
+pub fn flow_bytes(stack: &Stack, pairs: bool) -> u64 {
+    let more = match pairs {
+        false => TcpConfig::extra_bytes(stack),
+        true => (size_of::<roce::Sender>() + size_of::<roce::Receiver>()) as u64,
+    };
+    FLOW_BYTES + more
 }
 
 #[cfg(test)]
@@ -175,12 +181,14 @@ mod tests {
     }
 
     /// Breaks if a flow's memory is estimated without the block that TCP's switches need, or with it
-    /// where none is on.
+    /// where none is on, or if a queue pair's has it or lacks its own ends.
     #[test]
     fn switches_take_memory() {
-        let with = |stack: Stack| flow_bytes(&stack) - FLOW_BYTES;
+        let with = |stack: Stack| flow_bytes(&stack, false) - FLOW_BYTES;
         assert_eq!(with(Stack::default()), 0);
         assert_eq!(with(Stack { dsack: true, quick_acks: 16, ..Stack::default() }), 0);
-        assert!(with(Stack { rack: true, ..Stack::default() }) > 1_500);
+        let rack = Stack { rack: true, ..Stack::default() };
+        assert!(with(rack) > 1_500);
+        assert!((200..800).contains(&(flow_bytes(&rack, true) - FLOW_BYTES)));
     }
 }

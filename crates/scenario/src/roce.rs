@@ -3,34 +3,10 @@
 use crate::error::ScenarioError;
 use crate::section::{Section, content};
 use leafspine_core::{Rate, Span};
-use leafspine_schemes::rdma::DcqcnSettings;
+use leafspine_schemes::rdma::{CONTROL_KEYS, DcqcnSettings, KEYS};
 use leafspine_schemes::{Amount, Kind, Params};
 use leafspine_sim::spec::{Recovery, RoceSpec, SchemeSpec, Stack, TransportSpec};
 
-/// Keys of RoCE alone.
-pub(crate) const KEYS: &[&str] = &[
-    "recovery",
-    "window",
-    "ack_every",
-    "timeout",
-    "max_timeout",
-    "low_timeout",
-    "low_timeout_below",
-    "nak_cuts",
-    "data_class",
-    "ack_class",
-    "cnp_interval",
-    "dcqcn_g",
-    "alpha_timer",
-    "increase_timer",
-    "byte_counter",
-    "fast_recovery",
-    "additive_increase",
-    "hyper_increase",
-    "least_rate",
-];
-/// So many of them, the last ones, are DCQCN's.
-const CONTROLS: usize = 9;
 /// Keys that it shares with TCP.
 const SHARED: &[&str] = &["kind", "scheme", "mss", "header", "source_ports"];
 /// Words of `scheme`: rate controls.
@@ -50,7 +26,7 @@ pub(crate) fn settings(
     line: Rate,
 ) -> Result<TransportSpec, ScenarioError> {
     let name = section.word("scheme", SCHEMES, Some("dcqcn"))?;
-    let keys = if name == "dcqcn" { KEYS } else { without_control(section)? };
+    let keys = if name == "dcqcn" { &KEYS[..] } else { without_control(section)? };
     let keys: Vec<&str> = SHARED.iter().chain(keys).copied().collect();
     section.allow(&keys, "a key that RoCE does not have")?;
     section.write("mss", mss.to_string());
@@ -81,7 +57,7 @@ pub(crate) fn settings(
 
 /// The keys that there are without a rate control.
 fn without_control(section: &Section<'_>) -> Result<&'static [&'static str], ScenarioError> {
-    let (keys, controls) = KEYS.split_at(KEYS.len() - CONTROLS);
+    let (keys, controls) = KEYS.split_at(KEYS.len() - CONTROL_KEYS);
     match controls.iter().find(|key| section.has(key)) {
         None => Ok(keys),
         Some(key) => {

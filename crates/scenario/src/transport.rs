@@ -8,7 +8,7 @@ use crate::section::{Place, Section, content, decode};
 use crate::tree::Node;
 use leafspine_core::Span;
 use leafspine_schemes::cc::{self, CongestionControl, FlowEnv, SlowStart};
-use leafspine_schemes::{Kind, Scale, Value, registry};
+use leafspine_schemes::{Kind, Scale, Value, rdma, registry};
 use leafspine_sim::spec::{SchemeSpec, Timestamps, TransportSpec};
 
 /// The table's own keys, beside those of the congestion control.
@@ -40,7 +40,7 @@ pub(crate) fn transport(
     let name = schemes::name(&mut section, registry::Place::Transport, "dctcp")?;
     let entry = registry::congestion_control(&name);
     let declared = entry.map_or(&[][..], |entry| entry.info.params);
-    let own = KEYS.iter().copied().filter(|key| !roce::KEYS.contains(key));
+    let own = KEYS.iter().copied().filter(|key| !rdma::KEYS.contains(key));
     let keys: Vec<&str> = own.chain(declared.iter().map(|param| param.name)).collect();
     section.allow(&keys, &format!("a key that \"{name}\" does not have"))?;
     let params = schemes::parameters(&mut section, declared)?;

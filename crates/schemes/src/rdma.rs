@@ -3,6 +3,31 @@
 
 use leafspine_core::{Rate, Span, Time};
 
+/// Keys of queue pairs in the scenario file's table `transport`; the last [`CONTROL_KEYS`] are DCQCN's.
+pub const KEYS: [&str; 19] = [
+    "recovery",
+    "window",
+    "ack_every",
+    "timeout",
+    "max_timeout",
+    "low_timeout",
+    "low_timeout_below",
+    "nak_cuts",
+    "data_class",
+    "ack_class",
+    "cnp_interval",
+    "dcqcn_g",
+    "alpha_timer",
+    "increase_timer",
+    "byte_counter",
+    "fast_recovery",
+    "additive_increase",
+    "hyper_increase",
+    "least_rate",
+];
+/// See [`KEYS`].
+pub const CONTROL_KEYS: usize = 9;
+
 /// DCQCN's constants (Zhu et al., SIGCOMM 2015).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DcqcnSettings {

@@ -5,7 +5,7 @@
 
 use crate::bundle::{self, Bundle};
 use crate::extension::current;
-use crate::{SchemeInfo, aqm, cc, edge, hold, lb};
+use crate::{SchemeInfo, aqm, cc, edge, hold, lb, rdma};
 
 pub use crate::extension::{Extension, ExtensionError, register};
 
@@ -23,6 +23,57 @@ pub enum Place {
     /// Congestion control.
     Transport,
 }
+
+/// Keys of TCP, and what transport it is.
+const TCP: [&str; 36] = [
+    "scheme",
+    "ecn",
+    "mss",
+    "header",
+    "init_cwnd",
+    "max_cwnd",
+    "min_rto",
+    "initial_rto",
+    "max_rto",
+    "dupack_threshold",
+    "sack",
+    "limited_transmit",
+    "delayed_ack",
+    "handshake",
+    "handshake_ack",
+    "source_ports",
+    "profile",
+    "timestamps",
+    "sack_bytes",
+    "syn_losses_spared",
+    "idle_restart",
+    "quick_acks",
+    "prr",
+    "rack",
+    "tlp",
+    "dsack",
+    "undo_dsack",
+    "eifel",
+    "frto",
+    "pacing",
+    "pacing_quantum",
+    "less_careful",
+    "ignore_duplicate_ece",
+    "one_reduction",
+    "slow_start",
+    "kind",
+];
+
+/// Keys of both transports.
+const TRANSPORT: [&str; TCP.len() + rdma::KEYS.len()] = {
+    let mut all = [""; TCP.len() + rdma::KEYS.len()];
+    let mut i = 0;
+    while i < all.len() {
+        all[i] = if i < TCP.len() { TCP[i] } else { rdma::KEYS[i - TCP.len()] };
+        i += 1;
+    }
+    all
+};
 
 impl Place {
     /// All places, in the catalogue's order.
@@ -45,64 +96,7 @@ impl Place {
     #[must_use]
     pub const fn keys(self) -> &'static [&'static str] {
         match self {
-            Place::Transport => &[
-                "scheme",
-                "ecn",
-                "mss",
-                "header",
-                "init_cwnd",
-                "max_cwnd",
-                "min_rto",
-                "initial_rto",
-                "max_rto",
-                "dupack_threshold",
-                "sack",
-                "limited_transmit",
-                "delayed_ack",
-                "handshake",
-                "handshake_ack",
-                "source_ports",
-                "profile",
-                "timestamps",
-                "sack_bytes",
-                "syn_losses_spared",
-                "idle_restart",
-                "quick_acks",
-                "prr",
-                "rack",
-                "tlp",
-                "dsack",
-                "undo_dsack",
-                "eifel",
-                "frto",
-                "pacing",
-                "pacing_quantum",
-                "less_careful",
-                "ignore_duplicate_ece",
-                "one_reduction",
-                "slow_start",
-                // What transport it is, and the keys of RoCE.
-                "kind",
-                "recovery",
-                "window",
-                "ack_every",
-                "timeout",
-                "max_timeout",
-                "low_timeout",
-                "low_timeout_below",
-                "nak_cuts",
-                "data_class",
-                "ack_class",
-                "cnp_interval",
-                "dcqcn_g",
-                "alpha_timer",
-                "increase_timer",
-                "byte_counter",
-                "fast_recovery",
-                "additive_increase",
-                "hyper_increase",
-                "least_rate",
-            ],
+            Place::Transport => &TRANSPORT,
             _ => &["scheme"],
         }
     }

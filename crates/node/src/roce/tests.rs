@@ -100,7 +100,7 @@ fn irn_sends_what_is_missing() {
     sender.on_packet(&cfg, &ack, Time(4));
     assert_eq!(numbers(&send(&mut sender, &cfg, Time(4))), [6, 7, 8]);
     let (filled, ack) = take(&mut receiver, &cfg, &again[0]);
-    assert_eq!((filled.delivered, ack.seq, receiver.expected()), (3_000, 6, 6));
+    assert_eq!((filled.delivered, ack.seq, receiver.assembly.expected()), (3_000, 6, 6));
     sender.on_packet(&cfg, &ack, Time(5));
     assert_eq!((sender.retransmits(), sender.timeouts()), (2, 0));
 }
@@ -121,7 +121,7 @@ fn irn_tells_again_of_what_it_has() {
     take(&mut receiver, &cfg, &sent[0]);
     let (received, ack) = take(&mut receiver, &cfg, &sent[1]);
     assert_eq!((received.duplicate, ack.flags, ack.seq), (true, Flags::ACK, 2));
-    assert_eq!(receiver.duplicates(), 2);
+    assert_eq!(receiver.assembly.duplicates(), 2);
 }
 
 /// Breaks if few packets under way wait for the long timeout, if timeouts do not double up to the longest, or if what has

@@ -28,6 +28,7 @@
 //! window, given in the scenario), ECN negotiation (both ends agree), path MTU discovery, Nagle.
 
 mod acks;
+mod assembly;
 mod config;
 mod extra;
 mod probe;
@@ -43,6 +44,7 @@ mod segments;
 mod sender;
 mod undo;
 
+pub(crate) use assembly::Assembly;
 pub use config::{LONGEST_ROUND_TRIP, TcpConfig};
 pub(crate) use config::{since_stamp, stamp};
 pub use receiver::{Received, Receiver};

@@ -1,7 +1,6 @@
 //! The receiving side of a flow.
 
-use super::TcpConfig;
-use super::segments::SegmentSet;
+use super::{Assembly, TcpConfig};
 use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Time};
 
 /// What a packet did at the receiver.
@@ -37,18 +36,12 @@ fn option_bytes(blocks: &[SackBlock; 3]) -> u16 {
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Receiver {
-    /// RCV.NXT: the next segment expected.
-    expected: u32,
-    /// RFC 4737's `NextExp`: one past the highest segment seen.
-    next_exp: u32,
+    /// What has come.
+    pub(crate) assembly: Assembly,
     /// `Last.ACK.sent` (RFC 7323 §4.3).
     last_ack: u32,
     /// `TS.Recent` (RFC 7323 §4.3).
     recent_stamp: u32,
-    /// One past the last segment; `u32::MAX` until it has been seen.
-    end: u32,
-    /// Payload of the last segment, once seen.
-    last_payload: u16,
     /// RFC 3168: ECE until CWR. Precise echo: `DCTCP.CE` (RFC 8257 §3.2).
     echo: bool,
     /// A segment waits for its ACK.
@@ -58,13 +51,8 @@ pub struct Receiver {
     /// One past the duplicate segment that the next ACK reports (RFC 2883); 0: none.
     duplicate: u32,
     deadline: Time,
-    /// Bytes given to the application.
-    delivered: u64,
-    held: SegmentSet,
     /// Runs of held segments, the most recently reported first (RFC 2018 §4).
     blocks: [SackBlock; 3],
-    reordered: u32,
-    duplicates: u32,
     marks: u32,
 }
 
@@ -79,31 +67,24 @@ impl Receiver {
     #[must_use]
     pub fn new() -> Receiver {
         Receiver {
-            expected: 0,
-            next_exp: 0,
+            assembly: Assembly::default(),
             last_ack: 0,
             recent_stamp: 0,
-            end: u32::MAX,
-            last_payload: 0,
             echo: false,
             ack_pending: false,
             quick: 0,
             duplicate: 0,
             deadline: Time::MAX,
-            delivered: 0,
-            held: SegmentSet::default(),
             blocks: [SackBlock::default(); 3],
-            reordered: 0,
-            duplicates: 0,
             marks: 0,
         }
     }
 
     /// Makes this the receiver of another flow, and keeps the heap memory.
     pub fn reset(&mut self) {
-        let mut held = std::mem::take(&mut self.held);
-        held.clear();
-        *self = Receiver { held, ..Receiver::new() };
+        let mut assembly = std::mem::take(&mut self.assembly);
+        assembly.reset();
+        *self = Receiver { assembly, ..Receiver::new() };
     }
 
     /// A SYN or a data packet has come. `reply` is written only if it is to be sent.
@@ -168,66 +149,49 @@ impl Receiver {
     fn take(&mut self, cfg: &TcpConfig, p: &PacketMeta, seen: &mut Received) -> bool {
         let segment = p.seq;
         self.note_stamp(p);
-        if p.flags.has(Flags::FIN) {
-            self.end = segment + 1;
-            self.last_payload = p.payload;
-        }
-        if segment < self.next_exp {
-            seen.reordered = p.notes & PacketMeta::RETRANSMIT == 0;
-            self.reordered += u32::from(seen.reordered);
-        } else {
-            self.next_exp = segment + 1;
-        }
-        if segment != self.expected {
+        seen.reordered = self.assembly.note(p);
+        if segment != self.assembly.expected() {
             seen.duplicate = !self.hold(segment);
-            self.duplicates += u32::from(seen.duplicate);
+            self.assembly.count_duplicate(seen.duplicate);
             if seen.duplicate {
                 self.duplicate = if cfg.stack.dsack { segment + 1 } else { 0 };
                 self.quicken(cfg, cfg.stack.quick_acks);
             }
             return true;
         }
-        let fills_gap = !self.held.is_empty();
-        self.expected = if fills_gap { self.join(segment) } else { segment + 1 };
-        seen.complete_now = self.expected == self.end;
-        seen.delivered = (self.expected - segment) * cfg.mss;
-        if seen.complete_now {
-            seen.delivered -= cfg.mss - u32::from(self.last_payload);
+        let fills_gap = self.assembly.has_gap();
+        (seen.delivered, seen.complete_now) = self.assembly.take(cfg.mss);
+        if fills_gap {
+            self.forget_blocks();
         }
-        self.delivered += u64::from(seen.delivered);
         // RFC 5681 §4.2: a segment that fills a gap is acknowledged at once. So is the last one:
         // the application closes, and its FIN would carry the ACK.
         fills_gap || seen.complete_now
     }
 
-    /// The first segment from `segment` on that is missing, once `segment` has come.
-    fn join(&mut self, segment: u32) -> u32 {
-        let next = self.held.first_absent(segment + 1);
-        self.held.remove_below(segment, next);
+    /// No block is reported that is in order now.
+    fn forget_blocks(&mut self) {
+        let next = self.assembly.expected();
         for i in (0..3).rev() {
             if self.blocks[i].end <= next {
                 self.blocks[i..].rotate_left(1);
                 self.blocks[2] = SackBlock::default();
             }
         }
-        next
     }
 
     /// Holds a segment that is not the one expected. Returns whether it is new.
     fn hold(&mut self, segment: u32) -> bool {
-        if segment < self.expected {
+        if segment < self.assembly.expected() {
             return false;
         }
-        let new = self.held.insert(self.expected, segment, segment + 1) == 1;
+        let new = self.assembly.hold(segment);
         // RFC 2018 §4: the first block is the one with the segment that triggered the ACK; then
         // those most recently reported that are not part of it.
         let newest = self.blocks[0];
-        let start = if newest.start < segment && newest.end == segment {
-            newest.start
-        } else {
-            self.held.run_start(self.expected, segment)
-        };
-        let block = SackBlock { start, end: self.held.first_absent(segment) };
+        let grows = newest.start < segment && newest.end == segment;
+        let (start, end) = self.assembly.run(segment, grows.then_some(newest.start));
+        let block = SackBlock { start, end };
         let old = self.blocks;
         self.blocks = [block, SackBlock::default(), SackBlock::default()];
         let mut place = 1;
@@ -246,7 +210,7 @@ impl Receiver {
     #[inline]
     fn note_stamp(&mut self, p: &PacketMeta) {
         let newer = p.stamp.wrapping_sub(self.recent_stamp) as i32 >= 0;
-        if p.seq <= self.last_ack && (newer || self.next_exp == 0) {
+        if p.seq <= self.last_ack && (newer || self.assembly.is_new()) {
             self.recent_stamp = p.stamp;
         }
     }
@@ -295,7 +259,7 @@ impl Receiver {
     /// A pure ACK of all that has come. Not ECN-capable (RFC 3168 §6.1.4).
     #[inline]
     fn write_ack(&mut self, cfg: &TcpConfig, reply: &mut PacketMeta) {
-        reply.seq = self.expected;
+        reply.seq = self.assembly.expected();
         reply.stamp = self.recent_stamp;
         reply.size = cfg.header as u16;
         reply.payload = 0;
@@ -309,7 +273,7 @@ impl Receiver {
         if cfg.stack.sack_bytes {
             reply.size += option_bytes(&reply.sack);
         }
-        self.last_ack = self.expected;
+        self.last_ack = self.assembly.expected();
     }
 
     /// RFC 2883 §4: the first block is the duplicate, once; the block that it is part of, if it is
@@ -335,36 +299,6 @@ impl Receiver {
             return false;
         }
         self.acknowledge(cfg, now, true, false, reply)
-    }
-
-    /// The next segment expected.
-    #[must_use]
-    pub fn expected(&self) -> u32 {
-        self.expected
-    }
-
-    /// Whether every byte has come.
-    #[must_use]
-    pub fn complete(&self) -> bool {
-        self.expected == self.end
-    }
-
-    /// Bytes given to the application, each once and in order.
-    #[must_use]
-    pub fn delivered(&self) -> u64 {
-        self.delivered
-    }
-
-    /// Reordered packets (RFC 4737 §3), retransmissions not counted.
-    #[must_use]
-    pub fn reordered(&self) -> u32 {
-        self.reordered
-    }
-
-    /// Segments that came more than once, each further time counted.
-    #[must_use]
-    pub fn duplicates(&self) -> u32 {
-        self.duplicates
     }
 
     /// Data packets that came with CE.

@@ -81,7 +81,7 @@ impl Memory {
             piled_up += cut(demand.at_once).saturating_sub(USUAL * u64::from(graph.hosts()));
             last = last.max(demand.last_start.min(until));
         }
-        let each = flow_bytes(&spec.transport.stack);
+        let each = flow_bytes(&spec.transport.stack, spec.transport.roce.is_some());
         self.flows = self.rows.saturating_mul(ROW).saturating_add(at_once.saturating_mul(each));
         self.packets = packets(spec, graph, queue, at_once, piled_up) * PACKET;
         let end = spec.run.until.map_or(last, |until| until.0 as f64);
@@ -107,9 +107,14 @@ fn packets(spec: &Spec, graph: &Graph, queue: u64, at_once: u64, piled_up: u64) 
     let wires = (bits / (8.0 * mtu as f64)) as u64 + 1;
     let hosts = u64::from(graph.hosts());
     let usual = hosts * (wires + USUAL);
-    let window = match spec.transport.init_cwnd {
+    let in_packets = |amount: Amount| match amount {
         Amount::Packets(packets) => u64::from(packets),
         Amount::Bytes(bytes) => bytes / mtu + 1,
+    };
+    // What a flow has on its way at once: TCP begins with its window; a queue pair has the line at once, until its window is full.
+    let window = match &spec.transport.roce {
+        None => in_packets(spec.transport.init_cwnd),
+        Some(roce) => roce.window.map_or(wires + USUAL, |bytes| in_packets(Amount::Bytes(bytes))),
     };
     let full = hosts * 2 * (queue.min(1 << 20) + wires);
     if piled_up > 0 { full.min(at_once.saturating_mul(window + wires)).max(usual) } else { usual }
@@ -165,7 +170,7 @@ impl Simulation {
         let messages = self.flows.operations.as_ref().map_or(0, |more| more.table.len() as u64);
         let results =
             rows as u64 * PROBE_OUT + (self.flows.table.len() as u64 + messages) * ROW_OUT;
-        let flows = self.flows.open * flow_bytes(&self.net.tcp.stack);
+        let flows = self.flows.open * flow_bytes(&self.net.tcp.stack, self.net.roce.is_some());
         let under_way = self.driver.counters().in_network() * PACKET + flows;
         let held = results + under_way;
         if held <= self.most_memory {

@@ -182,8 +182,8 @@ proptest! {
         let mut pipe = Pipe::new(&transport, bytes, network(trouble));
         pipe.check = check;
         pipe.run(Time(3_600_000_000_000_000));
-        prop_assert!(pipe.sender.done() && pipe.receiver.complete());
-        prop_assert_eq!((pipe.delivered, pipe.receiver.delivered()), (bytes, bytes));
+        prop_assert!(pipe.sender.done() && pipe.receiver.assembly.complete());
+        prop_assert_eq!((pipe.delivered, pipe.receiver.assembly.delivered()), (bytes, bytes));
         prop_assert_eq!(pipe.completions, 1);
         prop_assert_eq!(pipe.sender.bytes_sent(&pipe.cfg), bytes);
         let mean = pipe.sender.mean_window(&pipe.cfg, pipe.now);
@@ -204,6 +204,6 @@ proptest! {
         pipe.run(Time(3_600_000_000_000_000));
         prop_assert!(pipe.sender.done());
         prop_assert_eq!((pipe.sender.retransmits(), pipe.sender.timeouts()), (0, 0));
-        prop_assert_eq!((pipe.receiver.duplicates(), pipe.sender.dup_acks()), (0, 0));
+        prop_assert_eq!((pipe.receiver.assembly.duplicates(), pipe.sender.dup_acks()), (0, 0));
     }
 }

@@ -105,7 +105,7 @@ fn losses_are_made_good_once() {
         let lost: Vec<(u32, u32)> = (0..60).map(|n| (40 + n * 37, 1)).collect();
         let pipe = run(&bbr(scheme), 2_500, losing(&lost));
         assert_eq!((pipe.sender.timeouts(), pipe.sender.retransmits()), (0, 60), "{scheme}");
-        assert_eq!(pipe.receiver.duplicates(), 0);
+        assert_eq!(pipe.receiver.assembly.duplicates(), 0);
     }
 }
 

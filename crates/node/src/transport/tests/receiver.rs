@@ -129,7 +129,7 @@ fn reordering_and_duplicates_are_counted() {
     assert_eq!(arrive(2, 0), (true, true), "the original, after its retransmission");
     assert_eq!(arrive(5, 0), (false, false));
     assert_eq!(arrive(5, PacketMeta::RETRANSMIT), (false, true));
-    assert_eq!((receiver.reordered(), receiver.duplicates()), (2, 2));
+    assert_eq!((receiver.assembly.reordered(), receiver.assembly.duplicates()), (2, 2));
 }
 
 /// Breaks if completion is told twice, early, or with the last segment counted as a full one.
@@ -144,8 +144,8 @@ fn completion_is_told_once() {
         .map(|seen| (seen.complete_now, seen.delivered))
         .collect();
     assert_eq!(told, [(false, 1000), (false, 0), (true, 1007), (false, 0), (false, 0)]);
-    assert!(receiver.complete());
-    assert_eq!(receiver.delivered(), 2007);
+    assert!(receiver.assembly.complete());
+    assert_eq!(receiver.assembly.delivered(), 2007);
 }
 
 /// Breaks if a segment out of order that also changes the mark loses one of its two ACKs: the one

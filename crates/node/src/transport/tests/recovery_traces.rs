@@ -52,7 +52,7 @@ fn slight_reordering_is_no_loss() {
     let late = script(&[(1, 1, Fate::Late(Span::from_micros(3)))]);
     let mut pipe = Pipe::new(&reno(8), 12_000, late);
     pipe.run(SECOND);
-    assert_eq!((pipe.sender.retransmits(), pipe.receiver.reordered()), (0, 1));
+    assert_eq!((pipe.sender.retransmits(), pipe.receiver.assembly.reordered()), (0, 1));
     assert_eq!(pipe.sender.dup_acks(), 2);
     insta::assert_snapshot!(pipe.trace);
 }

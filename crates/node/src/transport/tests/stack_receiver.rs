@@ -212,9 +212,9 @@ fn all_switches_together() {
     let mut pipe = Pipe::new(&with(stack), u64::from(2_500 * MSS), losing(&lost));
     pipe.run(Time(10_000_000_000_000));
     assert!(
-        pipe.sender.done() && pipe.receiver.duplicates() == 0,
+        pipe.sender.done() && pipe.receiver.assembly.duplicates() == 0,
         "{}",
-        pipe.receiver.duplicates()
+        pipe.receiver.assembly.duplicates()
     );
     assert_eq!((pipe.sender.timeouts(), pipe.sender.retransmits()), (0, 60));
 }

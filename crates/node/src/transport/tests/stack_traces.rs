@@ -55,11 +55,16 @@ fn rack_waits_for_what_is_late() {
         script(&[(1, 1, us(2)), (12, 1, us(20))])
     };
     let pipe = run(&reno(10, RACK), 40, late());
-    assert_eq!((pipe.sender.retransmits(), pipe.receiver.reordered()), (0, 2), "{}", pipe.trace);
+    assert_eq!(
+        (pipe.sender.retransmits(), pipe.receiver.assembly.reordered()),
+        (0, 2),
+        "{}",
+        pipe.trace
+    );
     assert_eq!(pipe.sender.control().ssthresh(), u32::MAX);
     insta::assert_snapshot!(pipe.trace);
     let threshold = run(&reno(10, NONE), 40, late());
-    let (again, twice) = (threshold.sender.retransmits(), threshold.receiver.duplicates());
+    let (again, twice) = (threshold.sender.retransmits(), threshold.receiver.assembly.duplicates());
     assert!(again > 0 && again == twice, "all it sends again is spurious: {}", threshold.trace);
 }
 

@@ -19,7 +19,12 @@ fn late(stack: Stack) -> Pipe {
     let mut pipe = Pipe::new(&with(stack), u64::from(40 * MSS), script(&[(1, 1, us(30))]));
     pipe.run(SECOND);
     assert!(pipe.sender.done(), "{}", pipe.trace);
-    assert_eq!((pipe.sender.retransmits(), pipe.receiver.duplicates()), (1, 1), "{}", pipe.trace);
+    assert_eq!(
+        (pipe.sender.retransmits(), pipe.receiver.assembly.duplicates()),
+        (1, 1),
+        "{}",
+        pipe.trace
+    );
     pipe
 }
 
@@ -109,5 +114,5 @@ fn frto_lets_a_real_timeout_stand() {
     pipe.run(SECOND);
     assert!(pipe.sender.done(), "{}", pipe.trace);
     assert_eq!((pipe.sender.timeouts(), pipe.sender.undos()), (1, 0));
-    assert_eq!(pipe.receiver.duplicates(), 0, "{}", pipe.trace);
+    assert_eq!(pipe.receiver.assembly.duplicates(), 0, "{}", pipe.trace);
 }

@@ -75,7 +75,7 @@ fn the_third_ack_as_a_packet_of_its_own() {
             if third { fate } else { Fate::Arrive }
         });
         let pipe = run(&spec, 4_000, network);
-        assert_eq!((pipe.receiver.delivered(), pipe.sender.timeouts()), (4_000, 0));
+        assert_eq!((pipe.receiver.assembly.delivered(), pipe.sender.timeouts()), (4_000, 0));
         let forward = pipe.trace.lines().filter(|line| line.contains("S>R"));
         let kinds: Vec<bool> = forward.map(|line| line.contains("data")).collect();
         assert_eq!(kinds, [false, false, true, true, true, true], "{}", pipe.trace);
