@@ -6,7 +6,7 @@ use crate::event::{Class, Key};
 use crate::fault::FaultKind;
 use crate::flow::FlowId;
 use crate::network::Network;
-use crate::pfc::Frame;
+use crate::pfc::{Frame, NO_INGRESS};
 use crate::port::{Port, SwitchPorts};
 use crate::world::World;
 use leafspine_core::{PacketMeta, PortId, Rng, SwitchId, Time, TorId};
@@ -187,7 +187,8 @@ impl Switch {
         while next < self.egress.released.len() {
             let mut released = self.egress.released[next];
             next += 1;
-            self.egress.comes_from(released.from.0);
+            // It was in the hold's memory, of which the far end is not told: many may leave at once.
+            self.egress.comes_from(NO_INGRESS);
             self.pass_held(released.from, &mut released.packet, net, world);
         }
         self.egress.released.clear();

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use leafspine_core::{Bytes, Rate, Span, Time};
 use leafspine_fabric::kinds::{Defaults, Edge, Vertex, Wiring};
-use leafspine_schemes::Amount;
+use leafspine_schemes::{Amount, Value};
 use leafspine_sim::spec::*;
 use leafspine_sim::{Column, Factories, Output, Progress, RunError, Simulation};
 use proptest::prelude::*;
@@ -206,6 +206,22 @@ fn only_a_lossless_priority_is_paused() {
     assert_eq!(output.counters.lossless_drops, 0);
     let hosts = output.ports.iter().filter(|port| port.name.starts_with("host"));
     assert!(hosts.map(|port| port.pauses).sum::<u64>() > 0);
+}
+
+/// Breaks if what a hold has kept in its own memory is counted where it came in once it is let go: hundreds of ACKs at once, of which
+/// the far end could not know, were more than the headroom.
+#[test]
+fn what_a_hold_lets_go_is_never_dropped() {
+    let kind = fabric(2, &[1_000, 10_000], &[(0, 1)], 1);
+    let mut spec = bursts(kind, 400, vec![long_flows(1, 400 * 1460, hosts(&[1]), hosts(&[0]))]);
+    spec.switch.pfc = Some(PfcSpec { resume: Bytes(500), ..pfc(4_500) });
+    let hold = scheme_with("abq", "threshold", Value::Amount(Amount::Packets(1)));
+    spec.hold = Some(SchemeSpec {
+        params: hold.params.with("floor", Value::Amount(Amount::Packets(1))),
+        ..hold
+    });
+    let output = run(&spec);
+    assert_eq!((output.counters.lossless_drops, output.counters.dropped), (0, [0; 4]));
 }
 
 /// A ring of five switches: each host sends to the one two further on, so that every link's packets go on by the
