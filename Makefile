@@ -234,6 +234,8 @@ hardware-check: check $(HARDWARE)/venv/.made
 	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/formal.py
 	@echo "-- decision vectors"
 	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/vectors.py $(HARDWARE) $(HARDWARE_WIDTHS)
+	@echo "-- registers"
+	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/registers.py $(HARDWARE)
 	@echo "-- random traffic, in lockstep with the Rust scheme"
 	@rm -rf $(HARDWARE)/pcap && mkdir -p $(HARDWARE)/pcap
 	@$(COSIM) lockstep -- --seeds $(HARDWARE_SEEDS) --pcap $(HARDWARE)/pcap

@@ -27,6 +27,7 @@ fn main() {
     let own = here.parent().expect("hardware/abq").join("rtl");
     let rtl = env::var_os("ABQ_RTL").map_or(own, PathBuf::from);
     println!("cargo::rerun-if-env-changed=ABQ_RTL");
+    println!("cargo::rerun-if-env-changed=ABQ_OPTIMISE");
     println!("cargo::rerun-if-changed=src/shim.cpp");
     if rtl == Path::new("none") {
         return;
@@ -68,7 +69,7 @@ fn verilate((name, top, parameters): (&str, &str, &[&str]), rtl: &Path, out: &Pa
         .args(["-s", "-C"])
         .arg(out)
         .args(["-f", &format!("{name}.mk")])
-        .env("OPT_FAST", "-O2"));
+        .env("OPT_FAST", env::var("ABQ_OPTIMISE").as_deref().unwrap_or("-O2")));
 }
 
 /// The C interface, with what all of Verilator's models share.

@@ -4,6 +4,8 @@
 // its bytes without preamble and frame check sequence.
 module abq_output_queue #(
     parameter int DATA_W = 64,
+    // Bits that go with a frame, unchanged.
+    parameter int USER_W = 8,
     parameter int QUEUE_W = 20,
     // Words of the memory, packets that wait at most: powers of two.
     parameter int WORDS = 2048,
@@ -16,11 +18,13 @@ module abq_output_queue #(
     input  logic [DATA_W-1:0]   in_data,
     input  logic [DATA_W/8-1:0] in_keep,
     input  logic                in_last,
+    input  logic [USER_W-1:0]   in_user,
     output logic                out_valid,
     input  logic                out_ready,
     output logic [DATA_W-1:0]   out_data,
     output logic [DATA_W/8-1:0] out_keep,
     output logic                out_last,
+    output logic [USER_W-1:0]   out_user,
     output logic [QUEUE_W-1:0]  packets,
     output logic [QUEUE_W-1:0]  bytes,
     // A frame was dropped in this cycle.
@@ -32,11 +36,11 @@ module abq_output_queue #(
     localparam int LENGTH_W = 16;
 
     // Complete frames end at done; a frame that is coming in has words up to tail.
-    logic [DATA_W+LANE_W:0] memory [0:WORDS-1];
-    logic [PTR_W:0]         head, done, tail;
-    logic                   full, spoilt, take, lose;
-    logic [LANE_W-1:0]      in_bytes, out_bytes;
-    logic [LENGTH_W-1:0]    length, so_far;
+    logic [USER_W+DATA_W+LANE_W:0] memory [0:WORDS-1];
+    logic [PTR_W:0]                head, done, tail;
+    logic                          full, spoilt, take, lose;
+    logic [LANE_W-1:0]             in_bytes, out_bytes;
+    logic [LENGTH_W-1:0]           length, so_far;
     always_comb begin
         in_bytes = '0;
         for (int lane = 1; lane < BYTES; lane++) begin
@@ -64,8 +68,8 @@ module abq_output_queue #(
     assign begins = out_valid && out_ready && starting;
 
     always_ff @(posedge clk) begin
-        if (in_valid && !full && !spoilt) memory[tail[PTR_W-1:0]] <= {in_last, in_bytes, in_data};
-        if (fetch) {out_last, out_bytes, out_data} <= memory[head[PTR_W-1:0]];
+        if (in_valid && !full && !spoilt) memory[tail[PTR_W-1:0]] <= {in_user, in_last, in_bytes, in_data};
+        if (fetch) {out_user, out_last, out_bytes, out_data} <= memory[head[PTR_W-1:0]];
     end
 
     always_ff @(posedge clk) begin

@@ -5,6 +5,9 @@ module abq_registers #(
     parameter int QUEUE_W = 20,
     parameter int TIME_W = 32,
     parameter int CAPACITY = 254,
+    // At reset.
+    parameter int K = 20,
+    parameter int FLOOR = 4,
     parameter int SLOT_W = $clog2(CAPACITY + 1),
     parameter int ADDRESS_W = 8 + $clog2(PORTS + 1),
     parameter int SETTINGS_W = abq::settings_width(QUEUE_W, TIME_W, SLOT_W)
@@ -42,13 +45,15 @@ module abq_registers #(
     input  logic [PORTS*QUEUE_W-1:0]     packets,
     input  logic [PORTS*QUEUE_W-1:0]     bytes
 );
-    localparam logic [5:0] IDENTITY = 6'd0, SHAPE = 6'd1, CONTROL = 6'd2, THRESHOLD = 6'd3, FLOOR = 6'd4;
+    localparam logic [5:0] IDENTITY = 6'd0, SHAPE = 6'd1, CONTROL = 6'd2, THRESHOLD = 6'd3, LOWEST = 6'd4;
     localparam logic [5:0] PACE = 6'd5, MAX_HOLD = 6'd6, ROOM = 6'd7, CLEAR = 6'd8;
     localparam logic [1:0] OKAY = 2'b00, SLVERR = 2'b10;
     localparam int         PAGE_W = ADDRESS_W - 8;
     // Counters of a port: its events, and drops at its output.
     localparam int         COUNTERS = abq::EVENTS + 1;
     localparam logic [5:0] FIRST_COUNTER = 6'd8;
+    // What a port is now: its first registers.
+    localparam logic [5:0] READINGS = 6'd5;
 
 `include "abq_settings.svh"
     settings_t set;
@@ -77,15 +82,19 @@ module abq_registers #(
         sized = (value >> QUEUE_W) != '0 ? '1 : value[QUEUE_W-1:0];
     endfunction
 
+    function automatic logic [TIME_W-1:0] timed(input logic [31:0] value);
+        timed = (value >> TIME_W) != '0 ? '1 : TIME_W'(value);
+    endfunction
+
     always_ff @(posedge clk) begin
         if (rst) begin
             b_valid             <= 1'b0;
             b_resp              <= OKAY;
             enable              <= 1'b0;
             in_bytes            <= 1'b0;
-            // The paper's K and four packets; a release as fast as it can be, and no bound but the memory's.
-            set.threshold       <= QUEUE_W'(20);
-            set.floor           <= QUEUE_W'(4);
+            // A release is as fast as it can be, and has no bound but the memory's.
+            set.threshold       <= QUEUE_W'(K);
+            set.floor           <= QUEUE_W'(FLOOR);
             set.corrector       <= 1'b1;
             set.ece_below_floor <= 1'b0;
             set.pace            <= '0;
@@ -98,9 +107,9 @@ module abq_registers #(
                 case (at)
                     CONTROL:   {set.ece_below_floor, set.corrector, in_bytes, enable} <= w_data[3:0];
                     THRESHOLD: set.threshold <= sized(w_data);
-                    FLOOR:     set.floor <= sized(w_data);
-                    PACE:      set.pace <= TIME_W'(w_data);
-                    MAX_HOLD:  set.max_hold <= TIME_W'(w_data);
+                    LOWEST:    set.floor <= sized(w_data);
+                    PACE:      set.pace <= timed(w_data);
+                    MAX_HOLD:  set.max_hold <= timed(w_data);
                     ROOM:      set.capacity <= limited(w_data);
                     default: ;
                 endcase
@@ -142,7 +151,7 @@ module abq_registers #(
             SHAPE:     value = {8'(SLOT_W), 8'(TIME_W), 8'(DATA_W / 8), 8'(PORTS)};
             CONTROL:   value = {28'b0, set.ece_below_floor, set.corrector, in_bytes, enable};
             THRESHOLD: value = 32'(set.threshold);
-            FLOOR:     value = 32'(set.floor);
+            LOWEST:    value = 32'(set.floor);
             PACE:      value = 32'(set.pace);
             MAX_HOLD:  value = 32'(set.max_hold);
             ROOM:      value = 32'(set.capacity);
@@ -150,7 +159,8 @@ module abq_registers #(
         endcase
         for (int port = 0; port < PORTS; port++) begin
             if (page == PAGE_W'(port + 1)) begin
-                found = ar_addr[1:0] == '0 && from < FIRST_COUNTER + 6'(COUNTERS);
+                found = ar_addr[1:0] == '0
+                    && (from < READINGS || (from >= FIRST_COUNTER && from < FIRST_COUNTER + 6'(COUNTERS)));
                 case (from)
                     6'd0:    value = 32'(state[port*2 +: 2]);
                     6'd1:    value = 32'(level[port*QUEUE_W +: QUEUE_W]);

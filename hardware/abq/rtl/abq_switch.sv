@@ -12,6 +12,9 @@ module abq_switch #(
     // Of an output queue; powers of two.
     parameter int QUEUE_WORDS = 2048,
     parameter int QUEUE_PACKETS = 256,
+    // K and the floor at reset, in packets.
+    parameter int K = 20,
+    parameter int FLOOR = 4,
     parameter int SLOT_W = $clog2(CAPACITY + 1),
     parameter int ADDRESS_W = 8 + $clog2(PORTS + 1)
 ) (
@@ -25,12 +28,13 @@ module abq_switch #(
     input  logic [PORTS*DATA_W/8-1:0] s_axis_tkeep,
     input  logic [PORTS-1:0]          s_axis_tlast,
     input  logic [PORTS*PORTS-1:0]    s_axis_tuser,
-    // To the MACs.
+    // To the MACs. user: a bit for each port that the frame is for, above a bit for the one that it came by.
     output logic [PORTS-1:0]          m_axis_tvalid,
     input  logic [PORTS-1:0]          m_axis_tready,
     output logic [PORTS*DATA_W-1:0]   m_axis_tdata,
     output logic [PORTS*DATA_W/8-1:0] m_axis_tkeep,
     output logic [PORTS-1:0]          m_axis_tlast,
+    output logic [2*PORTS*PORTS-1:0]  m_axis_tuser,
 
     // AXI4-Lite.
     input  logic                      s_axil_awvalid,
@@ -76,7 +80,8 @@ module abq_switch #(
     end
 
     abq_registers #(
-        .PORTS(PORTS), .DATA_W(DATA_W), .QUEUE_W(QUEUE_W), .TIME_W(TIME_W), .CAPACITY(CAPACITY)
+        .PORTS(PORTS), .DATA_W(DATA_W), .QUEUE_W(QUEUE_W), .TIME_W(TIME_W), .CAPACITY(CAPACITY),
+        .K(K), .FLOOR(FLOOR)
     ) registers (
         .clk, .rst,
         .aw_valid(s_axil_awvalid), .aw_ready(s_axil_awready), .aw_addr(s_axil_awaddr),
@@ -103,19 +108,19 @@ module abq_switch #(
         .events, .count, .state, .level
     );
 
-    // Where a frame came by does not matter to the output queues.
-    logic [PORTS-1:0] to, from;
-    assign {to, from} = onward_user;
+    logic [PORTS-1:0] to;
+    assign to = onward_user[2*PORTS-1:PORTS];
 
     for (genvar port = 0; port < PORTS; port++) begin : ports
         abq_output_queue #(
-            .DATA_W(DATA_W), .QUEUE_W(QUEUE_W), .WORDS(QUEUE_WORDS), .PACKETS(QUEUE_PACKETS)
+            .DATA_W(DATA_W), .USER_W(2 * PORTS), .QUEUE_W(QUEUE_W), .WORDS(QUEUE_WORDS), .PACKETS(QUEUE_PACKETS)
         ) output_queue (
             .clk, .rst,
             .in_valid(onward_valid && to[port]), .in_data(onward_data), .in_keep(onward_keep), .in_last(onward_last),
+            .in_user(onward_user),
             .out_valid(m_axis_tvalid[port]), .out_ready(m_axis_tready[port]),
             .out_data(m_axis_tdata[port*DATA_W +: DATA_W]), .out_keep(m_axis_tkeep[port*KEEP_W +: KEEP_W]),
-            .out_last(m_axis_tlast[port]),
+            .out_last(m_axis_tlast[port]), .out_user(m_axis_tuser[port*2*PORTS +: 2*PORTS]),
             .packets(packets[port*QUEUE_W +: QUEUE_W]), .bytes(bytes[port*QUEUE_W +: QUEUE_W]),
             .dropped(dropped[port])
         );
@@ -128,7 +133,4 @@ module abq_switch #(
     assign debug_events = events;
     assign debug_dropped = dropped;
     assign debug_queue = backlog;
-
-    logic unused;
-    assign unused = &{1'b0, from};
 endmodule

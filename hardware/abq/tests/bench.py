@@ -1,4 +1,4 @@
-"""Drives the input queues of several ports, a cycle at a time, and writes down what they do."""
+"""Drives the RTL a cycle at a time, and writes down what it does."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -13,26 +13,85 @@ EVENTS = (
 )  # fmt: skip
 
 
+class Inputs:
+    """Streams into `ports` ports of `width` bits, whose signals begin with `prefix`."""
+
+    def __init__(self, dut: SimHandleBase, ports: int, width: int, prefix: str) -> None:
+        self.dut = dut
+        self.ports = ports
+        self.bytes = width // 8
+        self.valid, self.ready, self.data, self.keep, self.last, self.user = (
+            getattr(dut, prefix + name)
+            for name in ("valid", "ready", "data", "keep", "last", "user")
+        )
+        # Words that go in, by port, each with its byte lanes, whether it ends a frame, and ports.
+        self.words: list[deque[tuple[int, int, int, int]]] = [deque() for _ in range(ports)]
+        self.driven = 0
+
+    def clear(self) -> None:
+        for signal in (self.valid, self.data, self.keep, self.last, self.user):
+            signal.value = 0
+
+    def send(self, port: int, frame: bytes, to: int = 0) -> None:
+        """Puts a frame behind those of its port; `to` has a bit for each port that it is for."""
+        for at in range(0, len(frame), self.bytes):
+            part = frame[at : at + self.bytes]
+            last = at + self.bytes >= len(frame)
+            word = int.from_bytes(part, "little")
+            self.words[port].append((word, (1 << len(part)) - 1, int(last), to))
+
+    def drive(self) -> None:
+        """Puts each port's next word at its input."""
+        valid = data = keep = last = user = 0
+        for port, words in enumerate(self.words):
+            if words:
+                word, lanes, ends, to = words[0]
+                valid |= 1 << port
+                data |= word << port * self.bytes * 8
+                keep |= lanes << port * self.bytes
+                last |= ends << port
+                user |= to << port * len(self.user) // self.ports
+        if valid or self.driven:
+            self.driven = valid
+            self.valid.value = valid
+            self.data.value = data
+            self.keep.value = keep
+            self.last.value = last
+            self.user.value = user
+
+    def taken(self) -> None:
+        """Words that the ports take in this cycle are no longer there in the next."""
+        ready = self.ready.value.integer
+        for port, words in enumerate(self.words):
+            if words and ready >> port & 1:
+                words.popleft()
+
+
+def happened(events: int, port: int) -> set[str]:
+    """The events of a port."""
+    bits = events >> port * len(EVENTS)
+    return {name for at, name in enumerate(EVENTS) if bits >> at & 1}
+
+
 class Bench:
     """abq_input_queues with `ports` ports of `width` bits."""
 
     def __init__(self, dut: SimHandleBase, ports: int, width: int) -> None:
         self.dut = dut
         self.ports = ports
-        self.bytes = width // 8
+        self.inputs = Inputs(dut, ports, width, "in_")
+        self.words, self.send = self.inputs.words, self.inputs.send
         self.lengths = [0] * ports
-        # Words that go in, by port; frames that have come out; events of the last cycle, by port.
-        self.words: list[deque[tuple[int, int, int]]] = [deque() for _ in range(ports)]
+        # Frames that have come out; events of the last cycle, by port.
         self.out: list[bytes] = []
         # Of each ACK that has left a hold: whether it was to get ECE.
         self.left: list[bool] = []
         self.part = b""
-        self.driven = 0
         self.events: list[set[str]] = [set() for _ in range(ports)]
 
     async def reset(self, **settings: int) -> None:
-        zero = "clk now backlog in_valid in_data in_keep in_last in_user"
-        inputs = dict.fromkeys(zero.split(), 0) | {"rst": 1, "out_ready": 1}
+        self.inputs.clear()
+        inputs = {"clk": 0, "now": 0, "backlog": 0, "rst": 1, "out_ready": 1}
         for name, value in (inputs | {"settings": self.packed(settings)}).items():
             getattr(self.dut, name).value = value
         for _ in range(2):
@@ -62,40 +121,15 @@ class Bench:
             bits = bits << width | settings[name]
         return bits
 
-    def send(self, port: int, frame: bytes) -> None:
-        for at in range(0, len(frame), self.bytes):
-            part = frame[at : at + self.bytes]
-            last = at + self.bytes >= len(frame)
-            word = int.from_bytes(part, "little")
-            self.words[port].append((word, (1 << len(part)) - 1, int(last)))
-
     def set_length(self, port: int, length: int) -> None:
         width = len(self.dut.backlog) // self.ports
         self.lengths[port] = length
         self.dut.backlog.value = sum(value << at * width for at, value in enumerate(self.lengths))
 
-    def drive(self) -> None:
-        """Puts each port's next word at its input."""
-        valid = data = keep = last = 0
-        for port, words in enumerate(self.words):
-            if words:
-                word, lanes, ends = words[0]
-                valid |= 1 << port
-                data |= word << port * self.bytes * 8
-                keep |= lanes << port * self.bytes
-                last |= ends << port
-        dut = self.dut
-        if valid or self.driven:
-            self.driven = valid
-            dut.in_valid.value = valid
-            dut.in_data.value = data
-            dut.in_keep.value = keep
-            dut.in_last.value = last
-
     async def cycle(self) -> None:
         """One clock cycle: inputs have been set, outputs are read before the edge."""
         dut = self.dut
-        self.drive()
+        self.inputs.drive()
         await Timer(1, "step")
         if not int(dut.rst.value):
             self.read()
@@ -105,14 +139,10 @@ class Bench:
 
     def read(self) -> None:
         dut = self.dut
-        ready = dut.in_ready.value.integer
-        for port, words in enumerate(self.words):
-            if words and ready >> port & 1:
-                words.popleft()
-        happened = dut.events.value.integer
+        self.inputs.taken()
+        events = dut.events.value.integer
         for port in range(self.ports):
-            bits = happened >> port * len(EVENTS)
-            self.events[port] = {name for at, name in enumerate(EVENTS) if bits >> at & 1}
+            self.events[port] = happened(events, port)
             if "left" in self.events[port]:
                 self.left.append("left_ece" in self.events[port])
         if dut.out_valid.value.integer and dut.out_ready.value.integer:

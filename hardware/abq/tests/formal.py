@@ -12,11 +12,11 @@ from simulate import sources
 
 SMALL = {
     "abq_engine": {"CAPACITY": 3, "QUEUE_W": 4, "TIME_W": 4},
-    "abq_output_queue": {"DATA_W": 16, "QUEUE_W": 6, "WORDS": 4, "PACKETS": 2},
+    "abq_output_queue": {"DATA_W": 16, "USER_W": 1, "QUEUE_W": 6, "WORDS": 4, "PACKETS": 2},
 }
 PROOFS = {
     "abq_engine": "sat -verify -tempinduct -prove-asserts -set-assumes -maxsteps 4",
-    "abq_output_queue": "sat -verify -tempinduct -tempinduct-baseonly -prove-asserts -set-assumes -maxsteps 11",
+    "abq_output_queue": "sat -verify -tempinduct -tempinduct-baseonly -prove-asserts -maxsteps 11",
 }
 
 

@@ -1,4 +1,4 @@
-"""Replays every decision vector of ABQ on the RTL, with each data width that is named: 64, 128, 256."""
+"""Replays every decision vector of ABQ on the RTL, with the data widths that are named."""
 
 import os
 import sys

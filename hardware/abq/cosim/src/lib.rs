@@ -80,6 +80,8 @@ pub struct Outputs {
     pub now: u32,
     /// The value of the register that was read before.
     pub value: u32,
+    /// The ports that the frame is for, above the one that it came by, a bit each.
+    pub user: [u8; PORTS],
     /// Ports that take a word.
     pub ready: u8,
     /// Ports that have a word for their line.

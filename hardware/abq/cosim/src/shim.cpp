@@ -22,6 +22,7 @@ struct Outputs {
     uint64_t events;
     uint32_t data[PORTS][WORDS], keep[PORTS];
     uint32_t backlog[PORTS], now, value;
+    uint8_t user[PORTS];
     uint8_t ready, valid, last, dropped, written, found;
 };
 
@@ -83,6 +84,7 @@ template <class Model, int WIDTH> struct SwitchOf : Switch {
         for (int port = 0; port < PORTS; port++) {
             for (int word = 0; word < USED; word++) out.data[port][word] = model.m_axis_tdata[port * USED + word];
             out.keep[port] = lanes_of(model.m_axis_tkeep, port);
+            out.user[port] = static_cast<uint8_t>(model.m_axis_tuser >> 2 * PORTS * port);
             // 20 bits each.
             int bit = 20 * port;
             uint64_t low = model.debug_queue[bit / 32];

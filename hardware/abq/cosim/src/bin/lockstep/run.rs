@@ -321,6 +321,11 @@ impl Bench {
         if outputs.last >> port & 1 == 1 {
             let frame = std::mem::take(&mut self.parts[port]);
             self.received.write(outputs.now, &frame).map_err(|error| error.to_string())?;
+            let (from, to) = self.ends[Frame::number(&frame) as usize % self.ends.len()];
+            let user = to << PORTS | 1 << from;
+            if outputs.user[port] != user {
+                return Err(format!("user {:#x} for {user:#x}", outputs.user[port]));
+            }
             self.received(port, &frame)?;
         }
         Ok(true)
