@@ -303,6 +303,7 @@ control QallEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             truncate(24);
             // A replay takes it off the loop-back port and brings it back after the vector's clone_delay.
 #ifndef REPLAY
+            // With no field: what the clone says is in its header.
             recirculate_preserving_field_list(0);
 #endif
             exit;
@@ -313,10 +314,13 @@ control QallEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         bit<64> left = (bit<64>)standard.deq_qdepth;
         bool wanted = hdr.ipv4.isValid();
 #ifdef REPLAY
-        now = (bit<64>)hdr.replay.now;
-        enqueued = (bit<64>)hdr.replay.found;
-        left = (bit<64>)hdr.replay.left;
-        wanted = wanted && hdr.replay.kind[3:3] == 1;
+        wanted = false;
+        if (hdr.replay.isValid()) {
+            now = (bit<64>)hdr.replay.now;
+            enqueued = (bit<64>)hdr.replay.found;
+            left = (bit<64>)hdr.replay.left;
+            wanted = hdr.ipv4.isValid() && hdr.replay.kind[3:3] == 1;
+        }
 #endif
         if (wanted && collects.apply().hit) {
             collection.apply();
@@ -375,7 +379,9 @@ control QallEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 clone_preserving_field_list(CloneType.E2E, SESSION, LIST_STATE);
 #ifdef REPLAY
                 // Who replays waits for the clone.
-                hdr.replay.random = 1;
+                if (hdr.replay.isValid()) {
+                    hdr.replay.random = 1;
+                }
 #endif
             }
         }

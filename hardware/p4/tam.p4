@@ -420,6 +420,11 @@ control TamIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 }
 
 control TamEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+// In a replay what waits is what the vector says.
+#ifdef REPLAY
+    apply {
+    }
+#else
     bit<8> uplink = 0;
 
     action set_uplink(bit<8> number) {
@@ -440,10 +445,7 @@ control TamEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     apply {
         if (hdr.ipv4.isValid()) {
-            bool beyond = dequeues.apply().hit;
-            // In a replay what waits is what the vector says.
-#ifndef REPLAY
-            if (beyond) {
+            if (dequeues.apply().hit) {
                 EACH_UPLINK(COUNT_DEQUEUED)
             } else {
                 bit<32> bytes;
@@ -453,9 +455,9 @@ control TamEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 host_dequeued_packets.read(packets, (bit<32>)standard.egress_port);
                 host_dequeued_packets.write((bit<32>)standard.egress_port, packets + 1);
             }
-#endif
         }
     }
+#endif
 }
 
 V1Switch(SwitchParser(), SwitchVerify(), TamIngress(), TamEgress(), SwitchUpdate(), SwitchDeparser()) main;

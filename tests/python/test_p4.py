@@ -159,7 +159,7 @@ def test_programs_have_what_the_control_plane_writes(variant: str) -> None:
     from interpret import Interpreted
 
     for plane in control_planes(variant).values():
-        switch = Interpreted(plane)
+        switch = Interpreted(plane, replay=False)
         for entry in plane["tables"]:
             switch.entry(entry["table"], entry["match"], entry["action"], entry["data"])
         for word in plane["registers"]:
@@ -197,6 +197,22 @@ def test_production_builds_parse() -> None:
     for name in PROGRAMS:
         for uplinks in (4, 8, 16):
             Program(ROOT / "hardware/p4" / f"{name}.p4", {"UPLINKS": uplinks})
+
+
+@pytest.mark.parametrize("times", [0, 2])
+def test_a_table_is_applied_once(times: int, tmp_path: Path) -> None:
+    """Breaks if a program is accepted whose table a compiler removes, since it is never applied, or
+    BMv2 refuses, since it is applied at two places."""
+    from lexer import P4Error
+    from program import Program
+
+    shutil.copytree(ROOT / "hardware/p4/include", tmp_path / "include")
+    text = (ROOT / "hardware/p4/qall.p4").read_text()
+    applied = "uplink_port.apply();"
+    assert text.count(applied) == 1
+    (tmp_path / "qall.p4").write_text(text.replace(applied, applied * times))
+    with pytest.raises(P4Error, match=f"table 'uplink_port' is applied at {times} places"):
+        Program(tmp_path / "qall.p4", {"UPLINKS": 4})
 
 
 def production(vector: str) -> tuple[Any, str]:

@@ -40,18 +40,18 @@ bit<64> fitted_index(in bit<64> l, in bit<64> t, in bit<64> c0, in bit<64> cl, i
 }
 
 // A number below `total`, from a random number of 32 bits.
-bit<64> draw(in bit<64> random, in bit<64> total) {
-    return random * (total >> 32) + ((random * (total & 0xffffffff)) >> 32);
+bit<64> draw(in bit<64> number, in bit<64> total) {
+    return number * (total >> 32) + ((number * (total & 0xffffffff)) >> 32);
 }
 
-// The place of a hash of `bits` bits in a table of so many entries.
-bit<64> place32(in bit<64> hash, in bit<64> entries) {
-    return (hash * entries) >> 32;
+// The place of a hash of 32 bits in a table of so many entries.
+bit<64> place32(in bit<64> crc, in bit<64> entries) {
+    return (crc * entries) >> 32;
 }
 
 // The same of a hash of 16 bits.
-bit<64> place16(in bit<64> hash, in bit<64> entries) {
-    return (hash * entries) >> 16;
+bit<64> place16(in bit<64> crc, in bit<64> entries) {
+    return (crc * entries) >> 16;
 }
 
 // The time of so many bytes on a line, in 1/1024 us. `per_byte` has 20 fraction bits more.

@@ -3,7 +3,9 @@
 // decision vector says of a packet.
 
 const bit<16> TYPE_IPV4 = 0x0800;
+#ifdef REPLAY
 const bit<16> TYPE_REPLAY = 0x88b5;
+#endif
 const bit<16> TYPE_STATE = 0x88b6;
 const bit<8> PROTOCOL_TCP = 6;
 

@@ -130,6 +130,7 @@ def control(reader: Reader, program: Program) -> None:
     name = reader.name()
     found = Control(name, [own for own, _ in parameters(reader, program)])
     reader.want("{")
+    begins = reader.at
     if is_parser:
         found.body = states(reader)
         program.controls[name] = found
@@ -149,9 +150,11 @@ def control(reader: Reader, program: Program) -> None:
             found.body = block(reader)
         else:
             found.variables.append(variable(reader))
-    for each in found.lasting.values():
+    text = [token.text for token in reader.tokens[begins : reader.at]]
+    for own, each in found.lasting.items():
         if isinstance(each, Table):
             check(each, found)
+            applied_once(own, text)
     program.controls[name] = found
 
 
@@ -162,6 +165,14 @@ def check(table: Table, control: Control) -> None:
             raise P4Error(f"no action {action!r} in {control.name}")
     if table.default[0] not in [*table.actions, "NoAction"]:
         raise P4Error(f"the default action {table.default[0]!r} is none of the table's")
+
+
+def applied_once(table: str, control: list[str]) -> None:
+    """That a table is applied: compilers remove it otherwise. BMv2 allows one place for it."""
+    three = zip(control, control[1:], control[2:], strict=False)
+    times = sum(words == (table, ".", "apply") for words in three)
+    if times != 1:
+        raise P4Error(f"table {table!r} is applied at {times} places")
 
 
 def table(reader: Reader) -> Table:

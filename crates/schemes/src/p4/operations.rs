@@ -142,13 +142,13 @@ operations! {
         + cltt * product(l, product(t, t)) + cttt * product(product(t, t), t);
 
     /// A number below `total`, from a random number of 32 bits.
-    fn draw(random, total) = random * (total >> 32) + ((random * (total & 0xffffffff)) >> 32);
+    fn draw(number, total) = number * (total >> 32) + ((number * (total & 0xffffffff)) >> 32);
 
-    /// The place of a hash of `bits` bits in a table of so many entries.
-    fn place32(hash, entries) = (hash * entries) >> 32;
+    /// The place of a hash of 32 bits in a table of so many entries.
+    fn place32(crc, entries) = (crc * entries) >> 32;
 
     /// The same of a hash of 16 bits.
-    fn place16(hash, entries) = (hash * entries) >> 16;
+    fn place16(crc, entries) = (crc * entries) >> 16;
 
     /// The time of so many bytes on a line, in 1/1024 us. `per_byte` has 20 fraction bits more.
     fn line_time(bytes, per_byte) = (bytes * per_byte) >> 20;
