@@ -204,7 +204,7 @@ impl Host {
     pub(crate) fn probed<W: World>(&mut self, probe: &PacketMeta, net: &Network, world: &mut W) {
         if let Some(frame) = Frame::of(probe) {
             self.egress.obey(PORT, frame, net, world);
-            return self.send_in_turn(net, world);
+            return self.look(world);
         }
         world.record().counters.payload.delivered += u64::from(probe.payload);
         if let Some(edge) = &mut self.edge {

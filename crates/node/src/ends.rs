@@ -44,16 +44,21 @@ pub struct SenderReport {
 }
 
 impl Sender {
-    /// TCP's, of a message of a job: those of queue pairs are refused before the run.
-    pub(crate) fn tcp(&self) -> &transport::Sender {
-        let Sender::Tcp(sender) = self else { unreachable!("messages of jobs go by TCP") };
-        sender
+    /// Whether all segments have been sent once.
+    #[inline]
+    pub(crate) fn has_sent_all(&self) -> bool {
+        match self {
+            Sender::Tcp(sender) => sender.has_sent_all(),
+            Sender::Roce(sender) => sender.has_sent_all(),
+        }
     }
 
-    /// The same, to be changed.
-    pub(crate) fn tcp_mut(&mut self) -> &mut transport::Sender {
-        let Sender::Tcp(sender) = self else { unreachable!("messages of jobs go by TCP") };
-        sender
+    /// What a message leaves to the next of its connection; nothing, where both belong to a queue pair.
+    pub(crate) fn carried(&self) -> Option<transport::Carried> {
+        match self {
+            Sender::Tcp(sender) => Some(sender.carried()),
+            Sender::Roce(_) => None,
+        }
     }
 
     /// When the transport's timer is due.

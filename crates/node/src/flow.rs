@@ -1,5 +1,6 @@
 //! A flow at its two hosts.
 
+use crate::program::FIRST_MESSAGE;
 use crate::roce;
 use crate::spec::Stack;
 use crate::transport::{Receiver, Sender, TcpConfig};
@@ -95,6 +96,13 @@ pub struct Opening {
     pub ack_path: u16,
 }
 
+impl Opening {
+    /// The connection that it shares with other messages of a job, if it is one.
+    pub(crate) fn connection(&self) -> Option<FiveTuple> {
+        (self.number >= FIRST_MESSAGE).then_some(self.tuple)
+    }
+}
+
 /// A flow's sending side, besides its transport.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
@@ -157,7 +165,10 @@ pub const FLOW_BYTES: u64 = (size_of::<Sending>()
 pub fn flow_bytes(stack: &Stack, pairs: bool) -> u64 {
     let more = match pairs {
         false => TcpConfig::extra_bytes(stack),
-        true => (size_of::<roce::Sender>() + size_of::<roce::Receiver>()) as u64,
+        true => {
+            let sender = size_of::<roce::Sender>() + size_of::<roce::QueuePair>();
+            (sender + size_of::<roce::Receiver>()) as u64
+        }
     };
     FLOW_BYTES + more
 }

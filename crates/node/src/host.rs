@@ -10,6 +10,7 @@ use crate::network::Network;
 use crate::nic::Nic;
 use crate::program::{FIRST_MESSAGE, Program, Step};
 use crate::record::Operated;
+use crate::roce::QueuePair;
 use crate::transport::{self, Fired, Received};
 use crate::world::World;
 use leafspine_core::{FiveTuple, Flags, HostId, PacketMeta, PortId, Time};
@@ -124,8 +125,10 @@ impl Host {
                 sender.identify(flow.number);
             }
             Sender::Roce(sender) => {
-                self.nic.get_or_insert_default();
-                sender.reset(net.roce(), flow.bytes, self.egress.ports[0].rate);
+                let nic = self.nic.get_or_insert_default();
+                let pair = QueuePair::new(net.roce(), self.egress.ports[0].rate);
+                sender.reset(net.roce(), flow.bytes);
+                sender.pair = nic.pairs.take(flow.connection(), pair);
             }
         }
         if let Some(edge) = &mut self.edge {
@@ -161,7 +164,11 @@ impl Host {
         }
         match &mut self.receivers[usize::from(slot)] {
             Receiver::Tcp(receiver) => receiver.reset(),
-            Receiver::Roce(receiver) => receiver.reset(),
+            Receiver::Roce(receiver) => {
+                let nic = self.nic.get_or_insert_default();
+                receiver.reset();
+                receiver.pair = nic.notifies.take(flow.connection(), Time::ZERO);
+            }
         }
         if let Some(edge) = &mut self.edge {
             edge.open_receiving(slot, flow.bytes);
@@ -187,13 +194,27 @@ impl Host {
 
     /// Frees the slot of a flow of which nothing is left in the network.
     pub fn close_sending(&mut self, slot: u16) {
-        self.sending[usize::from(slot)].live = false;
+        let sending = &mut self.sending[usize::from(slot)];
+        sending.live = false;
+        if sending.number < FIRST_MESSAGE
+            && let (Sender::Roce(sender), Some(nic)) =
+                (&self.senders[usize::from(slot)], &mut self.nic)
+        {
+            nic.pairs.give_back(sender.pair);
+        }
         self.free_sending.push(slot);
     }
 
     /// The same for a flow that this host received.
     pub fn close_receiving(&mut self, slot: u16) {
-        self.receiving[usize::from(slot)].live = false;
+        let receiving = &mut self.receiving[usize::from(slot)];
+        receiving.live = false;
+        if receiving.number < FIRST_MESSAGE
+            && let (Receiver::Roce(receiver), Some(nic)) =
+                (&self.receivers[usize::from(slot)], &mut self.nic)
+        {
+            nic.notifies.give_back(receiver.pair);
+        }
         self.free_receiving.push(slot);
     }
 
@@ -213,11 +234,11 @@ impl Host {
         match key.class() {
             Class::Departure => {
                 self.egress.line_idle(PORT, net, world);
-                self.send_in_turn(net, world);
+                self.look(world);
             }
             Class::Pause => {
                 self.egress.pause_due(PORT, item, net, world);
-                self.send_in_turn(net, world);
+                self.look(world);
             }
             Class::FlowStart => match &mut self.senders[usize::from(slot)] {
                 Sender::Tcp(sender) => {
@@ -258,21 +279,26 @@ impl Host {
         let (now, id) = (world.now(), self.id);
         while let Some(program) = &mut self.program {
             let senders = &mut self.senders;
-            let flight = |slot: u16| {
-                let sender = senders[usize::from(slot)].tcp();
-                (sender.in_flight() * net.tcp.mss, sender.window(&net.tcp))
+            let flight = |slot: u16| match &senders[usize::from(slot)] {
+                Sender::Tcp(sender) => (sender.in_flight() * net.tcp.mss, sender.window(&net.tcp)),
+                // A queue pair counts over all of its messages, packet by packet.
+                Sender::Roce(_) => (0, u32::MAX),
             };
             let Some((number, slot, carried)) = program.next(connection, flight) else { return };
-            let sender = senders[usize::from(slot)].tcp_mut();
             let connected = carried.is_some();
-            match carried {
-                Some(carried) => sender.resume(&net.tcp, carried, now),
-                None => sender.open(&net.tcp, now),
+            match (&mut senders[usize::from(slot)], carried) {
+                (Sender::Tcp(sender), Some(carried)) => sender.resume(&net.tcp, carried, now),
+                (Sender::Tcp(sender), None) => sender.open(&net.tcp, now),
+                (Sender::Roce(_), _) => {}
             }
             let sender = Some(Address::new(id, slot));
             world.record().operations.push(Operated { time: now, number, sender, connected });
             program.started(number, now, |next, at| due(id, next, at, world));
-            self.pump(slot, net, world);
+            match self.senders[usize::from(slot)] {
+                Sender::Tcp(_) => self.pump(slot, net, world),
+                // The card takes its packets when the line is free, and then says when all are sent.
+                Sender::Roce(_) => return self.offer(slot, net, world),
+            }
             self.has_sent(slot);
         }
     }
@@ -281,19 +307,19 @@ impl Host {
     fn has_sent(&mut self, slot: u16) {
         let at = usize::from(slot);
         if let Some(program) = &mut self.program
-            && self.senders[at].tcp().has_sent_all()
+            && self.senders[at].has_sent_all()
         {
             let connection = self.sending[at].tuple;
             if program.sent(connection, slot) {
-                program.carry(connection, slot, || self.senders[at].tcp().carried());
+                program.carry(connection, slot, || self.senders[at].carried());
             }
         }
     }
 
     /// A sender has been called: its connection's next message may begin.
     #[inline(never)]
-    fn go_on<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
-        if self.senders[usize::from(slot)].tcp().has_sent_all() {
+    pub(crate) fn go_on<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
+        if self.senders[usize::from(slot)].has_sent_all() {
             self.has_sent(slot);
             self.serve(self.sending[usize::from(slot)].tuple, net, world);
         }
@@ -310,13 +336,13 @@ impl Host {
 
     /// All of a flow's data is acknowledged.
     #[inline]
-    fn is_acknowledged<W: World>(&mut self, slot: u16, world: &mut W) {
+    pub(crate) fn is_acknowledged<W: World>(&mut self, slot: u16, world: &mut W) {
         let at = usize::from(slot);
         if let Some(program) = &mut self.program
             && self.sending[at].number >= FIRST_MESSAGE
         {
             let connection = self.sending[at].tuple;
-            program.carry(connection, slot, || self.senders[at].tcp().carried());
+            program.carry(connection, slot, || self.senders[at].carried());
             program.acknowledged(connection, slot);
             self.has_ended(self.sending[at].number, world);
         }

@@ -10,7 +10,7 @@ use crate::flow::{Address, FlowId};
 use crate::host::{Host, PORT};
 use crate::network::Network;
 use crate::port::Store;
-use crate::roce::{self, CNP};
+use crate::roce::{self, CNP, QueuePair, Shared};
 use crate::world::World;
 use leafspine_core::{PacketMeta, Time};
 use std::cmp::Reverse;
@@ -28,6 +28,10 @@ pub(crate) struct Nic {
     line_free: Time,
     /// When the pending event is due; `Time::MAX` if none is.
     wake: Time,
+    /// Queue pairs that send.
+    pub(crate) pairs: Shared<QueuePair>,
+    /// Of queue pairs that receive: from when on one may send a CNP.
+    pub(crate) notifies: Shared<Time>,
 }
 
 impl Default for Nic {
@@ -37,6 +41,8 @@ impl Default for Nic {
             later: BinaryHeap::new(),
             line_free: Time::ZERO,
             wake: Time::MAX,
+            pairs: Shared::default(),
+            notifies: Shared::default(),
         }
     }
 }
@@ -55,26 +61,33 @@ impl Nic {
 }
 
 impl Host {
-    /// The queue pair in `slot`.
-    fn pair(&mut self, slot: u16) -> &mut roce::Sender {
-        let Sender::Roce(sender) = &mut self.senders[usize::from(slot)] else {
-            unreachable!("a run has one transport")
-        };
-        sender
+    /// The message in `slot`, and its queue pair.
+    fn pair(&mut self, slot: u16) -> (&mut roce::Sender, &mut QueuePair) {
+        match (&mut self.senders[usize::from(slot)], &mut self.nic) {
+            (Sender::Roce(sender), Some(nic)) => {
+                let pair = nic.pairs.get_mut(sender.pair);
+                (sender, pair)
+            }
+            _ => unreachable!("a run has one transport"),
+        }
     }
 
-    /// A queue pair's flow starts, or its timer is due, or something has come for it: it may have something to send.
+    /// A message starts, or its timer is due, or something has come for it: it may have something to send.
     pub(crate) fn offer<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
+        self.list_if_ready(slot, net, world);
+        self.look(world);
+    }
+
+    fn list_if_ready<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
         let now = world.now();
-        let sender = self.pair(slot);
+        let (sender, pair) = self.pair(slot);
         if !sender.listed
-            && let Some(at) = sender.ready_at(net.roce())
+            && let Some(at) = sender.ready_at(net.roce(), pair)
         {
             sender.listed = true;
             self.list(slot, at, now);
         }
         self.arm(slot, world);
-        self.send_in_turn(net, world);
     }
 
     fn list(&mut self, slot: u16, at: Time, now: Time) {
@@ -99,24 +112,31 @@ impl Host {
         }
     }
 
-    /// Sends a packet of the queue pair whose turn it is, if the line is free, and sees that it goes on when it is.
-    pub(crate) fn send_in_turn<W: World>(&mut self, net: &Network, world: &mut W) {
+    /// Sees that the card is called when it may send next: now, too, but after all else that happens now, so that which kind of port a
+    /// host has makes no difference.
+    pub(crate) fn look<W: World>(&mut self, world: &mut W) {
+        let now = world.now();
+        let Some(nic) = &self.nic else { return };
+        let line_free = nic.line_free;
+        let due = match (nic.ready.is_empty(), nic.later.peek()) {
+            (false, _) => self.port_free_at(now).map(|free| free.max(line_free)),
+            (true, next) => next.map(|next| next.0.0.max(now)),
+        };
+        if let Some(at) = due {
+            self.wake_at(at, world);
+        }
+    }
+
+    /// Sends packets of the queue pairs whose turn it is, while the line is free.
+    fn send_in_turn<W: World>(&mut self, net: &Network, world: &mut W) {
         let now = world.now();
         loop {
             let Some(nic) = &mut self.nic else { return };
             nic.ripen(now);
             let line_free = nic.line_free;
-            let (first, idle) = (nic.ready.front().copied(), nic.later.peek().map(|next| next.0.0));
-            let Some(slot) = first else {
-                if let Some(at) = idle {
-                    self.wake_at(at, world);
-                }
+            let Some(slot) = nic.ready.front().copied() else { return };
+            if self.port_free_at(now).is_none_or(|free| free.max(line_free) > now) {
                 return;
-            };
-            let Some(free) = self.port_free_at(now) else { return };
-            let free = free.max(line_free);
-            if free > now {
-                return self.wake_at(free, world);
             }
             if let Some(nic) = &mut self.nic {
                 nic.ready.pop_front();
@@ -135,21 +155,27 @@ impl Host {
 
     /// The card asked to be called.
     pub(crate) fn nic_due<W: World>(&mut self, net: &Network, world: &mut W) {
-        let Some(nic) = &mut self.nic else { return };
-        if nic.wake == world.now() {
-            nic.wake = Time::MAX;
-            self.send_in_turn(net, world);
+        let due = |nic: &&mut Box<Nic>| nic.wake == world.now();
+        if self.nic.as_mut().filter(due).is_none() {
+            return;
         }
+        // Until all is sent that can be sent now, nothing else calls the card.
+        self.send_in_turn(net, world);
+        if let Some(nic) = &mut self.nic {
+            nic.wake = Time::MAX;
+        }
+        self.look(world);
     }
 
     /// Sends a packet of a queue pair and puts it behind the others.
     fn send_of<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
         let now = world.now();
         let mut packet = PacketMeta::default();
-        let sender = self.pair(slot);
+        let (sender, pair) = self.pair(slot);
         sender.listed = false;
-        if !sender.poll_send(net.roce(), now, &mut packet) {
-            return;
+        // Another message of the queue pair may have sent since this one was listed.
+        if pair.next_at > now || !sender.poll_send(net.roce(), pair, now, &mut packet) {
+            return self.list_if_ready(slot, net, world);
         }
         let sending = &mut self.sending[usize::from(slot)];
         packet.tuple = sending.tuple;
@@ -165,17 +191,15 @@ impl Host {
             nic.line_free = now + rate.time_for(u64::from(packet.size));
         }
         self.hand_down(&mut packet, net, world);
-        let sender = self.pair(slot);
-        if let Some(at) = sender.ready_at(net.roce()) {
-            sender.listed = true;
-            self.list(slot, at, now);
+        self.list_if_ready(slot, net, world);
+        if self.program.is_some() {
+            self.go_on(slot, net, world);
         }
-        self.arm(slot, world);
     }
 
     /// Takes a queue pair that is done out of the lists: its slot may be another flow's next.
     fn unlist(&mut self, slot: u16) {
-        if !std::mem::take(&mut self.pair(slot).listed) {
+        if !std::mem::take(&mut self.pair(slot).0.listed) {
             return;
         }
         if let Some(nic) = &mut self.nic {
@@ -192,7 +216,8 @@ impl Host {
         world: &mut W,
     ) {
         let (slot, now) = (FlowId::of(packet).sending, world.now());
-        let outcome = self.pair(slot).on_packet(net.roce(), packet, now);
+        let (sender, pair) = self.pair(slot);
+        let outcome = sender.on_packet(net.roce(), pair, packet, now);
         let sending = &mut self.sending[usize::from(slot)];
         sending.got += 1;
         sending.last = now;
@@ -201,19 +226,33 @@ impl Host {
             record.senders_done += 1;
             record.done.push(Address::new(self.id, slot));
             self.unlist(slot);
+            self.is_acknowledged(slot, world);
         }
         if self.edge.is_some() {
             self.edge_acked(slot, packet, outcome, net, world);
         }
         self.offer(slot, net, world);
+        self.offer_next(slot, net, world);
+    }
+
+    /// What a message has under way, the next one of its queue pair may not have.
+    fn offer_next<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
+        let connection = self.sending[usize::from(slot)].tuple;
+        if let Some(next) = self.program.as_ref().and_then(|program| program.sending(connection))
+            && next != slot
+        {
+            self.offer(next, net, world);
+        }
     }
 
     /// A queue pair's timer is due.
     pub(crate) fn pair_timer<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
         let now = world.now();
-        if self.pair(slot).on_timer(net.roce(), now) {
+        let (sender, pair) = self.pair(slot);
+        if sender.on_timer(net.roce(), pair, now) {
             self.edge_timeout(slot, net, world);
             self.offer(slot, net, world);
+            self.offer_next(slot, net, world);
         } else {
             self.arm(slot, world);
         }
@@ -227,11 +266,14 @@ impl Host {
         world: &mut W,
     ) {
         let (slot, now, cfg) = (FlowId::of(packet).receiving, world.now(), net.roce());
-        let Receiver::Roce(receiver) = &mut self.receivers[usize::from(slot)] else {
+        let (Receiver::Roce(receiver), Some(nic)) =
+            (&mut self.receivers[usize::from(slot)], &mut self.nic)
+        else {
             unreachable!("a run has one transport")
         };
         let mut reply = PacketMeta::default();
-        let received = receiver.on_packet(cfg, packet, now, &mut reply);
+        let notify_at = nic.notifies.get_mut(receiver.pair);
+        let received = receiver.on_packet(cfg, notify_at, packet, now, &mut reply);
         self.took(slot, packet, &received, world);
         if received.notify {
             let size = (cfg.header + roce::CNP_BYTES) as u16;

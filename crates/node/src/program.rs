@@ -179,13 +179,18 @@ impl Program {
         &mut self,
         connection: FiveTuple,
         slot: u16,
-        carried: impl FnOnce() -> Carried,
+        carried: impl FnOnce() -> Option<Carried>,
     ) {
         if let Some(line) = self.lines.get_mut(&connection)
             && line.under_way.last() == Some(&slot)
         {
-            line.carried = Some(carried());
+            line.carried = carried();
         }
+    }
+
+    /// The slot of the message of a connection that is being sent for the first time.
+    pub(crate) fn sending(&self, connection: FiveTuple) -> Option<u16> {
+        self.lines.get(&connection)?.sending
     }
 
     /// A message has all been acknowledged.

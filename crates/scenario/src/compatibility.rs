@@ -31,21 +31,14 @@ pub(crate) fn check(place: Place<'_>, root: &Table, spec: &Spec) -> Result<(), S
     paths(place, root, spec, edge)
 }
 
-/// Queue pairs carry flows, not yet the messages of jobs, whose connections are TCP's; and kernels bring their own transport and know no
-/// pause frames.
+/// Kernels bring their own transport and know no pause frames.
 fn lossless(place: Place<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
-    let job = spec.workloads.iter().any(|workload| matches!(workload.kind, WorkloadKind::Job(_)));
     let kernels = spec.hosts != HostsSpec::Model;
     let at = |table: &str, key: &str| {
         let table = root.get(table).and_then(Node::table);
         table.and_then(|table| table.get(key)).map(|node| node.origin)
     };
-    let pairs = spec.transport.roce.is_some();
-    if pairs && job {
-        let allowed = "\"tcp\" for jobs, whose messages share connections";
-        return Err(place.error(at("transport", "kind"), "transport.kind", "\"roce\"", allowed));
-    }
-    if pairs && kernels {
+    if spec.transport.roce.is_some() && kernels {
         let allowed = "\"tcp\" for hosts that are Linux kernels";
         return Err(place.error(at("transport", "kind"), "transport.kind", "\"roce\"", allowed));
     }

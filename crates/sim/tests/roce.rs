@@ -3,40 +3,11 @@
 mod common;
 
 use common::*;
-use leafspine_core::{Bytes, Rate, Span, Time};
+use leafspine_core::{Rate, Span, Time};
 use leafspine_schemes::rdma::DcqcnSettings;
-use leafspine_schemes::{Amount, Params, Value};
+use leafspine_schemes::{Amount, Value};
 use leafspine_sim::Output;
 use leafspine_sim::spec::*;
-
-const IRN: Recovery = Recovery::Selective { low: Span::from_micros(100), few: 3 };
-
-fn dcqcn() -> DcqcnSettings {
-    DcqcnSettings {
-        cnp_interval: Span::from_micros(50),
-        g: 1.0 / 256.0,
-        alpha_timer: Span::from_micros(55),
-        increase_timer: Span::from_micros(55),
-        byte_counter: 10_000_000,
-        fast_recovery: 5,
-        additive: Rate::from_mbps(40),
-        hyper: Rate::from_mbps(400),
-        least: Rate::from_mbps(10),
-    }
-}
-
-fn roce() -> RoceSpec {
-    RoceSpec {
-        dcqcn: None,
-        recovery: Recovery::GoBackN,
-        window: None,
-        ack_every: 1,
-        timeout: Span::from_millis(4),
-        max_timeout: Span::from_millis(256),
-        nak_cuts: false,
-        classes: (0, 0),
-    }
-}
 
 /// Queue pairs at 10 Gb/s, packets of 1,000 bytes and headers of 50, over a fabric that loses nothing.
 fn pairs(kind: TopologyKind, roce: RoceSpec, flows: Vec<WorkloadSpec>) -> Spec {
@@ -45,20 +16,8 @@ fn pairs(kind: TopologyKind, roce: RoceSpec, flows: Vec<WorkloadSpec>) -> Spec {
     spec.aqm = scheme("droptail");
     spec.transport.mss = 1000;
     spec.transport.header = 50;
-    spec.transport.handshake = false;
-    spec.transport.scheme = SchemeSpec { name: "line-rate".to_owned(), params: Params::default() };
-    spec.transport.min_rto = roce.timeout;
-    spec.transport.max_rto = roce.max_timeout;
-    spec.transport.roce = Some(roce);
-    spec.switch.shared = Some(SharedBuffer { size: Bytes(9_000_000), alpha: 1.0 });
-    spec.switch.pfc = Some(PfcSpec {
-        lossless: 1,
-        threshold: PfcThreshold::Dynamic(0.125),
-        reserve: Bytes(4_000),
-        resume: Bytes(3_000),
-        headroom: None,
-        watchdog: None,
-    });
+    carry_by_pairs(&mut spec, roce);
+    flow_control(&mut spec);
     spec.workloads = flows;
     spec.measure.window = Window::All;
     spec

@@ -10,6 +10,7 @@
 //! is missing below the highest, and never has more than a bandwidth-delay product under way.
 
 mod config;
+mod pair;
 mod receiver;
 mod sender;
 #[cfg(test)]
@@ -17,6 +18,8 @@ mod tests;
 
 pub(crate) use config::CNP_BYTES;
 pub use config::{Recovery, RoceConfig, RoceSpec};
+pub use pair::QueuePair;
+pub(crate) use pair::Shared;
 pub use receiver::Receiver;
 pub use sender::Sender;
 

@@ -12,26 +12,27 @@ pub struct Receiver {
     pub(crate) assembly: Assembly,
     /// The gap before `expected` has been told of.
     told: bool,
-    /// When a CNP may be sent next.
-    notify_at: Time,
+    /// The time from which on its queue pair may send a CNP, by the network card's number.
+    pub(crate) pair: u32,
 }
 
 impl Receiver {
     /// Makes this the receiver of another flow, and keeps the heap memory.
     pub fn reset(&mut self) {
         self.assembly.reset();
-        (self.told, self.notify_at) = (false, Time::ZERO);
+        self.told = false;
     }
 
-    /// A data packet has come. `reply` is written only if it is to be sent.
+    /// A data packet has come. `notify_at`: from when on the queue pair may send a CNP. `reply` is written only if it is to be sent.
     pub fn on_packet(
         &mut self,
         cfg: &RoceConfig,
+        notify_at: &mut Time,
         p: &PacketMeta,
         now: Time,
         reply: &mut PacketMeta,
     ) -> Received {
-        let mut seen = Received { notify: self.notifies(cfg, p, now), ..Received::default() };
+        let mut seen = Received { notify: notifies(cfg, notify_at, p, now), ..Received::default() };
         seen.reordered = self.assembly.note(p);
         let selective = matches!(cfg.spec.recovery, Recovery::Selective { .. });
         let flags = if p.seq == self.assembly.expected() {
@@ -58,16 +59,6 @@ impl Receiver {
         seen
     }
 
-    /// DCQCN's notification point: the first marked packet, and then at most one an interval (§3.1).
-    fn notifies(&mut self, cfg: &RoceConfig, p: &PacketMeta, now: Time) -> bool {
-        let Some(dcqcn) = &cfg.spec.dcqcn else { return false };
-        let notifies = p.ecn == Ecn::Congested && now >= self.notify_at;
-        if notifies {
-            self.notify_at = now + dcqcn.cnp_interval;
-        }
-        notifies
-    }
-
     /// An answer: what is expected, and of IRN's NAKs the packet that came (§3.1).
     fn write(&self, cfg: &RoceConfig, p: &PacketMeta, flags: Flags, reply: &mut PacketMeta) {
         reply.seq = self.assembly.expected();
@@ -79,4 +70,14 @@ impl Receiver {
             reply.sack[0] = SackBlock { start: p.seq, end: p.seq + 1 };
         }
     }
+}
+
+/// DCQCN's notification point: the first marked packet, and then at most one an interval (§3.1).
+fn notifies(cfg: &RoceConfig, notify_at: &mut Time, p: &PacketMeta, now: Time) -> bool {
+    let Some(dcqcn) = &cfg.spec.dcqcn else { return false };
+    let notifies = p.ecn == Ecn::Congested && now >= *notify_at;
+    if notifies {
+        *notify_at = now + dcqcn.cnp_interval;
+    }
+    notifies
 }

@@ -1,9 +1,8 @@
 //! The sending side of a queue pair.
 
-use super::{ASKS, CNP, NAK, Recovery, RoceConfig};
+use super::{ASKS, CNP, NAK, QueuePair, Recovery, RoceConfig};
 use crate::transport::{AckOutcome, SegmentSet, since_stamp, stamp};
-use leafspine_core::{Ecn, Flags, PacketMeta, Rate, Span, Time};
-use leafspine_schemes::rdma::Dcqcn;
+use leafspine_core::{Ecn, Flags, PacketMeta, Span, Time};
 
 /// A queue pair's sending side.
 #[derive(Debug)]
@@ -14,10 +13,10 @@ pub struct Sender {
     una: u32,
     nxt: u32,
     high: u32,
-    line: Rate,
-    control: Option<Dcqcn>,
-    /// Not before this may the next packet leave.
-    next_at: Time,
+    /// Its queue pair, by the network card's number.
+    pub(crate) pair: u32,
+    /// Since when the timer runs, and when it is to be looked at.
+    since: Time,
     deadline: Time,
     /// Timeouts since something was acknowledged.
     backed_off: u32,
@@ -43,9 +42,8 @@ impl Default for Sender {
             una: 0,
             nxt: 0,
             high: 0,
-            line: Rate(1),
-            control: None,
-            next_at: Time::ZERO,
+            pair: 0,
+            since: Time::ZERO,
             deadline: Time::MAX,
             backed_off: 0,
             listed: false,
@@ -61,16 +59,14 @@ impl Default for Sender {
 }
 
 impl Sender {
-    /// Makes this the sender of a flow of `bytes` over a line of this rate, and keeps the heap memory.
-    pub fn reset(&mut self, cfg: &RoceConfig, bytes: u64, line: Rate) {
+    /// Makes this the sender of a message of `bytes`, and keeps the heap memory.
+    pub fn reset(&mut self, cfg: &RoceConfig, bytes: u64) {
         let total = bytes.div_ceil(u64::from(cfg.mss));
         let mut sacked = std::mem::take(&mut self.sacked);
         sacked.clear();
         *self = Sender {
             total: total as u32,
             last_payload: (bytes - (total - 1) * u64::from(cfg.mss)) as u16,
-            line,
-            control: cfg.spec.dcqcn.map(|_| Dcqcn::new(line)),
             sacked,
             ..Sender::default()
         };
@@ -79,17 +75,17 @@ impl Sender {
     /// When the next packet may leave; `None`: none may, until something else happens.
     #[inline]
     #[must_use]
-    pub fn ready_at(&self, cfg: &RoceConfig) -> Option<Time> {
-        self.next_packet(cfg).map(|_| self.next_at)
+    pub fn ready_at(&self, cfg: &RoceConfig, pair: &QueuePair) -> Option<Time> {
+        self.next_packet(cfg, pair).map(|_| pair.next_at)
     }
 
     /// The packet that may be sent next.
     #[inline]
-    fn next_packet(&self, cfg: &RoceConfig) -> Option<u32> {
+    fn next_packet(&self, cfg: &RoceConfig, pair: &QueuePair) -> Option<u32> {
         if let Some(lost) = self.next_lost() {
             return Some(lost);
         }
-        let may = self.nxt < self.total && self.nxt - self.una < cfg.window;
+        let may = self.nxt < self.total && pair.has_room(cfg);
         may.then_some(self.nxt)
     }
 
@@ -102,11 +98,18 @@ impl Sender {
     }
 
     /// Writes the next packet, if one may be sent.
-    pub fn poll_send(&mut self, cfg: &RoceConfig, now: Time, out: &mut PacketMeta) -> bool {
-        let Some(seq) = self.next_packet(cfg) else { return false };
+    pub fn poll_send(
+        &mut self,
+        cfg: &RoceConfig,
+        pair: &mut QueuePair,
+        now: Time,
+        out: &mut PacketMeta,
+    ) -> bool {
+        let Some(seq) = self.next_packet(cfg, pair) else { return false };
         let repeat = seq < self.high;
         if seq == self.nxt {
             self.nxt += 1;
+            pair.count(1, 0);
             self.high = self.high.max(self.nxt);
         } else {
             self.again = seq + 1;
@@ -120,7 +123,7 @@ impl Sender {
             flags = flags.with(Flags::FIN);
         }
         // A window that is full waits for an acknowledgment, which somebody has to ask for.
-        let full = self.nxt - self.una >= cfg.window;
+        let full = !pair.has_room(cfg);
         if last || full || repeat || (seq + 1).is_multiple_of(cfg.spec.ack_every) {
             flags = flags.with(ASKS);
         }
@@ -132,64 +135,56 @@ impl Sender {
         out.ecn = Ecn::Capable;
         out.class = cfg.spec.classes.0;
         out.notes = if repeat { PacketMeta::RETRANSMIT } else { 0 };
-        self.pace(cfg, u32::from(out.size), now);
+        pair.pace(cfg, u32::from(out.size), now);
         if self.deadline == Time::MAX {
-            self.restart_timer(cfg, now);
+            self.restart_timer(cfg, pair, now);
         }
         true
     }
 
-    /// Sees that the next packet leaves no earlier than the rate has it.
-    fn pace(&mut self, cfg: &RoceConfig, size: u32, now: Time) {
-        let rate = match (&mut self.control, &cfg.spec.dcqcn) {
-            (Some(dcqcn), Some(settings)) => {
-                dcqcn.catch_up(settings, now);
-                let rate = dcqcn.rate();
-                dcqcn.on_sent(settings, size);
-                rate
-            }
-            _ => self.line,
-        };
-        self.next_at = now + rate.time_for(u64::from(size));
-    }
-
-    fn timeout(&self, cfg: &RoceConfig) -> Span {
-        let under_way = self.nxt - self.una;
+    fn timeout(&self, cfg: &RoceConfig, pair: &QueuePair) -> Span {
         let base = match cfg.spec.recovery {
-            Recovery::Selective { low, few } if under_way < few => low,
+            Recovery::Selective { low, few } if pair.under_way() < few => low,
             _ => cfg.spec.timeout,
         };
         let longer = base.0.saturating_mul(1 << self.backed_off.min(40));
         Span(longer.min(cfg.spec.max_timeout.0.max(base.0)))
     }
 
-    fn restart_timer(&mut self, cfg: &RoceConfig, now: Time) {
+    fn restart_timer(&mut self, cfg: &RoceConfig, pair: &QueuePair, now: Time) {
         let waits = self.una < self.high;
-        self.deadline = if waits { now + self.timeout(cfg) } else { Time::MAX };
+        self.since = now;
+        self.deadline = if waits { now + self.timeout(cfg, pair) } else { Time::MAX };
     }
 
     /// An answer or a CNP has come.
-    pub fn on_packet(&mut self, cfg: &RoceConfig, p: &PacketMeta, now: Time) -> AckOutcome {
+    pub fn on_packet(
+        &mut self,
+        cfg: &RoceConfig,
+        pair: &mut QueuePair,
+        p: &PacketMeta,
+        now: Time,
+    ) -> AckOutcome {
         if p.flags == CNP {
-            self.cut(cfg, now);
+            pair.cut(cfg, now);
             return AckOutcome::default();
         }
         if p.seq < self.una || p.seq > self.high {
             return AckOutcome::default();
         }
         let acked = p.seq - self.una;
-        self.advance(p.seq);
+        self.advance(pair, p.seq);
         let nak = p.flags.has(NAK);
         if nak {
             self.naks += 1;
-            self.repeat_from(cfg, p);
+            self.repeat_from(cfg, pair, p);
             if cfg.spec.nak_cuts {
-                self.cut(cfg, now);
+                pair.cut(cfg, now);
             }
         }
         if acked > 0 || self.una == self.high {
             self.backed_off = 0;
-            self.restart_timer(cfg, now);
+            self.restart_timer(cfg, pair, now);
         }
         AckOutcome {
             acked,
@@ -199,14 +194,9 @@ impl Sender {
         }
     }
 
-    fn cut(&mut self, cfg: &RoceConfig, now: Time) {
-        if let (Some(dcqcn), Some(settings)) = (&mut self.control, &cfg.spec.dcqcn) {
-            dcqcn.on_cnp(settings, now);
-        }
-    }
-
     /// All before `una` has come.
-    fn advance(&mut self, una: u32) {
+    fn advance(&mut self, pair: &mut QueuePair, una: u32) {
+        pair.count(0, una.min(self.nxt) - self.una);
         if !self.sacked.is_empty() {
             self.sacked.remove_below(self.una, una);
         }
@@ -218,9 +208,9 @@ impl Sender {
     }
 
     /// What a NAK asks for.
-    fn repeat_from(&mut self, cfg: &RoceConfig, p: &PacketMeta) {
+    fn repeat_from(&mut self, cfg: &RoceConfig, pair: &mut QueuePair, p: &PacketMeta) {
         match cfg.spec.recovery {
-            Recovery::GoBackN => self.nxt = self.una,
+            Recovery::GoBackN => self.go_back(pair),
             Recovery::Selective { .. } => {
                 let came = p.sack[0].start;
                 if came < self.una || came >= self.high {
@@ -236,6 +226,12 @@ impl Sender {
         }
     }
 
+    /// All is sent again from the first that is not acknowledged.
+    fn go_back(&mut self, pair: &mut QueuePair) {
+        pair.count(0, self.nxt - self.una);
+        self.nxt = self.una;
+    }
+
     /// When [`Sender::on_timer`] is to be called; `Time::MAX`: not at all.
     #[inline]
     #[must_use]
@@ -244,21 +240,26 @@ impl Sender {
     }
 
     /// The time has come, or not: an early call does nothing. Whether it was a timeout. All that has not come is sent
-    /// again.
-    pub fn on_timer(&mut self, cfg: &RoceConfig, now: Time) -> bool {
+    /// again. Few packets are under way if they are now: when the timer began, a message's first packet was alone.
+    pub fn on_timer(&mut self, cfg: &RoceConfig, pair: &mut QueuePair, now: Time) -> bool {
         if now < self.deadline {
+            return false;
+        }
+        let due = self.since + self.timeout(cfg, pair);
+        if now < due {
+            self.deadline = due;
             return false;
         }
         self.timeouts += 1;
         match cfg.spec.recovery {
-            Recovery::GoBackN => self.nxt = self.una,
+            Recovery::GoBackN => self.go_back(pair),
             Recovery::Selective { .. } => {
                 (self.recover, self.again, self.lost_below) =
                     (Some(self.high), self.una, self.high);
             }
         }
         self.backed_off += 1;
-        self.restart_timer(cfg, now);
+        self.restart_timer(cfg, pair, now);
         true
     }
 
@@ -268,10 +269,10 @@ impl Sender {
         cfg.window.min(self.total).saturating_mul(cfg.mss)
     }
 
-    /// The rate at which it may send now, as far as the last packet knows.
-    #[must_use]
-    pub fn rate(&self) -> Rate {
-        self.control.as_ref().map_or(self.line, Dcqcn::rate)
+    /// Whether all packets have been sent once.
+    #[inline]
+    pub(crate) fn has_sent_all(&self) -> bool {
+        self.high == self.total
     }
 
     /// Packets sent again.

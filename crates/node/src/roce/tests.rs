@@ -1,8 +1,8 @@
 //! A queue pair's two ends, packet by packet.
 
 use super::*;
-use crate::transport::Received;
-use leafspine_core::{Ecn, PacketMeta, Rate, Span, Time};
+use crate::transport::{AckOutcome, Received};
+use leafspine_core::{Ecn, FiveTuple, HostId, PacketMeta, Rate, Span, Time};
 use leafspine_schemes::rdma::DcqcnSettings;
 
 fn config(recovery: Recovery, window: Option<u64>) -> RoceConfig {
@@ -21,16 +21,52 @@ fn config(recovery: Recovery, window: Option<u64>) -> RoceConfig {
 
 const IRN: Recovery = Recovery::Selective { low: Span::from_micros(30), few: 3 };
 
+const DCQCN: DcqcnSettings = DcqcnSettings {
+    cnp_interval: Span::from_micros(50),
+    g: 1.0 / 256.0,
+    alpha_timer: Span::from_micros(55),
+    increase_timer: Span::from_micros(55),
+    byte_counter: 10_000_000,
+    fast_recovery: 5,
+    additive: Rate::from_mbps(40),
+    hyper: Rate::from_mbps(400),
+    least: Rate::from_mbps(100),
+};
+
+/// A message and its queue pair.
+struct Sending {
+    message: Sender,
+    pair: QueuePair,
+}
+
+impl Sending {
+    fn on_packet(&mut self, cfg: &RoceConfig, p: &PacketMeta, now: Time) -> AckOutcome {
+        self.message.on_packet(cfg, &mut self.pair, p, now)
+    }
+
+    fn on_timer(&mut self, cfg: &RoceConfig, now: Time) -> bool {
+        self.message.on_timer(cfg, &mut self.pair, now)
+    }
+
+    fn poll_send(&mut self, cfg: &RoceConfig, now: Time, out: &mut PacketMeta) -> bool {
+        self.message.poll_send(cfg, &mut self.pair, now, out)
+    }
+
+    fn ready_at(&self, cfg: &RoceConfig) -> Option<Time> {
+        self.message.ready_at(cfg, &self.pair)
+    }
+}
+
 /// A flow of so many packets at 10 Gb/s, and its receiver.
-fn ends(cfg: &RoceConfig, packets: u64) -> (Sender, Receiver) {
-    let (mut sender, mut receiver) = (Sender::default(), Receiver::default());
-    sender.reset(cfg, packets * 1000, Rate::from_gbps(10));
+fn ends(cfg: &RoceConfig, packets: u64) -> (Sending, Receiver) {
+    let (mut message, mut receiver) = (Sender::default(), Receiver::default());
+    message.reset(cfg, packets * 1000);
     receiver.reset();
-    (sender, receiver)
+    (Sending { message, pair: QueuePair::new(cfg, Rate::from_gbps(10)) }, receiver)
 }
 
 /// Packets that may be sent at once.
-fn send(sender: &mut Sender, cfg: &RoceConfig, now: Time) -> Vec<PacketMeta> {
+fn send(sender: &mut Sending, cfg: &RoceConfig, now: Time) -> Vec<PacketMeta> {
     std::iter::from_fn(|| {
         let mut packet = PacketMeta::default();
         sender.poll_send(cfg, now, &mut packet).then_some(packet)
@@ -44,7 +80,7 @@ fn numbers(packets: &[PacketMeta]) -> Vec<u32> {
 
 fn take(receiver: &mut Receiver, cfg: &RoceConfig, packet: &PacketMeta) -> (Received, PacketMeta) {
     let mut reply = PacketMeta::default();
-    let received = receiver.on_packet(cfg, packet, Time(0), &mut reply);
+    let received = receiver.on_packet(cfg, &mut { Time::MAX }, packet, Time(0), &mut reply);
     (received, reply)
 }
 
@@ -65,7 +101,10 @@ fn go_back_n_begins_again_at_the_gap() {
     sender.on_packet(&cfg, &ack, Time(1));
     assert!(sender.on_packet(&cfg, &nak, Time(1)).fast_retransmit);
     let sent = send(&mut sender, &cfg, Time(1));
-    assert_eq!((numbers(&sent), sender.retransmits(), sender.naks()), (vec![1, 2, 3, 4], 4, 1));
+    assert_eq!(
+        (numbers(&sent), sender.message.retransmits(), sender.message.naks()),
+        (vec![1, 2, 3, 4], 4, 1)
+    );
     assert!(sent.iter().all(|packet| packet.notes & PacketMeta::RETRANSMIT != 0));
     let mut last = PacketMeta::default();
     for packet in &sent {
@@ -74,7 +113,7 @@ fn go_back_n_begins_again_at_the_gap() {
         last = reply;
     }
     assert!(sender.on_packet(&cfg, &last, Time(2)).finished);
-    assert_eq!((sender.deadline(), sender.ready_at(&cfg)), (Time::MAX, None));
+    assert_eq!((sender.message.deadline(), sender.ready_at(&cfg)), (Time::MAX, None));
 }
 
 /// Breaks if IRN's receiver does not keep what comes out of order, if the sender sends more again than what is missing
@@ -102,7 +141,7 @@ fn irn_sends_what_is_missing() {
     let (filled, ack) = take(&mut receiver, &cfg, &again[0]);
     assert_eq!((filled.delivered, ack.seq, receiver.assembly.expected()), (3_000, 6, 6));
     sender.on_packet(&cfg, &ack, Time(5));
-    assert_eq!((sender.retransmits(), sender.timeouts()), (2, 0));
+    assert_eq!((sender.message.retransmits(), sender.message.timeouts()), (2, 0));
 }
 
 /// Breaks if a packet that is kept already is answered by anything but a NAK of its own: if the first one's is lost, the sender would send it
@@ -116,7 +155,7 @@ fn irn_tells_again_of_what_it_has() {
     let (received, nak) = take(&mut receiver, &cfg, &sent[1]);
     assert_eq!((received.duplicate, nak.flags, nak.seq, nak.sack[0].start), (true, NAK, 0, 1));
     sender.on_packet(&cfg, &nak, Time(1));
-    assert!(sender.on_timer(&cfg, sender.deadline()));
+    assert!(sender.on_timer(&cfg, Time(0) + Span::from_micros(100)));
     assert_eq!(numbers(&send(&mut sender, &cfg, Time(1))), [0, 2]);
     take(&mut receiver, &cfg, &sent[0]);
     let (received, ack) = take(&mut receiver, &cfg, &sent[1]);
@@ -131,20 +170,72 @@ fn timeouts_by_hand() {
     let cfg = config(IRN, None);
     let (mut sender, mut receiver) = ends(&cfg, 2);
     let sent = send(&mut sender, &cfg, Time(0));
-    assert_eq!(sender.deadline(), Time(0) + Span::from_micros(30), "two under way");
+    assert_eq!(sender.message.deadline(), Time(0) + Span::from_micros(30), "two under way");
     let (_, nak) = take(&mut receiver, &cfg, &sent[1]);
     sender.on_packet(&cfg, &nak, Time(0));
     assert_eq!(numbers(&send(&mut sender, &cfg, Time(0))), [0]);
     for (due, next) in [(30, 90), (90, 210), (210, 450), (450, 750)] {
         let at = |us| Time(0) + Span::from_micros(us);
         assert!(!sender.on_timer(&cfg, Time(at(due).0 - 1)) && sender.on_timer(&cfg, at(due)));
-        assert_eq!(sender.deadline(), at(next));
+        assert_eq!(sender.message.deadline(), at(next));
         assert_eq!(numbers(&send(&mut sender, &cfg, at(due))), [0]);
     }
     let cfg = config(Recovery::GoBackN, None);
     let (mut sender, _) = ends(&cfg, 2);
     send(&mut sender, &cfg, Time(0));
-    assert_eq!(sender.deadline(), Time(0) + Span::from_micros(100));
+    assert_eq!(sender.message.deadline(), Time(0) + Span::from_micros(100));
+}
+
+/// Breaks if the low timeout counts where many packets are under way, because the first of them was alone when the timer began.
+#[test]
+fn few_packets_are_counted_at_the_end() {
+    let cfg = config(IRN, None);
+    let (mut sender, _) = ends(&cfg, 9);
+    send(&mut sender, &cfg, Time(0));
+    let [low, long] = [30, 100].map(|us| Time(0) + Span::from_micros(us));
+    assert!(!sender.on_timer(&cfg, low));
+    assert_eq!((sender.message.deadline(), sender.message.timeouts()), (long, 0));
+    assert!(sender.on_timer(&cfg, long));
+}
+
+/// Breaks if messages of one queue pair have a rate or a window each: a CNP that answers the first slows the second, whose packets wait
+/// for those of the first, and what is acknowledged of the first makes room.
+#[test]
+fn messages_share_a_queue_pair() {
+    let mut cfg = config(Recovery::GoBackN, Some(4_000));
+    cfg.spec.dcqcn = Some(DCQCN);
+    let (mut sender, mut receiver) = ends(&cfg, 3);
+    let mut second = Sender::default();
+    second.reset(&cfg, 5_000);
+    let sent = send(&mut sender, &cfg, Time(0));
+    let mut next = |pair: &mut QueuePair| {
+        let mut packet = PacketMeta::default();
+        second.poll_send(&cfg, pair, Time(0), &mut packet).then_some(packet.seq)
+    };
+    assert_eq!([next(&mut sender.pair), next(&mut sender.pair)], [Some(0), None]);
+    let (_, ack) = take(&mut receiver, &cfg, &sent[0]);
+    sender.on_packet(&cfg, &ack, Time(1));
+    let cnp = PacketMeta { flags: CNP, ..PacketMeta::default() };
+    sender.on_packet(&cfg, &cnp, Time(1));
+    assert_eq!([next(&mut sender.pair), next(&mut sender.pair)], [Some(1), None]);
+    assert_eq!(sender.pair.next_at, Time(1_680_000), "at half of the line's rate");
+    // All that is under way of the first is to be sent again: it is no longer under way.
+    assert!(sender.on_timer(&cfg, sender.message.deadline()));
+    assert_eq!([next(&mut sender.pair), next(&mut sender.pair)], [Some(2), Some(3)]);
+}
+
+/// Breaks if two messages of a connection have something each, if two flows share, or if what is given back is kept.
+#[test]
+fn connections_share() {
+    let connection = |port| Some(FiveTuple::new(HostId(0), HostId(1), port, 5001));
+    let mut shared = Shared::default();
+    let numbers = [None, connection(1), connection(2), connection(1), None]
+        .map(|connection| shared.take(connection, Time(7)));
+    assert_eq!(numbers, [0, 1, 2, 1, 3]);
+    *shared.get_mut(1) = Time(8);
+    shared.give_back(3);
+    assert_eq!([shared.take(None, Time(9)), shared.take(connection(1), Time(9))], [3, 1]);
+    assert_eq!((*shared.get_mut(3), *shared.get_mut(1)), (Time(9), Time(8)));
 }
 
 /// Breaks if acknowledgments are not coalesced, or if a window that is full waits for one that nobody asks for.
@@ -170,25 +261,17 @@ fn acknowledgments_are_asked_for() {
 #[test]
 fn marks_cut_the_rate() {
     let mut cfg = config(Recovery::GoBackN, None);
-    cfg.spec.dcqcn = Some(DcqcnSettings {
-        cnp_interval: Span::from_micros(50),
-        g: 1.0 / 256.0,
-        alpha_timer: Span::from_micros(55),
-        increase_timer: Span::from_micros(55),
-        byte_counter: 10_000_000,
-        fast_recovery: 5,
-        additive: Rate::from_mbps(40),
-        hyper: Rate::from_mbps(400),
-        least: Rate::from_mbps(100),
-    });
+    cfg.spec.dcqcn = Some(DCQCN);
     let (mut sender, mut receiver) = ends(&cfg, 9);
     let mut packet = PacketMeta::default();
     assert!(sender.poll_send(&cfg, Time(0), &mut packet));
     assert_eq!(sender.ready_at(&cfg), Some(Time(840_000)), "1,050 bytes at 10 Gb/s");
     packet.ecn = Ecn::Congested;
+    let mut notify_at = Time::ZERO;
     let mut notified = |us: u64| {
         let now = Time(0) + Span::from_micros(us);
-        receiver.on_packet(&cfg, &packet, now, &mut PacketMeta::default()).notify
+        let mut reply = PacketMeta::default();
+        receiver.on_packet(&cfg, &mut notify_at, &packet, now, &mut reply).notify
     };
     assert_eq!([0, 1, 49, 50, 99, 100].map(&mut notified), [true, false, false, true, false, true]);
     let cnp = PacketMeta { flags: CNP, ..PacketMeta::default() };
@@ -197,8 +280,8 @@ fn marks_cut_the_rate() {
     assert_eq!(sender.ready_at(&cfg), Some(Time(840_000 + 1_680_000)), "at half of it");
     let nak = PacketMeta { flags: NAK, ..PacketMeta::default() };
     sender.on_packet(&cfg, &nak, Time(900_000));
-    assert_eq!(sender.rate(), Rate::from_gbps(5));
+    assert_eq!(sender.pair.rate(), Rate::from_gbps(5));
     cfg.spec.nak_cuts = true;
     sender.on_packet(&cfg, &nak, Time(900_000));
-    assert!(sender.rate() < Rate::from_gbps(3));
+    assert!(sender.pair.rate() < Rate::from_gbps(3));
 }

@@ -237,11 +237,11 @@ fn check_flows(spec: &Spec, source: &FlowSource) -> Result<(), WorkloadError> {
     }
 }
 
-/// Refuses messages where there is no TCP to carry them, and one that TCP cannot number the segments of.
+/// Refuses messages where hosts are kernels, and one that a transport cannot number the segments of.
 fn check_messages(spec: &Spec, jobs: Option<&Dags>) -> Result<(), WorkloadError> {
-    let tcp = spec.transport.roce.is_none() && spec.hosts == HostsSpec::Model;
-    if let Some(job) = jobs.and_then(|jobs| jobs.jobs.first()).filter(|_| !tcp) {
-        let allowed = "flows: the messages of jobs share connections of the model's TCP";
+    let model = spec.hosts == HostsSpec::Model;
+    if let Some(job) = jobs.and_then(|jobs| jobs.jobs.first()).filter(|_| !model) {
+        let allowed = "flows: the messages of jobs are hosts' of the model";
         let refused = WorkloadError::at("kind", "a job", allowed);
         return Err(refused.within(usize::from(job.workload)));
     }

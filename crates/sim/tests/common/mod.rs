@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 use leafspine_core::{Bytes, Rate, Span, Time};
+use leafspine_schemes::rdma::DcqcnSettings;
 use leafspine_schemes::{Amount, Param, Params, Value};
 use leafspine_sim::spec::*;
 use leafspine_sim::{Factories, Output, Progress, Simulation};
@@ -236,4 +237,58 @@ pub fn assert_same_packets(a: &Output, b: &Output) {
 
 pub fn port<'a>(output: &'a Output, name: &str) -> &'a leafspine_sim::PortRow {
     output.ports.iter().find(|p| p.name == name).unwrap_or_else(|| panic!("no port {name}"))
+}
+
+/// Selective repeat with its low timeout.
+pub const IRN: Recovery = Recovery::Selective { low: Span::from_micros(100), few: 3 };
+
+/// Rate control by the paper's constants.
+pub fn dcqcn() -> DcqcnSettings {
+    DcqcnSettings {
+        cnp_interval: Span::from_micros(50),
+        g: 1.0 / 256.0,
+        alpha_timer: Span::from_micros(55),
+        increase_timer: Span::from_micros(55),
+        byte_counter: 10_000_000,
+        fast_recovery: 5,
+        additive: Rate::from_mbps(40),
+        hyper: Rate::from_mbps(400),
+        least: Rate::from_mbps(10),
+    }
+}
+
+/// Queue pairs without rate control.
+pub fn roce() -> RoceSpec {
+    RoceSpec {
+        dcqcn: None,
+        recovery: Recovery::GoBackN,
+        window: None,
+        ack_every: 1,
+        timeout: Span::from_millis(4),
+        max_timeout: Span::from_millis(256),
+        nak_cuts: false,
+        classes: (0, 0),
+    }
+}
+
+/// Replaces TCP by queue pairs.
+pub fn carry_by_pairs(spec: &mut Spec, roce: RoceSpec) {
+    spec.transport.handshake = false;
+    spec.transport.scheme = SchemeSpec { name: "line-rate".to_owned(), params: Params::default() };
+    spec.transport.min_rto = roce.timeout;
+    spec.transport.max_rto = roce.max_timeout;
+    spec.transport.roce = Some(roce);
+}
+
+/// Switches with a shared buffer of 9 MB that lose nothing of class 0.
+pub fn flow_control(spec: &mut Spec) {
+    spec.switch.shared = Some(SharedBuffer { size: Bytes(9_000_000), alpha: 1.0 });
+    spec.switch.pfc = Some(PfcSpec {
+        lossless: 1,
+        threshold: PfcThreshold::Dynamic(0.125),
+        reserve: Bytes(4_000),
+        resume: Bytes(3_000),
+        headroom: None,
+        watchdog: None,
+    });
 }

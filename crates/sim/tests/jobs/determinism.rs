@@ -4,7 +4,7 @@ use super::*;
 use leafspine_sim::{Progress, Simulation};
 
 /// Four leaves, four spines, ECMP and DCTCP, with two jobs side by side.
-fn shared(placement: Placement, what: CollectiveSpec) -> Spec {
+pub(super) fn shared(placement: Placement, what: CollectiveSpec) -> Spec {
     let mut spec = base();
     let what = CollectiveSpec { channels: 2, chunk: Some(Bytes(40_000)), ..what };
     spec.workloads = vec![workload(JobSpec {

@@ -8,6 +8,7 @@ mod closed_forms;
 mod connections;
 mod determinism;
 mod goal;
+mod pairs;
 
 use common::*;
 use leafspine_core::HostId;

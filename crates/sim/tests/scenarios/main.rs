@@ -45,11 +45,6 @@ fn spec() -> impl Strategy<Value = Spec> {
                 workloads.iter_mut().for_each(load_the_fabric);
             }
             let [balancer, aqm, hold, edge] = schemes;
-            let mut transport = transport;
-            if workloads.iter().any(|load| matches!(load.kind, WorkloadKind::Job(_))) {
-                // The messages of jobs are TCP's.
-                transport.roce = None;
-            }
             let mut spec = Spec {
                 changes: changes(&topology, &events),
                 topology,

@@ -1,0 +1,120 @@
+//! What belongs to a queue pair, whichever of its messages is sent: its rate, and what is under way.
+
+use super::RoceConfig;
+use leafspine_core::{FiveTuple, Rate, Time};
+use leafspine_schemes::rdma::Dcqcn;
+use std::collections::HashMap;
+
+/// A queue pair as its sender's network card knows it. The messages of a job share one, of which several may be under way; a flow of
+/// any other workload has its own.
+#[derive(Debug)]
+pub struct QueuePair {
+    line: Rate,
+    control: Option<Dcqcn>,
+    /// Not before this may the next packet leave.
+    pub(crate) next_at: Time,
+    /// Packets sent and not acknowledged in order.
+    under_way: u32,
+}
+
+impl QueuePair {
+    /// A queue pair on a line of this rate.
+    #[must_use]
+    pub fn new(cfg: &RoceConfig, line: Rate) -> QueuePair {
+        let control = cfg.spec.dcqcn.map(|_| Dcqcn::new(line));
+        QueuePair { line, control, next_at: Time::ZERO, under_way: 0 }
+    }
+
+    /// Whether a new packet may be sent.
+    #[inline]
+    pub(super) fn has_room(&self, cfg: &RoceConfig) -> bool {
+        self.under_way < cfg.window
+    }
+
+    /// Packets under way.
+    pub(super) fn under_way(&self) -> u32 {
+        self.under_way
+    }
+
+    /// So many packets more are under way, and so many fewer.
+    #[inline]
+    pub(super) fn count(&mut self, more: u32, fewer: u32) {
+        self.under_way += more;
+        self.under_way -= fewer;
+    }
+
+    /// A packet of this size leaves: the next one leaves no earlier than the rate has it.
+    #[inline]
+    pub(super) fn pace(&mut self, cfg: &RoceConfig, size: u32, now: Time) {
+        let rate = match (&mut self.control, &cfg.spec.dcqcn) {
+            (Some(dcqcn), Some(settings)) => {
+                dcqcn.catch_up(settings, now);
+                let rate = dcqcn.rate();
+                dcqcn.on_sent(settings, size);
+                rate
+            }
+            _ => self.line,
+        };
+        self.next_at = now + rate.time_for(u64::from(size));
+    }
+
+    /// A CNP has come, or what is taken for one.
+    pub(super) fn cut(&mut self, cfg: &RoceConfig, now: Time) {
+        if let (Some(dcqcn), Some(settings)) = (&mut self.control, &cfg.spec.dcqcn) {
+            dcqcn.on_cnp(settings, now);
+        }
+    }
+
+    /// The rate at which it may send now, as far as the last packet knows.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        self.control.as_ref().map_or(self.line, Dcqcn::rate)
+    }
+}
+
+/// Things that the messages of a connection share, by number; flows besides have their own.
+#[derive(Debug)]
+pub(crate) struct Shared<T> {
+    items: Vec<T>,
+    free: Vec<u32>,
+    of: HashMap<FiveTuple, u32>,
+}
+
+impl<T> Default for Shared<T> {
+    fn default() -> Shared<T> {
+        Shared { items: Vec::new(), free: Vec::new(), of: HashMap::new() }
+    }
+}
+
+impl<T> Shared<T> {
+    /// The number of a flow's own, which is `new`; of the connection's, if it is a message of one: that is `new` at the first.
+    pub(crate) fn take(&mut self, connection: Option<FiveTuple>, new: T) -> u32 {
+        if let Some(number) = connection.and_then(|connection| self.of.get(&connection)) {
+            return *number;
+        }
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.items[number as usize] = new;
+                number
+            }
+            None => {
+                self.items.push(new);
+                self.items.len() as u32 - 1
+            }
+        };
+        if let Some(connection) = connection {
+            self.of.insert(connection, number);
+        }
+        number
+    }
+
+    /// A flow's own is no longer needed.
+    pub(crate) fn give_back(&mut self, number: u32) {
+        self.free.push(number);
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, number: u32) -> &mut T {
+        &mut self.items[number as usize]
+    }
+}
