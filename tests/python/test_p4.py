@@ -1,7 +1,9 @@
 """The P4 programs of hardware/p4: run on every vector, changed and run again; what feeds them."""
 
+import io
 import json
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -257,3 +259,29 @@ def test_programs_forward(vector: str) -> None:
     switch, program = production(vector)
     for check in forwarding.checks(program):
         check(switch)
+
+
+def test_bmv2s_packet_comes_before_its_clone(tmp_path: Path) -> None:
+    """Breaks if a clone that is out first is taken for the packet that it was made of, or is not
+    waited for, or if a frame is read before all of it has been written."""
+    import bmv2
+
+    from vectors import DEQUEUED, LOOP_BACK, frame
+
+    def written(port: int, data: bytes) -> None:
+        head = struct.pack("<IIII", 0, 0, len(data), len(data))
+        (tmp_path / f"pcap{port}_out.pcap").write_bytes(bmv2.PCAP + head + data)
+
+    packet = {"src": 0, "dst": 4, "size": 1500, "flags": "AD"}
+    dequeued = frame(0, DEQUEUED, packet, {"port": 5, "random": 1})
+    switch = object.__new__(bmv2.Bmv2)
+    switch.packets = io.BytesIO()
+    files = {port: tmp_path / f"pcap{port}_out.pcap" for port in (5, LOOP_BACK)}
+    switch.ports = {port: bmv2.Port(file) for port, file in files.items()}
+    written(LOOP_BACK, b"clone")
+    written(5, dequeued)
+    whole = files[5].read_bytes()
+    files[5].write_bytes(whole[:-1])
+    assert switch.ports[5].next() is None
+    files[5].write_bytes(whole)
+    assert switch.send(dequeued) == [(5, dequeued), (LOOP_BACK, b"clone")]
