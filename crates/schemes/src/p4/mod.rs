@@ -19,7 +19,7 @@ pub(crate) use operations::*;
 pub use operations::{OPERATIONS, Operation};
 pub use text::arithmetic;
 
-use crate::{Param, words};
+use crate::{Param, ParamError, words};
 use leafspine_core::{Rate, Rng, Span, Time};
 
 words! {
@@ -62,6 +62,21 @@ pub(crate) fn ticks(span: Span) -> u64 {
 /// A span that the switch compares with, in whole microseconds.
 pub(crate) fn in_ticks(span: Span) -> Span {
     Span(ticks(span).saturating_mul(TICK))
+}
+
+/// The entries of a flow table.
+///
+/// # Errors
+/// If the program's register has fewer words.
+pub(crate) fn table(entries: usize) -> Result<usize, ParamError> {
+    const WORDS: usize = 1 << 16;
+    if entries > WORDS {
+        let allowed = format!(
+            "at most {WORDS} with arithmetic = \"p4\": the program's register has so many words"
+        );
+        return Err(ParamError::new("entries", entries, allowed));
+    }
+    Ok(entries)
 }
 
 /// The random number of one packet.

@@ -7,14 +7,23 @@ use leafspine_core::PortId;
 /// Most uplinks of a program: each has registers and lines of its own, for P4 has no loops.
 pub(crate) const MOST: usize = 16;
 
+/// Most ports of a switch: v1model's have nine bits, and the last drops.
+const MOST_PORTS: usize = 511;
+
 /// A switch's ports towards other switches, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Uplinks(pub(crate) Vec<PortId>);
 
 impl Uplinks {
     /// # Errors
-    /// If there are more than the programs have room for.
+    /// If there are more than the programs have room for, or more ports than the target has.
     pub(crate) fn new(env: &SwitchEnv) -> Result<Uplinks, ParamError> {
+        if env.ports.len() > MOST_PORTS {
+            let found = format!("\"p4\" and {} ports", env.ports.len());
+            let allowed =
+                format!("\"p4\" with at most {MOST_PORTS}: v1model numbers ports by nine bits");
+            return Err(ParamError::new("arithmetic", found, allowed));
+        }
         let to_switch = |port: &usize| matches!(env.ports[*port].neighbour, Neighbour::Switch(..));
         let uplinks: Vec<PortId> =
             (0..env.ports.len()).filter(to_switch).map(|port| PortId(port as u16)).collect();

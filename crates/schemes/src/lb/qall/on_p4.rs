@@ -10,6 +10,7 @@ use super::{Granularity, OccupancyAt, Qall, Settings, TrendSince, reweigh};
 use crate::p4::{self, Arithmetic, ControlPlane, Word, uplinks::Uplinks};
 use crate::{Amount, Context, ParamError, Paths, SwitchEnv};
 use leafspine_core::{PacketMeta, PortId};
+use std::collections::BTreeSet;
 
 /// What there is of it beside the scheme.
 #[derive(Clone, Debug)]
@@ -44,9 +45,16 @@ impl OnP4 {
                 "\"exact\", or \"p4\" with a buffer in packets, as a v1model switch counts them";
             return Err(ParamError::new("arithmetic", "\"p4\" and a buffer in bytes", allowed));
         }
+        let uplinks = Uplinks::new(env)?;
+        let indices: BTreeSet<u8> = uplinks.0.iter().map(|port| port.0 as u8).collect();
+        if indices.len() < uplinks.0.len() {
+            let allowed = "\"p4\" where the lowest eight bits tell uplinks' ports apart: a clone's port \
+                           index has no more (Fig. 6)";
+            return Err(ParamError::new("arithmetic", "\"p4\"", allowed));
+        }
         Ok(Some(OnP4 {
-            uplinks: Uplinks::new(env)?,
-            entries: settings.entries as u64,
+            uplinks,
+            entries: p4::table(settings.entries)? as u64,
             gap: p4::ticks(settings.gap),
             update_period: p4::ticks(settings.update_period),
             by_packet: settings.trend_since == TrendSince::Packet

@@ -96,7 +96,7 @@ impl OnP4 {
         let uplinks = Uplinks::new(env)?;
         let line = |port: &PortInfo| Line::new(port.rate, thresholds);
         Ok(OnP4 {
-            flows: vec![Flow::default(); settings.entries],
+            flows: vec![Flow::default(); p4::table(settings.entries)?],
             refreshes: Refreshes { every, next: every, done: 0 },
             counts: vec![Count::default(); uplinks.0.len()],
             uplinks,

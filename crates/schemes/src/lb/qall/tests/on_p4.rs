@@ -91,9 +91,19 @@ fn what_the_target_cannot_do_is_refused() {
     let (key, reason) = refused(&[], &leaf).expect("idle_growth");
     assert!(key == "idle_growth" && reason.contains("ingress pipeline"), "{reason}");
     assert!(refused(&[("idle_growth", "false")], &leaf).is_none());
+    let large = [("idle_growth", "false"), ("entries", "65537")];
+    let (key, reason) = refused(&large, &leaf).expect("entries");
+    assert!(key == "entries" && reason.contains("at most 65536"), "{reason}");
     leaf.env.buffer = Amount::Bytes(64_000);
     let (key, reason) = refused(&[("idle_growth", "false")], &leaf).expect("bytes");
     assert!(key == "arithmetic" && reason.contains("buffer in packets"), "{reason}");
     let wide = crate::testing::FakeLeaf::new(4, 17, 1);
     assert!(refused(&[("idle_growth", "false")], &wide).expect("17").1.contains("at most 16"));
+    let many = crate::testing::FakeLeaf::new(508, 4, 1);
+    assert!(refused(&[("idle_growth", "false")], &many).expect("512").1.contains("at most 511"));
+    // Uplinks at ports 0 and 256.
+    let mut far = crate::testing::FakeLeaf::new(256, 1, 1);
+    assert!(refused(&[("idle_growth", "false")], &far).is_none());
+    far.env.ports[0].neighbour = far.env.ports[256].neighbour;
+    assert!(refused(&[("idle_growth", "false")], &far).expect("0").1.contains("eight bits"));
 }

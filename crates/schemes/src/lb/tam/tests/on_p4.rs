@@ -17,4 +17,7 @@ fn what_the_target_cannot_do_is_refused() {
             build(&params.clone().with(key, word(value)), &leaf.env).err().expect("refused");
         assert!(error.key == key && error.allowed.contains(reason), "{error:?}");
     }
+    let large = params.with("entries", Value::Int(65_537));
+    let error = build(&large, &leaf.env).err().expect("refused");
+    assert!(error.key == "entries" && error.allowed.contains("at most 65536"), "{error:?}");
 }
