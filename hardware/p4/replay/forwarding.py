@@ -82,11 +82,16 @@ def options_too(switch: Forwards) -> None:
 
 def clones_return(switch: Forwards) -> None:
     """QALL's first dequeue after T_b writes its port's register by a clone that ends then: L = 0,
-    V = 1 and the longest T, as after every pause."""
+    V = 1 and the longest T, as after a pause that is longer. Where it is not, T is the pause."""
     switch.entry("paths", [0x0A000000 | BEYOND], "set_paths", [0b0001, 0, 0, 0, 0])
     switch.register("behaviour_0", 0, 0)
     expect("a clone", [port for port, _ in switch.forward(ip_frame())], [UPLINKS[0]])
     expect("behaviour_0", switch.word("behaviour_0", 0), 1 << 48 | 100)
+    # tau = 10 s, T_b = 5 us. `forward` pauses for 0.3 s.
+    switch.entry("collection", [], "set_collection", [1 << 40, 10_000_000, 5, 2, 0, 0])
+    switch.forward(ip_frame())
+    pause = switch.word("behaviour_0", 0) & (1 << 48) - 1
+    expect(f"T of {pause} us is the pause", 200_000 < pause < 3_000_000, True)
 
 
 def queues_are_counted(switch: Forwards) -> None:
