@@ -255,7 +255,7 @@ hardware: hardware-check
 # Each mutant of the RTL, until something notices it.
 hardware-mutants: $(HARDWARE)/venv/.made
 	@echo "-- mutants"
-	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/mutants.py $(HARDWARE)
+	@$(HARDWARE_PYTHON) -W ignore $(ABQ)/tests/mutants.py $(HARDWARE)/mutants
 
 # The table of costs in docs/hardware.md.
 hardware-costs: $(HARDWARE)/venv/.made

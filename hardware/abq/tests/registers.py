@@ -429,6 +429,53 @@ async def settings_while_acks_are_held(dut: SimHandleBase) -> None:
     assert await switch.read(page(0) + STATE) == UNCONGESTED
 
 
+@cocotb.test()
+async def queues_in_bytes(dut: SimHandleBase) -> None:
+    """Breaks if K, Qmax or X in bytes is compared with packets, or with other bytes than those of
+    the frames that wait."""
+    switch = await started(dut, control=ENABLE | IN_BYTES | CORRECTOR, threshold=250, floor=60)
+    await switch.congest(4)
+    assert await switch.read(page(0) + STATE) == UNCONGESTED, "240 bytes"
+    await switch.send(1, 0, payload=46)
+    now = [await switch.read(page(0) + at) for at in (STATE, LEVEL, PACKETS, BYTES)]
+    assert now == [CONGESTED, 340, 5, 340]
+    held = await switch.send(0, 1, 2)
+    # Three frames of eight words go; 160 bytes wait, and X is 340 - 250 = 90.
+    await switch.lines(0b11, 24)
+    await switch.lines(0b10, 60)
+    now = [await switch.read(page(0) + at) for at in (STATE, LEVEL, BYTES, HELD)]
+    assert (now, switch.takes()[-1][:6]) == ([LIGHT, 90, 160, 2], frame(2)[:6])
+    # One of 60 goes: 100; and the last, to 0.
+    await switch.lines(0b11, 8)
+    await switch.lines(0b10, 60)
+    assert await switch.read(page(0) + HELD) == 2
+    await switch.lines(0b11, 60)
+    assert switch.takes()[-2:] == [with_ece(ack) for ack in held]
+
+
+@cocotb.test()
+async def a_full_output_queue(dut: SimHandleBase) -> None:
+    """Breaks if an output queue takes fewer frames than its memory holds or a part of one that it
+    has no room for, drops another than the last, or drops one that there is room for again."""
+    # 32 lengths and one beyond them; four frames of 126 words in 512.
+    for payload, room in [(6, 33), (950, 4)]:
+        switch = await started(dut)
+        await switch.lines(0)
+        frames = await switch.send(1, 0, room, payload)
+        assert await switch.read(counter(0, "dropped")) == 0
+        await switch.send(1, 0, 3, payload)
+        assert await switch.read(counter(0, "dropped")) == 3
+        assert await switch.read(page(0) + PACKETS) == room
+        assert await switch.read(page(0) + BYTES) == sum(map(len, frames))
+        await switch.lines(0b11, 700)
+        assert switch.takes() == frames
+        assert [await switch.read(page(0) + at) for at in (PACKETS, BYTES)] == [0, 0]
+        later = await switch.send(1, 0, 1, payload)
+        await switch.cycles(300)
+        assert switch.takes() == later
+        assert await switch.read(counter(0, "dropped")) == 3
+
+
 def main() -> int:
     tests, failed = run("abq_switch", "registers", PARAMETERS, Path(sys.argv[1]) / "registers")
     for name in failed:
