@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import time
 from pathlib import Path
 
@@ -58,7 +59,8 @@ def played(lab: Path, trace: str, *options: str) -> dict[str, object]:
 
 
 def test_every_format_gives_the_same_packets(lab: Path) -> None:
-    """Breaks if the order of rows, gzip, Parquet or other columns change what is simulated."""
+    """Breaks if the order of rows, gzip, Parquet or other columns change what is simulated, or
+    `leafspine check` cannot count the flows of a file that `leafspine run` reads."""
     rising = sorted(ROWS, key=lambda row: float(row[0]))
     (lab / "sorted.csv").write_text(text(rising))
     (lab / "unsorted.csv").write_text(text(ROWS, "job"))
@@ -79,6 +81,7 @@ def test_every_format_gives_the_same_packets(lab: Path) -> None:
         unused = name in ("unsorted.csv", "flows.parquet")
         said = [text for text in map(str, found["warnings"]) if "not used" in text]  # type: ignore[call-overload]
         assert said == [f"{name}: the column job is not used"] * unused, name
+        assert re.search(r"-\s+1\s+3 ", leafspine("check", lab / f"{name}.toml").stdout), name
 
 
 def test_a_load_stretches_a_trace(lab: Path) -> None:

@@ -88,7 +88,7 @@ pub(crate) fn work<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let found = guarded(|| {
         py.detach(|| {
-            let case = leafspine_scenario::single(toml, "scenario.toml", base_dir.as_ref())?;
+            let case = resolved(toml, base_dir)?;
             Work::of(&case.spec).map_err(|error| case.refused(&error))
         })
         .map_err(|error| scenario_error(py, &error))
@@ -103,6 +103,18 @@ pub(crate) fn work<'py>(
     Ok(dict)
 }
 
+/// The one case of a resolved scenario, with traces in Parquet's format too.
+///
+/// # Errors
+/// As [`leafspine_scenario::single_with`].
+pub(crate) fn resolved(toml: &str, base_dir: &str) -> Result<Case, ScenarioError> {
+    let converter = Some(crate::parquet::to_csv as leafspine_scenario::Converter);
+    leafspine_scenario::single_with(toml, RESOLVED, base_dir.as_ref(), converter)
+}
+
+/// What errors call the file of a resolved scenario.
+pub(crate) const RESOLVED: &str = "scenario.toml";
+
 /// What the control plane of a P4 switch writes, for every switch of a resolved scenario whose balancer decides as
 /// a P4 program: its number and its JSON.
 ///
@@ -116,7 +128,7 @@ pub(crate) fn control_planes(
 ) -> PyResult<Vec<(u16, String)>> {
     guarded(|| {
         py.detach(|| {
-            let case = leafspine_scenario::single(toml, "scenario.toml", base_dir.as_ref())?;
+            let case = resolved(toml, base_dir)?;
             let planes = leafspine_sim::control_planes(&case.spec);
             planes.map_err(|error| case.refused(&error))
         })

@@ -3,6 +3,7 @@
 use crate::errors::{build_error, capture_error, run_error, scenario_error};
 use crate::guard::{break_on_purpose, guarded};
 use crate::jobs;
+use crate::scenario::{RESOLVED, resolved};
 use leafspine_scenario::diagnosis;
 use leafspine_sim::{Column, Factories, FlowTable, PortRow, Series, Simulation};
 use numpy::{Element, PyArray1};
@@ -95,8 +96,7 @@ pub(crate) fn check_captures(
     patterns: Vec<String>,
 ) -> PyResult<()> {
     guarded(|| {
-        let case = leafspine_scenario::single(toml, "scenario.toml", base_dir.as_ref())
-            .map_err(|error| scenario_error(py, &error))?;
+        let case = resolved(toml, base_dir).map_err(|error| scenario_error(py, &error))?;
         py.detach(|| leafspine_sim::check_captures(&case.spec.topology, &patterns))
             .map_err(|error| capture_error(py, error.into()))
     })
@@ -110,13 +110,9 @@ fn run(
     (check, memory, threads): (bool, Option<u64>, usize),
     captures: Option<&Captures>,
 ) -> PyResult<Output> {
-    let file = "scenario.toml";
-    let mut case = py
-        .detach(|| {
-            let converter = Some(crate::parquet::to_csv as leafspine_scenario::Converter);
-            leafspine_scenario::single_with(toml, file, base_dir.as_ref(), converter)
-        })
-        .map_err(|error| scenario_error(py, &error))?;
+    let file = RESOLVED;
+    let mut case =
+        py.detach(|| resolved(toml, base_dir)).map_err(|error| scenario_error(py, &error))?;
     case.spec.run.threads = threads.max(1);
     let simulation = py
         .detach(|| Simulation::watched(&case.spec, &Factories::default(), progress))
