@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from simulate import HERE, sources
+from simulate import HERE, RTL, sources
 
 PAGE = HERE.parents[2] / "docs" / "hardware.md"
 MARKS = "<!-- synthesis -->\n", "<!-- end of synthesis -->\n"
@@ -38,7 +38,8 @@ ECP5 = "synth_ecp5 -top {top}; tee -q -o {log}.ecp5 stat"
 
 
 def yosys(script: str) -> None:
-    subprocess.run(["yosys", "-q", "-p", script], check=True)
+    # Files have no folder: their names are in those of cells, whose order decides what is chosen.
+    subprocess.run(["yosys", "-q", "-p", script], check=True, cwd=RTL)
 
 
 def cells(log: Path) -> dict[str, int]:
@@ -56,7 +57,7 @@ def depth(log: Path) -> int:
 
 def row(name: str, top: str, parameters: Parameters, folder: Path) -> str:
     log = folder / f"{top}-{parameters.get('DATA_W', 64)}"
-    read = f"read_verilog -sv {' '.join(map(str, sources()))}; "
+    read = f"read_verilog -sv {' '.join(path.name for path in sources())}; "
     chosen = "".join(f" -chparam {key} {value}" for key, value in parameters.items())
     begin = f"{read}hierarchy -check -top {top}{chosen}; rename -top {top}; "
     bits = f"proc; flatten; opt_clean; tee -q -o {log}.bits stat; design -reset; {begin}"
@@ -87,7 +88,7 @@ def table(folder: Path) -> str:
 
 
 def main() -> int:
-    folder = Path(sys.argv[1])
+    folder = Path(sys.argv[1]).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     found = table(folder)
     print(found)
