@@ -126,8 +126,10 @@ def _of_kind(name: str, of: str, kind: str, keys: Mapping[str, Any]) -> Schema:
         is_it["required"] = [of]
     if (name, kind) in DEFAULT_OF_KIND:
         protocol, default = DEFAULT_OF_KIND[name, kind]
-        is_it["properties"]["kind"] = {"const": protocol}
-        is_it["required"] = [] if default else ["kind"]
+        is_meant: Schema = {"properties": {"kind": {"const": protocol}}}
+        if not default:
+            is_meant["required"] = ["kind"]
+        is_it = {"properties": is_it["properties"], "anyOf": [{"required": [of]}, is_meant]}
     own = {key["name"]: _key(name, key, kind if of == "scheme" else None) for key in keys.values()}
     then: Schema = {"propertyNames": {"enum": list(own)}}
     if of == "scheme":
@@ -135,10 +137,19 @@ def _of_kind(name: str, of: str, kind: str, keys: Mapping[str, Any]) -> Schema:
     optional = OPTIONAL.get((name, kind), ())
     if needed := [key for key in _required(name, own) if key not in (of, *optional)]:
         then["required"] = needed
+    if name == "transport":
+        _see_to_protocol(then, "recovery" in own)
     choices = ALTERNATIVES.get(name, {}).get(kind, ())
     if choices:
         then["allOf"] = [{"oneOf": [{"required": [key]} for key in keys]} for keys in choices]
     return {"if": is_it, "then": then}
+
+
+def _see_to_protocol(then: Schema, pairs: bool) -> None:
+    """A scheme of queue pairs is one beside ``kind = "roce"`` alone, one of TCP never."""
+    then["properties"]["kind"] = {"const": "roce" if pairs else "tcp"}
+    if pairs:
+        then["required"] = [*then.get("required", []), "kind"]
 
 
 def _bare(made: Schema) -> Schema:

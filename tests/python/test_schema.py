@@ -255,3 +255,30 @@ def test_every_key_says_what_it_is() -> None:
         for name, key in table(section)["properties"].items():
             texts = [key, *key.get("anyOf", ())]
             assert any(each.get("description") for each in texts), f"{section}.{name}"
+
+
+@pytest.mark.parametrize(
+    ("transport", "taken"),
+    [
+        ({"kind": "roce"}, True),
+        ({"kind": "roce", "scheme": "dcqcn", "dcqcn_g": 0.1}, True),
+        ({"kind": "roce", "scheme": "line-rate"}, True),
+        ({"kind": "roce", "dcqcn_g": 0.1}, True),
+        ({"kind": "tcp"}, True),
+        ({"kind": "tcp", "scheme": "cubic"}, True),
+        ({"init_cwnd": "1bdp"}, True),
+        ({"scheme": "dcqcn"}, False),
+        ({"scheme": "line-rate"}, False),
+        ({"kind": "tcp", "scheme": "dcqcn"}, False),
+        ({"kind": "roce", "scheme": "cubic"}, False),
+        ({"kind": "roce", "scheme": "dctcp"}, False),
+        ({"kind": "roce", "init_cwnd": "1bdp"}, False),
+        ({"recovery": "irn"}, False),
+        ({"kind": "roce", "scheme": "line-rate", "dcqcn_g": 0.1}, False),
+    ],
+)
+def test_a_transport_has_its_own_schemes(transport: dict[str, Any], taken: bool) -> None:
+    """Breaks if RoCE is not DCQCN's where no scheme is named, as TCP is DCTCP's, or if a scheme or
+    a key of one transport is taken beside the other."""
+    table = {**COMMITTED["properties"]["transport"], "definitions": COMMITTED["definitions"]}
+    assert Draft7Validator(table).is_valid(transport) == taken
