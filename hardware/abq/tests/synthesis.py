@@ -38,7 +38,7 @@ ECP5 = "synth_ecp5 -top {top}; tee -q -o {log}.ecp5 stat"
 
 
 def yosys(script: str) -> None:
-    # Files have no folder: their names are in those of cells, whose order decides what is chosen.
+    # Without folders in the files' names, which Yosys puts into those of cells.
     subprocess.run(["yosys", "-q", "-p", script], check=True, cwd=RTL)
 
 
