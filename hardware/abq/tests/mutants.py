@@ -90,7 +90,7 @@ Check = Callable[[Path, Path], str]
 # What notices a mistake in a file soonest, and what is tried if it does not. The vectors have no
 # output queues and no registers.
 RTL_FIRST: list[Check] = [vectors, lockstep, registers]
-FRAMES_FIRST: list[Check] = [lockstep, vectors, registers]
+FRAMES_FIRST: list[Check] = [lockstep, registers, vectors]
 SWITCH_FIRST: list[Check] = [registers, lockstep]
 CHECKS = {
     "abq_state": RTL_FIRST,

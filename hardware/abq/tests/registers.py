@@ -405,6 +405,25 @@ async def switched_off_during_a_release(dut: SimHandleBase) -> None:
 
 
 @cocotb.test()
+async def data_has_its_turn(dut: SimHandleBase) -> None:
+    """Breaks if data that waits does not get its turn after each ACK that a release reads, or is
+    held back by it for longer."""
+    switch = await started(dut, control=ENABLE | CORRECTOR, threshold=4, floor=2)
+    await switch.congest(9)
+    held = await switch.send(0, 1, 4)
+    data = [frame(100 + number, payload=6) for number in range(8)]
+    for each in data:
+        switch.inputs.send(0, each, 0b10)
+    await switch.cycles(12)
+    await switch.set(control=CORRECTOR)
+    await switch.cycles(200)
+    out = switch.takes()
+    places = [out.index(with_ece(ack)) for ack in held]
+    assert places == [places[0] + 2 * turn for turn in range(4)] and places[0] <= 3
+    assert [each for each in out if each in data] == data
+
+
+@cocotb.test()
 async def settings_while_acks_are_held(dut: SimHandleBase) -> None:
     """Breaks if a smaller capacity throws ACKs out by itself or takes more, if a bound does not
     hold for ACKs that are there already, or if a larger K does not end the spell by what the queue
