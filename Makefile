@@ -12,6 +12,7 @@
 # make hardware-tools  installs its tools (Debian, Ubuntu; as root)
 # make linux  builds the kernel of hosts that are real Linux, from Debian's source package, into target/linux
 # make fuzz   fuzzes every target for FUZZ_SECONDS (60) each; fuzz-keep: keeps what it found
+# make soak   draws SOAK_CASES (10,000) random scenarios that no test has seen (ten minutes)
 # make faults   kills, fills disks, damages files: does a comparison survive it? (half an hour)
 # make slurm-test   a comparison by a real Slurm on this machine (as root; apt install slurm-wlm munge)
 # make p4     runs the P4 programs of hardware/p4 on decision vectors; through BMv2 where p4c and BMv2 are on PATH
@@ -43,7 +44,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 PYTHON_SOURCES := python tests/python tests/slurm template validation fuzz hardware
 RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
-.PHONY: help demo demo-full fast wheel wheel-here test bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults slurm-test hardware hardware-check hardware-costs hardware-mutants hardware-tools linux p4 lint format docs site clean check build
+.PHONY: help demo demo-full fast wheel wheel-here test soak bench bench-smoke fuzz fuzz-keep validate validate-quick validate-theory validate-tools faults slurm-test hardware hardware-check hardware-costs hardware-mutants hardware-tools linux p4 lint format docs site clean check build
 
 help:
 	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
@@ -145,6 +146,12 @@ test: build $(VENV)/.made-dev
 	@cargo test --locked --workspace
 	@cargo test --locked $(FUZZ_CRATE) --no-default-features
 	@$(BIN)/python -m pytest
+
+# What CI draws, it draws from a fixed start.
+SOAK_CASES ?= 10000
+
+soak: check
+	@PROPTEST_CASES=$(SOAK_CASES) cargo test --locked --package leafspine-sim --test scenarios -- every_run_is_sound
 
 bench: build
 	@$(BIN)/leafspine bench

@@ -297,8 +297,14 @@ fn check(spec: &Spec) {
     }
 }
 
+/// 1,500 unless `PROPTEST_CASES` says otherwise: `make soak` draws many more.
+fn cases() -> u32 {
+    let wanted = std::env::var("PROPTEST_CASES").ok();
+    wanted.map_or(1500, |cases| cases.parse().expect("PROPTEST_CASES is a number"))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     /// Breaks if any combination of fabric, changes, switches, schemes, transport and workloads does
     /// not end, loses or repeats a byte, or depends on anything but its spec: run twice, looked at
