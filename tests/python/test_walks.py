@@ -115,12 +115,12 @@ def test_the_reference_has_every_public_name() -> None:
 def test_a_training_cluster(folder: Path) -> None:
     """Breaks if a command of the walk fails, or if its tables and figures have no collectives."""
     page = WALKS / "training-cluster.md"
-    [scenario] = blocks(page, "toml")
-    (folder / "cluster.toml").write_text(scenario)
+    for name, scenario in zip(("cluster", "roce"), blocks(page, "toml"), strict=True):
+        (folder / f"{name}.toml").write_text(scenario)
     commands = "\n".join(["set -euo pipefail", "export COLUMNS=200", *blocks(page, "sh")])
     said = walked(["bash", "-c", commands], folder)
     assert "mean completion" in said
     assert "stragglers" in said
     assert (folder / "out" / "one" / "plots" / "job-0.pdf").read_bytes().startswith(b"%PDF")
-    for name in ("balancers", "channels", "bad-link"):
+    for name in ("balancers", "channels", "roce", "bad-link"):
         assert "## Collectives" in (folder / "out" / name / "tables.md").read_text()
