@@ -44,13 +44,7 @@ fn messages_of_a_connection_follow_each_other() {
     let what = JobKind::Collective(CollectiveSpec { chunk: Some(Bytes(89_600)), ..what });
     let spec = star(2, job(what));
     let output = run(&spec);
-    let flows = &output.flows;
-    let mut ends: Vec<u64> = (0..flows.len())
-        .filter(|row| flows.src[*row] == 0)
-        .map(|row| flows.start_ps[row] + flows.fct_ps[row])
-        .collect();
-    ends.sort_unstable();
-    let apart: Vec<u64> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let apart = ends_apart(&output);
     assert_eq!(apart.len(), 9);
     // Ten packets of 9,000 bytes at 100 Gb/s, and an ACK at times.
     assert!(apart.iter().all(|apart| apart.abs_diff(7_200_000) < 100_000), "{apart:?}");

@@ -48,6 +48,17 @@ fn workload(job: JobSpec) -> WorkloadSpec {
     }
 }
 
+/// Times between the ends of host 0's messages, in their order.
+fn ends_apart(output: &Output) -> Vec<u64> {
+    let flows = &output.flows;
+    let mut ends: Vec<u64> = (0..flows.len())
+        .filter(|row| flows.src[*row] == 0)
+        .map(|row| flows.start_ps[row] + flows.fct_ps[row])
+        .collect();
+    ends.sort_unstable();
+    ends.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
 /// Hosts at one switch, with windows that never limit: a message alone takes its ideal time.
 fn star(hosts: u32, job: JobSpec) -> Spec {
     let mut spec = base();

@@ -54,13 +54,7 @@ fn messages_of_a_queue_pair_follow_each_other() {
     let what = of(Collective::AllGather, Algorithm::Ring, 1_792_000);
     let what = CollectiveSpec { chunk: Some(Bytes(89_600)), ..what };
     let output = run(&ring_on_star(2, what, roce()));
-    let flows = &output.flows;
-    let mut ends: Vec<u64> = (0..flows.len())
-        .filter(|row| flows.src[*row] == 0)
-        .map(|row| flows.start_ps[row] + flows.fct_ps[row])
-        .collect();
-    ends.sort_unstable();
-    let apart: Vec<u64> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let apart = ends_apart(&output);
     assert_eq!(apart.len(), 9);
     assert!(apart.iter().all(|apart| [7_200_000, 7_200_000 + ACK].contains(apart)), "{apart:?}");
 }
