@@ -17,8 +17,8 @@
 //! the average one of bytes, and scale `pb` by packet size over MTU (§4).
 //!
 //! State per port: 16 bytes a service queue (average and count) and the line's clock. Cost per
-//! packet: a multiplication or two, in f64 with `+ - * /` only; one `libm::pow` after an idle time;
-//! one random number between the thresholds.
+//! packet: a multiplication or two, in f64 with `+ - * /` only; one `libm::pow` after an idle time (none
+//! with weight 1, whose average is the queue itself); one random number between the thresholds.
 //!
 //! Unspecified in the source: what "the queue is empty" means beside a packet in transmission
 //! (here: the line is idle; a busy line with nothing waiting is q = 0). m is not rounded. The size
@@ -76,18 +76,38 @@ impl Line {
 
 impl Red {
     /// The average on arrival at a queue (Fig. 2).
+    #[inline]
     fn average(&self, before: f64, queue: &QueueView, now: Time) -> f64 {
-        let port = queue.port_total;
-        let idle = now.since(self.line.free_at);
-        if port.packets == 0 && port.in_service == 0 && idle > Span::ZERO {
-            let small = queue.rate.time_for(self.idle_packet);
-            return before * libm::pow(1.0 - self.weight, idle.0 as f64 / small.0.max(1) as f64);
-        }
         let waits = match self.byte_mode {
             Some(_) => queue.this.bytes,
             None => queue.this.packets,
         };
+        if self.follows_queue() {
+            return f64::from(waits);
+        }
+        let port = queue.port_total;
+        let idle = now.since(self.line.free_at);
+        if port.packets == 0 && port.in_service == 0 && idle > Span::ZERO {
+            return self.decayed(before, idle, queue.rate);
+        }
         (1.0 - self.weight) * before + self.weight * f64::from(waits)
+    }
+
+    /// Whether the average is the queue itself, as DCQCN's switches have it: then nothing decays, and the
+    /// line's idle times do not matter.
+    #[inline]
+    fn follows_queue(&self) -> bool {
+        self.weight == 1.0
+    }
+
+    /// The average after an idle time.
+    #[cold]
+    fn decayed(&self, before: f64, idle: Span, rate: Rate) -> f64 {
+        if before == 0.0 {
+            return 0.0;
+        }
+        let small = rate.time_for(self.idle_packet);
+        before * libm::pow(1.0 - self.weight, idle.0 as f64 / small.0.max(1) as f64)
     }
 
     /// The probability `pb` that this average asks for, from the lower threshold on.
@@ -102,26 +122,22 @@ impl Red {
         }
     }
 
-    /// Whether the packet is marked, given its queue's average.
-    fn marks(&self, state: &mut Average, packet: &PacketMeta, rng: &mut Rng) -> bool {
-        if state.queue < self.low {
-            state.count = -1;
-            return false;
-        }
+    /// Whether the packet is marked, given its queue's average, which has reached the lower threshold.
+    #[inline(never)]
+    fn marks(&mut self, index: usize, packet: &PacketMeta, rng: &mut Rng) -> bool {
+        let Average { queue, count } = self.averages[index];
         let sure = self.high * if self.gentle { 2.0 } else { 1.0 };
-        if state.queue >= sure {
-            state.count = 0;
+        if queue >= sure {
+            self.averages[index].count = 0;
             return true;
         }
-        state.count = state.count.saturating_add(1);
+        let count = count.saturating_add(1);
         let share = self.byte_mode.map_or(1.0, |largest| f64::from(packet.size) / largest);
-        let pb = self.probability(state.queue) * share;
-        let rest = 1.0 - f64::from(state.count) * pb;
+        let pb = self.probability(queue) * share;
+        let rest = 1.0 - f64::from(count) * pb;
         // pb / rest >= 1, without dividing by zero.
         let marked = rest <= pb || rng.chance(pb / rest);
-        if marked {
-            state.count = 0;
-        }
+        self.averages[index].count = if marked { 0 } else { count };
         marked
     }
 }
@@ -129,16 +145,20 @@ impl Red {
 impl Aqm for Red {
     fn admit(&mut self, packet: &PacketMeta, queue: &QueueView, now: Time, rng: &mut Rng) -> Admit {
         let index = usize::from(queue.queue).min(self.averages.len() - 1);
-        let mut state = self.averages[index];
-        state.queue = self.average(state.queue, queue, now);
-        let marked = self.marks(&mut state, packet, rng);
-        self.averages[index] = state;
+        let average = self.average(self.averages[index].queue, queue, now);
+        self.averages[index].queue = average;
+        let marked = if average < self.low {
+            self.averages[index].count = -1;
+            false
+        } else {
+            self.marks(index, packet, rng)
+        };
         let verdict = match (marked, packet.ecn) {
             (false, _) => Admit::Take,
             (true, Ecn::NotCapable) => Admit::Drop,
             (true, Ecn::Capable | Ecn::Congested) => Admit::Mark,
         };
-        if verdict != Admit::Drop {
+        if verdict != Admit::Drop && !self.follows_queue() {
             self.line.take(packet.size, queue.rate, now);
         }
         verdict
