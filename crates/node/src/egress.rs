@@ -6,7 +6,7 @@ use crate::flow::Address;
 use crate::hold::{HoldState, Released};
 use crate::network::Network;
 use crate::pfc::{NO_INGRESS, Pfc};
-use crate::port::{Manager, Port, Queued, Store, Turn};
+use crate::port::{Manager, Port, Queued, Stay, Store, Turn};
 use crate::record::{Seen, Tapped};
 use crate::switch::Chooser;
 use crate::world::World;
@@ -274,42 +274,142 @@ impl Egress {
         world: &mut W,
     ) {
         let now = world.now();
+        match self.port(at).store.general().sends_at_once(now) {
+            true => self.send_at_once(at, packet, net, world),
+            false => self.place(at, packet, net, world),
+        }
+    }
+
+    /// Sends a packet that finds the idle line of a port with one queue: what [`Egress::place`] would do, less what
+    /// makes no difference there.
+    #[inline]
+    fn send_at_once<W: World>(
+        &mut self,
+        at: PortId,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let now = world.now();
+        let lossless = self.is_lossless(0);
+        if !lossless && let Err(cause) = self.room(at, packet, now) {
+            return self.drop_packet(at, packet, cause, net, world);
+        }
+        let port = &mut self.ports[usize::from(at.0)];
+        match admit(port, packet, Backlog::default(), now) {
+            Admit::Take => {}
+            Admit::Drop if !lossless => {
+                return self.drop_packet(at, packet, Cause::Manager, net, world);
+            }
+            Admit::Drop if packet.ecn == Ecn::NotCapable => {}
+            Admit::Mark | Admit::Drop => mark(port, packet, net, world),
+        }
+        let size = u32::from(packet.size);
+        let sending = port.store.general().transmit(now, size);
+        port.line_time += sending.0;
+        if net.measuring {
+            port.stats.accepted(size, 0, Span::ZERO, sending);
+        }
+        let arrives = now + sending + port.delay;
+        if port.special {
+            let departure = Departure { start: now, wait: Span::ZERO, arrives };
+            return self.depart_specially(at, packet, departure, net, world);
+        }
+        world.deliver(port.link, arrives, packet);
+    }
+
+    /// Queues a packet at a general port, sends it if the line is idle, or drops it.
+    #[inline(never)]
+    fn place<W: World>(
+        &mut self,
+        at: PortId,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let now = world.now();
         let port = &mut self.ports[usize::from(at.0)];
         if !port.up {
             return self.drop_packet(at, packet, Cause::LinkDown, net, world);
         }
-        let size = u32::from(packet.size);
         let queue = net.queue_of(packet, port);
-        if self.pfc.as_ref().is_some_and(|pfc| pfc.is_lossless(queue)) {
-            return self.enqueue_lossless(at, queue, packet, net, world);
+        let waits = !port.store.general().is_free_for(queue, now);
+        let lossless = self.is_lossless(queue);
+        let room = match lossless {
+            true => self.lossless_room(at, queue, packet, waits, world),
+            false => self.room(at, packet, now),
+        };
+        let from = match room {
+            Ok(from) => from,
+            Err(cause) => return self.drop_packet(at, packet, cause, net, world),
+        };
+        if !self.ask_manager(at, queue, lossless, packet, net, world) {
+            return self.drop_packet(at, packet, Cause::Manager, net, world);
         }
-        let general = port.store.general();
-        let (total, own) = (general.backlog(now), general.queue(queue, now));
+        let stay = Stay { since: now, counted: net.measuring };
+        if waits {
+            if !lossless {
+                self.use_shared(at, i64::from(packet.size));
+            }
+            self.wait(at, queue, Queued::new(stay, queue, from, *packet), net, world);
+        } else {
+            self.pass_through(at, queue, stay, packet, net, world);
+        }
+        self.tell_hold(at, world);
+        self.tell_far_end(from, net, world);
+    }
+
+    /// Whether there is room for a packet that may be dropped. It comes in nowhere that is counted.
+    #[inline]
+    fn room(&mut self, at: PortId, packet: &PacketMeta, now: Time) -> Result<u16, Cause> {
+        let size = u32::from(packet.size);
+        let port = &mut self.ports[usize::from(at.0)];
+        let total = port.store.general().backlog(now);
         let shared = self.shared.as_ref().filter(|_| port.limit.is_shared());
         if !port.limit.admits(total, size)
             || shared.is_some_and(|shared| !shared.admits(total, size))
         {
-            return self.drop_packet(at, packet, Cause::Buffer, net, world);
+            return Err(Cause::Buffer);
         }
-        let view = port.view(queue as u8, own, total);
-        if let Some(aqm) = manager(&mut port.manager, &mut self.chooser) {
-            match aqm.admit(packet, &view, now, &mut port.rng) {
-                Admit::Take => {}
-                Admit::Mark => mark(port, packet, net, world),
-                Admit::Drop => return self.drop_packet(at, packet, Cause::Manager, net, world),
-            }
-        }
-        if net.measuring {
-            port.stats.placed(size, total.packets);
-        }
-        let queued = Queued::new(now, net.measuring, *packet);
-        self.place(at, queue, queued, net, world);
-        self.tell_hold(at, world);
+        Ok(NO_INGRESS)
     }
 
-    /// Queues a packet that has been accepted, or sends it if the line is idle.
+    /// Whether the port's manager takes a packet for which there is room. It may mark it; what it would drop
+    /// of a lossless priority is marked, too, if it can be.
     #[inline]
-    fn place<W: World>(
+    fn ask_manager<W: World>(
+        &mut self,
+        at: PortId,
+        queue: usize,
+        lossless: bool,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) -> bool {
+        let now = world.now();
+        let port = &mut self.ports[usize::from(at.0)];
+        let general = port.store.general();
+        let (total, own) = (general.backlog(now), general.queue(queue, now));
+        let view = port.view(queue as u8, own, total);
+        let verdict = match manager(&mut port.manager, &mut self.chooser) {
+            Some(aqm) => aqm.admit(packet, &view, now, &mut port.rng),
+            None => Admit::Take,
+        };
+        match verdict {
+            Admit::Take => {}
+            Admit::Drop if !lossless => return false,
+            Admit::Drop if packet.ecn == Ecn::NotCapable => {}
+            Admit::Mark | Admit::Drop => mark(port, packet, net, world),
+        }
+        if net.measuring {
+            port.stats.placed(u32::from(packet.size), total.packets);
+        }
+        true
+    }
+
+    /// Puts a packet that cannot be sent now into its queue.
+    #[inline]
+    fn wait<W: World>(
         &mut self,
         at: PortId,
         queue: usize,
@@ -319,31 +419,34 @@ impl Egress {
     ) {
         let (now, global) = (world.now(), self.global(at));
         let general = self.port(at).store.general();
-        if general.wake_pending || now < general.busy_until {
-            let size = i64::from(queued.size());
-            general.push(queue, queued);
-            if !std::mem::replace(&mut general.wake_pending, true) {
-                world.schedule(general.busy_until, Key::new(Class::Departure, global), 0);
-            }
-            return self.use_shared(at, size);
+        general.push(queue, queued);
+        if general.wake_pending {
+            return;
         }
-        self.pass_through(at, queue, queued, net, world);
+        if now < general.busy_until {
+            general.wake_pending = true;
+            world.schedule(general.busy_until, Key::new(Class::Departure, global), 0);
+        } else {
+            // Its own queue is paused.
+            self.serve(at, net, world);
+        }
     }
 
     /// Sends a packet that finds an idle line.
     #[inline]
-    pub(crate) fn pass_through<W: World>(
+    fn pass_through<W: World>(
         &mut self,
         at: PortId,
         queue: usize,
-        queued: Queued,
+        stay: Stay,
+        packet: &mut PacketMeta,
         net: &Network,
         world: &mut W,
     ) {
         let now = world.now();
-        let turn = self.port(at).store.general().pass(queue, queued.size(), now);
+        let turn = self.port(at).store.general().pass(queue, u32::from(packet.size), now);
         self.end_turn(at, turn, now);
-        let sent = self.send(at, queue, queued, net, world);
+        let sent = self.send(at, queue, stay, packet, net, world);
         self.tell_hold(at, world);
         if !sent {
             self.serve(at, net, world);
@@ -390,12 +493,11 @@ impl Egress {
             let now = world.now();
             let (taken, turn) = self.port(at).store.general().pop(now);
             self.end_turn(at, turn, now);
-            let Some((queue, queued)) = taken else { return };
-            let from = queued.from;
+            let Some((queue, mut queued)) = taken else { return };
             self.leave(at, &queued);
-            sent = self.send(at, queue, queued, net, world);
+            sent = self.send(at, queue, queued.stay(), &mut queued.packet, net, world);
             self.tell_hold(at, world);
-            self.tell_far_end(from, net, world);
+            self.tell_far_end(queued.from, net, world);
         }
     }
 
@@ -405,22 +507,23 @@ impl Egress {
         &mut self,
         at: PortId,
         queue: usize,
-        mut queued: Queued,
+        stay: Stay,
+        packet: &mut PacketMeta,
         net: &Network,
         world: &mut W,
     ) -> bool {
         if self.port(at).store.general().asks_at_release {
-            match self.ask_at_release(at, queue, &mut queued, world.now()) {
+            match self.ask_at_release(at, queue, stay, packet, world.now()) {
                 Release::Send => {}
-                Release::Mark => mark(self.port(at), &mut queued.packet, net, world),
+                Release::Mark => mark(self.port(at), packet, net, world),
                 Release::Drop if self.is_lossless(queue) => {}
                 Release::Drop => {
-                    self.abandon(at, &queued, Cause::Manager, net, world);
+                    self.abandon(at, stay, packet, Cause::Manager, net, world);
                     return false;
                 }
             }
         }
-        self.put_on_wire(at, queued, net, world);
+        self.put_on_wire(at, stay, packet, net, world);
         true
     }
 
@@ -439,7 +542,8 @@ impl Egress {
         &mut self,
         at: PortId,
         queue: usize,
-        queued: &mut Queued,
+        stay: Stay,
+        packet: &mut PacketMeta,
         now: Time,
     ) -> Release {
         let port = &mut self.ports[usize::from(at.0)];
@@ -448,7 +552,7 @@ impl Egress {
         let view = port.view(queue as u8, own, total);
         match manager(&mut port.manager, &mut self.chooser) {
             Some(aqm) if aqm.needs().release => {
-                aqm.release(&mut queued.packet, &view, now - queued.since, now, &mut port.rng)
+                aqm.release(packet, &view, now - stay.since, now, &mut port.rng)
             }
             _ => Release::Send,
         }
@@ -458,20 +562,21 @@ impl Egress {
     fn put_on_wire<W: World>(
         &mut self,
         at: PortId,
-        mut queued: Queued,
+        stay: Stay,
+        packet: &mut PacketMeta,
         net: &Network,
         world: &mut W,
     ) {
-        let (now, global) = (world.now(), self.global(at));
-        let wait = now - queued.since;
+        let (now, global, size) = (world.now(), self.global(at), u32::from(packet.size));
+        let wait = now - stay.since;
         let port = self.port(at);
         let general = port.store.general();
-        let sending = general.transmit(now, queued.size());
+        let sending = general.transmit(now, size);
         port.line_time += sending.0;
         if net.measuring {
-            port.stats.began(queued.size(), wait, sending);
+            port.stats.began(size, wait, sending);
         }
-        if queued.counted {
+        if stay.counted {
             port.stats.delayed(wait);
         }
         let arrives = now + sending + port.delay;
@@ -481,9 +586,9 @@ impl Egress {
         }
         if port.special {
             let departure = Departure { start: now, wait, arrives };
-            return self.depart_specially(at, &mut queued.packet, departure, net, world);
+            return self.depart_specially(at, packet, departure, net, world);
         }
-        world.deliver(port.link, arrives, &queued.packet);
+        world.deliver(port.link, arrives, packet);
     }
 
     /// The link of a port goes down: what waits there is dropped. What is on the wire is the driver's.
@@ -496,7 +601,7 @@ impl Egress {
         let port = self.port(at);
         for queued in port.store.general().flush() {
             self.leave(at, &queued);
-            self.abandon(at, &queued, Cause::LinkDown, net, world);
+            self.abandon(at, queued.stay(), &queued.packet, Cause::LinkDown, net, world);
             self.tell_far_end(queued.from, net, world);
         }
         self.tell_hold(at, world);
@@ -506,16 +611,17 @@ impl Egress {
     pub(crate) fn abandon<W: World>(
         &mut self,
         at: PortId,
-        queued: &Queued,
+        stay: Stay,
+        packet: &PacketMeta,
         cause: Cause,
         net: &Network,
         world: &mut W,
     ) {
         if net.measuring {
-            let waited = i128::from((world.now() - queued.since).0);
-            self.port(at).stats.correct(queued.size(), -waited);
+            let waited = i128::from((world.now() - stay.since).0);
+            self.port(at).stats.correct(u32::from(packet.size), -waited);
         }
-        self.drop_packet(at, &queued.packet, cause, net, world);
+        self.drop_packet(at, packet, cause, net, world);
     }
 
     /// A packet ends at a port that did not take it.

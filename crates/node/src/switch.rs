@@ -133,31 +133,53 @@ impl Switch {
         net: &Network,
         world: &mut W,
     ) {
-        if self.egress.guarded {
-            return self.arrive_guarded(from, packet, net, world);
+        let guarded = self.egress.guarded;
+        if guarded && self.is_kept(from, packet, net, world) {
+            return;
         }
         self.pass(from, packet, net, world);
+        if guarded {
+            self.forward_released(net, world);
+        }
     }
 
+    /// Whether a packet ends here, because it is a pause frame, or is held back. What it has the hold let go is
+    /// forwarded.
     #[inline(never)]
-    fn arrive_guarded<W: World>(
+    fn is_kept<W: World>(
         &mut self,
         from: PortId,
-        packet: &mut PacketMeta,
+        packet: &PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) -> bool {
+        if let Some(pfc) = &mut self.egress.pfc {
+            if let Some(frame) = Frame::of(packet) {
+                self.obey(from, packet, frame, net, world);
+                return true;
+            }
+            pfc.arriving = from.0;
+        }
+        let held = self.egress.holds_back(self.id, from, packet, world);
+        if held {
+            self.forward_released(net, world);
+        }
+        held
+    }
+
+    /// A pause frame has come.
+    #[cold]
+    fn obey<W: World>(
+        &mut self,
+        from: PortId,
+        packet: &PacketMeta,
+        frame: Frame,
         net: &Network,
         world: &mut W,
     ) {
-        if self.egress.pfc.is_some() {
-            if let Some(frame) = Frame::of(packet) {
-                let now = world.now();
-                world.record().consumed(packet, now);
-                return self.egress.obey(from, frame, net, world);
-            }
-            self.egress.comes_from(from.0);
-        }
-        if !self.egress.holds_back(self.id, from, packet, world) {
-            self.pass_held(from, packet, net, world);
-        }
+        let now = world.now();
+        world.record().consumed(packet, now);
+        self.egress.obey(from, frame, net, world);
         self.forward_released(net, world);
     }
 
@@ -179,31 +201,27 @@ impl Switch {
         self.forward_released(net, world);
     }
 
-    /// Forwards what the hold has let go. Forwarding may let go more; it is a list, not a recursion.
-    /// To be called after [`Egress::take_down`]; the other events do it themselves.
-    #[inline(never)]
+    /// Forwards what the hold has let go. To be called after [`Egress::take_down`]; the other events do it
+    /// themselves.
+    #[inline]
     pub fn forward_released<W: World>(&mut self, net: &Network, world: &mut W) {
+        if !self.egress.released.is_empty() {
+            self.forward_all_released(net, world);
+        }
+    }
+
+    /// Forwarding may let go more; it is a list, not a recursion.
+    #[cold]
+    fn forward_all_released<W: World>(&mut self, net: &Network, world: &mut W) {
         let mut next = 0;
         while next < self.egress.released.len() {
             let mut released = self.egress.released[next];
             next += 1;
             // It was in the hold's memory, of which the far end is not told: many may leave at once.
             self.egress.comes_from(NO_INGRESS);
-            self.pass_held(released.from, &mut released.packet, net, world);
+            self.pass(released.from, &mut released.packet, net, world);
         }
         self.egress.released.clear();
-    }
-
-    /// A packet at a switch with a hold goes on to the output.
-    #[inline(never)]
-    fn pass_held<W: World>(
-        &mut self,
-        from: PortId,
-        packet: &mut PacketMeta,
-        net: &Network,
-        world: &mut W,
-    ) {
-        self.pass(from, packet, net, world);
     }
 
     /// A packet that is not (or no longer) held goes on to the output.

@@ -306,3 +306,47 @@ proptest! {
         prop_assert_eq!(output.counters.dropped, [0; 4]);
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Breaks if a packet that finds an idle line makes any difference where the port sends it at once: a watchdog that
+    /// never bites has every packet go the longer way. Lossless or not, whoever manages the queues.
+    #[test]
+    fn packets_sent_at_once_go_as_others(
+        (leaves, spines, hosts_per_leaf) in (1u32..4, 1u32..4, 2u32..5),
+        (gbps, delay, level) in (1u64..40, 1u64..30, 1_000u64..100_000),
+        lossless in 1u8..3,
+        manager in proptest::sample::select(&["droptail", "red", "ecn-threshold", "codel"][..]),
+        (window, packets, seed) in (1u32..100, 1u64..100, 0u64..1_000),
+    ) {
+        let flows = WorkloadSpec {
+            kind: WorkloadKind::AllToAll { stagger: Span::from_micros(1) },
+            ..long_flows(1, packets * 1460, HostSet::All, HostSet::First(2))
+        };
+        let mut spec = bursts(leaf_spine(leaves, spines, hosts_per_leaf), window, vec![flows]);
+        spec.topology.host_link = link(Rate::from_gbps(gbps), Span::from_micros(delay));
+        spec.topology.fabric_link = link(Rate::from_gbps(gbps), Span::from_micros(delay));
+        spec.aqm = scheme(manager);
+        spec.transport.scheme = scheme("dctcp");
+        let alpha = level as f64 / 1e7;
+        spec.switch.shared = Some(SharedBuffer { size: Bytes(20_000_000), alpha });
+        spec.switch.pfc = Some(PfcSpec { lossless, ..pfc(level) });
+        spec.run.seed = seed;
+        let at_once = run(&spec);
+        let watchdog = WatchdogSpec {
+            detect: Span::from_millis(100_000),
+            restore: Span::from_millis(1),
+            action: WatchdogAction::Drop,
+        };
+        spec.switch.pfc.as_mut().expect("on").watchdog = Some(watchdog);
+        let longer = run(&spec);
+        prop_assert_eq!(at_once.trace_hash, longer.trace_hash);
+        prop_assert_eq!(at_once.counters.dropped, longer.counters.dropped);
+        prop_assert_eq!(at_once.counters.marks, longer.counters.marks);
+        let counted = |output: &Output| -> Vec<String> {
+            output.ports.iter().map(|p| format!("{p:?}")).collect()
+        };
+        prop_assert_eq!(counted(&at_once), counted(&longer));
+    }
+}

@@ -39,7 +39,7 @@ impl Egress {
             WatchdogAction::Drop => {
                 for queued in self.port(at).store.general().empty(priority) {
                     self.leave(at, &queued);
-                    self.abandon(at, &queued, Cause::Manager, net, world);
+                    self.abandon(at, queued.stay(), &queued.packet, Cause::Manager, net, world);
                     self.tell_far_end(queued.from, net, world);
                 }
                 self.tell_hold(at, world);

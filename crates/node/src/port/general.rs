@@ -5,7 +5,7 @@
 
 use super::pause::{Begins, Pauses};
 use super::scheduler::{Backlogged, Scheduler, Turn};
-use crate::pfc::{NO_INGRESS, PRIORITIES};
+use crate::pfc::PRIORITIES;
 use crate::spec::WatchdogAction;
 use leafspine_core::{Pace, PacketMeta, Span, Time};
 use leafspine_schemes::Backlog;
@@ -18,20 +18,36 @@ pub struct Queued {
     pub since: Time,
     /// Whether it was accepted while the measurement window was open.
     pub counted: bool,
-    /// The priority that it is counted for where it came in.
+    /// Its service queue; where it came in it is counted for the priority of this number.
     pub queue: u8,
-    /// The port by which it came in, where that counts it ([`NO_INGRESS`]: nowhere).
+    /// The port by which it came in, where that counts it ([`NO_INGRESS`](crate::pfc::NO_INGRESS): nowhere).
     pub from: u16,
     /// The packet.
     pub packet: PacketMeta,
 }
 
+/// Since when a packet is at a port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stay {
+    /// It came.
+    pub(crate) since: Time,
+    /// Whether the measurement window was open then.
+    pub(crate) counted: bool,
+}
+
 impl Queued {
-    /// A packet that no ingress counts.
+    /// A packet of a service queue that came in by port `from`, if that counts it.
     #[inline]
     #[must_use]
-    pub fn new(since: Time, counted: bool, packet: PacketMeta) -> Queued {
-        Queued { since, counted, queue: 0, from: NO_INGRESS, packet }
+    pub(crate) fn new(stay: Stay, queue: usize, from: u16, packet: PacketMeta) -> Queued {
+        Queued { since: stay.since, counted: stay.counted, queue: queue as u8, from, packet }
+    }
+
+    /// Since when it waits.
+    #[inline]
+    #[must_use]
+    pub(crate) fn stay(&self) -> Stay {
+        Stay { since: self.since, counted: self.counted }
     }
 
     /// Its bytes on the wire.
@@ -74,6 +90,9 @@ pub struct GeneralPort {
     pub wake_pending: bool,
     /// Whether the manager may have a say when a packet leaves.
     pub asks_at_release: bool,
+    /// Whether a packet that finds the line idle goes on it as at a one-event port: one queue, a link that never
+    /// changes, and nobody who is told of every change of the backlog or drops what the manager has taken.
+    pub direct: bool,
     /// Service queues that are paused, a bit each.
     stopped: u64,
     /// In runs with flow control.
@@ -91,6 +110,7 @@ impl GeneralPort {
             pace,
             wake_pending: false,
             asks_at_release: true,
+            direct: false,
             stopped: 0,
             pauses: None,
             total: Backlog::default(),
@@ -151,7 +171,7 @@ impl GeneralPort {
     }
 
     /// Takes the packet that the scheduler would send next, and the turn that ended with it.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self, now: Time) -> (Option<(usize, Queued)>, Option<Turn>) {
         let (taken, turn) = match &mut self.queues {
             Queues::One(_) if self.stopped & 1 != 0 => (None, None),
@@ -321,6 +341,12 @@ impl GeneralPort {
         !self.wake_pending && now >= self.busy_until && self.stopped >> queue & 1 == 0
     }
 
+    /// Whether a packet that comes now goes on the line at once, and nobody need be asked.
+    #[inline]
+    pub(crate) fn sends_at_once(&self, now: Time) -> bool {
+        self.direct && self.is_free_for(0, now)
+    }
+
     /// Whether something waits that is not paused.
     pub(crate) fn can_send(&self) -> bool {
         match &self.queues {
@@ -369,6 +395,7 @@ impl ServiceQueues {
     }
 
     /// Of the queues that are not `stopped`, a bit each.
+    #[inline(never)]
     fn pop(&mut self, now: Time, stopped: u64) -> (Option<(usize, Queued)>, Option<Turn>) {
         let queues = &mut self.queues;
         let size = |q: usize| queues[q].packets.front().map_or(0, |p| p.size());
@@ -410,6 +437,7 @@ impl ServiceQueues {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pfc::NO_INGRESS;
     use crate::spec::SchedulerKind;
     use leafspine_core::Rate;
     use proptest::prelude::*;
@@ -433,7 +461,8 @@ mod tests {
             for (step, (queue, size, pops)) in steps.into_iter().enumerate() {
                 let now = Time(step as u64);
                 let packet = PacketMeta { seq: step as u32, size: size as u16, ..PacketMeta::default() };
-                let packet = Queued::new(now, false, packet);
+                let stay = Stay { since: now, counted: false };
+                let packet = Queued::new(stay, queue, NO_INGRESS, packet);
                 queueing.push(queue, packet);
                 if passing.has_packets() {
                     passing.push(queue, packet);

@@ -8,6 +8,7 @@ mod scheduler;
 mod stats;
 
 pub use fifo::FifoPort;
+pub(crate) use general::Stay;
 pub use general::{GeneralPort, Queued};
 pub use pause::Pauses;
 pub use scheduler::Scheduler;

@@ -376,6 +376,9 @@ impl Builder<'_> {
         let mut general = GeneralPort::new(pace, queues, scheduler);
         // A balancer's manager is asked whether it wants to be.
         general.asks_at_release = at_release || matches!(manager, Manager::Balancer);
+        let watched = switch.pfc.as_ref().is_some_and(|pfc| pfc.watchdog.is_some());
+        general.direct =
+            queues == 1 && !general.asks_at_release && !changes && !around.held && !watched;
         Store::General(Box::new(general))
     }
 
