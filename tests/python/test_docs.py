@@ -251,6 +251,8 @@ UNKNOWN = {
             'kind = "collective"\ncollective = "all-to-allv"\n',
             'kind = "pipeline"\n',
             'kind = "goal"\n',
+            'kind = "simai"\n',
+            'kind = "chakra"\n',
         )
     ],
     "workload.sizes": [
