@@ -1,4 +1,4 @@
-"""Public figures of RDMA beside ours, from the results kept in ``validation/public``, for ``validation.md``."""
+"""Public figures of RDMA beside ours, from what is kept in ``validation/public``."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ def with_public(text: str) -> str:
 
 
 def public_section(chapters: Sequence[Chapter]) -> str:
-    """Paper by paper what it says and what was found, with what differs; the markers around them."""
+    """Paper by paper what it says, what was found, and what differs; with the markers."""
     return "\n".join([BEGIN, "", *(line for c in chapters for line in _chapter(c)), END])
 
 

@@ -53,7 +53,7 @@ def test_tables_tell_of_the_warmup_and_the_traffic(scenario: Path) -> None:
 def test_a_warmup_that_leaves_nothing_is_named(scenario: Path) -> None:
     """Breaks if a run that is over before the warm-up is has zeros without a reason."""
     result = leafspine.run(scenario, **{"run.fake_warmup": 10**18})
-    assert result.summary["flows_in_warmup"] == result.summary["flows"] == 200
+    assert result.summary["flows_in_warmup"] == 200
     flows, _ = tables.of_result(result)
     assert "; all 200 flows began in the warm-up of " in flows.note
     assert flows.note.endswith("a shorter measure.warmup, or more flows or iterations")

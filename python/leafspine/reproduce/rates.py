@@ -1,4 +1,4 @@
-"""Rates of flows that go on until a run ends, by workload: what was measured of queue pairs that share links."""
+"""Rates of flows that go on until a run ends, by workload: queue pairs that share links."""
 
 import tomllib
 
@@ -8,7 +8,7 @@ from leafspine.reproduce.metrics import Run, metric
 
 
 def _rate(run: Run, workload: int) -> float | None:
-    """Mean rate of a workload's flows, from their starts to the run's end, by the payload that arrived."""
+    """Mean rate of a workload's flows from start to end of the run: the payload that arrived."""
     flows = run.result.flows
     own = flows["workload"].to_numpy() == workload
     if not own.any():
