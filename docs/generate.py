@@ -1,6 +1,6 @@
 """Writes what the documentation takes from the engine: the catalogue in ``schemes.md``,
 the named size distributions in ``scenario.md``, the verdicts on the papers in ``scorecard.md``, what they hinge on in ``what-stands.md``,
-the figures of ns-3, theory, ``make fuzz`` and ``make faults`` in ``validation.md``; and what the package takes from the
+the figures of ns-3, theory, public papers, ``make fuzz`` and ``make faults`` in ``validation.md``; and what the package takes from the
 documentation, the sentences on keys, with the scenario file's JSON Schema that they are in.
 
     .venv/bin/python docs/generate.py
@@ -21,6 +21,10 @@ What the papers' figures give at full scale is kept beside them in ``papers/``:
 
     leafspine reproduce all --scale paper --keep
 
+What public papers on RDMA say beside ours is kept in ``validation/public``:
+
+    leafspine reproduce all --papers validation/public --scale paper --keep
+
 A test compares all of them with what this makes.
 """
 
@@ -33,6 +37,7 @@ from faults import with_faults
 from hinges import with_hinges
 from keys import keys_file
 from ns3 import with_ns3
+from public import with_public
 from theory import with_theory
 
 from leafspine import api, catalogue, costs, schema
@@ -232,7 +237,7 @@ def main() -> None:
     scenario.write_text(with_table(scenario.read_text(encoding="utf-8")), encoding="utf-8")
     validation = DOCS / "validation.md"
     text = with_fuzzing(with_theory(with_ns3(validation.read_text(encoding="utf-8"))))
-    text = with_faults(text)
+    text = with_public(with_faults(text))
     validation.write_text(text, encoding="utf-8")
 
 

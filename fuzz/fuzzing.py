@@ -29,6 +29,7 @@ TARGETS = (
     "decision_vectors",
     "packet_headers",
     "guest_messages",
+    "job_files",
 )
 SPACE = Path(os.environ.get("CARGO_TARGET_DIR", FUZZ.parent / "target")).absolute()
 RESULT = FUZZ.parent / "validation" / "results" / "fuzz.json"

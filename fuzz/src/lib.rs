@@ -5,6 +5,7 @@ pub mod any;
 pub mod decision_vectors;
 pub mod flow_csv;
 pub mod guest_messages;
+pub mod job_files;
 pub mod overrides;
 pub mod packet_headers;
 pub mod scenario_run;
@@ -15,11 +16,12 @@ pub mod vectors;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     ("scenario_toml", scenario_toml::check),
     ("scenario_run", scenario_run::check),
     ("flow_csv", flow_csv::check),
     ("decision_vectors", decision_vectors::check),
     ("packet_headers", packet_headers::check),
     ("guest_messages", guest_messages::check),
+    ("job_files", job_files::check),
 ];

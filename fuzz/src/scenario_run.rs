@@ -9,7 +9,7 @@ use leafspine_scenario::{Source, expand};
 use leafspine_schemes::testing::FakeLeaf;
 use leafspine_schemes::{Params, Value, registry};
 use leafspine_sim::spec::{
-    DriverKind, LinkChange, PortModel, ProbeKind, ProbeSpec, RunSpec, Spec, Stop, WorkloadKind,
+    DriverKind, JobKind, LinkChange, PortModel, ProbeKind, ProbeSpec, RunSpec, Spec, Stop, WorkloadKind,
 };
 use leafspine_sim::{
     Counters, Memory, Output, PortRow, Progress, RunError, SetupError, Simulation,
@@ -34,6 +34,42 @@ flows = 30
 sizes = { kind = "uniform", low = "1B", high = "60KB" }
 "#;
 
+/// The same with a job, whose workload has none of the keys of the other.
+const JOBS: &str = r#"
+[[workload]]
+kind = "collective"
+collective = "all-reduce"
+bytes = "60KB"
+"#;
+
+/// Keys that only jobs have: the text that has one is of [`JOBS`].
+const OF_JOBS: &[&str] = &[
+    "collective",
+    "algorithm",
+    "channels",
+    "chunk",
+    "hosts",
+    "jobs",
+    "ranks",
+    "placement",
+    "iterations",
+    "compute",
+    "compute_jitter",
+    "delay",
+];
+
+/// What the overrides are of.
+fn base_text(sets: &[(String, String)]) -> String {
+    let of_jobs = |key: &str| {
+        key.strip_prefix("workload.0.").is_some_and(|key| OF_JOBS.contains(&key))
+    };
+    if sets.iter().any(|(key, _)| of_jobs(key)) {
+        let (fabric, _) = BASE.split_once("[[workload]]").unwrap_or((BASE, ""));
+        return format!("{fabric}{JOBS}");
+    }
+    BASE.to_owned()
+}
+
 /// Packets of up to 200 bytes that all links together could send until a run ends.
 const PACKETS: u64 = 20_000;
 
@@ -48,7 +84,8 @@ pub fn check(data: &[u8]) {
     if sets.iter().any(|(_, value)| value.contains("/dev")) {
         return;
     }
-    let source = Source { text: BASE, file: "fuzz.toml", base: base(), sets: &sets, options: &[] };
+    let text = base_text(&sets);
+    let source = Source { text: &text, file: "fuzz.toml", base: base(), sets: &sets, options: &[] };
     let Ok(cases) = expand(&source) else { return };
     let Some(case) = cases.first() else { return };
     reads_as_itself(&case.toml);
@@ -88,7 +125,20 @@ fn small(spec: &Spec) -> bool {
     let few = schemes.into_iter().flatten().all(|scheme| few(&scheme.params));
     let fits = |size: Size| size.hosts <= 32 && size.links - size.hosts <= 64;
     let fabric = size(&spec.topology.kind).is_ok_and(fits);
-    few && fabric && flaps <= 1_000 && spec.changes.len() <= 20
+    few && fabric && flaps <= 1_000 && spec.changes.len() <= 20 && few_messages(spec)
+}
+
+/// Chunks of a large buffer are many messages.
+fn few_messages(spec: &Spec) -> bool {
+    spec.workloads.iter().all(|workload| match &workload.kind {
+        WorkloadKind::Job(job) => match job.what {
+            JobKind::Collective(what) => {
+                what.chunk.is_none_or(|chunk| what.bytes.0 / chunk.0.max(1) <= 100)
+            }
+            _ => true,
+        },
+        _ => true,
+    })
 }
 
 /// At most so many flows of a Poisson workload. A duration stays if all workloads together are not
@@ -109,6 +159,7 @@ fn tamed(mut spec: Spec) -> Spec {
             WorkloadKind::Poisson { stop, .. } => *stop = few_flows(*stop, many),
             WorkloadKind::Incast { rounds, .. } => *rounds = (*rounds).min(5),
             WorkloadKind::LongFlows { count, .. } => *count = (*count).min(100),
+            WorkloadKind::Job(job) => job.iterations = job.iterations.min(3),
             _ => {}
         }
     }

@@ -58,3 +58,9 @@ fn packet_headers() {
 fn guest_messages() {
     replay("guest_messages");
 }
+
+/// Breaks if a schedule or a trace makes its reader panic, or is refused without its place.
+#[test]
+fn job_files() {
+    replay("job_files");
+}

@@ -136,6 +136,10 @@ def _warmed(summaries: Sequence[Mapping[str, Any]]) -> str:
         return ""
     lengths = " to ".join(quantities.time(end) for end in dict.fromkeys((ends[0], ends[-1])))
     count = sum(found["flows_in_warmup"] for found in summaries if found.get("warmup_ps"))
+    if count and all(found["classes"]["all"]["flows"] == 0 for found in summaries):
+        # Zeros below want a reason: nothing began late enough to count.
+        why = "so nothing counts: a shorter measure.warmup, or more flows or iterations"
+        return f"; all {count} flows began in the warm-up of {lengths}, {why}"
     return f"; after a warm-up of {lengths}: {count} flows not counted"
 
 

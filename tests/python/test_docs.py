@@ -251,6 +251,8 @@ UNKNOWN = {
             'kind = "collective"\ncollective = "all-to-allv"\n',
             'kind = "pipeline"\n',
             'kind = "goal"\n',
+            'kind = "simai"\n',
+            'kind = "chakra"\n',
         )
     ],
     "workload.sizes": [
@@ -386,6 +388,7 @@ def test_generated_parts_are_up_to_date() -> None:
         "assert text == g.with_theory(text), 'validation.md, theory'\n"
         "assert text == g.with_fuzzing(text), 'validation.md, fuzzing'\n"
         "assert text == g.with_faults(text), 'validation.md, faults'\n"
+        "assert text == g.with_public(text), 'validation.md, public figures'\n"
     )
     done = real("-B", "-c", code, DOCS)
     assert done.returncode == 0, f"out of date, run docs/generate.py: {done.stderr}"

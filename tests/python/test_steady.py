@@ -50,6 +50,15 @@ def test_tables_tell_of_the_warmup_and_the_traffic(scenario: Path) -> None:
     assert "warm-up" not in flows.note + network.note
 
 
+def test_a_warmup_that_leaves_nothing_is_named(scenario: Path) -> None:
+    """Breaks if a run that is over before the warm-up is has zeros without a reason."""
+    result = leafspine.run(scenario, **{"run.fake_warmup": 10**18})
+    assert result.summary["flows_in_warmup"] == 200
+    flows, _ = tables.of_result(result)
+    assert "; all 200 flows began in the warm-up of " in flows.note
+    assert flows.note.endswith("a shorter measure.warmup, or more flows or iterations")
+
+
 def test_every_table_of_a_comparison_has_the_traffic(many: Path) -> None:
     """Breaks if a class's table lacks what the whole network was offered and carried, or shows it
     of another run; or if the note forgets flows of some run."""

@@ -9,16 +9,20 @@ use leafspine_core::{Bytes, Span, Time};
 use leafspine_fabric::TopologyKind;
 use leafspine_schemes::Kind;
 use leafspine_sim::spec::{
-    Algorithm, Collective, CollectiveSpec, GoalSpec, HostSet, JobKind, JobSpec, Pattern,
-    PipelineSpec, Placement, Schedule, SizeSpec, TimeUnit, WorkloadKind, WorkloadSpec,
+    Algorithm, ChakraSpec, Collective, CollectiveSpec, GoalSpec, HostSet, HowSpec, JobKind,
+    JobSpec, Pattern, PipelineSpec, Placement, Schedule, SimaiSpec, SizeSpec, TimeUnit,
+    WorkloadKind, WorkloadSpec,
 };
+use std::path::PathBuf;
 
 /// The kinds of workload that are jobs.
-pub(crate) const KINDS: &[&str] = &["collective", "pipeline", "goal"];
+pub(crate) const KINDS: &[&str] = &["collective", "pipeline", "goal", "simai", "chakra"];
 
 const COLLECTIVES: &[&str] =
     &["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "all-to-allv"];
 const ALGORITHMS: &[&str] = &["ring", "tree", "halving-doubling", "direct", "pairwise"];
+/// Those that do all-reduces, all-gathers and reduce-scatters.
+const IN_FILES: &[&str] = &["ring", "halving-doubling"];
 const SCHEDULES: &[&str] = &["1f1b", "all-forward"];
 const ANY: (u32, u32) = (1, u32::MAX);
 /// A message of less is a packet.
@@ -31,12 +35,32 @@ const CHANNELS: (u32, u32) = (1, 64);
 
 /// The keys of a schedule: how many ranks, how often and what is computed is in the file.
 const GOAL: &[&str] = &["path", "checksum", "time_unit", "hosts", "jobs", "placement", "delay"];
+/// The same of what names collectives, but not how they are done.
+const SIMAI: &[&str] = &[
+    "path",
+    "checksum",
+    "time_unit",
+    "algorithm",
+    "channels",
+    "chunk",
+    "hosts",
+    "jobs",
+    "placement",
+    "iterations",
+    "delay",
+];
+const CHAKRA: &[&str] =
+    &["path", "checksum", "algorithm", "channels", "chunk", "hosts", "jobs", "placement", "delay"];
+/// The end of the name of rank 0's trace.
+const FIRST: &str = ".0.et";
 
 /// The keys of a kind besides `kind` and `start`.
 pub(crate) fn keys(section: &Section<'_>, kind: &str) -> Vec<&'static str> {
     let mut keys = match kind {
         "pipeline" => vec!["bytes", "microbatches", "forward", "backward", "schedule"],
         "goal" => return GOAL.to_vec(),
+        "simai" => return SIMAI.to_vec(),
+        "chakra" => return CHAKRA.to_vec(),
         _ => {
             let text = section.node("collective").and_then(|node| node.text());
             let sizes = if text == Some("all-to-allv") { "sizes" } else { "bytes" };
@@ -58,6 +82,8 @@ pub(crate) fn job(
     let what = match kind {
         "pipeline" => JobKind::Pipeline(pipeline(section)?),
         "goal" => JobKind::Goal(goal(section)?),
+        "simai" => JobKind::Simai(simai(section)?),
+        "chakra" => JobKind::Chakra(chakra(section)?),
         _ => JobKind::Collective(collective(section, &mut drawn)?),
     };
     let hosts = host_set(section, "hosts", graph)?;
@@ -77,10 +103,12 @@ pub(crate) fn job(
         compute_jitter: Span::ZERO,
         delay: section.span("delay", Some("0us"))?,
     };
-    if kind != "goal" {
+    if !matches!(kind, "goal" | "chakra") {
+        job.iterations = section.count("iterations", ANY, Some("1"))?;
+    }
+    if matches!(kind, "collective" | "pipeline") {
         let ranks = section.unless("ranks", RANKS, "all")?;
         job.ranks = ranks.map(|value| content!(value, Int) as u32); // At most 65,536.
-        job.iterations = section.count("iterations", ANY, Some("1"))?;
         job.compute = section.span("compute", Some("0us"))?;
         job.compute_jitter = section.span("compute_jitter", Some("0us"))?;
     }
@@ -126,16 +154,55 @@ fn collective(
     } else {
         bytes = content!(section.value("bytes", BYTES, None)?, Bytes);
     }
+    let (channels, chunk) = parts(section)?;
+    Ok(CollectiveSpec { collective, algorithm, bytes, channels, chunk })
+}
+
+/// Into how many parts and pieces a buffer is divided.
+fn parts(section: &mut Section<'_>) -> Result<(u16, Option<Bytes>), ScenarioError> {
     let channels = section.count("channels", CHANNELS, Some("1"))? as u16; // At most 64.
     let chunk = section.unless("chunk", CHUNK, "none")?.map(|value| content!(value, Bytes));
-    Ok(CollectiveSpec { collective, algorithm, bytes, channels, chunk })
+    Ok((channels, chunk))
+}
+
+/// How the collectives are done that a file names.
+fn how(section: &mut Section<'_>) -> Result<HowSpec, ScenarioError> {
+    let algorithm = match section.word("algorithm", IN_FILES, IN_FILES.first().copied())?.as_str() {
+        "ring" => Algorithm::Ring,
+        _ => Algorithm::HalvingDoubling,
+    };
+    let (channels, chunk) = parts(section)?;
+    Ok(HowSpec { algorithm, channels, chunk })
+}
+
+fn simai(section: &mut Section<'_>) -> Result<SimaiSpec, ScenarioError> {
+    let file = trace::path(section, "SimAI's workload text")?;
+    Ok(SimaiSpec { file, unit: unit(section)?, how: how(section)? })
+}
+
+/// The traces of all ranks, whose files lie beside that of rank 0.
+fn chakra(section: &mut Section<'_>) -> Result<ChakraSpec, ScenarioError> {
+    const WHAT: &str = "rank 0's trace of Chakra, which ends in \".0.et\"";
+    let files = trace::paths(section, WHAT, |first| {
+        let Some(name) = first.to_str().and_then(|name| name.strip_suffix(FIRST)) else {
+            return Err(format!("the path of {WHAT}"));
+        };
+        let ranks = (1..).map(|rank| PathBuf::from(format!("{name}.{rank}.et")));
+        Ok(ranks.take_while(|file| file.is_file()).collect())
+    })?;
+    Ok(ChakraSpec { files, how: how(section)? })
 }
 
 fn goal(section: &mut Section<'_>) -> Result<GoalSpec, ScenarioError> {
     let file = trace::path(section, "a GOAL schedule in its text form")?;
+    Ok(GoalSpec { file, unit: unit(section)? })
+}
+
+/// The unit of a file's computations.
+fn unit(section: &mut Section<'_>) -> Result<TimeUnit, ScenarioError> {
     let unit = section.word("time_unit", &TimeUnit::NAMES, Some("ns"))?;
     let at = TimeUnit::NAMES.iter().position(|name| *name == unit).unwrap_or_default();
-    Ok(GoalSpec { file, unit: TimeUnit::ALL[at] })
+    Ok(TimeUnit::ALL[at])
 }
 
 fn pipeline(section: &mut Section<'_>) -> Result<PipelineSpec, ScenarioError> {

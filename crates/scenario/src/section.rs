@@ -67,6 +67,26 @@ pub(crate) struct Section<'a> {
     written: Vec<(String, String)>,
 }
 
+/// What others call a key that is here.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("file", "path"),
+    ("filename", "path"),
+    ("bandwidth", "rate"),
+    ("capacity", "rate"),
+    ("latency", "delay"),
+    ("propagation", "delay"),
+    ("mtu", "mss"),
+    ("algorithm", "scheme"),
+    ("name", "scheme"),
+];
+
+/// The key that is meant by another name, if the table has it.
+fn meant(name: &str, keys: &[&str]) -> Option<String> {
+    let name = name.to_lowercase();
+    let (_, key) = OTHER_NAMES.iter().find(|(other, key)| *other == name && keys.contains(key))?;
+    Some((*key).to_owned())
+}
+
 impl<'a> Section<'a> {
     /// The table at `path`; one that is not in the file has only defaults.
     pub(crate) fn open(
@@ -97,7 +117,7 @@ impl<'a> Section<'a> {
             return Ok(());
         };
         let mut error = self.place.error(Some(node.origin), &self.key(name), what, keys.join(", "));
-        error.nearest = nearest(name, keys.iter().copied());
+        error.nearest = nearest(name, keys.iter().copied()).or_else(|| meant(name, keys));
         Err(error)
     }
 

@@ -67,7 +67,10 @@ fn named(
     if name.contains(['/', '\\']) || FILES.iter().any(named) {
         return csv(place, path, node, name);
     }
-    let allowed = format!("{}, a CSV path or an inline table", quoted(workload::names()));
+    let mut allowed = format!("{}, a CSV path or an inline table", quoted(workload::names()));
+    if parse_bytes(name).is_ok() {
+        allowed += &format!("; all flows of one size are {{ kind = \"fixed\", bytes = {} }}", quote(name));
+    }
     let mut error = place.error(Some(node.origin), path, node.shown(), allowed);
     error.nearest = nearest(name, workload::names());
     Err(error)

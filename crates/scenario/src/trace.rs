@@ -18,6 +18,19 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// If the file cannot be read, or is not the one that a given checksum was taken of.
 pub(crate) fn path(section: &mut Section<'_>, what: &str) -> Result<PathBuf, ScenarioError> {
+    let files = paths(section, what, |_| Ok(Vec::new()))?;
+    Ok(files.into_iter().next().unwrap_or_default())
+}
+
+/// The same with the files that `others` knows to belong to it: the checksum is that of all of them.
+///
+/// # Errors
+/// Those of [`path`], of any file, and what `others` allows instead of a path.
+pub(crate) fn paths(
+    section: &mut Section<'_>,
+    what: &str,
+    others: impl Fn(&Path) -> Result<Vec<PathBuf>, String>,
+) -> Result<Vec<PathBuf>, ScenarioError> {
     let allowed = format!("the path of {what}, from the scenario's folder");
     let Some(node) = section.node("path") else {
         return Err(section.wrong("path", "nothing", allowed));
@@ -31,7 +44,15 @@ pub(crate) fn path(section: &mut Section<'_>, what: &str) -> Result<PathBuf, Sce
         section.wrong("path", found, format!("{what} that can be read"))
     };
     let path = std::path::absolute(path).map_err(|error| readable(&error))?;
-    let sum = section.place.files_read.of(&path).map_err(|error| readable(&error))?;
+    let mut sum = section.place.files_read.of(&path).map_err(|error| readable(&error))?;
+    let more = others(&path).map_err(|allowed| section.wrong("path", node.shown(), allowed))?;
+    if !more.is_empty() {
+        let mut sums = sum;
+        for file in &more {
+            sums += &section.place.files_read.of(file).map_err(|error| readable(&error))?;
+        }
+        sum = format!("{:016x}", sums.bytes().fold(START, fold));
+    }
     if let Some(node) = section.node("checksum")
         && node.text() != Some(&sum)
     {
@@ -40,7 +61,7 @@ pub(crate) fn path(section: &mut Section<'_>, what: &str) -> Result<PathBuf, Sce
     }
     section.write("path", quote(&path.display().to_string()));
     section.write("checksum", quote(&sum));
-    Ok(path)
+    Ok([vec![path], more].concat())
 }
 
 /// Makes a CSV file of a trace in Parquet's format, of which it is told the path and the checksum, and
@@ -91,17 +112,23 @@ impl FilesRead {
     }
 }
 
+/// Where FNV-1a begins.
+const START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// A byte more.
+fn fold(sum: u64, byte: u8) -> u64 {
+    (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+}
+
 /// 64-bit FNV-1a over the contents: against mistakes, not against malice.
 fn checksum(path: &Path) -> io::Result<String> {
     let (mut file, mut buffer) = (File::open(path)?, vec![0; 1 << 16]);
-    let mut sum: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut sum = START;
     loop {
         let read = file.read(&mut buffer)?;
         if read == 0 {
             return Ok(format!("{sum:016x}"));
         }
-        for byte in &buffer[..read] {
-            sum = (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+        sum = buffer[..read].iter().copied().fold(sum, fold);
     }
 }

@@ -25,6 +25,8 @@ const KINDS: &[&str] = &[
     "collective",
     "pipeline",
     "goal",
+    "simai",
+    "chakra",
 ];
 const ANY: (u32, u32) = (1, u32::MAX);
 /// A load may be an overload; more than ten times what links carry is a percentage.
@@ -79,7 +81,7 @@ fn workload(
     section.allow(&keys, &format!("a key that a {kind} workload does not have"))?;
     let spec = match kind.as_str() {
         "trace" => trace_workload(&mut section, graph)?,
-        "collective" | "pipeline" | "goal" => job::job(&mut section, &kind, graph)?,
+        kind if job::KINDS.contains(&kind) => job::job(&mut section, kind, graph)?,
         _ => generated(&mut section, &kind, graph)?,
     };
     let start = Time(section.span("start", Some("0us"))?.0);

@@ -36,6 +36,9 @@ fn unknown_names() {
         ("", "[load_balancer]\ngap = \"1ms\""),
         ("", "[transport]\nscheme = \"newreno\"\ninitial_alpha = 1"),
         ("\"web-search\"", "\"web-serch\""),
+        ("\"web-search\"", "\"100KB\""),
+        ("leaves = 2", "leaves = 2\nfile = \"a.csv\""),
+        ("rate = \"10Gbps\"", "bandwidth = \"10Gbps\""),
         ("", "[measure]\nwindows = \"all\""),
     ]));
 }

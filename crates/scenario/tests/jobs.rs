@@ -72,6 +72,23 @@ fn jobs_are_refused_with_their_reason() {
             "workload.0.microbatches: found nothing",
         ),
         ("kind = \"goal\"\npath = \"none.goal\"\n".to_owned(), "a GOAL schedule in its text form"),
+        (
+            "kind = \"simai\"\npath = \"none.txt\"\n".to_owned(),
+            "SimAI's workload text that can be read",
+        ),
+        (
+            "kind = \"simai\"\npath = \"step.txt\"\nalgorithm = \"tree\"\n".to_owned(),
+            "allowed: \"ring\", \"halving-doubling\"",
+        ),
+        ("kind = \"simai\"\nranks = 4\n".to_owned(), "a key that a simai workload does not have"),
+        (
+            "kind = \"chakra\"\npath = \"step.txt\"\n".to_owned(),
+            "the path of rank 0's trace of Chakra, which ends in \".0.et\"",
+        ),
+        (
+            "kind = \"chakra\"\niterations = 4\n".to_owned(),
+            "a key that a chakra workload does not have",
+        ),
     ] {
         let text = said(&more);
         assert!(text.contains(part), "{more}\nsays {text}\nwithout {part}");
@@ -89,5 +106,39 @@ fn schedules_are_read_by_path_and_checksum() {
     assert!(spec.file.ends_with("ring.goal"));
     let other = format!("{text}checksum = \"0000000000000000\"\n");
     let error = cases(&other, &[]).err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(error.contains("the file has changed since"), "{error}");
+}
+
+/// Breaks if what SimAI's text says is run otherwise than the scenario wants, or not written out.
+#[test]
+fn workload_texts_are_read_by_path_and_checksum() {
+    let text = format!("{FABRIC}kind = \"simai\"\npath = \"step.txt\"\nchannels = 2\n");
+    let case = cases(&text, &[]).unwrap_or_else(|e| panic!("{e}")).remove(0);
+    for key in ["checksum = ", "time_unit = \"ns\"", "algorithm = \"ring\"", "iterations = 1"] {
+        assert!(case.toml.contains(key), "{key} is not in\n{}", case.toml);
+    }
+    let WorkloadKind::Job(job) = &case.spec.workloads[0].kind else { panic!("no job") };
+    let JobKind::Simai(spec) = &job.what else { panic!("no step") };
+    assert!(spec.file.ends_with("step.txt"));
+    assert_eq!(spec.how.channels, 2);
+}
+
+/// Breaks if a rank's trace is left out, one too many is taken, or another file of any rank is taken for the same.
+#[test]
+fn traces_are_those_of_all_ranks() {
+    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let file = |rank: u32| folder.join(format!("scenario.{rank}.et"));
+    for (rank, text) in [(0, "a"), (1, "b"), (2, "c"), (4, "d")] {
+        std::fs::write(file(rank), text).expect("a writable directory for tests");
+    }
+    let text = format!("{FABRIC}kind = \"chakra\"\npath = \"{}\"\n", file(0).display());
+    let case = cases(&text, &[]).unwrap_or_else(|e| panic!("{e}")).remove(0);
+    let WorkloadKind::Job(job) = &case.spec.workloads[0].kind else { panic!("no job") };
+    let JobKind::Chakra(spec) = &job.what else { panic!("no traces") };
+    assert_eq!(spec.files, [file(0), file(1), file(2)]);
+    let again = cases(&case.toml, &[]).unwrap_or_else(|e| panic!("{e}")).remove(0);
+    assert_eq!(case.toml, again.toml);
+    std::fs::write(file(2), "other").expect("a writable directory for tests");
+    let error = cases(&case.toml, &[]).err().map(|error| error.to_string()).unwrap_or_default();
     assert!(error.contains("the file has changed since"), "{error}");
 }

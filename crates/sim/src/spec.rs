@@ -210,6 +210,52 @@ pub enum JobKind {
     Pipeline(PipelineSpec),
     /// A GOAL schedule, which says how many ranks there are.
     Goal(GoalSpec),
+    /// A training step in SimAI's workload text, which says how many ranks there are.
+    Simai(SimaiSpec),
+    /// Execution traces of Chakra, one of each rank.
+    Chakra(ChakraSpec),
+}
+
+/// A training step in SimAI's workload text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SimaiSpec {
+    /// The file that is read.
+    pub file: PathBuf,
+    /// The unit of its computations.
+    pub unit: TimeUnit,
+    /// How its collectives are done.
+    pub how: HowSpec,
+}
+
+/// Execution traces of Chakra.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChakraSpec {
+    /// The trace of each rank.
+    pub files: Vec<PathBuf>,
+    /// How its collectives are done.
+    pub how: HowSpec,
+}
+
+/// How the collectives of a schedule are done, which names only what they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HowSpec {
+    /// Of all but all-to-alls, which are direct.
+    pub algorithm: Algorithm,
+    /// As [`CollectiveSpec::channels`].
+    pub channels: u16,
+    /// As [`CollectiveSpec::chunk`].
+    pub chunk: Option<Bytes>,
+}
+
+impl HowSpec {
+    /// A collective of so many bytes.
+    #[must_use]
+    pub fn of(&self, collective: Collective, bytes: u64) -> CollectiveSpec {
+        let direct = matches!(collective, Collective::AllToAll | Collective::AllToAllV);
+        let algorithm = if direct { Algorithm::Direct } else { self.algorithm };
+        let HowSpec { channels, chunk, .. } = *self;
+        CollectiveSpec { collective, algorithm, bytes: Bytes(bytes), channels, chunk }
+    }
 }
 
 /// A GOAL schedule in its text form.

@@ -19,6 +19,7 @@ from leafspine.reproduce import (  # noqa: F401  (they register their metrics)
     paths,
     probe_metrics,
     queues,
+    rates,
     series,
 )
 from leafspine.reproduce.claims import Check, Claim

@@ -2,7 +2,7 @@
 //!
 //! An audit walks over all packets: there are as many as the counters say, in packets and in bytes;
 //! ports' backlogs and shared buffers are what really waits; flows have as many packets under way as
-//! they think. It looks and changes nothing, so a checked run is the same run.
+//! they think; who is paused is who has been told to stop. It looks and changes nothing, so a checked run is the same run.
 
 use super::Simulation;
 use super::fault::FaultKind;
@@ -11,6 +11,7 @@ use super::flows::in_flight;
 use crate::drive::Driver;
 use crate::flow_table::UNFINISHED;
 use leafspine_core::{Flags, HostId, PacketMeta, SwitchId};
+use leafspine_node::pfc::Frame;
 use leafspine_node::{Address, Egress, Port, Store};
 use std::collections::HashMap;
 
@@ -34,12 +35,14 @@ pub(super) enum Spot {
 pub(super) struct Audit {
     /// Per port: packets found on its link.
     links: Vec<u32>,
+    /// Per port: pause frames among them.
+    frames: Vec<u32>,
     /// Per flow: packets found.
     flows: HashMap<Address, u32>,
 }
 
 /// Where and what.
-type Wrong = (String, String);
+pub(super) type Wrong = (String, String);
 
 /// The fewest events between two audits.
 const EVERY: u64 = 256;
@@ -88,14 +91,17 @@ impl Simulation {
         for at in 0..self.graph.ports.len() as u32 {
             self.port_adds_up(at, audit.links[at as usize])?;
         }
-        self.buffers_add_up()
+        self.buffers_add_up()?;
+        self.pauses_add_up(&audit.frames)
     }
 
     /// Finds every packet. Returns how many there are, and the bytes of payload in them.
     fn find_all(&self, audit: &mut Audit) -> (u64, u64) {
-        let Audit { links, flows } = audit;
-        links.clear();
-        links.resize(self.graph.ports.len(), 0);
+        let Audit { links, frames, flows } = audit;
+        for counts in [&mut *links, &mut *frames] {
+            counts.clear();
+            counts.resize(self.graph.ports.len(), 0);
+        }
         flows.clear();
         let (mut packets, mut payload) = (0, 0);
         self.each_packet(&mut |packet, spot| {
@@ -103,6 +109,7 @@ impl Simulation {
             payload += u64::from(packet.payload);
             if let Spot::Link(port) = spot {
                 links[port as usize] += 1;
+                frames[port as usize] += u32::from(Frame::of(packet).is_some());
             }
             if !packet.flags.has(Flags::PROBE) {
                 *flows.entry(Address::of_sender(packet)).or_default() += 1;
@@ -118,7 +125,7 @@ impl Simulation {
         });
     }
 
-    fn each_egress(&self, visit: &mut dyn FnMut(&Egress)) {
+    pub(super) fn each_egress(&self, visit: &mut dyn FnMut(&Egress)) {
         for node in 0..self.layout.nodes {
             self.driver.node(node).egresses().for_each(&mut *visit);
         }

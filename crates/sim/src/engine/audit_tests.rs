@@ -3,9 +3,10 @@
 use super::audit::Audit;
 use super::{RunError, Simulation};
 use crate::Progress;
-use crate::spec::{PortModel, SharedBuffer, Spec};
+use crate::spec::{PfcSpec, PfcThreshold, PortModel, SharedBuffer, Spec};
 use crate::specs::*;
 use leafspine_core::{Bytes, PacketMeta, SwitchId, Time};
+use leafspine_node::pfc::Pfc;
 use leafspine_node::{GeneralPort, Record, Store};
 use proptest::prelude::*;
 
@@ -123,6 +124,59 @@ fn shared_buffers_are_checked() {
         text.contains("shared buffer of 1048576 bytes") && text.contains("at leaf0 "),
         "{text}"
     );
+}
+
+/// Flow control among many senders, cut while some port stands still.
+fn pausing() -> Simulation {
+    cut(|spec| {
+        spec.switch.shared = Some(SharedBuffer { size: Bytes(1 << 20), alpha: 1.0 });
+        spec.switch.pfc = Some(PfcSpec {
+            lossless: 1,
+            threshold: PfcThreshold::Static(Bytes(0)),
+            reserve: Bytes(0),
+            resume: Bytes(0),
+            headroom: None,
+            watchdog: None,
+        });
+    })
+}
+
+/// Breaks if a pause that nobody asked for, or one that was asked for and has not begun, goes unnoticed; or what came in
+/// by a port and is counted at another.
+#[test]
+fn pauses_are_checked() {
+    assert_eq!(said(pausing(), |_| {}), "nothing");
+    let told = |run: &mut Simulation, change: &mut dyn FnMut(&mut Pfc) -> bool| {
+        let mut changed = false;
+        for id in 0..run.graph.switches.len() as u16 {
+            let egress = &mut run.driver.switch_mut(SwitchId(id)).egress;
+            let mut pfc = egress.pfc().expect("flow control").clone();
+            changed |= change(&mut pfc);
+            egress.set_pfc(pfc);
+        }
+        assert!(changed, "nothing to change");
+    };
+    let text = said(pausing(), |run| {
+        told(run, &mut |pfc| {
+            let groups = pfc.ports.iter_mut().map(|port| &mut port.groups[0]);
+            groups.filter(|group| group.told).map(|group| group.told = false).count() > 0
+        });
+    });
+    assert!(text.contains("priorities [0] are paused, but "), "{text}");
+    let text = said(pausing(), |run| {
+        told(run, &mut |pfc| {
+            let groups = pfc.ports.iter_mut().map(|port| &mut port.groups[0]);
+            groups.filter(|group| !group.told).map(|group| group.told = true).count() > 0
+        });
+    });
+    assert!(text.contains("told [0] to stop"), "{text}");
+    let text = said(pausing(), |run| {
+        told(run, &mut |pfc| {
+            pfc.ports[0].groups[0].held.shared += 40;
+            true
+        });
+    });
+    assert!(text.contains("bytes wait that came in there"), "{text}");
 }
 
 /// Breaks if a flow's count of its packets in the network may drift, or if its end is written down

@@ -8,6 +8,7 @@
 
 mod agenda;
 mod audit;
+mod audit_pauses;
 #[cfg(test)]
 mod audit_tests;
 mod build;

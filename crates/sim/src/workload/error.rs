@@ -41,7 +41,7 @@ impl WorkloadError {
     /// The same error with its key counted from the scenario's root, unless it is in a file of its
     /// own.
     pub(crate) fn within(mut self, workload: usize) -> Self {
-        if self.line.is_none() {
+        if self.file.is_none() {
             self.key = format!("workload.{workload}.{}", self.key);
         }
         self

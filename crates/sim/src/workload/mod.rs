@@ -7,6 +7,7 @@
 //! nothing but the starts.
 
 mod all_to_all;
+mod chakra;
 mod collective;
 mod dag;
 mod error;
@@ -23,6 +24,8 @@ mod poisson;
 mod quantity;
 mod replay;
 mod rows;
+mod schedule;
+mod simai;
 mod sizes;
 mod source;
 mod stream;
@@ -35,6 +38,7 @@ pub(crate) use dag::{Dags, Job, OpPlace, What};
 pub use error::WorkloadError;
 pub use hosts::{Fabric, HostSets};
 pub use named::{Description, describe, named, names};
+pub use schedule::read_schedule;
 pub use sizes::Sizes;
 pub(crate) use source::Demand;
 pub use source::{Flow, FlowSource};

@@ -4,11 +4,13 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod chakra;
 mod closed_forms;
 mod connections;
 mod determinism;
 mod goal;
 mod pairs;
+mod simai;
 
 use common::*;
 use leafspine_core::HostId;
@@ -80,6 +82,15 @@ fn alone(spec: &Spec, bytes: u64) -> u64 {
     let routes = Routes::new(&graph);
     let TransportSpec { mss, header, .. } = spec.transport;
     Ideal::new(&graph, &routes, mss, header, false).fct(HostId(0), HostId(1), Bytes(bytes)).0
+}
+
+/// Rings, of whole steps.
+const RING: HowSpec = HowSpec { algorithm: Algorithm::Ring, channels: 1, chunk: None };
+
+/// When the last rank had done.
+fn all_done(output: &Output) -> u64 {
+    let ranks = &output.jobs.as_ref().expect("jobs").ranks;
+    ranks.iter().map(|rank| rank.end.0).max().expect("ranks")
 }
 
 /// How long the collective of an iteration took.

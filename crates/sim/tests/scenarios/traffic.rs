@@ -170,6 +170,31 @@ pub(super) fn trace() -> impl Strategy<Value = WorkloadKind> {
     })
 }
 
+/// Steps in SimAI's workload text of two ranks, each in a file that is named by what is in it.
+fn step() -> impl Strategy<Value = JobKind> {
+    let comm = proptest::sample::select(vec![
+        "NONE 0",
+        "ALLREDUCE 9000",
+        "ALLGATHER 20000",
+        "REDUCESCATTER 3",
+        "ALLTOALL 5000",
+        "ALLREDUCE_DP 7000",
+    ]);
+    let pass = (0u64..3_000, comm).prop_map(|(time, comm)| format!("{time} {comm}"));
+    let row = (pass.clone(), pass.clone(), pass, 0u64..500)
+        .prop_map(|(a, b, c, update)| format!("layer -1 {a} {b} {c} {update}\n"));
+    let rows = proptest::collection::vec(row, 1..4);
+    (rows, 1u64..3, 1u16..3).prop_map(|(rows, tensor, channels)| {
+        let head = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group:";
+        let text = format!("{head} {tensor} all_gpus: 2\n{}\n{}", rows.len(), rows.concat());
+        let name = text.bytes().fold(0u64, |sum, b| mix(sum ^ u64::from(b))) % 64;
+        let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("step-{name}.txt"));
+        std::fs::write(&file, text).expect("a writable directory for tests");
+        let how = HowSpec { algorithm: Algorithm::Ring, channels, chunk: None };
+        JobKind::Simai(SimaiSpec { file, unit: TimeUnit::Ns, how })
+    })
+}
+
 /// Jobs on all hosts.
 pub(super) fn job() -> impl Strategy<Value = WorkloadKind> {
     use Algorithm::{Direct, HalvingDoubling, Pairwise, Ring, Tree};
@@ -201,7 +226,7 @@ pub(super) fn job() -> impl Strategy<Value = WorkloadKind> {
             JobKind::Pipeline(PipelineSpec { bytes, microbatches, forward, backward, schedule })
         },
     );
-    let what = prop_oneof![4 => collective, 1 => pipeline];
+    let what = prop_oneof![4 => collective, 1 => pipeline, 1 => step()];
     let place = proptest::sample::select(vec![Placement::Packed, Placement::Random]);
     let times = (0u64..2, 0u64..40, 0u64..40, 0u64..3);
     (what, place, 1u32..4, times).prop_map(

@@ -136,3 +136,33 @@ fn the_rate_estimator_knows_a_rate() {
 fn conga_makes_metrics_equal() {
     check("conga");
 }
+
+/// Breaks if a queue pair leaves a gap between two packets, or the line anything.
+#[test]
+fn a_lone_queue_pair_has_the_line() {
+    check("lone-queue-pair");
+}
+
+/// Breaks if flow control or DCQCN prefers one of several senders.
+#[test]
+fn queue_pairs_share_a_link() {
+    check("queue-pairs");
+}
+
+/// Breaks if a pause begins or ends a picosecond early or late.
+#[test]
+fn pauses_begin_and_end_as_they_should() {
+    check("pauses");
+}
+
+/// Breaks if a recovery sends more or waits longer than its rules make it.
+#[test]
+fn recoveries_lose_what_they_must() {
+    check("recovery");
+}
+
+/// Breaks if a step of a ring takes longer than its bytes and its way.
+#[test]
+fn all_reduce_takes_its_steps() {
+    check("all-reduce");
+}

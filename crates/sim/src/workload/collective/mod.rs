@@ -14,14 +14,14 @@ mod tree;
 
 use super::WorkloadError;
 use super::dag::{Dags, Draft, Job, Op, Phase, Template};
-use super::goal;
 use super::hosts::{Fabric, HostSets};
+use super::schedule::Schedule;
 use super::sizes::Sizes;
 use super::stream::{Drawn, stream};
 use crate::spec::{
     Algorithm, Collective, CollectiveSpec, JobKind, JobSpec, Pattern, WorkloadKind, WorkloadSpec,
 };
-use leafspine_core::{HostId, Span};
+use leafspine_core::{Bytes, HostId, Span};
 
 /// The ranks of a job, and where each begins.
 struct Group<'a> {
@@ -30,7 +30,7 @@ struct Group<'a> {
 }
 
 /// Per rank: what it has done when these have ended at its host.
-type Ends = Vec<Vec<Op>>;
+pub(super) type Ends = Vec<Vec<Op>>;
 
 /// The jobs of a run's workloads; `None` if it has none.
 ///
@@ -78,21 +78,16 @@ pub(crate) fn of_workload(
         }
         _ => None,
     };
-    let schedule = match &job.what {
-        JobKind::Goal(spec) => Some(goal::read(&spec.file, &spec.file)?),
-        _ => None,
-    };
+    let schedule = Schedule::read(&job.what)?;
     // A schedule says how many ranks it has.
-    let ranks = schedule.as_ref().map(|ranks| ranks.len() as u32).or(job.ranks);
+    let ranks = schedule.as_ref().and_then(Schedule::ranks).or(job.ranks);
     let job = &JobSpec { ranks, ..job.clone() };
     let placed = place::place(job, hosts, (seed, workload))?;
     let made = placed.into_iter().map(|ranks| {
         let mut sizes = || drawn.as_mut().map_or(1, |(sizes, rng)| sizes.sample(rng));
-        let template = match (&job.what, &schedule) {
-            (JobKind::Goal(spec), Some(schedule)) => {
-                goal::template(schedule, &ranks, spec.unit, &spec.file)?
-            }
-            _ => template(job, &ranks, &mut sizes)?,
+        let template = match &schedule {
+            Some(schedule) => schedule.template(&ranks)?,
+            None => template(job, &ranks, &mut sizes)?,
         };
         let times = (spec.start, job.delay, job.compute_jitter);
         Ok(Job::new(template, job.iterations, ranks, workload as u16, times, seed))
@@ -120,7 +115,9 @@ fn template(
     let ends = match &job.what {
         JobKind::Collective(spec) => collective(&mut draft, &group, spec, sizes)?,
         JobKind::Pipeline(spec) => pipeline::pipeline(&mut draft, &group, spec),
-        JobKind::Goal(_) => unreachable!("a schedule is a template of its own"),
+        JobKind::Goal(_) | JobKind::Simai(_) | JobKind::Chakra(_) => {
+            unreachable!("a schedule is a template of its own")
+        }
     };
     let first = if computes { &first } else { &begin };
     for (ends, first) in ends.iter().zip(first) {
@@ -134,22 +131,66 @@ fn template(
 
 /// How an iteration's work is measured: bandwidth as NCCL's tests count it.
 fn phase(what: &JobKind, ranks: usize) -> Phase {
+    match what {
+        JobKind::Collective(spec) => phase_of(spec, ranks),
+        _ => Phase { name: "pipeline".to_owned(), bytes: 0, bus_factor: 0.0, measured: true },
+    }
+}
+
+/// The same of a collective among so many ranks, which is called what it is.
+fn phase_of(spec: &CollectiveSpec, ranks: usize) -> Phase {
     let others = (ranks - 1) as f64 / ranks as f64;
-    let (name, bytes, bus_factor) = match what {
-        JobKind::Pipeline(_) => ("pipeline", 0, 0.0),
-        JobKind::Goal(_) => ("goal", 0, 0.0),
-        JobKind::Collective(spec) => {
-            let (name, factor) = match spec.collective {
-                Collective::AllReduce => ("all-reduce", 2.0 * others),
-                Collective::AllGather => ("all-gather", others),
-                Collective::ReduceScatter => ("reduce-scatter", others),
-                Collective::AllToAll => ("all-to-all", others),
-                Collective::AllToAllV => ("all-to-allv", 0.0),
-            };
-            (name, if factor > 0.0 { spec.bytes.0 } else { 0 }, factor)
-        }
+    let (name, bus_factor) = match spec.collective {
+        Collective::AllReduce => ("all-reduce", 2.0 * others),
+        Collective::AllGather => ("all-gather", others),
+        Collective::ReduceScatter => ("reduce-scatter", others),
+        Collective::AllToAll => ("all-to-all", others),
+        Collective::AllToAllV => ("all-to-allv", 0.0),
     };
+    let bytes = if bus_factor > 0.0 { spec.bytes.0 } else { 0 };
     Phase { name: name.to_owned(), bytes, bus_factor, measured: true }
+}
+
+/// The phase of a schedule's collective, which is called `label` and what the collective is.
+pub(super) fn named_phase(spec: &CollectiveSpec, ranks: usize, label: &str) -> Phase {
+    let phase = phase_of(spec, ranks);
+    Phase { name: format!("{label} {}", phase.name), ..phase }
+}
+
+/// Messages that can be numbered in a run.
+const MESSAGES: u64 = 1 << 27;
+
+/// No algorithm has more messages than a ring's all-reduce.
+fn most_messages(spec: &CollectiveSpec, ranks: u64) -> u64 {
+    let pieces = split::pieces(spec, spec.bytes.0.div_ceil(ranks));
+    let steps = 2 * ranks.saturating_mul(ranks);
+    steps.saturating_mul(u64::from(spec.channels)).saturating_mul(pieces)
+}
+
+/// Adds one collective of a schedule's to the present phase: among `hosts`, of which each begins after what `ready`
+/// says of it. What each has done when it ends is given back.
+///
+/// # Errors
+/// What the algorithm cannot divide.
+pub(super) fn add(
+    draft: &mut Draft,
+    (hosts, ready): (&[HostId], &[Vec<Op>]),
+    spec: &CollectiveSpec,
+) -> Result<Ends, WorkloadError> {
+    // A buffer of fewer bytes, such as a sum of one number, has one for each message.
+    let parts = hosts.len() as u64 * u64::from(spec.channels);
+    let spec = CollectiveSpec { bytes: Bytes(spec.bytes.0.max(parts)), ..*spec };
+    let most = most_messages(&spec, hosts.len() as u64).saturating_add(draft.messages());
+    if most > MESSAGES {
+        let found = format!("collectives of {most} messages or more");
+        let allowed = "at most 2^27 messages: fewer ranks, rows or channels, longer chunks";
+        return Err(WorkloadError::at("path", found, allowed));
+    }
+    let begin: Vec<Op> = hosts.iter().map(|host| draft.point(*host)).collect();
+    for (begin, ready) in begin.iter().zip(ready) {
+        ready.iter().for_each(|before| draft.after(*before, *begin));
+    }
+    collective(draft, &Group { hosts, begin: &begin }, &spec, &mut || 1)
 }
 
 fn collective(

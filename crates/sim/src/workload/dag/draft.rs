@@ -36,21 +36,30 @@ pub(crate) struct Draft {
     computes: Vec<Compute>,
     edges: Vec<Edge>,
     phases: Vec<Phase>,
+    now: u16,
 }
 
 impl Draft {
-    /// What is added from now on belongs to this.
-    pub(crate) fn phase(&mut self, phase: Phase) {
+    /// What is added from now on belongs to this, which is told by its number.
+    pub(crate) fn phase(&mut self, phase: Phase) -> u16 {
         self.phases.push(phase);
+        self.now = (self.phases.len() - 1) as u16;
+        self.now
     }
 
-    fn now(&self) -> u16 {
-        self.phases.len().saturating_sub(1) as u16
+    /// What is added from now on belongs to a phase that is there already.
+    pub(crate) fn back_to(&mut self, phase: u16) {
+        self.now = phase;
+    }
+
+    /// How many messages there are.
+    pub(crate) fn messages(&self) -> u64 {
+        self.messages.len() as u64
     }
 
     /// Adds a message.
     pub(crate) fn message(&mut self, src: HostId, dst: HostId, bytes: u64, channel: u16) -> Op {
-        let phase = self.now();
+        let phase = self.now;
         self.messages.push(Message { bytes, src, dst, channel, phase });
         Op::Message(self.messages.len() as u32 - 1)
     }
@@ -68,7 +77,7 @@ impl Draft {
         span: Span,
         jittered: bool,
     ) -> Op {
-        let phase = self.now();
+        let phase = self.now;
         self.computes.push(Compute { span, host, processor, jittered, phase });
         Op::Compute(self.computes.len() as u32 - 1)
     }

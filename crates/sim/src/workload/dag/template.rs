@@ -73,6 +73,11 @@ impl Template {
         &self.then[self.first[of] as usize..self.first[of + 1] as usize]
     }
 
+    /// How many messages and computations it has.
+    pub(crate) fn operations(&self) -> usize {
+        self.messages.len() + self.computes.len()
+    }
+
     /// The most messages that are as many steps from the beginning as each other.
     pub(super) fn widest(&self) -> u64 {
         let mut left: Vec<u32> = self.waits.iter().map(|[own, _]| *own).collect();

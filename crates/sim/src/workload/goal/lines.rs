@@ -31,11 +31,32 @@ pub(crate) type Rank = Vec<(u64, Line)>;
 /// # Errors
 /// A file that cannot be read, a line that is none of a schedule, a rank that is not there or twice.
 pub(crate) fn read(path: &Path, name: &Path) -> Result<Vec<Rank>, WorkloadError> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let bytes = std::fs::read(path).map_err(|error| {
         let found = format!("{} ({})", name.display(), error.kind());
         WorkloadError::at("path", found, "a GOAL schedule that can be read")
     })?;
-    parse(&text, name)
+    parse(as_text(bytes, name)?.as_str(), name)
+}
+
+/// The text of a file, if it is one.
+fn as_text(bytes: Vec<u8>, name: &Path) -> Result<String, WorkloadError> {
+    let broken = match std::str::from_utf8(&bytes) {
+        Err(error) => Some(error.valid_up_to()),
+        Ok(_) => bytes.iter().position(|byte| *byte == 0),
+    };
+    match broken {
+        None => Ok(String::from_utf8(bytes).unwrap_or_default()),
+        Some(at) => {
+            let found = format!(
+                "a file that is no text from byte {at} on, as LogGOPSim's binary schedules are"
+            );
+            let allowed = "the text that the binary was made of (txt2bin's input): the binary layout is documented nowhere";
+            Err(WorkloadError {
+                file: Some(name.to_owned()),
+                ..WorkloadError::at("", found, allowed)
+            })
+        }
+    }
 }
 
 /// Where a line is wrong.
@@ -209,6 +230,20 @@ mod tests {
             [(5, Line::Is("l1".into(), calculate)), (6, Line::Is("l2".into(), send)), (7, waits)]
         );
         assert_eq!(ranks[1], [(10, Line::Is("a".into(), receive))]);
+    }
+
+    /// Breaks if a binary schedule is read as a text, or its user is not told what to give instead.
+    #[test]
+    fn binaries_are_refused() {
+        let said = |bytes: &[u8]| {
+            let error = as_text(bytes.to_vec(), Path::new("a.bin")).err();
+            error.map_or_else(String::new, |error| error.to_string())
+        };
+        assert_eq!(said(b"num_ranks 2\n"), "");
+        assert!(
+            said(&[4, 0, 0, 0]).starts_with("a.bin: found a file that is no text from byte 1 on")
+        );
+        assert!(said(&[b'a', b'b', 0xff]).contains("from byte 2 on"));
     }
 
     /// Breaks if what is no schedule is taken for one, or its place is not told.

@@ -20,5 +20,5 @@
 mod lines;
 mod resolve;
 
-pub(crate) use lines::read;
+pub(crate) use lines::{Rank, read};
 pub(crate) use resolve::template;

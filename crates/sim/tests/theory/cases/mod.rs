@@ -4,13 +4,16 @@
 //! rows for `docs/validation.md`.
 #![allow(dead_code, unreachable_pub, reason = "the tests and the example each use their part")]
 
+pub mod collectives;
 pub mod conga;
 pub mod dctcp;
 pub mod fairness;
 pub mod incast;
 pub mod lone_flow;
+pub mod lossless;
 pub mod queue_law;
 pub mod queueing;
+pub mod recovery;
 pub mod response;
 pub mod slow_start;
 
@@ -164,4 +167,9 @@ pub const ALL: &[Named] = &[
     ("max-min", fairness::max_min),
     ("rate-estimator", conga::estimator),
     ("conga", conga::equal_metrics),
+    ("lone-queue-pair", lossless::lone),
+    ("queue-pairs", lossless::shares),
+    ("pauses", lossless::pauses),
+    ("recovery", recovery::under_loss),
+    ("all-reduce", collectives::all_reduce),
 ];
