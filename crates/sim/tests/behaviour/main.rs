@@ -13,6 +13,7 @@ mod pinned;
 mod qall;
 mod qdaps;
 mod queues;
+mod spraying;
 mod tam;
 
 #[path = "../common/mod.rs"]

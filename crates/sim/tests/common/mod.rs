@@ -240,7 +240,7 @@ pub fn port<'a>(output: &'a Output, name: &str) -> &'a leafspine_sim::PortRow {
 }
 
 /// Selective repeat with its low timeout.
-pub const IRN: Recovery = Recovery::Selective { low: Span::from_micros(100), few: 3 };
+pub const IRN: Recovery = Recovery::Selective { low: Span::from_micros(100), few: 3, after: 1 };
 
 /// Rate control by the paper's constants.
 pub fn dcqcn() -> DcqcnSettings {
