@@ -65,6 +65,7 @@ REGISTRY = {
     "wcmp": _full(SKY, "X"),
     "pinned": _full(OLIVE, "*"),
     "conga": _open(SKY, "*"),
+    "conweave": _full(OLIVE, "X"),
     "drill": _open(OLIVE, "P"),
     "hula": _open(VERMILION, "v"),
     "qall": _full(GREEN, "X"),

@@ -5,6 +5,7 @@ mod aq_car;
 mod balancers;
 mod bbr;
 mod congestion_aware;
+mod conweave;
 mod edges;
 mod jitter;
 mod managers;
