@@ -65,6 +65,7 @@ REGISTRY = {
     "wcmp": _full(SKY, "X"),
     "pinned": _full(OLIVE, "*"),
     "conga": _open(SKY, "*"),
+    "conweave": _full(OLIVE, "X"),
     "drill": _open(OLIVE, "P"),
     "hula": _open(VERMILION, "v"),
     "qall": _full(GREEN, "X"),
@@ -74,6 +75,10 @@ REGISTRY = {
     "clove-ecn": _open(OLIVE, "o"),
     "hermes": _open(BLACK, "D"),
     "flex": _open(BLUE, "D"),
+    "oblivious": _open(GREEN, "^"),
+    "bitmap": _open(GREEN, "P"),
+    "reps": _full(BLACK, "X"),
+    "mixed": _open(BLACK, "s"),
     "qdaps-star": _open(PURPLE, "*"),
     "qall-flowlet": _open(PURPLE, "D"),
     "qall-linear": _open(ORANGE, "D"),
@@ -91,7 +96,7 @@ REGISTRY = {
     "ml-ecn": _full(VERMILION, "*"),
 }
 # Host edges that choose paths: a figure of theirs is not one of the balancer that obeys.
-STEERING = ("flowbender", "clove-ecn", "hermes", "flex")
+STEERING = ("flowbender", "clove-ecn", "hermes", "flex", "oblivious", "bitmap", "reps", "mixed")
 
 
 def of_scheme(name: str) -> Style:

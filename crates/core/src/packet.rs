@@ -108,14 +108,15 @@ pub struct PacketMeta {
     pub ecn: Ecn,
     /// DSCP: the stage or class that a host edge wrote; 0 if none did.
     pub class: u8,
-    /// Entropy added by a host edge (FlowBender, Flex); switches hash it with the five-tuple.
-    pub tag: u8,
+    /// The engine's own notes (retransmission, lost on the wire). Schemes leave it alone.
+    pub notes: u8,
     /// The scheme's own header.
     pub header: SchemeHeader,
     /// The uplink that `pinned` obeys, by index at the source's leaf; `NO_PATH` if none was given.
     pub path: u16,
-    /// The engine's own notes (retransmission, lost on the wire). Schemes leave it alone.
-    pub notes: u16,
+    /// Entropy that a host edge gives (FlowBender, Flex; edges that spray): what the source port of an encapsulation or of a
+    /// queue pair stands for. Switches hash it with the five-tuple.
+    pub tag: u16,
     /// ACKs: what the receiver holds, most recent block first (RFC 2018 §4).
     pub sack: [SackBlock; 3],
 }
@@ -124,13 +125,13 @@ impl PacketMeta {
     /// `path` of a packet that no trace has pinned.
     pub const NO_PATH: u16 = u16::MAX;
     /// In `notes`: this segment has been sent before.
-    pub const RETRANSMIT: u16 = 1;
+    pub const RETRANSMIT: u8 = 1;
     /// In `notes`: the packet was on a link when it went down, and will not arrive.
-    pub const LOST: u16 = 2;
+    pub const LOST: u8 = 2;
     /// In `notes`: sent by its flow's receiver.
-    pub const REPLY: u16 = 4;
+    pub const REPLY: u8 = 4;
     /// In `notes`: a pause frame of the link's far end (IEEE 802.1Qbb). Nothing but the far end's port sees it.
-    pub const PAUSE: u16 = 8;
+    pub const PAUSE: u8 = 8;
 
     /// The source host.
     #[inline]
@@ -180,7 +181,7 @@ impl PacketMeta {
     #[inline]
     #[must_use]
     pub fn entropy(&self) -> u64 {
-        self.tuple.0 ^ (u64::from(self.tag) << 56).rotate_left(20)
+        self.tuple.0 ^ u64::from(self.tag) << 12
     }
 }
 

@@ -69,6 +69,8 @@ pub struct Counters {
     pub hold_overflows: u64,
     /// Held packets let go because they had waited their longest.
     pub hold_expiries: u64,
+    /// Packets that balancers have kept at switches, to put them in order.
+    pub kept_packets: u64,
     /// Pause frames sent (IEEE 802.1Qbb), those that renew a pause among them.
     pub pause_frames: u64,
     /// Packets of lossless priorities dropped because the headroom was full.
@@ -125,6 +127,7 @@ impl Counters {
             reordered_packets,
             hold_overflows,
             hold_expiries,
+            kept_packets,
             pause_frames,
             lossless_drops,
             storms,
@@ -147,6 +150,7 @@ impl Counters {
         self.reordered_packets += reordered_packets;
         self.hold_overflows += hold_overflows;
         self.hold_expiries += hold_expiries;
+        self.kept_packets += kept_packets;
         self.pause_frames += pause_frames;
         self.lossless_drops += lossless_drops;
         self.storms += storms;

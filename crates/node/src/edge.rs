@@ -2,10 +2,11 @@
 
 use crate::event::{Class, Key};
 use crate::fault::FaultKind;
-use crate::flow::{Address, FlowId};
+use crate::flow::{Address, FlowId, Opening};
 use crate::host::{Host, PORT};
 use crate::network::Network;
 use crate::pfc::Frame;
+use crate::roce::Shared;
 use crate::world::World;
 use leafspine_core::{Flags, PacketMeta, Rng, Time};
 use leafspine_fabric::Node as Owner;
@@ -20,6 +21,9 @@ pub struct EdgeState {
     /// The words that the edges of a rack share; they are here while this host is called.
     pub(crate) board: Vec<u64>,
     sending: Vec<EdgeSending>,
+    /// Words that each sending connection keeps, and how many.
+    memory: Shared<Vec<u64>>,
+    words: usize,
     receiving: Vec<EdgeReceiving>,
     /// What the edge has sent itself; emptied after every call.
     outbox: Vec<PacketMeta>,
@@ -31,6 +35,8 @@ struct EdgeSending {
     size: u64,
     bytes_sent: u64,
     state: [u64; 4],
+    /// Its connection's, in `EdgeState::memory`.
+    memory: u32,
 }
 
 #[derive(Clone, Default)]
@@ -47,6 +53,8 @@ impl EdgeState {
     pub fn new(edge: Box<dyn HostEdge>, rng: Rng) -> EdgeState {
         EdgeState {
             reassembles: edge.needs().reassembly,
+            words: edge.needs().memory,
+            memory: Shared::default(),
             edge,
             rng,
             board: Vec::new(),
@@ -57,12 +65,23 @@ impl EdgeState {
         }
     }
 
-    pub(crate) fn open_sending(&mut self, slot: u16, size: u64) {
+    pub(crate) fn open_sending(&mut self, slot: u16, flow: &Opening) {
+        let memory = match self.words {
+            0 => 0,
+            words => self.memory.take(flow.connection(), || vec![0; words]),
+        };
         let slot = usize::from(slot);
         if self.sending.len() <= slot {
             self.sending.resize(slot + 1, EdgeSending::default());
         }
-        self.sending[slot] = EdgeSending { size, ..EdgeSending::default() };
+        self.sending[slot] = EdgeSending { size: flow.bytes, memory, ..EdgeSending::default() };
+    }
+
+    /// A flow that was no message of a job has ended, and its memory with it.
+    pub(crate) fn close_sending(&mut self, slot: u16) {
+        if self.words > 0 {
+            self.memory.give_back(self.sending[usize::from(slot)].memory);
+        }
     }
 
     pub(crate) fn open_receiving(&mut self, slot: u16, size: u64) {
@@ -104,9 +123,17 @@ impl EdgeState {
         what: impl FnOnce(&mut dyn HostEdge, &mut FlowView<'_>, &mut EdgeContext<'_>) -> T,
     ) -> T {
         let mut flow = self.sending[usize::from(slot)];
-        let EdgeSending { size, bytes_sent, .. } = flow;
-        let mut view = FlowView { size, bytes_sent, expected: 0, state: &mut flow.state };
+        let EdgeSending { size, bytes_sent, memory, .. } = flow;
+        let mut words = match self.words {
+            0 => Vec::new(),
+            _ => std::mem::take(self.memory.get_mut(memory)),
+        };
+        let (state, words_of) = (&mut flow.state, &mut words[..]);
+        let mut view = FlowView { size, bytes_sent, expected: 0, state, memory: words_of };
         let answer = self.call(now, |edge, cx| what(edge, &mut view, cx));
+        if self.words > 0 {
+            *self.memory.get_mut(memory) = words;
+        }
         self.sending[usize::from(slot)] = flow;
         answer
     }
@@ -120,7 +147,8 @@ impl EdgeState {
         what: impl FnOnce(&mut dyn HostEdge, &mut FlowView<'_>, &mut EdgeContext<'_>) -> T,
     ) -> T {
         let EdgeReceiving { size, mut state, .. } = self.receiving[usize::from(slot)];
-        let mut view = FlowView { size, bytes_sent: 0, expected, state: &mut state };
+        let (state_of, memory) = (&mut state, &mut [][..]);
+        let mut view = FlowView { size, bytes_sent: 0, expected, state: state_of, memory };
         let answer = self.call(now, |edge, cx| what(edge, &mut view, cx));
         self.receiving[usize::from(slot)].state = state;
         answer
@@ -321,3 +349,7 @@ impl Host {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "edge_tests.rs"]
+mod tests;

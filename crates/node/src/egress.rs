@@ -4,6 +4,7 @@ use crate::counters::Cause;
 use crate::event::{Class, Key};
 use crate::flow::Address;
 use crate::hold::{HoldState, Released};
+use crate::kept::Kept;
 use crate::network::Network;
 use crate::pfc::{NO_INGRESS, Pfc};
 use crate::port::{Manager, Port, Queued, Stay, Store, Turn};
@@ -61,6 +62,8 @@ pub struct Egress {
     pub(crate) guarded: bool,
     /// A switch's ingress hold.
     pub(crate) hold: Option<Box<HoldState>>,
+    /// What a balancer keeps that keeps packets.
+    pub(crate) kept: Option<Box<Kept>>,
     /// Priority-based flow control.
     pub(crate) pfc: Option<Box<Pfc>>,
     /// Packets that the hold has let go: they go on when the event is over.
@@ -136,6 +139,7 @@ impl Egress {
             chooser,
             guarded: false,
             hold: None,
+            kept: None,
             pfc: None,
             released: Vec::new(),
             shared: None,
@@ -147,6 +151,12 @@ impl Egress {
     #[must_use]
     pub fn hold(&self) -> Option<&HoldState> {
         self.hold.as_deref()
+    }
+
+    /// What a switch's balancer keeps, if it keeps packets.
+    #[must_use]
+    pub fn kept(&self) -> Option<&Kept> {
+        self.kept.as_deref()
     }
 
     /// Gives a switch its ingress hold.

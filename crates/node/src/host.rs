@@ -126,13 +126,14 @@ impl Host {
             }
             Sender::Roce(sender) => {
                 let nic = self.nic.get_or_insert_default();
-                let pair = QueuePair::new(net.roce(), self.egress.ports[0].rate);
+                let rate = self.egress.ports[0].rate;
                 sender.reset(net.roce(), flow.bytes);
+                let pair = || QueuePair::new(net.roce(), rate);
                 sender.pair = nic.pairs.take(flow.connection(), pair);
             }
         }
         if let Some(edge) = &mut self.edge {
-            edge.open_sending(slot, flow.bytes);
+            edge.open_sending(slot, flow);
         }
         Ok(slot)
     }
@@ -167,7 +168,7 @@ impl Host {
             Receiver::Roce(receiver) => {
                 let nic = self.nic.get_or_insert_default();
                 receiver.reset();
-                receiver.pair = nic.notifies.take(flow.connection(), Time::ZERO);
+                receiver.pair = nic.notifies.take(flow.connection(), || Time::ZERO);
             }
         }
         if let Some(edge) = &mut self.edge {
@@ -201,6 +202,11 @@ impl Host {
                 (&self.senders[usize::from(slot)], &mut self.nic)
         {
             nic.pairs.give_back(sender.pair);
+        }
+        if sending.number < FIRST_MESSAGE
+            && let Some(edge) = &mut self.edge
+        {
+            edge.close_sending(slot);
         }
         self.free_sending.push(slot);
     }

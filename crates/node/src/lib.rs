@@ -19,6 +19,7 @@ mod guest;
 mod hold;
 mod host;
 mod jitter;
+mod kept;
 mod network;
 mod nic;
 pub mod pfc;

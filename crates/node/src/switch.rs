@@ -5,6 +5,7 @@ use crate::egress::Egress;
 use crate::event::{Class, Key};
 use crate::fault::FaultKind;
 use crate::flow::FlowId;
+use crate::kept::Kept;
 use crate::network::Network;
 use crate::pfc::{Frame, NO_INGRESS};
 use crate::port::{Port, SwitchPorts};
@@ -111,9 +112,12 @@ impl Switch {
 
     /// A switch with these ports and schemes; `egress` has a chooser.
     #[must_use]
-    pub fn new(id: SwitchId, tor: u16, egress: Egress) -> Switch {
+    pub fn new(id: SwitchId, tor: u16, mut egress: Egress) -> Switch {
         let chooser = egress.chooser.as_ref().expect("a switch has a balancer");
         let (needs, hash) = (chooser.needs, chooser.balancer.as_flow_hash());
+        if needs.keeps {
+            (egress.kept, egress.guarded) = (Some(Box::new(Kept::new())), true);
+        }
         Switch { id, tor, egress, needs, hash, uplinks: Vec::new() }
     }
 
@@ -201,11 +205,11 @@ impl Switch {
         self.forward_released(net, world);
     }
 
-    /// Forwards what the hold has let go. To be called after [`Egress::take_down`]; the other events do it
-    /// themselves.
+    /// Forwards what the hold has let go, and the balancer. To be called after [`Egress::take_down`]; the other
+    /// events do it themselves.
     #[inline]
     pub fn forward_released<W: World>(&mut self, net: &Network, world: &mut W) {
-        if !self.egress.released.is_empty() {
+        if self.needs.keeps || !self.egress.released.is_empty() {
             self.forward_all_released(net, world);
         }
     }
@@ -213,6 +217,30 @@ impl Switch {
     /// Forwarding may let go more; it is a list, not a recursion.
     #[cold]
     fn forward_all_released<W: World>(&mut self, net: &Network, world: &mut W) {
+        self.forward_held(net, world);
+        while self.needs.keeps && self.forward_kept(net, world) {
+            self.forward_held(net, world);
+        }
+    }
+
+    /// Forwards the next queue that the balancer lets go on. Whether there was one.
+    fn forward_kept<W: World>(&mut self, net: &Network, world: &mut W) -> bool {
+        let next = self.egress.chooser.as_mut().and_then(|chooser| chooser.balancer.released());
+        let Some(queue) = next else {
+            self.egress.see_to_wake(self.id, world);
+            return false;
+        };
+        while let Some((from, mut packet)) =
+            self.egress.kept.as_mut().and_then(|kept| kept.next(queue))
+        {
+            // As what a hold lets go: it was in a memory that flow control does not count.
+            self.egress.comes_from(NO_INGRESS);
+            self.goes_on(from, &mut packet, net, world);
+        }
+        true
+    }
+
+    fn forward_held<W: World>(&mut self, net: &Network, world: &mut W) {
         let mut next = 0;
         while next < self.egress.released.len() {
             let mut released = self.egress.released[next];
@@ -233,9 +261,21 @@ impl Switch {
         net: &Network,
         world: &mut W,
     ) {
-        if self.needs.arrived && self.is_consumed(from, packet, net, world) {
+        if self.needs.arrived && self.stays(from, packet, net, world) {
             return;
         }
+        self.goes_on(from, packet, net, world);
+    }
+
+    /// A packet is given its port.
+    #[inline(always)]
+    fn goes_on<W: World>(
+        &mut self,
+        from: PortId,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
         let place = net.place(packet.dst());
         let port = if place.tor == self.tor {
             Some(place.port)
@@ -248,9 +288,9 @@ impl Switch {
         }
     }
 
-    /// Tells the balancer of a packet. Whether it keeps it.
+    /// Tells the balancer of a packet. Whether it ends here, or is kept.
     #[inline(never)]
-    fn is_consumed<W: World>(
+    fn stays<W: World>(
         &mut self,
         from: PortId,
         packet: &mut PacketMeta,
@@ -263,11 +303,16 @@ impl Switch {
         let now = world.now();
         let arrival = chooser.call(ports, now, |balancer, cx| balancer.arrived(packet, from, cx));
         self.egress.send_outbox(net, world);
-        let consumed = arrival == Arrival::Consume;
-        if consumed {
-            world.record().consumed(packet, now);
+        match arrival {
+            Arrival::Forward => return false,
+            Arrival::Consume => world.record().consumed(packet, now),
+            Arrival::Keep(queue) => {
+                let kept = self.egress.kept.get_or_insert_with(|| Box::new(Kept::new()));
+                kept.keep(queue, from, *packet);
+                world.record().counters.kept_packets += 1;
+            }
         }
-        consumed
+        true
     }
 
     /// The port by which a packet goes on to another switch; `None` if there is no way.
@@ -372,12 +417,16 @@ impl Switch {
     /// Time-driven work of the balancer.
     fn tick<W: World>(&mut self, net: &Network, world: &mut W) {
         let now = world.now();
+        if !self.egress.is_wanted(now) {
+            return;
+        }
         let Egress { ports, chooser: Some(chooser), .. } = &mut self.egress else {
             unreachable!("a switch has a balancer")
         };
         let again = chooser.call(ports, now, |balancer, cx| balancer.tick(cx));
         self.egress.send_outbox(net, world);
-        let Some(time) = again else { return };
+        // One that keeps packets is asked when to be called after each that arrives, too.
+        let Some(time) = again.filter(|_| !self.needs.keeps) else { return };
         if time <= now {
             return world.record().fail(now, self.egress.owner, FaultKind::Backward(time));
         }

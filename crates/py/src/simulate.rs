@@ -268,6 +268,7 @@ impl Output {
             "marks": c.marks,
             "hold_overflows": c.hold_overflows,
             "hold_expiries": c.hold_expiries,
+            "kept_packets": c.kept_packets,
             "pause_frames": c.pause_frames,
             "lossless_drops": c.lossless_drops,
             "pause_storms": c.storms,

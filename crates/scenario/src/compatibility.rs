@@ -5,7 +5,9 @@ use crate::section::Place;
 use crate::tree::{Node, Origin, Table, quote};
 use leafspine_core::Time;
 use leafspine_schemes::{SchemeInfo, Value, edge, registry};
-use leafspine_sim::spec::{HostsSpec, SchemeSpec, Spec, WorkloadKind, WorkloadSpec};
+use leafspine_sim::spec::{
+    HostsSpec, Recovery, RoceSpec, SchemeSpec, Spec, WorkloadKind, WorkloadSpec,
+};
 use leafspine_sim::workload::{Fabric, Trace, WorkloadError};
 
 /// The balancer that obeys the paths that traces and edges give.
@@ -27,6 +29,7 @@ pub(crate) fn check(place: Place<'_>, root: &Table, spec: &Spec) -> Result<(), S
     if let Some(edge) = edge {
         edge_and_balancer(place, root, spec, edge)?;
         marks(place, root, spec, edge)?;
+        order(place, root, spec, edge)?;
     }
     paths(place, root, spec, edge)
 }
@@ -161,7 +164,7 @@ fn marks(
         return Ok(());
     }
     let needs = format!("without which the host edge {} never sees a mark", quote(edge.info.name));
-    if spec.transport.roce.is_some() {
+    if spec.transport.roce.is_some() && !edge.sprays {
         let table = root.get("transport").and_then(Node::table);
         let at = table.and_then(|table| table.get("kind")).map(|node| node.origin);
         let at = at.or_else(|| origin(root, registry::Place::HostEdge));
@@ -187,6 +190,27 @@ fn marks(
         return Err(place.error(at, "aqm.scheme", found, allowed));
     }
     Ok(())
+}
+
+/// A host that sprays its packets and takes none out of order would send again whatever came late.
+fn order(
+    place: Place<'_>,
+    root: &Table,
+    spec: &Spec,
+    edge: &edge::Entry,
+) -> Result<(), ScenarioError> {
+    let goes_back = |roce: &RoceSpec| roce.recovery == Recovery::GoBackN;
+    if !edge.sprays || !spec.transport.roce.as_ref().is_some_and(goes_back) {
+        return Ok(());
+    }
+    let table = root.get("transport").and_then(Node::table);
+    let at = table.and_then(|table| table.get("recovery").or_else(|| table.get("kind")));
+    let at = at.map(|node| node.origin).or_else(|| origin(root, registry::Place::HostEdge));
+    let allowed = format!(
+        "\"irn\", which keeps what comes out of order: the host edge {} gives each packet a path of its own",
+        quote(edge.info.name)
+    );
+    Err(place.error(at, "transport.recovery", "\"go-back-n\"", allowed))
 }
 
 /// Paths that are given must be obeyed, and a balancer that obeys paths must be given some.

@@ -73,7 +73,8 @@ fn recovery(
     timeout: Span,
 ) -> Result<Recovery, ScenarioError> {
     if !selective {
-        return match ["low_timeout", "low_timeout_below"].into_iter().find(|key| section.has(key)) {
+        let theirs = ["low_timeout", "low_timeout_below", "nak_threshold"];
+        return match theirs.into_iter().find(|key| section.has(key)) {
             None => Ok(Recovery::GoBackN),
             Some(key) => {
                 let found = format!("{key} beside recovery = \"go-back-n\"");
@@ -87,7 +88,8 @@ fn recovery(
         return Err(section.wrong("low_timeout", format!("\"{low}\""), allowed));
     }
     let few = section.count("low_timeout_below", (0, u32::MAX), Some("3"))?;
-    Ok(Recovery::Selective { low, few })
+    let after = content!(section.quiet_value("nak_threshold", THRESHOLD, Some("1pkt"))?, Int);
+    Ok(Recovery::Selective { low, few, after: after as u32 })
 }
 
 fn longest(section: &mut Section<'_>, timeout: Span) -> Result<Span, ScenarioError> {
@@ -125,6 +127,8 @@ fn dcqcn(section: &mut Section<'_>, line: Rate) -> Result<DcqcnSettings, Scenari
 
 /// A timer of less than this would fire for each packet of the fastest line and more.
 const TIMER: Kind = Kind::Span(10_000, u64::MAX);
+/// Above it no packet would ever be taken for lost.
+const THRESHOLD: Kind = Kind::Packets(1, 1 << 24);
 const COUNTER: Kind = Kind::Bytes(65_536, u64::MAX);
 
 fn transport(

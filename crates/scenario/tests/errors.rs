@@ -391,6 +391,31 @@ fn paths_have_one_giver() {
     ]));
 }
 
+/// Breaks if a host may spray over go-back-N, given or by default, over queues that never mark or switches that do not hash,
+/// or if it may not over selective repeat or TCP.
+#[test]
+fn who_sprays_takes_what_comes() {
+    let spray = |edge: &str, transport: &str, more: &str| {
+        format!("[host_edge]\nscheme = \"{edge}\"\n[transport]\n{transport}\n{more}")
+    };
+    let irn = "kind = \"roce\"\nrecovery = \"irn\"";
+    insta::assert_snapshot!(table(&[
+        ("", &spray("reps", "kind = \"roce\"", "")),
+        ("", &spray("oblivious", "kind = \"roce\"\nrecovery = \"go-back-n\"", "")),
+        ("", &spray("bitmap", irn, "[aqm]\nscheme = \"droptail\"")),
+        ("", &spray("mixed", irn, "[load_balancer]\nscheme = \"letflow\"")),
+        ("", &spray("reps", "scheme = \"newreno\"", "")),
+        ("", &spray("oblivious", "scheme = \"newreno\"", "")),
+        ("", &spray("reps", "scheme = \"dctcp\"", "")),
+        ("", &spray("bitmap", irn, "")),
+        ("", &spray("reps", irn, "")),
+        ("", &spray("mixed", irn, "[load_balancer]\nscheme = \"wcmp\"")),
+        ("", &spray("oblivious", irn, "")),
+        ("", "[transport]\nkind = \"roce\"\nnak_threshold = \"3pkt\""),
+        ("", &format!("[transport]\n{irn}\nnak_threshold = \"0pkt\"")),
+    ]));
+}
+
 /// Breaks if keys of one transport are taken for another, or a host edge that goes by the marks of ACKs for queue pairs, whose
 /// ACKs echo none.
 #[test]

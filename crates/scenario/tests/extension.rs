@@ -139,6 +139,7 @@ const EXTENSION: Extension = Extension {
         balancers: &["fixed-path"],
         by_marks: false,
         by_stack: false,
+        sprays: false,
     }],
     controls: &[cc::Entry {
         info: info("steady", &[]),

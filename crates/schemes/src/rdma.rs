@@ -4,7 +4,7 @@
 use leafspine_core::{Rate, Span, Time};
 
 /// Keys of queue pairs in the scenario file's table `transport`; the last [`CONTROL_KEYS`] are DCQCN's.
-pub const KEYS: [&str; 19] = [
+pub const KEYS: [&str; 20] = [
     "recovery",
     "window",
     "ack_every",
@@ -12,6 +12,7 @@ pub const KEYS: [&str; 19] = [
     "max_timeout",
     "low_timeout",
     "low_timeout_below",
+    "nak_threshold",
     "nak_cuts",
     "data_class",
     "ack_class",

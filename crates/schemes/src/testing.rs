@@ -236,6 +236,8 @@ pub struct FakeHost {
     pub expected: u32,
     /// The edge's words for the flow.
     pub state: [u64; 4],
+    /// The connection's words: as many as the edge asks for.
+    pub memory: Vec<u64>,
     /// The rack's words.
     pub board: Vec<u64>,
     /// What the edge has sent itself.
@@ -269,6 +271,7 @@ impl FakeHost {
             bytes_sent: 0,
             expected: 0,
             state: [0; 4],
+            memory: Vec::new(),
             board: vec![0; 4096],
             outbox: Vec::new(),
         }
@@ -284,6 +287,7 @@ impl FakeHost {
             bytes_sent: self.bytes_sent,
             expected: self.expected,
             state: &mut self.state,
+            memory: &mut self.memory,
         };
         let mut cx = EdgeContext {
             now: self.now,

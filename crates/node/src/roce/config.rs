@@ -14,6 +14,8 @@ pub enum Recovery {
         low: Span,
         /// See `low` (IRN §3.1, N).
         few: u32,
+        /// A missing packet is lost once a packet has come that was sent so many after it: more than 1 allows for reordering.
+        after: u32,
     },
 }
 

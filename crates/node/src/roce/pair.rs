@@ -88,17 +88,17 @@ impl<T> Default for Shared<T> {
 
 impl<T> Shared<T> {
     /// The number of a flow's own, which is `new`; of the connection's, if it is a message of one: that is `new` at the first.
-    pub(crate) fn take(&mut self, connection: Option<FiveTuple>, new: T) -> u32 {
+    pub(crate) fn take(&mut self, connection: Option<FiveTuple>, new: impl FnOnce() -> T) -> u32 {
         if let Some(number) = connection.and_then(|connection| self.of.get(&connection)) {
             return *number;
         }
         let number = match self.free.pop() {
             Some(number) => {
-                self.items[number as usize] = new;
+                self.items[number as usize] = new();
                 number
             }
             None => {
-                self.items.push(new);
+                self.items.push(new());
                 self.items.len() as u32 - 1
             }
         };

@@ -144,7 +144,7 @@ impl Sender {
 
     fn timeout(&self, cfg: &RoceConfig, pair: &QueuePair) -> Span {
         let base = match cfg.spec.recovery {
-            Recovery::Selective { low, few } if pair.under_way() < few => low,
+            Recovery::Selective { low, few, .. } if pair.under_way() < few => low,
             _ => cfg.spec.timeout,
         };
         let longer = base.0.saturating_mul(1 << self.backed_off.min(40));
@@ -211,17 +211,21 @@ impl Sender {
     fn repeat_from(&mut self, cfg: &RoceConfig, pair: &mut QueuePair, p: &PacketMeta) {
         match cfg.spec.recovery {
             Recovery::GoBackN => self.go_back(pair),
-            Recovery::Selective { .. } => {
+            Recovery::Selective { after, .. } => {
                 let came = p.sack[0].start;
                 if came < self.una || came >= self.high {
                     return;
                 }
                 self.sacked.insert(self.una, came, came + 1);
+                let lost_below = (came + 1).saturating_sub(after);
+                if lost_below <= self.una {
+                    return;
+                }
                 if self.recover.is_none() {
                     (self.recover, self.again) = (Some(self.high), self.una);
                     self.lost_below = self.una;
                 }
-                self.lost_below = self.lost_below.max(came);
+                self.lost_below = self.lost_below.max(lost_below);
             }
         }
     }

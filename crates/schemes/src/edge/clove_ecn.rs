@@ -298,6 +298,7 @@ pub(crate) const ENTRY: Entry = Entry {
     balancers: &["pinned"],
     by_marks: true,
     by_stack: true,
+    sprays: false,
 };
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ impl HostEdge for Flex {
             }
         }
         flow.state[LAST] = cx.now.0;
-        packet.tag = (flow.state[TIMEOUT] & TAG) as u8;
+        packet.tag = (flow.state[TIMEOUT] & TAG) as u16;
     }
 
     fn acked(
@@ -149,6 +149,7 @@ pub(crate) const ENTRY: Entry = Entry {
     balancers: &["ecmp", "wcmp"],
     by_marks: false,
     by_stack: true,
+    sprays: false,
 };
 
 #[cfg(test)]
@@ -171,7 +172,7 @@ mod tests {
     }
 
     /// Sends a segment after a pause; its tag.
-    fn send(edge: &mut dyn HostEdge, host: &mut FakeHost, pause: Span) -> u8 {
+    fn send(edge: &mut dyn HostEdge, host: &mut FakeHost, pause: Span) -> u16 {
         host.now += pause;
         let mut packet = data(0, 9, 1, 0);
         host.send(edge, &mut packet);
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn longer_pauses_turn_the_tag() {
         let (mut edge, mut host) = made();
-        let tags: Vec<u8> =
+        let tags: Vec<u16> =
             [0, 50, 51, 50, 51].into_iter().map(|p| send(&mut *edge, &mut host, us(p))).collect();
         assert_eq!(tags, [0, 0, 1, 1, 0]);
     }

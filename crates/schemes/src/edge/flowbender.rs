@@ -51,7 +51,7 @@ impl HostEdge for FlowBender {
         flow: &mut FlowView<'_>,
         _: &mut EdgeContext<'_>,
     ) {
-        packet.tag = flow.state[CHOICE] as u8;
+        packet.tag = (flow.state[CHOICE] & 0xff) as u16;
     }
 
     fn acked(
@@ -134,6 +134,7 @@ pub(crate) const ENTRY: Entry = Entry {
     balancers: &["ecmp", "wcmp"],
     by_marks: true,
     by_stack: true,
+    sprays: false,
 };
 
 #[cfg(test)]
@@ -154,7 +155,7 @@ mod tests {
         Params::defaults(ENTRY.info.params)
     }
 
-    fn tag(edge: &mut dyn HostEdge, host: &mut FakeHost) -> u8 {
+    fn tag(edge: &mut dyn HostEdge, host: &mut FakeHost) -> u16 {
         let mut packet = data(0, 9, 1, 0);
         host.send(edge, &mut packet);
         packet.tag

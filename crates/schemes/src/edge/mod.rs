@@ -9,6 +9,7 @@ mod hermes;
 pub(crate) mod presto;
 mod racks;
 mod round_trip;
+mod spray;
 mod stage;
 
 use crate::{Inspect, ParamError, Params, SchemeInfo};
@@ -25,6 +26,8 @@ pub struct FlowView<'a> {
     pub expected: u32,
     /// Four words that the edge may keep per flow and side. Zero at first.
     pub state: &'a mut [u64; 4],
+    /// Sending side: [`Needs::memory`] words that the connection keeps, over all of its messages. Zero at first.
+    pub memory: &'a mut [u64],
 }
 
 /// What an edge is handed with every call.
@@ -68,6 +71,8 @@ pub struct Needs {
     pub reassembly: bool,
     /// So many words of [`EdgeContext::board`].
     pub board_words: usize,
+    /// So many words of [`FlowView::memory`].
+    pub memory: usize,
 }
 
 /// One host's edge. One object per host.
@@ -200,6 +205,9 @@ pub struct Entry {
     /// Whether it goes by what the hosts' transport tells of a flow (ACKs with their round trips, losses):
     /// it is refused where that is a kernel's.
     pub by_stack: bool,
+    /// Whether it gives each packet an entropy value of its own. Then its receiving side tells the sender of marks itself, whatever the
+    /// transport's ACKs echo, and packets come out of order: it is refused over a transport that takes none such.
+    pub sprays: bool,
 }
 
 /// Every host edge, in the catalogue's order.
@@ -211,4 +219,8 @@ pub const ALL: &[Entry] = &[
     clove_ecn::ENTRY,
     hermes::ENTRY,
     flex::ENTRY,
+    spray::oblivious::ENTRY,
+    spray::bitmap::ENTRY,
+    spray::reps::ENTRY,
+    spray::mixed::ENTRY,
 ];

@@ -207,6 +207,7 @@ pub(crate) const ENTRY: Entry = Entry {
     balancers: &["presto"],
     by_marks: false,
     by_stack: false,
+    sprays: false,
 };
 
 #[cfg(test)]

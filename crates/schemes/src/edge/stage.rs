@@ -79,6 +79,7 @@ pub(crate) const ENTRY: Entry = Entry {
     balancers: &[],
     by_marks: false,
     by_stack: false,
+    sprays: false,
 };
 
 #[cfg(test)]

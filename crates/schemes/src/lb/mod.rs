@@ -4,6 +4,7 @@ mod age;
 mod aq_car;
 mod ars;
 mod conga;
+mod conweave;
 mod departures;
 mod drb;
 mod drill;
@@ -45,6 +46,9 @@ pub struct Needs {
     /// Call [`LoadBalancer::pick`] even when there is a single next hop (flow tables that count every
     /// packet).
     pub every_packet: bool,
+    /// It may answer [`Arrival::Keep`]. Then it is asked after every packet that has arrived, and every tick, what goes on
+    /// ([`LoadBalancer::released`]) and when to be called ([`LoadBalancer::wakes_at`]); `tick` is called at the start and then.
+    pub keeps: bool,
 }
 
 /// What becomes of a packet that has entered a switch.
@@ -54,6 +58,8 @@ pub enum Arrival {
     Forward,
     /// It was for this switch (a probe) and ends here.
     Consume,
+    /// It waits in the queue of this number, behind those that wait there, until the queue is released.
+    Keep(u32),
 }
 
 /// Chooses next hops at one switch. One object per switch. Only [`pick`](LoadBalancer::pick) is required.
@@ -82,6 +88,17 @@ pub trait LoadBalancer: Send {
     /// Time-driven work (probes, aging). Returns when to be called again.
     fn tick(&mut self, cx: &mut Context<'_>) -> Option<Time> {
         let _ = cx;
+        None
+    }
+
+    /// A queue all of whose packets go on now, in order, behind the packet that has just arrived; they do not arrive
+    /// again. Asked until there is none. Only if [`Needs::keeps`].
+    fn released(&mut self) -> Option<u32> {
+        None
+    }
+
+    /// When `tick` is to be called next, if at all. Only if [`Needs::keeps`].
+    fn wakes_at(&self) -> Option<Time> {
         None
     }
 
@@ -129,6 +146,7 @@ pub const ALL: &[Entry] = &[
     letflow::ENTRY,
     ars::ENTRY,
     conga::ENTRY,
+    conweave::ENTRY,
     hula::ENTRY,
     drill::ENTRY,
     presto::ENTRY,

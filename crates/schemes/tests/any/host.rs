@@ -47,6 +47,7 @@ struct Flow {
     next: u32,
     expected: u32,
     sending: [u64; 4],
+    memory: Vec<u64>,
     receiving: [u64; 4],
     waiting: Vec<Waiting>,
     again: Option<Time>,
@@ -109,6 +110,7 @@ impl World {
         let flows = (0..6).map(|n| Flow {
             ends: [n % 4, (n + 1 + n / 4) % 4],
             size: [1, 50_000, 100_000, 1_000_000, 20_000_000, u64::MAX][n],
+            memory: vec![0; hosts[n % 4].edge.needs().memory],
             ..Flow::default()
         });
         Some(World {
@@ -157,18 +159,19 @@ impl World {
         call: impl FnOnce(&mut dyn HostEdge, &mut FlowView<'_>, &mut EdgeContext<'_>) -> T,
     ) -> T {
         let flow = &self.flows[number];
-        let (host, mut state) = match side {
-            Side::Sending => (flow.ends[0], flow.sending),
-            Side::Receiving => (flow.ends[1], flow.receiving),
+        let (host, mut state, mut memory) = match side {
+            Side::Sending => (flow.ends[0], flow.sending, flow.memory.clone()),
+            Side::Receiving => (flow.ends[1], flow.receiving, Vec::new()),
         };
         let (size, bytes_sent, expected) = (flow.size, flow.sent, flow.expected);
         let answer = self.ask(host, |edge, cx| {
-            let mut view = FlowView { size, bytes_sent, expected, state: &mut state };
+            let (state, memory) = (&mut state, &mut memory[..]);
+            let mut view = FlowView { size, bytes_sent, expected, state, memory };
             call(edge, &mut view, cx)
         });
         let flow = &mut self.flows[number];
         match side {
-            Side::Sending => flow.sending = state,
+            Side::Sending => (flow.sending, flow.memory) = (state, memory),
             Side::Receiving => flow.receiving = state,
         }
         answer
@@ -357,8 +360,9 @@ impl super::world::World for World {
             let _ = edge.inspect().footprint(self.now);
         }
         // What edges keep of flows, and share.
-        let state =
-            self.flows.iter().flat_map(|flow| flow.sending.into_iter().chain(flow.receiving));
+        let state = self.flows.iter().flat_map(|flow| {
+            flow.sending.into_iter().chain(flow.receiving).chain(flow.memory.iter().copied())
+        });
         self.decisions.extend(state.chain(self.boards.concat()));
     }
 

@@ -7,7 +7,7 @@ use leafspine_schemes::testing::{control, data};
 #[derive(Clone, Copy, Debug)]
 pub struct Fields {
     pub header: [u32; 2],
-    pub tag: u8,
+    pub tag: u16,
     pub class: u8,
     pub path: u16,
 }

@@ -10,7 +10,8 @@ fn fields() -> impl Strategy<Value = Fields> {
     let word = || prop_oneof![0..16u32, any::<u32>()];
     let byte = || prop_oneof![0..8u8, any::<u8>()];
     let path = prop_oneof![0..16u16, any::<u16>()];
-    ([word(), word()], byte(), byte(), path).prop_map(|(header, tag, class, path)| Fields {
+    let tag = prop_oneof![0..8u16, any::<u16>()];
+    ([word(), word()], tag, byte(), path).prop_map(|(header, tag, class, path)| Fields {
         header,
         tag,
         class,

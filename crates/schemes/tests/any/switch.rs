@@ -15,7 +15,7 @@ use leafspine_schemes::{
     Amount, Backlog, Context, Level, Neighbour, Params, PortInfo, Ports, QueueView, SchemeInfo,
     SwitchEnv,
 };
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 /// Hosts a leaf, and at a leaf as many ports to hosts.
@@ -176,6 +176,8 @@ pub struct World {
     foreseen: Vec<Time>,
     /// By port: held back.
     held: Vec<HoldQueue<PacketMeta>>,
+    /// What the balancer keeps, by the number of its queue.
+    kept: BTreeMap<u32, Vec<PacketMeta>>,
     /// Let go, not yet forwarded.
     released: VecDeque<(PortId, PacketMeta)>,
     probes: Vec<PacketMeta>,
@@ -222,6 +224,7 @@ impl World {
             paths: vec![Ways::default(); usize::from(LEAVES)],
             foreseen: vec![Time::ZERO; ports],
             held: vec![HoldQueue::default(); ports],
+            kept: BTreeMap::new(),
             released: VecDeque::new(),
             probes: Vec::new(),
             count: Count::default(),
@@ -320,7 +323,15 @@ impl World {
                 self.count.consumed += 1;
                 return;
             }
+            if let Arrival::Keep(queue) = arrival {
+                assert!(self.scheme.balancer.needs().keeps, "{} keeps unasked", self.name);
+                return self.kept.entry(queue).or_default().push(packet);
+            }
         }
+        self.goes_on(packet);
+    }
+
+    fn goes_on(&mut self, mut packet: PacketMeta) {
         let to = self.leaf.env.tor_of[usize::from(packet.dst().0)];
         if self.leaf.env.tor == Some(to) {
             return self.enqueue(PortId(packet.dst().0 % HOSTS), packet);
@@ -468,9 +479,20 @@ impl World {
     }
 
     fn forward_released(&mut self) {
-        while let Some((from, packet)) = self.released.pop_front() {
-            self.pass(from, packet);
+        loop {
+            while let Some((from, packet)) = self.released.pop_front() {
+                self.pass(from, packet);
+            }
+            if !self.scheme.balancer.needs().keeps {
+                return;
+            }
+            let Some(queue) = self.scheme.balancer.released() else { break };
+            self.decisions.push(u64::from(queue));
+            let packets = self.kept.remove(&queue).unwrap_or_default();
+            packets.into_iter().for_each(|packet| self.goes_on(packet));
         }
+        self.due = self.scheme.balancer.wakes_at();
+        assert!(self.due.is_none_or(|due| due > self.leaf.now), "{} wakes late", self.name);
     }
 
     /// Packets that have been held for as long as they may be go on.
@@ -608,6 +630,13 @@ impl super::world::World for World {
             self.tell_hold(port);
         }
         self.forward_released();
+        // What a balancer keeps it lets go in time.
+        while let Some(at) = self.due.filter(|_| self.scheme.balancer.needs().keeps) {
+            self.leaf.wait(at.since(self.leaf.now));
+            self.due = self.ask(|balancer, cx| balancer.tick(cx));
+            self.forward_released();
+        }
+        assert!(self.kept.is_empty(), "{} keeps packets for ever", self.name);
         // Sending may let go what goes out by a port that has been emptied already.
         let waits = |world: &World| world.queues.iter().flatten().any(|queue| !queue.is_empty());
         for round in 0.. {

@@ -17,6 +17,7 @@ struct Flow {
     sent: u64,
     expected: u32,
     sending: [u64; 4],
+    memory: Vec<u64>,
     receiving: [u64; 4],
     waiting: Vec<Waiting>,
 }
@@ -56,7 +57,9 @@ impl Host {
     /// Takes `flow=` and what is said of it.
     fn flow(&mut self, args: &mut Args<'_>) -> Result<u32, Wrong> {
         let number = args.number("flow")?;
+        let memory = self.edge.needs().memory;
         let flow = self.flows.entry(number).or_default();
+        flow.memory.resize(memory, 0);
         if let Some(size) = args.maybe("flow_size")? {
             flow.size = size;
         }
@@ -78,13 +81,14 @@ impl Host {
         call: impl FnOnce(&mut dyn HostEdge, &mut FlowView<'_>, &mut EdgeContext<'_>, &[Waiting]),
     ) -> Decision {
         let flow = self.flows.get_mut(&number).expect("the line has named it");
-        let state = match side {
-            Side::Sending => &mut flow.sending,
-            Side::Receiving => &mut flow.receiving,
+        let (state, memory) = match side {
+            Side::Sending => (&mut flow.sending, &mut flow.memory[..]),
+            Side::Receiving => (&mut flow.receiving, &mut [][..]),
         };
-        let (state_before, board_before) = (*state, self.board.clone());
-        let mut view =
-            FlowView { size: flow.size, bytes_sent: flow.sent, expected: flow.expected, state };
+        let (state_before, memory_before) = (*state, memory.to_vec());
+        let board_before = self.board.clone();
+        let Flow { size, sent: bytes_sent, expected, .. } = *flow;
+        let mut view = FlowView { size, bytes_sent, expected, state, memory };
         let mut cx = EdgeContext {
             now: self.now,
             rng: &mut self.rng,
@@ -99,6 +103,10 @@ impl Host {
             .fold(Decision::default(), |said, (i, (after, _))| {
                 said.say(&format!("state{i}"), after)
             });
+        let changed = view.memory.iter().zip(&memory_before).enumerate();
+        let said = changed
+            .filter(|(_, (after, before))| after != before)
+            .fold(said, |said, (i, (after, _))| said.say(&format!("memory{i}"), after));
         self.say_shared(said, &board_before)
     }
 
@@ -196,10 +204,11 @@ impl Host {
 
     fn needs(&self) -> Decision {
         let needs = self.edge.needs();
-        Decision::default()
+        let said = Decision::default()
             .say("tick", u8::from(needs.tick))
             .say("reassembles", u8::from(needs.reassembly))
-            .say("board", self.board.len())
+            .say("board", self.board.len());
+        if needs.memory == 0 { said } else { said.say("memory", needs.memory) }
     }
 }
 

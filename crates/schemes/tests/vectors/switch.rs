@@ -291,11 +291,22 @@ impl Switch {
         let before = known.meta;
         let arrival = self.ask(|balancer, cx| balancer.arrived(&mut known.meta, from, cx))?;
         self.packets.keep(number, known);
-        let verdict = match arrival {
-            Arrival::Forward => "forward",
-            Arrival::Consume => "consume",
+        let said = match arrival {
+            Arrival::Forward => Decision::default().say("verdict", "forward"),
+            Arrival::Consume => Decision::default().say("verdict", "consume"),
+            Arrival::Keep(queue) => Decision::default().say("verdict", "keep").say("queue", queue),
         };
-        Ok(self.done(Decision::default().say("verdict", verdict), &before, &known.meta))
+        let said = self.released(said)?;
+        Ok(self.done(said, &before, &known.meta))
+    }
+
+    /// The queues of kept packets that go on.
+    fn released(&mut self, mut said: Decision) -> Result<Decision, Wrong> {
+        let balancer = self.balancer()?;
+        while let Some(queue) = balancer.needs().keeps.then(|| balancer.released()).flatten() {
+            said = said.say("released", queue);
+        }
+        Ok(said)
     }
 
     fn leaving(&mut self, now: Time, args: &mut Args<'_>) -> Result<Decision, Wrong> {
@@ -417,6 +428,7 @@ impl Switch {
             ("always_asked", needs.every_packet),
         ]
         .into_iter()
+        .chain(needs.keeps.then_some(("keeps", true)))
         .fold(Decision::default(), |said, (key, value)| said.say(key, u8::from(value))))
     }
 
@@ -475,7 +487,13 @@ impl Device for Switch {
     fn tick(&mut self, now: Time) -> (Option<Time>, Decision) {
         self.leaf.wait(now.since(self.leaf.now));
         let next = self.ask(|balancer, cx| balancer.tick(cx)).unwrap_or(None);
-        (next, Decision { sent: self.sent(), ..Decision::default() })
+        let said = self.released(Decision::default()).unwrap_or_default();
+        (next, Decision { sent: self.sent(), ..said })
+    }
+
+    fn wakes_at(&mut self) -> Option<Option<Time>> {
+        let balancer = self.balancer().ok()?;
+        balancer.needs().keeps.then(|| balancer.wakes_at())
     }
 
     fn rng(&self) -> &Rng {

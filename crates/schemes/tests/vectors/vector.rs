@@ -18,6 +18,10 @@ pub trait Device {
     fn tick(&mut self, now: Time) -> (Option<Time>, Decision);
     /// Whether there is time-driven work at all.
     fn ticks(&mut self) -> bool;
+    /// When the scheme wants to be called next, if it says so after every event.
+    fn wakes_at(&mut self) -> Option<Option<Time>> {
+        None
+    }
     /// The stream that the scheme draws from.
     fn rng(&self) -> &Rng;
 }
@@ -114,6 +118,7 @@ impl Clock<'_> {
         let before = self.device.rng().clone();
         let decision = self.device.step(at, op, &mut args)?;
         args.finish()?;
+        self.due = self.device.wakes_at().unwrap_or(self.due);
         *out += text;
         if let Some(mut decision) = decision {
             decision.pairs.extend(draws(before, self.device.rng())?);

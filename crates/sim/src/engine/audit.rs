@@ -24,6 +24,8 @@ pub(super) enum Spot {
     Queue(u32),
     /// Held back by a switch, at one of its ports.
     Hold(u32),
+    /// Kept by a switch's balancer; the switch's first port.
+    Kept(u32),
     /// Held back by the edge of the host that it is for.
     Reassembly(HostId),
     /// Between a host and its port.
@@ -145,6 +147,8 @@ impl Simulation {
             {
                 held.iter().for_each(|packet| visit(packet, Spot::Hold(port)));
             }
+            let kept = egress.kept().into_iter().flat_map(|kept| kept.packets());
+            kept.for_each(|packet| visit(packet, Spot::Kept(egress.first)));
         });
         for host in 0..self.graph.hosts() {
             let host = self.driver.host(&self.layout, HostId(host as u16));
@@ -298,6 +302,9 @@ impl Simulation {
         match spot {
             Spot::Link(port) | Spot::Queue(port) => self.graph.port_name(port),
             Spot::Hold(port) => format!("{} (held back)", self.graph.port_name(port)),
+            Spot::Kept(port) => {
+                format!("{}'s switch (kept to be in order)", self.graph.port_name(port))
+            }
             Spot::Reassembly(host) => format!("host{} (before its transport)", host.0),
             Spot::Jitter(host) => format!("host{} (before its port)", host.0),
         }

@@ -5,6 +5,7 @@ mod aq_car;
 mod balancers;
 mod bbr;
 mod congestion_aware;
+mod conweave;
 mod edges;
 mod jitter;
 mod managers;
@@ -13,6 +14,7 @@ mod pinned;
 mod qall;
 mod qdaps;
 mod queues;
+mod spraying;
 mod tam;
 
 #[path = "../common/mod.rs"]

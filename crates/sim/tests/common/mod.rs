@@ -18,6 +18,11 @@ const STATED: &[(&str, &str, &str)] = &[
     ("codel", "interval", "fabric"),
     ("conga", "gap", "500us"),
     ("conga", "tau", "auto"),
+    ("conweave", "theta_inactive", "1600us"),
+    ("conweave", "theta_path_busy", "20us"),
+    ("conweave", "theta_reply", "20us"),
+    ("conweave", "theta_resume", "800us"),
+    ("conweave", "theta_resume_extra", "100us"),
     ("ecn-threshold", "threshold", "65pkt"),
     ("hermes", "hop_delay", "65pkt"),
     ("hermes", "low_delay", "25pkt"),
@@ -240,7 +245,7 @@ pub fn port<'a>(output: &'a Output, name: &str) -> &'a leafspine_sim::PortRow {
 }
 
 /// Selective repeat with its low timeout.
-pub const IRN: Recovery = Recovery::Selective { low: Span::from_micros(100), few: 3 };
+pub const IRN: Recovery = Recovery::Selective { low: Span::from_micros(100), few: 3, after: 1 };
 
 /// Rate control by the paper's constants.
 pub fn dcqcn() -> DcqcnSettings {

@@ -108,7 +108,8 @@ pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
     );
     let recovery = prop_oneof![
         Just(Recovery::GoBackN),
-        (us(50..500), 0u32..6).prop_map(|(low, few)| Recovery::Selective { low, few }),
+        (us(50..500), 0u32..6, prop_oneof![Just(1), 1u32..40])
+            .prop_map(|(low, few, after)| Recovery::Selective { low, few, after }),
     ];
     let window = proptest::option::of(1u64..200_000);
     let rest = (1u32..20, us(500..5_000), any::<bool>(), 0u8..8, 0u8..8);

@@ -160,4 +160,5 @@ pub(crate) const ENTRY: Entry = Entry {
     balancers: &["pinned"],
     by_marks: true,
     by_stack: true,
+    sprays: false,
 };

@@ -305,7 +305,7 @@ fn stamp(now: Time) -> u32 {
 
 impl HostEdge for Hermes {
     fn needs(&self) -> Needs {
-        Needs { tick: self.prober.is_some(), board_words: self.board_words(), reassembly: false }
+        Needs { tick: self.prober.is_some(), board_words: self.board_words(), ..Needs::default() }
     }
 
     fn sending(

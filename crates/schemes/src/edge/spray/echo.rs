@@ -1,0 +1,101 @@
+//! What a receiver tells of the packets that have come: their EVs, and which were marked.
+//!
+//! The ACK's own EV is that of the last of them, so that ACKs are sprayed as data is. Up to three more are in its header.
+
+use crate::edge::FlowView;
+use leafspine_core::{Ecn, Flags, PacketMeta, SchemeHeader};
+
+/// As many as an ACK can tell of.
+pub(super) const MOST: u64 = 4;
+/// Words of the receiving side: the EVs, the last one lowest, and how many of them count, with their marks above.
+const EVS: usize = 0;
+const COUNT: usize = 1;
+const MARKS: u32 = 8;
+/// Where the second word of the header has how many EVs count, and their marks.
+const IN_HEADER: u32 = 16;
+
+/// A packet that has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Told {
+    pub(super) ev: u16,
+    pub(super) marked: bool,
+}
+
+/// A packet has come: of the last `carry` the next ACK tells.
+pub(super) fn note(packet: &PacketMeta, carry: u64, flow: &mut FlowView<'_>) {
+    let marked = u64::from(packet.ecn == Ecn::Congested);
+    let (count, marks) = (flow.state[COUNT] & 0xff, flow.state[COUNT] >> MARKS);
+    flow.state[EVS] = flow.state[EVS] << 16 | u64::from(packet.tag);
+    flow.state[COUNT] = (count + 1).min(carry) | (marks << 1 | marked) % (1 << MOST) << MARKS;
+}
+
+/// An answer leaves: an acknowledgment tells of what has come since the last one. A CNP acknowledges nothing.
+pub(super) fn write(answer: &mut PacketMeta, flow: &mut FlowView<'_>) {
+    let (evs, count) = (flow.state[EVS], flow.state[COUNT]);
+    if !answer.flags.has(Flags::ACK) || count == 0 {
+        return;
+    }
+    (flow.state[EVS], flow.state[COUNT]) = (0, 0);
+    answer.tag = evs as u16;
+    let told = (count as u32 & 0x7) | (count >> MARKS) as u32 % (1 << MOST) << 3;
+    answer.header = SchemeHeader([(evs >> 16) as u32, (evs >> 48) as u32 | told << IN_HEADER]);
+}
+
+/// What an answer tells, in the order in which it came.
+pub(super) fn read(answer: &PacketMeta) -> impl Iterator<Item = Told> {
+    let [low, high] = answer.header.0;
+    let told = high >> IN_HEADER;
+    let evs = u64::from(answer.tag) | u64::from(low) << 16 | u64::from(high & 0xffff) << 48;
+    let count = if answer.flags.has(Flags::ACK) { u64::from(told & 0x7).min(MOST) } else { 0 };
+    (0..count)
+        .rev()
+        .map(move |at| Told { ev: (evs >> (16 * at)) as u16, marked: told >> (3 + at) & 1 == 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{FakeHost, control, data};
+
+    fn came(host: &mut FakeHost, carry: u64, ev: u16, marked: bool) {
+        let ecn = if marked { Ecn::Congested } else { Ecn::Capable };
+        let packet = PacketMeta { tag: ev, ecn, ..data(9, 0, 1, 0) };
+        host.with(|flow, _| note(&packet, carry, flow));
+    }
+
+    fn answer(host: &mut FakeHost, flags: Flags) -> Vec<(u16, bool)> {
+        let mut ack = control(0, 9, 1, flags);
+        host.with(|flow, _| write(&mut ack, flow));
+        read(&ack).map(|told| (told.ev, told.marked)).collect()
+    }
+
+    /// Breaks if an EV or its mark is lost on its way back, if their order changes, if more is told than asked for, or if
+    /// anything is told twice.
+    #[test]
+    fn the_last_ones_are_told_in_order() {
+        let mut host = FakeHost::new(1_000);
+        for (ev, marked) in [(7, true), (65_535, false), (0, true), (9, false), (40_000, true)] {
+            came(&mut host, 4, ev, marked);
+        }
+        let told = [(65_535, false), (0, true), (9, false), (40_000, true)];
+        assert_eq!(answer(&mut host, Flags::ACK), told);
+        assert_eq!(answer(&mut host, Flags::ACK), [], "once");
+        for (ev, marked) in [(7, false), (8, true), (9, false)] {
+            came(&mut host, 1, ev, marked);
+        }
+        assert_eq!(answer(&mut host, Flags::ACK), [(9, false)]);
+    }
+
+    /// Breaks if a CNP takes away what the ACK behind it is to tell, if an answer to nothing tells something, or if the ACK
+    /// does not take the EV of the last packet.
+    #[test]
+    fn only_an_acknowledgment_tells() {
+        let mut host = FakeHost::new(1_000);
+        assert_eq!(answer(&mut host, Flags::SYN.with(Flags::ACK)), []);
+        came(&mut host, 1, 300, true);
+        assert_eq!(answer(&mut host, Flags::ECE), []);
+        let mut ack = control(0, 9, 1, Flags::ACK);
+        host.with(|flow, _| write(&mut ack, flow));
+        assert_eq!((ack.tag, read(&ack).count()), (300, 1));
+    }
+}
