@@ -31,7 +31,7 @@ pub const CONTROL: usize = 1;
 #[derive(Debug, thiserror::Error)]
 pub enum LinuxError {
     /// A guest's process has ended.
-    #[error("{name} has ended{how}; its last lines:\n{console}")]
+    #[error("{name} has ended{how}; its last lines: {console}")]
     Died {
         /// The guest.
         name: String,
@@ -41,7 +41,7 @@ pub enum LinuxError {
         console: String,
     },
     /// A guest does not answer.
-    #[error("{name} has not answered for {seconds} s; its last lines:\n{console}")]
+    #[error("{name} has not answered for {seconds} s; its last lines: {console}")]
     Hangs {
         /// The guest.
         name: String,
@@ -59,7 +59,7 @@ pub enum LinuxError {
         what: String,
     },
     /// A guest does what no kernel that is fit for this does.
-    #[error("{name}: {what}; its last lines:\n{console}")]
+    #[error("{name}: {what}; its last lines: {console}")]
     Protocol {
         /// The guest.
         name: String,
@@ -464,9 +464,10 @@ fn system(name: &str, error: std::io::Error) -> LinuxError {
     LinuxError::System { doing: format!("speaking with {name}"), error }
 }
 
+/// What it wrote last. An error is one line, wherever it is shown.
 fn console(process: Option<&Process>) -> String {
     const LINES: usize = 12;
-    process.map_or_else(String::new, |process| process.last_lines(LINES))
+    process.map_or_else(String::new, |process| process.last_lines(LINES).replace('\n', " | "))
 }
 
 /// What came of waiting for a guest.

@@ -194,6 +194,7 @@ pub fn expand_with(
         };
         cases.push(case);
     }
+    crate::linux::check_unread(place, cases.iter().map(|case| &case.tree))?;
     Ok(cases)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::error::ScenarioError;
 use crate::section::{Place, Section, content, decode};
-use crate::tree::{Data, Node, Table, quote, quote_key};
+use crate::tree::{Data, Node, Origin, Table, quote, quote_key};
 use leafspine_schemes::{Kind, edge};
 use leafspine_sim::spec::{HostsSpec, LinuxSpec, ProbeKind, Spec, TransportSpec, WorkloadKind};
 use leafspine_sim::{LinuxError, installed_linux};
@@ -185,6 +185,37 @@ fn present(place: Place<'_>, root: &Table) -> Result<String, ScenarioError> {
                        (LEAFSPINE_LINUX=path takes a kernel of your own)";
         place.error(origin, "hosts.kind", found, allowed)
     })
+}
+
+/// What kernels take of `[transport]`; all else is the model's.
+const OF_KERNELS: &[&str] = &["kind", "scheme", "ecn", "mss", "header", "timestamps"];
+
+/// Refuses settings of the model's TCP in a file all of whose cases have kernels: nobody would read them. Where kernels
+/// are asked for from outside (`--set hosts.kind=linux`), the file is one of the model's, and they are passed over.
+pub(crate) fn check_unread<'a>(
+    place: Place<'_>,
+    cases: impl Iterator<Item = &'a Table> + Clone,
+) -> Result<(), ScenarioError> {
+    let by_file = |tree: &Table| {
+        let kind = tree.get("hosts").and_then(Node::table).and_then(|table| table.get("kind"));
+        kind.is_some_and(|node| !matches!(node.origin, Origin::Override(_)))
+    };
+    if !cases.clone().all(|tree| is_linux(tree.get("hosts")) && by_file(tree)) {
+        return Ok(());
+    }
+    let tables = cases.filter_map(|tree| tree.get("transport").and_then(Node::table));
+    let mut entries = tables.flat_map(|Table(entries)| entries);
+    match entries.find(|(key, _)| !OF_KERNELS.contains(&key.as_str())) {
+        Some((key, node)) => {
+            let found = format!("{}, and kernels as hosts in every case", node.shown());
+            let allowed = format!(
+                "{} here, since kernels have the rest from themselves (hosts.sysctl changes it)",
+                OF_KERNELS.join(", ")
+            );
+            Err(place.error(Some(node.origin), &format!("transport.{key}"), found, allowed))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Refuses what makes no sense with kernels, and what does so only with them.

@@ -28,7 +28,7 @@ fn refused(hosts: &str, more: &str) -> String {
 #[test]
 fn resolved_scenarios_name_the_kernel() {
     let sysctl = "sysctl = { \"net.ipv4.tcp_rto_min_us\" = 5000, net.ipv4.tcp_sack = true }\n";
-    let one = case(&format!("{KERNEL}{sysctl}"), "[transport]\nmin_rto = \"5ms\"\n").unwrap();
+    let one = case(&format!("{KERNEL}{sysctl}"), "").unwrap();
     assert!(one.toml.contains("kernel = \"6.12.0-0123456789abcdef\"\n"), "{}", one.toml);
     assert!(
         one.toml.contains("[transport]\necn = true\nmss = 1448\nheader = 52\n"),
@@ -98,4 +98,22 @@ fn variants_of_hosts() {
     let cases = expand(&source).unwrap();
     let linux: Vec<bool> = cases.iter().map(|case| case.spec.hosts != HostsSpec::Model).collect();
     assert_eq!(linux, [false, true]);
+}
+
+/// Breaks if a setting that no kernel reads is passed over in silence, or refused where the model's hosts are in the same
+/// file or kernels are asked for from outside.
+#[test]
+fn settings_that_nobody_reads() {
+    let more = "[transport]\nscheme = \"cubic\"\nmin_rto = \"5ms\"\n";
+    let error = refused(KERNEL, more);
+    assert!(error.contains("transport.min_rto: found \"5ms\", and kernels as hosts"), "{error}");
+    assert!(error.contains("hosts.sysctl"), "{error}");
+    let mixed = format!("{}[sweep]\n\"hosts.kind\" = [\"model\", \"linux\"]\n", text(KERNEL, more));
+    let kind = ("hosts.kind".to_owned(), "linux".to_owned());
+    let asked = text("kernel = \"6.12.0-0\"\nkind = \"model\"\n", more);
+    for (file, sets, count) in [(mixed, vec![], 2), (asked, vec![kind], 1)] {
+        let base = Path::new(".");
+        let source = Source { text: &file, file: "f.toml", base, sets: &sets, options: &[] };
+        assert_eq!(expand(&source).unwrap().len(), count);
+    }
 }

@@ -1,8 +1,13 @@
-//! Two guests and a wire between them.
+//! Two guests and a wire between them, and which processes are alive.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 use leafspine_linux::orders::{FlowOrder, Report};
 use leafspine_linux::{Fleet, Happening, Installed, LinuxError, Outside, Setup, installed};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// What takes milliseconds has failed after that.
+pub const LONG: Duration = Duration::from_secs(30);
 
 /// A wire between two guests: every frame takes so long, after those before it.
 pub struct Wire {
@@ -109,4 +114,35 @@ impl Wire {
             self.step(fleet).expect("it runs");
         }
     }
+}
+
+fn alive(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
+/// All processes of these guests that are alive: a guest's kernel leads a group, in which its programs are.
+pub fn left(guests: &[u32]) -> Vec<u32> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let ids = processes.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok());
+    let of_a_guest = |id: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        let group = rest.split_whitespace().nth(2).and_then(|group| group.parse().ok());
+        group.is_some_and(|group| guests.contains(&group)) && alive(*id)
+    };
+    ids.filter(of_a_guest).collect()
+}
+
+pub fn wait_until_none_is_left(guests: &[u32]) {
+    let begin = Instant::now();
+    while !left(guests).is_empty() {
+        assert!(begin.elapsed() < LONG, "{:?} of {guests:?} are left", left(guests));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+pub fn kill(process: u32, signal: &str) {
+    let status = Command::new("kill").args([signal, &process.to_string()]).status().unwrap();
+    assert!(status.success());
 }

@@ -1,0 +1,80 @@
+//! Runs that end in every way: nothing of them is left running.
+//!
+//! How a process ends can only be watched from another one. So this test is its own `main` (`harness = false`):
+//! called with the name of a program it is that program, and without it starts them.
+
+mod common;
+
+use common::{kill, left, setup, wait_until_none_is_left};
+use leafspine_linux::Fleet;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+const WAITS: &str = "--waits-for-its-end";
+const PANICS: &str = "--panics";
+
+fn main() {
+    match std::env::args().nth(1).as_deref() {
+        Some(WAITS) => waits(),
+        Some(PANICS) => panics(),
+        _ if setup(1).is_none() => {}
+        _ => {
+            killed_runs_leave_nothing_running();
+            panics_leave_nothing_running();
+            println!("ends: ok");
+        }
+    }
+}
+
+/// Breaks if guests, or programs in them, outlive a run that is killed: not even kill -9 leaves one.
+fn killed_runs_leave_nothing_running() {
+    for signal in ["-KILL", "-TERM", "-INT"] {
+        let (mut child, guests) = program(WAITS);
+        kill(child.id(), signal);
+        child.wait().unwrap();
+        wait_until_none_is_left(&guests);
+    }
+}
+
+/// Breaks if guests outlive a panic.
+fn panics_leave_nothing_running() {
+    let (mut child, guests) = program(PANICS);
+    assert!(!child.wait().unwrap().success());
+    wait_until_none_is_left(&guests);
+}
+
+/// Runs one of the programs below as a process of its own, and gives its guests' processes.
+fn program(name: &str) -> (Child, Vec<u32>) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .arg(name)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let guests: Vec<u32> = line.split_whitespace().map(|id| id.parse().unwrap()).collect();
+    assert_eq!(guests.len(), 2, "{line}");
+    assert!(left(&guests).len() >= guests.len());
+    (child, guests)
+}
+
+fn boot_and_tell() -> Fleet {
+    let fleet = Fleet::boot(&setup(1).unwrap(), &Arc::default()).unwrap();
+    let guests: Vec<String> = fleet.processes().iter().map(u32::to_string).collect();
+    println!("{}", guests.join(" "));
+    fleet
+}
+
+fn waits() {
+    let _fleet = boot_and_tell();
+    std::thread::sleep(Duration::from_secs(600));
+}
+
+fn panics() {
+    let _fleet = boot_and_tell();
+    std::thread::sleep(Duration::from_millis(300));
+    panic!("on purpose");
+}
