@@ -131,6 +131,8 @@ impl PacketMeta {
     pub const REPLY: u16 = 4;
     /// In `notes`: a pause frame of the link's far end (IEEE 802.1Qbb). Nothing but the far end's port sees it.
     pub const PAUSE: u16 = 8;
+    /// In `notes`: a list of what ports have written stands beside the packet (in-band telemetry); `sack[2]` says which.
+    pub const TELEMETRY: u16 = 16;
 
     /// The source host.
     #[inline]

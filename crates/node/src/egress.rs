@@ -463,13 +463,16 @@ impl Egress {
         world: &mut W,
     ) {
         let (now, global) = (world.now(), self.global(at));
-        let wait = now - queued.since;
+        let (wait, waited) = (now - queued.since, queued.size());
+        if queued.packet.notes & PacketMeta::TELEMETRY != 0 {
+            self.write_hop(at, &mut queued.packet, world);
+        }
         let port = self.port(at);
         let general = port.store.general();
         let sending = general.transmit(now, queued.size());
         port.line_time += sending.0;
         if net.measuring {
-            port.stats.began(queued.size(), wait, sending);
+            port.stats.began(waited, wait, sending);
         }
         if queued.counted {
             port.stats.delayed(wait);

@@ -31,6 +31,7 @@ pub mod roce;
 pub mod spec;
 mod stack;
 mod switch;
+mod telemetry;
 pub mod transport;
 mod world;
 
@@ -54,4 +55,5 @@ pub use program::{FIRST_MESSAGE, Operations, Program, Step};
 pub use rack::{Node, Rack};
 pub use record::{Ended, Operated, Record, Seen, Tapped};
 pub use switch::{Chooser, Switch};
+pub use telemetry::Telemetry;
 pub use world::World;

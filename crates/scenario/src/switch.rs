@@ -2,6 +2,7 @@
 
 use crate::error::ScenarioError;
 use crate::flow_control;
+use crate::roce;
 use crate::section::{Place, Section, content};
 use crate::tree::Node;
 use leafspine_schemes::{Amount, Kind};
@@ -91,7 +92,7 @@ pub(crate) fn check_room(
     switch: &SwitchSpec,
     transport: &TransportSpec,
 ) -> Result<(), ScenarioError> {
-    let packet = u64::from(transport.mss) + u64::from(transport.header);
+    let packet = u64::from(roce::largest_packet(transport));
     let (key, found, room) = match (switch.shared, switch.buffer) {
         (Some(SharedBuffer { size, alpha }), _) => {
             // As much as the engine lets a port have of an empty buffer.

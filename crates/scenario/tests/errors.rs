@@ -401,6 +401,8 @@ fn queue_pairs_and_what_is_not_theirs() {
         ("", &roce("recovery = \"irn\"\ntimeout = \"1us\"\nlow_timeout = \"1ms\"")),
         ("", &roce("max_timeout = \"1us\"")),
         ("", &roce("scheme = \"line-rate\"\ncnp_interval = \"1us\"")),
+        ("", &roce("hpcc_eta = 0.9")),
+        ("", &roce("scheme = \"hpcc\"\nhpcc_rtt = \"0us\"")),
         ("", "[transport]\nrecovery = \"irn\""),
         ("", "[transport]\nkind = \"rdma\""),
         ("", &(clove.to_owned() + &roce(""))),

@@ -7,8 +7,8 @@
 pub use leafspine_fabric::{Flap, LinkChange, LinkSpec, TopologyKind, TopologySpec};
 pub use leafspine_node::pfc::PRIORITIES;
 pub use leafspine_node::spec::{
-    Classifier, PfcSpec, PfcThreshold, Recovery, Reduction, RoceSpec, SchedulerKind, SchemeSpec,
-    SharedBuffer, Stack, Timestamps, TransportSpec, WatchdogAction, WatchdogSpec,
+    Classifier, PairControl, PfcSpec, PfcThreshold, Recovery, Reduction, RoceSpec, SchedulerKind,
+    SchemeSpec, SharedBuffer, Stack, Timestamps, TransportSpec, WatchdogAction, WatchdogSpec,
 };
 
 use leafspine_core::{Bytes, HostId, Rate, Span, Time};

@@ -68,6 +68,8 @@ struct ServiceQueues {
 pub struct GeneralPort {
     /// When the line has sent what it is sending.
     pub busy_until: Time,
+    /// Bytes that it has sent, those of the packet in transmission among them.
+    pub(crate) sent: u64,
     /// How long bytes take at the line's rate.
     pub pace: Pace,
     /// Whether an event is pending for `busy_until`.
@@ -88,6 +90,7 @@ impl GeneralPort {
     pub fn new(pace: Pace, queues: u8, scheduler: Scheduler) -> GeneralPort {
         GeneralPort {
             busy_until: Time::ZERO,
+            sent: 0,
             pace,
             wake_pending: false,
             asks_at_release: true,
@@ -182,6 +185,7 @@ impl GeneralPort {
         debug_assert!(now >= self.busy_until, "a line sends one packet at a time");
         let span = self.pace.take(size);
         self.busy_until = now + span;
+        self.sent += u64::from(size);
         self.total.in_service = size;
         span
     }

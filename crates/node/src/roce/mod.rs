@@ -10,6 +10,7 @@
 //! is missing below the highest, and never has more than a bandwidth-delay product under way.
 
 mod config;
+mod control;
 mod pair;
 mod receiver;
 mod sender;
@@ -18,6 +19,7 @@ mod tests;
 
 pub(crate) use config::CNP_BYTES;
 pub use config::{Recovery, RoceConfig, RoceSpec};
+pub use control::PairControl;
 pub use pair::QueuePair;
 pub(crate) use pair::Shared;
 pub use receiver::Receiver;

@@ -63,6 +63,7 @@ impl Receiver {
     fn write(&self, cfg: &RoceConfig, p: &PacketMeta, flags: Flags, reply: &mut PacketMeta) {
         reply.seq = self.assembly.expected();
         reply.stamp = p.stamp;
+        reply.sack[1] = p.sack[1];
         reply.size = (cfg.header + ACK_BYTES) as u16;
         reply.flags = flags;
         reply.class = cfg.spec.classes.1;
@@ -74,7 +75,7 @@ impl Receiver {
 
 /// DCQCN's notification point: the first marked packet, and then at most one an interval (§3.1).
 fn notifies(cfg: &RoceConfig, notify_at: &mut Time, p: &PacketMeta, now: Time) -> bool {
-    let Some(dcqcn) = &cfg.spec.dcqcn else { return false };
+    let Some(dcqcn) = cfg.spec.control.dcqcn() else { return false };
     let notifies = p.ecn == Ecn::Congested && now >= *notify_at;
     if notifies {
         *notify_at = now + dcqcn.cnp_interval;

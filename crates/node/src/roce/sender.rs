@@ -1,8 +1,10 @@
 //! The sending side of a queue pair.
 
+use super::control::Feedback;
 use super::{ASKS, CNP, NAK, QueuePair, Recovery, RoceConfig};
 use crate::transport::{AckOutcome, SegmentSet, since_stamp, stamp};
-use leafspine_core::{Ecn, Flags, PacketMeta, Span, Time};
+use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Span, Time};
+use leafspine_schemes::rdma::Hop;
 
 /// A queue pair's sending side.
 #[derive(Debug)]
@@ -29,9 +31,32 @@ pub struct Sender {
     again: u32,
     /// IRN: recovery ends when this is acknowledged.
     recover: Option<u32>,
+    /// One past the last packet that asks for an acknowledgment.
+    asked: u32,
+    windows: Windows,
     retransmits: u32,
     timeouts: u32,
     naks: u32,
+}
+
+/// Windows of a queue pair that moves them, as a message has seen them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Windows {
+    seen: u32,
+    sum: f64,
+    count: u32,
+}
+
+impl Windows {
+    fn add(&mut self, window: u32) {
+        self.seen = window;
+        self.sum += f64::from(window);
+        self.count += 1;
+    }
+
+    fn mean(&self) -> f64 {
+        if self.count == 0 { self.seen.into() } else { self.sum / f64::from(self.count) }
+    }
 }
 
 impl Default for Sender {
@@ -51,6 +76,8 @@ impl Default for Sender {
             lost_below: 0,
             again: 0,
             recover: None,
+            asked: 0,
+            windows: Windows::default(),
             retransmits: 0,
             timeouts: 0,
             naks: 0,
@@ -85,8 +112,14 @@ impl Sender {
         if let Some(lost) = self.next_lost() {
             return Some(lost);
         }
-        let may = self.nxt < self.total && pair.has_room(cfg);
+        let may = self.nxt < self.total && (pair.has_room(cfg) || self.nobody_asks(cfg));
         may.then_some(self.nxt)
+    }
+
+    /// Whether nothing under way asks for an acknowledgment: a window may have become smaller than what is under way
+    /// since it was sent. Then another packet may go, which asks.
+    fn nobody_asks(&self, cfg: &RoceConfig) -> bool {
+        cfg.spec.control.has_window() && self.una < self.high && self.una >= self.asked
     }
 
     /// IRN: the next packet to be sent again.
@@ -126,6 +159,7 @@ impl Sender {
         let full = !pair.has_room(cfg);
         if last || full || repeat || (seq + 1).is_multiple_of(cfg.spec.ack_every) {
             flags = flags.with(ASKS);
+            self.asked = self.asked.max(seq + 1);
         }
         out.seq = seq;
         out.stamp = stamp(now);
@@ -135,6 +169,8 @@ impl Sender {
         out.ecn = Ecn::Capable;
         out.class = cfg.spec.classes.0;
         out.notes = if repeat { PacketMeta::RETRANSMIT } else { 0 };
+        out.sack[1] = SackBlock { start: pair.number(), end: 0 };
+        self.windows.seen = pair.window(cfg);
         pair.pace(cfg, u32::from(out.size), now);
         if self.deadline == Time::MAX {
             self.restart_timer(cfg, pair, now);
@@ -157,18 +193,20 @@ impl Sender {
         self.deadline = if waits { now + self.timeout(cfg, pair) } else { Time::MAX };
     }
 
-    /// An answer or a CNP has come.
+    /// An answer or a CNP has come; `hops` is what it tells of its data's way.
     pub fn on_packet(
         &mut self,
         cfg: &RoceConfig,
         pair: &mut QueuePair,
-        p: &PacketMeta,
+        (p, hops): (&PacketMeta, &[Hop]),
         now: Time,
     ) -> AckOutcome {
         if p.flags == CNP {
             pair.cut(cfg, now);
             return AckOutcome::default();
         }
+        pair.learn(cfg, &Feedback { number: p.sack[1].start, hops });
+        self.windows.add(pair.window(cfg));
         if p.seq < self.una || p.seq > self.high {
             return AckOutcome::default();
         }
@@ -266,7 +304,18 @@ impl Sender {
     /// Bytes that it may have under way: the window, or as much as there is.
     #[must_use]
     pub fn window(&self, cfg: &RoceConfig) -> u32 {
+        let all = self.total.saturating_mul(cfg.mss);
+        if cfg.spec.control.has_window() { self.windows.seen.min(all) } else { self.bound(cfg) }
+    }
+
+    fn bound(&self, cfg: &RoceConfig) -> u32 {
         cfg.window.min(self.total).saturating_mul(cfg.mss)
+    }
+
+    /// The same over its time: the mean over all answers, where it moves.
+    #[must_use]
+    pub fn mean_window(&self, cfg: &RoceConfig) -> f64 {
+        if cfg.spec.control.has_window() { self.windows.mean() } else { self.bound(cfg).into() }
     }
 
     /// Whether all packets have been sent once.

@@ -7,7 +7,7 @@ use leafspine_schemes::rdma::DcqcnSettings;
 
 fn config(recovery: Recovery, window: Option<u64>) -> RoceConfig {
     let spec = RoceSpec {
-        dcqcn: None,
+        control: PairControl::LineRate,
         recovery,
         window,
         ack_every: 1,
@@ -41,7 +41,7 @@ struct Sending {
 
 impl Sending {
     fn on_packet(&mut self, cfg: &RoceConfig, p: &PacketMeta, now: Time) -> AckOutcome {
-        self.message.on_packet(cfg, &mut self.pair, p, now)
+        self.message.on_packet(cfg, &mut self.pair, (p, &[]), now)
     }
 
     fn on_timer(&mut self, cfg: &RoceConfig, now: Time) -> bool {
@@ -203,7 +203,7 @@ fn few_packets_are_counted_at_the_end() {
 #[test]
 fn messages_share_a_queue_pair() {
     let mut cfg = config(Recovery::GoBackN, Some(4_000));
-    cfg.spec.dcqcn = Some(DCQCN);
+    cfg.spec.control = PairControl::Dcqcn(DCQCN);
     let (mut sender, mut receiver) = ends(&cfg, 3);
     let mut second = Sender::default();
     second.reset(&cfg, 5_000);
@@ -261,7 +261,7 @@ fn acknowledgments_are_asked_for() {
 #[test]
 fn marks_cut_the_rate() {
     let mut cfg = config(Recovery::GoBackN, None);
-    cfg.spec.dcqcn = Some(DCQCN);
+    cfg.spec.control = PairControl::Dcqcn(DCQCN);
     let (mut sender, mut receiver) = ends(&cfg, 9);
     let mut packet = PacketMeta::default();
     assert!(sender.poll_send(&cfg, Time(0), &mut packet));
@@ -280,8 +280,8 @@ fn marks_cut_the_rate() {
     assert_eq!(sender.ready_at(&cfg), Some(Time(840_000 + 1_680_000)), "at half of it");
     let nak = PacketMeta { flags: NAK, ..PacketMeta::default() };
     sender.on_packet(&cfg, &nak, Time(900_000));
-    assert_eq!(sender.pair.rate(), Rate::from_gbps(5));
+    assert_eq!(sender.pair.rate(&cfg), Rate::from_gbps(5));
     cfg.spec.nak_cuts = true;
     sender.on_packet(&cfg, &nak, Time(900_000));
-    assert!(sender.pair.rate() < Rate::from_gbps(3));
+    assert!(sender.pair.rate(&cfg) < Rate::from_gbps(3));
 }

@@ -36,6 +36,8 @@ pub(super) struct Audit {
     links: Vec<u32>,
     /// Per flow: packets found.
     flows: HashMap<Address, u32>,
+    /// Packets found that carry telemetry.
+    telemetry: usize,
 }
 
 /// Where and what.
@@ -85,6 +87,7 @@ impl Simulation {
         let found = self.find_all(audit);
         self.counters_add_up(found)?;
         self.flows_add_up(&audit.flows)?;
+        self.telemetry_adds_up(audit.telemetry)?;
         for at in 0..self.graph.ports.len() as u32 {
             self.port_adds_up(at, audit.links[at as usize])?;
         }
@@ -93,14 +96,16 @@ impl Simulation {
 
     /// Finds every packet. Returns how many there are, and the bytes of payload in them.
     fn find_all(&self, audit: &mut Audit) -> (u64, u64) {
-        let Audit { links, flows } = audit;
+        let Audit { links, flows, telemetry } = audit;
         links.clear();
         links.resize(self.graph.ports.len(), 0);
         flows.clear();
+        *telemetry = 0;
         let (mut packets, mut payload) = (0, 0);
         self.each_packet(&mut |packet, spot| {
             packets += 1;
             payload += u64::from(packet.payload);
+            *telemetry += usize::from(packet.notes & PacketMeta::TELEMETRY != 0);
             if let Spot::Link(port) = spot {
                 links[port as usize] += 1;
             }
@@ -109,6 +114,16 @@ impl Simulation {
             }
         });
         (packets, payload)
+    }
+
+    /// What packets carry beside their headers is there as long as they are.
+    fn telemetry_adds_up(&mut self, found: usize) -> Result<(), Wrong> {
+        let mut kept = 0;
+        self.driver.each_record(&mut |record| kept += record.telemetry.in_use());
+        if kept == found {
+            return Ok(());
+        }
+        wrong("", format!("{kept} lists of telemetry are kept, for {found} packets"))
     }
 
     /// Calls `visit` with every port and its global number.

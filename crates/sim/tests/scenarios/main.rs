@@ -12,7 +12,7 @@ use leafspine_core::{Bytes, Rate, Rng, Role, Span, Time, mix};
 use leafspine_fabric::Graph;
 use leafspine_fabric::kinds::{Clos, ClosTier, Defaults, Edge, Vertex, Wiring};
 use leafspine_schemes::cc::SlowStart;
-use leafspine_schemes::rdma::DcqcnSettings;
+use leafspine_schemes::rdma::{DcqcnSettings, HpccSettings};
 use leafspine_schemes::registry::{self, Place};
 use leafspine_schemes::testing::{FakeHost, FakeLeaf};
 use leafspine_schemes::{Amount, Kind, Params, Value};
@@ -34,9 +34,10 @@ fn measure() -> impl Strategy<Value = MeasureSpec> {
 }
 
 fn spec() -> impl Strategy<Value = Spec> {
-    let transport = (transport(), proptest::option::weighted(0.1, queue_pairs()));
+    let transport = (transport(), proptest::option::weighted(0.3, queue_pairs()));
     let transport = transport.prop_map(|(tcp, roce)| with_queue_pairs(tcp, roce));
-    let transport_and_switch = transport.prop_flat_map(|t| (switch(t.mss + t.header), Just(t)));
+    let transport_and_switch =
+        transport.prop_flat_map(|t| (switch(t.mss + t.header + 122), Just(t)));
     let workloads = proptest::collection::vec(workload(), 1..3);
     let rest = (workloads, measure(), 0u64..1000);
     (topology(), events(), transport_and_switch, schemes(), rest).prop_map(
