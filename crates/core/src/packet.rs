@@ -133,6 +133,8 @@ impl PacketMeta {
     pub const PAUSE: u16 = 8;
     /// In `notes`: a list of what ports have written stands beside the packet (in-band telemetry); `sack[2]` says which.
     pub const TELEMETRY: u16 = 16;
+    /// In `notes`: a switch has cut the payload off; with [`PacketMeta::REPLY`], and sent the header back.
+    pub const TRIMMED: u16 = 32;
 
     /// The source host.
     #[inline]

@@ -42,7 +42,7 @@ impl Shared {
     }
 
     /// Whether a port in which `total` waits may take `size` bytes more.
-    fn admits(&self, total: Backlog, size: u32) -> bool {
+    pub(crate) fn admits(&self, total: Backlog, size: u32) -> bool {
         let free = self.free();
         let threshold = (self.alpha * free as f64) as u64;
         u64::from(size) <= free && u64::from(total.bytes) + u64::from(size) <= threshold
@@ -152,6 +152,11 @@ impl Egress {
     /// Gives a switch its ingress hold.
     pub fn set_hold(&mut self, hold: HoldState) {
         self.hold = Some(Box::new(hold));
+        self.guarded = true;
+    }
+
+    /// A switch sends headers back that have no room: what it sends so goes on as what a hold lets go.
+    pub fn set_returning(&mut self) {
         self.guarded = true;
     }
 
@@ -280,6 +285,9 @@ impl Egress {
         }
         let size = u32::from(packet.size);
         let queue = net.queue_of(packet, port);
+        if net.trim.is_some() && self.chooser.is_some() {
+            return self.enqueue_trimming(at, queue, packet, net, world);
+        }
         if self.pfc.as_ref().is_some_and(|pfc| pfc.is_lossless(queue)) {
             return self.enqueue_lossless(at, queue, packet, net, world);
         }
@@ -309,7 +317,7 @@ impl Egress {
 
     /// Queues a packet that has been accepted, or sends it if the line is idle.
     #[inline]
-    fn place<W: World>(
+    pub(crate) fn place<W: World>(
         &mut self,
         at: PortId,
         queue: usize,

@@ -33,6 +33,7 @@ mod stack;
 mod switch;
 mod telemetry;
 pub mod transport;
+mod trim;
 mod world;
 
 pub use counters::{Cause, Counters, Payload};

@@ -287,8 +287,10 @@ impl Host {
             self.send_reply(slot, &mut cnp, net, world);
         }
         if received.reply {
-            if cfg.spec.control.has_telemetry() {
+            if cfg.spec.control.has_telemetry() && packet.is_data() {
                 world.record().telemetry.hand_over(packet, &mut reply);
+            } else {
+                world.record().telemetry.close(packet);
             }
             self.send_reply(slot, &mut reply, net, world);
         } else {

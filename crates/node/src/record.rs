@@ -114,6 +114,13 @@ impl Record {
         self.flow_packets += i64::from(!packet.flags.has(Flags::PROBE));
     }
 
+    /// A switch cuts a packet's payload off.
+    #[cold]
+    pub(crate) fn trimmed(&mut self, packet: &PacketMeta) {
+        self.counters.trimmed += 1;
+        self.counters.payload.trimmed += u64::from(packet.payload);
+    }
+
     /// A packet ends at a port that did not take it.
     #[cold]
     pub(crate) fn dropped(&mut self, packet: &PacketMeta, cause: Cause, now: Time) {

@@ -42,6 +42,19 @@ pub struct PfcSpec {
     pub watchdog: Option<WatchdogSpec>,
 }
 
+/// Trimming at switches.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TrimSpec {
+    /// The class (DSCP) that headers get, by which they find their queue.
+    pub class: u8,
+    /// What may wait in that queue.
+    pub buffer: Bytes,
+    /// Whether what was queued last may be trimmed instead of what arrives, by a coin.
+    pub either: bool,
+    /// Whether headers that have no room are sent back to their senders.
+    pub returns: bool,
+}
+
 /// When the far end is paused.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum PfcThreshold {

@@ -90,6 +90,7 @@ fn network(graph: &Graph) -> Network {
         roce: None,
         classifier: Classifier::Hash,
         stage_queues: vec![0],
+        trim: None,
         measuring: false,
         balancer: "last".to_owned(),
     }

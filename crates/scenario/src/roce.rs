@@ -12,7 +12,7 @@ const SHARED: &[&str] = &["kind", "scheme", "mss", "header", "source_ports"];
 /// Words of `scheme`: rate controls.
 pub(crate) const SCHEMES: &[&str] = &["dcqcn", "line-rate", "hpcc"];
 /// Words of `recovery`.
-const RECOVERIES: &[&str] = &["go-back-n", "irn"];
+const RECOVERIES: &[&str] = &["go-back-n", "irn", "each"];
 const TIMEOUT: Kind = Kind::Span(1, u64::MAX);
 /// A header has IP, UDP, the base transport header and its check: 20, 8, 12 and 4 bytes.
 pub(crate) const PACKET: (&str, &str) = ("1024", "44");
@@ -38,11 +38,11 @@ pub(crate) fn settings(
     section.allow(&keys, "a key that RoCE does not have")?;
     section.write("mss", mss.to_string());
     section.write("header", header.to_string());
-    let selective = section.word("recovery", RECOVERIES, Some("go-back-n"))? == "irn";
-    let timeout = section.span("timeout", Some(if selective { "20rtt" } else { "4ms" }))?;
-    let recovery = recovery(section, selective, timeout)?;
-    let window = match (section.node("window"), selective) {
-        (None, true) => Some(section.value("window", Kind::Amount, Some("1bdp"))?),
+    let word = section.word("recovery", RECOVERIES, Some("go-back-n"))?;
+    let timeout = section.span("timeout", Some(if word == "irn" { "20rtt" } else { "4ms" }))?;
+    let recovery = recovery(section, &word, timeout)?;
+    let window = match (section.node("window"), word.as_str()) {
+        (None, "irn") => Some(section.value("window", Kind::Amount, Some("1bdp"))?),
         _ => section.unless("window", Kind::Amount, "none")?,
     };
     let window = window.map(|value| content!(value, Amount).in_bytes(mss));
@@ -80,14 +80,15 @@ fn own_keys(section: &Section<'_>, name: &str) -> Result<&'static [&'static str]
 
 fn recovery(
     section: &mut Section<'_>,
-    selective: bool,
+    word: &str,
     timeout: Span,
 ) -> Result<Recovery, ScenarioError> {
-    if !selective {
+    if word != "irn" {
         return match ["low_timeout", "low_timeout_below"].into_iter().find(|key| section.has(key)) {
+            None if word == "each" => Ok(Recovery::Each),
             None => Ok(Recovery::GoBackN),
             Some(key) => {
-                let found = format!("{key} beside recovery = \"go-back-n\"");
+                let found = format!("{key} beside recovery = \"{word}\"");
                 Err(section.wrong(key, found, format!("{key} beside recovery = \"irn\"")))
             }
         };

@@ -7,7 +7,7 @@ use super::pause::{Begins, Pauses};
 use super::scheduler::{Backlogged, Scheduler, Turn};
 use crate::pfc::{NO_INGRESS, PRIORITIES};
 use crate::spec::WatchdogAction;
-use leafspine_core::{Pace, PacketMeta, Span, Time};
+use leafspine_core::{Flags, Pace, PacketMeta, Span, Time};
 use leafspine_schemes::Backlog;
 use std::collections::VecDeque;
 
@@ -166,6 +166,18 @@ impl GeneralPort {
             self.total.bytes -= packet.size();
         }
         (taken, turn)
+    }
+
+    /// Takes the last packet of a queue back, if it has these flags.
+    pub(crate) fn take_last(&mut self, queue: usize, flags: Flags) -> Option<Queued> {
+        let has = |packet: &mut Queued| packet.packet.flags.has(flags);
+        let last = match &mut self.queues {
+            Queues::One(packets) => packets.pop_back_if(has),
+            Queues::Several(several) => several.take_last(queue, has),
+        }?;
+        self.total.packets -= 1;
+        self.total.bytes -= last.size();
+        Some(last)
     }
 
     /// What `push` and `pop` would do with a packet that finds neither another one nor a busy
@@ -387,6 +399,20 @@ impl ServiceQueues {
             (queue, packet)
         });
         (taken, turn)
+    }
+
+    fn take_last(
+        &mut self,
+        queue: usize,
+        which: impl FnOnce(&mut Queued) -> bool,
+    ) -> Option<Queued> {
+        let own = &mut self.queues[queue];
+        let last = own.packets.pop_back_if(which)?;
+        own.bytes -= last.size();
+        if own.packets.is_empty() {
+            self.backlogged.clear(queue);
+        }
+        Some(last)
     }
 
     fn pass(&mut self, queue: usize, size: u32, now: Time) -> Option<Turn> {

@@ -16,6 +16,8 @@ pub enum Recovery {
         /// See `low` (IRN §3.1, N).
         few: u32,
     },
+    /// Those that a switch has trimmed, and after a timeout all that have not come.
+    Each,
 }
 
 /// RoCE as a scenario has it.

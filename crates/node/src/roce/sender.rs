@@ -1,6 +1,7 @@
 //! The sending side of a queue pair.
 
 use super::control::Feedback;
+use super::each::Known;
 use super::{ASKS, CNP, NAK, QueuePair, Recovery, RoceConfig};
 use crate::transport::{AckOutcome, SegmentSet, since_stamp, stamp};
 use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Span, Time};
@@ -12,9 +13,9 @@ pub struct Sender {
     total: u32,
     last_payload: u16,
     /// The oldest packet that is not acknowledged, the next to send, and one past the highest sent.
-    una: u32,
+    pub(super) una: u32,
     nxt: u32,
-    high: u32,
+    pub(super) high: u32,
     /// Its queue pair, by the network card's number.
     pub(crate) pair: u32,
     /// Since when the timer runs, and when it is to be looked at.
@@ -31,6 +32,8 @@ pub struct Sender {
     again: u32,
     /// IRN: recovery ends when this is acknowledged.
     recover: Option<u32>,
+    /// Packet by packet: what is known of each.
+    pub(super) known: Known,
     /// One past the last packet that asks for an acknowledgment.
     asked: u32,
     windows: Windows,
@@ -76,6 +79,7 @@ impl Default for Sender {
             lost_below: 0,
             again: 0,
             recover: None,
+            known: Known::default(),
             asked: 0,
             windows: Windows::default(),
             retransmits: 0,
@@ -90,11 +94,14 @@ impl Sender {
     pub fn reset(&mut self, cfg: &RoceConfig, bytes: u64) {
         let total = bytes.div_ceil(u64::from(cfg.mss));
         let mut sacked = std::mem::take(&mut self.sacked);
+        let mut known = std::mem::take(&mut self.known);
         sacked.clear();
+        known.clear();
         *self = Sender {
             total: total as u32,
             last_payload: (bytes - (total - 1) * u64::from(cfg.mss)) as u16,
             sacked,
+            known,
             ..Sender::default()
         };
     }
@@ -112,8 +119,9 @@ impl Sender {
         if let Some(lost) = self.next_lost() {
             return Some(lost);
         }
-        let may = self.nxt < self.total && (pair.has_room(cfg) || self.nobody_asks(cfg));
-        may.then_some(self.nxt)
+        let next = self.known.first_missing(self.una).unwrap_or(self.nxt);
+        let may = next < self.total && (pair.has_room(cfg) || self.nobody_asks(cfg));
+        may.then_some(next)
     }
 
     /// Whether nothing under way asks for an acknowledgment: a window may have become smaller than what is under way
@@ -144,6 +152,9 @@ impl Sender {
             self.nxt += 1;
             pair.count(1, 0);
             self.high = self.high.max(self.nxt);
+        } else if cfg.spec.recovery == Recovery::Each {
+            self.known.sent_again(self.una, seq);
+            pair.count(1, 0);
         } else {
             self.again = seq + 1;
         }
@@ -205,13 +216,21 @@ impl Sender {
             pair.cut(cfg, now);
             return AckOutcome::default();
         }
+        if let Some(packet) = Sender::returned(p) {
+            self.naks += 1;
+            let fast_retransmit = self.learn_of(pair, packet, true);
+            return AckOutcome { fast_retransmit, ..AckOutcome::default() };
+        }
         pair.learn(cfg, &Feedback { number: p.sack[1].start, hops });
         self.windows.add(pair.window(cfg));
-        if p.seq < self.una || p.seq > self.high {
+        // Packet by packet, one that was overtaken on its way back still tells of its own packet.
+        let each = cfg.spec.recovery == Recovery::Each;
+        if p.seq < self.una && !each || p.seq > self.high {
             return AckOutcome::default();
         }
-        let acked = p.seq - self.una;
-        self.advance(pair, p.seq);
+        let upto = p.seq.max(self.una);
+        let acked = upto - self.una;
+        self.advance(pair, upto);
         let nak = p.flags.has(NAK);
         if nak {
             self.naks += 1;
@@ -220,7 +239,8 @@ impl Sender {
                 pair.cut(cfg, now);
             }
         }
-        if acked > 0 || self.una == self.high {
+        let news = each && !nak && self.learn_of(pair, p.sack[0].start, false);
+        if acked > 0 || news || self.una == self.high {
             self.backed_off = 0;
             self.restart_timer(cfg, pair, now);
         }
@@ -234,7 +254,9 @@ impl Sender {
 
     /// All before `una` has come.
     fn advance(&mut self, pair: &mut QueuePair, una: u32) {
-        pair.count(0, una.min(self.nxt) - self.una);
+        let here = una.min(self.nxt) - self.una;
+        let under_way = here.min(self.known.advance(self.una, una));
+        pair.count(0, under_way);
         if !self.sacked.is_empty() {
             self.sacked.remove_below(self.una, una);
         }
@@ -249,6 +271,9 @@ impl Sender {
     fn repeat_from(&mut self, cfg: &RoceConfig, pair: &mut QueuePair, p: &PacketMeta) {
         match cfg.spec.recovery {
             Recovery::GoBackN => self.go_back(pair),
+            Recovery::Each => {
+                self.learn_of(pair, p.sack[0].start, true);
+            }
             Recovery::Selective { .. } => {
                 let came = p.sack[0].start;
                 if came < self.una || came >= self.high {
@@ -291,6 +316,7 @@ impl Sender {
         self.timeouts += 1;
         match cfg.spec.recovery {
             Recovery::GoBackN => self.go_back(pair),
+            Recovery::Each => self.lose_all(pair),
             Recovery::Selective { .. } => {
                 (self.recover, self.again, self.lost_below) =
                     (Some(self.high), self.una, self.high);

@@ -95,12 +95,15 @@ impl Hpcc {
 
     /// An acknowledgment of packet `number` has come with what its links have told; `next` is sent next (alg. 1, NewAck).
     pub fn on_ack(&mut self, cfg: &HpccSettings, hops: &[Hop], number: u32, next: u32) {
+        if hops.is_empty() {
+            return;
+        }
         // Another path, or none so far: what was known is of other links (section 4.1).
         let same = self.last.len() == hops.len()
             && self.last.iter().zip(hops).all(|(old, new)| old.port == new.port);
         // One that was overtaken on its way back tells of the past.
         let later = same && self.last.iter().zip(hops).all(|(old, new)| old.at < new.at);
-        if later && !hops.is_empty() {
+        if later {
             self.measure(cfg, hops);
             let update = number.wrapping_sub(self.next_update) as i32 >= 0;
             self.compute(cfg, update);

@@ -11,6 +11,7 @@ use super::flows::in_flight;
 use crate::drive::Driver;
 use crate::flow_table::UNFINISHED;
 use leafspine_core::{Flags, HostId, PacketMeta, SwitchId};
+use leafspine_fabric::Node;
 use leafspine_node::{Address, Egress, Port, Store};
 use std::collections::HashMap;
 
@@ -187,8 +188,8 @@ impl Simulation {
             return wrong(
                 "",
                 format!(
-                    "of {} bytes of payload sent, {} were delivered, {} dropped, {} lost, {} consumed and {} are in the network",
-                    p.sent, p.delivered, p.dropped, p.lost, p.consumed, p.in_flight
+                    "of {} bytes of payload sent, {} were delivered, {} dropped, {} lost, {} consumed, {} cut off and {} are in the network",
+                    p.sent, p.delivered, p.dropped, p.lost, p.consumed, p.trimmed, p.in_flight
                 ),
             );
         }
@@ -248,9 +249,15 @@ impl Simulation {
 
     fn port_adds_up(&mut self, at: u32, on_link: u32) -> Result<(), Wrong> {
         let now = self.now;
+        let trims = self
+            .net
+            .trim
+            .filter(|_| matches!(self.graph.ports[at as usize].owner, Node::Switch(_)));
+        let net = self.net.clone();
         let port = self.driver.port_mut(&self.layout, at);
         let waiting = port.backlog(now).packets;
-        let said = port.wrong(now).or_else(|| {
+        let headers = trims.map(|trim| (net.header_queue(port), trim.buffer.0));
+        let said = port.wrong(now, headers).or_else(|| {
             (matches!(port.store, Store::Fifo(_)) && waiting > on_link)
                 .then(|| format!("{waiting} packets wait, but {on_link} will arrive"))
         });

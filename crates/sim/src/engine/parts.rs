@@ -189,6 +189,9 @@ impl Builder<'_> {
         egress.shared =
             self.spec.switch.shared.map(|shared| Shared::new(shared.size.0, shared.alpha));
         self.control_flow(&mut egress)?;
+        if self.spec.switch.trim.is_some_and(|trim| trim.returns) {
+            egress.set_returning();
+        }
         let tor = switch.tor.map_or(Switch::NO_TOR, |tor| tor.0);
         Ok(Switch::new(id, tor, egress))
     }

@@ -135,6 +135,7 @@ pub fn base() -> Spec {
             buffer: Amount::Packets(256),
             shared: None,
             pfc: None,
+            trim: None,
             queues: 1,
             scheduler: SchedulerKind::Fifo,
             weights: vec![1],

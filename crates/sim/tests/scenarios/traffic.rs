@@ -116,6 +116,7 @@ pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
     ];
     let recovery = prop_oneof![
         Just(Recovery::GoBackN),
+        Just(Recovery::Each),
         (us(50..500), 0u32..6).prop_map(|(low, few)| Recovery::Selective { low, few }),
     ];
     let window = proptest::option::of(1u64..200_000);
