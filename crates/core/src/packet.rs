@@ -132,6 +132,10 @@ impl PacketMeta {
     pub const REPLY: u8 = 4;
     /// In `notes`: a pause frame of the link's far end (IEEE 802.1Qbb). Nothing but the far end's port sees it.
     pub const PAUSE: u8 = 8;
+    /// In `notes`: a list of what ports have written stands beside the packet (in-band telemetry); `sack[2]` says which.
+    pub const TELEMETRY: u8 = 16;
+    /// In `notes`: a switch has cut the payload off; with [`PacketMeta::REPLY`], and sent the header back.
+    pub const TRIMMED: u8 = 32;
 
     /// The source host.
     #[inline]

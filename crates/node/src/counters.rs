@@ -27,6 +27,8 @@ pub struct Payload {
     pub lost: u64,
     /// Taken out by schemes at switches.
     pub consumed: u64,
+    /// Cut off by switches.
+    pub trimmed: u64,
     /// Still in the network when the run ended.
     pub in_flight: u64,
 }
@@ -35,7 +37,7 @@ impl Payload {
     /// Whether every byte is accounted for.
     #[must_use]
     pub fn conserved(&self) -> bool {
-        let ended = self.delivered + self.dropped + self.lost + self.consumed;
+        let ended = self.delivered + self.dropped + self.lost + self.consumed + self.trimmed;
         self.sent == ended + self.in_flight
     }
 }
@@ -77,6 +79,10 @@ pub struct Counters {
     pub lossless_drops: u64,
     /// Storms that a watchdog has ended.
     pub storms: u64,
+    /// Packets whose payload switches have cut off.
+    pub trimmed: u64,
+    /// Of which sent back to their senders.
+    pub returned: u64,
     /// Packets still in the network when the run ended.
     pub in_flight: u64,
     /// The most packets in the network at the starts of the first 64 flows, of every 64th after them,
@@ -131,6 +137,8 @@ impl Counters {
             pause_frames,
             lossless_drops,
             storms,
+            trimmed,
+            returned,
             in_flight,
             peak_packets,
             peak_flows,
@@ -154,6 +162,8 @@ impl Counters {
         self.pause_frames += pause_frames;
         self.lossless_drops += lossless_drops;
         self.storms += storms;
+        self.trimmed += trimmed;
+        self.returned += returned;
         self.in_flight += in_flight;
         self.peak_packets += peak_packets;
         self.peak_flows += peak_flows;
@@ -164,12 +174,13 @@ impl Counters {
 
 impl Payload {
     fn add(&mut self, other: &Payload) {
-        let Payload { sent, delivered, dropped, lost, consumed, in_flight } = other;
+        let Payload { sent, delivered, dropped, lost, consumed, trimmed, in_flight } = other;
         self.sent += sent;
         self.delivered += delivered;
         self.dropped += dropped;
         self.lost += lost;
         self.consumed += consumed;
+        self.trimmed += trimmed;
         self.in_flight += in_flight;
     }
 }

@@ -43,7 +43,7 @@ impl Shared {
     }
 
     /// Whether a port in which `total` waits may take `size` bytes more.
-    fn admits(&self, total: Backlog, size: u32) -> bool {
+    pub(crate) fn admits(&self, total: Backlog, size: u32) -> bool {
         let free = self.free();
         let threshold = (self.alpha * free as f64) as u64;
         u64::from(size) <= free && u64::from(total.bytes) + u64::from(size) <= threshold
@@ -162,6 +162,11 @@ impl Egress {
     /// Gives a switch its ingress hold.
     pub fn set_hold(&mut self, hold: HoldState) {
         self.hold = Some(Box::new(hold));
+        self.guarded = true;
+    }
+
+    /// A switch sends headers back that have no room: what it sends so goes on as what a hold lets go.
+    pub fn set_returning(&mut self) {
         self.guarded = true;
     }
 
@@ -315,7 +320,11 @@ impl Egress {
             Admit::Mark | Admit::Drop => mark(port, packet, net, world),
         }
         let size = u32::from(packet.size);
-        let sending = port.store.general().transmit(now, size);
+        if packet.notes & PacketMeta::TELEMETRY != 0 {
+            self.write_hop(at, packet, world);
+        }
+        let port = self.port(at);
+        let sending = port.store.general().transmit(now, u32::from(packet.size));
         port.line_time += sending.0;
         if net.measuring {
             port.stats.accepted(size, 0, Span::ZERO, sending);
@@ -343,6 +352,9 @@ impl Egress {
             return self.drop_packet(at, packet, Cause::LinkDown, net, world);
         }
         let queue = net.queue_of(packet, port);
+        if net.trim.is_some() && self.chooser.is_some() {
+            return self.enqueue_trimming(at, queue, packet, net, world);
+        }
         let waits = !port.store.general().is_free_for(queue, now);
         let lossless = self.is_lossless(queue);
         let room = match lossless {
@@ -356,17 +368,33 @@ impl Egress {
         if !self.ask_manager(at, queue, lossless, packet, net, world) {
             return self.drop_packet(at, packet, Cause::Manager, net, world);
         }
+        self.take_in(at, queue, from, packet, net, world);
+        self.tell_far_end(from, net, world);
+    }
+
+    /// A packet that has been accepted waits, or is sent if the line is idle.
+    #[inline]
+    pub(crate) fn take_in<W: World>(
+        &mut self,
+        at: PortId,
+        queue: usize,
+        from: u16,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let now = world.now();
         let stay = Stay { since: now, counted: net.measuring };
-        if waits {
-            if !lossless {
-                self.use_shared(at, i64::from(packet.size));
-            }
-            self.wait(at, queue, Queued::new(stay, queue, from, *packet), net, world);
-        } else {
+        if self.port(at).store.general().is_free_for(queue, now) {
             self.pass_through(at, queue, stay, packet, net, world);
+        } else {
+            let queued = Queued::new(stay, queue, from, *packet);
+            if from == NO_INGRESS {
+                self.use_shared(at, i64::from(queued.size()));
+            }
+            self.wait(at, queue, queued, net, world);
         }
         self.tell_hold(at, world);
-        self.tell_far_end(from, net, world);
     }
 
     /// Whether there is room for a packet that may be dropped. It comes in nowhere that is counted.
@@ -577,11 +605,15 @@ impl Egress {
         net: &Network,
         world: &mut W,
     ) {
-        let (now, global, size) = (world.now(), self.global(at), u32::from(packet.size));
-        let wait = now - stay.since;
+        let now = world.now();
+        let (wait, size) = (now - stay.since, u32::from(packet.size));
+        if packet.notes & PacketMeta::TELEMETRY != 0 {
+            self.write_hop(at, packet, world);
+        }
+        let global = self.global(at);
         let port = self.port(at);
         let general = port.store.general();
-        let sending = general.transmit(now, size);
+        let sending = general.transmit(now, u32::from(packet.size));
         port.line_time += sending.0;
         if net.measuring {
             port.stats.began(size, wait, sending);

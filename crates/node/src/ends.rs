@@ -105,7 +105,7 @@ impl Sender {
                 retransmits: sender.retransmits(),
                 timeouts: sender.timeouts(),
                 dup_acks: sender.naks(),
-                mean_window: f64::from(sender.window(net.roce())),
+                mean_window: sender.mean_window(net.roce()),
                 ..SenderReport::default()
             },
         }

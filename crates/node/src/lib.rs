@@ -32,7 +32,9 @@ pub mod roce;
 pub mod spec;
 mod stack;
 mod switch;
+mod telemetry;
 pub mod transport;
+mod trim;
 mod world;
 
 pub use counters::{Cause, Counters, Payload};
@@ -55,4 +57,5 @@ pub use program::{FIRST_MESSAGE, Operations, Program, Step};
 pub use rack::{Node, Rack};
 pub use record::{Ended, Operated, Record, Seen, Tapped};
 pub use switch::{Chooser, Switch};
+pub use telemetry::Telemetry;
 pub use world::World;

@@ -2,7 +2,7 @@
 
 use crate::port::Port;
 use crate::roce::RoceConfig;
-use crate::spec::Classifier;
+use crate::spec::{Classifier, TrimSpec};
 use crate::transport::TcpConfig;
 use leafspine_core::{HostId, PacketMeta, PortId, mix};
 use leafspine_fabric::Routes;
@@ -31,6 +31,8 @@ pub struct Network {
     pub classifier: Classifier,
     /// The service queue of each stage.
     pub stage_queues: Vec<u8>,
+    /// How switches trim packets, in runs where they do.
+    pub trim: Option<TrimSpec>,
     /// Whether ports are measured now.
     pub measuring: bool,
     /// The name that the balancer has in the scenario.
@@ -66,12 +68,22 @@ impl Network {
     fn classify(&self, packet: &PacketMeta, queues: usize) -> usize {
         match self.classifier {
             Classifier::Hash => ((mix(packet.tuple.0) >> 32) as usize * queues) >> 32,
-            Classifier::Stage => {
-                let last = self.stage_queues.len() - 1;
-                let queue = self.stage_queues[usize::from(packet.class).min(last)];
-                usize::from(queue).min(queues - 1)
-            }
-            Classifier::Dscp => usize::from(packet.class) % queues,
+            Classifier::Stage | Classifier::Dscp => self.queue_of_class(packet.class, queues),
         }
+    }
+
+    fn queue_of_class(&self, class: u8, queues: usize) -> usize {
+        if self.classifier == Classifier::Stage {
+            let last = self.stage_queues.len() - 1;
+            let queue = self.stage_queues[usize::from(class).min(last)];
+            return usize::from(queue).min(queues - 1);
+        }
+        usize::from(class) % queues
+    }
+
+    /// The service queue of trimmed packets at a switch's port.
+    #[must_use]
+    pub fn header_queue(&self, port: &Port) -> usize {
+        self.trim.map_or(0, |trim| self.queue_of_class(trim.class, port.queues()))
     }
 }

@@ -185,6 +185,9 @@ impl Host {
         if self.edge.is_some() {
             self.edge_sends(slot, &mut packet, net, world);
         }
+        if net.roce().spec.control.has_telemetry() {
+            world.record().telemetry.open(&mut packet);
+        }
         world.record().sent(&packet);
         let rate = self.egress.ports[usize::from(PORT.0)].rate;
         if let Some(nic) = &mut self.nic {
@@ -217,7 +220,9 @@ impl Host {
     ) {
         let (slot, now) = (FlowId::of(packet).sending, world.now());
         let (sender, pair) = self.pair(slot);
-        let outcome = sender.on_packet(net.roce(), pair, packet, now);
+        let telemetry = &mut world.record().telemetry;
+        let outcome = sender.on_packet(net.roce(), pair, (packet, telemetry.of(packet)), now);
+        telemetry.close(packet);
         let sending = &mut self.sending[usize::from(slot)];
         sending.got += 1;
         sending.last = now;
@@ -282,7 +287,14 @@ impl Host {
             self.send_reply(slot, &mut cnp, net, world);
         }
         if received.reply {
+            if cfg.spec.control.has_telemetry() && packet.is_data() {
+                world.record().telemetry.hand_over(packet, &mut reply);
+            } else {
+                world.record().telemetry.close(packet);
+            }
             self.send_reply(slot, &mut reply, net, world);
+        } else {
+            world.record().telemetry.close(packet);
         }
     }
 }

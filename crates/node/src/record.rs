@@ -3,6 +3,7 @@
 use crate::counters::{Cause, Counters};
 use crate::fault::FaultKind;
 use crate::flow::Address;
+use crate::telemetry::Telemetry;
 use leafspine_core::{Flags, PacketMeta, Span, Time};
 use leafspine_fabric::Node as Owner;
 use std::collections::BTreeMap;
@@ -31,6 +32,8 @@ pub struct Record {
     pub seen: Vec<Seen>,
     /// What ports that are captured have sent.
     pub tapped: Vec<Tapped>,
+    /// What the packets here carry beside their headers.
+    pub telemetry: Telemetry,
     /// So many events of one node at one instant: it will not come to an end.
     pub stalled: Option<u64>,
     /// The first fault.
@@ -111,6 +114,13 @@ impl Record {
         self.flow_packets += i64::from(!packet.flags.has(Flags::PROBE));
     }
 
+    /// A switch cuts a packet's payload off.
+    #[cold]
+    pub(crate) fn trimmed(&mut self, packet: &PacketMeta) {
+        self.counters.trimmed += 1;
+        self.counters.payload.trimmed += u64::from(packet.payload);
+    }
+
     /// A packet ends at a port that did not take it.
     #[cold]
     pub(crate) fn dropped(&mut self, packet: &PacketMeta, cause: Cause, now: Time) {
@@ -138,6 +148,7 @@ impl Record {
     }
 
     fn ended(&mut self, packet: &PacketMeta, time: Time) {
+        self.telemetry.close(packet);
         if !packet.flags.has(Flags::PROBE) {
             self.flow_packets -= 1;
             let (sender, frame) = (Address::of_sender(packet), packet.frame());

@@ -3,7 +3,7 @@
 use leafspine_core::{Bytes, Span};
 use leafspine_schemes::{Amount, Params};
 
-pub use crate::roce::{Recovery, RoceSpec};
+pub use crate::roce::{PairControl, Recovery, RoceSpec};
 pub use crate::stack::{Reduction, Stack, Timestamps};
 
 /// A registered scheme and all its parameters.
@@ -40,6 +40,19 @@ pub struct PfcSpec {
     pub headroom: Option<Bytes>,
     /// What becomes of a switch's port that stays paused.
     pub watchdog: Option<WatchdogSpec>,
+}
+
+/// Trimming at switches.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TrimSpec {
+    /// The class (DSCP) that headers get, by which they find their queue.
+    pub class: u8,
+    /// What may wait in that queue.
+    pub buffer: Bytes,
+    /// Whether what was queued last may be trimmed instead of what arrives, by a coin.
+    pub either: bool,
+    /// Whether headers that have no room are sent back to their senders.
+    pub returns: bool,
 }
 
 /// When the far end is paused.

@@ -5,13 +5,14 @@ use leafspine_core::{
     TorId,
 };
 use leafspine_fabric::{Graph, LinkSpec, Node as Owner, Routes, TopologyKind, TopologySpec};
-use leafspine_node::spec::{Classifier, SchemeSpec, Stack, TransportSpec};
+use leafspine_node::spec::{Classifier, SchedulerKind, SchemeSpec, Stack, TransportSpec};
 use leafspine_node::transport::TcpConfig;
 use leafspine_node::{
-    Chooser, Class, Egress, FifoPort, FlowId, Host, Key, Limit, Manager, Network, Opening, Place,
-    Port, PortStats, Record, Store, Switch, World,
+    Chooser, Class, Egress, FifoPort, FlowId, GeneralPort, Host, Key, Limit, Manager, Network,
+    Opening, Place, Port, PortStats, Record, Scheduler, Store, Switch, World,
 };
 use leafspine_schemes::lb::LoadBalancer;
+use leafspine_schemes::rdma::Hop;
 use leafspine_schemes::{Amount, Context, Params, Paths, cc};
 
 /// What a node does to the outside, written down.
@@ -89,6 +90,7 @@ fn network(graph: &Graph) -> Network {
         roce: None,
         classifier: Classifier::Hash,
         stage_queues: vec![0],
+        trim: None,
         measuring: false,
         balancer: "last".to_owned(),
     }
@@ -196,4 +198,46 @@ fn a_host_by_hand() {
     let segments: Vec<u32> = world.delivered.iter().map(|(.., packet)| packet.seq).collect();
     assert_eq!(segments, [0, 1, 2]);
     assert!(world.delivered.iter().all(|(_, _, packet)| packet.is_data()));
+}
+
+/// Three packets of 1,000 bytes and an answer come to an idle port of 10 Gb/s at 5 us. The first two carry telemetry. The first goes at once:
+/// 0 bytes wait, 0 are sent, and its header grows to 1,008 bytes, 806.4 ns. The second goes then; the third and the answer wait, 1,064
+/// bytes, and 1,008 are sent.
+///
+/// Breaks if a port writes another queue, count or time into a packet, itself among what waits or has been sent, or into one without
+/// telemetry, or an answer; or if a packet does not grow.
+#[test]
+fn telemetry_by_hand() {
+    let graph = graph();
+    let (net, mut world) = (network(&graph), Notebook::default());
+    let mut leaf = leaf(&graph, 9);
+    for port in &mut leaf.egress.ports {
+        let scheduler = Scheduler::new(SchedulerKind::Fifo, &[1], 1500);
+        port.store = Store::General(Box::new(GeneralPort::new(Pace::new(port.rate), 1, scheduler)));
+    }
+    leaf.open_flow(PortId(0), 0);
+    let tuple = FiveTuple::new(HostId(0), HostId(2), 1024, 5001);
+    let data = PacketMeta { tuple, size: 1000, flags: Flags::DATA, ..PacketMeta::default() };
+    let answer = PacketMeta { size: 64, flags: Flags::ACK, ..data };
+    world.now = Time(5_000_000);
+    for (mut packet, carries) in [(data, true), (data, true), (data, false), (answer, true)] {
+        if carries {
+            world.record.telemetry.attach(&mut packet, Vec::new());
+        }
+        leaf.arrive(PortId(0), &mut packet, &net, &mut world);
+    }
+    while let Some((at, key, item)) = world.scheduled.pop() {
+        world.now = at;
+        leaf.on_timer(key, item, &net, &mut world);
+    }
+    let (port, rate) = (leaf.egress.first + 3, Rate::from_gbps(10));
+    let hop = |queue, sent, at| Hop { port, queue, sent, at: Time(at), rate };
+    let sent = world.delivered.clone();
+    let told: Vec<Vec<Hop>> = sent.iter().map(|(.., p)| world.record.telemetry.detach(p)).collect();
+    assert_eq!(
+        told,
+        [vec![hop(0, 0, 5_000_000)], vec![hop(1_064, 1_008, 5_806_400)], vec![], vec![]]
+    );
+    assert_eq!(sent.iter().map(|(.., p)| p.size).collect::<Vec<_>>(), [1_008, 1_008, 1_000, 64]);
+    assert_eq!(world.record.telemetry.in_use(), 0);
 }

@@ -1,5 +1,6 @@
 //! The engine as a module of Python, to be put together with [`engine!`] by a crate that makes a
 //! `cdylib` of it: `crates/engine` with leafspine's own schemes, a crate from outside with more.
+#![recursion_limit = "256"]
 
 mod allocator;
 mod bench;

@@ -196,13 +196,14 @@ impl Output {
         let rows = &self.output.ports;
         let names: Vec<&str> = rows.iter().map(|p| p.name.as_str()).collect();
         dict.set_item("name", PyList::new(py, names)?)?;
-        let whole: [PortColumn<u64>; 9] = [
+        let whole: [PortColumn<u64>; 10] = [
             ("rate_bps", |p| p.rate_bps),
             ("packets", |p| p.packets),
             ("bytes", |p| p.bytes),
             ("marks", |p| p.marks),
             ("drops", |p| p.drops),
             ("lost", |p| p.lost),
+            ("trims", |p| p.trims),
             ("queue_max_packets", |p| u64::from(p.queue_max_packets)),
             ("pause_ps", |p| p.pause_ps),
             ("pauses", |p| p.pauses),
@@ -272,6 +273,8 @@ impl Output {
             "pause_frames": c.pause_frames,
             "lossless_drops": c.lossless_drops,
             "pause_storms": c.storms,
+            "trimmed": c.trimmed,
+            "returned": c.returned,
             "peak_packets": c.peak_packets,
             "peak_flows": c.peak_flows,
             "bytes_delivered": c.bytes_delivered,

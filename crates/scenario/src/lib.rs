@@ -56,6 +56,7 @@ mod topology;
 mod trace;
 mod transport;
 mod tree;
+mod trim;
 mod workload;
 
 pub use classes::Class;

@@ -4,6 +4,7 @@ use crate::classes::{Class, classes};
 use crate::error::ScenarioError;
 use crate::section::Place;
 use crate::tree::{Node, Table, quote};
+use crate::trim;
 use crate::{compatibility, linux, run, scale, schemes, switch, topology, transport, workload};
 use leafspine_core::Span;
 use leafspine_schemes::Scale;
@@ -58,6 +59,7 @@ pub(crate) fn resolve(place: Place<'_>, root: &Table) -> Result<Resolved, Scenar
     let (mut transport, transport_text) =
         transport::transport(place, at("transport"), full_round_trip)?;
     switch::check_room(place, at("switch"), &switch, &transport)?;
+    trim::check(place, at("switch"), &switch, &transport)?;
     let control = kernels.as_ref().and_then(linux::Hosts::control);
     let control = control.unwrap_or(&transport.scheme.name).to_owned();
     let (hosts, hosts_text, transport_text) = match kernels {

@@ -3,20 +3,27 @@
 use crate::error::ScenarioError;
 use crate::section::{Section, content};
 use leafspine_core::{Rate, Span};
-use leafspine_schemes::rdma::{CONTROL_KEYS, DcqcnSettings, KEYS};
+use leafspine_schemes::rdma::{CONTROLS, DcqcnSettings, Hop, HpccSettings, PAIR_KEYS};
 use leafspine_schemes::{Amount, Kind, Params};
-use leafspine_sim::spec::{Recovery, RoceSpec, SchemeSpec, Stack, TransportSpec};
+use leafspine_sim::spec::{PairControl, Recovery, RoceSpec, SchemeSpec, Stack, TransportSpec};
 
 /// Keys that it shares with TCP.
 const SHARED: &[&str] = &["kind", "scheme", "mss", "header", "source_ports"];
 /// Words of `scheme`: rate controls.
-pub(crate) const SCHEMES: &[&str] = &["dcqcn", "line-rate"];
+pub(crate) const SCHEMES: &[&str] = &["dcqcn", "line-rate", "hpcc"];
 /// Words of `recovery`.
-const RECOVERIES: &[&str] = &["go-back-n", "irn"];
+const RECOVERIES: &[&str] = &["go-back-n", "irn", "each"];
 const TIMEOUT: Kind = Kind::Span(1, u64::MAX);
 /// A header has IP, UDP, the base transport header and its check: 20, 8, 12 and 4 bytes.
 pub(crate) const PACKET: (&str, &str) = ("1024", "44");
 const CLASSES: Kind = Kind::Int(0, 63);
+
+/// The largest packet: telemetry adds to it on its way.
+pub(crate) fn largest_packet(spec: &TransportSpec) -> u32 {
+    let telemetry = u32::from(Hop::BASE) + Hop::MOST as u32 * u32::from(Hop::BYTES);
+    let carried = spec.roce.is_some_and(|roce| roce.control.has_telemetry());
+    spec.mss + spec.header + if carried { telemetry } else { 0 }
+}
 
 /// The transport.
 pub(crate) fn settings(
@@ -26,21 +33,21 @@ pub(crate) fn settings(
     line: Rate,
 ) -> Result<TransportSpec, ScenarioError> {
     let name = section.word("scheme", SCHEMES, Some("dcqcn"))?;
-    let keys = if name == "dcqcn" { &KEYS[..] } else { without_control(section)? };
-    let keys: Vec<&str> = SHARED.iter().chain(keys).copied().collect();
+    let own = own_keys(section, &name)?;
+    let keys: Vec<&str> = SHARED.iter().chain(PAIR_KEYS).chain(own).copied().collect();
     section.allow(&keys, "a key that RoCE does not have")?;
     section.write("mss", mss.to_string());
     section.write("header", header.to_string());
-    let selective = section.word("recovery", RECOVERIES, Some("go-back-n"))? == "irn";
-    let timeout = section.span("timeout", Some(if selective { "20rtt" } else { "4ms" }))?;
-    let recovery = recovery(section, selective, timeout)?;
-    let window = match (section.node("window"), selective) {
-        (None, true) => Some(section.value("window", Kind::Amount, Some("1bdp"))?),
+    let word = section.word("recovery", RECOVERIES, Some("go-back-n"))?;
+    let timeout = section.span("timeout", Some(if word == "irn" { "20rtt" } else { "4ms" }))?;
+    let recovery = recovery(section, &word, timeout)?;
+    let window = match (section.node("window"), word.as_str()) {
+        (None, "irn") => Some(section.value("window", Kind::Amount, Some("1bdp"))?),
         _ => section.unless("window", Kind::Amount, "none")?,
     };
     let window = window.map(|value| content!(value, Amount).in_bytes(mss));
     let spec = RoceSpec {
-        dcqcn: (name == "dcqcn").then(|| dcqcn(section, line)).transpose()?,
+        control: control(section, &name, line)?,
         recovery,
         window,
         ack_every: section.count("ack_every", (1, 1 << 16), Some("1"))?,
@@ -55,29 +62,34 @@ pub(crate) fn settings(
     Ok(transport(name, spec, (mss, header), source_ports))
 }
 
-/// The keys that there are without a rate control.
-fn without_control(section: &Section<'_>) -> Result<&'static [&'static str], ScenarioError> {
-    let (keys, controls) = KEYS.split_at(KEYS.len() - CONTROL_KEYS);
-    match controls.iter().find(|key| section.has(key)) {
-        None => Ok(keys),
-        Some(key) => {
-            let found = format!("{key} beside scheme = \"line-rate\"");
-            Err(section.wrong(key, found, format!("{key} beside scheme = \"dcqcn\"")))
+/// The keys of this control. One that another has is told apart from one that none has.
+fn own_keys(section: &Section<'_>, name: &str) -> Result<&'static [&'static str], ScenarioError> {
+    let own = CONTROLS.iter().find(|control| control.scheme == name).map_or(&[][..], |c| c.keys);
+    let others = CONTROLS.iter().filter(|control| control.scheme != name);
+    let foreign = others.flat_map(|control| control.keys.iter().map(move |key| (control, key)));
+    let mut foreign = foreign.filter(|(_, key)| !own.contains(key));
+    match foreign.find(|(_, key)| section.has(key)) {
+        None => Ok(own),
+        Some((control, key)) => {
+            let found = format!("{key} beside scheme = \"{name}\"");
+            let allowed = format!("{key} beside scheme = \"{}\"", control.scheme);
+            Err(section.wrong(key, found, allowed))
         }
     }
 }
 
 fn recovery(
     section: &mut Section<'_>,
-    selective: bool,
+    word: &str,
     timeout: Span,
 ) -> Result<Recovery, ScenarioError> {
-    if !selective {
+    if word != "irn" {
         let theirs = ["low_timeout", "low_timeout_below", "nak_threshold"];
         return match theirs.into_iter().find(|key| section.has(key)) {
+            None if word == "each" => Ok(Recovery::Each),
             None => Ok(Recovery::GoBackN),
             Some(key) => {
-                let found = format!("{key} beside recovery = \"go-back-n\"");
+                let found = format!("{key} beside recovery = \"{word}\"");
                 Err(section.wrong(key, found, format!("{key} beside recovery = \"irn\"")))
             }
         };
@@ -103,6 +115,31 @@ fn longest(section: &mut Section<'_>, timeout: Span) -> Result<Span, ScenarioErr
         return Err(section.wrong("max_timeout", format!("\"{longest}\""), allowed));
     }
     Ok(longest)
+}
+
+fn control(
+    section: &mut Section<'_>,
+    name: &str,
+    line: Rate,
+) -> Result<PairControl, ScenarioError> {
+    Ok(match name {
+        "dcqcn" => PairControl::Dcqcn(dcqcn(section, line)?),
+        "hpcc" => PairControl::Hpcc(hpcc(section, line)?),
+        _ => PairControl::LineRate,
+    })
+}
+
+/// HPCC's parameters, as its paper has them (sections 3.3 and 5.1): the additive step is what 100 flows have of the part of the line's
+/// product of bandwidth and delay that eta leaves free.
+fn hpcc(section: &mut Section<'_>, line: Rate) -> Result<HpccSettings, ScenarioError> {
+    let base_rtt = content!(section.value("hpcc_rtt", TIMER, Some("1rtt"))?, Span);
+    let eta = content!(section.value("hpcc_eta", Kind::Float(0.01, 1.0), Some("0.95"))?, Float);
+    let stages = section.count("hpcc_stages", (0, 1 << 16), Some("5"))?;
+    let free = line.bytes_in(base_rtt).0 as f64 * (1.0 - eta) / 100.0;
+    let default = format!("{}B", (free as u64).max(1));
+    let kind = Kind::Bytes(1, u64::from(u32::MAX));
+    let additive = content!(section.value("hpcc_additive", kind, Some(&default))?, Bytes).0;
+    Ok(HpccSettings { base_rtt, eta, stages, additive })
 }
 
 /// DCQCN's parameters: those of its paper, where the line has 40 Gb/s; rates in proportion.

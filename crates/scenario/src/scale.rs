@@ -261,6 +261,7 @@ mod tests {
             buffer: Amount::Packets(100),
             shared: None,
             pfc: None,
+            trim: None,
             queues: 1,
             scheduler: SchedulerKind::Fifo,
             weights: vec![1],

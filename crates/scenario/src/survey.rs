@@ -150,7 +150,9 @@ pub fn known() -> Vec<Known> {
     of_topology(place, &survey);
     const PFC: &str = "shared_buffer = \"9MB\"\npfc = \"dynamic\"\npfc_watchdog = \"1ms\"";
     const STATIC: &str = "shared_buffer = \"9MB\"\npfc = \"static\"";
-    read(&["", "shared_buffer = \"9MB\"", PFC, STATIC], |node| {
+    const TRIM: &str =
+        "queues = 2\nscheduler = \"strict\"\nclassifier = \"dscp\"\ntrim = \"either\"";
+    read(&["", "shared_buffer = \"9MB\"", PFC, STATIC, TRIM], |node| {
         drop(switch::switch(place, Some(node)));
     });
     Role::ALL.into_iter().for_each(|role| of_schemes(place, &survey, role));

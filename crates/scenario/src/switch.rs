@@ -2,9 +2,11 @@
 
 use crate::error::ScenarioError;
 use crate::flow_control;
+use crate::roce;
 use crate::section::{Place, Section, content};
 use crate::tree::Node;
-use leafspine_schemes::{Amount, Kind};
+use crate::trim;
+use leafspine_schemes::{Amount, Kind, Scale};
 use leafspine_sim::spec::{
     Classifier, HostPorts, SchedulerKind, SharedBuffer, SwitchSpec, TransportSpec,
 };
@@ -33,7 +35,8 @@ pub(crate) fn switch(
     node: Option<&Node>,
 ) -> Result<(SwitchSpec, String), ScenarioError> {
     let mut section = Section::open(place, "switch".to_owned(), node)?;
-    let keys: Vec<&str> = KEYS.iter().chain(flow_control::KEYS).copied().collect();
+    let keys: Vec<&str> =
+        KEYS.iter().chain(flow_control::KEYS).chain(trim::KEYS).copied().collect();
     section.allow(&keys, "an unknown key")?;
     if section.has("dt_alpha") && !section.has("shared_buffer") {
         let found = "dt_alpha without shared_buffer";
@@ -52,11 +55,14 @@ pub(crate) fn switch(
     let host_ports = host_ports(&mut section)?;
     let one_hash = one_hash(&mut section)?;
     let pfc = flow_control::flow_control(&mut section, queues)?;
+    let mtu = place.scale.unwrap_or(Scale::REFERENCE).mtu;
+    let trim = trim::trimming(&mut section, (queues, classifier, buffer), mtu)?;
     let queues = queues as u8; // At most `QUEUES`.
     let spec = SwitchSpec {
         buffer,
         shared,
         pfc,
+        trim,
         queues,
         scheduler,
         weights,
@@ -91,7 +97,7 @@ pub(crate) fn check_room(
     switch: &SwitchSpec,
     transport: &TransportSpec,
 ) -> Result<(), ScenarioError> {
-    let packet = u64::from(transport.mss) + u64::from(transport.header);
+    let packet = u64::from(roce::largest_packet(transport));
     let (key, found, room) = match (switch.shared, switch.buffer) {
         (Some(SharedBuffer { size, alpha }), _) => {
             // As much as the engine lets a port have of an empty buffer.

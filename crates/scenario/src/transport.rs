@@ -55,11 +55,12 @@ pub(crate) fn transport(
 
 /// Refuses packets that no length field can count.
 fn check_size(section: &Section<'_>, spec: &TransportSpec) -> Result<(), ScenarioError> {
-    if spec.mss + spec.header <= u32::from(u16::MAX) {
+    let more = roce::largest_packet(spec) - spec.mss - spec.header;
+    if spec.mss + spec.header + more <= u32::from(u16::MAX) {
         return Ok(());
     }
     let found = format!("{} bytes and a header of {}", spec.mss, spec.header);
-    Err(section.wrong("mss", found, format!("at most {} bytes in all", u16::MAX)))
+    Err(section.wrong("mss", found, format!("at most {} bytes in all", u32::from(u16::MAX) - more)))
 }
 
 /// Whether the transport is RoCE. TCP, the default, is not written out: resolved scenarios of before there was a choice stay as

@@ -416,6 +416,30 @@ fn who_sprays_takes_what_comes() {
     ]));
 }
 
+/// Breaks if switches trim where headers have no queue of their own, nothing overflows, or receivers know nothing of it.
+#[test]
+fn trimming_and_what_it_needs() {
+    let switch = |more: &str| format!("[switch]\ntrim = \"either\"\n{more}");
+    let queues = "queues = 2\nscheduler = \"strict\"\n";
+    let by_class = format!("{queues}classifier = \"dscp\"\n");
+    let pairs = |more: &str| format!("[transport]\nkind = \"roce\"\n{more}");
+    insta::assert_snapshot!(table(&[
+        ("", "[switch]\ntrim_return = true"),
+        ("", "[switch]\ntrim = \"all\""),
+        ("", &switch("")),
+        ("", &switch(queues)),
+        ("", &switch(&(by_class.clone() + "shared_buffer = \"9MB\"\npfc = \"dynamic\""))),
+        ("", &switch(&by_class)),
+        ("", &(switch(&by_class) + &pairs("recovery = \"irn\"\ndata_class = 1"))),
+        ("", &(switch(&by_class) + &pairs("recovery = \"each\"\ndata_class = 2"))),
+        (
+            "",
+            &(switch(&(by_class.clone() + "trim_buffer = \"1B\"\n"))
+                + &pairs("recovery = \"each\"\ndata_class = 1"))
+        ),
+    ]));
+}
+
 /// Breaks if keys of one transport are taken for another, or a host edge that goes by the marks of ACKs for queue pairs, whose
 /// ACKs echo none.
 #[test]
@@ -429,6 +453,8 @@ fn queue_pairs_and_what_is_not_theirs() {
         ("", &roce("recovery = \"irn\"\ntimeout = \"1us\"\nlow_timeout = \"1ms\"")),
         ("", &roce("max_timeout = \"1us\"")),
         ("", &roce("scheme = \"line-rate\"\ncnp_interval = \"1us\"")),
+        ("", &roce("hpcc_eta = 0.9")),
+        ("", &roce("scheme = \"hpcc\"\nhpcc_rtt = \"0us\"")),
         ("", "[transport]\nrecovery = \"irn\""),
         ("", "[transport]\nkind = \"rdma\""),
         ("", &(clove.to_owned() + &roce(""))),

@@ -38,6 +38,8 @@ pub struct PortRow {
     pub drops: u64,
     /// Packets lost on this link.
     pub lost: u64,
+    /// Packets whose payload was cut off here.
+    pub trims: u64,
     /// Share of the window in which the line was sending.
     pub utilisation: f64,
     /// Packets waiting, mean over time.

@@ -7,8 +7,9 @@
 pub use leafspine_fabric::{Flap, LinkChange, LinkSpec, TopologyKind, TopologySpec};
 pub use leafspine_node::pfc::PRIORITIES;
 pub use leafspine_node::spec::{
-    Classifier, PfcSpec, PfcThreshold, Recovery, Reduction, RoceSpec, SchedulerKind, SchemeSpec,
-    SharedBuffer, Stack, Timestamps, TransportSpec, WatchdogAction, WatchdogSpec,
+    Classifier, PairControl, PfcSpec, PfcThreshold, Recovery, Reduction, RoceSpec, SchedulerKind,
+    SchemeSpec, SharedBuffer, Stack, Timestamps, TransportSpec, TrimSpec, WatchdogAction,
+    WatchdogSpec,
 };
 
 use leafspine_core::{Bytes, HostId, Rate, Span, Time};
@@ -80,6 +81,8 @@ pub struct SwitchSpec {
     pub shared: Option<SharedBuffer>,
     /// Priority-based flow control, which counts in the shared buffer.
     pub pfc: Option<PfcSpec>,
+    /// Trimming of packets that have no room.
+    pub trim: Option<TrimSpec>,
     /// Service queues a port, at least 1.
     pub queues: u8,
     /// How they share the line.

@@ -36,6 +36,7 @@ struct Beacon {
 impl LoadBalancer for Beacon {
     fn needs(&self) -> Needs {
         Needs {
+            keeps: false,
             arrived: true,
             leaving: true,
             exact_dequeue: self.exact,

@@ -9,28 +9,16 @@ use leafspine_schemes::{Amount, Value};
 use leafspine_sim::Output;
 use leafspine_sim::spec::*;
 
-/// Queue pairs at 10 Gb/s, packets of 1,000 bytes and headers of 50, over a fabric that loses nothing.
-fn pairs(kind: TopologyKind, roce: RoceSpec, flows: Vec<WorkloadSpec>) -> Spec {
-    let mut spec = base();
-    spec.topology.kind = kind;
-    spec.aqm = scheme("droptail");
-    spec.transport.mss = 1000;
-    spec.transport.header = 50;
-    carry_by_pairs(&mut spec, roce);
-    flow_control(&mut spec);
-    spec.workloads = flows;
-    spec.measure.window = Window::All;
-    spec
-}
-
 /// Breaks if a lone queue pair leaves a gap between two packets, or the line anything: it takes its ideal time to the
 /// picosecond, over a fabric with flow control and over one without, at rates whose bytes take no whole picoseconds too.
 #[test]
 fn a_lone_queue_pair_has_the_line() {
-    for (rate, control) in [(10_000, None), (100_000, Some(dcqcn())), (300, None)] {
+    for (rate, control) in
+        [(10_000, PairControl::LineRate), (100_000, by_dcqcn()), (300, PairControl::LineRate)]
+    {
         for pfc in [true, false] {
             let flow = long_flows(1, 1_234_567, hosts(&[0]), hosts(&[5]));
-            let roce = RoceSpec { dcqcn: control, ..roce() };
+            let roce = RoceSpec { control, ..roce() };
             let mut spec = pairs(leaf_spine(2, 2, 4), roce, vec![flow]);
             let link = link(Rate::from_mbps(rate), Span::from_micros(3));
             (spec.topology.host_link, spec.topology.fabric_link) = (link, link);
@@ -68,8 +56,11 @@ fn turns_go_by_who_was_ready_first() {
         ..dcqcn()
     };
     let flows = fixed_flows(300, 6_000, 0.9);
-    let mut spec =
-        pairs(leaf_spine(3, 2, 2), RoceSpec { dcqcn: Some(control), ..roce() }, vec![flows]);
+    let mut spec = pairs(
+        leaf_spine(3, 2, 2),
+        RoceSpec { control: PairControl::Dcqcn(control), ..roce() },
+        vec![flows],
+    );
     spec.transport.mss = 100;
     spec.aqm = scheme("ecn-threshold");
     spec.aqm.params = spec.aqm.params.with("threshold", Value::Amount(Amount::Packets(5)));
@@ -80,25 +71,20 @@ fn turns_go_by_who_was_ready_first() {
     assert_eq!(run(&spec).flows.fct_ps, foreseen.flows.fct_ps);
 }
 
-fn jain(shares: &[f64]) -> f64 {
-    let (sum, squares) = (shares.iter().sum::<f64>(), shares.iter().map(|x| x * x).sum::<f64>());
-    sum * sum / (shares.len() as f64 * squares)
-}
-
 /// Breaks if senders to one host do not share its link: by flow control alone, which pauses each ingress in turn, and by DCQCN,
 /// which also keeps the queue so short that hardly any pause is left.
 #[test]
 fn senders_share_a_link() {
     let kind = TopologyKind::Star { hosts: 9 };
     let senders: Vec<u16> = (0..8).collect();
-    let of = |control: Option<DcqcnSettings>| {
+    let of = |control: PairControl| {
         let flows = long_flows(8, 1 << 32, hosts(&senders), hosts(&[8]));
-        let mut spec = pairs(kind.clone(), RoceSpec { dcqcn: control, ..roce() }, vec![flows]);
+        let mut spec = pairs(kind.clone(), RoceSpec { control, ..roce() }, vec![flows]);
         spec.aqm = scheme("ecn-threshold");
         spec.run.until = Some(Time(60_000_000_000));
         run_alone(&spec)
     };
-    let (plain, controlled) = (of(None), of(Some(dcqcn())));
+    let (plain, controlled) = (of(PairControl::LineRate), of(by_dcqcn()));
     for (output, least) in [(&plain, 0.999), (&controlled, 0.9)] {
         let shares: Vec<f64> = output.flows.packets.iter().map(|n| f64::from(*n)).collect();
         assert!(jain(&shares) > least, "{shares:?}");
@@ -206,7 +192,7 @@ fn every_balancer_carries_queue_pairs() {
         for recovery in [Recovery::GoBackN, IRN] {
             let flows = fixed_flows(60, 100_000, 0.7);
             let window = (recovery == IRN).then_some(30_000);
-            let roce = RoceSpec { dcqcn: Some(dcqcn()), recovery, window, ..roce() };
+            let roce = RoceSpec { control: by_dcqcn(), recovery, window, ..roce() };
             let mut spec = pairs(leaf_spine(3, 3, 3), roce, vec![flows]);
             spec.aqm = scheme("ecn-threshold");
             spec.balancer = scheme(info.name);

@@ -53,11 +53,7 @@ impl Egress {
             return Some(NO_INGRESS);
         };
         let from = pfc.arriving;
-        if from == NO_INGRESS {
-            pool.used += u64::from(size);
-            return Some(NO_INGRESS);
-        }
-        pfc.take(from, queue, size, pool).then_some(from)
+        (from == NO_INGRESS || pfc.take(from, queue, size, pool)).then_some(from)
     }
 
     /// A packet that was counted where it came in no longer waits.

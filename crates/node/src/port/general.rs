@@ -7,7 +7,7 @@ use super::pause::{Begins, Pauses};
 use super::scheduler::{Backlogged, Scheduler, Turn};
 use crate::pfc::PRIORITIES;
 use crate::spec::WatchdogAction;
-use leafspine_core::{Pace, PacketMeta, Span, Time};
+use leafspine_core::{Flags, Pace, PacketMeta, Span, Time};
 use leafspine_schemes::Backlog;
 use std::collections::VecDeque;
 
@@ -84,6 +84,8 @@ struct ServiceQueues {
 pub struct GeneralPort {
     /// When the line has sent what it is sending.
     pub busy_until: Time,
+    /// Bytes that it has sent, those of the packet in transmission among them.
+    pub(crate) sent: u64,
     /// How long bytes take at the line's rate.
     pub pace: Pace,
     /// Whether an event is pending for `busy_until`.
@@ -107,6 +109,7 @@ impl GeneralPort {
     pub fn new(pace: Pace, queues: u8, scheduler: Scheduler) -> GeneralPort {
         GeneralPort {
             busy_until: Time::ZERO,
+            sent: 0,
             pace,
             wake_pending: false,
             asks_at_release: true,
@@ -185,6 +188,18 @@ impl GeneralPort {
         (taken, turn)
     }
 
+    /// Takes the last packet of a queue back, if it has these flags.
+    pub(crate) fn take_last(&mut self, queue: usize, flags: Flags) -> Option<Queued> {
+        let has = |packet: &mut Queued| packet.packet.flags.has(flags);
+        let last = match &mut self.queues {
+            Queues::One(packets) => packets.pop_back_if(has),
+            Queues::Several(several) => several.take_last(queue, has),
+        }?;
+        self.total.packets -= 1;
+        self.total.bytes -= last.size();
+        Some(last)
+    }
+
     /// What `push` and `pop` would do with a packet that finds neither another one nor a busy
     /// line: it is the next, and a turn may end with it.
     #[inline]
@@ -202,6 +217,7 @@ impl GeneralPort {
         debug_assert!(now >= self.busy_until, "a line sends one packet at a time");
         let span = self.pace.take(size);
         self.busy_until = now + span;
+        self.sent += u64::from(size);
         self.total.in_service = size;
         span
     }
@@ -410,6 +426,20 @@ impl ServiceQueues {
             (queue, packet)
         });
         (taken, turn)
+    }
+
+    fn take_last(
+        &mut self,
+        queue: usize,
+        which: impl FnOnce(&mut Queued) -> bool,
+    ) -> Option<Queued> {
+        let own = &mut self.queues[queue];
+        let last = own.packets.pop_back_if(which)?;
+        own.bytes -= last.size();
+        if own.packets.is_empty() {
+            self.backlogged.clear(queue);
+        }
+        Some(last)
     }
 
     fn pass(&mut self, queue: usize, size: u32, now: Time) -> Option<Turn> {

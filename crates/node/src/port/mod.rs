@@ -240,14 +240,25 @@ impl Port {
         }
     }
 
-    /// What is wrong with its queues, if anything is.
-    pub fn wrong(&mut self, now: Time) -> Option<String> {
+    /// What is wrong with its queues, if anything is. `headers`: the queue of trimmed packets, which has a limit of its own, where
+    /// there is one.
+    pub fn wrong(&mut self, now: Time, headers: Option<(usize, u64)>) -> Option<String> {
         let wrong = match &self.store {
             Store::Fifo(fifo) => fifo.wrong(),
             Store::General(general) => general.wrong(),
         };
-        let backlog = self.backlog(now);
+        let mut backlog = self.backlog(now);
+        let mut headers_over = false;
+        if let (Some((queue, most)), Store::General(general)) = (headers, &self.store) {
+            let own = general.queue(queue, now);
+            headers_over = u64::from(own.bytes) > most;
+            backlog.packets -= own.packets;
+            backlog.bytes -= own.bytes;
+        }
         wrong.or_else(|| {
+            if headers_over {
+                return Some("more headers wait than their queue may have".to_owned());
+            }
             let over = self.limit.is_exceeded(backlog);
             let (packets, bytes) = (backlog.packets, backlog.bytes);
             over.then(|| {

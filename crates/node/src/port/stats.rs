@@ -38,6 +38,8 @@ pub struct PortStats {
     pub drops: u64,
     /// Packets lost on the link.
     pub lost: u64,
+    /// Packets trimmed here.
+    pub trims: u64,
     /// Packets marked and dropped here since the run began, whatever the window: what probes see.
     pub ever: Signals,
     /// Time for which some priority was paused, ps.
@@ -53,6 +55,8 @@ pub struct Signals {
     pub marks: u64,
     /// Packets dropped.
     pub drops: u64,
+    /// Packets trimmed.
+    pub trims: u64,
 }
 
 impl PortStats {
@@ -110,6 +114,13 @@ impl PortStats {
     pub fn dropped(&mut self, measuring: bool) {
         self.drops += u64::from(measuring);
         self.ever.drops += 1;
+    }
+
+    /// A packet has been trimmed here, while the window is open or not.
+    #[inline]
+    pub fn trimmed(&mut self, measuring: bool) {
+        self.trims += u64::from(measuring);
+        self.ever.trims += 1;
     }
 
     /// Takes `wait` of a packet out of (or, negative, into) the queue's integral: the part that

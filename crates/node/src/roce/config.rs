@@ -1,7 +1,8 @@
 //! What all queue pairs of a run share.
 
+use super::PairControl;
 use leafspine_core::Span;
-use leafspine_schemes::rdma::DcqcnSettings;
+use leafspine_schemes::rdma::Hop;
 
 /// How lost packets come again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,13 +18,15 @@ pub enum Recovery {
         /// A missing packet is lost once a packet has come that was sent so many after it: more than 1 allows for reordering.
         after: u32,
     },
+    /// Those that a switch has trimmed, and after a timeout all that have not come.
+    Each,
 }
 
 /// RoCE as a scenario has it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RoceSpec {
-    /// Rate control; without, queue pairs send at the line's rate.
-    pub dcqcn: Option<DcqcnSettings>,
+    /// Congestion control.
+    pub control: PairControl,
     /// How lost packets come again.
     pub recovery: Recovery,
     /// Bytes that a queue pair may have under way, if that is bounded.
@@ -48,7 +51,7 @@ pub struct RoceConfig {
     pub spec: RoceSpec,
     /// Payload of a full packet.
     pub mss: u32,
-    /// Header bytes of data: IP, UDP, base transport header and its check.
+    /// Header bytes of data: IP, UDP, base transport header and its check, and the telemetry's, if there is one.
     pub header: u32,
     /// Packets under way at most.
     pub window: u32,
@@ -65,6 +68,8 @@ impl RoceConfig {
         let packets =
             |bytes: u64| u32::try_from(bytes.div_ceil(u64::from(mss))).unwrap_or(u32::MAX);
         let window = spec.window.map_or(u32::MAX, packets).max(1);
+        let telemetry = if spec.control.has_telemetry() { u32::from(Hop::BASE) } else { 0 };
+        let header = header + telemetry;
         RoceConfig { spec, mss, header, window }
     }
 }

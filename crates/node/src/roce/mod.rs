@@ -4,12 +4,15 @@
 //! that is set up already. Like TCP's ends a [`Sender`] and a [`Receiver`] have no clock and no events; which
 //! queue pair sends next is the host's network card's to say (`nic.rs`).
 //!
-//! What is lost comes again in one of two ways. **Go-back-N**: the receiver takes packets in order only and tells of the first one
+//! What is lost comes again in one of three ways. **Go-back-N**: the receiver takes packets in order only and tells of the first one
 //! that is not (a NAK, once until it has come); the sender begins again there. **Selective repeat** is IRN's
 //! (Mittal et al., SIGCOMM 2018): the receiver keeps what comes out of order and tells of each such packet; the sender sends again what
-//! is missing below the highest, and never has more than a bandwidth-delay product under way.
+//! is missing below the highest, and never has more than a bandwidth-delay product under way. **Packet by packet** (`each.rs`): nothing is
+//! concluded from the order, and what switches have trimmed is sent again.
 
 mod config;
+mod control;
+mod each;
 mod pair;
 mod receiver;
 mod sender;
@@ -18,6 +21,7 @@ mod tests;
 
 pub(crate) use config::CNP_BYTES;
 pub use config::{Recovery, RoceConfig, RoceSpec};
+pub use control::PairControl;
 pub use pair::QueuePair;
 pub(crate) use pair::Shared;
 pub use receiver::Receiver;

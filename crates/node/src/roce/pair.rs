@@ -1,8 +1,8 @@
 //! What belongs to a queue pair, whichever of its messages is sent: its rate, and what is under way.
 
 use super::RoceConfig;
+use super::control::{Feedback, State};
 use leafspine_core::{FiveTuple, Rate, Time};
-use leafspine_schemes::rdma::Dcqcn;
 use std::collections::HashMap;
 
 /// A queue pair as its sender's network card knows it. The messages of a job share one, of which several may be under way; a flow of
@@ -10,25 +10,41 @@ use std::collections::HashMap;
 #[derive(Debug)]
 pub struct QueuePair {
     line: Rate,
-    control: Option<Dcqcn>,
+    control: State,
     /// Not before this may the next packet leave.
     pub(crate) next_at: Time,
     /// Packets sent and not acknowledged in order.
     under_way: u32,
+    /// Packets sent, those sent again among them: the number of the next one.
+    sent: u32,
 }
 
 impl QueuePair {
     /// A queue pair on a line of this rate.
     #[must_use]
     pub fn new(cfg: &RoceConfig, line: Rate) -> QueuePair {
-        let control = cfg.spec.dcqcn.map(|_| Dcqcn::new(line));
-        QueuePair { line, control, next_at: Time::ZERO, under_way: 0 }
+        let control = State::new(cfg, line);
+        QueuePair { line, control, next_at: Time::ZERO, under_way: 0, sent: 0 }
     }
 
     /// Whether a new packet may be sent.
     #[inline]
     pub(super) fn has_room(&self, cfg: &RoceConfig) -> bool {
+        let full = u64::from(cfg.mss + cfg.header);
         self.under_way < cfg.window
+            && self.control.window().is_none_or(|window| u64::from(self.under_way) * full < window)
+    }
+
+    /// Bytes that may be under way.
+    pub(super) fn window(&self, cfg: &RoceConfig) -> u32 {
+        let bound = cfg.window.saturating_mul(cfg.mss);
+        let window = self.control.window().and_then(|window| u32::try_from(window).ok());
+        window.map_or(bound, |window| window.min(bound))
+    }
+
+    /// The number of the packet that is sent next.
+    pub(super) fn number(&self) -> u32 {
+        self.sent
     }
 
     /// Packets under way.
@@ -46,29 +62,25 @@ impl QueuePair {
     /// A packet of this size leaves: the next one leaves no earlier than the rate has it.
     #[inline]
     pub(super) fn pace(&mut self, cfg: &RoceConfig, size: u32, now: Time) {
-        let rate = match (&mut self.control, &cfg.spec.dcqcn) {
-            (Some(dcqcn), Some(settings)) => {
-                dcqcn.catch_up(settings, now);
-                let rate = dcqcn.rate();
-                dcqcn.on_sent(settings, size);
-                rate
-            }
-            _ => self.line,
-        };
+        let rate = self.control.send(cfg, size, now).unwrap_or(self.line);
+        self.sent = self.sent.wrapping_add(1);
         self.next_at = now + rate.time_for(u64::from(size));
     }
 
     /// A CNP has come, or what is taken for one.
     pub(super) fn cut(&mut self, cfg: &RoceConfig, now: Time) {
-        if let (Some(dcqcn), Some(settings)) = (&mut self.control, &cfg.spec.dcqcn) {
-            dcqcn.on_cnp(settings, now);
-        }
+        self.control.on_notification(cfg, now);
+    }
+
+    /// An answer has come.
+    pub(super) fn learn(&mut self, cfg: &RoceConfig, answer: &Feedback<'_>) {
+        self.control.on_answer(cfg, answer, self.sent);
     }
 
     /// The rate at which it may send now, as far as the last packet knows.
     #[must_use]
-    pub fn rate(&self) -> Rate {
-        self.control.as_ref().map_or(self.line, Dcqcn::rate)
+    pub fn rate(&self, cfg: &RoceConfig) -> Rate {
+        self.control.rate(cfg).unwrap_or(self.line)
     }
 }
 

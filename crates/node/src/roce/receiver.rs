@@ -32,9 +32,13 @@ impl Receiver {
         now: Time,
         reply: &mut PacketMeta,
     ) -> Received {
+        if p.notes & PacketMeta::TRIMMED != 0 {
+            return self.on_trimmed(cfg, notify_at, p, now, reply);
+        }
         let mut seen = Received { notify: notifies(cfg, notify_at, p, now), ..Received::default() };
         seen.reordered = self.assembly.note(p);
-        let selective = matches!(cfg.spec.recovery, Recovery::Selective { .. });
+        let each = cfg.spec.recovery == Recovery::Each;
+        let selective = each || matches!(cfg.spec.recovery, Recovery::Selective { .. });
         let flags = if p.seq == self.assembly.expected() {
             let fills = self.told || self.assembly.has_gap();
             self.told = false;
@@ -49,7 +53,7 @@ impl Receiver {
             // told of it may be lost.
             seen.duplicate = selective && !self.assembly.hold(p.seq);
             let tells = selective || !std::mem::replace(&mut self.told, true);
-            tells.then_some(NAK)
+            tells.then_some(if each { Flags::ACK } else { NAK })
         };
         self.assembly.count_duplicate(seen.duplicate);
         if let Some(flags) = flags {
@@ -59,23 +63,40 @@ impl Receiver {
         seen
     }
 
-    /// An answer: what is expected, and of IRN's NAKs the packet that came (§3.1).
+    /// A header has come without its payload: that is told of, unless the packet has come before.
+    fn on_trimmed(
+        &mut self,
+        cfg: &RoceConfig,
+        notify_at: &mut Time,
+        p: &PacketMeta,
+        now: Time,
+        reply: &mut PacketMeta,
+    ) -> Received {
+        let flags = if self.assembly.has(p.seq) { Flags::ACK } else { NAK };
+        self.write(cfg, p, flags, reply);
+        let notify = notifies(cfg, notify_at, p, now);
+        Received { notify, reply: true, ..Received::default() }
+    }
+
+    /// An answer: what is expected, and of IRN's NAKs the packet that came (§3.1); packet by packet, which one it is about.
     fn write(&self, cfg: &RoceConfig, p: &PacketMeta, flags: Flags, reply: &mut PacketMeta) {
         reply.seq = self.assembly.expected();
         reply.stamp = p.stamp;
+        reply.sack[1] = p.sack[1];
         reply.size = (cfg.header + ACK_BYTES) as u16;
         reply.flags = flags;
         reply.class = cfg.spec.classes.1;
-        if flags == NAK {
+        if flags == NAK || cfg.spec.recovery == Recovery::Each {
             reply.sack[0] = SackBlock { start: p.seq, end: p.seq + 1 };
         }
     }
 }
 
-/// DCQCN's notification point: the first marked packet, and then at most one an interval (§3.1).
+/// DCQCN's notification point: the first marked (or trimmed) packet, and then at most one an interval (§3.1).
 fn notifies(cfg: &RoceConfig, notify_at: &mut Time, p: &PacketMeta, now: Time) -> bool {
-    let Some(dcqcn) = &cfg.spec.dcqcn else { return false };
-    let notifies = p.ecn == Ecn::Congested && now >= *notify_at;
+    let Some(dcqcn) = cfg.spec.control.dcqcn() else { return false };
+    let congested = p.ecn == Ecn::Congested || p.notes & PacketMeta::TRIMMED != 0;
+    let notifies = congested && now >= *notify_at;
     if notifies {
         *notify_at = now + dcqcn.cnp_interval;
     }

@@ -1,8 +1,11 @@
 //! The sending side of a queue pair.
 
+use super::control::Feedback;
+use super::each::Known;
 use super::{ASKS, CNP, NAK, QueuePair, Recovery, RoceConfig};
 use crate::transport::{AckOutcome, SegmentSet, since_stamp, stamp};
-use leafspine_core::{Ecn, Flags, PacketMeta, Span, Time};
+use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Span, Time};
+use leafspine_schemes::rdma::Hop;
 
 /// A queue pair's sending side.
 #[derive(Debug)]
@@ -10,9 +13,9 @@ pub struct Sender {
     total: u32,
     last_payload: u16,
     /// The oldest packet that is not acknowledged, the next to send, and one past the highest sent.
-    una: u32,
+    pub(super) una: u32,
     nxt: u32,
-    high: u32,
+    pub(super) high: u32,
     /// Its queue pair, by the network card's number.
     pub(crate) pair: u32,
     /// Since when the timer runs, and when it is to be looked at.
@@ -29,9 +32,34 @@ pub struct Sender {
     again: u32,
     /// IRN: recovery ends when this is acknowledged.
     recover: Option<u32>,
+    /// Packet by packet: what is known of each.
+    pub(super) known: Known,
+    /// One past the last packet that asks for an acknowledgment.
+    asked: u32,
+    windows: Windows,
     retransmits: u32,
     timeouts: u32,
     naks: u32,
+}
+
+/// Windows of a queue pair that moves them, as a message has seen them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Windows {
+    seen: u32,
+    sum: f64,
+    count: u32,
+}
+
+impl Windows {
+    fn add(&mut self, window: u32) {
+        self.seen = window;
+        self.sum += f64::from(window);
+        self.count += 1;
+    }
+
+    fn mean(&self) -> f64 {
+        if self.count == 0 { self.seen.into() } else { self.sum / f64::from(self.count) }
+    }
 }
 
 impl Default for Sender {
@@ -51,6 +79,9 @@ impl Default for Sender {
             lost_below: 0,
             again: 0,
             recover: None,
+            known: Known::default(),
+            asked: 0,
+            windows: Windows::default(),
             retransmits: 0,
             timeouts: 0,
             naks: 0,
@@ -63,11 +94,14 @@ impl Sender {
     pub fn reset(&mut self, cfg: &RoceConfig, bytes: u64) {
         let total = bytes.div_ceil(u64::from(cfg.mss));
         let mut sacked = std::mem::take(&mut self.sacked);
+        let mut known = std::mem::take(&mut self.known);
         sacked.clear();
+        known.clear();
         *self = Sender {
             total: total as u32,
             last_payload: (bytes - (total - 1) * u64::from(cfg.mss)) as u16,
             sacked,
+            known,
             ..Sender::default()
         };
     }
@@ -85,8 +119,15 @@ impl Sender {
         if let Some(lost) = self.next_lost() {
             return Some(lost);
         }
-        let may = self.nxt < self.total && pair.has_room(cfg);
-        may.then_some(self.nxt)
+        let next = self.known.first_missing(self.una).unwrap_or(self.nxt);
+        let may = next < self.total && (pair.has_room(cfg) || self.nobody_asks(cfg));
+        may.then_some(next)
+    }
+
+    /// Whether nothing under way asks for an acknowledgment: a window may have become smaller than what is under way
+    /// since it was sent. Then another packet may go, which asks.
+    fn nobody_asks(&self, cfg: &RoceConfig) -> bool {
+        cfg.spec.control.has_window() && self.una < self.high && self.una >= self.asked
     }
 
     /// IRN: the next packet to be sent again.
@@ -111,6 +152,9 @@ impl Sender {
             self.nxt += 1;
             pair.count(1, 0);
             self.high = self.high.max(self.nxt);
+        } else if cfg.spec.recovery == Recovery::Each {
+            self.known.sent_again(self.una, seq);
+            pair.count(1, 0);
         } else {
             self.again = seq + 1;
         }
@@ -126,6 +170,7 @@ impl Sender {
         let full = !pair.has_room(cfg);
         if last || full || repeat || (seq + 1).is_multiple_of(cfg.spec.ack_every) {
             flags = flags.with(ASKS);
+            self.asked = self.asked.max(seq + 1);
         }
         out.seq = seq;
         out.stamp = stamp(now);
@@ -135,6 +180,8 @@ impl Sender {
         out.ecn = Ecn::Capable;
         out.class = cfg.spec.classes.0;
         out.notes = if repeat { PacketMeta::RETRANSMIT } else { 0 };
+        out.sack[1] = SackBlock { start: pair.number(), end: 0 };
+        self.windows.seen = pair.window(cfg);
         pair.pace(cfg, u32::from(out.size), now);
         if self.deadline == Time::MAX {
             self.restart_timer(cfg, pair, now);
@@ -157,23 +204,33 @@ impl Sender {
         self.deadline = if waits { now + self.timeout(cfg, pair) } else { Time::MAX };
     }
 
-    /// An answer or a CNP has come.
+    /// An answer or a CNP has come; `hops` is what it tells of its data's way.
     pub fn on_packet(
         &mut self,
         cfg: &RoceConfig,
         pair: &mut QueuePair,
-        p: &PacketMeta,
+        (p, hops): (&PacketMeta, &[Hop]),
         now: Time,
     ) -> AckOutcome {
         if p.flags == CNP {
             pair.cut(cfg, now);
             return AckOutcome::default();
         }
-        if p.seq < self.una || p.seq > self.high {
+        if let Some(packet) = Sender::returned(p) {
+            self.naks += 1;
+            let fast_retransmit = self.learn_of(pair, packet, true);
+            return AckOutcome { fast_retransmit, ..AckOutcome::default() };
+        }
+        pair.learn(cfg, &Feedback { number: p.sack[1].start, hops });
+        self.windows.add(pair.window(cfg));
+        // Packet by packet, one that was overtaken on its way back still tells of its own packet.
+        let each = cfg.spec.recovery == Recovery::Each;
+        if p.seq < self.una && !each || p.seq > self.high {
             return AckOutcome::default();
         }
-        let acked = p.seq - self.una;
-        self.advance(pair, p.seq);
+        let upto = p.seq.max(self.una);
+        let acked = upto - self.una;
+        self.advance(pair, upto);
         let nak = p.flags.has(NAK);
         if nak {
             self.naks += 1;
@@ -182,7 +239,8 @@ impl Sender {
                 pair.cut(cfg, now);
             }
         }
-        if acked > 0 || self.una == self.high {
+        let news = each && !nak && self.learn_of(pair, p.sack[0].start, false);
+        if acked > 0 || news || self.una == self.high {
             self.backed_off = 0;
             self.restart_timer(cfg, pair, now);
         }
@@ -196,7 +254,9 @@ impl Sender {
 
     /// All before `una` has come.
     fn advance(&mut self, pair: &mut QueuePair, una: u32) {
-        pair.count(0, una.min(self.nxt) - self.una);
+        let here = una.min(self.nxt) - self.una;
+        let under_way = here.min(self.known.advance(self.una, una));
+        pair.count(0, under_way);
         if !self.sacked.is_empty() {
             self.sacked.remove_below(self.una, una);
         }
@@ -211,6 +271,9 @@ impl Sender {
     fn repeat_from(&mut self, cfg: &RoceConfig, pair: &mut QueuePair, p: &PacketMeta) {
         match cfg.spec.recovery {
             Recovery::GoBackN => self.go_back(pair),
+            Recovery::Each => {
+                self.learn_of(pair, p.sack[0].start, true);
+            }
             Recovery::Selective { after, .. } => {
                 let came = p.sack[0].start;
                 if came < self.una || came >= self.high {
@@ -257,6 +320,7 @@ impl Sender {
         self.timeouts += 1;
         match cfg.spec.recovery {
             Recovery::GoBackN => self.go_back(pair),
+            Recovery::Each => self.lose_all(pair),
             Recovery::Selective { .. } => {
                 (self.recover, self.again, self.lost_below) =
                     (Some(self.high), self.una, self.high);
@@ -270,7 +334,18 @@ impl Sender {
     /// Bytes that it may have under way: the window, or as much as there is.
     #[must_use]
     pub fn window(&self, cfg: &RoceConfig) -> u32 {
+        let all = self.total.saturating_mul(cfg.mss);
+        if cfg.spec.control.has_window() { self.windows.seen.min(all) } else { self.bound(cfg) }
+    }
+
+    fn bound(&self, cfg: &RoceConfig) -> u32 {
         cfg.window.min(self.total).saturating_mul(cfg.mss)
+    }
+
+    /// The same over its time: the mean over all answers, where it moves.
+    #[must_use]
+    pub fn mean_window(&self, cfg: &RoceConfig) -> f64 {
+        if cfg.spec.control.has_window() { self.windows.mean() } else { self.bound(cfg).into() }
     }
 
     /// Whether all packets have been sent once.

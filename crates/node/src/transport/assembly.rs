@@ -86,6 +86,11 @@ impl Assembly {
         self.held.insert(self.expected, segment, segment + 1) == 1
     }
 
+    /// Whether a segment has come.
+    pub(crate) fn has(&self, segment: u32) -> bool {
+        segment < self.expected || !self.held.is_empty() && self.held.contains(segment)
+    }
+
     /// The run of held segments that `segment`, which is held, is part of. `known`: a segment from which on, up to it, all are.
     pub(super) fn run(&self, segment: u32, known: Option<u32>) -> (u32, u32) {
         let start = known.unwrap_or_else(|| self.held.run_start(self.expected, segment));

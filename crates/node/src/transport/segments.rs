@@ -54,7 +54,7 @@ impl SegmentSet {
     }
 
     #[inline]
-    pub(super) fn len(&self) -> u32 {
+    pub(crate) fn len(&self) -> u32 {
         self.len
     }
 
@@ -71,7 +71,7 @@ impl SegmentSet {
 
     /// Whether `segment`, at or above the lower edge, is a member.
     #[inline]
-    pub(super) fn contains(&self, segment: u32) -> bool {
+    pub(crate) fn contains(&self, segment: u32) -> bool {
         segment < self.top && self.words[self.slot(segment >> 6)] >> (segment & 63) & 1 == 1
     }
 
@@ -124,7 +124,7 @@ impl SegmentSet {
     }
 
     /// Removes one that may be a member; none is below `base`.
-    pub(super) fn remove(&mut self, base: u32, segment: u32) {
+    pub(crate) fn remove(&mut self, base: u32, segment: u32) {
         if !self.contains(segment) {
             return;
         }
@@ -138,7 +138,7 @@ impl SegmentSet {
     }
 
     /// The first member from `from` on; nothing is a member below it.
-    pub(super) fn first_present(&self, from: u32) -> Option<u32> {
+    pub(crate) fn first_present(&self, from: u32) -> Option<u32> {
         for (word, mask) in spans(from, self.top) {
             let present = mask & self.words[self.slot(word)];
             if present != 0 {

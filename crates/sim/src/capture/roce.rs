@@ -46,7 +46,7 @@ fn transport(packet: &PacketMeta, flow: FlowFacts) -> Vec<u8> {
     let (first, last) = (packet.seq == 0, packet.flags.has(Flags::FIN));
     let opcode = match packet.flags {
         CNP => NOTIFY,
-        flags if !flags.has(Flags::DATA) => ACKNOWLEDGE,
+        flags if !flags.has(Flags::DATA) && packet.notes & PacketMeta::TRIMMED == 0 => ACKNOWLEDGE,
         _ if first && last => ONLY,
         _ if first => FIRST,
         _ if last => LAST,

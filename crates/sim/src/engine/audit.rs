@@ -11,6 +11,7 @@ use super::flows::in_flight;
 use crate::drive::Driver;
 use crate::flow_table::UNFINISHED;
 use leafspine_core::{Flags, HostId, PacketMeta, SwitchId};
+use leafspine_fabric::Node;
 use leafspine_node::pfc::Frame;
 use leafspine_node::{Address, Egress, Port, Store};
 use std::collections::HashMap;
@@ -41,6 +42,8 @@ pub(super) struct Audit {
     frames: Vec<u32>,
     /// Per flow: packets found.
     flows: HashMap<Address, u32>,
+    /// Packets found that carry telemetry.
+    telemetry: usize,
 }
 
 /// Where and what.
@@ -90,6 +93,7 @@ impl Simulation {
         let found = self.find_all(audit);
         self.counters_add_up(found)?;
         self.flows_add_up(&audit.flows)?;
+        self.telemetry_adds_up(audit.telemetry)?;
         for at in 0..self.graph.ports.len() as u32 {
             self.port_adds_up(at, audit.links[at as usize])?;
         }
@@ -99,16 +103,18 @@ impl Simulation {
 
     /// Finds every packet. Returns how many there are, and the bytes of payload in them.
     fn find_all(&self, audit: &mut Audit) -> (u64, u64) {
-        let Audit { links, frames, flows } = audit;
+        let Audit { links, frames, flows, telemetry } = audit;
         for counts in [&mut *links, &mut *frames] {
             counts.clear();
             counts.resize(self.graph.ports.len(), 0);
         }
         flows.clear();
+        *telemetry = 0;
         let (mut packets, mut payload) = (0, 0);
         self.each_packet(&mut |packet, spot| {
             packets += 1;
             payload += u64::from(packet.payload);
+            *telemetry += usize::from(packet.notes & PacketMeta::TELEMETRY != 0);
             if let Spot::Link(port) = spot {
                 links[port as usize] += 1;
                 frames[port as usize] += u32::from(Frame::of(packet).is_some());
@@ -118,6 +124,16 @@ impl Simulation {
             }
         });
         (packets, payload)
+    }
+
+    /// What packets carry beside their headers is there as long as they are.
+    fn telemetry_adds_up(&mut self, found: usize) -> Result<(), Wrong> {
+        let mut kept = 0;
+        self.driver.each_record(&mut |record| kept += record.telemetry.in_use());
+        if kept == found {
+            return Ok(());
+        }
+        wrong("", format!("{kept} lists of telemetry are kept, for {found} packets"))
     }
 
     /// Calls `visit` with every port and its global number.
@@ -183,8 +199,8 @@ impl Simulation {
             return wrong(
                 "",
                 format!(
-                    "of {} bytes of payload sent, {} were delivered, {} dropped, {} lost, {} consumed and {} are in the network",
-                    p.sent, p.delivered, p.dropped, p.lost, p.consumed, p.in_flight
+                    "of {} bytes of payload sent, {} were delivered, {} dropped, {} lost, {} consumed, {} cut off and {} are in the network",
+                    p.sent, p.delivered, p.dropped, p.lost, p.consumed, p.trimmed, p.in_flight
                 ),
             );
         }
@@ -244,9 +260,15 @@ impl Simulation {
 
     fn port_adds_up(&mut self, at: u32, on_link: u32) -> Result<(), Wrong> {
         let now = self.now;
+        let trims = self
+            .net
+            .trim
+            .filter(|_| matches!(self.graph.ports[at as usize].owner, Node::Switch(_)));
+        let net = self.net.clone();
         let port = self.driver.port_mut(&self.layout, at);
         let waiting = port.backlog(now).packets;
-        let said = port.wrong(now).or_else(|| {
+        let headers = trims.map(|trim| (net.header_queue(port), trim.buffer.0));
+        let said = port.wrong(now, headers).or_else(|| {
             (matches!(port.store, Store::Fifo(_)) && waiting > on_link)
                 .then(|| format!("{waiting} packets wait, but {on_link} will arrive"))
         });

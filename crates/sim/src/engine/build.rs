@@ -170,6 +170,7 @@ impl Simulation {
             roce: spec.transport.roce.map(|roce| Box::new(RoceConfig::new(roce, mss, header))),
             classifier: spec.switch.classifier,
             stage_queues: spec.switch.stage_queues.clone(),
+            trim: spec.switch.trim,
             measuring: false,
             balancer: spec.balancer.name.clone(),
         };

@@ -7,10 +7,14 @@ use leafspine_core::{Bytes, Rate, Span, SwitchId};
 use leafspine_fabric::Node as Owner;
 use leafspine_node::pfc::{Frame, PRIORITIES, Pfc};
 use leafspine_node::{Egress, Shared, Store};
+use leafspine_schemes::rdma::Hop;
 use leafspine_schemes::{ParamError, Value};
 
 /// Three SACK blocks (RFC 2018 §3), which make an ACK longer than its header.
 const SACK_BYTES: u32 = 28;
+
+/// What telemetry takes at the most.
+const MOST_TELEMETRY: u32 = Hop::BASE as u32 + Hop::MOST as u32 * Hop::BYTES as u32;
 
 impl Builder<'_> {
     /// Has a switch's ports send pause frames and obey them.
@@ -79,7 +83,8 @@ impl Builder<'_> {
         // CNPs are shorter than ACKs with their SACK blocks.
         let acks = self.spec.transport.header + SACK_BYTES;
         let others = [acks, u32::from(Frame::BYTES)].into_iter().chain(probes);
-        others.fold(self.mtu(), u32::max)
+        let telemetry = if self.has_telemetry() { MOST_TELEMETRY } else { 0 };
+        others.fold(self.mtu(), u32::max) + telemetry
     }
 }
 

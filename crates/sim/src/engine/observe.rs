@@ -224,6 +224,7 @@ impl Simulation {
             marks: stats.marks,
             drops: stats.drops,
             lost: stats.lost,
+            trims: stats.trims,
             utilisation: over_window(i128::from(stats.busy)),
             queue_mean_packets: over_window(stats.waited),
             queue_mean_bytes: over_window(stats.byte_waited),

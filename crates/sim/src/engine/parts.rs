@@ -62,6 +62,11 @@ impl Builder<'_> {
         self.spec.transport.mss + self.spec.transport.header
     }
 
+    /// Whether switches write into packets.
+    pub(super) fn has_telemetry(&self) -> bool {
+        self.spec.transport.roce.is_some_and(|roce| roce.control.has_telemetry())
+    }
+
     fn buffer(&self) -> Amount {
         match self.spec.switch.shared {
             Some(shared) => Amount::Bytes(shared.size.0),
@@ -184,6 +189,9 @@ impl Builder<'_> {
         egress.shared =
             self.spec.switch.shared.map(|shared| Shared::new(shared.size.0, shared.alpha));
         self.control_flow(&mut egress)?;
+        if self.spec.switch.trim.is_some_and(|trim| trim.returns) {
+            egress.set_returning();
+        }
         let tor = switch.tor.map_or(Switch::NO_TOR, |tor| tor.0);
         Ok(Switch::new(id, tor, egress))
     }
@@ -359,6 +367,8 @@ impl Builder<'_> {
                 || around.held
                 || chooser.needs.exact_dequeue
                 || matches!(manager, Manager::Balancer)
+                // What waits behind a packet is known when it goes.
+                || self.has_telemetry()
         });
         let like_switch = around.chooser.is_some() || self.host_queues();
         let several = like_switch && switch.queues > 1;

@@ -13,7 +13,10 @@ const SPINES: u32 = 4;
 fn lossless(balancer: SchemeSpec) -> Spec {
     let mut spec = two_leaves(8, SPINES);
     spec.balancer = balancer;
-    carry_by_pairs(&mut spec, RoceSpec { dcqcn: Some(dcqcn()), classes: (1, 0), ..roce() });
+    carry_by_pairs(
+        &mut spec,
+        RoceSpec { control: PairControl::Dcqcn(dcqcn()), classes: (1, 0), ..roce() },
+    );
     flow_control(&mut spec);
     // What is not data comes first.
     (spec.switch.queues, spec.switch.weights) = (2, vec![1, 1]);

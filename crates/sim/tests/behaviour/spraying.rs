@@ -16,7 +16,7 @@ const TOLERANT: Recovery = Recovery::Selective { low: Span::from_micros(500), fe
 /// TCP, and queue pairs at the line's rate and under DCQCN.
 fn transports() -> Vec<Option<RoceSpec>> {
     let irn = RoceSpec { recovery: TOLERANT, window: Some(100_000), ..roce() };
-    vec![None, Some(irn), Some(RoceSpec { dcqcn: Some(dcqcn()), ..irn })]
+    vec![None, Some(irn), Some(RoceSpec { control: PairControl::Dcqcn(dcqcn()), ..irn })]
 }
 
 /// Two leaves and four spines whose hosts spray.
@@ -99,7 +99,7 @@ fn marks_keep_packets_off_a_slow_link() {
 /// Eight flows over a fabric with half the capacity that they could use, one of whose links loses nearly all from 2 ms on.
 fn broken(freeze: Value) -> Output {
     let irn = RoceSpec {
-        dcqcn: Some(dcqcn()),
+        control: PairControl::Dcqcn(dcqcn()),
         recovery: TOLERANT,
         window: Some(60_000),
         timeout: Span::from_micros(500),

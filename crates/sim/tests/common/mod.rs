@@ -5,7 +5,7 @@ use leafspine_core::{Bytes, Rate, Span, Time};
 use leafspine_schemes::rdma::DcqcnSettings;
 use leafspine_schemes::{Amount, Param, Params, Value};
 use leafspine_sim::spec::*;
-use leafspine_sim::{Factories, Output, Progress, Simulation};
+use leafspine_sim::{Column, Factories, Output, Progress, Series, Simulation};
 
 pub fn link(rate: Rate, delay: Span) -> LinkSpec {
     LinkSpec { rate, delay, loss: 0.0 }
@@ -140,6 +140,7 @@ pub fn base() -> Spec {
             buffer: Amount::Packets(256),
             shared: None,
             pfc: None,
+            trim: None,
             queues: 1,
             scheduler: SchedulerKind::Fifo,
             weights: vec![1],
@@ -247,6 +248,11 @@ pub fn port<'a>(output: &'a Output, name: &str) -> &'a leafspine_sim::PortRow {
 /// Selective repeat with its low timeout.
 pub const IRN: Recovery = Recovery::Selective { low: Span::from_micros(100), few: 3, after: 1 };
 
+/// Rate control by the paper's constants, as the queue pairs' control.
+pub fn by_dcqcn() -> PairControl {
+    PairControl::Dcqcn(dcqcn())
+}
+
 /// Rate control by the paper's constants.
 pub fn dcqcn() -> DcqcnSettings {
     DcqcnSettings {
@@ -265,7 +271,7 @@ pub fn dcqcn() -> DcqcnSettings {
 /// Queue pairs without rate control.
 pub fn roce() -> RoceSpec {
     RoceSpec {
-        dcqcn: None,
+        control: PairControl::LineRate,
         recovery: Recovery::GoBackN,
         window: None,
         ack_every: 1,
@@ -296,4 +302,40 @@ pub fn flow_control(spec: &mut Spec) {
         headroom: None,
         watchdog: None,
     });
+}
+
+/// Queue pairs at 10 Gb/s, packets of 1,000 bytes and headers of 50, over a fabric that loses nothing.
+pub fn pairs(kind: TopologyKind, roce: RoceSpec, flows: Vec<WorkloadSpec>) -> Spec {
+    let mut spec = base();
+    spec.topology.kind = kind;
+    spec.aqm = scheme("droptail");
+    spec.transport.mss = 1000;
+    spec.transport.header = 50;
+    carry_by_pairs(&mut spec, roce);
+    flow_control(&mut spec);
+    spec.workloads = flows;
+    spec.measure.window = Window::All;
+    spec
+}
+
+/// Jain's index of fairness.
+pub fn jain(shares: &[f64]) -> f64 {
+    let (sum, squares) = (shares.iter().sum::<f64>(), shares.iter().map(|x| x * x).sum::<f64>());
+    sum * sum / (shares.len() as f64 * squares)
+}
+
+/// A probe of some ports.
+pub fn probe_of(kind: ProbeKind, ports: &str, every: Span) -> ProbeSpec {
+    let name = format!("{kind:?}");
+    ProbeSpec { kind, ports: ports.to_owned(), flows: Vec::new(), every, name }
+}
+
+/// A column of whole numbers.
+pub fn numbers_of(series: &Series, column: &str) -> Vec<u64> {
+    let (_, values) = series.columns.iter().find(|(name, _)| *name == column).expect("a column");
+    match values {
+        Column::U64(v) => v.clone(),
+        Column::U32(v) | Column::Index(v) => v.iter().map(|x| u64::from(*x)).collect(),
+        Column::F64(_) => panic!("{column} holds no whole numbers"),
+    }
 }

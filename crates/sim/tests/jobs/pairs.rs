@@ -20,9 +20,9 @@ const ACK: u64 = 3_520;
 fn rings() {
     use Collective::{AllGather, AllReduce, ReduceScatter};
     for (recovery, window, control) in
-        [(Recovery::GoBackN, None, None), (IRN, Some(1 << 20), Some(dcqcn()))]
+        [(Recovery::GoBackN, None, PairControl::LineRate), (IRN, Some(1 << 20), by_dcqcn())]
     {
-        let roce = RoceSpec { recovery, window, dcqcn: control, ..roce() };
+        let roce = RoceSpec { recovery, window, control, ..roce() };
         for n in [2, 3, 8] {
             for (what, rounds) in [(AllReduce, 2), (AllGather, 1), (ReduceScatter, 1)] {
                 let what = of(what, Algorithm::Ring, u64::from(n) * 100_000);
@@ -81,7 +81,7 @@ fn rates_are_kept() {
     let of = |control| {
         let mut spec = star(2, job(JobKind::Collective(what)));
         let timeout = Span::from_millis(100);
-        carry_by_pairs(&mut spec, RoceSpec { dcqcn: control, timeout, classes: (1, 0), ..roce() });
+        carry_by_pairs(&mut spec, RoceSpec { control, timeout, classes: (1, 0), ..roce() });
         // CNPs come back through the other direction's queue, and go first there.
         (spec.switch.queues, spec.switch.classifier) = (2, Classifier::Dscp);
         (spec.switch.scheduler, spec.switch.weights) = (SchedulerKind::Strict, vec![1; 2]);
@@ -93,8 +93,8 @@ fn rates_are_kept() {
         let longest = port(&output, "leaf0-spine0").queue_max_packets;
         (cnps, took(&output, 0) / 50_000_000, longest)
     };
-    let (cnps, intervals, queue) = of(Some(dcqcn()));
-    let (none, _, longest) = of(None);
+    let (cnps, intervals, queue) = of(by_dcqcn());
+    let (none, _, longest) = of(PairControl::LineRate);
     println!("{cnps} CNPs in {intervals} intervals, queue {queue}, {longest}");
     assert!(none == 0 && cnps > 10 && cnps <= 2 * (intervals + 1), "{cnps} in {intervals}");
     assert!(queue * 4 < longest, "{queue} {longest}");
@@ -113,7 +113,7 @@ fn drivers_agree() {
         let mut spec = determinism::shared(Placement::Random, what);
         spec.aqm = scheme("ecn-threshold");
         spec.workloads.push(fixed_flows(60, 100_000, 0.3));
-        carry_by_pairs(&mut spec, RoceSpec { dcqcn: Some(dcqcn()), ..roce() });
+        carry_by_pairs(&mut spec, RoceSpec { control: by_dcqcn(), ..roce() });
         flow_control(&mut spec);
         let output = run(&spec);
         assert_eq!((output.counters.dropped, output.not_started), ([0; 4], Some(0)));
@@ -122,7 +122,7 @@ fn drivers_agree() {
         let window = Some(60_000);
         carry_by_pairs(
             &mut spec,
-            RoceSpec { dcqcn: Some(dcqcn()), recovery: IRN, window, ..roce() },
+            RoceSpec { control: by_dcqcn(), recovery: IRN, window, ..roce() },
         );
         spec.topology.fabric_link.loss = 0.001;
         spec.balancer = scheme("rps");

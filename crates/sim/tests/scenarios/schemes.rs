@@ -45,6 +45,7 @@ pub(super) fn switch(mtu: u32) -> impl Strategy<Value = SwitchSpec> {
                 } else {
                     shared
                 },
+                trim: None,
                 pfc: pfc
                     .map(|pfc| PfcSpec { lossless: pfc.lossless & ((1 << queues) - 1) | 1, ..pfc }),
                 queues,
@@ -84,6 +85,38 @@ pub(super) fn pfc() -> impl Strategy<Value = Option<PfcSpec>> {
             watchdog: Some(watchdog),
         });
     proptest::option::weighted(0.25, pfc)
+}
+
+/// Trimming now and then, with little room for headers.
+pub(super) fn trim() -> impl Strategy<Value = Option<TrimSpec>> {
+    let parts = (0u8..8, 64u64..4_000, any::<bool>(), any::<bool>());
+    let trim = parts.prop_map(|(class, room, either, returns)| TrimSpec {
+        class,
+        buffer: Bytes(room),
+        either,
+        returns,
+    });
+    proptest::option::weighted(0.5, trim)
+}
+
+/// Has switches trim beside queue pairs that know of it, unless flow control is on.
+pub(super) fn add_trimming(spec: &mut Spec, trim: Option<TrimSpec>) {
+    let knows = spec.transport.roce.is_some_and(|roce| roce.recovery == Recovery::Each);
+    let by_class = spec.switch.classifier != Classifier::Hash && spec.switch.queues > 1;
+    if !(knows && by_class && spec.switch.pfc.is_none()) {
+        return;
+    }
+    let queue = |class: u8| match spec.switch.classifier {
+        Classifier::Stage => *spec
+            .switch
+            .stage_queues
+            .get(usize::from(class))
+            .unwrap_or(spec.switch.stage_queues.last().expect("a queue for each stage")),
+        _ => class % spec.switch.queues,
+    };
+    let of_data = spec.transport.roce.map(|roce| queue(roce.classes.0));
+    // Data in the queue of headers would have their room.
+    spec.switch.trim = trim.filter(|trim| Some(queue(trim.class)) != of_data);
 }
 
 /// A queue for each stage; from three queues on, several stages have the middle one.

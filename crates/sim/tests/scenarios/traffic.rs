@@ -106,16 +106,25 @@ pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
             least: Rate::from_mbps(1),
         },
     );
+    let hpcc = (us(1..100), 0.5f64..1.0, 0u32..8, 1u64..5_000).prop_map(
+        |(base_rtt, eta, stages, additive)| HpccSettings { base_rtt, eta, stages, additive },
+    );
+    let control = prop_oneof![
+        2 => Just(PairControl::LineRate),
+        2 => dcqcn.prop_map(PairControl::Dcqcn),
+        2 => hpcc.prop_map(PairControl::Hpcc),
+    ];
     let recovery = prop_oneof![
         Just(Recovery::GoBackN),
+        Just(Recovery::Each),
         (us(50..500), 0u32..6, prop_oneof![Just(1), 1u32..40])
             .prop_map(|(low, few, after)| Recovery::Selective { low, few, after }),
     ];
     let window = proptest::option::of(1u64..200_000);
     let rest = (1u32..20, us(500..5_000), any::<bool>(), 0u8..8, 0u8..8);
-    (proptest::option::of(dcqcn), recovery, window, rest).prop_map(
-        |(dcqcn, recovery, window, (ack_every, timeout, nak_cuts, data, ack))| RoceSpec {
-            dcqcn,
+    (control, recovery, window, rest).prop_map(
+        |(control, recovery, window, (ack_every, timeout, nak_cuts, data, ack))| RoceSpec {
+            control,
             recovery,
             window,
             ack_every,

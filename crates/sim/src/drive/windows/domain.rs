@@ -5,6 +5,7 @@ use super::lines::{Due, Lines, Ring, Window};
 use super::wheel::{Grid, NEVER, Sweep};
 use leafspine_core::{PacketMeta, PortId, Time};
 use leafspine_node::{Class, Event, Key, Network, Node, Record, World};
+use leafspine_schemes::rdma::Hop;
 use std::sync::Arc;
 
 /// A packet for another domain, by the link that it is on.
@@ -12,6 +13,8 @@ pub(super) struct Mail {
     link: u32,
     at: Time,
     packet: PacketMeta,
+    /// What the packet carries beside its header.
+    hops: Vec<Hop>,
 }
 
 /// See the module's text.
@@ -82,7 +85,8 @@ impl Outside {
     #[inline(never)]
     fn post(&mut self, link: u32, at: Time, packet: &PacketMeta) {
         let home = self.homes.partition_point(|first| *first <= link) - 1;
-        self.mail[home].push(Mail { link, at, packet: *packet });
+        let hops = self.record.telemetry.detach(packet);
+        self.mail[home].push(Mail { link, at, packet: *packet, hops });
     }
 }
 
@@ -314,7 +318,10 @@ impl Domain {
 
     /// Puts what another domain has sent onto its links, and gives the emptied list back.
     pub(super) fn receive(&mut self, mut mail: Vec<Mail>) -> Vec<Mail> {
-        for Mail { link, at, packet } in mail.drain(..) {
+        for Mail { link, at, mut packet, hops } in mail.drain(..) {
+            if packet.notes & PacketMeta::TELEMETRY != 0 {
+                self.outside.record.telemetry.attach(&mut packet, hops);
+            }
             self.outside.lines.push(link - self.outside.first, at, &packet);
         }
         mail

@@ -1,4 +1,4 @@
-//! How many packets ports have marked and dropped since the last sample.
+//! How many packets ports have marked, dropped and trimmed since the last sample.
 
 use super::{Columns, port_names};
 use crate::output::Column;
@@ -16,20 +16,22 @@ pub(super) struct SignalsProbe {
     which: Vec<u32>,
     marks: Vec<u64>,
     drops: Vec<u64>,
+    trims: Vec<u64>,
 }
 
 impl SignalsProbe {
     pub(super) fn new(ports: Vec<u32>) -> SignalsProbe {
         let (times, which) = (Vec::new(), Vec::new());
         let before = vec![Signals::default(); ports.len()];
-        SignalsProbe { ports, before, times, which, marks: Vec::new(), drops: Vec::new() }
+        let [marks, drops, trims] = [(); 3].map(|()| Vec::new());
+        SignalsProbe { ports, before, times, which, marks, drops, trims }
     }
 
     pub(super) fn rows(&self) -> usize {
         self.times.len()
     }
 
-    /// `ever` tells what a port has marked and dropped since the run began.
+    /// `ever` tells what a port has marked, dropped and trimmed since the run began.
     pub(super) fn sample(&mut self, now: Time, mut ever: impl FnMut(u32) -> Signals) {
         for ((index, at), before) in (0..).zip(&self.ports).zip(&mut self.before) {
             let all = ever(*at);
@@ -37,6 +39,7 @@ impl SignalsProbe {
             self.which.push(index);
             self.marks.push(all.marks - before.marks);
             self.drops.push(all.drops - before.drops);
+            self.trims.push(all.trims - before.trims);
             *before = all;
         }
     }
@@ -50,6 +53,7 @@ impl SignalsProbe {
                 ("port", Column::Index(self.which)),
                 ("marks", Column::U64(self.marks)),
                 ("drops", Column::U64(self.drops)),
+                ("trims", Column::U64(self.trims)),
             ],
         }
     }

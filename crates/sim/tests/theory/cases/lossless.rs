@@ -22,13 +22,18 @@ pub fn pairs(kind: TopologyKind, roce: RoceSpec, flows: Vec<WorkloadSpec>) -> Sp
     spec
 }
 
+/// DCQCN, or none.
+fn controlled(by_dcqcn: bool) -> PairControl {
+    if by_dcqcn { PairControl::Dcqcn(dcqcn()) } else { PairControl::LineRate }
+}
+
 /// A queue pair that has the fabric to itself.
 pub fn lone() -> Case {
     let mut rows = Vec::new();
     for (gbps, control) in [(10, false), (100, false), (100, true), (400, true)] {
         for packets in [1u64, 100, 10_000] {
             let flow = long_flows(1, 1000 * packets, hosts(&[0]), hosts(&[5]));
-            let roce = RoceSpec { dcqcn: control.then(dcqcn), ..roce() };
+            let roce = RoceSpec { control: controlled(control), ..roce() };
             let mut spec = pairs(leaf_spine(2, 2, 4), roce, vec![flow]);
             let link = link(Rate::from_gbps(gbps), Span::from_micros(1));
             (spec.topology.host_link, spec.topology.fabric_link) = (link, link);
@@ -58,7 +63,7 @@ pub fn shares() -> Case {
     for (n, control) in [(2, false), (4, false), (8, false), (2, true), (8, true)] {
         let senders: Vec<u16> = (0..n).collect();
         let flows = long_flows(n.into(), 1 << 32, hosts(&senders), hosts(&[8]));
-        let roce = RoceSpec { dcqcn: control.then(dcqcn), ..roce() };
+        let roce = RoceSpec { control: controlled(control), ..roce() };
         let mut spec = pairs(TopologyKind::Star { hosts: 9 }, roce, vec![flows]);
         spec.aqm = scheme("ecn-threshold");
         // The same once to the middle and once to the end: what came between is the second half.

@@ -1,33 +1,7 @@
-//! Rate control of RDMA's queue pairs: how fast a sender may be. It has no clock and no events: what has fallen due since
-//! it was last called is made up for, in order, when it is called again.
+//! DCQCN (Zhu et al., SIGCOMM 2015): a rate that congestion notifications cut and time and bytes raise. What has fallen due since it was
+//! last called is made up for, in order, when it is called again.
 
 use leafspine_core::{Rate, Span, Time};
-
-/// Keys of queue pairs in the scenario file's table `transport`; the last [`CONTROL_KEYS`] are DCQCN's.
-pub const KEYS: [&str; 20] = [
-    "recovery",
-    "window",
-    "ack_every",
-    "timeout",
-    "max_timeout",
-    "low_timeout",
-    "low_timeout_below",
-    "nak_threshold",
-    "nak_cuts",
-    "data_class",
-    "ack_class",
-    "cnp_interval",
-    "dcqcn_g",
-    "alpha_timer",
-    "increase_timer",
-    "byte_counter",
-    "fast_recovery",
-    "additive_increase",
-    "hyper_increase",
-    "least_rate",
-];
-/// See [`KEYS`].
-pub const CONTROL_KEYS: usize = 9;
 
 /// DCQCN's constants (Zhu et al., SIGCOMM 2015).
 #[derive(Clone, Copy, PartialEq, Debug)]

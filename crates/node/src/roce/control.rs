@@ -1,0 +1,110 @@
+//! What limits a queue pair: a rate, a window, or both, by its congestion control.
+
+use super::RoceConfig;
+use leafspine_core::{Rate, Time};
+use leafspine_schemes::rdma::{Dcqcn, DcqcnSettings, Hop, Hpcc, HpccSettings};
+
+/// The congestion control of all queue pairs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum PairControl {
+    /// None: they send at the line's rate.
+    LineRate,
+    /// A rate, by congestion notifications.
+    Dcqcn(DcqcnSettings),
+    /// A window, by what switches write into packets.
+    Hpcc(HpccSettings),
+}
+
+impl PairControl {
+    /// Whether packets carry telemetry.
+    #[must_use]
+    pub fn has_telemetry(&self) -> bool {
+        matches!(self, PairControl::Hpcc(_))
+    }
+
+    /// DCQCN's constants, if it is that.
+    #[must_use]
+    pub fn dcqcn(&self) -> Option<&DcqcnSettings> {
+        match self {
+            PairControl::Dcqcn(settings) => Some(settings),
+            _ => None,
+        }
+    }
+
+    /// Whether it bounds what is under way, by a window that moves.
+    pub(super) fn has_window(&self) -> bool {
+        matches!(self, PairControl::Hpcc(_))
+    }
+}
+
+/// What an answer tells the congestion control.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Feedback<'a> {
+    /// The queue pair's packet that is answered, by its number among all that the queue pair has sent.
+    pub(super) number: u32,
+    /// What its way was like.
+    pub(super) hops: &'a [Hop],
+}
+
+/// A queue pair's state of it.
+#[derive(Debug)]
+pub(super) enum State {
+    Line,
+    Dcqcn(Dcqcn),
+    Hpcc(Box<Hpcc>),
+}
+
+impl State {
+    /// A queue pair's start on a line of this rate.
+    pub(super) fn new(cfg: &RoceConfig, line: Rate) -> State {
+        match &cfg.spec.control {
+            PairControl::LineRate => State::Line,
+            PairControl::Dcqcn(_) => State::Dcqcn(Dcqcn::new(line)),
+            PairControl::Hpcc(settings) => State::Hpcc(Box::new(Hpcc::new(settings, line))),
+        }
+    }
+
+    /// Bytes that may be under way, if it bounds them.
+    #[inline]
+    pub(super) fn window(&self) -> Option<u64> {
+        match self {
+            State::Line | State::Dcqcn(_) => None,
+            State::Hpcc(hpcc) => Some(hpcc.window()),
+        }
+    }
+
+    /// The rate, as far as the last call knows; `None`: the line's.
+    pub(super) fn rate(&self, cfg: &RoceConfig) -> Option<Rate> {
+        match (self, &cfg.spec.control) {
+            (State::Dcqcn(dcqcn), _) => Some(dcqcn.rate()),
+            (State::Hpcc(hpcc), PairControl::Hpcc(settings)) => Some(hpcc.rate(settings)),
+            _ => None,
+        }
+    }
+
+    /// A packet of this size is sent at the rate of now, which is given.
+    #[inline]
+    pub(super) fn send(&mut self, cfg: &RoceConfig, size: u32, now: Time) -> Option<Rate> {
+        let (State::Dcqcn(dcqcn), Some(settings)) = (&mut *self, cfg.spec.control.dcqcn()) else {
+            return self.rate(cfg);
+        };
+        dcqcn.catch_up(settings, now);
+        let rate = dcqcn.rate();
+        dcqcn.on_sent(settings, size);
+        Some(rate)
+    }
+
+    /// A CNP has come, or what is taken for one.
+    pub(super) fn on_notification(&mut self, cfg: &RoceConfig, now: Time) {
+        if let (State::Dcqcn(dcqcn), Some(settings)) = (self, cfg.spec.control.dcqcn()) {
+            dcqcn.on_cnp(settings, now);
+        }
+    }
+
+    /// An answer has come; `next` is the number of the packet that is sent next.
+    pub(super) fn on_answer(&mut self, cfg: &RoceConfig, answer: &Feedback<'_>, next: u32) {
+        if let (State::Hpcc(hpcc), PairControl::Hpcc(settings)) = (self, &cfg.spec.control) {
+            hpcc.on_ack(settings, answer.hops, answer.number, next);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The keys of `[switch]` that have switches trim packets.
+
+use crate::error::ScenarioError;
+use crate::section::{Place, Section, content};
+use crate::tree::Node;
+use leafspine_core::Bytes;
+use leafspine_schemes::{Amount, Kind};
+use leafspine_sim::spec::{Classifier, Recovery, SwitchSpec, TransportSpec, TrimSpec};
+
+/// `trim` itself, and what stands beside it.
+pub(crate) const KEYS: &[&str] = &["trim", "trim_class", "trim_buffer", "trim_return"];
+/// Words of `trim`.
+const WORDS: &[&str] = &["off", "arriving", "either"];
+const CLASSES: Kind = Kind::Int(0, 63);
+const BYTES: Kind = Kind::Bytes(64, u32::MAX as u64);
+
+/// Trimming, if the table has it; `buffer` is what a port has for data. The default is not written out: resolved scenarios of before there
+/// was a choice stay as they are.
+pub(crate) fn trimming(
+    section: &mut Section<'_>,
+    (queues, classifier, buffer): (u32, Classifier, Amount),
+    mtu: u32,
+) -> Result<Option<TrimSpec>, ScenarioError> {
+    let word = content!(section.quiet_value("trim", Kind::Word(WORDS), Some("off"))?, Word);
+    if word == "off" {
+        return match KEYS.iter().skip(1).find(|key| section.has(key)) {
+            None => Ok(None),
+            Some(key) => {
+                let allowed = format!("{key} beside trim = \"arriving\" or \"either\"");
+                Err(section.wrong(key, format!("{key} without trim"), allowed))
+            }
+        };
+    }
+    let refuse = |found: &str, allowed: &str| {
+        Err(section.wrong("trim", format!("\"{word}\" {found}"), allowed))
+    };
+    if queues < 2 {
+        return refuse(
+            "with one queue",
+            "trim beside two queues or more: headers have one of their own",
+        );
+    }
+    if classifier == Classifier::Hash {
+        let allowed =
+            "trim beside classifier = \"dscp\" or \"stage\": headers find their queue by class";
+        return refuse("beside classifier = \"hash\"", allowed);
+    }
+    if section.node("pfc").is_some_and(|pfc| pfc.text() != Some("off")) {
+        return refuse("beside pfc", "one of the two: what never overflows is never trimmed");
+    }
+    let class = content!(section.value("trim_class", CLASSES, Some("0"))?, Int) as u8;
+    let default = Bytes(buffer.in_bytes(mtu)).to_string();
+    let buffer = content!(section.value("trim_buffer", BYTES, Some(&default))?, Bytes);
+    let returns = section.flag("trim_return", "false")?;
+    Ok(Some(TrimSpec { class, buffer, either: word == "either", returns }))
+}
+
+/// Refuses switches that trim beside hosts that know nothing of it, or data in the headers' queue.
+pub(crate) fn check(
+    place: Place<'_>,
+    node: Option<&Node>,
+    switch: &SwitchSpec,
+    transport: &TransportSpec,
+) -> Result<(), ScenarioError> {
+    let Some(trim) = &switch.trim else { return Ok(()) };
+    let section = Section::open(place, "switch".to_owned(), node)?;
+    let knows = transport.roce.filter(|roce| roce.recovery == Recovery::Each);
+    let Some(roce) = knows else {
+        let allowed = "trim beside transport.kind = \"roce\" with recovery = \"each\": no other receiver tells of a header without payload";
+        return Err(section.wrong("trim", "trim beside another transport", allowed));
+    };
+    let queue = |class: u8| match switch.classifier {
+        Classifier::Stage => {
+            let last = switch.stage_queues.len() - 1;
+            switch.stage_queues[usize::from(class).min(last)].min(switch.queues - 1)
+        }
+        _ => class % switch.queues,
+    };
+    if queue(trim.class) != queue(roce.classes.0) {
+        return Ok(());
+    }
+    let found = format!("{}, whose queue {} is also that of data", trim.class, queue(trim.class));
+    let allowed = format!(
+        "a class of another queue than that of transport.data_class = {}: headers must not wait behind what has no room",
+        roce.classes.0
+    );
+    Err(section.wrong("trim_class", found, allowed))
+}

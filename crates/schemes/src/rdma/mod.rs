@@ -1,0 +1,79 @@
+//! Congestion control of RDMA's queue pairs: how fast a sender may be, and how much it may have under way. It has no clock and no events.
+
+mod dcqcn;
+mod hpcc;
+
+pub use dcqcn::{Dcqcn, DcqcnSettings};
+pub use hpcc::{Hop, Hpcc, HpccSettings};
+
+/// Keys that queue pairs have in the scenario file's table `transport`, whatever controls them.
+pub const PAIR_KEYS: &[&str] = &[
+    "recovery",
+    "window",
+    "ack_every",
+    "timeout",
+    "max_timeout",
+    "low_timeout",
+    "low_timeout_below",
+    "nak_threshold",
+    "nak_cuts",
+    "data_class",
+    "ack_class",
+];
+
+/// A congestion control by name, and its keys.
+pub struct ControlKeys {
+    /// The word of `scheme`.
+    pub scheme: &'static str,
+    /// Keys that it alone has.
+    pub keys: &'static [&'static str],
+}
+
+/// All congestion controls of queue pairs; the first one is the default.
+pub const CONTROLS: &[ControlKeys] = &[
+    ControlKeys {
+        scheme: "dcqcn",
+        keys: &[
+            "cnp_interval",
+            "dcqcn_g",
+            "alpha_timer",
+            "increase_timer",
+            "byte_counter",
+            "fast_recovery",
+            "additive_increase",
+            "hyper_increase",
+            "least_rate",
+        ],
+    },
+    ControlKeys { scheme: "line-rate", keys: &[] },
+    ControlKeys { scheme: "hpcc", keys: &["hpcc_rtt", "hpcc_eta", "hpcc_stages", "hpcc_additive"] },
+];
+
+const fn count() -> usize {
+    let (mut all, mut i) = (PAIR_KEYS.len(), 0);
+    while i < CONTROLS.len() {
+        all += CONTROLS[i].keys.len();
+        i += 1;
+    }
+    all
+}
+
+/// All keys of queue pairs.
+pub const KEYS: [&str; count()] = {
+    let mut all = [""; count()];
+    let (mut at, mut i) = (0, 0);
+    while i < PAIR_KEYS.len() {
+        all[at] = PAIR_KEYS[i];
+        (at, i) = (at + 1, i + 1);
+    }
+    let mut control = 0;
+    while control < CONTROLS.len() {
+        i = 0;
+        while i < CONTROLS[control].keys.len() {
+            all[at] = CONTROLS[control].keys[i];
+            (at, i) = (at + 1, i + 1);
+        }
+        control += 1;
+    }
+    all
+};
