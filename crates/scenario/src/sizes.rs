@@ -69,7 +69,8 @@ fn named(
     }
     let mut allowed = format!("{}, a CSV path or an inline table", quoted(workload::names()));
     if parse_bytes(name).is_ok() {
-        allowed += &format!("; all flows of one size are {{ kind = \"fixed\", bytes = {} }}", quote(name));
+        allowed +=
+            &format!("; all flows of one size are {{ kind = \"fixed\", bytes = {} }}", quote(name));
     }
     let mut error = place.error(Some(node.origin), path, node.shown(), allowed);
     error.nearest = nearest(name, workload::names());
