@@ -19,6 +19,8 @@ from leafspine.measures import (
     METRICS,
     NETWORK,
     NETWORK_METRICS,
+    RECOVERY,
+    RECOVERY_METRICS,
     Measured,
     measure,
 )
@@ -195,6 +197,8 @@ class ComparisonData:
         )
 
     def _values(
+        if self.has_faults:
+            groups.append((RECOVERY, RECOVERY_METRICS))
         self, variant: str, point: Point, group: str, metric: str
     ) -> tuple[float | None, ...]:
         none: Measured = {}

@@ -18,6 +18,7 @@ from leafspine.stats import nearest_rank
 
 NETWORK = "network"
 COLLECTIVES = "collectives"
+RECOVERY = "recovery"
 
 Array = npt.NDArray[Any]
 
@@ -139,11 +140,27 @@ COLLECTIVE_METRICS: tuple[Metric, ...] = (
     ),
 )
 
+RECOVERY_METRICS: tuple[Metric, ...] = (
+    Metric("faults", "", "faults", "changes of links for the worse, within the window", 4),
+    Metric("not_back", "", "not back", "of these, after which goodput was not back", 5),
+    Metric(
+        "recovery_mean",
+        "us",
+        "mean time to recover",
+        "mean time from a fault until goodput was back at the share of before that is asked for",
+        7,
+    ),
+    Metric("recovery_max", "us", "longest", "the longest of these times", 6),
+    Metric("lowest", "%", "lowest", "lowest share of goodput before that a window had", 3),
+    Metric("missing", "MB", "missing", "bytes that faults kept from applications until then", 2),
+)
+
 FLOW_MEANS = ("fct_mean", "slowdown_mean", "goodput_mean")
 """Those that are means over flows: of a part of the flows they are the same quantity."""
 
 METRICS: Mapping[str, Metric] = {
-    metric.name: metric for metric in FLOW_METRICS + NETWORK_METRICS + COLLECTIVE_METRICS
+    metric.name: metric
+    for metric in FLOW_METRICS + NETWORK_METRICS + COLLECTIVE_METRICS + RECOVERY_METRICS
 }
 
 PS_PER_US = 1_000_000
@@ -161,8 +178,9 @@ def measure(
     classes: Sequence[FlowClass],
     jobs: Mapping[str, pa.Table] = NO_JOBS,
 ) -> Measured:
-    """All metrics of one run by ``(class, "network" or "collectives", metric)``; ``None`` where
-    undefined. Those of collectives are there in runs with jobs.
+    """All metrics of one run by ``(class, "network", "collectives" or "recovery", metric)``;
+    ``None`` where undefined. Those of collectives are there in runs with jobs, those of recovery in
+    runs that measure it.
 
     What starts in the warm-up is in none of them.
     """
@@ -174,7 +192,25 @@ def measure(
         collectives = after_warmup(jobs["collectives"], summary)
         for name, value in _of_collectives(collectives, jobs["ranks"]).items():
             found[COLLECTIVES, name] = value
+    if "faults" in summary:
+        for name, value in _of_faults(summary["faults"]).items():
+            found[RECOVERY, name] = value
     return found
+
+
+def _of_faults(faults: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    known = [fault for fault in faults if fault["before_bps"] is not None]
+    took = [fault["recovered_ps"] for fault in known if fault["recovered_ps"] is not None]
+    lowest = [fault["lowest_share"] for fault in known if fault["lowest_share"] is not None]
+    values: tuple[float | None, ...] = (
+        len(known),
+        len(known) - len(took),
+        sum(took) / len(took) / PS_PER_US if took else None,
+        max(took) / PS_PER_US if took else None,
+        min(lowest) * 100.0 if lowest else None,
+        sum(fault["missing_bytes"] or 0 for fault in known) / 1e6 if known else None,
+    )
+    return dict(zip([metric.name for metric in RECOVERY_METRICS], values, strict=True))
 
 
 def _of_collectives(rows: pa.Table, ranks: pa.Table) -> dict[str, float | None]:

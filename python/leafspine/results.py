@@ -28,6 +28,7 @@ from leafspine.measures import (
     FLOW_METRICS,
     NETWORK,
     NETWORK_METRICS,
+    RECOVERY,
     Measured,
     after_warmup,
     measure,
@@ -214,11 +215,14 @@ def _summary(case: Case, totals: Mapping[str, Any], measured: Measured) -> dict[
     classes: dict[str, dict[str, float | None]] = {}
     network: dict[str, float | None] = {}
     collectives: dict[str, float | None] = {}
+    recovery: dict[str, float | None] = {}
     for (group, name), value in measured.items():
         if group == NETWORK:
             network[name] = value
         elif group == COLLECTIVES:
             collectives[name] = value
+        elif group == RECOVERY:
+            recovery[name] = value
         else:
             classes.setdefault(group, {})[name] = value
     return {
@@ -228,6 +232,7 @@ def _summary(case: Case, totals: Mapping[str, Any], measured: Measured) -> dict[
         "classes": classes,
         "network": network,
         **({"collectives": collectives} if collectives else {}),
+        **({"recovery": recovery} if recovery else {}),
     }
 
 
@@ -238,6 +243,8 @@ def measured(summary: Mapping[str, Any]) -> Measured:
     groups = {**summary["classes"], NETWORK: network}
     if "collectives" in summary:
         groups[COLLECTIVES] = summary["collectives"]
+    if "recovery" in summary:
+        groups[RECOVERY] = summary["recovery"]
     return {
         (group, name): value for group, found in groups.items() for name, value in found.items()
     }

@@ -23,6 +23,8 @@ from leafspine.measures import (
     METRICS,
     NETWORK,
     NETWORK_METRICS,
+    RECOVERY,
+    RECOVERY_METRICS,
     Metric,
 )
 from leafspine.results import Result
@@ -43,10 +45,12 @@ class _Column:
 
 
 def tables(comparison: ComparisonData) -> list[Table]:
-    """All tables of a comparison: one per flow class, that of collectives, the network's."""
+    """All tables: one per flow class, of collectives, of recovery, the network's."""
     found = [_class_table(comparison, entry) for entry in comparison.populated]
     if comparison.has_jobs:
         found.append(_collective_table(comparison))
+    if comparison.has_faults:
+        found.append(_recovery_table(comparison))
     found.append(_network_table(comparison))
     return found
 
@@ -104,6 +108,8 @@ def of_result(result: Result) -> list[Table]:
     found = [flows]
     if COLLECTIVES in result.summary:
         found.append(_collectives_of(result.summary, titles))
+    if RECOVERY in result.summary:
+        found.append(_recovery_of(result.summary, titles))
     rest = "after the warm-up" if result.summary.get("warmup_ps") else "over the whole run"
     note = f"ports and traffic are measured over the scenario's window, the rest {rest}"
     importance = (0, 1, 2, 3)
@@ -119,6 +125,16 @@ def _collectives_of(summary: Mapping[str, Any], titles: tuple[str, ...]) -> Tabl
     )
     note = f"of all jobs; a row a collective is in collectives.parquet{_warmed([summary])}"
     return Table("Collectives", note, titles, pairs, (), 3, 1, (0, 1, 2, 3), sentences=(1,))
+
+
+def _recovery_of(summary: Mapping[str, Any], titles: tuple[str, ...]) -> Table:
+    values = summary[RECOVERY]
+    pairs = tuple(
+        (metric.label, metric.meaning, metric.unit, _number(values.get(metric.name), 1.0))
+        for metric in RECOVERY_METRICS
+    )
+    note = "goodput after links became worse; each fault is in summary.json"
+    return Table("Recovery", note, titles, pairs, (), 3, 1, (0, 1, 2, 3), sentences=(1,))
 
 
 TRAFFIC = ("offered", "carried")
@@ -209,6 +225,23 @@ def _collective_table(comparison: ComparisonData) -> Table:
     )
     return _table(
         comparison, "Collectives", f"of all jobs; {_how(comparison)}", COLLECTIVES, columns
+    )
+
+
+def _recovery_table(comparison: ComparisonData) -> Table:
+    scale, unit = time_unit(comparison, RECOVERY, "recovery_mean")
+    versus = f"vs {comparison.variants[0]}"
+    columns = (
+        _Column("faults", _total("faults"), 4),
+        _Column("not back", _total("not_back"), 8),
+        _Column(f"mean time to recover ({unit})", _mean("recovery_mean", scale), 10),
+        _Column(versus, _difference("recovery_mean"), 9, compares=True),
+        _Column(f"longest ({unit})", _mean("recovery_max", scale), 6),
+        _Column("lowest goodput (%)", _mean("lowest"), 5),
+        _Column("missing (MB)", _mean("missing"), 7),
+    )
+    return _table(
+        comparison, "Recovery", f"after links became worse; {_how(comparison)}", RECOVERY, columns
     )
 
 

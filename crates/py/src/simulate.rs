@@ -5,7 +5,7 @@ use crate::guard::{break_on_purpose, guarded};
 use crate::jobs;
 use crate::scenario::{RESOLVED, resolved};
 use leafspine_scenario::diagnosis;
-use leafspine_sim::{Column, Factories, FlowTable, PortRow, Series, Simulation};
+use leafspine_sim::{Column, Factories, FlowTable, PortRow, RecoveryRow, Series, Simulation};
 use numpy::{Element, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -237,7 +237,7 @@ impl Output {
     /// Counts, the trace hash and the window, as JSON.
     fn summary(&self) -> String {
         let (o, c) = (&self.output, &self.output.counters);
-        json!({
+        let mut found = json!({
             "trace_hash": format!("{:016x}", o.trace_hash),
             "packet_hops": c.packet_hops,
             "events": c.events,
@@ -269,7 +269,6 @@ impl Output {
             "marks": c.marks,
             "hold_overflows": c.hold_overflows,
             "hold_expiries": c.hold_expiries,
-            "kept_packets": c.kept_packets,
             "pause_frames": c.pause_frames,
             "lossless_drops": c.lossless_drops,
             "pause_storms": c.storms,
@@ -282,9 +281,26 @@ impl Output {
             "conserved": c.conserved(),
             "wall_seconds": self.wall_seconds,
             "warnings": self.warnings,
-        })
-        .to_string()
+        });
+        // The macro takes no more of them at once.
+        found["kept_packets"] = c.kept_packets.into();
+        if let Some(rows) = &o.recovery {
+            found["faults"] = rows.iter().map(fault).collect();
+        }
+        found.to_string()
     }
+}
+
+/// What became of goodput after a fault.
+fn fault(row: &RecoveryRow) -> serde_json::Value {
+    json!({
+        "at_ps": row.at.0,
+        "links": row.links,
+        "before_bps": row.before_bps,
+        "lowest_share": row.lowest,
+        "recovered_ps": row.after.map(|after| after.0),
+        "missing_bytes": row.missing,
+    })
 }
 
 fn series<'py>(py: Python<'py>, series: &Series) -> PyResult<Bound<'py, PyDict>> {

@@ -5,11 +5,14 @@ use crate::section::{Place, Section, content, decode, tables};
 use crate::tree::{Data, Node, quote};
 use leafspine_core::{Span, Time};
 use leafspine_schemes::Kind;
-use leafspine_sim::spec::{MeasureSpec, PortModel, ProbeKind, ProbeSpec, RunSpec, Window};
+use leafspine_sim::spec::{
+    MeasureSpec, PortModel, ProbeKind, ProbeSpec, RecoverySpec, RunSpec, Window,
+};
 
 /// Seeds are TOML integers.
 pub(crate) const SEED: Kind = Kind::Int(0, i64::MAX as u64);
 const WINDOW: &str = "\"arrivals\", \"all\", or from and until, such as [\"10ms\", \"2s\"]";
+const SHARE: Kind = Kind::Float(0.0, 1.0);
 const EVERY: Kind = Kind::Span(1, u64::MAX);
 /// Files that results have besides.
 const TAKEN: &[&str] = &["flows", "ports", "summary", "scenario", "collectives", "ranks"];
@@ -37,7 +40,7 @@ pub(crate) fn measure(
     node: Option<&Node>,
 ) -> Result<(MeasureSpec, String), ScenarioError> {
     let mut section = Section::open(place, "measure".to_owned(), node)?;
-    section.allow(&["window", "warmup"], "an unknown key")?;
+    section.allow(&["window", "warmup", "recovery", "recovery_window"], "an unknown key")?;
     let window = match section.node("window").map(|node| (&node.data, node)) {
         None => Window::Arrivals,
         Some((Data::Text(text), _)) if text == "arrivals" => Window::Arrivals,
@@ -63,7 +66,28 @@ pub(crate) fn measure(
     };
     section.write("window", written);
     let warmup = warmup(&mut section)?;
-    Ok((MeasureSpec { window, warmup }, section.block("[measure]")))
+    let recovery = recovery(&mut section)?;
+    Ok((MeasureSpec { window, warmup, recovery }, section.block("[measure]")))
+}
+
+/// When goodput is back after a fault. Written out only where it is measured: resolved scenarios of before there was a choice stay as they are.
+fn recovery(section: &mut Section<'_>) -> Result<Option<RecoverySpec>, ScenarioError> {
+    let surveyed = section.place.survey.is_some();
+    if !section.has("recovery") && !surveyed {
+        return match section.has("recovery_window") {
+            false => Ok(None),
+            true => {
+                let found = "recovery_window without recovery";
+                Err(section.wrong("recovery_window", found, "recovery_window beside recovery"))
+            }
+        };
+    }
+    let share = content!(section.value("recovery", SHARE, Some("0.9"))?, Float);
+    if share <= 0.0 {
+        return Err(section.wrong("recovery", "0", "a share above 0 and at most 1"));
+    }
+    let window = content!(section.value("recovery_window", EVERY, Some("20rtt"))?, Span);
+    Ok(Some(RecoverySpec { share, window }))
 }
 
 /// The warm-up's end. None is not written out: resolved scenarios of before there were any stay as

@@ -70,6 +70,11 @@ fn quantities() {
         ("", "[measure]\nwindow = [\"2ms\", \"1ms\"]"),
         ("", "[measure]\nwarmup = 20"),
         ("", "[measure]\nwarmup = \"20\""),
+        ("", "[measure]\nrecovery = 0"),
+        ("", "[measure]\nrecovery = 1.5"),
+        ("", "[measure]\nrecovery = 0.9\nrecovery_window = \"0us\""),
+        ("", "[measure]\nrecovery_window = \"1ms\""),
+        ("", "[measure]\nrecovery = 0.9"),
         ("", "[run]\nseed = -1"),
     ]));
 }

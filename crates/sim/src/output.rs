@@ -21,6 +21,23 @@ pub struct Warmup {
     pub data_packets: u64,
 }
 
+/// What became of goodput after a fault. See `[measure] recovery`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecoveryRow {
+    /// When links became worse.
+    pub at: Time,
+    /// Which: this end first.
+    pub links: Vec<String>,
+    /// Goodput before, b/s; `None` if there was none, or too little time to tell.
+    pub before_bps: Option<f64>,
+    /// The lowest window's share of that, until goodput was back.
+    pub lowest: Option<f64>,
+    /// After how long it was back; zero if it did not dip.
+    pub after: Option<Span>,
+    /// Bytes that applications would have got by then, and did not.
+    pub missing: Option<u64>,
+}
+
 /// A port's statistics over the measurement window. See [`Output::ports`].
 #[derive(Clone, Debug)]
 pub struct PortRow {
@@ -210,4 +227,6 @@ pub struct Output {
     pub warmup: Warmup,
     /// Of runs with jobs.
     pub jobs: Option<JobOutput>,
+    /// A row for each fault, of runs that measure it.
+    pub recovery: Option<Vec<RecoveryRow>>,
 }

@@ -529,12 +529,23 @@ pub enum PortModel {
 }
 
 /// What is measured of ports, and when.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MeasureSpec {
     /// The window.
     pub window: Window,
     /// Flows that start before this are simulated and in no statistic; zero: none.
     pub warmup: Time,
+    /// Whether it is measured how soon goodput is back after a fault.
+    pub recovery: Option<RecoverySpec>,
+}
+
+/// When goodput is back after a fault.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RecoverySpec {
+    /// At so much of what it was before, above 0 and at most 1.
+    pub share: f64,
+    /// Over such a time.
+    pub window: Span,
 }
 
 /// A measurement window for ports.

@@ -14,6 +14,8 @@ from leafspine.measures import (
     METRICS,
     NETWORK,
     NETWORK_METRICS,
+    RECOVERY,
+    RECOVERY_METRICS,
 )
 from leafspine.nearest import nearest
 from leafspine.places import How
@@ -29,7 +31,14 @@ HIGHER_IS_BETTER = (
     "utilisation_mean",
     "algorithm_bandwidth",
     "bus_bandwidth",
+    "lowest",
 )
+WHOLE = {
+    NETWORK: NETWORK_METRICS,
+    COLLECTIVES: COLLECTIVE_METRICS,
+    RECOVERY: RECOVERY_METRICS,
+}
+"""Metrics of no class of flows, by their group."""
 FEWEST_SEEDS = 2
 
 
@@ -47,7 +56,7 @@ class Goal:
 
     def __str__(self) -> str:
         label = METRICS[self.metric].label
-        return label if self.group in (NETWORK, COLLECTIVES) else f"{label} of {self.group} flows"
+        return label if self.group in WHOLE else f"{label} of {self.group} flows"
 
 
 def goal(text: str) -> Goal:
@@ -57,7 +66,7 @@ def goal(text: str) -> Goal:
         turned = [name for name in METRICS if sorted(name.split("_")) == sorted(metric.split("_"))]
         meant = turned[0] if turned else nearest(metric, METRICS)
         raise refused(repr(metric), ", ".join(METRICS), file="--metric", nearest=meant)
-    for whole, metrics in ((NETWORK, NETWORK_METRICS), (COLLECTIVES, COLLECTIVE_METRICS)):
+    for whole, metrics in WHOLE.items():
         if metric in {entry.name for entry in metrics}:
             if group:
                 raise refused(repr(text), f"{metric}, which is the {whole}'s", file="--metric")
@@ -179,9 +188,7 @@ class Search:
             measured = results.measured(results.summary(run))
             wanted = (self.request.goal.group, self.request.goal.metric)
             if wanted not in measured:
-                groups = dict.fromkeys(
-                    group for group, _ in measured if group not in (NETWORK, COLLECTIVES)
-                )
+                groups = dict.fromkeys(group for group, _ in measured if group not in WHOLE)
                 raise refused(
                     repr(wanted[0]), ", ".join(groups), file="--metric",
                     nearest=nearest(wanted[0], groups),

@@ -19,6 +19,8 @@ pub(super) enum Item {
     Warm,
     /// A probe looks: the key's id is its number.
     Sample,
+    /// Goodput is looked at, to see how soon it is back after a fault.
+    Goodput,
 }
 
 /// The items that are still to come.

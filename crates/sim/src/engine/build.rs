@@ -5,6 +5,7 @@ use super::agenda::Agenda;
 use super::flows::Flows;
 use super::observe::Measurement;
 use super::parts::Builder;
+use super::recovery::Recovery;
 use super::standstill::Standstill;
 use crate::drive::Layout;
 use crate::output::TableUse;
@@ -187,6 +188,7 @@ impl Simulation {
             table_use: TableUse::default(),
             entries: Vec::new(),
             probes: Vec::new(),
+            recovery: spec.measure.recovery.map(|recovery| Box::new(Recovery::new(recovery))),
             capture: None,
             until: spec.run.until,
             seed: spec.run.seed,

@@ -11,6 +11,7 @@ impl Simulation {
     /// Carries out the `index`-th change, on both directions of its link.
     pub(super) fn change_link(&mut self, index: u32) {
         let change = self.changes[index as usize];
+        self.note_fault(&change);
         let link = &self.graph.links[change.link as usize];
         let (ends, was_up) = ([link.a, link.b], self.link_state[change.link as usize].up);
         for end in ends {

@@ -25,6 +25,7 @@ mod observe;
 mod operations;
 mod parts;
 mod probes;
+mod recovery;
 mod standstill;
 #[cfg(test)]
 mod standstill_tests;
@@ -99,6 +100,7 @@ pub struct Simulation {
     /// The entries that flows have at a switch, while one looks: kept for its memory.
     entries: Vec<u32>,
     probes: Vec<Probe>,
+    recovery: Option<Box<recovery::Recovery>>,
     capture: Option<Box<Capture>>,
     until: Option<Time>,
     seed: u64,
@@ -264,6 +266,7 @@ impl Simulation {
                 Item::Close => self.move_window(false),
                 Item::Warm => self.end_warmup(),
                 Item::Sample => self.sample(key.id()),
+                Item::Goodput => self.look_at_goodput(),
             }
         }
         Ok(())

@@ -42,6 +42,7 @@ impl Simulation {
             self.schedule_window(warmup, Item::Warm);
         }
         self.start_probes();
+        self.start_recovery();
         if let Some(operations) = &self.flows.operations {
             self.expect_jobs(operations.first_start());
         }
@@ -182,6 +183,8 @@ impl Simulation {
             (0..self.graph.ports.len() as u32).map(|at| self.port_row(at, length)).collect();
         let mut probes = self.take_series();
         let warmup = self.measurement.warmup;
+        let since = window.0.max(warmup.end);
+        let recovery = self.recovery.take().map(|recovery| recovery.rows((since, window.1)));
         let (table, jobs) = self.flows.take_tables(&mut probes);
         counters.peak_flows = self.flows.peak(&table);
         let early = table.start_ps.partition_point(|start| *start < warmup.end.0);
@@ -199,6 +202,7 @@ impl Simulation {
             delivered_in_window: self.measurement.bytes,
             warmup: Warmup { flows: early as u64, ..warmup },
             jobs,
+            recovery,
         }
     }
 

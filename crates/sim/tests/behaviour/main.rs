@@ -14,6 +14,7 @@ mod pinned;
 mod qall;
 mod qdaps;
 mod queues;
+mod recovery;
 mod spraying;
 mod tam;
 

@@ -179,7 +179,7 @@ pub fn base() -> Spec {
             ..fixed_flows(200, 1, 0.6)
         }],
         run: RunSpec::new(1, None),
-        measure: MeasureSpec { window: Window::Arrivals, warmup: Time::ZERO },
+        measure: MeasureSpec { window: Window::Arrivals, warmup: Time::ZERO, recovery: None },
         probes: Vec::new(),
     }
 }
@@ -232,6 +232,7 @@ pub fn assert_same_packets(a: &Output, b: &Output) {
     assert_eq!(a.trace_hash, b.trace_hash, "other packets");
     assert_eq!(a.counters, b.counters);
     assert_eq!((a.end, a.window, a.warmup), (b.end, b.window, b.warmup));
+    assert_eq!(a.recovery, b.recovery);
     assert_eq!((a.delivered_in_window, a.table_use), (b.delivered_in_window, b.table_use));
     let text =
         |o: &Output| [format!("{:?}", o.flows), format!("{:?}", o.probes), format!("{:?}", o.jobs)];

@@ -27,9 +27,13 @@ use traffic::*;
 /// The whole run, or arrivals after a warm-up that some runs are too short for.
 fn measure() -> impl Strategy<Value = MeasureSpec> {
     let warmup = prop_oneof![2 => Just(0), 1 => 1u64..200];
-    (any::<bool>(), warmup).prop_map(|(all, warmup)| MeasureSpec {
+    let recovery = (0.1f64..1.0, 1u64..500)
+        .prop_map(|(share, us)| RecoverySpec { share, window: Span::from_micros(us) });
+    let recovery = proptest::option::weighted(0.2, recovery);
+    (any::<bool>(), warmup, recovery).prop_map(|(all, warmup, recovery)| MeasureSpec {
         window: if all { Window::All } else { Window::Arrivals },
         warmup: Time(Span::from_micros(warmup).0),
+        recovery,
     })
 }
 
@@ -135,6 +139,7 @@ fn assert_same(a: &Output, b: &Output) {
     assert_eq!(a.flows.mean_window, b.flows.mean_window);
     assert_eq!((a.end, a.window), (b.end, b.window));
     assert_eq!((a.delivered_in_window, a.warmup), (b.delivered_in_window, b.warmup));
+    assert_eq!(a.recovery, b.recovery);
     let counts = |o: &Output| leafspine_sim::Counters { events: 0, peak_packets: 0, ..o.counters };
     assert_eq!(counts(a), counts(b));
     for (p, q) in a.ports.iter().zip(&b.ports) {
@@ -331,7 +336,7 @@ fn every_scheme_runs() {
             let scheme =
                 SchemeSpec { name: info.name.to_owned(), params: Params::defaults(info.params) };
             let workloads = vec![fixed_flows(60, 200_000, 0.8)];
-            let measure = MeasureSpec { window: Window::All, warmup: Time::ZERO };
+            let measure = MeasureSpec { window: Window::All, warmup: Time::ZERO, recovery: None };
             let mut spec = Spec { workloads, measure, ..base() };
             match place {
                 Place::LoadBalancer => {
