@@ -17,6 +17,10 @@ What ns-3 gives beside the engine is kept in ``validation/results/ns3.json``:
 
     make validate
 
+What Linux kernels give beside the model's hosts is kept in ``validation/results/linux.json``:
+
+    make validate-linux
+
 What the papers' figures give at full scale is kept beside them in ``papers/``:
 
     leafspine reproduce all --scale paper --keep
@@ -35,6 +39,7 @@ from typing import Any
 
 from faults import with_faults
 from hinges import with_hinges
+from kernels import with_kernels
 from keys import keys_file
 from ns3 import with_ns3
 from public import with_public
@@ -236,7 +241,9 @@ def main() -> None:
     scenario = DOCS / "scenario.md"
     scenario.write_text(with_table(scenario.read_text(encoding="utf-8")), encoding="utf-8")
     validation = DOCS / "validation.md"
-    text = with_fuzzing(with_theory(with_ns3(validation.read_text(encoding="utf-8"))))
+    text = with_fuzzing(
+        with_theory(with_kernels(with_ns3(validation.read_text(encoding="utf-8"))))
+    )
     text = with_public(with_faults(text))
     validation.write_text(text, encoding="utf-8")
 

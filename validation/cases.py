@@ -1,5 +1,6 @@
 """The cases: scenarios for both simulators, and the same flows on the same paths for each."""
 
+import platform
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,14 +37,14 @@ class Case:
     control: str = ""
 
 
-def load(path: Path = CASES) -> list[Case]:
-    """All cases, with the common limits where a case has none of its own."""
+def load(path: Path = CASES, folder: str = "cases") -> list[Case]:
+    """All cases, whose scenarios are in ``folder``, with the common limits where a case has none."""
     text = tomllib.loads(path.read_text(encoding="utf-8"))
     return [
         Case(
             **{
                 **entry,
-                "scenario": path.parent / "cases" / entry["scenario"],
+                "scenario": path.parent / folder / entry["scenario"],
                 "limits": entry.get("limits", text["limits"]),
             }
         )
@@ -69,3 +70,11 @@ def run_leafspine(case: Case, seed: int, trace: Path) -> Result:
     text["load_balancer"] = {"scheme": "pinned"}
     rest = {key: value for key, value in case.set.items() if not key.startswith("workload.")}
     return leafspine.run(scenarios.to_toml(text), **{**rest, "run.seed": seed})
+
+
+def processor() -> str:
+    """This machine's, for what figures were made on."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
+    names = [each.partition(":")[2].strip() for each in lines if each.startswith("model name")]
+    return f"{names[0]}, {len(names)} cores" if names else platform.machine()

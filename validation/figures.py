@@ -19,7 +19,10 @@ SIMULATORS = ("leafspine", "ns3")
 
 @dataclass(frozen=True)
 class Run:
-    """One seed. Times are picoseconds; a flow that did not end has -1. ``totals``: by simulator."""
+    """One seed, of ours and of what it is held against, in this order.
+
+    Times are picoseconds; a flow that did not end has -1. ``totals``: by simulator.
+    """
 
     sizes: np.ndarray
     fct: Mapping[str, np.ndarray]
@@ -65,33 +68,34 @@ def summary(runs: Sequence[Run], offset_ps: int | None = None) -> dict[str, Any]
 
     ``offset_ps``: by how much our completion times are known to differ from theirs.
     """
+    names = ours, theirs = tuple(runs[0].fct)
     sizes = np.concatenate([run.sizes for run in runs])
-    fct = {name: np.concatenate([run.fct[name] for run in runs]) for name in SIMULATORS}
-    ended = (fct["leafspine"] >= 0) & (fct["ns3"] >= 0)
-    apart = np.abs(fct["leafspine"][ended] / fct["ns3"][ended] - 1)
+    fct = {name: np.concatenate([run.fct[name] for run in runs]) for name in names}
+    ended = (fct[ours] >= 0) & (fct[theirs] >= 0)
+    apart = np.abs(fct[ours][ended] / fct[theirs][ended] - 1)
     classes = {}
     for name, (low, high) in CLASSES.items():
         chosen = ended & (sizes > low) & (sizes <= high)
         if chosen.any() and (name == "all" or not chosen[ended].all()):
-            classes[name] = _class(*(fct[each][chosen] for each in SIMULATORS))
+            classes[name] = _class(names, *(fct[each][chosen] for each in names))
     row: dict[str, Any] = {} if offset_ps is None else {"offset_ps": offset_ps}
     if offset_ps is not None:
-        row["at_offset"] = int((fct["leafspine"] - fct["ns3"] == offset_ps).sum())
+        row["at_offset"] = int((fct[ours] - fct[theirs] == offset_ps).sum())
     return row | {
         "flows": len(sizes),
-        "unfinished": {name: int((fct[name] < 0).sum()) for name in SIMULATORS},
+        "unfinished": {name: int((fct[name] < 0).sum()) for name in names},
         "largest_difference": float(apart.max()),
         "within_1_percent": float((apart <= 0.01).mean()),
         "classes": classes,
-        "totals": {key: _total(runs, key) for key in TOTALS},
+        "totals": {key: _total(runs, key) for key in runs[0].totals[ours]},
     }
 
 
-def _class(ours: np.ndarray, theirs: np.ndarray) -> dict[str, Any]:
+def _class(names: tuple[str, ...], ours: np.ndarray, theirs: np.ndarray) -> dict[str, Any]:
     rows: dict[str, Any] = {"flows": len(ours)}
     for key, statistic in STATISTICS.items():
         pair = statistic(ours) / 1e6, statistic(theirs) / 1e6
-        rows[key] = {**dict(zip(SIMULATORS, pair, strict=True)), "difference": difference(*pair)}
+        rows[key] = {**dict(zip(names, pair, strict=True)), "difference": difference(*pair)}
     rows["two_sample"] = two_sample(ours, theirs)
     rows["critical"] = critical(len(ours), len(theirs))
     return rows
@@ -99,8 +103,8 @@ def _class(ours: np.ndarray, theirs: np.ndarray) -> dict[str, Any]:
 
 def _total(runs: Sequence[Run], key: str) -> dict[str, Any]:
     """A count's mean over the seeds, per run."""
-    pair = [float(np.mean([run.totals[name][key] for run in runs])) for name in SIMULATORS]
-    return {**dict(zip(SIMULATORS, pair, strict=True)), "difference": difference(*pair)}
+    pair = {name: float(np.mean([run.totals[name][key] for run in runs])) for name in runs[0].fct}
+    return {**pair, "difference": difference(*pair.values())}
 
 
 def beyond(found: Mapping[str, Any], limits: Mapping[str, float]) -> list[str]:
@@ -117,7 +121,9 @@ def beyond(found: Mapping[str, Any], limits: Mapping[str, float]) -> list[str]:
         if key in limits
     ]
     rows += [
-        (key, found["totals"][key]["difference"], limits[key]) for key in TOTALS if key in limits
+        (key, row["difference"], limits[key])
+        for key, row in found["totals"].items()
+        if key in limits
     ]
     if "flow" in limits:
         rows.append(("the flow furthest apart", found["largest_difference"], limits["flow"]))

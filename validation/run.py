@@ -163,7 +163,7 @@ def write(found: list[dict[str, Any]]) -> None:
         "leafspine": leafspine.__version__,
         "ns3": _said("dpkg-query", "-W", "-f", "${Version}", "libns3-dev"),
         "compiler": _said("c++", "--version").splitlines()[0],
-        "machine": _processor(),
+        "machine": cases.processor(),
         "system": platform.platform(),
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -178,13 +178,6 @@ def _said(*words: str) -> str:
         return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
     except FileNotFoundError:
         return "unknown"
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
-    names = [each.partition(":")[2].strip() for each in lines if each.startswith("model name")]
-    return f"{names[0]}, {len(names)} cores" if names else platform.machine()
 
 
 if __name__ == "__main__":

@@ -385,6 +385,7 @@ def test_generated_parts_are_up_to_date() -> None:
         "assert found == g.schema.text(), 'scenario.schema.json'\n"
         "text = (docs / 'validation.md').read_text()\n"
         "assert text == g.with_ns3(text), 'validation.md, ns-3'\n"
+        "assert text == g.with_kernels(text), 'validation.md, Linux'\n"
         "assert text == g.with_theory(text), 'validation.md, theory'\n"
         "assert text == g.with_fuzzing(text), 'validation.md, fuzzing'\n"
         "assert text == g.with_faults(text), 'validation.md, faults'\n"

@@ -72,6 +72,20 @@ pub struct Stack {
     /// A loss in the window of data that a mark has reduced reduces no more, under DCTCP either
     /// (RFC 3168 §6.1.2; RFC 8257 §3.5 has the loss halve all the same).
     pub one_reduction: bool,
+    /// A mark shrinks the window as a recovery does, in proportion to what arrives, and until the round
+    /// trip is over it does not grow (Linux).
+    pub mark_prr: bool,
+    /// Segments leave in trains, and a sender waits until one may be long (Linux's segmentation offload).
+    pub gso: bool,
+    /// Bytes of options that a SYN or SYN-ACK has beyond other packets' header.
+    pub syn_options: u32,
+    /// A SYN that is sent again asks for no ECN, and the connection has none (RFC 3168 §6.1.1.1).
+    pub ecn_fallback: bool,
+    /// Windows are counted as Linux counts them: in whole segments, reduced from themselves to two at least,
+    /// CUBIC's on a clock of a millisecond.
+    pub whole_windows: bool,
+    /// Receivers put ACKs off that tell of segments beyond a gap, after the first three (Linux).
+    pub comp_sack: bool,
 }
 
 impl Stack {
@@ -82,6 +96,9 @@ impl Stack {
             || self.reduction != Reduction::AtOnce
             || self.rack
             || self.pacing
+            || self.mark_prr
+            || self.gso
+            || self.ecn_fallback
             || self.tlp.is_some()
             || self.undoes()
     }

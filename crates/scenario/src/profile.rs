@@ -15,6 +15,8 @@ const NAMES: &[&str] = &["rfc", "linux", "ns-2", "ns-3"];
 const TIMESTAMPS: &[&str] = &["free", "option", "off"];
 const REDUCTIONS: &[&str] = &["off", "rfc6937", "rfc9937"];
 const SLOW_STARTS: &[&str] = &["standard", "hystart", "hystart++"];
+/// As many bytes as a TCP header has room for.
+const OPTIONS: Kind = Kind::Int(0, 40);
 /// A span of zero is one: no slack, the finest clock.
 const SPAN_OR_OFF: Kind = Kind::SpanOr(0, u64::MAX, "off");
 
@@ -43,6 +45,12 @@ pub(crate) struct Profile {
     less_careful: &'static str,
     ignore_duplicate_ece: &'static str,
     one_reduction: &'static str,
+    mark_prr: &'static str,
+    gso: &'static str,
+    syn_options: &'static str,
+    ecn_fallback: &'static str,
+    whole_windows: &'static str,
+    comp_sack: &'static str,
     /// Under CUBIC; other controls have `"standard"`.
     slow_start: &'static str,
     /// The control's parameter of this name.
@@ -72,6 +80,12 @@ const RFC: Profile = Profile {
     less_careful: "false",
     ignore_duplicate_ece: "false",
     one_reduction: "false",
+    mark_prr: "false",
+    gso: "false",
+    syn_options: "0",
+    ecn_fallback: "false",
+    whole_windows: "false",
+    comp_sack: "false",
     slow_start: "standard",
     slow_start_limit: None,
 };
@@ -96,6 +110,13 @@ const LINUX: Profile = Profile {
     undo_dsack: "true",
     eifel: "1ms",
     frto: "true",
+    mark_prr: "true",
+    gso: "true",
+    // MSS 4, SACK permitted 2, window scale 4 with padding, beside the 10 of timestamps.
+    syn_options: "8",
+    ecn_fallback: "true",
+    whole_windows: "true",
+    comp_sack: "true",
     slow_start: "hystart",
     // As much as an ACK acknowledges.
     slow_start_limit: Some(1_000_000),
@@ -212,6 +233,13 @@ impl Profile {
         let ignore_duplicate_ece =
             flag(section, "ignore_duplicate_ece", self.ignore_duplicate_ece)?;
         let one_reduction = flag(section, "one_reduction", self.one_reduction)?;
+        let mark_prr = flag(section, "mark_prr", with_sack(self.mark_prr))?;
+        let gso = flag(section, "gso", if by_rate { "false" } else { self.gso })?;
+        let options = section.switch("syn_options", OPTIONS, self.syn_options, "0")?;
+        let syn_options = content!(options, Int) as u32;
+        let ecn_fallback = flag(section, "ecn_fallback", self.ecn_fallback)?;
+        let whole_windows = flag(section, "whole_windows", self.whole_windows)?;
+        let comp_sack = flag(section, "comp_sack", with_sack(self.comp_sack))?;
         let pacing = flag(section, "pacing", "false")?;
         let quantum = section.switch("pacing_quantum", Kind::Int(1, 1 << 10), "1", "1")?;
         let pacing_quantum = match content!(quantum, Int) as u32 {
@@ -244,6 +272,12 @@ impl Profile {
             less_careful,
             ignore_duplicate_ece,
             one_reduction,
+            mark_prr,
+            gso,
+            syn_options,
+            ecn_fallback,
+            whole_windows,
+            comp_sack,
         };
         needs(section, &stack, sack)?;
         if by_rate {

@@ -7,7 +7,7 @@ use crate::schemes;
 use crate::section::{Place, Section, content, decode};
 use crate::tree::Node;
 use leafspine_core::Span;
-use leafspine_schemes::cc::{self, CongestionControl, FlowEnv, SlowStart};
+use leafspine_schemes::cc::{self, CongestionControl, FlowEnv};
 use leafspine_schemes::{Kind, Scale, Value, rdma, registry};
 use leafspine_sim::spec::{SchemeSpec, Timestamps, TransportSpec};
 
@@ -76,7 +76,7 @@ fn is_roce(section: &mut Section<'_>, written: bool) -> Result<bool, ScenarioErr
 
 /// Whether this control goes by delivery rates and paces.
 fn goes_by_rate(entry: &cc::Entry, scheme: &SchemeSpec) -> bool {
-    let env = FlowEnv { mss: 1, init_cwnd: 1, slow_start: SlowStart::Standard, quantum: 1 };
+    let env = FlowEnv::of_segments(1);
     (entry.build)(&scheme.params, &env).is_ok_and(|mut control| control.by_rate().is_some())
 }
 

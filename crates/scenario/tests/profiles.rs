@@ -60,6 +60,12 @@ fn profiles_set_what_the_table_says() {
         less_careful: false,
         ignore_duplicate_ece: false,
         one_reduction: false,
+        mark_prr: true,
+        gso: true,
+        syn_options: 8,
+        ecn_fallback: true,
+        whole_windows: true,
+        comp_sack: true,
     };
     assert_eq!((linux.stack, linux.mss, linux.header), (all, 1448, 52));
     // What of ns-3's shows without SACK alone.

@@ -25,7 +25,7 @@ pub enum Place {
 }
 
 /// Keys of TCP, and what transport it is.
-const TCP: [&str; 36] = [
+const TCP: [&str; 42] = [
     "scheme",
     "ecn",
     "mss",
@@ -60,6 +60,12 @@ const TCP: [&str; 36] = [
     "less_careful",
     "ignore_duplicate_ece",
     "one_reduction",
+    "mark_prr",
+    "gso",
+    "syn_options",
+    "ecn_fallback",
+    "whole_windows",
+    "comp_sack",
     "slow_start",
     "kind",
 ];

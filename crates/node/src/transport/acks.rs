@@ -168,8 +168,11 @@ impl Sender {
     /// What proportional rate reduction lets go with this ACK.
     pub(super) fn share_out(&mut self, cfg: &TcpConfig, advanced: bool) {
         let ssthresh = self.window(cfg);
+        let marked = self.is_sharing();
+        let outstanding = self.high - self.una - self.board.sacked();
         let Some(x) = &mut self.extra else { return };
-        if self.phase != Phase::Recovery || !x.prr.active {
+        let recovers = self.phase == Phase::Recovery;
+        if !x.prr.active || !(recovers || marked) {
             return;
         }
         let lost_below = if cfg.stack.rack {
@@ -181,11 +184,35 @@ impl Sender {
         x.lost_below = x.lost_below.max(lost_below);
         let progress = Progress {
             delivered: x.fresh.len() as u32 * cfg.mss,
-            pipe: self.pipe * cfg.mss,
+            pipe: if recovers { self.pipe } else { outstanding } * cfg.mss,
             ssthresh,
             safe: advanced && !further,
         };
-        x.prr.on_ack(cfg.stack.reduction, cfg.mss, &progress);
+        let kind = if recovers { cfg.stack.reduction } else { Reduction::Prr9937 };
+        x.prr.on_ack(kind, cfg.mss, &progress);
+    }
+
+    /// A mark has reduced the window, which was `before`: it shrinks in proportion to what arrives, until
+    /// the round trip is over.
+    pub(super) fn begin_marked_share(&mut self, before: u32) {
+        let Some(x) = &mut self.extra else { return };
+        x.prr = Prr::begin(Reduction::Prr9937, before, 0);
+        x.marked = true;
+        x.lost_below = 0;
+    }
+
+    /// Whether a mark's reduction is under way. It ends with what was outstanding when it began, as another
+    /// could begin.
+    pub(super) fn is_sharing(&self) -> bool {
+        self.phase == Phase::Open
+            && self.una <= self.reduced_until
+            && self.extra.as_ref().is_some_and(|x| x.marked && x.prr.active)
+    }
+
+    /// The window while a mark's reduction is under way: what is outstanding, and what it lets go.
+    pub(super) fn shared_window(&self, cfg: &TcpConfig) -> u32 {
+        let allowed = self.extra.as_ref().map_or(0, |x| x.prr.allowance());
+        ((self.nxt - self.una) * cfg.mss).saturating_add(allowed)
     }
 
     /// Proportional rate reduction begins with a recovery.

@@ -72,6 +72,8 @@ impl TcpConfig {
             mss: spec.mss,
             init_cwnd: window(spec.init_cwnd.in_bytes(spec.mss), spec.mss),
             slow_start: spec.stack.slow_start,
+            gso: spec.stack.gso,
+            whole: spec.stack.whole_windows,
             quantum: spec.stack.pacing_quantum.max(1).saturating_mul(spec.mss),
         }
     }

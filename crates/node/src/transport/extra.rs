@@ -4,6 +4,7 @@
 use super::prr::Prr;
 use super::rack::{Rack, Sent};
 use super::rate::Rate;
+use super::train::Train;
 use leafspine_core::{Span, Time};
 use leafspine_schemes::cc::Control;
 
@@ -89,6 +90,12 @@ pub(super) struct Extra {
     pub(super) lost_below: u32,
     /// Segments that the ACK in hand delivers, in the order of their numbers.
     pub(super) fresh: Vec<u32>,
+    /// A mark's reduction is under way (`mark_prr`).
+    pub(super) marked: bool,
+    /// Trains of segments.
+    pub(super) train: Train,
+    /// The connection has no ECN: the SYN that asked for it was lost.
+    pub(super) no_ecn: bool,
     pub(super) undos: u32,
     pub(super) probes: u32,
 }
@@ -117,6 +124,9 @@ impl Default for Extra {
             resent_below: 0,
             lost_below: 0,
             fresh: Vec::new(),
+            marked: false,
+            train: Train::default(),
+            no_ecn: false,
             undos: 0,
             probes: 0,
         }

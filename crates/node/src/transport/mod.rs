@@ -29,6 +29,7 @@
 
 mod acks;
 mod assembly;
+mod compress;
 mod config;
 mod extra;
 mod probe;
@@ -42,6 +43,7 @@ mod rtt;
 mod scoreboard;
 mod segments;
 mod sender;
+mod train;
 mod undo;
 
 pub(crate) use assembly::Assembly;

@@ -68,6 +68,11 @@ impl Prr {
         self.allowance >= i64::from(mss)
     }
 
+    /// What may still be sent until the next ACK.
+    pub(super) fn allowance(&self) -> u32 {
+        u32::try_from(self.allowance).unwrap_or(0)
+    }
+
     /// A segment has been sent.
     pub(super) fn sent(&mut self, mss: u32) {
         self.out += u64::from(mss);

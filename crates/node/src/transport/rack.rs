@@ -125,6 +125,11 @@ impl Rack {
         }
     }
 
+    /// The shortest round trip of the flow; zero before the first.
+    pub(super) fn min_rtt(&self) -> Span {
+        self.min_rtt
+    }
+
     /// Step 4's share of D-SACK: one more quarter of a round trip for each round trip with one.
     pub(super) fn note_dsack(&mut self, una: u32, high: u32, reported: bool) {
         if self.dsack_round.is_some_and(|end| una >= end) {

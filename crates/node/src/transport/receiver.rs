@@ -1,5 +1,6 @@
 //! The receiving side of a flow.
 
+use super::compress::Compressed;
 use super::{Assembly, TcpConfig};
 use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Time};
 
@@ -47,13 +48,18 @@ pub struct Receiver {
     /// A segment waits for its ACK.
     ack_pending: bool,
     /// ACKs that could have been delayed and were sent at once since the quick phase began.
-    quick: u32,
+    pub(super) quick: u32,
     /// One past the duplicate segment that the next ACK reports (RFC 2883); 0: none.
     duplicate: u32,
-    deadline: Time,
+    pub(super) deadline: Time,
     /// Runs of held segments, the most recently reported first (RFC 2018 §4).
     blocks: [SackBlock; 3],
     marks: u32,
+    /// ACKs of what is beyond a gap.
+    pub(super) compressed: Compressed,
+    /// A SYN has come, and the first one asked for ECN (RFC 3168 §6.1.1).
+    opened: bool,
+    asked: bool,
 }
 
 impl Default for Receiver {
@@ -77,6 +83,9 @@ impl Receiver {
             deadline: Time::MAX,
             blocks: [SackBlock::default(); 3],
             marks: 0,
+            compressed: Compressed::default(),
+            opened: false,
+            asked: false,
         }
     }
 
@@ -97,7 +106,10 @@ impl Receiver {
         reply: &mut PacketMeta,
     ) -> Received {
         if p.flags.has(Flags::SYN) {
-            return self.on_syn(cfg, p, reply);
+            return self.on_syn(cfg, p, now, reply);
+        }
+        if cfg.stack.comp_sack {
+            self.compressed.answered(now);
         }
         if !p.is_data() {
             return Received::default();
@@ -105,16 +117,33 @@ impl Receiver {
         let flushed = self.note_ecn(cfg, p, reply);
         let mut seen = Received::default();
         let at_once = self.take(cfg, p, &mut seen);
+        if !flushed && self.compresses(cfg, seen.duplicate, seen.delivered, now) {
+            return seen;
+        }
         seen.reply = self.acknowledge(cfg, now, at_once, flushed, reply);
         seen
     }
 
     /// RFC 9293 §3.10.7.2. There is no timer for the SYN-ACK: if it is lost, the sender's SYN comes
     /// again.
-    fn on_syn(&mut self, cfg: &TcpConfig, p: &PacketMeta, reply: &mut PacketMeta) -> Received {
+    fn on_syn(
+        &mut self,
+        cfg: &TcpConfig,
+        p: &PacketMeta,
+        now: Time,
+        reply: &mut PacketMeta,
+    ) -> Received {
         self.note_stamp(p);
+        self.compressed.opened(now);
+        if !self.opened {
+            (self.opened, self.asked) = (true, p.flags.has(Flags::ECE));
+        }
         self.write_ack(cfg, reply);
+        reply.size += cfg.stack.syn_options as u16;
         reply.flags = Flags::SYN.with(Flags::ACK);
+        if self.asked {
+            reply.flags = reply.flags.with(Flags::ECE);
+        }
         Received { reply: true, ..Received::default() }
     }
 
@@ -274,6 +303,7 @@ impl Receiver {
             reply.size += option_bytes(&reply.sack);
         }
         self.last_ack = self.assembly.expected();
+        self.compressed.sent();
     }
 
     /// RFC 2883 §4: the first block is the duplicate, once; the block that it is part of, if it is

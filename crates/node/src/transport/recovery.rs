@@ -67,7 +67,7 @@ impl Sender {
     }
 
     /// Proportional rate reduction counts what is sent.
-    fn count_shared(&mut self, cfg: &TcpConfig) {
+    pub(super) fn count_shared(&mut self, cfg: &TcpConfig) {
         if let Some(x) = &mut self.extra {
             x.prr.sent(cfg.mss);
         }

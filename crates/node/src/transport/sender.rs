@@ -7,9 +7,7 @@ use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
 use crate::spec::Timestamps;
 use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Span, Time};
-use leafspine_schemes::cc::{
-    AckSample, CongestionControl, Control, FlowEnv, Loss, NewReno, SlowStart,
-};
+use leafspine_schemes::cc::{AckSample, CongestionControl, Control, FlowEnv, Loss, NewReno};
 
 /// Where a flow is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,7 +121,7 @@ impl Sender {
     /// A sender without a flow; [`Sender::reset`] gives it one.
     #[must_use]
     pub fn new() -> Sender {
-        let env = FlowEnv { mss: 1, init_cwnd: 1, slow_start: SlowStart::Standard, quantum: 1 };
+        let env = FlowEnv::of_segments(1);
         Sender {
             una: 0,
             nxt: 0,
@@ -244,11 +242,22 @@ impl Sender {
         if self.dup_streak > 0 {
             window += self.limited_transmit(cfg);
         }
-        if (self.nxt - self.una + 1) * cfg.mss > window.min(cfg.max_cwnd) {
-            return false;
+        let shares = cfg.extra && self.is_sharing();
+        if shares {
+            window = self.shared_window(cfg);
         }
-        self.emit_new(cfg, now, out);
-        true
+        let may = if cfg.stack.gso {
+            self.may_leave(cfg, window, now)
+        } else {
+            (self.nxt - self.una + 1) * cfg.mss <= window.min(cfg.max_cwnd)
+        };
+        if may {
+            self.emit_new(cfg, now, out);
+        }
+        if may && shares {
+            self.count_shared(cfg);
+        }
+        may
     }
 
     /// RFC 3042: each of the first duplicate ACKs lets a new segment go. Its two are the usual
@@ -275,7 +284,7 @@ impl Sender {
             flags = flags.with(Flags::CWR);
             self.cwr_due = false;
         }
-        out.ecn = if cfg.ecn { Ecn::Capable } else { Ecn::NotCapable };
+        out.ecn = if self.has_ecn(cfg) { Ecn::Capable } else { Ecn::NotCapable };
         out.notes = 0;
         self.emit_segment(cfg, self.nxt, flags, now, out);
         self.nxt += 1;
@@ -292,10 +301,17 @@ impl Sender {
     ) {
         // RFC 3168 §6.1.5: retransmissions are not ECN-capable. DCTCP's are, as all its data: in a
         // fabric that marks at a threshold they would be dropped first.
-        out.ecn = if cfg.ecn && cfg.precise_echo { Ecn::Capable } else { Ecn::NotCapable };
+        let capable = cfg.precise_echo && self.has_ecn(cfg);
+        out.ecn = if capable { Ecn::Capable } else { Ecn::NotCapable };
         out.notes = PacketMeta::RETRANSMIT;
         self.emit_segment(cfg, segment, Flags::DATA.with(Flags::ACK), now, out);
         self.retransmits += 1;
+    }
+
+    /// Whether the connection has ECN.
+    #[inline]
+    fn has_ecn(&self, cfg: &TcpConfig) -> bool {
+        cfg.ecn && !(cfg.extra && self.extra.as_ref().is_some_and(|x| x.no_ecn))
     }
 
     #[inline]
@@ -335,13 +351,18 @@ impl Sender {
     /// The SYN (RFC 9293 §3.5), 40 bytes with the usual header; not ECN-capable (RFC 3168 §6.1.1).
     pub(super) fn emit_syn(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) {
         self.resend_due = false;
+        let again = self.rtt.backed_off();
         out.seq = 0;
         out.stamp = stamp(now);
-        out.size = cfg.header as u16;
+        out.size = (cfg.header + cfg.stack.syn_options) as u16;
         out.payload = 0;
         out.flags = Flags::SYN;
+        if cfg.stack.ecn_fallback && cfg.ecn && !again {
+            // RFC 3168 §6.1.1: an ECN-setup SYN.
+            out.flags = Flags::SYN.with(Flags::ECE).with(Flags::CWR);
+        }
         out.ecn = Ecn::NotCapable;
-        out.notes = if self.rtt.backed_off() { PacketMeta::RETRANSMIT } else { 0 };
+        out.notes = if again { PacketMeta::RETRANSMIT } else { 0 };
         out.sack = [SackBlock::default(); 3];
         self.arm_if_idle(now);
     }
@@ -410,6 +431,11 @@ impl Sender {
         } else {
             self.rtt.after_lost_syn(cfg);
         }
+        if cfg.stack.ecn_fallback
+            && let Some(x) = &mut self.extra
+        {
+            x.no_ecn = !p.flags.has(Flags::ECE);
+        }
         self.deadline = Time::MAX;
         self.resend_due = false;
         self.start_data(cfg, now);
@@ -454,7 +480,9 @@ impl Sender {
             acked -= cfg.mss - u32::from(self.last_payload);
         }
         let window = self.control.window();
-        let window_limited = if cfg.stack.pacing {
+        let window_limited = if cfg.stack.gso {
+            self.is_train_limited(cfg)
+        } else if cfg.stack.pacing {
             self.is_paced_full(in_flight) || in_flight + cfg.mss > window
         } else {
             in_flight + cfg.mss > window
@@ -464,7 +492,7 @@ impl Sender {
             marked: if echo { acked } else { 0 },
             in_flight,
             window_limited,
-            in_recovery: self.phase == Phase::Recovery,
+            in_recovery: self.phase == Phase::Recovery || (cfg.extra && self.is_sharing()),
             rtt: outcome.rtt,
             srtt: self.rtt.srtt(),
             una,
@@ -491,7 +519,11 @@ impl Sender {
     pub(super) fn on_echo(&mut self, cfg: &TcpConfig, now: Time) {
         let next_window = self.una > self.reduced_until || self.reduced_until == 0;
         if next_window && self.una < self.total {
+            let before = self.window(cfg);
             self.reduce(cfg, Loss::Ecn, now);
+            if cfg.stack.mark_prr && self.phase == Phase::Open {
+                self.begin_marked_share(before);
+            }
         }
     }
 

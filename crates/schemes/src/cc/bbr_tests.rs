@@ -31,12 +31,8 @@ impl Flow {
             changes.iter().fold(Params::defaults(entry.info.params), |all, (key, value)| {
                 all.with(key, value.clone())
             });
-        let env = FlowEnv {
-            mss: MSS,
-            init_cwnd: 10 * MSS,
-            slow_start: SlowStart::Standard,
-            quantum: quantum * MSS,
-        };
+        let env =
+            FlowEnv { init_cwnd: 10 * MSS, quantum: quantum * MSS, ..FlowEnv::of_segments(MSS) };
         let mut control = (entry.build)(&params, &env).expect("valid");
         let rate = control.by_rate().expect("BBR goes by rates");
         rate.begin(RTT, Rng::new(1, Role::Transport, 0), us(100));

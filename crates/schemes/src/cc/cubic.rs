@@ -1,6 +1,7 @@
 //! CUBIC: the window is a cubic function of the time since the last congestion event.
 
 use super::newreno::{NewReno, SLOW_START_LIMIT};
+use super::steps::Curve;
 use super::{AckSample, CongestionControl, Control, Entry, FlowEnv, Loss};
 use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
 use leafspine_core::{Span, Time};
@@ -67,6 +68,7 @@ fn build(params: &Params, env: &FlowEnv) -> Result<Control, ParamError> {
         reno: NewReno::new(env, settings.slow_start_limit),
         shape: Arc::new(shape),
         in_epoch: false,
+        searching: true,
         w_est: 0,
         w_max: 0.0,
         k: 0.0,
@@ -91,10 +93,12 @@ struct Shape {
 /// RFC 9438's sender. Sizes in bytes; the cubic itself in segments and seconds.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    reno: NewReno,
+    pub(super) reno: NewReno,
     shape: Arc<Shape>,
     /// Whether a congestion avoidance stage has begun.
     in_epoch: bool,
+    /// No congestion event but timeouts has been.
+    searching: bool,
     /// What Reno's window would be.
     w_est: u32,
     /// Carried towards the next segment of `w_est`, in bytes.
@@ -181,6 +185,22 @@ impl Cubic {
         }
     }
 
+    /// Congestion avoidance as Linux counts it.
+    fn step(&mut self, acked: u32, now: Time) {
+        const LEAST: f64 = 0.05;
+        let (mss, maximum) = (self.reno.mss, if self.searching { 0.0 } else { self.w_max });
+        let curve = Curve {
+            c: self.shape.c,
+            alpha: self.shape.alpha,
+            friendly: self.shape.reno_friendly,
+            maximum: maximum as u32 / mss,
+            least: LEAST,
+        };
+        let segments = self.reno.cwnd / mss;
+        let Some(steps) = self.reno.steps() else { return };
+        self.reno.cwnd += steps.on_ack(acked.div_ceil(mss), segments, &curve, now) * mss;
+    }
+
     /// RFC 9438 §4.9: the curve goes on where `before` was on it.
     pub(super) fn undo(&mut self, before: &Cubic, now: Time) {
         *self = Cubic { last_ack: now, ..before.clone() };
@@ -196,7 +216,12 @@ impl Cubic {
             cwnd
         };
         self.in_epoch = false;
-        (f64::from(in_flight) * self.shape.beta) as u32
+        self.searching = false;
+        let Some(steps) = self.reno.steps() else {
+            return (f64::from(in_flight) * self.shape.beta) as u32;
+        };
+        steps.end_epoch();
+        self.reno.counted((cwnd * self.shape.beta) as u32)
     }
 }
 
@@ -206,6 +231,9 @@ impl CongestionControl for Cubic {
     }
 
     fn on_ack(&mut self, ack: &AckSample, now: Time) {
+        if let (Some(rtt), Some(steps)) = (ack.rtt, self.reno.steps()) {
+            steps.sample(rtt);
+        }
         let gap = now.since(self.last_ack);
         self.last_ack = now;
         if !ack.window_limited {
@@ -218,6 +246,9 @@ impl CongestionControl for Cubic {
         if self.reno.in_slow_start() {
             self.reno.slow_start(ack, now);
             return;
+        }
+        if self.reno.whole {
+            return self.step(ack.acked, now);
         }
         if !self.in_epoch {
             self.start_epoch();
@@ -234,7 +265,7 @@ impl CongestionControl for Cubic {
             }
             // §4.6: the window may go down to one segment, the threshold to two.
             Loss::Ecn => {
-                let reduced = self.reduce(in_flight);
+                let reduced = self.reduce(in_flight).max(self.reno.floor());
                 self.reno.shrink(reduced, reduced.max(two));
             }
             // §4.8: as Reno, the threshold by beta; the next stage starts with K = 0.
@@ -243,6 +274,10 @@ impl CongestionControl for Cubic {
                     if first { self.reduce(in_flight).max(two) } else { self.reno.ssthresh };
                 self.reno.shrink(self.reno.mss, ssthresh);
                 self.in_epoch = false;
+                self.searching = true;
+                if let Some(steps) = self.reno.steps() {
+                    steps.end_epoch();
+                }
                 self.w_max = 0.0;
             }
             Loss::Handshake => self.reno.cwnd = self.reno.mss,

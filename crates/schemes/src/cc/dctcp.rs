@@ -106,7 +106,13 @@ impl CongestionControl for Dctcp {
     fn on_loss(&mut self, loss: Loss, in_flight: u32, now: Time) {
         if loss == Loss::Ecn {
             // RFC 8257 §3.4: cwnd = cwnd * (1 - alpha / 2).
-            let cut = (f64::from(self.reno.cwnd) * (1.0 - self.alpha / 2.0)) as u32;
+            let cwnd = self.reno.cwnd;
+            let cut = if self.reno.whole {
+                cwnd - self.reno.counted((f64::from(cwnd) * self.alpha / 2.0) as u32)
+            } else {
+                (f64::from(cwnd) * (1.0 - self.alpha / 2.0)) as u32
+            };
+            let cut = cut.max(self.reno.floor());
             self.reno.shrink(cut, cut);
         } else {
             self.reno.on_loss(loss, in_flight, now);

@@ -27,6 +27,9 @@ const MOST: Span = Span::from_millis(16);
 const LOW_WINDOW: u32 = 16;
 /// HyStart: ACKs no further apart belong to one train.
 const TRAIN_GAP: Span = Span::from_millis(2);
+/// Where segments leave in trains, ACKs of four of the longest may come apart, as far as they do so within this
+/// time (Linux: `hystart_ack_delay`).
+const TRAINS: (u64, Span) = (4 * 65_215, Span::from_millis(1));
 /// `CSS_GROWTH_DIVISOR`.
 const CSS_GROWTH_DIVISOR: u32 = 4;
 /// `CSS_ROUNDS`.
@@ -48,6 +51,8 @@ pub(super) enum Growth {
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
     plus: bool,
+    /// Segments leave in trains.
+    gso: bool,
     /// Segments below this belong to the round.
     round_end: u32,
     round_start: Time,
@@ -66,14 +71,15 @@ pub(super) struct HyStart {
 
 impl HyStart {
     /// What watches a flow's slow start, if anything does.
-    pub(super) fn new(kind: SlowStart) -> Option<Box<HyStart>> {
+    pub(super) fn new(kind: SlowStart, gso: bool) -> Option<HyStart> {
         let plus = match kind {
             SlowStart::Standard => return None,
             SlowStart::HyStart => false,
             SlowStart::HyStartPlusPlus => true,
         };
-        Some(Box::new(HyStart {
+        Some(HyStart {
             plus,
+            gso,
             round_end: 0,
             round_start: Time::ZERO,
             samples: 0,
@@ -82,12 +88,12 @@ impl HyStart {
             baseline: Span::MAX,
             conservative: 0,
             last_ack: Time::ZERO,
-        }))
+        })
     }
 
-    /// An ACK of new data has come in slow start; `segments` is the window.
-    pub(super) fn on_ack(&mut self, ack: &AckSample, segments: u32, now: Time) -> Growth {
-        if self.plus { self.plus_plus(ack, now) } else { self.classic(ack, segments, now) }
+    /// An ACK of new data has come in slow start; `window` is in segments and in bytes.
+    pub(super) fn on_ack(&mut self, ack: &AckSample, window: (u32, u32), now: Time) -> Growth {
+        if self.plus { self.plus_plus(ack, now) } else { self.classic(ack, window, now) }
     }
 
     /// Segments are counted from 0 again: the round ends with the next ACK.
@@ -150,9 +156,19 @@ impl HyStart {
         Growth::Full
     }
 
+    /// What trains add to a train of ACKs: how long four of the longest take at twice the window a round
+    /// trip, the rate of slow start.
+    fn slack(&self, window: u32, srtt: Span) -> Span {
+        let (bytes, most) = TRAINS;
+        if !self.gso {
+            return Span::ZERO;
+        }
+        Span((bytes.saturating_mul(srtt.0) / (2 * u64::from(window.max(1)))).min(most.0))
+    }
+
     /// Ha and Rhee: the delay of the first samples of a round against the shortest round trip, and
     /// the length of a train of ACKs against half of it.
-    fn classic(&mut self, ack: &AckSample, segments: u32, now: Time) -> Growth {
+    fn classic(&mut self, ack: &AckSample, (segments, bytes): (u32, u32), now: Time) -> Growth {
         let Some(rtt) = ack.rtt else { return Growth::Full };
         self.before = self.before.min(rtt);
         if ack.una > self.round_end {
@@ -163,7 +179,8 @@ impl HyStart {
         }
         if now.since(self.last_ack) <= TRAIN_GAP {
             self.last_ack = now;
-            if now.since(self.round_start).0 > self.before.0 / 2 {
+            let shortest = self.before + self.slack(bytes, ack.srtt);
+            if now.since(self.round_start).0 > shortest.0 / 2 {
                 return Growth::End;
             }
         }

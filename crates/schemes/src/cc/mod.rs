@@ -7,6 +7,7 @@ mod dctcp;
 mod hystart;
 mod newreno;
 mod rate;
+mod steps;
 
 use crate::{ParamError, Params, SchemeInfo};
 use leafspine_core::{Span, Time};
@@ -124,6 +125,25 @@ pub struct FlowEnv {
     pub slow_start: SlowStart,
     /// Bytes that a paced flow may send in one burst, at most.
     pub quantum: u32,
+    /// Segments leave in trains of up to 64 KB.
+    pub gso: bool,
+    /// Windows are counted as Linux counts them.
+    pub whole: bool,
+}
+
+impl FlowEnv {
+    /// Segments of `mss` bytes, one of which is the initial window, and nothing beyond the RFCs.
+    #[must_use]
+    pub fn of_segments(mss: u32) -> FlowEnv {
+        FlowEnv {
+            mss,
+            init_cwnd: mss,
+            slow_start: SlowStart::Standard,
+            quantum: mss,
+            gso: false,
+            whole: false,
+        }
+    }
 }
 
 /// Makes the control that every flow starts from; the engine clones it per flow.

@@ -1,6 +1,7 @@
 //! Slow start and additive increase, halving on loss.
 
 use super::hystart::{Growth, HyStart};
+use super::steps::Steps;
 use super::{AckSample, CongestionControl, Control, Entry, FlowEnv, Loss};
 use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
 use leafspine_core::Time;
@@ -52,28 +53,47 @@ pub struct NewReno {
     pub(super) ssthresh: u32,
     pub(super) mss: u32,
     /// Bytes acknowledged since congestion avoidance last added a segment.
-    counted: u32,
-    /// Most bytes that one ACK adds in slow start.
-    per_ack: u32,
+    gathered: u32,
+    /// Most segments that one ACK adds in slow start.
+    per_ack: u16,
+    /// Whole segments, as Linux counts them: reductions are of the window, and not of what is in flight, and leave two
+    /// segments at least.
+    pub(super) whole: bool,
     /// CUBIC's `cwnd_prior`, the window before its last congestion event: here it takes no memory.
     pub(super) prior: u32,
     /// Watches the first slow start, unless that ends by loss or mark only.
-    watch: Option<Box<HyStart>>,
+    watch: Option<Box<Aside>>,
+}
+
+/// What only some flows keep, in memory of its own.
+#[derive(Clone, Debug)]
+struct Aside {
+    hystart: Option<HyStart>,
+    /// CUBIC's.
+    steps: Option<Steps>,
+}
+
+impl Aside {
+    fn new(env: &FlowEnv) -> Option<Box<Aside>> {
+        let hystart = HyStart::new(env.slow_start, env.gso);
+        let steps = env.whole.then(Steps::default);
+        (hystart.is_some() || steps.is_some()).then(|| Box::new(Aside { hystart, steps }))
+    }
 }
 
 impl NewReno {
     /// A flow's start. `slow_start_limit` is in segments an ACK.
     #[must_use]
     pub fn new(env: &FlowEnv, slow_start_limit: u64) -> NewReno {
-        let per_ack = u64::from(env.mss).saturating_mul(slow_start_limit);
         NewReno {
             cwnd: env.init_cwnd.max(env.mss),
             ssthresh: u32::MAX,
             mss: env.mss,
-            counted: 0,
-            per_ack: u32::try_from(per_ack).unwrap_or(u32::MAX),
+            gathered: 0,
+            per_ack: u16::try_from(slow_start_limit).unwrap_or(u16::MAX),
+            whole: env.whole,
             prior: 0,
-            watch: HyStart::new(env.slow_start),
+            watch: Aside::new(env),
         }
     }
 
@@ -86,23 +106,36 @@ impl NewReno {
     /// RFC 5681 §3.1 eq. 2: `cwnd += min(N, SMSS)`, with L segments for one by RFC 3465 §2.2.
     #[inline]
     pub(super) fn slow_start(&mut self, ack: &AckSample, now: Time) {
-        let more = ack.acked.min(self.per_ack);
+        let more = ack.acked.min(u32::from(self.per_ack).saturating_mul(self.mss));
         if self.watch.is_some() {
             return self.watched(ack, more, now);
         }
         self.cwnd += more;
     }
 
+    /// CUBIC's growth, where windows are counted as Linux counts them.
+    pub(super) fn steps(&mut self) -> Option<&mut Steps> {
+        self.watch.as_mut()?.steps.as_mut()
+    }
+
+    /// No slow start is watched any more.
+    fn end_watch(&mut self) {
+        match &mut self.watch {
+            Some(aside) if aside.steps.is_some() => aside.hystart = None,
+            watch => *watch = None,
+        }
+    }
+
     /// Slow start under watch: an ACK grows the window by all of `more`, by a part, or ends it.
     fn watched(&mut self, ack: &AckSample, more: u32, now: Time) {
-        let segments = self.cwnd / self.mss;
-        let watch = self.watch.as_mut();
-        match watch.map_or(Growth::Full, |watch| watch.on_ack(ack, segments, now)) {
+        let window = (self.cwnd / self.mss, self.cwnd);
+        let watch = self.watch.as_mut().and_then(|aside| aside.hystart.as_mut());
+        match watch.map_or(Growth::Full, |watch| watch.on_ack(ack, window, now)) {
             Growth::Full => self.cwnd += more,
             Growth::Divided(by) => self.cwnd += more / by,
             Growth::End => {
                 self.ssthresh = self.cwnd;
-                self.watch = None;
+                self.end_watch();
             }
         }
     }
@@ -114,9 +147,9 @@ impl NewReno {
             self.slow_start(ack, now);
             return;
         }
-        self.counted += ack.acked;
-        if self.counted >= self.cwnd {
-            self.counted -= self.cwnd;
+        self.gathered += ack.acked;
+        if self.gathered >= self.cwnd {
+            self.gathered -= self.cwnd;
             self.cwnd += self.mss;
         }
     }
@@ -125,8 +158,8 @@ impl NewReno {
     pub(super) fn shrink(&mut self, cwnd: u32, ssthresh: u32) {
         self.cwnd = cwnd.max(self.mss);
         self.ssthresh = ssthresh.max(self.mss);
-        self.counted = 0;
-        self.watch = None;
+        self.gathered = 0;
+        self.end_watch();
     }
 
     /// The window and threshold that `before` had.
@@ -135,15 +168,26 @@ impl NewReno {
         self.ssthresh = before.ssthresh;
     }
 
+    /// The least that a mark leaves of the window.
+    pub(super) fn floor(&self) -> u32 {
+        if self.whole { 2 * self.mss } else { 0 }
+    }
+
+    /// So many bytes as the window is counted.
+    pub(super) fn counted(&self, bytes: u32) -> u32 {
+        if self.whole { bytes / self.mss * self.mss } else { bytes }
+    }
+
     /// RFC 5681 §3.1 eq. 4: half of what is in flight, at least two segments.
     fn half_of(&self, in_flight: u32) -> u32 {
-        (in_flight / 2).max(2 * self.mss)
+        let of = if self.whole { self.cwnd } else { in_flight };
+        self.counted(of / 2).max(2 * self.mss)
     }
 }
 
 impl CongestionControl for NewReno {
     fn on_message(&mut self) {
-        if let Some(watch) = &mut self.watch {
+        if let Some(watch) = self.watch.as_mut().and_then(|aside| aside.hystart.as_mut()) {
             watch.recount();
         }
     }
@@ -163,7 +207,10 @@ impl CongestionControl for NewReno {
             Loss::Timeout { first: true } => self.shrink(self.mss, self.half_of(in_flight)),
             Loss::Timeout { first: false } => self.shrink(self.mss, self.ssthresh),
             // RFC 3168 §6.1.2.
-            Loss::Ecn => self.shrink(self.cwnd / 2, self.cwnd / 2),
+            Loss::Ecn => {
+                let half = self.counted(self.cwnd / 2).max(self.floor());
+                self.shrink(half, half);
+            }
             Loss::Handshake => self.cwnd = self.mss,
         }
     }
@@ -183,7 +230,7 @@ impl CongestionControl for NewReno {
         self.ssthresh = self.ssthresh.max(self.cwnd / 4 * 3);
         let halved = self.cwnd.checked_shr(timeouts).unwrap_or(0);
         self.cwnd = halved.max(restart.min(self.cwnd));
-        self.counted = 0;
+        self.gathered = 0;
     }
 
     /// RFC 6582 §3.2 step 3, full acknowledgment, option 1.

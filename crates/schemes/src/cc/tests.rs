@@ -24,7 +24,7 @@ fn starting(
         changes.iter().fold(Params::defaults(entry.info.params), |params, (key, value)| {
             params.with(key, value.clone())
         });
-    let env = FlowEnv { mss: MSS, init_cwnd: segments * MSS, slow_start, quantum: MSS };
+    let env = FlowEnv { init_cwnd: segments * MSS, slow_start, ..FlowEnv::of_segments(MSS) };
     (entry.build)(&params, &env).expect("valid")
 }
 
@@ -493,4 +493,99 @@ fn windows_decay_in_a_pause() {
         control.on_idle(10 * MSS, 40, Time::ZERO);
         assert_eq!(control.window(), 10 * MSS, "{name}");
     }
+}
+
+/// Counted as Linux counts them.
+fn whole(name: &str, segments: u32, changes: &[(&str, Value)]) -> Control {
+    let entry = entry(name);
+    let params = changes.iter().fold(Params::defaults(entry.info.params), |all, (key, value)| {
+        all.with(key, value.clone())
+    });
+    let env =
+        FlowEnv { init_cwnd: segments * MSS, whole: true, gso: true, ..FlowEnv::of_segments(MSS) };
+    (entry.build)(&params, &env).expect("valid")
+}
+
+/// Breaks if a cut leaves a part of a segment or fewer than two, or goes by what is in flight.
+///
+/// DCTCP with alpha 0.3: of 6 segments 0.9 are cut, which is none, of 7 one (1.05). Halves of 9 are 4, whatever is in flight.
+#[test]
+fn whole_windows_are_whole() {
+    let alpha = [("initial_alpha", Value::Float(0.3))];
+    for (segments, left) in [(6, 6), (7, 6), (2, 2)] {
+        let mut control = whole("dctcp", segments, &alpha);
+        control.on_loss(Loss::Ecn, 0, Time::ZERO);
+        assert_eq!(control.window(), left * MSS, "{segments}");
+    }
+    let after = |name, loss| {
+        let mut control = whole(name, 9, &[]);
+        control.on_loss(loss, 5 * MSS, Time::ZERO);
+        control.window() / MSS
+    };
+    assert_eq!([Loss::Fast, Loss::Ecn].map(|loss| after("newreno", loss)), [4, 4]);
+    assert_eq!([Loss::Fast, Loss::Ecn].map(|loss| after("cubic", loss)), [6, 6]);
+    let mut small = whole("newreno", 2, &[]);
+    small.on_loss(Loss::Ecn, 0, Time::ZERO);
+    assert_eq!(small.window(), 2 * MSS);
+}
+
+/// Windows of a CUBIC flow in segments at these milliseconds, with 10 ACKs a millisecond.
+fn cubic_windows(control: &mut Control, from: u64, until: u64, looked_at: &[u64]) -> Vec<u32> {
+    let mut windows = Vec::new();
+    for ms in from..until {
+        for tenth in 0..10 {
+            let now = Time::ZERO + Span::from_micros(1000 * ms + 100 * tenth);
+            control.on_ack(&ack(1, 2), now);
+        }
+        if looked_at.contains(&ms) {
+            windows.push(control.window() / MSS);
+        }
+    }
+    windows
+}
+
+/// Breaks if CUBIC looks at its curve before a 32nd of a second has passed in which the window stayed as it was, or does not
+/// catch up then.
+///
+/// Cut from 10 to 7 at 100 ms. Reno's estimate is no larger at once, so that the window is to grow by a segment for 700. At 132 ms
+/// the estimate has long overtaken it: one for two, and on from there with every change.
+#[test]
+fn cubic_looks_again_after_31_milliseconds() {
+    let mut control = whole("cubic", 10, &[]);
+    control.on_loss(Loss::Fast, 10 * MSS, Time::ZERO);
+    let windows = cubic_windows(&mut control, 100, 140, &[101, 131, 132]);
+    assert_eq!(windows[..2], [7, 7]);
+    assert!(windows[2] > 8, "{windows:?}");
+}
+
+/// Breaks if a window whose maximum is not known does not grow by a twentieth a round trip, or one whose maximum is does.
+///
+/// 100 ACKs with a window of 40 past slow start: five segments.
+#[test]
+fn cubic_searches_before_its_first_loss() {
+    let mut control = whole("cubic", 40, &[]);
+    let Control::Cubic(cubic) = &mut control else { panic!("CUBIC") };
+    cubic.reno.ssthresh = 40 * MSS;
+    assert_eq!(cubic_windows(&mut control, 0, 10, &[9]), [45]);
+}
+
+/// Breaks if trains do not lengthen what HyStart bears: with them, a train of ACKs of 51 us is no sign.
+#[test]
+fn hystart_bears_trains() {
+    let ends = |gso| {
+        let entry = entry("cubic");
+        let env = FlowEnv {
+            init_cwnd: 16 * MSS,
+            slow_start: SlowStart::HyStart,
+            gso,
+            ..FlowEnv::of_segments(MSS)
+        };
+        let mut control = (entry.build)(&Params::defaults(entry.info.params), &env).expect("valid");
+        for number in 0..18 {
+            let now = Time::ZERO + Span::from_micros(100 + 3 * number);
+            control.on_ack(&ack(number as u32 + 1, 40), now);
+        }
+        control.ssthresh() < u32::MAX
+    };
+    assert_eq!([false, true].map(ends), [true, false]);
 }

@@ -15,12 +15,13 @@ pub(super) fn stack() -> impl Strategy<Value = Stack> {
         ]),
     );
     let counts = (0u32..20, 0u32..3, 0u32..5);
-    let any = (any::<[bool; 10]>(), words, us(2_000), us(1_000), counts).prop_map(
+    let any = (any::<[bool; 15]>(), words, us(2_000), us(1_000), counts).prop_map(
         |(flags, (reduction, timestamps, slow_start), tlp, eifel, counts)| {
             let (quick_acks, spared, pacing_quantum) = counts;
             let [idle_restart, sack_bytes, rack, dsack, undo_dsack, frto, pacing, more @ ..] =
                 flags;
-            let [less_careful, ignore_duplicate_ece, one_reduction] = more;
+            let [less_careful, ignore_duplicate_ece, one_reduction, more @ ..] = more;
+            let [mark_prr, gso, ecn_fallback, whole_windows, comp_sack] = more;
             Stack {
                 syn_losses_spared: spared,
                 idle_restart,
@@ -40,6 +41,12 @@ pub(super) fn stack() -> impl Strategy<Value = Stack> {
                 less_careful,
                 ignore_duplicate_ece,
                 one_reduction,
+                mark_prr,
+                gso,
+                syn_options: spared * 4,
+                ecn_fallback,
+                whole_windows,
+                comp_sack,
             }
         },
     );

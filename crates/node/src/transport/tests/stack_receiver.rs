@@ -207,6 +207,12 @@ fn all_switches_together() {
         less_careful: false,
         ignore_duplicate_ece: false,
         one_reduction: false,
+        mark_prr: false,
+        gso: false,
+        syn_options: 0,
+        ecn_fallback: false,
+        whole_windows: false,
+        comp_sack: false,
     };
     let lost: Vec<(u32, u32)> = (0..60).map(|n| (n * 37, 1)).collect();
     let mut pipe = Pipe::new(&with(stack), u64::from(2_500 * MSS), losing(&lost));

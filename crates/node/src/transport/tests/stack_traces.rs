@@ -41,6 +41,12 @@ const NONE: Stack = Stack {
     less_careful: false,
     ignore_duplicate_ece: false,
     one_reduction: false,
+    mark_prr: false,
+    gso: false,
+    syn_options: 0,
+    ecn_fallback: false,
+    whole_windows: false,
+    comp_sack: false,
 };
 
 /// Breaks if RACK takes a segment for lost that is late by less than a quarter of a round trip, once it

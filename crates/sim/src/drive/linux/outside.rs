@@ -3,7 +3,7 @@
 use super::{CalendarDriver, FOR_ITS_ROW, Guests, Layout, Sample, runs_time};
 use leafspine_core::{FiveTuple, HostId, PacketMeta, Time};
 use leafspine_linux::fleet::BOOTED;
-use leafspine_linux::frame::Segment;
+use leafspine_linux::frame::{RST, Segment};
 use leafspine_linux::orders::{NO_FLOW, Report};
 use leafspine_linux::{Happening, LinuxError, Outside};
 
@@ -26,6 +26,10 @@ impl Outside for Network<'_> {
                 self.guests.left.push((guest, at, token));
             }
             Happening::Frame { token, bytes } => match Segment::parse(&bytes) {
+                // Something came late for a connection that is no more: both ends of its flow are closed.
+                Some(segment) if self.is_after_its_flow(&segment) => {
+                    self.guests.left.push((guest, at, token));
+                }
                 Some(segment) => self.sends(guest, &segment, (token, bytes)),
                 None => self.guests.left.push((guest, at, token)),
             },
@@ -43,11 +47,17 @@ impl Outside for Network<'_> {
 }
 
 impl Network<'_> {
+    /// Whether a segment is a reset that is of no flow (RFC 9293 §3.10.7.1).
+    fn is_after_its_flow(&self, segment: &Segment) -> bool {
+        let tuple = tuple(segment);
+        let known = |tuple| self.guests.numbers.contains_key(&tuple);
+        segment.flags & RST != 0 && !known(tuple) && !known(tuple.reversed())
+    }
+
     /// A guest sends a segment, which goes to its port.
     fn sends(&mut self, guest: u16, segment: &Segment, (token, bytes): (u16, Vec<u8>)) {
-        let host = |[_, _, high, low]: [u8; 4]| HostId(u16::from_be_bytes([high, low]));
-        let (from, to) = (host(segment.source), host(segment.destination));
-        let tuple = FiveTuple::new(from, to, segment.source_port, segment.destination_port);
+        let tuple = tuple(segment);
+        let from = tuple.src();
         let forward = self.guests.numbers.get(&tuple).map(|number| (*number, false));
         let found = forward
             .or_else(|| self.guests.numbers.get(&tuple.reversed()).map(|number| (*number, true)));
@@ -109,4 +119,11 @@ impl Network<'_> {
         let name = leafspine_linux::fleet::name(guest);
         self.guests.error.get_or_insert(LinuxError::Reported { name, what });
     }
+}
+
+/// Of a segment, in its own direction.
+fn tuple(segment: &Segment) -> FiveTuple {
+    let host = |[_, _, high, low]: [u8; 4]| HostId(u16::from_be_bytes([high, low]));
+    let (from, to) = (host(segment.source), host(segment.destination));
+    FiveTuple::new(from, to, segment.source_port, segment.destination_port)
 }

@@ -1,0 +1,94 @@
+//! ACKs that tell of segments beyond a gap, put off for a moment (Linux: `tcp_comp_sack_delay_ns`, `tcp_comp_sack_nr`).
+//!
+//! The first three go at once, so that a loss is found as soon as ever; what comes then shares ACKs.
+
+use super::TcpConfig;
+use super::receiver::Receiver;
+use leafspine_core::{Span, Time};
+
+/// ACKs that are not put off after each that acknowledges something new.
+const AT_ONCE: u8 = 3;
+/// Segments that share an ACK at most.
+const MOST: u8 = 44;
+/// A part of the round trip, no more than this, and what the kernel's timer takes longer.
+const PART: u64 = 20;
+const LONGEST: Span = Span::from_millis(1);
+const SLACK: Span = Span::from_micros(100);
+
+/// How far it is with that.
+#[derive(Debug, Default)]
+pub(super) struct Compressed {
+    /// When the SYN-ACK was sent, and then the round trip of the handshake.
+    time: u64,
+    measured: bool,
+    /// ACKs that went at once since the receiver expected this segment.
+    sent: u8,
+    expected: u32,
+    /// Segments that wait for an ACK.
+    waiting: u8,
+}
+
+impl Compressed {
+    /// A SYN-ACK is sent.
+    pub(super) fn opened(&mut self, now: Time) {
+        (self.time, self.measured) = (now.0, false);
+    }
+
+    /// Something has come after the SYN-ACK.
+    pub(super) fn answered(&mut self, now: Time) {
+        if !self.measured && self.time > 0 {
+            (self.time, self.measured) = (now.0 - self.time, true);
+        }
+    }
+
+    /// An ACK is sent.
+    pub(super) fn sent(&mut self) {
+        self.waiting = 0;
+    }
+
+    /// How long an ACK may wait.
+    fn delay(&self) -> Span {
+        let rtt = if self.measured { self.time } else { 0 };
+        Span((rtt / PART).min(LONGEST.0)) + SLACK
+    }
+
+    /// A segment has come and left a gap, before which `expected` is the next; gives until when its ACK may wait.
+    pub(super) fn puts_off(&mut self, expected: u32, now: Time) -> Option<Time> {
+        if self.waiting >= MOST {
+            return None;
+        }
+        if self.expected != expected {
+            (self.expected, self.sent) = (expected, 0);
+        }
+        if self.sent < AT_ONCE {
+            self.sent += 1;
+            return None;
+        }
+        self.waiting += 1;
+        Some(now + self.delay())
+    }
+}
+
+impl Receiver {
+    /// Whether the ACK for a segment that leaves a gap waits: not for a duplicate, nor while ACKs are quick.
+    pub(super) fn compresses(
+        &mut self,
+        cfg: &TcpConfig,
+        duplicate: bool,
+        delivered: u32,
+        now: Time,
+    ) -> bool {
+        let gap = self.assembly.has_gap();
+        let quick = cfg.delayed_ack.is_some() && self.quick < cfg.stack.quick_acks;
+        if !cfg.stack.comp_sack || !gap || duplicate || quick || delivered > cfg.mss {
+            return false;
+        }
+        match self.compressed.puts_off(self.assembly.expected(), now) {
+            Some(at) => {
+                self.deadline = self.deadline.min(at);
+                true
+            }
+            None => false,
+        }
+    }
+}

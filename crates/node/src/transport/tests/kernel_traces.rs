@@ -1,0 +1,178 @@
+//! What Linux's kernel does beyond the RFCs, each by its switch: trains, marks by proportional rate reduction, SYNs
+//! without ECN, SACKs that are put off. Segments of 1000 bytes, round trips of 100 us.
+
+use super::pipe::{config, spec};
+use crate::spec::{Stack, Timestamps, TransportSpec};
+use crate::transport::config::stamp;
+use crate::transport::{Receiver, Sender, TcpConfig};
+use leafspine_core::{Ecn, Flags, PacketMeta, Span, Time};
+use leafspine_schemes::Amount;
+
+fn us(us: u64) -> Time {
+    Time::ZERO + Span::from_micros(us)
+}
+
+fn with(scheme: &str, stack: Stack) -> TransportSpec {
+    TransportSpec { stack, ..spec(scheme) }
+}
+
+fn ack(seq: u32, sent: Time, flags: Flags) -> PacketMeta {
+    PacketMeta { seq, stamp: stamp(sent), size: 40, flags, ..PacketMeta::default() }
+}
+
+/// How many segments leave now.
+fn leaving(sender: &mut Sender, cfg: &TcpConfig, now: Time) -> u32 {
+    let mut packet = PacketMeta::default();
+    let mut count = 0;
+    while sender.poll_send(cfg, now, &mut packet) {
+        count += 1;
+    }
+    count
+}
+
+fn opened(cfg: &TcpConfig, segments: u64) -> Sender {
+    let mut sender = Sender::new();
+    sender.reset(cfg, segments * 1000);
+    sender.open(cfg, us(0));
+    sender
+}
+
+/// What leaves with each of so many ACKs of a segment, 1 us apart.
+fn trains(cfg: &TcpConfig, segments: u64, acks: u32) -> Vec<u32> {
+    let mut sender = opened(cfg, segments);
+    leaving(&mut sender, cfg, us(0));
+    let one = |una| {
+        let now = us(100 + u64::from(una));
+        sender.on_packet(cfg, &ack(una, us(0), Flags::ACK), now);
+        leaving(&mut sender, cfg, now)
+    };
+    (1..=acks).map(one).collect()
+}
+
+/// Breaks if a sender does not wait until a third of its window may leave, or waits where all the rest may.
+///
+/// DCTCP's window of 12 grows by a segment an ACK: with the n-th, 2n segments may leave of a window of 12 + n. Two of 13 are
+/// fewer than a third, 4 of 14 too (4.67 count as 5), 6 of 15 are not. Half of the window is a train at most: all six.
+#[test]
+fn trains_are_a_third_of_the_window() {
+    let spec = TransportSpec {
+        init_cwnd: Amount::Packets(12),
+        ..with("dctcp", Stack { gso: true, rack: true, ..Stack::default() })
+    };
+    assert_eq!(trains(&config(&spec), 1000, 6), [0, 0, 6, 0, 0, 6]);
+    let plain = TransportSpec { stack: Stack::default(), ..spec.clone() };
+    assert_eq!(trains(&config(&plain), 1000, 6), [2; 6]);
+    // 13 segments: the last one does not wait for more.
+    assert_eq!(trains(&config(&spec), 13, 2), [1, 0]);
+}
+
+/// Breaks if a train waits although nothing has been sent for a millisecond.
+#[test]
+fn a_pause_ends_the_wait() {
+    let spec = with("dctcp", Stack { gso: true, rack: true, ..Stack::default() });
+    let cfg = config(&spec);
+    let mut sender = opened(&cfg, 1000);
+    leaving(&mut sender, &cfg, us(0));
+    sender.on_packet(&cfg, &ack(1, us(0), Flags::ACK), us(1_001));
+    assert_eq!(leaving(&mut sender, &cfg, us(1_001)), 2);
+}
+
+/// Breaks if a mark does not shrink the window in proportion to what arrives, or the window grows in the round trip after
+/// it.
+///
+/// Of 20 outstanding, alpha is 1: the new window is 10, so every second ACK lets one go. PRR sends the first at once.
+#[test]
+fn marks_shrink_in_proportion() {
+    let spec = TransportSpec {
+        init_cwnd: Amount::Packets(20),
+        ..with("dctcp", Stack { mark_prr: true, ..Stack::default() })
+    };
+    let cfg = config(&spec);
+    let mut sender = opened(&cfg, 1000);
+    leaving(&mut sender, &cfg, us(0));
+    let mut sent = Vec::new();
+    for una in 1..=20 {
+        let flags = if una == 1 { Flags::ACK.with(Flags::ECE) } else { Flags::ACK };
+        let now = us(100 + u64::from(una));
+        sender.on_packet(&cfg, &ack(una, us(0), flags), now);
+        sent.push(leaving(&mut sender, &cfg, now));
+    }
+    // The first segment goes at once, and so early that the second and third ACK let none go; at the end the pipe has
+    // come down to the window, and each ACK lets one go.
+    assert_eq!(sent[..4], [1, 0, 0, 1]);
+    assert_eq!(sent[4..16], [0, 1].repeat(6));
+    assert_eq!(
+        (sent.iter().sum::<u32>(), sender.window(&cfg), sender.in_flight()),
+        (10, 10_000, 10)
+    );
+    // The round trip is over: it grows again, by a segment a window.
+    for una in 21..=31 {
+        sender.on_packet(&cfg, &ack(una, us(100), Flags::ACK), us(200 + u64::from(una)));
+        leaving(&mut sender, &cfg, us(200 + u64::from(una)));
+    }
+    assert_eq!(sender.window(&cfg), 11_000);
+}
+
+/// Opens a connection whose first SYN is lost, or answered; gives whether its data is ECN-capable.
+fn opens_with_ecn(lost: bool, answer_lost: bool) -> bool {
+    let stack = Stack { ecn_fallback: true, syn_options: 8, ..Stack::default() };
+    let cfg = config(&TransportSpec { handshake: true, ..with("dctcp", stack) });
+    let (mut sender, mut receiver) = (opened(&cfg, 10), Receiver::new());
+    let (mut syn, mut reply) = (PacketMeta::default(), PacketMeta::default());
+    assert!(sender.poll_send(&cfg, us(0), &mut syn) && syn.size == 48);
+    if !lost {
+        assert!(receiver.on_packet(&cfg, &syn, us(50), &mut reply).reply);
+    }
+    let mut now = us(100);
+    if lost || answer_lost {
+        now = sender.deadline();
+        sender.on_timer(&cfg, now);
+        assert!(sender.poll_send(&cfg, now, &mut syn));
+        assert!(!syn.flags.has(Flags::ECE));
+        assert!(receiver.on_packet(&cfg, &syn, now, &mut reply).reply);
+    }
+    assert_eq!(reply.size, 48);
+    sender.on_packet(&cfg, &reply, now);
+    assert!(sender.poll_send(&cfg, now, &mut syn) && syn.is_data());
+    syn.ecn == Ecn::Capable
+}
+
+/// Breaks if a connection has ECN whose SYN was lost, or none because its answer was: the receiver goes by the first SYN
+/// that comes (RFC 3168 §6.1.1.1).
+#[test]
+fn a_syn_again_asks_for_no_ecn() {
+    let with_ecn = [(false, false), (true, false), (false, true)];
+    assert_eq!(with_ecn.map(|(lost, answer)| opens_with_ecn(lost, answer)), [true, false, true]);
+}
+
+/// Breaks if what is beyond a gap is acknowledged at once for ever, or too late, or a gap that is filled waits.
+///
+/// The handshake has taken 100 us: 5 us, and 100 of the kernel's timer.
+#[test]
+fn sacks_are_put_off() {
+    let stack = Stack { comp_sack: true, timestamps: Timestamps::Option, ..Stack::default() };
+    let cfg = config(&TransportSpec { handshake: true, ..with("newreno", stack) });
+    let mut receiver = Receiver::new();
+    let mut reply = PacketMeta::default();
+    let syn = PacketMeta { flags: Flags::SYN, size: 40, ..PacketMeta::default() };
+    receiver.on_packet(&cfg, &syn, us(1_000), &mut reply);
+    let mut come = |seq, at| {
+        let flags = Flags::DATA.with(Flags::ACK);
+        let data = PacketMeta { seq, size: 1040, payload: 1000, flags, ..PacketMeta::default() };
+        let seen = receiver.on_packet(&cfg, &data, us(at), &mut reply);
+        (seen.reply, receiver.deadline())
+    };
+    assert_eq!(come(0, 1_100), (true, Time::MAX));
+    for seq in [2, 3, 4] {
+        assert_eq!(come(seq, 1_100 + u64::from(seq)), (true, Time::MAX), "{seq}");
+    }
+    assert_eq!(come(5, 1_110), (false, us(1_215)));
+    assert_eq!(come(6, 1_120), (false, us(1_215)));
+    assert!(!receiver.on_timer(&cfg, us(1_214), &mut reply));
+    assert!(receiver.on_timer(&cfg, us(1_215), &mut reply));
+    assert_eq!((reply.seq, reply.sack[0].start, reply.sack[0].end), (1, 2, 7));
+    assert_eq!(receiver.deadline(), Time::MAX);
+    let mut last = PacketMeta { seq: 1, size: 1040, payload: 1000, ..PacketMeta::default() };
+    last.flags = Flags::DATA.with(Flags::ACK);
+    assert!(receiver.on_packet(&cfg, &last, us(1_300), &mut reply).reply && reply.seq == 7);
+}

@@ -1,0 +1,111 @@
+//! Trains: segments that leave back to back, as a kernel with segmentation offload builds them, and what
+//! a sender waits for so that they are long (Linux: `tcp_tso_autosize`, `tcp_tso_should_defer`).
+//!
+//! A kernel's TCP works by buffers of up to 64 KB, whoever cuts them into segments in the end. While an
+//! acknowledgment lets less go than a third of the window or a full train, it waits for the next ones.
+
+use super::TcpConfig;
+use super::sender::Sender;
+use leafspine_core::{Span, Time};
+use leafspine_schemes::cc::CongestionControl;
+
+/// The longest train in bytes: 64 KB less room for headers.
+const LONGEST: u64 = 65_215;
+/// A train is no shorter if there is data and the window allows it.
+const SHORTEST: u64 = 2;
+/// What may leave in this time at the sender's rate may be one train.
+const IN: Span = Span::from_millis(1);
+/// Every so much of the shortest round trip halves what a train may have beyond that.
+const NEAR: Span = Span::from_micros(512);
+/// A sender that has not sent for so long does not wait.
+const RECENT: Span = Span::from_millis(1);
+/// A window's share that is worth a train, as a divisor.
+const SHARE: u32 = 3;
+
+/// A sender's train under way, and how far its window has been used up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Train {
+    /// Segments that may still leave with it.
+    left: u32,
+    /// Whether the window, and not the application, was the limit in this window of data.
+    limited: bool,
+    /// The most segments that were outstanding in it.
+    most: u32,
+    /// What was outstanding when that was noted.
+    until: u32,
+}
+
+impl Train {
+    /// Linux's `tcp_cwnd_validate`: how far the window has been used up.
+    fn note(&mut self, una: u32, nxt: u32, limited: bool) {
+        let out = nxt - una;
+        if una >= self.until || limited || (!self.limited && out > self.most) {
+            *self = Train { limited, most: out, until: nxt, ..*self };
+        }
+    }
+}
+
+impl Sender {
+    /// Whether the next new segment may leave now: with the train under way, or as the first of one.
+    pub(super) fn may_leave(&mut self, cfg: &TcpConfig, window: u32, now: Time) -> bool {
+        let (una, nxt, total) = (self.una, self.nxt, self.total);
+        let window = window.min(cfg.max_cwnd) / cfg.mss;
+        let room = window.saturating_sub(nxt - una);
+        let left = self.extra.as_ref().map_or(0, |x| x.train.left);
+        let quota = if room == 0 || left > 0 {
+            left.min(room)
+        } else {
+            let most = self.longest_train(cfg);
+            if self.waits_for_more(cfg, (room, window, most), now) {
+                0
+            } else {
+                // No train takes more than half of the window.
+                room.min(most).min((window / 2).max(1)).min(total - nxt)
+            }
+        };
+        let Some(x) = &mut self.extra else { return false };
+        x.train.left = quota.saturating_sub(1);
+        x.train.note(una, nxt + u32::from(quota > 0), quota == 0);
+        quota > 0
+    }
+
+    /// Segments of the longest train: what leaves in a millisecond at the rate of the window, and where the
+    /// other end is near as much as a buffer holds.
+    fn longest_train(&self, cfg: &TcpConfig) -> u32 {
+        let srtt = self.rtt.srtt().0;
+        let window = u64::from(self.control.window());
+        let percent = if self.control.window() < self.control.ssthresh() / 2 { 200 } else { 120 };
+        let rate = u128::from(window * percent / 100) * u128::from(IN.0);
+        let by_rate = rate.checked_div(u128::from(srtt)).unwrap_or(u128::from(LONGEST));
+        let halvings = self.extra.as_ref().map_or(0, |x| x.rack.min_rtt().0 / NEAR.0);
+        let near = if halvings < 32 { LONGEST >> halvings } else { 0 };
+        let bytes = u64::try_from(by_rate).unwrap_or(LONGEST).saturating_add(near).min(LONGEST);
+        (bytes / u64::from(cfg.mss)).max(SHORTEST) as u32
+    }
+
+    /// Whether it is worth waiting for more acknowledgments: `room`, `window` and `most` in segments.
+    fn waits_for_more(
+        &self,
+        cfg: &TcpConfig,
+        (room, window, most): (u32, u32, u32),
+        now: Time,
+    ) -> bool {
+        let Some(x) = &self.extra else { return false };
+        let recent = x.last_sent.is_some_and(|last| now.since(last) <= RECENT);
+        // What follows a full buffer's end is another's, and what ends the flow gets no more.
+        let whole = (LONGEST / u64::from(cfg.mss)).max(1) as u32;
+        let ends = self.total - self.nxt < room || whole - self.nxt % whole <= room;
+        if !recent || room >= most || room >= window.div_ceil(SHARE) || ends {
+            return false;
+        }
+        // The next acknowledgment is far away: of what left less than half a round trip ago.
+        self.una < self.nxt && now.since(x.sent.at(self.una)).0 >= self.rtt.srtt().0 / 2
+    }
+
+    /// Whether the window is used up in the sense of its growth (Linux's `tcp_is_cwnd_limited`).
+    pub(super) fn is_train_limited(&self, cfg: &TcpConfig) -> bool {
+        let Some(x) = &self.extra else { return false };
+        let window = self.control.window();
+        x.train.limited || (window < self.control.ssthresh() && window / cfg.mss < 2 * x.train.most)
+    }
+}
