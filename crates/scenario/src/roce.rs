@@ -3,14 +3,16 @@
 use crate::error::ScenarioError;
 use crate::section::{Section, content};
 use leafspine_core::{Rate, Span};
-use leafspine_schemes::rdma::{CONTROLS, DcqcnSettings, Hop, HpccSettings, PAIR_KEYS};
+use leafspine_schemes::rdma::{
+    CONTROLS, DcqcnSettings, Hop, HpccSettings, NsccSettings, PAIR_KEYS,
+};
 use leafspine_schemes::{Amount, Kind, Params};
 use leafspine_sim::spec::{PairControl, Recovery, RoceSpec, SchemeSpec, Stack, TransportSpec};
 
 /// Keys that it shares with TCP.
 const SHARED: &[&str] = &["kind", "scheme", "mss", "header", "source_ports"];
 /// Words of `scheme`: rate controls.
-pub(crate) const SCHEMES: &[&str] = &["dcqcn", "line-rate", "hpcc"];
+pub(crate) const SCHEMES: &[&str] = &["dcqcn", "line-rate", "hpcc", "nscc"];
 /// Words of `recovery`.
 const RECOVERIES: &[&str] = &["go-back-n", "irn", "each"];
 const TIMEOUT: Kind = Kind::Span(1, u64::MAX);
@@ -47,7 +49,7 @@ pub(crate) fn settings(
     };
     let window = window.map(|value| content!(value, Amount).in_bytes(mss));
     let spec = RoceSpec {
-        control: control(section, &name, line)?,
+        control: control(section, &name, (mss + header, line))?,
         recovery,
         window,
         ack_every: section.count("ack_every", (1, 1 << 16), Some("1"))?,
@@ -120,11 +122,12 @@ fn longest(section: &mut Section<'_>, timeout: Span) -> Result<Span, ScenarioErr
 fn control(
     section: &mut Section<'_>,
     name: &str,
-    line: Rate,
+    (packet, line): (u32, Rate),
 ) -> Result<PairControl, ScenarioError> {
     Ok(match name {
         "dcqcn" => PairControl::Dcqcn(dcqcn(section, line)?),
         "hpcc" => PairControl::Hpcc(hpcc(section, line)?),
+        "nscc" => PairControl::Nscc(nscc(section, packet, line)?),
         _ => PairControl::LineRate,
     })
 }
@@ -140,6 +143,45 @@ fn hpcc(section: &mut Section<'_>, line: Rate) -> Result<HpccSettings, ScenarioE
     let kind = Kind::Bytes(1, u64::from(u32::MAX));
     let additive = content!(section.value("hpcc_additive", kind, Some(&default))?, Bytes).0;
     Ok(HpccSettings { base_rtt, eta, stages, additive })
+}
+
+/// NSCC's parameters. Steps are those of a line of 100 Gb/s and a round trip of 12 us, in proportion to the bytes that this line sends in
+/// its round trip; the target is for fabrics that trim (without, a whole round trip is said to be better).
+fn nscc(section: &mut Section<'_>, packet: u32, line: Rate) -> Result<NsccSettings, ScenarioError> {
+    let base_rtt = content!(section.value("nscc_rtt", TIMER, Some("1rtt"))?, Span);
+    let default = Span((base_rtt.0 / 4 * 3).max(10_000)).to_string();
+    let target = content!(section.value("nscc_target", TIMER, Some(&default))?, Span);
+    let share = line.bytes_in(base_rtt).0 as f64 / 150_000.0;
+    let mut step = |key: &str, packets: f64| {
+        let default = format!("{}B", ((packets * share * f64::from(packet)) as u64).max(1));
+        let kind = Kind::Bytes(0, u64::from(u32::MAX));
+        Ok::<_, ScenarioError>(content!(section.value(key, kind, Some(&default))?, Bytes).0)
+    };
+    let proportional = step("nscc_proportional", 4.0 * target.0 as f64 / 12e6)?;
+    let fair = step("nscc_fair", 5.0)?;
+    let eta = step("nscc_eta", 0.15)?;
+    let mut float = |key: &str, (least, most): (f64, f64), default: &str| {
+        let kind = Kind::Float(least, most);
+        Ok::<_, ScenarioError>(content!(section.value(key, kind, Some(default))?, Float))
+    };
+    let fast = float("nscc_fast", (0.0, 1000.0), &format!("{:?}", 0.25 * share))?;
+    let gamma = float("nscc_gamma", (0.0, 1.0), "0.8")?;
+    let weight = float("nscc_weight", (0.0, 1.0), "0.0125")?;
+    let most = float("nscc_most", (0.01, 100.0), "1.5")?;
+    let gate = section.count("nscc_gate", (0, 32), Some("3"))?;
+    Ok(NsccSettings {
+        base_rtt,
+        target,
+        proportional,
+        fair,
+        eta,
+        fast,
+        gamma,
+        gate,
+        weight,
+        packet,
+        most,
+    })
 }
 
 /// DCQCN's parameters: those of its paper, where the line has 40 Gb/s; rates in proportion.

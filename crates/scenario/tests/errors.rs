@@ -459,6 +459,7 @@ fn queue_pairs_and_what_is_not_theirs() {
         ("", &roce("max_timeout = \"1us\"")),
         ("", &roce("scheme = \"line-rate\"\ncnp_interval = \"1us\"")),
         ("", &roce("hpcc_eta = 0.9")),
+        ("", &roce("scheme = \"nscc\"\nnscc_gate = 99")),
         ("", &roce("scheme = \"hpcc\"\nhpcc_rtt = \"0us\"")),
         ("", "[transport]\nrecovery = \"irn\""),
         ("", "[transport]\nkind = \"rdma\""),

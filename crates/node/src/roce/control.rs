@@ -1,8 +1,8 @@
 //! What limits a queue pair: a rate, a window, or both, by its congestion control.
 
 use super::RoceConfig;
-use leafspine_core::{Rate, Time};
-use leafspine_schemes::rdma::{Dcqcn, DcqcnSettings, Hop, Hpcc, HpccSettings};
+use leafspine_core::{Rate, Span, Time};
+use leafspine_schemes::rdma::{Dcqcn, DcqcnSettings, Hop, Hpcc, HpccSettings, Nscc, NsccSettings};
 
 /// The congestion control of all queue pairs.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -13,6 +13,8 @@ pub enum PairControl {
     Dcqcn(DcqcnSettings),
     /// A window, by what switches write into packets.
     Hpcc(HpccSettings),
+    /// A window, by marks and round trips.
+    Nscc(NsccSettings),
 }
 
 impl PairControl {
@@ -33,7 +35,12 @@ impl PairControl {
 
     /// Whether it bounds what is under way, by a window that moves.
     pub(super) fn has_window(&self) -> bool {
-        matches!(self, PairControl::Hpcc(_))
+        matches!(self, PairControl::Hpcc(_) | PairControl::Nscc(_))
+    }
+
+    /// Whether acknowledgments echo marks.
+    pub(super) fn asks_for_marks(&self) -> bool {
+        matches!(self, PairControl::Nscc(_))
     }
 }
 
@@ -44,6 +51,14 @@ pub(super) struct Feedback<'a> {
     pub(super) number: u32,
     /// What its way was like.
     pub(super) hops: &'a [Hop],
+    /// Bytes that are now known to have come, and those that still are under way.
+    pub(super) come: u64,
+    pub(super) under_way: u64,
+    /// How long the packet and its answer took.
+    pub(super) rtt: Span,
+    /// Whether it was marked, or one before it that was not answered.
+    pub(super) marked: bool,
+    pub(super) now: Time,
 }
 
 /// A queue pair's state of it.
@@ -52,6 +67,7 @@ pub(super) enum State {
     Line,
     Dcqcn(Dcqcn),
     Hpcc(Box<Hpcc>),
+    Nscc(Box<Nscc>),
 }
 
 impl State {
@@ -61,6 +77,7 @@ impl State {
             PairControl::LineRate => State::Line,
             PairControl::Dcqcn(_) => State::Dcqcn(Dcqcn::new(line)),
             PairControl::Hpcc(settings) => State::Hpcc(Box::new(Hpcc::new(settings, line))),
+            PairControl::Nscc(settings) => State::Nscc(Box::new(Nscc::new(settings, line))),
         }
     }
 
@@ -70,6 +87,7 @@ impl State {
         match self {
             State::Line | State::Dcqcn(_) => None,
             State::Hpcc(hpcc) => Some(hpcc.window()),
+            State::Nscc(nscc) => Some(nscc.window()),
         }
     }
 
@@ -103,8 +121,22 @@ impl State {
 
     /// An answer has come; `next` is the number of the packet that is sent next.
     pub(super) fn on_answer(&mut self, cfg: &RoceConfig, answer: &Feedback<'_>, next: u32) {
-        if let (State::Hpcc(hpcc), PairControl::Hpcc(settings)) = (self, &cfg.spec.control) {
-            hpcc.on_ack(settings, answer.hops, answer.number, next);
+        match (self, &cfg.spec.control) {
+            (State::Hpcc(hpcc), PairControl::Hpcc(settings)) => {
+                hpcc.on_ack(settings, answer.hops, answer.number, next);
+            }
+            (State::Nscc(nscc), PairControl::Nscc(settings)) => {
+                let bytes = (answer.come, answer.under_way);
+                nscc.on_ack(settings, bytes, answer.rtt, answer.marked, answer.now);
+            }
+            _ => {}
+        }
+    }
+
+    /// So many bytes are known to be missing, and others still under way.
+    pub(super) fn on_loss(&mut self, cfg: &RoceConfig, bytes: (u64, u64), now: Time) {
+        if let (State::Nscc(nscc), PairControl::Nscc(settings)) = (self, &cfg.spec.control) {
+            nscc.on_loss(settings, bytes, now);
         }
     }
 }

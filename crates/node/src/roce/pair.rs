@@ -72,6 +72,15 @@ impl QueuePair {
         self.control.on_notification(cfg, now);
     }
 
+    /// So many packets are known to be missing.
+    pub(super) fn lose(&mut self, cfg: &RoceConfig, packets: u32, now: Time) {
+        let full = u64::from(cfg.mss + cfg.header);
+        if packets > 0 {
+            let (lost, under_way) = (u64::from(packets), u64::from(self.under_way));
+            self.control.on_loss(cfg, (lost * full, under_way * full), now);
+        }
+    }
+
     /// An answer has come.
     pub(super) fn learn(&mut self, cfg: &RoceConfig, answer: &Feedback<'_>) {
         self.control.on_answer(cfg, answer, self.sent);

@@ -12,6 +12,8 @@ pub struct Receiver {
     pub(crate) assembly: Assembly,
     /// The gap before `expected` has been told of.
     told: bool,
+    /// A packet was marked since the last answer.
+    marked: bool,
     /// The time from which on its queue pair may send a CNP, by the network card's number.
     pub(crate) pair: u32,
 }
@@ -20,7 +22,7 @@ impl Receiver {
     /// Makes this the receiver of another flow, and keeps the heap memory.
     pub fn reset(&mut self) {
         self.assembly.reset();
-        self.told = false;
+        (self.told, self.marked) = (false, false);
     }
 
     /// A data packet has come. `notify_at`: from when on the queue pair may send a CNP. `reply` is written only if it is to be sent.
@@ -32,6 +34,7 @@ impl Receiver {
         now: Time,
         reply: &mut PacketMeta,
     ) -> Received {
+        self.marked |= p.ecn == Ecn::Congested;
         if p.notes & PacketMeta::TRIMMED != 0 {
             return self.on_trimmed(cfg, notify_at, p, now, reply);
         }
@@ -79,13 +82,16 @@ impl Receiver {
     }
 
     /// An answer: what is expected, and of IRN's NAKs the packet that came (§3.1); packet by packet, which one it is about.
-    fn write(&self, cfg: &RoceConfig, p: &PacketMeta, flags: Flags, reply: &mut PacketMeta) {
+    fn write(&mut self, cfg: &RoceConfig, p: &PacketMeta, flags: Flags, reply: &mut PacketMeta) {
         reply.seq = self.assembly.expected();
         reply.stamp = p.stamp;
         reply.sack[1] = p.sack[1];
         reply.size = (cfg.header + ACK_BYTES) as u16;
         reply.flags = flags;
         reply.class = cfg.spec.classes.1;
+        if std::mem::take(&mut self.marked) && cfg.spec.control.asks_for_marks() {
+            reply.flags = flags.with(Flags::ECE);
+        }
         if flags == NAK || cfg.spec.recovery == Recovery::Each {
             reply.sack[0] = SackBlock { start: p.seq, end: p.seq + 1 };
         }

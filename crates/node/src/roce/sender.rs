@@ -219,10 +219,9 @@ impl Sender {
         if let Some(packet) = Sender::returned(p) {
             self.naks += 1;
             let fast_retransmit = self.learn_of(pair, packet, true);
+            pair.lose(cfg, u32::from(fast_retransmit), now);
             return AckOutcome { fast_retransmit, ..AckOutcome::default() };
         }
-        pair.learn(cfg, &Feedback { number: p.sack[1].start, hops });
-        self.windows.add(pair.window(cfg));
         // Packet by packet, one that was overtaken on its way back still tells of its own packet.
         let each = cfg.spec.recovery == Recovery::Each;
         if p.seq < self.una && !each || p.seq > self.high {
@@ -230,16 +229,19 @@ impl Sender {
         }
         let upto = p.seq.max(self.una);
         let acked = upto - self.una;
+        let before = pair.under_way();
         self.advance(pair, upto);
         let nak = p.flags.has(NAK);
+        let news = each && !nak && self.learn_of(pair, p.sack[0].start, false);
+        self.tell(cfg, pair, (p, hops), (before, now));
         if nak {
             self.naks += 1;
-            self.repeat_from(cfg, pair, p);
+            let lost = self.repeat_from(cfg, pair, p);
+            pair.lose(cfg, lost, now);
             if cfg.spec.nak_cuts {
                 pair.cut(cfg, now);
             }
         }
-        let news = each && !nak && self.learn_of(pair, p.sack[0].start, false);
         if acked > 0 || news || self.una == self.high {
             self.backed_off = 0;
             self.restart_timer(cfg, pair, now);
@@ -250,6 +252,32 @@ impl Sender {
             finished: self.una == self.total && acked > 0,
             fast_retransmit: nak,
         }
+    }
+
+    /// Tells the congestion control of an answer, unless it is about a packet that was trimmed, and so tells of a loss.
+    fn tell(
+        &mut self,
+        cfg: &RoceConfig,
+        pair: &mut QueuePair,
+        (p, hops): (&PacketMeta, &[Hop]),
+        (before, now): (u32, Time),
+    ) {
+        let full = u64::from(cfg.mss + cfg.header);
+        let under_way = pair.under_way();
+        let answer = Feedback {
+            number: p.sack[1].start,
+            hops,
+            come: u64::from(before - under_way) * full,
+            under_way: u64::from(under_way) * full,
+            rtt: since_stamp(now, p.stamp),
+            marked: p.flags.has(Flags::ECE),
+            now,
+        };
+        let trimmed = cfg.spec.recovery == Recovery::Each && p.flags.has(NAK);
+        if !trimmed {
+            pair.learn(cfg, &answer);
+        }
+        self.windows.add(pair.window(cfg));
     }
 
     /// All before `una` has come.
@@ -267,30 +295,38 @@ impl Sender {
         }
     }
 
-    /// What a NAK asks for.
-    fn repeat_from(&mut self, cfg: &RoceConfig, pair: &mut QueuePair, p: &PacketMeta) {
+    /// What a NAK asks for. How many packets are known to be missing by it that were not before.
+    fn repeat_from(&mut self, cfg: &RoceConfig, pair: &mut QueuePair, p: &PacketMeta) -> u32 {
         match cfg.spec.recovery {
-            Recovery::GoBackN => self.go_back(pair),
-            Recovery::Each => {
-                self.learn_of(pair, p.sack[0].start, true);
+            // Of what is sent again one is known to be missing, the others may have come in vain.
+            Recovery::GoBackN => {
+                self.go_back(pair);
+                1
             }
-            Recovery::Selective { after, .. } => {
-                let came = p.sack[0].start;
-                if came < self.una || came >= self.high {
-                    return;
-                }
-                self.sacked.insert(self.una, came, came + 1);
-                let lost_below = (came + 1).saturating_sub(after);
-                if lost_below <= self.una {
-                    return;
-                }
-                if self.recover.is_none() {
-                    (self.recover, self.again) = (Some(self.high), self.una);
-                    self.lost_below = self.una;
-                }
-                self.lost_below = self.lost_below.max(lost_below);
-            }
+            Recovery::Each => u32::from(self.learn_of(pair, p.sack[0].start, true)),
+            Recovery::Selective { after, .. } => self.note_gap(p.sack[0].start, after),
         }
+    }
+
+    /// IRN: a packet has come, and so all are lost that were sent `after` packets before it, or earlier, and have not. How
+    /// many more than before.
+    fn note_gap(&mut self, came: u32, after: u32) -> u32 {
+        if came < self.una || came >= self.high {
+            return 0;
+        }
+        self.sacked.insert(self.una, came, came + 1);
+        let lost_below = (came + 1).saturating_sub(after);
+        if lost_below <= self.una {
+            return 0;
+        }
+        if self.recover.is_none() {
+            (self.recover, self.again) = (Some(self.high), self.una);
+            self.lost_below = self.una;
+        }
+        let from = self.lost_below.max(self.una);
+        self.lost_below = self.lost_below.max(lost_below);
+        let new = self.lost_below.saturating_sub(from);
+        new - self.sacked.count(from, from + new)
     }
 
     /// All is sent again from the first that is not acknowledged.
@@ -318,6 +354,7 @@ impl Sender {
             return false;
         }
         self.timeouts += 1;
+        let before = pair.under_way();
         match cfg.spec.recovery {
             Recovery::GoBackN => self.go_back(pair),
             Recovery::Each => self.lose_all(pair),
@@ -326,6 +363,8 @@ impl Sender {
                     (Some(self.high), self.una, self.high);
             }
         }
+        // What is under way no longer is known to be missing; of IRN's packets, which stay so until they are acknowledged, one is.
+        pair.lose(cfg, (before - pair.under_way()).max(1), now);
         self.backed_off += 1;
         self.restart_timer(cfg, pair, now);
         true

@@ -149,7 +149,7 @@ impl SegmentSet {
     }
 
     /// Members in `lo..hi`.
-    pub(super) fn count(&self, lo: u32, hi: u32) -> u32 {
+    pub(crate) fn count(&self, lo: u32, hi: u32) -> u32 {
         spans(lo, hi.min(self.top))
             .map(|(word, mask)| (mask & self.words[self.slot(word)]).count_ones())
             .sum()

@@ -2,9 +2,11 @@
 
 mod dcqcn;
 mod hpcc;
+mod nscc;
 
 pub use dcqcn::{Dcqcn, DcqcnSettings};
 pub use hpcc::{Hop, Hpcc, HpccSettings};
+pub use nscc::{Nscc, NsccSettings};
 
 /// Keys that queue pairs have in the scenario file's table `transport`, whatever controls them.
 pub const PAIR_KEYS: &[&str] = &[
@@ -47,6 +49,21 @@ pub const CONTROLS: &[ControlKeys] = &[
     },
     ControlKeys { scheme: "line-rate", keys: &[] },
     ControlKeys { scheme: "hpcc", keys: &["hpcc_rtt", "hpcc_eta", "hpcc_stages", "hpcc_additive"] },
+    ControlKeys {
+        scheme: "nscc",
+        keys: &[
+            "nscc_rtt",
+            "nscc_target",
+            "nscc_proportional",
+            "nscc_fair",
+            "nscc_eta",
+            "nscc_fast",
+            "nscc_gamma",
+            "nscc_gate",
+            "nscc_weight",
+            "nscc_most",
+        ],
+    },
 ];
 
 const fn count() -> usize {

@@ -56,7 +56,7 @@ fn transport(packet: &PacketMeta, flow: FlowFacts) -> Vec<u8> {
     let pair = flow.number.to_be_bytes();
     // An acknowledgment has the last packet in order, a NAK the one that is expected.
     let number = match opcode {
-        ACKNOWLEDGE if packet.flags != NAK => packet.seq.wrapping_sub(1),
+        ACKNOWLEDGE if !packet.flags.has(NAK) => packet.seq.wrapping_sub(1),
         _ => packet.seq,
     };
     let number = number.to_be_bytes();
@@ -65,7 +65,7 @@ fn transport(packet: &PacketMeta, flow: FlowFacts) -> Vec<u8> {
     out.extend([u8::from(asks) << 7, number[1], number[2], number[3]]);
     match opcode {
         ACKNOWLEDGE => {
-            let syndrome = if packet.flags == NAK { NAK_SYNDROME } else { ACK_SYNDROME };
+            let syndrome = if packet.flags.has(NAK) { NAK_SYNDROME } else { ACK_SYNDROME };
             out.extend([syndrome, 0, 0, 0]);
         }
         NOTIFY => out.extend([0; 16]),

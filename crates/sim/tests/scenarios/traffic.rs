@@ -116,7 +116,24 @@ pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
     let hpcc = (us(1..100), 0.5f64..1.0, 0u32..8, 1u64..5_000).prop_map(
         |(base_rtt, eta, stages, additive)| HpccSettings { base_rtt, eta, stages, additive },
     );
+    let rest = (0u32..8, 0.0f64..1.0, 0.1f64..3.0);
+    let nscc = (us(1..100), us(1..100), 0u64..20_000, rest).prop_map(
+        |(base_rtt, target, step, (gate, share, most))| NsccSettings {
+            base_rtt,
+            target,
+            proportional: step,
+            fair: step / 2,
+            eta: step / 8,
+            fast: share,
+            gamma: share,
+            gate,
+            weight: share,
+            packet: 1500,
+            most,
+        },
+    );
     let control = prop_oneof![
+        2 => nscc.prop_map(PairControl::Nscc),
         2 => Just(PairControl::LineRate),
         2 => dcqcn.prop_map(PairControl::Dcqcn),
         2 => hpcc.prop_map(PairControl::Hpcc),
