@@ -9,7 +9,8 @@ use leafspine_scenario::{Source, expand};
 use leafspine_schemes::testing::FakeLeaf;
 use leafspine_schemes::{Params, Value, registry};
 use leafspine_sim::spec::{
-    DriverKind, JobKind, LinkChange, PortModel, ProbeKind, ProbeSpec, RunSpec, Spec, Stop, WorkloadKind,
+    DriverKind, JobKind, LinkChange, PortModel, ProbeKind, ProbeSpec, RunSpec, Spec, Stop,
+    WorkloadKind,
 };
 use leafspine_sim::{
     Counters, Memory, Output, PortRow, Progress, RunError, SetupError, Simulation,
@@ -60,9 +61,8 @@ const OF_JOBS: &[&str] = &[
 
 /// What the overrides are of.
 fn base_text(sets: &[(String, String)]) -> String {
-    let of_jobs = |key: &str| {
-        key.strip_prefix("workload.0.").is_some_and(|key| OF_JOBS.contains(&key))
-    };
+    let of_jobs =
+        |key: &str| key.strip_prefix("workload.0.").is_some_and(|key| OF_JOBS.contains(&key));
     if sets.iter().any(|(key, _)| of_jobs(key)) {
         let (fabric, _) = BASE.split_once("[[workload]]").unwrap_or((BASE, ""));
         return format!("{fabric}{JOBS}");

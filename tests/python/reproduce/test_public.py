@@ -42,14 +42,20 @@ def test_each_source_says_what_differs() -> None:
         assert "assumptions = [" in figure.read_text(encoding="utf-8"), figure
 
 
+def values(figure: Path, metric: str) -> dict[tuple[str, ...], list[float]]:
+    """A metric of all kept runs, by set of runs, variant and point."""
+    found: dict[tuple[str, ...], list[float]] = {}
+    with (figure / "data.csv").open(encoding="utf-8") as rows:
+        for row in csv.DictReader(rows):
+            key = (row["runs"], row["variant"], *map(str, json.loads(row["point"]).values()))
+            found.setdefault(key, []).append(float(row[metric]))
+    return found
+
+
 def test_medians_are_those_of_the_runs() -> None:
     """Breaks if the victim's medians that a note gives are not those of the kept runs."""
     figure = LIBRARY / "dcqcn" / "fig04"
-    rates: dict[tuple[str, str], list[float]] = {}
-    with (figure / "data.csv").open(encoding="utf-8") as rows:
-        for row in csv.DictReader(rows):
-            rate = float(row["own.rate_second"])
-            rates.setdefault((row["runs"], row["variant"]), []).append(rate)
+    rates = values(figure, "own.rate_second")
     plain, controlled = (
         [statistics.median(rates[runs, variant]) for runs in ("main", "two")]
         for variant in ("no DCQCN", "DCQCN")
@@ -60,3 +66,19 @@ def test_medians_are_those_of_the_runs() -> None:
     )
     text = (figure / "figure.toml").read_text(encoding="utf-8")
     assert all(part in text for part in said), said
+
+
+def test_slowdowns_are_those_of_the_runs() -> None:
+    """Breaks if the slowdowns by which a note explains CONGA are not those of the kept runs."""
+    figure = LIBRARY / "conweave" / "fig12"
+    found = values(figure, "all.slowdown_mean")
+    flow, conga, ecmp = (
+        [statistics.mean(found["main", variant, load]) for load in ("0.5", "0.8")]
+        for variant in ("CONGA-Flow", "CONGA", "ECMP")
+    )
+    said = (
+        f"slowdown of {flow[0]:.2f} and {flow[1]:.2f} at loads of 0.5 and 0.8 over lossless "
+        f"Ethernet, with flowlets {conga[0]:.2f} and {conga[1]:.2f}, "
+        f"ECMP {ecmp[0]:.2f} and {ecmp[1]:.2f}."
+    )
+    assert said in (figure / "figure.toml").read_text(encoding="utf-8"), said

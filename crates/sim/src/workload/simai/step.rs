@@ -35,11 +35,11 @@ pub(crate) fn template(
                 walk.compute(row.forward.time);
                 walk.wait_for(row, &row.forward, &name)?;
             }
-            walk.to_stages(&shape, false);
+            walk.between_stages(&shape, false);
             for row in step.rows.iter().rev() {
                 walk.backward(row)?;
             }
-            walk.to_stages(&shape, true);
+            walk.between_stages(&shape, true);
         }
     }
     for (rank, first) in first.iter().enumerate() {
@@ -174,7 +174,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What goes from each rank of a stage to its like in the next, or back: only the end of the step waits.
-    fn to_stages(&mut self, shape: &Shape, back: bool) {
+    fn between_stages(&mut self, shape: &Shape, back: bool) {
         let bytes = shape.stage_bytes.saturating_mul(shape.microbatches);
         if bytes == 0 || shape.pipeline < 2 {
             return;
