@@ -182,11 +182,23 @@ class ComparisonData:
         return any((COLLECTIVES, "collectives") in found for found in self.measured.values())
 
     @cached_property
+    def has_pauses(self) -> bool:
+        """Whether flow control has paused a port in some run."""
+        return any(summary.get("pause_frames") for summary in self.summaries)
+
+    @cached_property
+    def has_faults(self) -> bool:
+        """Whether some run measures how soon goodput is back after a fault."""
+        return any((RECOVERY, "faults") in found for found in self.measured.values())
+
+    @cached_property
     def rows(self) -> tuple[Row, ...]:
         """All metrics: by point, then group, then metric, then variant."""
         groups = [(entry.name, FLOW_METRICS) for entry in self.classes]
         if self.has_jobs:
             groups.append((COLLECTIVES, COLLECTIVE_METRICS))
+        if self.has_faults:
+            groups.append((RECOVERY, RECOVERY_METRICS))
         groups.append((NETWORK, NETWORK_METRICS))
         return tuple(
             self._row(variant, point, group, metric.name)
@@ -197,8 +209,6 @@ class ComparisonData:
         )
 
     def _values(
-        if self.has_faults:
-            groups.append((RECOVERY, RECOVERY_METRICS))
         self, variant: str, point: Point, group: str, metric: str
     ) -> tuple[float | None, ...]:
         none: Measured = {}

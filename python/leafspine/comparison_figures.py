@@ -77,6 +77,12 @@ class ComparisonFigures:
         """The tail of that: the share of flows that took longer, both axes logarithmic."""
         return self._at("ccdf", at)
 
+    def paused(self, at: Mapping[str, Any] | None = None) -> Figure:
+        """The fabric for each variant, its links coloured by how long they were paused."""
+        if not self.comparison.has_pauses:
+            raise InputError("no run of this comparison has paused a port")
+        return self._at("paused", at)
+
     def _over(
         self, name: str, at: Mapping[str, Any] | None, flow_class: FlowClass | None = None
     ) -> Figure:

@@ -1,10 +1,11 @@
-"""A fabric's links, coloured by how much they carried."""
+"""A fabric's links, coloured by how much they carried, or for how long they were paused."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
@@ -25,9 +26,63 @@ def draw(ports: pa.Table, shares: Sequence[float], title: str = "") -> Figure:
 
     ``shares``: of the time in which each port sent, in 0..1.
     """
-    fabric = of_ports(ports)
-    figure, [axes] = graphics.grid(1, across=1, height=0.75 * graphics.HEIGHT * fabric.tiers)
-    norm = Normalize(0, 1)
+    figure, [axes] = _drawings([(title, ports, shares)], Normalize(0, 1))
+    _scale(axes, 1.0)
+    graphics.legend(figure, axes, "share of the time in which the link sent")
+    return figure
+
+
+def paused(found: Sequence[tuple[str, pa.Table, Sequence[float]]]) -> Figure:
+    """A drawing for each title: from grey (never paused) to red (the longest of all).
+
+    With each come its ports and the share of the time, in 0..1, for which each was paused. Each has
+    its colours below it: the report takes the drawings apart.
+    """
+    most = max((share for _, _, shares in found for share in shares), default=0.0) or 1.0
+    figure, panels = _drawings(found, Normalize(0, most))
+    for axes in panels:
+        _scale(axes, most)
+        axes.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.02),
+            ncols=STEPS,
+            fontsize=8,
+            columnspacing=1.0,
+            handlelength=1.2,
+        )
+    return figure
+
+
+def paused_shares(ports: pa.Table, window_ps: int) -> list[float]:
+    """For what share of the window of measurement each port was paused."""
+    paused_ps = ports["pause_ps"].to_numpy().astype(float)
+    return [float(share) for share in np.minimum(paused_ps / max(window_ps, 1), 1.0)]
+
+
+def _drawings(
+    found: Sequence[tuple[str, pa.Table, Sequence[float]]], norm: Normalize
+) -> tuple[Figure, list[Axes]]:
+    """Drawings beside and below each other."""
+    tiers = max(of_ports(ports).tiers for _, ports, _ in found)
+    across = 1 if len(found) == 1 else 2
+    height = 0.75 * graphics.HEIGHT * tiers / across
+    figure, panels = graphics.grid(len(found), across=across, height=height)
+    for axes, (title, ports, shares) in zip(panels, found, strict=True):
+        _links(axes, of_ports(ports), shares, norm)
+        axes.set(xlim=(0, 1), ylim=(-0.12, 1.12), title=title)
+        axes.set_axis_off()
+    return figure, panels
+
+
+def _scale(axes: Axes, most: float) -> None:
+    """Names for the legend: what the colours are, up to ``most``."""
+    digits = 0 if most >= 0.05 else 2
+    for share in np.linspace(0, most, STEPS):
+        name = f"{100 * share:.{digits}f} %"
+        axes.plot([], [], color=HEAT(share / most), lw=2.5, label=name)
+
+
+def _links(axes: Any, fabric: Fabric, shares: Sequence[float], norm: Normalize) -> None:
     lines, colours = [], []
     for link in fabric.links:
         for port, side in ((link.up, 1), (link.down, -1)):
@@ -38,12 +93,6 @@ def draw(ports: pa.Table, shares: Sequence[float], title: str = "") -> Figure:
         LineCollection([lines[at] for at in order], colors=[colours[at] for at in order], lw=1.2)
     )
     _nodes(axes, fabric)
-    axes.set(xlim=(0, 1), ylim=(-0.12, 1.12), title=title)
-    axes.set_axis_off()
-    for share in np.linspace(0, 1, STEPS):
-        axes.plot([], [], color=HEAT(norm(share)), lw=2.5, label=f"{100 * share:.0f} %")
-    graphics.legend(figure, axes, "share of the time in which the link sent")
-    return figure
 
 
 def _line(nodes: Sequence[Node], link: Link, side: int) -> list[tuple[float, float]]:

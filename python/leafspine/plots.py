@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from leafspine import distributions, quantities
+from leafspine import distributions, heat, quantities
 from leafspine.comparison_data import ComparisonData, Row
 from leafspine.drawing import Plot, save, settings
 from leafspine.engine import FlowClass, Point
@@ -91,6 +91,8 @@ def makers(comparison: ComparisonData) -> list[Callable[[], Plot]]:
     latest = lru_cache(maxsize=1)(partial(samples, comparison, chosen))
     for point in comparison.points:
         found += [partial(draw, comparison, latest, point) for draw in (_slowdown, _cdf, _ccdf)]
+        if comparison.has_pauses and any(case.point == point for case in comparison.finished):
+            found.append(partial(_paused, comparison, point))
     return found
 
 
@@ -111,7 +113,9 @@ OF_A_POINT = ("slowdown", "cdf", "ccdf")
 
 
 def at_point(comparison: ComparisonData, name: str, point: Point) -> Plot:
-    """One figure of a point: ``slowdown``, ``cdf`` or ``ccdf``."""
+    """One figure of a point: ``slowdown``, ``cdf``, ``ccdf``, or ``paused``."""
+    if name == "paused":
+        return _paused(comparison, point)
     draw = dict(zip(OF_A_POINT, (_slowdown, _cdf, _ccdf), strict=True))[name]
     return draw(comparison, partial(samples, comparison, styles(comparison)), point)
 
@@ -360,6 +364,27 @@ def _slowdown(comparison: ComparisonData, read: Read, point: Point) -> Plot:
         "Completion time over the ideal one, of the finished flows; every tick is as many flows; "
         f"{_band(comparison)}.",
         distributions.slowdown(read(point)),
+    )
+
+
+def _paused(comparison: ComparisonData, point: Point) -> Plot:
+    found: dict[str, list[tuple[Any, list[float]]]] = {name: [] for name in comparison.variants}
+    for case in comparison.finished:
+        if case.point == point:
+            result = comparison.result(case)
+            window = result.summary["window_end_ps"] - result.summary["window_start_ps"]
+            found[case.variant].append((result.ports, heat.paused_shares(result.ports, window)))
+    drawn = [
+        (variant, runs[0][0], [float(share) for share in np.mean([s for _, s in runs], axis=0)])
+        for variant, runs in found.items()
+        if runs
+    ]
+    return Plot(
+        _at("paused", point),
+        f"Paused links{_where(point)}",
+        "For what share of the measurement window the far end of each link had some priority of "
+        "the port paused; mean over seeds.",
+        heat.paused(drawn),
     )
 
 

@@ -1,7 +1,7 @@
 """The figures of one run, one method each: ``result.plot.queue()``; and all of them as files."""
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,12 +23,19 @@ from leafspine.style import of_scheme
 MOST_JOBS = 4
 """Jobs whose timelines are drawn with all other figures."""
 
+PAUSED = (
+    "Over the measurement window: for how long the far end of each link had some priority of the "
+    "port paused."
+)
+
 
 class Run(Protocol):
     """What of a :class:`leafspine.Result` is drawn."""
 
     @property
     def scenario(self) -> str: ...
+    @property
+    def summary(self) -> Mapping[str, Any]: ...
     @property
     def ports(self) -> pa.Table: ...
     @property
@@ -70,6 +77,14 @@ class RunFigures:
         ports = self.run.ports
         with settings():
             return heat.draw(ports, ports["utilisation"].to_pylist())
+
+    def paused(self) -> Figure:
+        """The fabric, its links coloured by how long flow control had them paused."""
+        ports = self.run.ports
+        summary = self.run.summary
+        window = summary["window_end_ps"] - summary["window_start_ps"]
+        with settings():
+            return heat.paused([("", ports, heat.paused_shares(ports, window))])
 
     def queue(self, probe: str | None = None) -> Figure:
         """Packets and bytes waiting at ports, from a ``queue`` probe."""
@@ -119,6 +134,10 @@ class RunFigures:
         """Every figure that the run has data for, one after the other."""
         with settings():
             yield Plot("fabric", "Use of the links", "Over the measurement window.", self.fabric())
+            # A result of before there was flow control has no such column.
+            ports = self.run.ports
+            if "pause_ps" in ports.column_names and any(ports["pause_ps"].to_pylist()):
+                yield Plot("paused", "Paused links", PAUSED, self.paused())
             if "ranks" in self.run.jobs:
                 for job in sorted(set(self.run.jobs["ranks"]["job"].to_pylist()))[:MOST_JOBS]:
                     yield Plot(

@@ -181,6 +181,28 @@ def test_a_busy_link_is_red() -> None:
     assert y == found.nodes[place.lower].y
 
 
+def test_a_paused_link_is_red() -> None:
+    """Breaks if the drawing of pauses colours other links than those paused, if red is not the
+    longest of all drawings, or if a share is not of the window."""
+    names = leaf_spine(2, 2, 2)
+    times = [0] * len(names)
+    times[names.index("host3-leaf1")] = 30
+    ports = pa.table({"name": names, "pause_ps": pa.array(times, pa.uint64())})
+    shares = heat.paused_shares(ports, 120)
+    assert shares[names.index("host3-leaf1")] == 0.25
+    assert sum(shares) == 0.25
+    halves = [share / 2 for share in shares]
+    figure = heat.paused([("one", ports, shares), ("two", ports, halves)])
+    tops = [tuple(axes.collections[0].get_colors()[-1]) for axes in figure.axes]
+    assert tops == [heat.HEAT(1.0), heat.HEAT(0.5)]
+    assert [axes.get_title() for axes in figure.axes] == ["one", "two"]
+    for axes in figure.axes:
+        legend = axes.get_legend()
+        assert legend is not None
+        assert [text.get_text() for text in legend.get_texts()][-1] == "25 %"
+    assert heat.paused([("", ports, [0.0] * len(names))]).axes, "nothing was paused"
+
+
 def test_labels_are_not_crowded() -> None:
     """Breaks if tick labels, titles or a legend's names lie over each other."""
     _, [axes, _, _] = graphics.grid(3)
