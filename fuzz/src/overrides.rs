@@ -113,6 +113,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("transport.ecn_fallback", &["true", "false"]),
     ("transport.whole_windows", &["true", "false"]),
     ("transport.comp_sack", &["true", "false"]),
+    ("transport.rack_slack", &["off", "0us", "2ms"]),
     ("transport.quick_acks", &["0", "1", "16"]),
     ("transport.prr", &["off", "rfc6937", "rfc9937"]),
     ("transport.rack", &["true", "false"]),

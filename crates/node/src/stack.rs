@@ -47,6 +47,9 @@ pub struct Stack {
     pub reduction: Reduction,
     /// Loss detection by time (RFC 8985 §6) in place of the duplicate ACK threshold.
     pub rack: bool,
+    /// RACK looks at what is late by a timer that ticks once a millisecond and takes so much longer at least (Linux);
+    /// `None`: as soon as it is late.
+    pub rack_slack: Option<Span>,
     /// Tail loss probes (RFC 8985 §7), two round trips and this long after the last segment.
     pub tlp: Option<Span>,
     /// Receivers report duplicates (RFC 2883).

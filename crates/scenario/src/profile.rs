@@ -51,6 +51,7 @@ pub(crate) struct Profile {
     ecn_fallback: &'static str,
     whole_windows: &'static str,
     comp_sack: &'static str,
+    rack_slack: &'static str,
     /// Under CUBIC; other controls have `"standard"`.
     slow_start: &'static str,
     /// The control's parameter of this name.
@@ -86,6 +87,7 @@ const RFC: Profile = Profile {
     ecn_fallback: "false",
     whole_windows: "false",
     comp_sack: "false",
+    rack_slack: "off",
     slow_start: "standard",
     slow_start_limit: None,
 };
@@ -117,6 +119,7 @@ const LINUX: Profile = Profile {
     ecn_fallback: "true",
     whole_windows: "true",
     comp_sack: "true",
+    rack_slack: "2ms",
     slow_start: "hystart",
     // As much as an ACK acknowledges.
     slow_start_limit: Some(1_000_000),
@@ -222,6 +225,8 @@ impl Profile {
         };
         let rack = if by_rate { "true" } else { self.rack };
         let rack = flag(section, "rack", with_sack(rack))?;
+        let slack = if rack { self.rack_slack } else { "off" };
+        let rack_slack = span(&section.switch("rack_slack", SPAN_OR_OFF, slack, "off")?);
         let tlp = span(&section.switch("tlp", SPAN_OR_OFF, or_off(self.tlp), "off")?);
         let dsack = flag(section, "dsack", with_sack(self.dsack))?;
         let undo = if dsack { self.undo_dsack } else { "false" };
@@ -278,6 +283,7 @@ impl Profile {
             ecn_fallback,
             whole_windows,
             comp_sack,
+            rack_slack,
         };
         needs(section, &stack, sack)?;
         if by_rate {
@@ -316,6 +322,7 @@ fn needs(section: &Section<'_>, stack: &Stack, sack: bool) -> Result<(), Scenari
         ("tlp", stack.tlp.is_some(), "\"off\""),
         ("dsack", stack.dsack, "false"),
         ("frto", stack.frto, "false"),
+        ("rack_slack", stack.rack_slack.is_some(), "\"off\""),
     ];
     let refuse = |key: &str, off: &str, why: &str| {
         let found = section.node(key).map_or_else(String::new, crate::tree::Node::shown);

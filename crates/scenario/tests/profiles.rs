@@ -66,6 +66,7 @@ fn profiles_set_what_the_table_says() {
         ecn_fallback: true,
         whole_windows: true,
         comp_sack: true,
+        rack_slack: Some(Span::from_millis(2)),
     };
     assert_eq!((linux.stack, linux.mss, linux.header), (all, 1448, 52));
     // What of ns-3's shows without SACK alone.

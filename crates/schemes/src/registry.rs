@@ -25,7 +25,7 @@ pub enum Place {
 }
 
 /// Keys of TCP, and what transport it is.
-const TCP: [&str; 42] = [
+const TCP: [&str; 43] = [
     "scheme",
     "ecn",
     "mss",
@@ -66,6 +66,7 @@ const TCP: [&str; 42] = [
     "ecn_fallback",
     "whole_windows",
     "comp_sack",
+    "rack_slack",
     "slow_start",
     "kind",
 ];

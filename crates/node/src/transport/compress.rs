@@ -80,7 +80,12 @@ impl Receiver {
     ) -> bool {
         let gap = self.assembly.has_gap();
         let quick = cfg.delayed_ack.is_some() && self.quick < cfg.stack.quick_acks;
-        if !cfg.stack.comp_sack || !gap || duplicate || quick || delivered > cfg.mss {
+        if !cfg.stack.comp_sack || !gap || duplicate || delivered > cfg.mss {
+            return false;
+        }
+        if quick {
+            // It is one of those that are not delayed.
+            self.quick += 1;
             return false;
         }
         match self.compressed.puts_off(self.assembly.expected(), now) {

@@ -10,6 +10,16 @@ use leafspine_schemes::cc::CongestionControl;
 /// A probe's delay before there is a round-trip sample (RFC 8985 §7.2).
 const NO_SAMPLE: Span = Span::from_millis(1000);
 
+/// When what is late is looked at again that may come within `wait`: then, or by a kernel's timer, which ticks once
+/// a millisecond and takes so much longer at least (Linux: `tcp_rack_mark_lost`, `TCP_TIMEOUT_MIN_US`).
+pub(super) fn reorder_at(cfg: &TcpConfig, wait: Span, now: Time) -> Time {
+    const TICK: u64 = Span::from_millis(1).0;
+    match cfg.stack.rack_slack {
+        None => now + wait,
+        Some(slack) => Time((now.0 / TICK + (wait + slack).0.div_ceil(TICK)) * TICK),
+    }
+}
+
 impl Sender {
     /// Sets the early timer: for what is late, or for a probe, in the retransmission timer's place where
     /// that would fire before. `high` is one past what has been sent.
@@ -19,7 +29,7 @@ impl Sender {
         let Some(x) = &mut self.extra else { return };
         x.rto_at = rto_at;
         x.early = match (x.wait, probe) {
-            (Some(wait), _) => Some((now + wait, Early::Reorder)),
+            (Some(wait), _) => Some((reorder_at(cfg, wait, now), Early::Reorder)),
             (None, Some(delay)) => Some(((now + delay).min(rto_at), Early::Probe)),
             (None, None) => None,
         };

@@ -47,6 +47,7 @@ pub(super) fn stack() -> impl Strategy<Value = Stack> {
                 ecn_fallback,
                 whole_windows,
                 comp_sack,
+                rack_slack: eifel,
             }
         },
     );

@@ -176,3 +176,18 @@ fn sacks_are_put_off() {
     last.flags = Flags::DATA.with(Flags::ACK);
     assert!(receiver.on_packet(&cfg, &last, us(1_300), &mut reply).reply && reply.seq == 7);
 }
+
+/// Breaks if RACK's timer does not tick, or fires before it has taken two milliseconds longer.
+///
+/// 25 us and 2 ms are three ticks, from that before 1.9 ms: 4 ms. 25 us alone are one.
+#[test]
+fn racks_timer_ticks() {
+    let at = |slack, now| {
+        let stack = Stack { rack: true, rack_slack: slack, ..Stack::default() };
+        let cfg = config(&with("newreno", stack));
+        crate::transport::probe::reorder_at(&cfg, Span::from_micros(25), now)
+    };
+    assert_eq!(at(None, us(1_900)), us(1_925));
+    assert_eq!(at(Some(Span::from_millis(2)), us(1_900)), us(4_000));
+    assert_eq!(at(Some(Span::ZERO), us(1_900)), us(2_000));
+}

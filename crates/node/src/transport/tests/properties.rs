@@ -98,6 +98,7 @@ fn stack() -> impl Strategy<Value = Stack> {
                 ecn_fallback,
                 whole_windows,
                 comp_sack,
+                rack_slack: eifel,
             }
         },
     );

@@ -213,6 +213,7 @@ fn all_switches_together() {
         ecn_fallback: false,
         whole_windows: false,
         comp_sack: false,
+        rack_slack: None,
     };
     let lost: Vec<(u32, u32)> = (0..60).map(|n| (n * 37, 1)).collect();
     let mut pipe = Pipe::new(&with(stack), u64::from(2_500 * MSS), losing(&lost));

@@ -47,6 +47,7 @@ const NONE: Stack = Stack {
     ecn_fallback: false,
     whole_windows: false,
     comp_sack: false,
+    rack_slack: None,
 };
 
 /// Breaks if RACK takes a segment for lost that is late by less than a quarter of a round trip, once it
