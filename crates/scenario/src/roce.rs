@@ -7,7 +7,9 @@ use leafspine_schemes::rdma::{
     CONTROLS, DcqcnSettings, Hop, HpccSettings, NsccSettings, PAIR_KEYS,
 };
 use leafspine_schemes::{Amount, Kind, Params};
-use leafspine_sim::spec::{PairControl, Recovery, RoceSpec, SchemeSpec, Stack, TransportSpec};
+use leafspine_sim::spec::{
+    CreditSpec, PairControl, Recovery, RoceSpec, SchemeSpec, Stack, TransportSpec,
+};
 
 /// Keys that it shares with TCP.
 const SHARED: &[&str] = &["kind", "scheme", "mss", "header", "source_ports"];
@@ -52,6 +54,7 @@ pub(crate) fn settings(
         control: control(section, &name, (mss + header, line))?,
         recovery,
         window,
+        credits: credits(section, &word, mss + header)?,
         ack_every: section.count("ack_every", (1, 1 << 16), Some("1"))?,
         timeout,
         max_timeout: longest(section, timeout)?,
@@ -62,6 +65,33 @@ pub(crate) fn settings(
         ),
     };
     Ok(transport(name, spec, (mss, header), source_ports))
+}
+
+/// Receivers' credits, if there are any. The default is not written out: resolved scenarios of before there was a choice stay as they are.
+fn credits(
+    section: &mut Section<'_>,
+    recovery: &str,
+    mtu: u32,
+) -> Result<Option<CreditSpec>, ScenarioError> {
+    let word = section.quiet_value("credits", Kind::Word(&["off", "receiver"]), Some("off"))?;
+    if content!(word, Word) == "off" {
+        return match ["credit_first", "credit_share"].into_iter().find(|key| section.has(key)) {
+            None => Ok(None),
+            Some(key) => {
+                let found = format!("{key} without credits");
+                Err(section.wrong(key, found, format!("{key} beside credits = \"receiver\"")))
+            }
+        };
+    }
+    if recovery != "each" {
+        let found = format!("\"receiver\" beside recovery = \"{recovery}\"");
+        let allowed = "credits beside recovery = \"each\": what is sent again needs a credit, too, and the others do not wait for one";
+        return Err(section.wrong("credits", found, allowed));
+    }
+    let first = content!(section.value("credit_first", Kind::Amount, Some("1bdp"))?, Amount);
+    let share = Kind::Float(0.01, 1.0);
+    let share = content!(section.value("credit_share", share, Some("1"))?, Float);
+    Ok(Some(CreditSpec { first: first.in_bytes(mtu), share }))
 }
 
 /// The keys of this control. One that another has is told apart from one that none has.

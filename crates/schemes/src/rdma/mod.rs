@@ -12,6 +12,9 @@ pub use nscc::{Nscc, NsccSettings};
 pub const PAIR_KEYS: &[&str] = &[
     "recovery",
     "window",
+    "credits",
+    "credit_first",
+    "credit_share",
     "ack_every",
     "timeout",
     "max_timeout",

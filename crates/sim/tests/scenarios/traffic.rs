@@ -137,9 +137,11 @@ pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
         (us(50..500), 0u32..6).prop_map(|(low, few)| Recovery::Selective { low, few }),
     ];
     let window = proptest::option::of(1u64..200_000);
-    let rest = (1u32..20, us(500..5_000), any::<bool>(), 0u8..8, 0u8..8);
+    let credits = proptest::option::weighted(0.5, (1u64..100_000, 0.1f64..1.0))
+        .prop_map(|credits| credits.map(|(first, share)| CreditSpec { first, share }));
+    let rest = (1u32..20, us(500..5_000), any::<bool>(), (0u8..8, 0u8..8), credits);
     (control, recovery, window, rest).prop_map(
-        |(control, recovery, window, (ack_every, timeout, nak_cuts, data, ack))| RoceSpec {
+        |(control, recovery, window, (ack_every, timeout, nak_cuts, classes, credits))| RoceSpec {
             control,
             recovery,
             window,
@@ -147,7 +149,9 @@ pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
             timeout,
             max_timeout: Span::from_millis(50),
             nak_cuts,
-            classes: (data, ack),
+            classes,
+            // What is sent again needs one, too.
+            credits: credits.filter(|_| recovery == Recovery::Each),
         },
     )
 }
