@@ -61,7 +61,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("switch.pfc_restore", &["1us", "200ms"]),
     ("switch.pfc_action", &["drop", "forward"]),
     ("transport.kind", &["tcp", "roce"]),
-    ("transport.scheme", &["dcqcn", "line-rate", "hpcc", "nscc"]),
+    ("transport.scheme", &["dcqcn", "line-rate", "hpcc", "nscc", "swift"]),
     ("transport.recovery", &["go-back-n", "irn", "each"]),
     ("transport.credits", &["off", "receiver"]),
     ("transport.credit_first", &["1B", "1bdp"]),

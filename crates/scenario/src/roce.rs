@@ -4,7 +4,7 @@ use crate::error::ScenarioError;
 use crate::section::{Section, content};
 use leafspine_core::{Rate, Span};
 use leafspine_schemes::rdma::{
-    CONTROLS, DcqcnSettings, Hop, HpccSettings, NsccSettings, PAIR_KEYS,
+    CONTROLS, DcqcnSettings, Hop, HpccSettings, NsccSettings, PAIR_KEYS, SwiftSettings,
 };
 use leafspine_schemes::{Amount, Kind, Params};
 use leafspine_sim::spec::{
@@ -14,7 +14,7 @@ use leafspine_sim::spec::{
 /// Keys that it shares with TCP.
 const SHARED: &[&str] = &["kind", "scheme", "mss", "header", "source_ports"];
 /// Words of `scheme`: rate controls.
-pub(crate) const SCHEMES: &[&str] = &["dcqcn", "line-rate", "hpcc", "nscc"];
+pub(crate) const SCHEMES: &[&str] = &["dcqcn", "line-rate", "hpcc", "nscc", "swift"];
 /// Words of `recovery`.
 const RECOVERIES: &[&str] = &["go-back-n", "irn", "each"];
 const TIMEOUT: Kind = Kind::Span(1, u64::MAX);
@@ -156,6 +156,7 @@ fn control(
         "dcqcn" => PairControl::Dcqcn(dcqcn(section, line)?),
         "hpcc" => PairControl::Hpcc(hpcc(section, line)?),
         "nscc" => PairControl::Nscc(nscc(section, packet, line)?),
+        "swift" => PairControl::Swift(swift(section, packet)?),
         _ => PairControl::LineRate,
     })
 }
@@ -209,6 +210,40 @@ fn nscc(section: &mut Section<'_>, packet: u32, line: Rate) -> Result<NsccSettin
         weight,
         packet,
         most,
+    })
+}
+
+/// Swift's parameters: its paper's (section 3), and targets in proportion to the round trip.
+fn swift(section: &mut Section<'_>, packet: u32) -> Result<SwiftSettings, ScenarioError> {
+    let base_rtt = content!(section.value("swift_rtt", TIMER, Some("1rtt"))?, Span);
+    let default = Span(base_rtt.0 / 2 * 3).to_string();
+    let target = content!(section.value("swift_target", TIMER, Some(&default))?, Span);
+    let range = section.span("swift_range", Some(&target.to_string()))?;
+    let mut float = |key: &str, (least, most): (f64, f64), default: &str| {
+        let kind = Kind::Float(least, most);
+        Ok::<_, ScenarioError>(content!(section.value(key, kind, Some(default))?, Float))
+    };
+    let small = float("swift_small", (0.001, 1e6), "0.1")?;
+    let large = float("swift_large", (0.001, 1e6), "100")?;
+    let additive = float("swift_additive", (0.0, 1e3), "1")?;
+    let beta = float("swift_beta", (0.0, 1.0), "0.8")?;
+    let most_cut = float("swift_most_cut", (0.0, 1.0), "0.5")?;
+    let least = float("swift_least", (1e-4, 1.0), "0.01")?;
+    if large <= small {
+        let allowed = format!("above swift_small = {small:?}");
+        return Err(section.wrong("swift_large", format!("{large:?}"), allowed));
+    }
+    Ok(SwiftSettings {
+        target,
+        range,
+        small,
+        large,
+        additive,
+        beta,
+        most_cut,
+        least,
+        packet,
+        base_rtt,
     })
 }
 

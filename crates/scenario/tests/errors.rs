@@ -426,6 +426,7 @@ fn queue_pairs_and_what_is_not_theirs() {
         ("", &roce("max_timeout = \"1us\"")),
         ("", &roce("scheme = \"line-rate\"\ncnp_interval = \"1us\"")),
         ("", &roce("hpcc_eta = 0.9")),
+        ("", &roce("scheme = \"swift\"\nswift_large = 0.05")),
         ("", &roce("credit_first = \"1bdp\"")),
         ("", &roce("credits = \"receiver\"")),
         ("", &roce("credits = \"receiver\"\nrecovery = \"irn\"")),

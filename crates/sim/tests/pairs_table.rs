@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use leafspine_core::{Bytes, Span};
-use leafspine_schemes::rdma::{HpccSettings, NsccSettings};
+use leafspine_schemes::rdma::{HpccSettings, NsccSettings, SwiftSettings};
 use leafspine_schemes::registry;
 use leafspine_schemes::{Amount, Value};
 use leafspine_sim::spec::*;
@@ -12,7 +12,7 @@ use leafspine_sim::spec::*;
 /// The round trip between the farthest hosts of these fabrics, about.
 const RTT: Span = Span(12_000_000);
 
-fn controls() -> [(&'static str, PairControl); 4] {
+fn controls() -> [(&'static str, PairControl); 5] {
     let hpcc = HpccSettings { base_rtt: RTT, eta: 0.95, stages: 5, additive: 8 };
     let nscc = NsccSettings {
         base_rtt: RTT,
@@ -32,7 +32,23 @@ fn controls() -> [(&'static str, PairControl); 4] {
         ("dcqcn", by_dcqcn()),
         ("hpcc", PairControl::Hpcc(hpcc)),
         ("nscc", PairControl::Nscc(nscc)),
+        ("swift", PairControl::Swift(swift())),
     ]
+}
+
+fn swift() -> SwiftSettings {
+    SwiftSettings {
+        target: RTT * 2,
+        range: RTT,
+        small: 0.1,
+        large: 100.0,
+        additive: 1.0,
+        beta: 0.8,
+        most_cut: 0.5,
+        least: 0.01,
+        packet: 1050,
+        base_rtt: RTT,
+    }
 }
 
 /// How lost packets come again, and what keeps queues from losing them.

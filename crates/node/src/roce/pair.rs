@@ -41,13 +41,16 @@ impl QueuePair {
     pub(super) fn has_room(&self, cfg: &RoceConfig) -> bool {
         let full = u64::from(cfg.mss + cfg.header);
         self.under_way < cfg.window
-            && self.control.window().is_none_or(|window| u64::from(self.under_way) * full < window)
+            && self
+                .control
+                .window(cfg)
+                .is_none_or(|window| u64::from(self.under_way) * full < window)
     }
 
     /// Bytes that may be under way.
     pub(super) fn window(&self, cfg: &RoceConfig) -> u32 {
         let bound = cfg.window.saturating_mul(cfg.mss);
-        let window = self.control.window().and_then(|window| u32::try_from(window).ok());
+        let window = self.control.window(cfg).and_then(|window| u32::try_from(window).ok());
         window.map_or(bound, |window| window.min(bound))
     }
 

@@ -125,7 +125,22 @@ pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
             most,
         },
     );
+    let swift = (us(1..100), us(0..100), 0.0f64..1.0, 0.01f64..0.5).prop_map(
+        |(target, range, share, least)| SwiftSettings {
+            target,
+            range,
+            small: least,
+            large: 50.0,
+            additive: 2.0 * share,
+            beta: share,
+            most_cut: share,
+            least,
+            packet: 1500,
+            base_rtt: target,
+        },
+    );
     let control = prop_oneof![
+        2 => swift.prop_map(PairControl::Swift),
         2 => nscc.prop_map(PairControl::Nscc),
         2 => Just(PairControl::LineRate),
         2 => dcqcn.prop_map(PairControl::Dcqcn),
