@@ -83,6 +83,8 @@ pub struct Counters {
     pub trimmed: u64,
     /// Of which sent back to their senders.
     pub returned: u64,
+    /// Packets in which receivers have asked for one.
+    pub credits: u64,
     /// Packets still in the network when the run ended.
     pub in_flight: u64,
     /// The most packets in the network at the starts of the first 64 flows, of every 64th after them,
@@ -139,6 +141,7 @@ impl Counters {
             storms,
             trimmed,
             returned,
+            credits,
             in_flight,
             peak_packets,
             peak_flows,
@@ -164,6 +167,7 @@ impl Counters {
         self.storms += storms;
         self.trimmed += trimmed;
         self.returned += returned;
+        self.credits += credits;
         self.in_flight += in_flight;
         self.peak_packets += peak_packets;
         self.peak_flows += peak_flows;

@@ -10,7 +10,7 @@ use crate::network::Network;
 use crate::nic::Nic;
 use crate::program::{FIRST_MESSAGE, Program, Step};
 use crate::record::Operated;
-use crate::roce::QueuePair;
+use crate::roce::{Credit, Incoming, QueuePair};
 use crate::transport::{self, Fired, Received};
 use crate::world::World;
 use leafspine_core::{FiveTuple, Flags, HostId, PacketMeta, PortId, Time};
@@ -168,7 +168,7 @@ impl Host {
             Receiver::Roce(receiver) => {
                 let nic = self.nic.get_or_insert_default();
                 receiver.reset();
-                receiver.pair = nic.notifies.take(flow.connection(), || Time::ZERO);
+                receiver.pair = nic.notifies.take(flow.connection(), Incoming::default);
             }
         }
         if let Some(edge) = &mut self.edge {
@@ -215,13 +215,39 @@ impl Host {
     pub fn close_receiving(&mut self, slot: u16) {
         let receiving = &mut self.receiving[usize::from(slot)];
         receiving.live = false;
+        if let (Receiver::Roce(receiver), Some(nic)) =
+            (&self.receivers[usize::from(slot)], &mut self.nic)
+        {
+            nic.notifies.get_mut(receiver.pair).demand.end(slot);
+        }
         if receiving.number < FIRST_MESSAGE
             && let (Receiver::Roce(receiver), Some(nic)) =
                 (&self.receivers[usize::from(slot)], &mut self.nic)
         {
             nic.notifies.give_back(receiver.pair);
+            nic.pacer.forget(receiver.pair);
         }
         self.free_receiving.push(slot);
+    }
+
+    /// The credit of the queue pair that a flow is sent by, and the packets that this has sent.
+    #[must_use]
+    pub fn credit(&self, slot: u16) -> Option<(Credit, u32)> {
+        match (&self.senders[usize::from(slot)], &self.nic) {
+            (Sender::Roce(sender), Some(nic)) => Some(nic.pairs.get(sender.pair).credit()),
+            _ => None,
+        }
+    }
+
+    /// The packets that the queue pair of a flow which is received has been asked for.
+    #[must_use]
+    pub fn granted(&self, slot: u16) -> Option<u32> {
+        match (&self.receivers[usize::from(slot)], &self.nic) {
+            (Receiver::Roce(receiver), Some(nic)) => {
+                Some(nic.notifies.get(receiver.pair).demand.granted)
+            }
+            _ => None,
+        }
     }
 
     /// A packet has come from the network.
@@ -255,6 +281,7 @@ impl Host {
             },
             Class::Nic => self.nic_due(net, world),
             Class::Retransmit => self.retransmit_timer(number, slot, net, world),
+            Class::DelayedAck if net.roce.is_some() => self.take_turn(net, world),
             Class::DelayedAck => self.delayed_ack_timer(number, slot, net, world),
             Class::Reassembly => self.reassembly_timer(number, slot, net, world),
             Class::EdgeTick => self.edge_tick(net, world),

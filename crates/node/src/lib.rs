@@ -26,6 +26,7 @@ pub mod pfc;
 mod port;
 mod prefetch;
 mod program;
+mod pull;
 mod rack;
 mod record;
 pub mod roce;

@@ -10,7 +10,8 @@ use crate::flow::{Address, FlowId};
 use crate::host::{Host, PORT};
 use crate::network::Network;
 use crate::port::Store;
-use crate::roce::{self, CNP, QueuePair, Shared};
+use crate::pull::Pacer;
+use crate::roce::{self, CNP, Incoming, QueuePair, Shared};
 use crate::world::World;
 use leafspine_core::{PacketMeta, Time};
 use std::cmp::Reverse;
@@ -30,8 +31,10 @@ pub(crate) struct Nic {
     wake: Time,
     /// Queue pairs that send.
     pub(crate) pairs: Shared<QueuePair>,
-    /// Of queue pairs that receive: from when on one may send a CNP.
-    pub(crate) notifies: Shared<Time>,
+    /// Queue pairs that receive.
+    pub(crate) notifies: Shared<Incoming>,
+    /// In runs with credits: who is asked for packets when.
+    pub(crate) pacer: Pacer,
 }
 
 impl Default for Nic {
@@ -43,6 +46,7 @@ impl Default for Nic {
             wake: Time::MAX,
             pairs: Shared::default(),
             notifies: Shared::default(),
+            pacer: Pacer::default(),
         }
     }
 }
@@ -277,9 +281,12 @@ impl Host {
             unreachable!("a run has one transport")
         };
         let mut reply = PacketMeta::default();
-        let notify_at = nic.notifies.get_mut(receiver.pair);
+        let notify_at = &mut nic.notifies.get_mut(receiver.pair).notify_at;
         let received = receiver.on_packet(cfg, notify_at, packet, now, &mut reply);
         self.took(slot, packet, &received, world);
+        if cfg.spec.credits.is_some() {
+            self.note_demand(slot, packet, received.complete_now, world);
+        }
         if received.notify {
             let size = (cfg.header + roce::CNP_BYTES) as u16;
             let class = cfg.spec.classes.1;

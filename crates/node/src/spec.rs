@@ -3,7 +3,7 @@
 use leafspine_core::{Bytes, Span};
 use leafspine_schemes::{Amount, Params};
 
-pub use crate::roce::{PairControl, Recovery, RoceSpec};
+pub use crate::roce::{CreditSpec, PairControl, Recovery, RoceSpec};
 pub use crate::stack::{Reduction, Stack, Timestamps};
 
 /// A registered scheme and all its parameters.

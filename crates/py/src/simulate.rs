@@ -274,6 +274,7 @@ impl Output {
             "pause_storms": c.storms,
             "trimmed": c.trimmed,
             "returned": c.returned,
+            "credits": c.credits,
             "peak_packets": c.peak_packets,
             "peak_flows": c.peak_flows,
             "bytes_delivered": c.bytes_delivered,

@@ -4,15 +4,17 @@ use crate::error::ScenarioError;
 use crate::section::{Section, content};
 use leafspine_core::{Rate, Span};
 use leafspine_schemes::rdma::{
-    CONTROLS, DcqcnSettings, Hop, HpccSettings, NsccSettings, PAIR_KEYS,
+    CONTROLS, DcqcnSettings, Hop, HpccSettings, NsccSettings, PAIR_KEYS, SwiftSettings,
 };
 use leafspine_schemes::{Amount, Kind, Params};
-use leafspine_sim::spec::{PairControl, Recovery, RoceSpec, SchemeSpec, Stack, TransportSpec};
+use leafspine_sim::spec::{
+    CreditSpec, PairControl, Recovery, RoceSpec, SchemeSpec, Stack, TransportSpec,
+};
 
 /// Keys that it shares with TCP.
 const SHARED: &[&str] = &["kind", "scheme", "mss", "header", "source_ports"];
 /// Words of `scheme`: rate controls.
-pub(crate) const SCHEMES: &[&str] = &["dcqcn", "line-rate", "hpcc", "nscc"];
+pub(crate) const SCHEMES: &[&str] = &["dcqcn", "line-rate", "hpcc", "nscc", "swift"];
 /// Words of `recovery`.
 const RECOVERIES: &[&str] = &["go-back-n", "irn", "each"];
 const TIMEOUT: Kind = Kind::Span(1, u64::MAX);
@@ -52,6 +54,7 @@ pub(crate) fn settings(
         control: control(section, &name, (mss + header, line))?,
         recovery,
         window,
+        credits: credits(section, &word, mss + header)?,
         ack_every: section.count("ack_every", (1, 1 << 16), Some("1"))?,
         timeout,
         max_timeout: longest(section, timeout)?,
@@ -62,6 +65,33 @@ pub(crate) fn settings(
         ),
     };
     Ok(transport(name, spec, (mss, header), source_ports))
+}
+
+/// Receivers' credits, if there are any. The default is not written out: resolved scenarios of before there was a choice stay as they are.
+fn credits(
+    section: &mut Section<'_>,
+    recovery: &str,
+    mtu: u32,
+) -> Result<Option<CreditSpec>, ScenarioError> {
+    let word = section.quiet_value("credits", Kind::Word(&["off", "receiver"]), Some("off"))?;
+    if content!(word, Word) == "off" {
+        return match ["credit_first", "credit_share"].into_iter().find(|key| section.has(key)) {
+            None => Ok(None),
+            Some(key) => {
+                let found = format!("{key} without credits");
+                Err(section.wrong(key, found, format!("{key} beside credits = \"receiver\"")))
+            }
+        };
+    }
+    if recovery != "each" {
+        let found = format!("\"receiver\" beside recovery = \"{recovery}\"");
+        let allowed = "credits beside recovery = \"each\": what is sent again needs a credit, too, and the others do not wait for one";
+        return Err(section.wrong("credits", found, allowed));
+    }
+    let first = content!(section.value("credit_first", Kind::Amount, Some("1bdp"))?, Amount);
+    let share = Kind::Float(0.01, 1.0);
+    let share = content!(section.value("credit_share", share, Some("1"))?, Float);
+    Ok(Some(CreditSpec { first: first.in_bytes(mtu), share }))
 }
 
 /// The keys of this control. One that another has is told apart from one that none has.
@@ -128,6 +158,7 @@ fn control(
         "dcqcn" => PairControl::Dcqcn(dcqcn(section, line)?),
         "hpcc" => PairControl::Hpcc(hpcc(section, line)?),
         "nscc" => PairControl::Nscc(nscc(section, packet, line)?),
+        "swift" => PairControl::Swift(swift(section, packet)?),
         _ => PairControl::LineRate,
     })
 }
@@ -181,6 +212,40 @@ fn nscc(section: &mut Section<'_>, packet: u32, line: Rate) -> Result<NsccSettin
         weight,
         packet,
         most,
+    })
+}
+
+/// Swift's parameters: its paper's (section 3), and targets in proportion to the round trip.
+fn swift(section: &mut Section<'_>, packet: u32) -> Result<SwiftSettings, ScenarioError> {
+    let base_rtt = content!(section.value("swift_rtt", TIMER, Some("1rtt"))?, Span);
+    let default = Span(base_rtt.0 / 2 * 3).to_string();
+    let target = content!(section.value("swift_target", TIMER, Some(&default))?, Span);
+    let range = section.span("swift_range", Some(&target.to_string()))?;
+    let mut float = |key: &str, (least, most): (f64, f64), default: &str| {
+        let kind = Kind::Float(least, most);
+        Ok::<_, ScenarioError>(content!(section.value(key, kind, Some(default))?, Float))
+    };
+    let small = float("swift_small", (0.001, 1e6), "0.1")?;
+    let large = float("swift_large", (0.001, 1e6), "100")?;
+    let additive = float("swift_additive", (0.0, 1e3), "1")?;
+    let beta = float("swift_beta", (0.0, 1.0), "0.8")?;
+    let most_cut = float("swift_most_cut", (0.0, 1.0), "0.5")?;
+    let least = float("swift_least", (1e-4, 1.0), "0.01")?;
+    if large <= small {
+        let allowed = format!("above swift_small = {small:?}");
+        return Err(section.wrong("swift_large", format!("{large:?}"), allowed));
+    }
+    Ok(SwiftSettings {
+        target,
+        range,
+        small,
+        large,
+        additive,
+        beta,
+        most_cut,
+        least,
+        packet,
+        base_rtt,
     })
 }
 

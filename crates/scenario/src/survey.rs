@@ -238,9 +238,16 @@ fn of_queue_pairs(place: Place<'_>, survey: &Survey) {
     for name in roce::SCHEMES {
         survey.of.replace(Some(("scheme", (*name).to_owned())));
         let text = |more| format!("kind = \"roce\"\nscheme = \"{name}\"\n{more}");
-        read(&[&text(""), &text("recovery = \"irn\"")], |node| {
-            drop(transport::transport(place, Some(node), Span::from_micros(100)));
-        });
+        read(
+            &[
+                &text(""),
+                &text("recovery = \"irn\""),
+                &text("recovery = \"each\"\ncredits = \"receiver\""),
+            ],
+            |node| {
+                drop(transport::transport(place, Some(node), Span::from_micros(100)));
+            },
+        );
         survey.of.replace(None);
     }
 }

@@ -7,9 +7,9 @@
 pub use leafspine_fabric::{Flap, LinkChange, LinkSpec, TopologyKind, TopologySpec};
 pub use leafspine_node::pfc::PRIORITIES;
 pub use leafspine_node::spec::{
-    Classifier, PairControl, PfcSpec, PfcThreshold, Recovery, Reduction, RoceSpec, SchedulerKind,
-    SchemeSpec, SharedBuffer, Stack, Timestamps, TransportSpec, TrimSpec, WatchdogAction,
-    WatchdogSpec,
+    Classifier, CreditSpec, PairControl, PfcSpec, PfcThreshold, Recovery, Reduction, RoceSpec,
+    SchedulerKind, SchemeSpec, SharedBuffer, Stack, Timestamps, TransportSpec, TrimSpec,
+    WatchdogAction, WatchdogSpec,
 };
 
 use leafspine_core::{Bytes, HostId, Rate, Span, Time};

@@ -1,6 +1,6 @@
 //! What all queue pairs of a run share.
 
-use super::PairControl;
+use super::{CreditSpec, PairControl};
 use leafspine_core::Span;
 use leafspine_schemes::rdma::Hop;
 
@@ -31,6 +31,8 @@ pub struct RoceSpec {
     pub recovery: Recovery,
     /// Bytes that a queue pair may have under way, if that is bounded.
     pub window: Option<u64>,
+    /// Whether receivers say who sends when.
+    pub credits: Option<CreditSpec>,
     /// Every so many packets ask for an acknowledgment, and the last one.
     pub ack_every: u32,
     /// The timeout; it doubles with each that follows without progress.
@@ -58,7 +60,7 @@ pub struct RoceConfig {
 }
 
 /// What an acknowledgment has beyond the base header (AETH), and a CNP.
-pub(super) const ACK_BYTES: u32 = 4;
+pub(crate) const ACK_BYTES: u32 = 4;
 pub(crate) const CNP_BYTES: u32 = 16;
 
 impl RoceConfig {
@@ -71,5 +73,16 @@ impl RoceConfig {
         let telemetry = if spec.control.has_telemetry() { u32::from(Hop::BASE) } else { 0 };
         let header = header + telemetry;
         RoceConfig { spec, mss, header, window }
+    }
+
+    /// Packets of an idle queue pair's first window.
+    pub(super) fn first(&self, credits: CreditSpec) -> u32 {
+        u32::try_from(credits.first / u64::from(self.mss + self.header)).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// The bytes of its line that a receiver counts for a packet that it asks for.
+    pub(crate) fn bytes_of_a_credit(&self) -> u64 {
+        let full = f64::from(self.mss + self.header);
+        self.spec.credits.map_or(0, |credits| (full / credits.share) as u64)
     }
 }

@@ -2,7 +2,9 @@
 
 use super::RoceConfig;
 use leafspine_core::{Rate, Span, Time};
-use leafspine_schemes::rdma::{Dcqcn, DcqcnSettings, Hop, Hpcc, HpccSettings, Nscc, NsccSettings};
+use leafspine_schemes::rdma::{
+    Dcqcn, DcqcnSettings, Hop, Hpcc, HpccSettings, Nscc, NsccSettings, Swift, SwiftSettings,
+};
 
 /// The congestion control of all queue pairs.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -15,6 +17,8 @@ pub enum PairControl {
     Hpcc(HpccSettings),
     /// A window, by marks and round trips.
     Nscc(NsccSettings),
+    /// A window, by round trips.
+    Swift(SwiftSettings),
 }
 
 impl PairControl {
@@ -35,7 +39,7 @@ impl PairControl {
 
     /// Whether it bounds what is under way, by a window that moves.
     pub(super) fn has_window(&self) -> bool {
-        matches!(self, PairControl::Hpcc(_) | PairControl::Nscc(_))
+        matches!(self, PairControl::Hpcc(_) | PairControl::Nscc(_) | PairControl::Swift(_))
     }
 
     /// Whether acknowledgments echo marks.
@@ -68,6 +72,7 @@ pub(super) enum State {
     Dcqcn(Dcqcn),
     Hpcc(Box<Hpcc>),
     Nscc(Box<Nscc>),
+    Swift(Box<Swift>),
 }
 
 impl State {
@@ -78,16 +83,18 @@ impl State {
             PairControl::Dcqcn(_) => State::Dcqcn(Dcqcn::new(line)),
             PairControl::Hpcc(settings) => State::Hpcc(Box::new(Hpcc::new(settings, line))),
             PairControl::Nscc(settings) => State::Nscc(Box::new(Nscc::new(settings, line))),
+            PairControl::Swift(settings) => State::Swift(Box::new(Swift::new(settings, line))),
         }
     }
 
     /// Bytes that may be under way, if it bounds them.
     #[inline]
-    pub(super) fn window(&self) -> Option<u64> {
-        match self {
-            State::Line | State::Dcqcn(_) => None,
-            State::Hpcc(hpcc) => Some(hpcc.window()),
-            State::Nscc(nscc) => Some(nscc.window()),
+    pub(super) fn window(&self, cfg: &RoceConfig) -> Option<u64> {
+        match (self, &cfg.spec.control) {
+            (State::Hpcc(hpcc), _) => Some(hpcc.window()),
+            (State::Nscc(nscc), _) => Some(nscc.window()),
+            (State::Swift(swift), PairControl::Swift(settings)) => Some(swift.window(settings)),
+            _ => None,
         }
     }
 
@@ -96,6 +103,7 @@ impl State {
         match (self, &cfg.spec.control) {
             (State::Dcqcn(dcqcn), _) => Some(dcqcn.rate()),
             (State::Hpcc(hpcc), PairControl::Hpcc(settings)) => Some(hpcc.rate(settings)),
+            (State::Swift(swift), PairControl::Swift(settings)) => swift.rate(settings),
             _ => None,
         }
     }
@@ -129,14 +137,20 @@ impl State {
                 let bytes = (answer.come, answer.under_way);
                 nscc.on_ack(settings, bytes, answer.rtt, answer.marked, answer.now);
             }
+            (State::Swift(swift), PairControl::Swift(settings)) if answer.come > 0 => {
+                let packets = answer.come as f64 / f64::from(settings.packet);
+                swift.on_ack(settings, packets, answer.rtt, answer.now);
+            }
             _ => {}
         }
     }
 
     /// So many bytes are known to be missing, and others still under way.
     pub(super) fn on_loss(&mut self, cfg: &RoceConfig, bytes: (u64, u64), now: Time) {
-        if let (State::Nscc(nscc), PairControl::Nscc(settings)) = (self, &cfg.spec.control) {
-            nscc.on_loss(settings, bytes, now);
+        match (self, &cfg.spec.control) {
+            (State::Nscc(nscc), PairControl::Nscc(settings)) => nscc.on_loss(settings, bytes, now),
+            (State::Swift(swift), PairControl::Swift(settings)) => swift.on_loss(settings, now),
+            _ => {}
         }
     }
 }

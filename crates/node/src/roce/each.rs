@@ -26,6 +26,11 @@ impl Known {
         if self.missing.is_empty() { None } else { self.missing.first_present(una) }
     }
 
+    /// Packets to be sent again.
+    pub(super) fn missing(&self) -> u32 {
+        self.missing.len()
+    }
+
     /// One that was missing is sent again.
     pub(super) fn sent_again(&mut self, una: u32, packet: u32) {
         self.missing.remove(una, packet);

@@ -12,6 +12,7 @@
 
 mod config;
 mod control;
+mod credit;
 mod each;
 mod pair;
 mod receiver;
@@ -19,11 +20,12 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use config::CNP_BYTES;
+pub(crate) use config::{ACK_BYTES, CNP_BYTES};
 pub use config::{Recovery, RoceConfig, RoceSpec};
 pub use control::PairControl;
+pub use credit::{Credit, CreditSpec, Demand};
 pub use pair::QueuePair;
-pub(crate) use pair::Shared;
+pub(crate) use pair::{Incoming, Shared};
 pub use receiver::Receiver;
 pub use sender::Sender;
 
@@ -35,3 +37,5 @@ pub const ASKS: Flags = Flags::CWR;
 pub const NAK: Flags = Flags::ACK.with(Flags::CWR);
 /// A congestion notification packet (RoCEv2, annex A17.9.3).
 pub const CNP: Flags = Flags::ECE;
+/// A receiver asks for packets.
+pub const PULL: Flags = Flags::ECE.with(Flags::CWR);

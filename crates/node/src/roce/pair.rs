@@ -1,7 +1,7 @@
 //! What belongs to a queue pair, whichever of its messages is sent: its rate, and what is under way.
 
-use super::RoceConfig;
 use super::control::{Feedback, State};
+use super::{Credit, Demand, RoceConfig};
 use leafspine_core::{FiveTuple, Rate, Time};
 use std::collections::HashMap;
 
@@ -17,6 +17,8 @@ pub struct QueuePair {
     under_way: u32,
     /// Packets sent, those sent again among them: the number of the next one.
     sent: u32,
+    /// What the receiver lets it send, in runs with credits.
+    credit: Credit,
 }
 
 impl QueuePair {
@@ -24,7 +26,14 @@ impl QueuePair {
     #[must_use]
     pub fn new(cfg: &RoceConfig, line: Rate) -> QueuePair {
         let control = State::new(cfg, line);
-        QueuePair { line, control, next_at: Time::ZERO, under_way: 0, sent: 0 }
+        QueuePair {
+            line,
+            control,
+            next_at: Time::ZERO,
+            under_way: 0,
+            sent: 0,
+            credit: Credit::default(),
+        }
     }
 
     /// Whether a new packet may be sent.
@@ -32,14 +41,57 @@ impl QueuePair {
     pub(super) fn has_room(&self, cfg: &RoceConfig) -> bool {
         let full = u64::from(cfg.mss + cfg.header);
         self.under_way < cfg.window
-            && self.control.window().is_none_or(|window| u64::from(self.under_way) * full < window)
+            && self
+                .control
+                .window(cfg)
+                .is_none_or(|window| u64::from(self.under_way) * full < window)
     }
 
     /// Bytes that may be under way.
     pub(super) fn window(&self, cfg: &RoceConfig) -> u32 {
         let bound = cfg.window.saturating_mul(cfg.mss);
-        let window = self.control.window().and_then(|window| u32::try_from(window).ok());
+        let window = self.control.window(cfg).and_then(|window| u32::try_from(window).ok());
         window.map_or(bound, |window| window.min(bound))
+    }
+
+    /// Whether a packet may be sent as far as the receiver goes.
+    #[inline]
+    pub(super) fn has_credit(&self, cfg: &RoceConfig) -> bool {
+        cfg.spec.credits.is_none() || self.credit.left(self.sent) > 0
+    }
+
+    /// A packet is about to be sent, the first of its message or not. What goes without credit is counted so.
+    pub(super) fn use_credit(&mut self, cfg: &RoceConfig, first: bool) {
+        let Some(credits) = cfg.spec.credits else { return };
+        if first && self.under_way == 0 {
+            self.credit.begin(self.sent, cfg.first(credits));
+        }
+        if self.credit.left(self.sent) == 0 {
+            self.credit.overdraw();
+        }
+    }
+
+    /// A packet may go without credit: what was lost may have been the receiver's asking.
+    pub(super) fn overdraw(&mut self, cfg: &RoceConfig) {
+        if !self.has_credit(cfg) {
+            self.credit.overdraw();
+        }
+    }
+
+    /// The receiver has asked for so many packets in all.
+    pub(super) fn grant(&mut self, granted: u32) {
+        self.credit.grant(granted);
+    }
+
+    /// What a packet that is being sent says of the credit that its message lacks for `more`.
+    pub(super) fn wanted(&self, more: u32) -> u32 {
+        self.credit.wanted(self.sent.wrapping_add(1), more)
+    }
+
+    /// Its credit, and the packets that it has sent.
+    #[must_use]
+    pub fn credit(&self) -> (Credit, u32) {
+        (self.credit, self.sent)
     }
 
     /// The number of the packet that is sent next.
@@ -93,6 +145,15 @@ impl QueuePair {
     }
 }
 
+/// What belongs to a queue pair at its receiver, whichever of its messages comes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Incoming {
+    /// From when on it may send a CNP.
+    pub(crate) notify_at: Time,
+    /// In runs with credits.
+    pub(crate) demand: Demand,
+}
+
 /// Things that the messages of a connection share, by number; flows besides have their own.
 #[derive(Debug)]
 pub(crate) struct Shared<T> {
@@ -132,6 +193,10 @@ impl<T> Shared<T> {
     /// A flow's own is no longer needed.
     pub(crate) fn give_back(&mut self, number: u32) {
         self.free.push(number);
+    }
+
+    pub(crate) fn get(&self, number: u32) -> &T {
+        &self.items[number as usize]
     }
 
     #[inline]

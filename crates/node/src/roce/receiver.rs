@@ -25,6 +25,11 @@ impl Receiver {
         (self.told, self.marked) = (false, false);
     }
 
+    /// Whether the whole message has come.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.assembly.complete()
+    }
+
     /// A data packet has come. `notify_at`: from when on the queue pair may send a CNP. `reply` is written only if it is to be sent.
     pub fn on_packet(
         &mut self,

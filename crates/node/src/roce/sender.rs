@@ -2,7 +2,7 @@
 
 use super::control::Feedback;
 use super::each::Known;
-use super::{ASKS, CNP, NAK, QueuePair, Recovery, RoceConfig};
+use super::{ASKS, CNP, NAK, PULL, QueuePair, Recovery, RoceConfig};
 use crate::transport::{AckOutcome, SegmentSet, since_stamp, stamp};
 use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Span, Time};
 use leafspine_schemes::rdma::Hop;
@@ -120,8 +120,15 @@ impl Sender {
             return Some(lost);
         }
         let next = self.known.first_missing(self.una).unwrap_or(self.nxt);
-        let may = next < self.total && (pair.has_room(cfg) || self.nobody_asks(cfg));
+        // The first packet tells the receiver of its message.
+        let asked = pair.has_credit(cfg) || self.high == 0;
+        let may = next < self.total && asked && (pair.has_room(cfg) || self.nobody_asks(cfg));
         may.then_some(next)
+    }
+
+    /// Packets that it has to send, beyond those under way.
+    fn left(&self) -> u32 {
+        self.total - self.nxt + self.known.missing()
     }
 
     /// Whether nothing under way asks for an acknowledgment: a window may have become smaller than what is under way
@@ -148,6 +155,7 @@ impl Sender {
     ) -> bool {
         let Some(seq) = self.next_packet(cfg, pair) else { return false };
         let repeat = seq < self.high;
+        pair.use_credit(cfg, self.high == 0);
         if seq == self.nxt {
             self.nxt += 1;
             pair.count(1, 0);
@@ -180,7 +188,7 @@ impl Sender {
         out.ecn = Ecn::Capable;
         out.class = cfg.spec.classes.0;
         out.notes = if repeat { PacketMeta::RETRANSMIT } else { 0 };
-        out.sack[1] = SackBlock { start: pair.number(), end: 0 };
+        out.sack[1] = SackBlock { start: pair.number(), end: pair.wanted(self.left()) };
         self.windows.seen = pair.window(cfg);
         pair.pace(cfg, u32::from(out.size), now);
         if self.deadline == Time::MAX {
@@ -199,7 +207,9 @@ impl Sender {
     }
 
     fn restart_timer(&mut self, cfg: &RoceConfig, pair: &QueuePair, now: Time) {
-        let waits = self.una < self.high;
+        // What waits for credit waits for a packet that may be lost.
+        let end = if cfg.spec.credits.is_some() { self.total } else { self.high };
+        let waits = self.una < end;
         self.since = now;
         self.deadline = if waits { now + self.timeout(cfg, pair) } else { Time::MAX };
     }
@@ -212,6 +222,10 @@ impl Sender {
         (p, hops): (&PacketMeta, &[Hop]),
         now: Time,
     ) -> AckOutcome {
+        if p.flags == PULL {
+            pair.grant(p.sack[1].start);
+            return AckOutcome::default();
+        }
         if p.flags == CNP {
             pair.cut(cfg, now);
             return AckOutcome::default();
@@ -355,16 +369,19 @@ impl Sender {
         }
         self.timeouts += 1;
         let before = pair.under_way();
+        let mut lost = 0;
         match cfg.spec.recovery {
             Recovery::GoBackN => self.go_back(pair),
             Recovery::Each => self.lose_all(pair),
             Recovery::Selective { .. } => {
+                lost = 1;
                 (self.recover, self.again, self.lost_below) =
                     (Some(self.high), self.una, self.high);
             }
         }
         // What is under way no longer is known to be missing; of IRN's packets, which stay so until they are acknowledged, one is.
-        pair.lose(cfg, (before - pair.under_way()).max(1), now);
+        pair.lose(cfg, lost.max(before - pair.under_way()), now);
+        pair.overdraw(cfg);
         self.backed_off += 1;
         self.restart_timer(cfg, pair, now);
         true

@@ -10,6 +10,7 @@ fn config(recovery: Recovery, window: Option<u64>) -> RoceConfig {
         control: PairControl::LineRate,
         recovery,
         window,
+        credits: None,
         ack_every: 1,
         timeout: Span::from_micros(100),
         max_timeout: Span::from_micros(300),

@@ -116,8 +116,7 @@ impl Assembly {
     }
 
     /// Whether every byte has come.
-    #[cfg(test)]
-    pub(super) fn complete(&self) -> bool {
+    pub(crate) fn complete(&self) -> bool {
         self.expected == self.end
     }
 

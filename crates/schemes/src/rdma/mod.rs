@@ -3,15 +3,20 @@
 mod dcqcn;
 mod hpcc;
 mod nscc;
+mod swift;
 
 pub use dcqcn::{Dcqcn, DcqcnSettings};
 pub use hpcc::{Hop, Hpcc, HpccSettings};
 pub use nscc::{Nscc, NsccSettings};
+pub use swift::{Swift, SwiftSettings};
 
 /// Keys that queue pairs have in the scenario file's table `transport`, whatever controls them.
 pub const PAIR_KEYS: &[&str] = &[
     "recovery",
     "window",
+    "credits",
+    "credit_first",
+    "credit_share",
     "ack_every",
     "timeout",
     "max_timeout",
@@ -62,6 +67,20 @@ pub const CONTROLS: &[ControlKeys] = &[
             "nscc_gate",
             "nscc_weight",
             "nscc_most",
+        ],
+    },
+    ControlKeys {
+        scheme: "swift",
+        keys: &[
+            "swift_rtt",
+            "swift_target",
+            "swift_range",
+            "swift_small",
+            "swift_large",
+            "swift_additive",
+            "swift_beta",
+            "swift_most_cut",
+            "swift_least",
         ],
     },
 ];

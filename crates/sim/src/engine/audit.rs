@@ -230,6 +230,9 @@ impl Simulation {
                 let what = format!("it counts {counts} packets in the network, but {are} are");
                 return wrong(name(), what);
             }
+            if let Some(what) = self.wrong_credit(sender) {
+                return wrong(name(), what);
+            }
             let (table, row) = self.flows.row_of(sending.number);
             let (size, has) = (table.bytes[row], self.delivered(sender));
             let ended = table.fct_ps[row] != UNFINISHED;
@@ -245,6 +248,22 @@ impl Simulation {
             }
         }
         Ok(())
+    }
+
+    /// What is wrong with a flow's credit, if anything is: it has sent no more than it may, and has been asked for no more than its receiver
+    /// knows of.
+    fn wrong_credit(&self, sender: Address) -> Option<String> {
+        self.net.roce.as_ref().and_then(|roce| roce.spec.credits)?;
+        let source = self.driver.host(&self.layout, sender.host());
+        let (credit, sent) = source.credit(sender.slot())?;
+        let to = source.sending[usize::from(sender.slot())].tuple.dst();
+        let destination = self.driver.host(&self.layout, to);
+        let granted = destination.granted(source.peer_slot(sender.slot()))?;
+        let over = credit.unasked.wrapping_add(credit.granted).wrapping_sub(sent) as i32;
+        let ahead = granted.wrapping_sub(credit.granted) as i32;
+        (over < 0 || ahead < 0).then(|| {
+            format!("its queue pair has sent {sent} packets with {credit:?}, and was asked for {granted}")
+        })
     }
 
     /// Bytes that the application at a flow's destination has.

@@ -275,6 +275,7 @@ pub fn roce() -> RoceSpec {
         control: PairControl::LineRate,
         recovery: Recovery::GoBackN,
         window: None,
+        credits: None,
         ack_every: 1,
         timeout: Span::from_millis(4),
         max_timeout: Span::from_millis(256),

@@ -133,7 +133,22 @@ pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
             most,
         },
     );
+    let swift = (us(1..100), us(0..100), 0.0f64..1.0, 0.01f64..0.5).prop_map(
+        |(target, range, share, least)| SwiftSettings {
+            target,
+            range,
+            small: least,
+            large: 50.0,
+            additive: 2.0 * share,
+            beta: share,
+            most_cut: share,
+            least,
+            packet: 1500,
+            base_rtt: target,
+        },
+    );
     let control = prop_oneof![
+        2 => swift.prop_map(PairControl::Swift),
         2 => nscc.prop_map(PairControl::Nscc),
         2 => Just(PairControl::LineRate),
         2 => dcqcn.prop_map(PairControl::Dcqcn),
@@ -146,9 +161,11 @@ pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
             .prop_map(|(low, few, after)| Recovery::Selective { low, few, after }),
     ];
     let window = proptest::option::of(1u64..200_000);
-    let rest = (1u32..20, us(500..5_000), any::<bool>(), 0u8..8, 0u8..8);
+    let credits = proptest::option::weighted(0.5, (1u64..100_000, 0.1f64..1.0))
+        .prop_map(|credits| credits.map(|(first, share)| CreditSpec { first, share }));
+    let rest = (1u32..20, us(500..5_000), any::<bool>(), (0u8..8, 0u8..8), credits);
     (control, recovery, window, rest).prop_map(
-        |(control, recovery, window, (ack_every, timeout, nak_cuts, data, ack))| RoceSpec {
+        |(control, recovery, window, (ack_every, timeout, nak_cuts, classes, credits))| RoceSpec {
             control,
             recovery,
             window,
@@ -156,7 +173,9 @@ pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
             timeout,
             max_timeout: Span::from_millis(50),
             nak_cuts,
-            classes: (data, ack),
+            classes,
+            // What is sent again needs one, too.
+            credits: credits.filter(|_| recovery == Recovery::Each),
         },
     )
 }
