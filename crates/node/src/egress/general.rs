@@ -1,0 +1,367 @@
+//! A packet's way through a general port: there is room for it, its manager takes it, it waits, its turn comes, it is sent.
+
+use super::{Departure, Egress, admit, manager, mark};
+use crate::counters::Cause;
+use crate::event::{Class, Key};
+use crate::network::Network;
+use crate::pfc::NO_INGRESS;
+use crate::port::{Queued, Stay, Turn};
+use crate::world::World;
+use leafspine_core::{Ecn, PacketMeta, PortId, Span, Time};
+use leafspine_schemes::Backlog;
+use leafspine_schemes::aqm::{Admit, Release};
+
+impl Egress {
+    #[inline(never)]
+    pub(super) fn enqueue_general<W: World>(
+        &mut self,
+        at: PortId,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let now = world.now();
+        match self.port(at).store.general().sends_at_once(now) {
+            true => self.send_at_once(at, packet, net, world),
+            false => self.place(at, packet, net, world),
+        }
+    }
+
+    /// Sends a packet that finds the idle line of a port with one queue: what [`Egress::place`] would do, less what
+    /// makes no difference there.
+    #[inline]
+    fn send_at_once<W: World>(
+        &mut self,
+        at: PortId,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let now = world.now();
+        let lossless = self.is_lossless(0);
+        if !lossless && let Err(cause) = self.room(at, packet, now) {
+            return self.drop_packet(at, packet, cause, net, world);
+        }
+        let port = &mut self.ports[usize::from(at.0)];
+        match admit(port, packet, Backlog::default(), now) {
+            Admit::Take => {}
+            Admit::Drop if !lossless => {
+                return self.drop_packet(at, packet, Cause::Manager, net, world);
+            }
+            Admit::Drop if packet.ecn == Ecn::NotCapable => {}
+            Admit::Mark | Admit::Drop => mark(port, packet, net, world),
+        }
+        let size = u32::from(packet.size);
+        if packet.notes & PacketMeta::TELEMETRY != 0 {
+            self.write_hop(at, packet, world);
+        }
+        let port = self.port(at);
+        let sending = port.store.general().transmit(now, u32::from(packet.size));
+        port.line_time += sending.0;
+        if net.measuring {
+            port.stats.accepted(size, 0, Span::ZERO, sending);
+        }
+        let arrives = now + sending + port.delay;
+        if port.special {
+            let departure = Departure { start: now, wait: Span::ZERO, arrives };
+            return self.depart_specially(at, packet, departure, net, world);
+        }
+        world.deliver(port.link, arrives, packet);
+    }
+
+    /// Queues a packet at a general port, sends it if the line is idle, or drops it.
+    #[inline(never)]
+    fn place<W: World>(
+        &mut self,
+        at: PortId,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let now = world.now();
+        let port = &mut self.ports[usize::from(at.0)];
+        if !port.up {
+            return self.drop_packet(at, packet, Cause::LinkDown, net, world);
+        }
+        let queue = net.queue_of(packet, port);
+        if net.trim.is_some() && self.chooser.is_some() {
+            return self.enqueue_trimming(at, queue, packet, net, world);
+        }
+        let waits = !port.store.general().is_free_for(queue, now);
+        let lossless = self.is_lossless(queue);
+        let room = match lossless {
+            true => self.lossless_room(at, queue, packet, waits, world),
+            false => self.room(at, packet, now),
+        };
+        let from = match room {
+            Ok(from) => from,
+            Err(cause) => return self.drop_packet(at, packet, cause, net, world),
+        };
+        if !self.ask_manager(at, queue, lossless, packet, net, world) {
+            return self.drop_packet(at, packet, Cause::Manager, net, world);
+        }
+        self.take_in(at, queue, from, packet, net, world);
+        self.tell_far_end(from, net, world);
+    }
+
+    /// A packet that has been accepted waits, or is sent if the line is idle.
+    #[inline]
+    pub(crate) fn take_in<W: World>(
+        &mut self,
+        at: PortId,
+        queue: usize,
+        from: u16,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let now = world.now();
+        let stay = Stay { since: now, counted: net.measuring };
+        if self.port(at).store.general().is_free_for(queue, now) {
+            self.pass_through(at, queue, stay, packet, net, world);
+        } else {
+            let queued = Queued::new(stay, queue, from, *packet);
+            if from == NO_INGRESS {
+                self.use_shared(at, i64::from(queued.size()));
+            }
+            self.wait(at, queue, queued, net, world);
+        }
+        self.tell_hold(at, world);
+    }
+
+    /// Whether there is room for a packet that may be dropped. It comes in nowhere that is counted.
+    #[inline]
+    fn room(&mut self, at: PortId, packet: &PacketMeta, now: Time) -> Result<u16, Cause> {
+        let size = u32::from(packet.size);
+        let port = &mut self.ports[usize::from(at.0)];
+        let total = port.store.general().backlog(now);
+        let shared = self.shared.as_ref().filter(|_| port.limit.is_shared());
+        if !port.limit.admits(total, size)
+            || shared.is_some_and(|shared| !shared.admits(total, size))
+        {
+            return Err(Cause::Buffer);
+        }
+        Ok(NO_INGRESS)
+    }
+
+    /// Whether the port's manager takes a packet for which there is room. It may mark it; what it would drop
+    /// of a lossless priority is marked, too, if it can be.
+    #[inline]
+    fn ask_manager<W: World>(
+        &mut self,
+        at: PortId,
+        queue: usize,
+        lossless: bool,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) -> bool {
+        let now = world.now();
+        let port = &mut self.ports[usize::from(at.0)];
+        let general = port.store.general();
+        let (total, own) = (general.backlog(now), general.queue(queue, now));
+        let view = port.view(queue as u8, own, total);
+        let verdict = match manager(&mut port.manager, &mut self.chooser) {
+            Some(aqm) => aqm.admit(packet, &view, now, &mut port.rng),
+            None => Admit::Take,
+        };
+        match verdict {
+            Admit::Take => {}
+            Admit::Drop if !lossless => return false,
+            Admit::Drop if packet.ecn == Ecn::NotCapable => {}
+            Admit::Mark | Admit::Drop => mark(port, packet, net, world),
+        }
+        if net.measuring {
+            port.stats.placed(u32::from(packet.size), total.packets);
+        }
+        true
+    }
+
+    /// Puts a packet that cannot be sent now into its queue.
+    #[inline]
+    fn wait<W: World>(
+        &mut self,
+        at: PortId,
+        queue: usize,
+        queued: Queued,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let (now, global) = (world.now(), self.global(at));
+        let general = self.port(at).store.general();
+        general.push(queue, queued);
+        if general.wake_pending {
+            return;
+        }
+        if now < general.busy_until {
+            general.wake_pending = true;
+            world.schedule(general.busy_until, Key::new(Class::Departure, global), 0);
+        } else {
+            // Its own queue is paused.
+            self.serve(at, net, world);
+        }
+    }
+
+    /// Sends a packet that finds an idle line.
+    #[inline]
+    fn pass_through<W: World>(
+        &mut self,
+        at: PortId,
+        queue: usize,
+        stay: Stay,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let now = world.now();
+        let turn = self.port(at).store.general().pass(queue, u32::from(packet.size), now);
+        self.end_turn(at, turn, now);
+        let sent = self.send(at, queue, stay, packet, net, world);
+        self.tell_hold(at, world);
+        if !sent {
+            self.serve(at, net, world);
+        }
+    }
+
+    /// A packet no longer waits.
+    #[inline]
+    pub(crate) fn leave(&mut self, at: PortId, queued: &Queued) {
+        if queued.from == NO_INGRESS {
+            return self.use_shared(at, -i64::from(queued.size()));
+        }
+        self.leave_ingress(queued);
+    }
+
+    /// So many bytes more of the buffer that the ports share, if there is one, are in use.
+    #[inline]
+    fn use_shared(&mut self, at: PortId, bytes: i64) {
+        if let Some(shared) = &mut self.shared
+            && self.ports[usize::from(at.0)].limit.is_shared()
+        {
+            shared.used = shared.used.saturating_add_signed(bytes);
+        }
+    }
+
+    /// A general port has sent a packet.
+    pub(crate) fn line_idle<W: World>(&mut self, at: PortId, net: &Network, world: &mut W) {
+        let now = world.now();
+        let port = self.port(at);
+        let general = port.store.general();
+        general.wake_pending = false;
+        if port.up && now >= general.busy_until {
+            if self.pfc.is_some() && self.sends_frame(at, net, world) {
+                return;
+            }
+            self.serve(at, net, world);
+        }
+    }
+
+    /// Sends the next packet of a general port whose line is idle.
+    pub(crate) fn serve<W: World>(&mut self, at: PortId, net: &Network, world: &mut W) {
+        let mut sent = false;
+        while !sent {
+            let now = world.now();
+            let (taken, turn) = self.port(at).store.general().pop(now);
+            self.end_turn(at, turn, now);
+            let Some((queue, mut queued)) = taken else { return };
+            self.leave(at, &queued);
+            sent = self.send(at, queue, queued.stay(), &mut queued.packet, net, world);
+            self.tell_hold(at, world);
+            self.tell_far_end(queued.from, net, world);
+        }
+    }
+
+    /// Sends a packet whose turn it is, unless the manager drops it.
+    #[inline]
+    fn send<W: World>(
+        &mut self,
+        at: PortId,
+        queue: usize,
+        stay: Stay,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) -> bool {
+        if self.port(at).store.general().asks_at_release {
+            match self.ask_at_release(at, queue, stay, packet, world.now()) {
+                Release::Send => {}
+                Release::Mark => mark(self.port(at), packet, net, world),
+                Release::Drop if self.is_lossless(queue) => {}
+                Release::Drop => {
+                    self.abandon(at, stay, packet, Cause::Manager, net, world);
+                    return false;
+                }
+            }
+        }
+        self.put_on_wire(at, stay, packet, net, world);
+        true
+    }
+
+    /// A turn of a service queue may have ended: the port's manager is told.
+    #[inline]
+    fn end_turn(&mut self, at: PortId, turn: Option<Turn>, now: Time) {
+        let Some(turn) = turn else { return };
+        let port = &mut self.ports[usize::from(at.0)];
+        if let Some(aqm) = manager(&mut port.manager, &mut self.chooser) {
+            aqm.turn_ended(turn.queue, turn.since, now);
+        }
+    }
+
+    /// What the port's manager says of a packet that is about to leave.
+    fn ask_at_release(
+        &mut self,
+        at: PortId,
+        queue: usize,
+        stay: Stay,
+        packet: &mut PacketMeta,
+        now: Time,
+    ) -> Release {
+        let port = &mut self.ports[usize::from(at.0)];
+        let general = port.store.general();
+        let (total, own) = (general.backlog(now), general.queue(queue, now));
+        let view = port.view(queue as u8, own, total);
+        match manager(&mut port.manager, &mut self.chooser) {
+            Some(aqm) if aqm.needs().release => {
+                aqm.release(packet, &view, now - stay.since, now, &mut port.rng)
+            }
+            _ => Release::Send,
+        }
+    }
+
+    #[inline]
+    fn put_on_wire<W: World>(
+        &mut self,
+        at: PortId,
+        stay: Stay,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let now = world.now();
+        let (wait, size) = (now - stay.since, u32::from(packet.size));
+        if packet.notes & PacketMeta::TELEMETRY != 0 {
+            self.write_hop(at, packet, world);
+        }
+        let global = self.global(at);
+        let port = self.port(at);
+        let general = port.store.general();
+        let sending = general.transmit(now, u32::from(packet.size));
+        port.line_time += sending.0;
+        if net.measuring {
+            port.stats.began(size, wait, sending);
+        }
+        if stay.counted {
+            port.stats.delayed(wait);
+        }
+        let arrives = now + sending + port.delay;
+        if general.has_packets() {
+            general.wake_pending = true;
+            world.schedule(general.busy_until, Key::new(Class::Departure, global), 0);
+        }
+        if port.special {
+            let departure = Departure { start: now, wait, arrives };
+            return self.depart_specially(at, packet, departure, net, world);
+        }
+        world.deliver(port.link, arrives, packet);
+    }
+}
