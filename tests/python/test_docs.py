@@ -235,7 +235,14 @@ UNKNOWN = {
         )
     },
     "transport": [
-        f'{FABRIC}[transport]\nkind = "{kind}"\nzzz = 1\n{FLOWS}' for kind in ("tcp", "roce")
+        f"{FABRIC}[transport]\n{kind}\nzzz = 1\n{FLOWS}"
+        for kind in (
+            'kind = "tcp"',
+            'kind = "roce"',
+            'kind = "roce"\nscheme = "hpcc"',
+            'kind = "roce"\nscheme = "nscc"',
+            'kind = "roce"\nscheme = "swift"',
+        )
     ],
     "workload": [
         f"{FABRIC}[[workload]]\nzzz = 1\n{more}"
@@ -305,12 +312,19 @@ AT_DEFAULT = {
         FABRIC + FLOWS,
         f'{FABRIC}{FLOWS}[switch]\nshared_buffer = "9MB"\n',
         f'{FABRIC}{FLOWS}[switch]\nshared_buffer = "9MB"\npfc = "dynamic"\npfc_watchdog = "1ms"\n',
+        f'{FABRIC}{FLOWS}[transport]\nkind = "roce"\nrecovery = "each"\ndata_class = 1\n'
+        '[switch]\nqueues = 2\nscheduler = "strict"\nclassifier = "dscp"\ntrim = "either"\n',
     ],
     "hosts": [FABRIC + FLOWS],
     "transport": [
         FABRIC + FLOWS,
         f'{FABRIC}{FLOWS}[transport]\nkind = "roce"\n',
         f'{FABRIC}{FLOWS}[transport]\nkind = "roce"\nrecovery = "irn"\n',
+        f'{FABRIC}{FLOWS}[transport]\nkind = "roce"\nrecovery = "each"\ncredits = "receiver"\n',
+        *(
+            f'{FABRIC}{FLOWS}[transport]\nkind = "roce"\nscheme = "{scheme}"\n'
+            for scheme in ("hpcc", "nscc", "swift")
+        ),
     ],
     "workload": [
         FABRIC + FLOWS,

@@ -98,7 +98,7 @@ pub(crate) fn aqm(
 
 /// The queue manager where none is given.
 pub(crate) fn default_aqm(transport: &str) -> &'static str {
-    if ["dctcp", "dcqcn"].contains(&transport) { "ecn-threshold" } else { "droptail" }
+    if ["dctcp", "dcqcn", "nscc"].contains(&transport) { "ecn-threshold" } else { "droptail" }
 }
 
 /// The host edge where none is given: the one that the balancer cannot do without.
