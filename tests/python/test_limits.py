@@ -180,6 +180,12 @@ SIZES = {
         'kind = "poisson"\nload = 0.5\nflows = 2000\n'
         '[[probe]]\nkind = "queue"\nports = "leaf*"\nevery = "20ns"',
     ),
+    "many ports": (
+        512,
+        "ecmp",
+        'kind = "poisson"\nload = 0.1\nflows = 4000\n'
+        '[[probe]]\nkind = "queue"\nports = "*"\nevery = "1us"',
+    ),
 }
 
 

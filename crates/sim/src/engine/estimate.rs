@@ -25,8 +25,11 @@ const RING: u64 = 64 + 8 + 8 * (size_of::<PacketMeta>() as u64 + 8);
 const LINK: u64 = 256;
 /// A flow's result row, twice over, because columns double.
 const ROW: u64 = 2 * 82;
-/// A probe's row, likewise.
+/// A probe's row, likewise: most have up to 28 bytes.
 const PROBE_ROW: u64 = 2 * 32;
+/// Those of what balancers keep, and of what kernels say, have more columns.
+const STATE_ROW: u64 = 2 * 64;
+const TCP_INFO_ROW: u64 = 2 * 128;
 /// A guest's kernel and what it touches (docs/linux.md).
 const GUEST: u64 = 9 << 20;
 /// The same rows at the end of the run, when whoever has asked for it has made tables of them.
@@ -91,8 +94,13 @@ impl Memory {
                 ProbeKind::Window | ProbeKind::TcpInfo => probe.flows.len().max(16),
                 _ => graph.ports_matching(&probe.ports)?.len(),
             };
+            let row = match probe.kind {
+                ProbeKind::State => STATE_ROW,
+                ProbeKind::TcpInfo => TCP_INFO_ROW,
+                _ => PROBE_ROW,
+            };
             let rows = end / probe.every.0.max(1) as f64 * targets as f64;
-            self.probes = self.probes.saturating_add((rows * PROBE_ROW as f64) as u64);
+            self.probes = self.probes.saturating_add((rows * row as f64) as u64);
         }
         Ok(())
     }

@@ -39,9 +39,10 @@ impl WorkloadError {
     }
 
     /// The same error with its key counted from the scenario's root, unless it is in a file of its
-    /// own.
+    /// own. One in a file that has no lines and no key of its own stays as it is.
     pub(crate) fn within(mut self, workload: usize) -> Self {
-        if self.file.is_none() {
+        let in_file_alone = self.file.is_some() && self.key.is_empty();
+        if self.line.is_none() && !in_file_alone {
             self.key = format!("workload.{workload}.{}", self.key);
         }
         self
