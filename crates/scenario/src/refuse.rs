@@ -64,8 +64,11 @@ pub fn refusal(error: &SetupError, file: &str) -> ScenarioError {
     let Refusal { key, found, allowed, nearest } = match error {
         SetupError::Topology(error) => topology(error),
         SetupError::Workload(error) => {
-            if let (Some(inner), Some(at)) = (&error.file, error.line) {
-                (file, line) = (inner.display().to_string(), usize::try_from(at).ok());
+            // A file without lines says where by itself, and has no key of the scenario's.
+            let inside = error.line.is_some() || error.key.is_empty();
+            if let Some(inner) = error.file.as_ref().filter(|_| inside) {
+                file = inner.display().to_string();
+                line = error.line.and_then(|at| usize::try_from(at).ok());
             }
             Refusal::new(&error.key, &error.found, &error.allowed)
         }
