@@ -341,7 +341,7 @@ AT_DEFAULT = {
     ],
     "workload.sizes.0": [FABRIC + FLOWS.replace('"web-search"', '[{ sizes = "hadoop" }]')],
     "run": [FABRIC + FLOWS],
-    "measure": [FABRIC + FLOWS],
+    "measure": [FABRIC + FLOWS, f"{FABRIC}{FLOWS}[measure]\nrecovery = 0.9\n"],
 }
 PATHS = {
     "topology.tier": "topology.tier.1",

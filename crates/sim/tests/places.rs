@@ -42,6 +42,7 @@ impl LoadBalancer for Beacon {
             exact_dequeue: self.exact,
             tick: true,
             every_packet: false,
+            keeps: false,
         }
     }
 

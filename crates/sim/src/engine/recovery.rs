@@ -58,7 +58,7 @@ impl Recovery {
             match rows.last_mut() {
                 // One whose "before" is not known may be over at once.
                 Some(row) if *at < over && row.before_bps.is_some() => {
-                    row.links.extend(links.iter().cloned())
+                    row.links.extend(links.iter().cloned());
                 }
                 _ => {
                     let row = self.row(*at, links.clone(), (first, step_of(*at), last));

@@ -26,7 +26,8 @@ pub(super) fn note(packet: &PacketMeta, carry: u64, flow: &mut FlowView<'_>) {
     let marked = u64::from(packet.ecn == Ecn::Congested);
     let (count, marks) = (flow.state[COUNT] & 0xff, flow.state[COUNT] >> MARKS);
     flow.state[EVS] = flow.state[EVS] << 16 | u64::from(packet.tag);
-    flow.state[COUNT] = (count + 1).min(carry) | (marks << 1 | marked) % (1 << MOST) << MARKS;
+    let marks = (marks << 1 | marked) % (1 << MOST);
+    flow.state[COUNT] = (count + 1).min(carry) | marks << MARKS;
 }
 
 /// An answer leaves: an acknowledgment tells of what has come since the last one. A CNP acknowledges nothing.
@@ -37,7 +38,8 @@ pub(super) fn write(answer: &mut PacketMeta, flow: &mut FlowView<'_>) {
     }
     (flow.state[EVS], flow.state[COUNT]) = (0, 0);
     answer.tag = evs as u16;
-    let told = (count as u32 & 0x7) | (count >> MARKS) as u32 % (1 << MOST) << 3;
+    let marks = (count >> MARKS) as u32 % (1 << MOST);
+    let told = (count as u32 & 0x7) | marks << 3;
     answer.header = SchemeHeader([(evs >> 16) as u32, (evs >> 48) as u32 | told << IN_HEADER]);
 }
 
