@@ -38,7 +38,7 @@ class Case:
 
 
 def load(path: Path = CASES, folder: str = "cases") -> list[Case]:
-    """All cases, whose scenarios are in ``folder``, with the common limits where a case has none."""
+    """All cases. Scenarios are in ``folder``; where a case has no limits it has the common ones."""
     text = tomllib.loads(path.read_text(encoding="utf-8"))
     return [
         Case(

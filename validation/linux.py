@@ -1,11 +1,11 @@
 """Compares the model's hosts under the profile linux with Linux kernels, case by case.
 
-    .venv/bin/python validation/linux.py             every case; the figures go to results/linux.json
+    .venv/bin/python validation/linux.py           every case; the figures go to results/linux.json
     .venv/bin/python validation/linux.py --quick     the small ones, as CI does; nothing is written
     .venv/bin/python validation/linux.py NAME...     these only; nothing is written
 
-Runs with kernels are kept in target/validation/linux and used again, as long as scenario and kernel are the
-same; ``--anew`` makes them again, which is needed where switches or hosts' ports have changed.
+Runs with kernels are kept in target/validation/linux and used again, as long as scenario and kernel
+are the same; ``--anew`` makes them again, which is needed where switches have changed.
 
 Exit codes: 0 all within the limits of linux.toml, 1 something is not, 2 there is no kernel.
 """
