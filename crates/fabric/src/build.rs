@@ -1,7 +1,9 @@
 //! From a description to a graph: sizes are checked, links are listed, ports follow from links.
 
 use crate::kinds::{Plan, Shape, Wiring};
-use crate::{Graph, Link, LinkSpec, Node, Port, Switch, TopologyError, TopologyKind, TopologySpec};
+use crate::{
+    Graph, Link, LinkEnd, LinkSpec, Owner, Switch, TopologyError, TopologyKind, TopologySpec,
+};
 use leafspine_core::{HostId, PortId, Rate, Span, SwitchId, TorId};
 use leafspine_schemes::Level;
 
@@ -110,7 +112,7 @@ fn check_delay(key: &'static str, found: Span) -> Result<(), TopologyError> {
 
 /// A link to be: lower end, upper end, number among parallel links, and what it is.
 struct Cable {
-    lower: Node,
+    lower: Owner,
     upper: SwitchId,
     parallel: u16,
     link: LinkSpec,
@@ -139,14 +141,14 @@ fn of_tiers(spec: &TopologySpec, shape: &Shape) -> Parts {
         }
     }
     let host = |host: u64| Cable {
-        lower: Node::Host(HostId(host as u16)),
+        lower: Owner::Host(HostId(host as u16)),
         upper: SwitchId((host / shape.hosts_per_tor()) as u16),
         parallel: 0,
         link: spec.host_link,
     };
     let mut cables: Vec<Cable> = (0..shape.hosts()).map(host).collect();
     for (lower, upper, tier) in shape.wiring() {
-        let (lower, upper) = (Node::Switch(SwitchId(lower as u16)), SwitchId(upper as u16));
+        let (lower, upper) = (Owner::Switch(SwitchId(lower as u16)), SwitchId(upper as u16));
         let link = tier.link.unwrap_or(spec.fabric_link);
         let parallel = 0..tier.links as u16;
         cables.extend(parallel.map(|parallel| Cable { lower, upper, parallel, link }));
@@ -160,13 +162,13 @@ fn of_links(wiring: &Wiring) -> Parts {
         switch(name.clone(), *level, tor)
     });
     let hosts = wiring.hosts.iter().enumerate().map(|(number, host)| Cable {
-        lower: Node::Host(HostId(number as u16)),
+        lower: Owner::Host(HostId(number as u16)),
         upper: SwitchId(host.switch),
         parallel: 0,
         link: host.link,
     });
     let between = wiring.wires.iter().map(|wire| Cable {
-        lower: Node::Switch(SwitchId(wire.lower)),
+        lower: Owner::Switch(SwitchId(wire.lower)),
         upper: SwitchId(wire.upper),
         parallel: wire.parallel,
         link: wire.link,
@@ -185,8 +187,8 @@ fn wire(spec: &TopologySpec, parts: Parts) -> Graph {
         let upper = &mut switches[usize::from(cable.upper.0)];
         upper.ports += 1;
         match cable.lower {
-            Node::Host(_) => upper.host_ports += 1,
-            Node::Switch(lower) => switches[usize::from(lower.0)].ports += 1,
+            Owner::Host(_) => upper.host_ports += 1,
+            Owner::Switch(lower) => switches[usize::from(lower.0)].ports += 1,
         }
     }
     let mut next_port = 0;
@@ -194,7 +196,7 @@ fn wire(spec: &TopologySpec, parts: Parts) -> Graph {
         switch.first_port = next_port;
         next_port += u32::from(switch.ports);
     }
-    let hosts = cables.iter().filter(|cable| matches!(cable.lower, Node::Host(_))).count();
+    let hosts = cables.iter().filter(|cable| matches!(cable.lower, Owner::Host(_))).count();
     let tors = switches.iter().filter(|switch| switch.tor.is_some()).count();
     let first_host = switches[..tors].iter().scan(0, |next, tor| {
         *next += u32::from(tor.host_ports);
@@ -221,8 +223,8 @@ fn wire(spec: &TopologySpec, parts: Parts) -> Graph {
 }
 
 /// Stands in the array until the port's link is joined; every port has one.
-const UNWIRED: Port = Port {
-    owner: Node::Host(HostId(0)),
+const UNWIRED: LinkEnd = LinkEnd {
+    owner: Owner::Host(HostId(0)),
     local: PortId(0),
     peer: u32::MAX,
     link: u32::MAX,
@@ -241,28 +243,28 @@ fn join(graph: &mut Graph, wired: &mut [u16], cable: &Cable) {
     let upper_name = graph.switch(cable.upper).name.clone();
     let (upper_local, b) = next_of(graph, cable.upper);
     let (lower_local, a, extra) = match cable.lower {
-        Node::Host(host) => {
+        Owner::Host(host) => {
             // A host's switch is a switch with hosts, and those have the same number twice.
             graph.host_tor.push(TorId(cable.upper.0));
             graph.host_port_at_tor.push(upper_local);
             (PortId(0), graph.host_port[usize::from(host.0)], graph.host_delay)
         }
-        Node::Switch(lower) => {
+        Owner::Switch(lower) => {
             let (local, port) = next_of(graph, lower);
             (local, port, Span::ZERO)
         }
     };
     let lower_name = graph.node_name(cable.lower);
-    let port = Port {
+    let port = LinkEnd {
         link: graph.links.len() as u32,
         rate: cable.link.rate,
         delay: cable.link.delay + extra,
         loss: cable.link.loss,
         ..UNWIRED
     };
-    graph.ports[a as usize] = Port { owner: cable.lower, local: lower_local, peer: b, ..port };
+    graph.ports[a as usize] = LinkEnd { owner: cable.lower, local: lower_local, peer: b, ..port };
     graph.ports[b as usize] =
-        Port { owner: Node::Switch(cable.upper), local: upper_local, peer: a, ..port };
+        LinkEnd { owner: Owner::Switch(cable.upper), local: upper_local, peer: a, ..port };
     let suffix = match cable.parallel {
         0 => String::new(),
         number => format!("#{number}"),

@@ -17,7 +17,7 @@ pub struct ResolvedChange {
     pub link: u32,
     /// A new rate.
     pub rate: Option<Rate>,
-    /// A new value of [`Port::delay`](crate::Port::delay): on a host's link, the spec's
+    /// A new value of [`LinkEnd::delay`](crate::LinkEnd::delay): on a host's link, the spec's
     /// `host_delay` is in it.
     pub delay: Option<Span>,
     /// A new loss probability.

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// A host or a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Node {
+pub enum Owner {
     /// A host.
     Host(HostId),
     /// A switch.
@@ -16,9 +16,9 @@ pub enum Node {
 
 /// One end of a link: where its owner sends.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Port {
+pub struct LinkEnd {
     /// Whose port it is.
-    pub owner: Node,
+    pub owner: Owner,
     /// Its number at its switch; 0 at a host.
     pub local: PortId,
     /// Global index of the port at the other end.
@@ -84,7 +84,7 @@ pub struct Graph {
     /// Its kind.
     pub kind: TopologyKind,
     /// All ports: those of switches, then those of hosts.
-    pub ports: Vec<Port>,
+    pub ports: Vec<LinkEnd>,
     /// The switches, by [`SwitchId`].
     pub switches: Vec<Switch>,
     /// The links: those of hosts, then those of the fabric.
@@ -101,7 +101,7 @@ pub struct Graph {
     pub first_host: Vec<u32>,
     /// The hosts' names, where they have others than `host0`, `host1`.
     pub host_names: Vec<String>,
-    /// Added to the delay of a host's link, each way; [`Port::delay`] has it already.
+    /// Added to the delay of a host's link, each way; [`LinkEnd::delay`] has it already.
     pub host_delay: Span,
 }
 
@@ -177,8 +177,8 @@ impl Graph {
     pub fn neighbour(&self, port: u32) -> Neighbour {
         let peer = &self.ports[self.ports[port as usize].peer as usize];
         match peer.owner {
-            Node::Host(host) => Neighbour::Host(host),
-            Node::Switch(switch) => Neighbour::Switch(switch, peer.local),
+            Owner::Host(host) => Neighbour::Host(host),
+            Owner::Switch(switch) => Neighbour::Switch(switch, peer.local),
         }
     }
 
@@ -187,7 +187,7 @@ impl Graph {
     pub fn is_uplink(&self, port: u32) -> bool {
         let port = &self.ports[port as usize];
         match (port.owner, self.ports[port.peer as usize].owner) {
-            (Node::Switch(this), Node::Switch(other)) => {
+            (Owner::Switch(this), Owner::Switch(other)) => {
                 self.switch(other).level > self.switch(this).level
             }
             _ => false,
@@ -198,8 +198,8 @@ impl Graph {
     #[must_use]
     pub fn tier(&self, port: u32) -> u16 {
         match self.ports[port as usize].owner {
-            Node::Host(_) => 0,
-            Node::Switch(switch) => u16::from(self.switch(switch).level.0) + 1,
+            Owner::Host(_) => 0,
+            Owner::Switch(switch) => u16::from(self.switch(switch).level.0) + 1,
         }
     }
 

@@ -4,7 +4,7 @@
 //! without a window: what the network allows, whatever the transport makes of it. Slowdown is the
 //! measured time over this one.
 
-use crate::{Graph, Node, Routes};
+use crate::{Graph, Owner, Routes};
 use leafspine_core::{Bytes, HostId, Pace, Rate, Span, SwitchId, TorId};
 use leafspine_schemes::Paths;
 use std::collections::HashMap;
@@ -342,7 +342,7 @@ impl Ways {
                 self.best[at] = (set, best_port(graph, here, routes.paths(here, self.to)));
             }
             let port = self.best[at].1;
-            let Node::Switch(next) = graph.ports[graph.ports[port as usize].peer as usize].owner
+            let Owner::Switch(next) = graph.ports[graph.ports[port as usize].peer as usize].owner
             else {
                 unreachable!("routes lead through switches")
             };

@@ -18,7 +18,7 @@ mod spec;
 pub use build::{Size, size};
 pub use changes::{ResolvedChange, check_changes};
 pub use error::{ChangeProblem, TopologyError};
-pub use graph::{Graph, Link, Node, Port, Switch};
+pub use graph::{Graph, Link, LinkEnd, Owner, Switch};
 pub use ideal::Ideal;
 pub use kinds::TopologyKind;
 pub use names::matches_glob;

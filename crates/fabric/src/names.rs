@@ -1,19 +1,19 @@
 //! Names of links, ports and switches, as scenarios write them.
 
 use crate::kinds::{Plan, canonical_number};
-use crate::{Graph, Node, TopologyError};
+use crate::{Graph, Owner, TopologyError};
 use leafspine_core::{HostId, SwitchId, TorId};
 
 impl Graph {
     /// A node's name: `host5`, `leaf0`.
     #[must_use]
-    pub fn node_name(&self, node: Node) -> String {
+    pub fn node_name(&self, node: Owner) -> String {
         match node {
-            Node::Host(host) => match self.host_names.get(usize::from(host.0)) {
+            Owner::Host(host) => match self.host_names.get(usize::from(host.0)) {
                 Some(name) => name.clone(),
                 None => format!("host{}", host.0),
             },
-            Node::Switch(switch) => self.switch(switch).name.clone(),
+            Owner::Switch(switch) => self.switch(switch).name.clone(),
         }
     }
 
@@ -29,7 +29,7 @@ impl Graph {
         format!("{}-{}{suffix}", self.node_name(this.owner), self.node_name(other))
     }
 
-    fn port_and_link(&self, port: u32) -> (&crate::Port, &crate::Link) {
+    fn port_and_link(&self, port: u32) -> (&crate::LinkEnd, &crate::Link) {
         let port = &self.ports[port as usize];
         (port, &self.links[port.link as usize])
     }
@@ -90,22 +90,22 @@ impl Graph {
         }
     }
 
-    fn ports_of_node(&self, node: Node) -> std::ops::Range<u32> {
+    fn ports_of_node(&self, node: Owner) -> std::ops::Range<u32> {
         match node {
-            Node::Switch(switch) => self.ports_of(switch),
-            Node::Host(host) => {
+            Owner::Switch(switch) => self.ports_of(switch),
+            Owner::Host(host) => {
                 let port = self.host_port[usize::from(host.0)];
                 port..port + 1
             }
         }
     }
 
-    fn node_by_name(&self, name: &str) -> Option<Node> {
+    fn node_by_name(&self, name: &str) -> Option<Owner> {
         if let Some(host) = self.kind.host_named(name) {
-            return Some(Node::Host(HostId(host as u16)));
+            return Some(Owner::Host(HostId(host as u16)));
         }
         let switch = self.switches.iter().position(|switch| switch.name == name)?;
-        Some(Node::Switch(SwitchId(switch as u16)))
+        Some(Owner::Switch(SwitchId(switch as u16)))
     }
 
     /// The switch with hosts that has this name.

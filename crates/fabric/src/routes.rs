@@ -1,6 +1,6 @@
 //! Equal-cost next hops towards every switch with hosts.
 
-use crate::{Graph, Node};
+use crate::{Graph, Owner};
 use leafspine_core::{PortId, Rate, Span, SwitchId, TorId};
 use leafspine_schemes::Paths;
 use std::collections::HashMap;
@@ -359,7 +359,7 @@ fn live_ways<'a>(
         let port = &graph.ports[port as usize];
         let link = state[port.link as usize];
         match graph.ports[port.peer as usize].owner {
-            Node::Switch(next) if link.up => {
+            Owner::Switch(next) if link.up => {
                 Some(Way { port: port.local, next, rate: link.rate.0, delay: link.delay })
             }
             _ => None,

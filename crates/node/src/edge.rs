@@ -9,7 +9,7 @@ use crate::pfc::Frame;
 use crate::roce::Shared;
 use crate::world::World;
 use leafspine_core::{Flags, PacketMeta, Rng, Time};
-use leafspine_fabric::Node as Owner;
+use leafspine_fabric::Owner;
 use leafspine_schemes::edge::{EdgeContext, FlowView, HostEdge, Waiting};
 
 /// A host's edge, with what it keeps per flow.

@@ -6,7 +6,7 @@ use crate::event::{Class, Key};
 use crate::switch::Chooser;
 use crate::world::World;
 use leafspine_core::{Flags, PacketMeta, PortId, SwitchId, Time};
-use leafspine_fabric::Node as Owner;
+use leafspine_fabric::Owner;
 use leafspine_schemes::Backlog;
 use leafspine_schemes::hold::{Expired, Held, HoldQueue, Ingress, IngressHold, Unit};
 

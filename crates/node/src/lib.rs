@@ -48,7 +48,7 @@ pub use flow::{Address, FLOW_BYTES, FlowId, Opening, Receiving, Sending, flow_by
 pub use hold::{HoldState, Holder};
 pub use host::{Full, Host};
 pub use jitter::Jitter;
-pub use network::{Network, Place};
+pub use network::{Attachment, Network};
 pub use port::{
     FifoPort, GeneralPort, Limit, Lossy, Manager, Pauses, Port, PortStats, Queued, Scheduler,
     Signals, Store,

@@ -9,7 +9,7 @@ use leafspine_fabric::Routes;
 
 /// Where a host hangs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct Attachment {
     /// Its switch's number among those with hosts.
     pub tor: u16,
     /// Its port there.
@@ -22,7 +22,7 @@ pub struct Network {
     /// Next hops.
     pub routes: Routes,
     /// Per host.
-    pub places: Vec<Place>,
+    pub places: Vec<Attachment>,
     /// TCP's constants; in a run with queue pairs those that any transport has: packets' sizes, timeouts.
     pub tcp: TcpConfig,
     /// Constants of queue pairs, in a run that has them.
@@ -52,7 +52,7 @@ impl Network {
 
     /// Where `host` hangs.
     #[inline]
-    pub(crate) fn place(&self, host: HostId) -> Place {
+    pub(crate) fn place(&self, host: HostId) -> Attachment {
         self.places[usize::from(host.0)]
     }
 

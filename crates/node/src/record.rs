@@ -5,7 +5,7 @@ use crate::fault::FaultKind;
 use crate::flow::Address;
 use crate::telemetry::Telemetry;
 use leafspine_core::{Flags, PacketMeta, Span, Time};
-use leafspine_fabric::Node as Owner;
+use leafspine_fabric::Owner;
 use std::collections::BTreeMap;
 
 /// What the nodes of one part of a run have written down. Parts are merged by whoever drives them.

@@ -4,12 +4,12 @@ use leafspine_core::{
     FiveTuple, Flags, HostId, Pace, PacketMeta, PortId, Rate, Rng, Role, Span, SwitchId, Time,
     TorId,
 };
-use leafspine_fabric::{Graph, LinkSpec, Node as Owner, Routes, TopologyKind, TopologySpec};
+use leafspine_fabric::{Graph, LinkSpec, Owner, Routes, TopologyKind, TopologySpec};
 use leafspine_node::spec::{Classifier, SchedulerKind, SchemeSpec, Stack, TransportSpec};
 use leafspine_node::transport::TcpConfig;
 use leafspine_node::{
-    Chooser, Class, Egress, FifoPort, FlowId, GeneralPort, Host, Key, Limit, Manager, Network,
-    Opening, Place, Port, PortStats, Record, Scheduler, Store, Switch, World,
+    Attachment, Chooser, Class, Egress, FifoPort, FlowId, GeneralPort, Host, Key, Limit, Manager,
+    Network, Opening, Port, PortStats, Record, Scheduler, Store, Switch, World,
 };
 use leafspine_schemes::lb::LoadBalancer;
 use leafspine_schemes::rdma::Hop;
@@ -59,7 +59,7 @@ fn graph() -> Graph {
 }
 
 fn network(graph: &Graph) -> Network {
-    let place = |(tor, port): (&TorId, &PortId)| Place { tor: tor.0, port: *port };
+    let place = |(tor, port): (&TorId, &PortId)| Attachment { tor: tor.0, port: *port };
     let entry = cc::ALL.iter().find(|entry| entry.info.name == "newreno").expect("there is one");
     let params = Params::defaults(entry.info.params);
     let spec = TransportSpec {

@@ -4,7 +4,7 @@ use crate::errors::{Cancelled, scenario_error};
 use crate::facts::facts;
 use crate::guard::guarded;
 use crate::simulate::Progress;
-use leafspine_scenario::{Case, Class, PointValue, ScenarioError, Source};
+use leafspine_scenario::{Case, PointValue, ScenarioError, SizeClass, Source};
 use leafspine_sim::{BuildError, Factories, Memory, Simulation, Work};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -216,7 +216,7 @@ fn memory_dict<'py>(py: Python<'py>, memory: &Memory) -> PyResult<Bound<'py, PyD
     Ok(dict)
 }
 
-fn class<'py>(py: Python<'py>, class: &Class) -> PyResult<Bound<'py, PyDict>> {
+fn class<'py>(py: Python<'py>, class: &SizeClass) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("name", &class.name)?;
     dict.set_item("low", class.low.0)?;

@@ -5,14 +5,14 @@
 //! (`"1MB.."` is 1 MB and more). Classes may overlap; a flow counts in each that holds it.
 
 use crate::error::ScenarioError;
-use crate::section::{Place, Section};
+use crate::section::{Around, Section};
 use crate::tree::{Node, quote, quote_key};
 use leafspine_core::Bytes;
 use leafspine_schemes::units::parse_bytes;
 
 /// A range of flow sizes with a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Class {
+pub struct SizeClass {
     /// Its name in tables.
     pub name: String,
     /// Lower bound.
@@ -21,7 +21,7 @@ pub struct Class {
     pub high: Option<Bytes>,
 }
 
-impl Class {
+impl SizeClass {
     /// Whether the lower bound is part of the class.
     #[must_use]
     pub fn low_inclusive(&self) -> bool {
@@ -47,14 +47,14 @@ const DEFAULT: &[(&str, u64, Option<u64>)] =
 
 /// The classes in the file's order, and the table written out.
 pub(crate) fn classes(
-    place: Place<'_>,
+    place: Around<'_>,
     node: Option<&Node>,
-) -> Result<(Vec<Class>, String), ScenarioError> {
+) -> Result<(Vec<SizeClass>, String), ScenarioError> {
     let section = Section::open(place, "classes".to_owned(), node)?;
-    let classes: Vec<Class> = match node.and_then(Node::table) {
+    let classes: Vec<SizeClass> = match node.and_then(Node::table) {
         None => DEFAULT
             .iter()
-            .map(|(name, low, high)| Class {
+            .map(|(name, low, high)| SizeClass {
                 name: (*name).to_owned(),
                 low: Bytes(*low),
                 high: high.map(Bytes),
@@ -66,11 +66,12 @@ pub(crate) fn classes(
             .map(|(name, node)| class(&section, name, node))
             .collect::<Result<_, _>>()?,
     };
-    let line = |class: &Class| format!("{} = {}\n", quote_key(&class.name), quote(&class.range()));
+    let line =
+        |class: &SizeClass| format!("{} = {}\n", quote_key(&class.name), quote(&class.range()));
     Ok((classes.clone(), "[classes]\n".to_owned() + &classes.iter().map(line).collect::<String>()))
 }
 
-fn class(section: &Section<'_>, name: &str, node: &Node) -> Result<Class, ScenarioError> {
+fn class(section: &Section<'_>, name: &str, node: &Node) -> Result<SizeClass, ScenarioError> {
     if name == "all" {
         let allowed = "another name: the class of all flows is always there";
         return Err(section.wrong(name, "a class named all", allowed));
@@ -88,6 +89,6 @@ fn class(section: &Section<'_>, name: &str, node: &Node) -> Result<Class, Scenar
     match (bound(low), high) {
         (Err(found), _) | (_, Err(found)) => refuse(found),
         (Ok(low), Ok(Some(high))) if high <= low => refuse(format!("{} (empty)", node.shown())),
-        (Ok(low), Ok(high)) => Ok(Class { name: name.to_owned(), low, high }),
+        (Ok(low), Ok(high)) => Ok(SizeClass { name: name.to_owned(), low, high }),
     }
 }

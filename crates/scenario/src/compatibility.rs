@@ -1,7 +1,7 @@
 //! Schemes that make no sense together are refused, with the reason.
 
 use crate::error::{ScenarioError, quoted};
-use crate::section::Place;
+use crate::section::Around;
 use crate::tree::{Node, Origin, Table, quote};
 use leafspine_core::Time;
 use leafspine_schemes::{SchemeInfo, Value, edge, registry};
@@ -20,7 +20,7 @@ struct Named {
 }
 
 /// Checks every pair of schemes that could get into each other's way.
-pub(crate) fn check(place: Place<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
+pub(crate) fn check(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
     lossless(place, root, spec)?;
     let named = named(spec);
     queues(place, root, spec, &named)?;
@@ -35,7 +35,7 @@ pub(crate) fn check(place: Place<'_>, root: &Table, spec: &Spec) -> Result<(), S
 }
 
 /// Kernels bring their own transport and know no pause frames.
-fn lossless(place: Place<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
+fn lossless(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
     let kernels = spec.hosts != HostsSpec::Model;
     let at = |table: &str, key: &str| {
         let table = root.get(table).and_then(Node::table);
@@ -76,7 +76,7 @@ fn origin(root: &Table, place: registry::Place) -> Option<Origin> {
 
 /// A scheme that tells classes apart by service queue cannot do so with fewer.
 fn queues(
-    place: Place<'_>,
+    place: Around<'_>,
     root: &Table,
     spec: &Spec,
     named: &[Named],
@@ -94,7 +94,7 @@ fn queues(
 }
 
 /// A header has two words. Two schemes that write the same one would read each other's.
-fn headers(place: Place<'_>, root: &Table, named: &[Named]) -> Result<(), ScenarioError> {
+fn headers(place: Around<'_>, root: &Table, named: &[Named]) -> Result<(), ScenarioError> {
     for (at, one) in named.iter().enumerate() {
         for other in &named[at + 1..] {
             let shared = one.info.demands.header_words & other.info.demands.header_words;
@@ -119,7 +119,7 @@ fn headers(place: Place<'_>, root: &Table, named: &[Named]) -> Result<(), Scenar
 /// An edge that steers by what the switch hashes or obeys does nothing beside a balancer that does
 /// neither.
 fn edge_and_balancer(
-    place: Place<'_>,
+    place: Around<'_>,
     root: &Table,
     spec: &Spec,
     edge: &edge::Entry,
@@ -155,7 +155,7 @@ fn reorders(spec: &Spec) -> Option<bool> {
 
 /// An edge that steers by marks needs packets that can be marked, and queues that do it.
 fn marks(
-    place: Place<'_>,
+    place: Around<'_>,
     root: &Table,
     spec: &Spec,
     edge: &edge::Entry,
@@ -194,7 +194,7 @@ fn marks(
 
 /// A host that sprays its packets and takes none out of order would send again whatever came late.
 fn order(
-    place: Place<'_>,
+    place: Around<'_>,
     root: &Table,
     spec: &Spec,
     edge: &edge::Entry,
@@ -215,7 +215,7 @@ fn order(
 
 /// Paths that are given must be obeyed, and a balancer that obeys paths must be given some.
 fn paths(
-    place: Place<'_>,
+    place: Around<'_>,
     root: &Table,
     spec: &Spec,
     edge: Option<&edge::Entry>,
@@ -232,7 +232,7 @@ fn paths(
 
 /// An edge that gives paths would write over those of a trace.
 fn one_gives_paths(
-    place: Place<'_>,
+    place: Around<'_>,
     root: &Table,
     spec: &Spec,
     edge: &edge::Entry,
@@ -249,7 +249,7 @@ fn one_gives_paths(
 }
 
 /// `pinned` without a path is `ecmp` by another name.
-fn someone_gives_paths(place: Place<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
+fn someone_gives_paths(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
     // What cannot be read may have some: the engine will say what is wrong with it.
     let may_give =
         |workload: &WorkloadSpec| trace(workload).is_some_and(|trace| trace != Ok(false));

@@ -1,11 +1,11 @@
 //! Variants times sweep: one file to many cases.
 
-use crate::classes::Class;
+use crate::classes::SizeClass;
 use crate::error::ScenarioError;
 use crate::layer::{self, Setting};
 use crate::path;
 use crate::resolve::{Resolved, resolve};
-use crate::section::{Place, tables};
+use crate::section::{Around, tables};
 use crate::skip;
 use crate::trace::{Converter, FilesRead};
 use crate::tree::{self, Data, Node, Origin, Table};
@@ -73,7 +73,7 @@ pub struct Case {
     /// gives itself, so that it can be the key of a result.
     pub toml: String,
     /// Flow classes for the tables, in the file's order.
-    pub classes: Vec<Class>,
+    pub classes: Vec<SizeClass>,
     /// What `rtt` and `bdp` stand for.
     pub scale: Scale,
     /// The round trip of a packet that finds every buffer on its way full.
@@ -133,7 +133,7 @@ pub fn expand_with(
     converter: Option<Converter>,
 ) -> Result<Vec<Case>, ScenarioError> {
     let files_read = FilesRead::new(converter);
-    let place = Place {
+    let place = Around {
         file: source.file,
         base: source.base,
         files_read: &files_read,
@@ -222,7 +222,7 @@ pub fn single_with(
         (_, others) => {
             let found = format!("{} cases", others + 1);
             let files_read = FilesRead::default();
-            let place = Place {
+            let place = Around {
                 file,
                 base,
                 files_read: &files_read,
@@ -239,7 +239,7 @@ pub fn single_with(
 /// The overrides that are laid over each case. Those of what a file says once (variants, sweep,
 /// name, title) change the file itself.
 pub(crate) fn overrides(
-    place: Place<'_>,
+    place: Around<'_>,
     root: &mut Table,
     sets: &[(String, String)],
 ) -> Result<Vec<Setting>, ScenarioError> {
@@ -261,7 +261,7 @@ pub(crate) fn overrides(
     Ok(out)
 }
 
-fn label(place: Place<'_>, root: &mut Table, key: &str) -> Result<String, ScenarioError> {
+fn label(place: Around<'_>, root: &mut Table, key: &str) -> Result<String, ScenarioError> {
     match root.remove(key).map(|node| (node.text().map(str::to_owned), node)) {
         None => Ok(String::new()),
         Some((Some(text), _)) => Ok(text),
@@ -278,7 +278,7 @@ pub(crate) struct Variant {
 
 /// The file's variants; one without a name and without settings if it has none.
 pub(crate) fn variants(
-    place: Place<'_>,
+    place: Around<'_>,
     root: &Table,
     node: Option<&Node>,
 ) -> Result<Vec<Variant>, ScenarioError> {
@@ -315,7 +315,7 @@ pub(crate) fn variants(
 }
 
 /// Refuses to vary what a file says once.
-fn may_vary(place: Place<'_>, path: &[String], origin: Origin) -> Result<(), ScenarioError> {
+fn may_vary(place: Around<'_>, path: &[String], origin: Origin) -> Result<(), ScenarioError> {
     match path.first().map(String::as_str) {
         Some("variant" | "sweep" | "name" | "title" | "version") => {
             let found = "a key that does not vary";
@@ -336,7 +336,7 @@ struct Axis<'a> {
 
 /// The keys of the sweep in the file's order, without those that are overridden.
 fn axes<'a>(
-    place: Place<'_>,
+    place: Around<'_>,
     root: &Table,
     node: Option<&'a Node>,
     overrides: &[Setting],
@@ -364,7 +364,7 @@ fn axes<'a>(
 
 /// Keys may be quoted whole (`"run.seed" = [1, 2]`) or be tables (`run.seed = [1, 2]`).
 fn collect_axes<'a>(
-    place: Place<'_>,
+    place: Around<'_>,
     above: &[String],
     table: &'a Table,
     found: &mut Vec<Axis<'a>>,

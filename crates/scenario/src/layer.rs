@@ -2,7 +2,7 @@
 
 use crate::error::{ScenarioError, nearest, quoted};
 use crate::path;
-use crate::section::Place;
+use crate::section::Around;
 use crate::tree::{Data, Node, Origin, Table, parse_value};
 use leafspine_schemes::registry;
 
@@ -34,7 +34,7 @@ const ALTERNATIVES: &[(&str, &[&[&str]])] = &[
 ];
 
 /// The settings that a table of dotted keys holds. Tables in it are merged key by key.
-pub(crate) fn settings(place: Place<'_>, table: &Table) -> Result<Vec<Setting>, ScenarioError> {
+pub(crate) fn settings(place: Around<'_>, table: &Table) -> Result<Vec<Setting>, ScenarioError> {
     let mut out = Vec::new();
     for (key, node) in &table.0 {
         flatten(path::split(place, key, node.origin)?, node, &mut out);
@@ -57,7 +57,7 @@ fn flatten(path: Vec<String>, node: &Node, out: &mut Vec<Setting>) {
 
 /// Lays settings over a scenario: a bundle first, then what is written out.
 pub(crate) fn apply(
-    place: Place<'_>,
+    place: Around<'_>,
     root: &mut Table,
     settings: &[Setting],
 ) -> Result<(), ScenarioError> {
@@ -71,7 +71,7 @@ pub(crate) fn apply(
 }
 
 /// Fills in what the file's own bundle says and the file itself does not.
-pub(crate) fn apply_under(place: Place<'_>, root: &mut Table) -> Result<(), ScenarioError> {
+pub(crate) fn apply_under(place: Around<'_>, root: &mut Table) -> Result<(), ScenarioError> {
     let Some(node) = root.remove("scheme") else {
         return Ok(());
     };
@@ -95,7 +95,7 @@ pub(crate) fn apply_under(place: Place<'_>, root: &mut Table) -> Result<(), Scen
     Ok(())
 }
 
-fn bundle_settings(place: Place<'_>, node: &Node) -> Result<Vec<Setting>, ScenarioError> {
+fn bundle_settings(place: Around<'_>, node: &Node) -> Result<Vec<Setting>, ScenarioError> {
     let Some(bundle) = node.text().and_then(registry::bundle) else {
         let names = || registry::bundles().map(|bundle| bundle.name);
         let allowed = quoted(names());
@@ -116,7 +116,7 @@ fn at(mut node: Node, origin: Origin) -> Node {
 }
 
 /// Puts settings in their places, having taken out what they replace.
-fn write(place: Place<'_>, root: &mut Table, settings: &[Setting]) -> Result<(), ScenarioError> {
+fn write(place: Around<'_>, root: &mut Table, settings: &[Setting]) -> Result<(), ScenarioError> {
     for setting in settings {
         drop_parameters(root, setting);
         drop_alternatives(root, setting);

@@ -59,7 +59,7 @@ mod tree;
 mod trim;
 mod workload;
 
-pub use classes::Class;
+pub use classes::SizeClass;
 pub use error::{OVERRIDE, Problem, ScenarioError};
 pub use expand::{Case, PointValue, Skipped, Source, expand, expand_with, single, single_with};
 pub use path::line_of;

@@ -1,7 +1,7 @@
 //! `[hosts]`: the model's hosts, or kernels.
 
 use crate::error::ScenarioError;
-use crate::section::{Place, Section, content, decode};
+use crate::section::{Around, Section, content, decode};
 use crate::tree::{Data, Node, Origin, Table, quote, quote_key};
 use leafspine_schemes::{Kind, edge};
 use leafspine_sim::spec::{HostsSpec, LinuxSpec, ProbeKind, Spec, TransportSpec, WorkloadKind};
@@ -28,7 +28,10 @@ pub(crate) fn is_linux(node: Option<&Node>) -> bool {
 }
 
 /// Reads `[hosts]`; `None`: the model's.
-pub(crate) fn hosts(place: Place<'_>, node: Option<&Node>) -> Result<Option<Hosts>, ScenarioError> {
+pub(crate) fn hosts(
+    place: Around<'_>,
+    node: Option<&Node>,
+) -> Result<Option<Hosts>, ScenarioError> {
     let mut section = Section::open(place, "hosts".to_owned(), node)?;
     section.allow(KEYS, "an unknown key")?;
     let kind = section.word("kind", &["model", "linux"], Some("model"))?;
@@ -113,7 +116,7 @@ impl Hosts {
     /// but the size of packets from itself.
     pub(crate) fn with(
         self,
-        place: Place<'_>,
+        place: Around<'_>,
         root: &Table,
         transport: &mut TransportSpec,
     ) -> Result<(HostsSpec, String, String), ScenarioError> {
@@ -156,7 +159,7 @@ impl Hosts {
 }
 
 /// The kernel's name for a control of the model's.
-fn control_of(place: Place<'_>, root: &Table, scheme: &str) -> Result<String, ScenarioError> {
+fn control_of(place: Around<'_>, root: &Table, scheme: &str) -> Result<String, ScenarioError> {
     if let Some((_, kernel)) = CONTROLS.iter().find(|(model, _)| *model == scheme) {
         return Ok((*kernel).to_owned());
     }
@@ -168,7 +171,7 @@ fn control_of(place: Place<'_>, root: &Table, scheme: &str) -> Result<String, Sc
 }
 
 /// What the kernel is that is there.
-fn present(place: Place<'_>, root: &Table) -> Result<String, ScenarioError> {
+fn present(place: Around<'_>, root: &Table) -> Result<String, ScenarioError> {
     if place.survey.is_some() {
         return Ok(String::new());
     }
@@ -193,7 +196,7 @@ const OF_KERNELS: &[&str] = &["kind", "scheme", "ecn", "mss", "header", "timesta
 /// Refuses settings of the model's TCP in a file all of whose cases have kernels: nobody would read them. Where kernels
 /// are asked for from outside (`--set hosts.kind=linux`), the file is one of the model's, and they are passed over.
 pub(crate) fn check_unread<'a>(
-    place: Place<'_>,
+    place: Around<'_>,
     cases: impl Iterator<Item = &'a Table> + Clone,
 ) -> Result<(), ScenarioError> {
     let by_file = |tree: &Table| {
@@ -219,7 +222,7 @@ pub(crate) fn check_unread<'a>(
 }
 
 /// Refuses what makes no sense with kernels, and what does so only with them.
-pub(crate) fn check(place: Place<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
+pub(crate) fn check(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
     let at = |table: &str, key: &str| {
         let node = root.get(table)?;
         Some(node.table().and_then(|table| table.get(key)).map_or(node.origin, |node| node.origin))

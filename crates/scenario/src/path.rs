@@ -1,7 +1,7 @@
 //! Key paths: `workload.0.load`, as `--set`, `[[variant]].set` and `[sweep]` write them.
 
 use crate::error::ScenarioError;
-use crate::section::Place;
+use crate::section::Around;
 use crate::tree::{self, Data, Node, Origin, Table, quote_key};
 
 /// The most parts of a path: a mix of sizes in a mix of sizes has ten.
@@ -12,7 +12,7 @@ const DEEPEST: usize = 32;
 /// # Errors
 /// If it is no dotted TOML key, or deeper than any key is.
 pub(crate) fn split(
-    place: Place<'_>,
+    place: Around<'_>,
     text: &str,
     origin: Origin,
 ) -> Result<Vec<String>, ScenarioError> {
@@ -80,7 +80,7 @@ pub(crate) fn numbered(root: &Table, mut parts: Vec<String>) -> Vec<String> {
 /// # Errors
 /// If the way leads through a value, or beyond an array.
 pub(crate) fn set(
-    place: Place<'_>,
+    place: Around<'_>,
     root: &mut Table,
     parts: &[String],
     node: Node,
@@ -165,8 +165,15 @@ mod tests {
 
     fn changed(text: &str, key: &str) -> Result<String, String> {
         let (file, base, files_read) = ("t.toml", Path::new(""), &FilesRead::default());
-        let place =
-            Place { file, base, files_read, options: &[], scale: None, linux: false, survey: None };
+        let place = Around {
+            file,
+            base,
+            files_read,
+            options: &[],
+            scale: None,
+            linux: false,
+            survey: None,
+        };
         let mut root = parse(text, "t.toml").map_err(|e| e.to_string())?;
         let parts = split(place, key, Origin::Override(0)).map_err(|e| e.to_string())?;
         let node = Node { data: Data::Int(7), origin: Origin::Override(0) };

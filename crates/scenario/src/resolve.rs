@@ -1,8 +1,8 @@
 //! One case's tree to its typed description and its text with every default.
 
-use crate::classes::{Class, classes};
+use crate::classes::{SizeClass, classes};
 use crate::error::ScenarioError;
-use crate::section::Place;
+use crate::section::Around;
 use crate::tree::{Node, Table, quote};
 use crate::trim;
 use crate::{compatibility, linux, run, scale, schemes, switch, topology, transport, workload};
@@ -39,21 +39,21 @@ pub(crate) const KEYS: &[&str] = &[
 /// A run's description, its classes, and the text.
 pub(crate) struct Resolved {
     pub(crate) spec: Spec,
-    pub(crate) classes: Vec<Class>,
+    pub(crate) classes: Vec<SizeClass>,
     pub(crate) toml: String,
     pub(crate) scale: Scale,
     pub(crate) full_round_trip: Span,
 }
 
 /// Reads every section, in the order in which they are written.
-pub(crate) fn resolve(place: Place<'_>, root: &Table) -> Result<Resolved, ScenarioError> {
+pub(crate) fn resolve(place: Around<'_>, root: &Table) -> Result<Resolved, ScenarioError> {
     check_top(place, root)?;
     let at = |key: &str| -> Option<&Node> { root.get(key) };
-    let place = Place { linux: linux::is_linux(at("hosts")), ..place };
+    let place = Around { linux: linux::is_linux(at("hosts")), ..place };
     let kernels = linux::hosts(place, at("hosts"))?;
     let (topology, changes, topology_text) = topology::topology(place, at("topology"))?;
     let scale = scale::scale(place, &topology, at("transport"))?;
-    let place = Place { scale: Some(scale.fabric), ..place };
+    let place = Around { scale: Some(scale.fabric), ..place };
     let (switch, switch_text) = switch::switch(place, at("switch"))?;
     let full_round_trip = scale.full_round_trip(&switch);
     let (mut transport, transport_text) =
@@ -106,7 +106,7 @@ pub(crate) fn resolve(place: Place<'_>, root: &Table) -> Result<Resolved, Scenar
 
 /// Refuses unknown sections, and a version that is no text. Any version is read: the text that is
 /// made has this one's.
-fn check_top(place: Place<'_>, root: &Table) -> Result<(), ScenarioError> {
+fn check_top(place: Around<'_>, root: &Table) -> Result<(), ScenarioError> {
     if let Some((name, node)) = root.0.iter().find(|(name, _)| !KEYS.contains(&name.as_str())) {
         let what = if node.table().is_some() || node.array().is_some() { "section" } else { "key" };
         let mut error =

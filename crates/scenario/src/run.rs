@@ -1,7 +1,7 @@
 //! `[run]`, `[measure]` and `[[probe]]`.
 
 use crate::error::ScenarioError;
-use crate::section::{Place, Section, content, decode, tables};
+use crate::section::{Around, Section, content, decode, tables};
 use crate::tree::{Data, Node, quote};
 use leafspine_core::{Span, Time};
 use leafspine_schemes::Kind;
@@ -19,7 +19,7 @@ const TAKEN: &[&str] = &["flows", "ports", "summary", "scenario", "collectives",
 
 /// `[run]`, and the table written out.
 pub(crate) fn run(
-    place: Place<'_>,
+    place: Around<'_>,
     node: Option<&Node>,
 ) -> Result<(RunSpec, String), ScenarioError> {
     let mut section = Section::open(place, "run".to_owned(), node)?;
@@ -36,7 +36,7 @@ pub(crate) fn run(
 
 /// `[measure]`, and the table written out.
 pub(crate) fn measure(
-    place: Place<'_>,
+    place: Around<'_>,
     node: Option<&Node>,
 ) -> Result<(MeasureSpec, String), ScenarioError> {
     let mut section = Section::open(place, "measure".to_owned(), node)?;
@@ -104,7 +104,7 @@ fn warmup(section: &mut Section<'_>) -> Result<Time, ScenarioError> {
 
 /// Every `[[probe]]`, and all of them written out.
 pub(crate) fn probes(
-    place: Place<'_>,
+    place: Around<'_>,
     node: Option<&Node>,
 ) -> Result<(Vec<ProbeSpec>, String), ScenarioError> {
     let (mut probes, mut text): (Vec<ProbeSpec>, _) = (Vec::new(), String::new());

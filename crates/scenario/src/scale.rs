@@ -1,7 +1,7 @@
 //! What the defaults of gaps, timers, buffers and thresholds follow from.
 
 use crate::error::ScenarioError;
-use crate::section::{Place, Section};
+use crate::section::{Around, Section};
 use crate::transport;
 use crate::tree::Node;
 use leafspine_core::{Pace, Rate, Span};
@@ -26,7 +26,7 @@ pub(crate) struct Scaled {
 
 /// The scale of a topology for the packets of the `transport` table.
 pub(crate) fn scale(
-    place: Place<'_>,
+    place: Around<'_>,
     topology: &TopologySpec,
     transport: Option<&Node>,
 ) -> Result<Scaled, ScenarioError> {
@@ -136,7 +136,7 @@ mod tests {
 
     fn of(topology: &TopologySpec) -> Scaled {
         let files_read = FilesRead::default();
-        let place = Place {
+        let place = Around {
             file: "",
             base: Path::new(""),
             files_read: &files_read,

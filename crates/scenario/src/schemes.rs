@@ -1,7 +1,7 @@
 //! `[load_balancer]`, `[aqm]`, `[hold]`, `[host_edge]`: a scheme by name, its parameters beside it.
 
 use crate::error::{ScenarioError, nearest, quoted};
-use crate::section::{Place, Section};
+use crate::section::{Around, Section};
 use crate::tree::{Node, quote};
 use leafspine_schemes::registry;
 use leafspine_schemes::{Param, Params};
@@ -24,7 +24,7 @@ pub(crate) fn words(role: registry::Place) -> &'static [&'static str] {
 
 /// A scheme's table: the scheme (`None` for `none`) and the table written out.
 fn table(
-    place: Place<'_>,
+    place: Around<'_>,
     role: registry::Place,
     node: Option<&Node>,
     default: &str,
@@ -80,7 +80,7 @@ pub(crate) fn parameters(
 
 /// `[load_balancer]`; `ecmp` by default.
 pub(crate) fn load_balancer(
-    place: Place<'_>,
+    place: Around<'_>,
     node: Option<&Node>,
 ) -> Result<(SchemeSpec, String), ScenarioError> {
     required(table(place, registry::Place::LoadBalancer, node, "ecmp")?)
@@ -89,7 +89,7 @@ pub(crate) fn load_balancer(
 /// `[aqm]`; by default `ecn-threshold` under DCTCP and DCQCN, which cannot do without marks, and `droptail`
 /// under every other transport.
 pub(crate) fn aqm(
-    place: Place<'_>,
+    place: Around<'_>,
     node: Option<&Node>,
     transport: &str,
 ) -> Result<(SchemeSpec, String), ScenarioError> {
@@ -108,7 +108,7 @@ pub(crate) fn needed_edge(balancer: &str) -> Option<&'static str> {
 
 /// `[hold]`; `none` by default.
 pub(crate) fn hold(
-    place: Place<'_>,
+    place: Around<'_>,
     node: Option<&Node>,
 ) -> Result<(Option<SchemeSpec>, String), ScenarioError> {
     table(place, registry::Place::Hold, node, NONE)
@@ -116,7 +116,7 @@ pub(crate) fn hold(
 
 /// `[host_edge]`; by default what the balancer cannot do without, or `none`.
 pub(crate) fn host_edge(
-    place: Place<'_>,
+    place: Around<'_>,
     node: Option<&Node>,
     balancer: &str,
 ) -> Result<(Option<SchemeSpec>, String), ScenarioError> {

@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// What stands around a scenario: its name for messages, and the folder that paths start from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct Around<'a> {
     pub(crate) file: &'a str,
     pub(crate) base: &'a Path,
     /// What has been found out about traces and fabrics in files.
@@ -30,7 +30,7 @@ pub(crate) struct Place<'a> {
     pub(crate) survey: Option<&'a Survey>,
 }
 
-impl Place<'_> {
+impl Around<'_> {
     /// An error at a value that was written at `origin`, or nowhere.
     pub(crate) fn error(
         &self,
@@ -60,7 +60,7 @@ impl Place<'_> {
 
 /// One table: read key by key, written in the order of reading.
 pub(crate) struct Section<'a> {
-    pub(crate) place: Place<'a>,
+    pub(crate) place: Around<'a>,
     pub(crate) path: String,
     table: Option<&'a Table>,
     origin: Option<Origin>,
@@ -90,7 +90,7 @@ fn meant(name: &str, keys: &[&str]) -> Option<String> {
 impl<'a> Section<'a> {
     /// The table at `path`; one that is not in the file has only defaults.
     pub(crate) fn open(
-        place: Place<'a>,
+        place: Around<'a>,
         path: String,
         node: Option<&'a Node>,
     ) -> Result<Section<'a>, ScenarioError> {
@@ -303,7 +303,7 @@ impl<'a> Section<'a> {
 
 /// The value of kind `kind` that stands at a node.
 pub(crate) fn decode(
-    place: Place<'_>,
+    place: Around<'_>,
     key: &str,
     node: &Node,
     kind: Kind,
@@ -394,7 +394,7 @@ fn type_name(data: &Data) -> &'static str {
 
 /// The tables of an array of tables, each with its path; none if the file has none.
 pub(crate) fn tables<'a>(
-    place: Place<'a>,
+    place: Around<'a>,
     path: &str,
     node: Option<&'a Node>,
 ) -> Result<Vec<Section<'a>>, ScenarioError> {

@@ -5,7 +5,7 @@ use crate::expand::{Source, overrides};
 use crate::layer;
 use crate::path;
 use crate::run::SEED;
-use crate::section::{Place, content, decode};
+use crate::section::{Around, content, decode};
 use crate::trace::FilesRead;
 use crate::tree::{self, Table};
 
@@ -17,7 +17,7 @@ use crate::tree::{self, Table};
 pub fn first_seed(source: &Source<'_>) -> Result<u64, ScenarioError> {
     let files_read = FilesRead::default();
     let Source { file, base, options, .. } = *source;
-    let place = Place {
+    let place = Around {
         file,
         base,
         files_read: &files_read,

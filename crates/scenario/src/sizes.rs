@@ -1,7 +1,7 @@
 //! Flow sizes: a named distribution, a CSV file, an inline table, a law, or a mix.
 
 use crate::error::{Problem, ScenarioError, nearest, quoted};
-use crate::section::{Place, Section, content};
+use crate::section::{Around, Section, content};
 use crate::tree::{Data, Node, quote};
 use leafspine_core::Bytes;
 use leafspine_schemes::Kind;
@@ -32,12 +32,12 @@ pub(crate) fn sizes(section: &mut Section<'_>, key: &str) -> Result<SizeSpec, Sc
 }
 
 /// An error of the engine about the sizes at `path`; its key begins with `sizes`.
-fn refused(place: Place<'_>, path: &str, node: &Node, error: &WorkloadError) -> ScenarioError {
+fn refused(place: Around<'_>, path: &str, node: &Node, error: &WorkloadError) -> ScenarioError {
     let inner = error.key.strip_prefix("sizes").unwrap_or_default();
     place.error(Some(node.origin), &format!("{path}{inner}"), &error.found, &error.allowed)
 }
 
-fn read(place: Place<'_>, path: &str, node: &Node) -> Result<(SizeSpec, String), ScenarioError> {
+fn read(place: Around<'_>, path: &str, node: &Node) -> Result<(SizeSpec, String), ScenarioError> {
     match &node.data {
         Data::Text(name) => named(place, path, node, name),
         Data::Table(_) => law(place, path, node),
@@ -54,7 +54,7 @@ fn read(place: Place<'_>, path: &str, node: &Node) -> Result<(SizeSpec, String),
 
 /// A name, or else the path of a CSV file.
 fn named(
-    place: Place<'_>,
+    place: Around<'_>,
     path: &str,
     node: &Node,
     name: &str,
@@ -79,7 +79,7 @@ fn named(
 
 /// A CSV file's points. They are written out: the resolved scenario needs the file no more.
 fn csv(
-    place: Place<'_>,
+    place: Around<'_>,
     path: &str,
     node: &Node,
     name: &str,
@@ -101,7 +101,7 @@ fn csv(
     Ok(written_table(&stem, points.to_vec()))
 }
 
-fn law(place: Place<'_>, path: &str, node: &Node) -> Result<(SizeSpec, String), ScenarioError> {
+fn law(place: Around<'_>, path: &str, node: &Node) -> Result<(SizeSpec, String), ScenarioError> {
     let mut section = Section::open(place, path.to_owned(), Some(node))?;
     let kind = section.word("kind", KINDS, None)?;
     let keys: &[&str] = match kind.as_str() {
@@ -144,7 +144,7 @@ fn table(section: &Section<'_>) -> Result<(SizeSpec, String), ScenarioError> {
     Ok(written_table(name, points))
 }
 
-fn points(place: Place<'_>, path: &str, rows: &[Node]) -> Result<Vec<(f64, f64)>, ScenarioError> {
+fn points(place: Around<'_>, path: &str, rows: &[Node]) -> Result<Vec<(f64, f64)>, ScenarioError> {
     let number = |node: &Node| match &node.data {
         Data::Int(number) => Some(*number as f64),
         Data::Float(number) => Some(*number),
@@ -170,7 +170,7 @@ fn written_table(name: &str, points: Vec<(f64, f64)>) -> (SizeSpec, String) {
     (SizeSpec::Table { name, points: points.into() }, text)
 }
 
-fn mix(place: Place<'_>, path: &str, parts: &[Node]) -> Result<(SizeSpec, String), ScenarioError> {
+fn mix(place: Around<'_>, path: &str, parts: &[Node]) -> Result<(SizeSpec, String), ScenarioError> {
     let (mut mix, mut texts) = (Vec::new(), Vec::new());
     for (i, part) in parts.iter().enumerate() {
         let mut section = Section::open(place, format!("{path}.{i}"), Some(part))?;

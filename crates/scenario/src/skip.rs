@@ -8,7 +8,7 @@ use crate::expand::Skipped;
 use crate::layer::{SCHEME_TABLES, Setting};
 use crate::path;
 use crate::schemes::{default_aqm, needed_edge};
-use crate::section::Place;
+use crate::section::Around;
 use crate::tree::{Data, Node, Origin, Table};
 use leafspine_schemes::registry;
 
@@ -18,7 +18,7 @@ use leafspine_schemes::registry;
 /// If no tree's scheme has one, and there are several schemes: for one alone the scheme's own table
 /// says it.
 pub(crate) fn leave_out(
-    place: Place<'_>,
+    place: Around<'_>,
     trees: &mut [Table],
     overrides: &[Setting],
 ) -> Result<Vec<Vec<Skipped>>, ScenarioError> {
@@ -78,7 +78,7 @@ fn remove(tree: &mut Table, role: registry::Place, key: &str) -> bool {
 
 /// Refuses a parameter that none of several schemes has.
 fn refuse(
-    place: Place<'_>,
+    place: Around<'_>,
     setting: &Setting,
     role: registry::Place,
     schemes: &[Option<String>],

@@ -7,7 +7,7 @@
 use crate::classes::classes;
 use crate::expand::variants;
 use crate::resolve::KEYS;
-use crate::section::Place;
+use crate::section::Around;
 use crate::trace::FilesRead;
 use crate::tree::{self, Node, Table};
 use crate::{linux, roce, run, schemes, switch, topology, transport, workload};
@@ -137,7 +137,7 @@ pub(crate) fn stand_in(kind: Kind) -> Value {
 pub fn known() -> Vec<Known> {
     let survey = Survey::default();
     let files_read = FilesRead::default();
-    let place = Place {
+    let place = Around {
         file: "",
         base: Path::new(""),
         files_read: &files_read,
@@ -198,7 +198,7 @@ fn by_kind(survey: &Survey, table: &str, texts: &[&str], reader: impl Fn(&Table)
     survey.of.replace(None);
 }
 
-fn of_topology(place: Place<'_>, survey: &Survey) {
+fn of_topology(place: Around<'_>, survey: &Survey) {
     const MORE: &str = ", host_link = {}, fabric_link = {}, change = [{ link = \"a-b\", \
                         rate = \"1Gbps\", flap = { every = \"2us\", down_for = \"1us\" } }]";
     // What follows from a radix or a ratio is asked for where it is given; "clos" reads its tiers.
@@ -216,7 +216,7 @@ fn of_topology(place: Place<'_>, survey: &Survey) {
 }
 
 /// The names of a place, and what each may have beside its name.
-fn of_schemes(place: Place<'_>, survey: &Survey, role: Role) {
+fn of_schemes(place: Around<'_>, survey: &Survey, role: Role) {
     for name in role.names().into_iter().chain(schemes::words(role).iter().copied()) {
         survey.of.replace(Some(("scheme", name.to_owned())));
         read(&[&format!("scheme = \"{name}\"")], |node| {
@@ -234,7 +234,7 @@ fn of_schemes(place: Place<'_>, survey: &Survey, role: Role) {
 }
 
 /// RoCE's rate controls are no congestion controls of the registry.
-fn of_queue_pairs(place: Place<'_>, survey: &Survey) {
+fn of_queue_pairs(place: Around<'_>, survey: &Survey) {
     for name in roce::SCHEMES {
         survey.of.replace(Some(("scheme", (*name).to_owned())));
         let text = |more| format!("kind = \"roce\"\nscheme = \"{name}\"\n{more}");
@@ -252,7 +252,7 @@ fn of_queue_pairs(place: Place<'_>, survey: &Survey) {
     }
 }
 
-fn of_workloads(place: Place<'_>, survey: &Survey) {
+fn of_workloads(place: Around<'_>, survey: &Survey) {
     const GRAPH: TopologyKind =
         TopologyKind::LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, links_per_pair: 1 };
     let workload = |list: &Table| drop(workload::workloads(place, list.get("list"), &GRAPH));

@@ -3,7 +3,7 @@
 use crate::error::ScenarioError;
 use crate::flow_control;
 use crate::roce;
-use crate::section::{Place, Section, content};
+use crate::section::{Around, Section, content};
 use crate::tree::Node;
 use crate::trim;
 use leafspine_schemes::{Amount, Kind, Scale};
@@ -31,7 +31,7 @@ const STAGES: usize = 64;
 
 /// Switch ports, and the table written out.
 pub(crate) fn switch(
-    place: Place<'_>,
+    place: Around<'_>,
     node: Option<&Node>,
 ) -> Result<(SwitchSpec, String), ScenarioError> {
     let mut section = Section::open(place, "switch".to_owned(), node)?;
@@ -92,7 +92,7 @@ fn one_hash(section: &mut Section<'_>) -> Result<bool, ScenarioError> {
 
 /// Refuses buffers that a full packet never fits into: its flow would never end.
 pub(crate) fn check_room(
-    place: Place<'_>,
+    place: Around<'_>,
     node: Option<&Node>,
     switch: &SwitchSpec,
     transport: &TransportSpec,

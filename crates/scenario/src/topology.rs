@@ -1,7 +1,7 @@
 //! `[topology]` and `[[topology.change]]`.
 
 use crate::error::ScenarioError;
-use crate::section::{Place, Section, content, tables};
+use crate::section::{Around, Section, content, tables};
 use crate::tree::{Node, quote};
 use crate::{clos, fabric_file};
 use leafspine_core::{Rate, Span, Time};
@@ -21,7 +21,7 @@ const LOSS: Kind = Kind::Float(0.0, 0.999_999);
 
 /// The graph, its changes, and both written out.
 pub(crate) fn topology(
-    place: Place<'_>,
+    place: Around<'_>,
     node: Option<&Node>,
 ) -> Result<(TopologySpec, Vec<LinkChange>, String), ScenarioError> {
     let mut section = Section::open(place, "topology".to_owned(), node)?;

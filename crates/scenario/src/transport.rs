@@ -4,7 +4,7 @@ use crate::error::ScenarioError;
 use crate::profile::Profile;
 use crate::roce;
 use crate::schemes;
-use crate::section::{Place, Section, content, decode};
+use crate::section::{Around, Section, content, decode};
 use crate::tree::Node;
 use leafspine_core::Span;
 use leafspine_schemes::cc::{self, CongestionControl, FlowEnv};
@@ -22,7 +22,7 @@ const TIMEOUT: Kind = Kind::Span(1, u64::MAX);
 
 /// The transport, and the table written out.
 pub(crate) fn transport(
-    place: Place<'_>,
+    place: Around<'_>,
     node: Option<&Node>,
     full_round_trip: Span,
 ) -> Result<(TransportSpec, String), ScenarioError> {

@@ -1,7 +1,7 @@
 //! The keys of `[switch]` that have switches trim packets.
 
 use crate::error::ScenarioError;
-use crate::section::{Place, Section, content};
+use crate::section::{Around, Section, content};
 use crate::tree::Node;
 use leafspine_core::Bytes;
 use leafspine_schemes::{Amount, Kind};
@@ -57,7 +57,7 @@ pub(crate) fn trimming(
 
 /// Refuses switches that trim beside hosts that know nothing of it, or data in the headers' queue.
 pub(crate) fn check(
-    place: Place<'_>,
+    place: Around<'_>,
     node: Option<&Node>,
     switch: &SwitchSpec,
     transport: &TransportSpec,

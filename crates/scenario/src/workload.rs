@@ -3,7 +3,7 @@
 use crate::error::ScenarioError;
 use crate::hosts::host_set;
 use crate::job;
-use crate::section::{Place, Section, content, tables};
+use crate::section::{Around, Section, content, tables};
 use crate::sizes::sizes;
 use crate::trace;
 use crate::tree::{Data, Node};
@@ -34,7 +34,7 @@ const LOAD: Kind = Kind::Float(f64::MIN_POSITIVE, 10.0);
 
 /// Every `[[workload]]`, and all of them written out.
 pub(crate) fn workloads(
-    place: Place<'_>,
+    place: Around<'_>,
     node: Option<&Node>,
     graph: &TopologyKind,
 ) -> Result<(Vec<WorkloadSpec>, String), ScenarioError> {

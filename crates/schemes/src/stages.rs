@@ -15,7 +15,7 @@ pub(crate) const LARGE: u8 = 2;
 
 /// Which flow class a stage belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Class {
+pub(crate) enum FlowClass {
     /// Up to the lower threshold.
     Small,
     /// Between the two: stage 1 to S.
@@ -24,14 +24,14 @@ pub(crate) enum Class {
     Large,
 }
 
-impl Class {
+impl FlowClass {
     /// The service queue of the class.
     #[inline]
     pub(crate) fn queue(self) -> u8 {
         match self {
-            Class::Small => SMALL,
-            Class::Medium(_) => MEDIUM,
-            Class::Large => LARGE,
+            FlowClass::Small => SMALL,
+            FlowClass::Medium(_) => MEDIUM,
+            FlowClass::Large => LARGE,
         }
     }
 }
@@ -63,11 +63,11 @@ impl Stages {
 
     /// The class of a packet with this tag. Tags beyond the last stage are of the last.
     #[inline]
-    pub(crate) fn class(self, tag: u8) -> Class {
+    pub(crate) fn class(self, tag: u8) -> FlowClass {
         match tag {
-            0 => Class::Small,
-            stage if stage <= self.medium => Class::Medium(stage),
-            _ => Class::Large,
+            0 => FlowClass::Small,
+            stage if stage <= self.medium => FlowClass::Medium(stage),
+            _ => FlowClass::Large,
         }
     }
 
@@ -90,7 +90,7 @@ mod tests {
         for (tag, queue) in queues.into_iter().enumerate() {
             assert_eq!(stages.class(tag as u8).queue(), queue, "stage {tag}");
         }
-        assert_eq!([stages.class(3), stages.class(9)], [Class::Medium(3), Class::Large]);
+        assert_eq!([stages.class(3), stages.class(9)], [FlowClass::Medium(3), FlowClass::Large]);
     }
 
     /// Breaks if the upper half of four stages is not 3 and 4, of three 2 and 3, of one that one.

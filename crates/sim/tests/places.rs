@@ -36,7 +36,6 @@ struct Beacon {
 impl LoadBalancer for Beacon {
     fn needs(&self) -> Needs {
         Needs {
-            keeps: false,
             arrived: true,
             leaving: true,
             exact_dequeue: self.exact,

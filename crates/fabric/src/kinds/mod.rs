@@ -21,7 +21,7 @@ pub use clos::{
 pub use shape::{Shape, Tier};
 use std::sync::Arc;
 pub use wiring::{
-    Defaults, ENTRY as FILE, Edge, Place, Vertex, Wire, WiredHost, Wiring, WiringError,
+    Blamed, Defaults, ENTRY as FILE, Edge, Vertex, Wire, WiredHost, Wiring, WiringError,
 };
 
 /// A topology's kind and its counts. Link names are `host3-leaf0`, `leaf0-spine1`, `leaf0-spine1#1`

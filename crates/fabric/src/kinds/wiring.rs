@@ -45,7 +45,7 @@ pub struct Defaults {
 
 /// Which entry of a list is to blame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum Blamed {
     /// The node of this number.
     Vertex(usize),
     /// The link of this number.
@@ -58,7 +58,7 @@ pub enum Place {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WiringError {
     /// Which entry.
-    pub place: Place,
+    pub place: Blamed,
     /// Which attribute of it; empty for the entry itself.
     pub key: &'static str,
     /// What was found.
@@ -195,7 +195,7 @@ impl Wiring {
 }
 
 fn refuse<T>(
-    place: Place,
+    place: Blamed,
     key: &'static str,
     found: impl Into<String>,
     allowed: &str,
@@ -212,11 +212,11 @@ fn check_names(vertices: &[Vertex]) -> Result<(), WiringError> {
         let odd = |c: char| c.is_whitespace() || c.is_control() || "*#,\"'".contains(c);
         if name.is_empty() || name.contains(odd) {
             let allowed = "a name without spaces, quotes, commas, * and #";
-            return refuse(Place::Vertex(at), "name", format!("{name:?}"), allowed);
+            return refuse(Blamed::Vertex(at), "name", format!("{name:?}"), allowed);
         }
         if !seen.insert(name) {
             let found = format!("{name:?} a second time");
-            return refuse(Place::Vertex(at), "name", found, "a name of its own for each node");
+            return refuse(Blamed::Vertex(at), "name", found, "a name of its own for each node");
         }
     }
     Ok(())
@@ -237,16 +237,16 @@ fn hosts(vertices: &[Vertex], edges: &[Edge]) -> Result<Vec<bool>, WiringError> 
     let hosts: Vec<bool> = vertices.iter().enumerate().map(is_host).collect();
     if !hosts.contains(&true) {
         let allowed = "nodes with the role \"host\", or with one link only";
-        return refuse(Place::Whole, "role", "no hosts", allowed);
+        return refuse(Blamed::Whole, "role", "no hosts", allowed);
     }
     for (at, vertex) in vertices.iter().enumerate().filter(|(at, _)| hosts[*at]) {
         if links[at] != 1 {
             let found = format!("{} links of the host {:?}", links[at], vertex.name);
-            return refuse(Place::Vertex(at), "role", found, "one link of a host");
+            return refuse(Blamed::Vertex(at), "role", found, "one link of a host");
         }
         if vertex.tier.is_some_and(|tier| tier > 0) {
             let found = format!("a tier of the host {:?}", vertex.name);
-            return refuse(Place::Vertex(at), "tier", found, "tiers of switches only");
+            return refuse(Blamed::Vertex(at), "tier", found, "tiers of switches only");
         }
     }
     let switches = hosts.iter().filter(|host| !**host).count();
@@ -254,7 +254,12 @@ fn hosts(vertices: &[Vertex], edges: &[Edge]) -> Result<Vec<bool>, WiringError> 
         [("hosts", hosts.len() - switches, MOST_HOSTS), ("switches", switches, MOST_SWITCHES)]
     {
         if found > most {
-            return refuse(Place::Whole, "", format!("{found} {what}"), &format!("at most {most}"));
+            return refuse(
+                Blamed::Whole,
+                "",
+                format!("{found} {what}"),
+                &format!("at most {most}"),
+            );
         }
     }
     Ok(hosts)
@@ -268,13 +273,13 @@ fn check_ends(vertices: &[Vertex], edges: &[Edge], hosts: &[bool]) -> Result<(),
         let names = (vertices[a].name.as_str(), vertices[b].name.as_str());
         if a == b {
             let found = format!("a link from {:?} to itself", names.0);
-            return refuse(Place::Edge(at), "target", found, "two different nodes");
+            return refuse(Blamed::Edge(at), "target", found, "two different nodes");
         }
         if hosts[a] && hosts[b] {
             let found = format!("a link between the hosts {:?} and {:?}", names.0, names.1);
             let allowed =
                 "a switch at one end; nodes with one link are hosts where no role says so";
-            return refuse(Place::Edge(at), "target", found, allowed);
+            return refuse(Blamed::Edge(at), "target", found, allowed);
         }
         for (own, other) in [(a, b), (b, a)] {
             let name = format!("{}-{}", vertices[own].name, vertices[other].name);
@@ -285,7 +290,7 @@ fn check_ends(vertices: &[Vertex], edges: &[Edge], hosts: &[bool]) -> Result<(),
                     vertices[own].name, vertices[same.0].name
                 );
                 return refuse(
-                    Place::Edge(at),
+                    Blamed::Edge(at),
                     "",
                     found,
                     "names that differ where \"-\" joins two",
@@ -317,7 +322,7 @@ fn tiers(vertices: &[Vertex], edges: &[Edge], hosts: &[bool]) -> Result<Vec<Leve
         Ok(level) => Ok(Level(level)),
         Err(_) => {
             let found = format!("{:?}, {steps} links from a switch with hosts", vertices[at].name);
-            refuse(Place::Vertex(at), "", found, "at most 255 links")
+            refuse(Blamed::Vertex(at), "", found, "at most 255 links")
         }
     };
     distance.iter().enumerate().map(level).collect()
@@ -353,7 +358,7 @@ fn check_connected(
         Some(at) => {
             let found =
                 format!("no way from {:?} to {:?}", vertices[first].name, vertices[at].name);
-            refuse(Place::Vertex(at), "", found, "a fabric in one part")
+            refuse(Blamed::Vertex(at), "", found, "a fabric in one part")
         }
     }
 }
@@ -369,7 +374,12 @@ fn stated_tiers(
     for (at, vertex) in vertices.iter().enumerate().filter(|(at, _)| !hosts[*at]) {
         let Some(tier) = vertex.tier else {
             let found = format!("no tier of {:?}, where other switches have one", vertex.name);
-            return refuse(Place::Vertex(at), "tier", found, "a tier for each switch, or for none");
+            return refuse(
+                Blamed::Vertex(at),
+                "tier",
+                found,
+                "a tier for each switch, or for none",
+            );
         };
         let with_hosts = lowest.contains(&at);
         let above = tier.checked_sub(base).and_then(|above| u8::try_from(above).ok());
@@ -382,7 +392,7 @@ fn stated_tiers(
                     true => format!("{base}, as that of the other switches with hosts"),
                     false => format!("{} to {}, above those with hosts", base + 1, base + 255),
                 };
-                return refuse(Place::Vertex(at), "tier", found, &allowed);
+                return refuse(Blamed::Vertex(at), "tier", found, &allowed);
             }
         }
     }
@@ -420,7 +430,7 @@ fn spec(edge: &Edge, at: usize, default: &Option<LinkSpec>) -> Result<LinkSpec, 
     let missing = |key| {
         let allowed = "a rate and a delay of each link, here or in the scenario \
                        (topology.host_link, topology.fabric_link)";
-        refuse(Place::Edge(at), key, "nothing", allowed)
+        refuse(Blamed::Edge(at), key, "nothing", allowed)
     };
     let Some(rate) = edge.rate.or(default.map(|link| link.rate)) else { return missing("rate") };
     let Some(delay) = edge.delay.or(default.map(|link| link.delay)) else {
@@ -436,7 +446,7 @@ fn count_parallel(wires: &mut [Wire]) -> Result<(), WiringError> {
     for wire in wires {
         let before = seen.entry((wire.lower, wire.upper)).or_default();
         if *before >= MOST_PARALLEL {
-            return refuse(Place::Whole, "", "65536 links between two switches", "at most 65535");
+            return refuse(Blamed::Whole, "", "65536 links between two switches", "at most 65535");
         }
         wire.parallel = *before as u16;
         *before += 1;

@@ -3,7 +3,7 @@
 use crate::{build, spec};
 use leafspine_core::{Rate, Span, SwitchId, TorId};
 use leafspine_fabric::kinds::{Bundle, Clos, ClosTier, Plan, of_radix, oversubscribed};
-use leafspine_fabric::{Graph, LinkSpec, Node, Routes, TopologyKind};
+use leafspine_fabric::{Graph, LinkSpec, Owner, Routes, TopologyKind};
 use leafspine_schemes::Level;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -174,7 +174,7 @@ proptest! {
                 prop_assert!(!(down && graph.is_uplink(port)), "up again");
                 down = !graph.is_uplink(port);
                 let peer = graph.ports[port as usize].peer;
-                let Node::Switch(next) = graph.ports[peer as usize].owner else { unreachable!() };
+                let Owner::Switch(next) = graph.ports[peer as usize].owner else { unreachable!() };
                 here = next;
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::{build, leaf_spine, small_kind, spec};
 use leafspine_core::{HostId, PortId, Rate, Span, SwitchId, TorId};
-use leafspine_fabric::{Graph, Node, TopologyKind};
+use leafspine_fabric::{Graph, Owner, TopologyKind};
 use leafspine_schemes::{Level, Neighbour};
 use proptest::prelude::*;
 
@@ -279,13 +279,13 @@ proptest! {
             let link = &graph.links[port.link as usize];
             prop_assert!(link.a as usize == at || link.b as usize == at);
             match port.owner {
-                Node::Switch(switch) => {
+                Owner::Switch(switch) => {
                     prop_assert_eq!(graph.global(switch, port.local) as usize, at);
                     prop_assert!(graph.ports_of(switch).contains(&(at as u32)));
                     let to_host = matches!(graph.neighbour(at as u32), Neighbour::Host(_));
                     prop_assert_eq!(to_host, port.local.0 < graph.switch(switch).host_ports);
                 }
-                Node::Host(host) => {
+                Owner::Host(host) => {
                     prop_assert_eq!(port.local, PortId(0));
                     prop_assert_eq!(graph.host_port[usize::from(host.0)] as usize, at);
                 }

@@ -2,7 +2,7 @@
 
 use crate::{build, leaf_spine, small_kind, spec};
 use leafspine_core::{Bytes, HostId, Pace, Rate, Span};
-use leafspine_fabric::{Graph, Ideal, LinkState, Node, Routes, TopologyKind};
+use leafspine_fabric::{Graph, Ideal, LinkState, Owner, Routes, TopologyKind};
 use proptest::prelude::*;
 
 const MSS: u32 = 1460;
@@ -19,7 +19,7 @@ fn path(graph: &Graph, src: usize, dst: usize) -> Vec<u32> {
     let mut ports = vec![graph.host_port[src]];
     loop {
         let last = graph.ports[*ports.last().expect("a port") as usize];
-        let Node::Switch(here) = graph.ports[last.peer as usize].owner else { return ports };
+        let Owner::Switch(here) = graph.ports[last.peer as usize].owner else { return ports };
         if graph.switch(here).tor == Some(to) {
             ports.push(graph.global(here, graph.host_port_at_tor[dst]));
             continue;

@@ -3,7 +3,7 @@
 use crate::{build, small_kind, spec};
 use leafspine_core::{HostId, SwitchId, TorId};
 use leafspine_fabric::kinds::{ALL, NAMES, Plan};
-use leafspine_fabric::{Graph, Node, Routes, size};
+use leafspine_fabric::{Graph, Owner, Routes, size};
 use proptest::prelude::*;
 
 /// Breaks if a kind takes its counts in another order than that of its keys, is another kind than
@@ -30,7 +30,7 @@ fn links_between(graph: &Graph, routes: &Routes, from: SwitchId, to: TorId) -> u
     let (mut here, mut links) = (from, 0);
     while let Some(port) = routes.paths(here, to).ports.first() {
         let peer = graph.ports[graph.global(here, *port) as usize].peer;
-        let Node::Switch(next) = graph.ports[peer as usize].owner else {
+        let Owner::Switch(next) = graph.ports[peer as usize].owner else {
             unreachable!("routes lead through switches")
         };
         (here, links) = (next, links + 1);
@@ -53,7 +53,7 @@ proptest! {
             prop_assert_eq!(kind.has_tor(&switch.name), switch.tor.is_some());
         }
         for host in 0..graph.hosts() {
-            let name = graph.node_name(Node::Host(HostId(host as u16)));
+            let name = graph.node_name(Owner::Host(HostId(host as u16)));
             prop_assert_eq!(kind.host_named(&name), Some(u64::from(host)));
         }
         let Plan::Tiers(shape) = kind.plan() else { return Ok(()) };

@@ -3,7 +3,7 @@
 use crate::{build, leaf_spine, small_kind};
 use leafspine_core::{PortId, Rate, Span, SwitchId, TorId};
 use leafspine_fabric::kinds::Plan;
-use leafspine_fabric::{Graph, LinkState, Node, Routes, TopologyKind};
+use leafspine_fabric::{Graph, LinkState, Owner, Routes, TopologyKind};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -12,13 +12,13 @@ fn live(graph: &Graph, state: &[LinkState], switch: usize) -> Vec<(PortId, usize
     graph
         .ports
         .iter()
-        .filter(|port| port.owner == Node::Switch(SwitchId(switch as u16)))
+        .filter(|port| port.owner == Owner::Switch(SwitchId(switch as u16)))
         .filter(|port| state[port.link as usize].up)
         .filter_map(|port| match graph.ports[port.peer as usize].owner {
-            Node::Switch(next) => {
+            Owner::Switch(next) => {
                 Some((port.local, usize::from(next.0), state[port.link as usize]))
             }
-            Node::Host(_) => None,
+            Owner::Host(_) => None,
         })
         .collect()
 }
@@ -122,7 +122,8 @@ fn walk(graph: &Graph, routes: &Routes, from: SwitchId, to: TorId, choices: &[In
     while here != graph.tor_switch[usize::from(to.0)] {
         let ports = routes.paths(here, to).ports;
         let port = graph.global(here, *choices[steps].get(ports));
-        let Node::Switch(next) = graph.ports[graph.ports[port as usize].peer as usize].owner else {
+        let Owner::Switch(next) = graph.ports[graph.ports[port as usize].peer as usize].owner
+        else {
             panic!("{} leads to a host", graph.port_name(port));
         };
         (here, steps) = (next, steps + 1);

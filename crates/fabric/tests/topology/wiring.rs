@@ -3,7 +3,7 @@
 use crate::build;
 use leafspine_core::{HostId, Rate, Span, TorId};
 use leafspine_fabric::kinds::{Defaults, Edge, Vertex, Wiring};
-use leafspine_fabric::{Graph, LinkSpec, Node, Routes, TopologyKind};
+use leafspine_fabric::{Graph, LinkSpec, Owner, Routes, TopologyKind};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -77,7 +77,8 @@ fn a_list_by_hand() {
     let switches: Vec<(&str, u8)> =
         graph.switches.iter().map(|switch| (switch.name.as_str(), switch.level.0)).collect();
     assert_eq!(switches, [("rack-b", 0), ("rack-a", 0), ("top", 1)]);
-    let hosts: Vec<String> = (0..3).map(|host| graph.node_name(Node::Host(HostId(host)))).collect();
+    let hosts: Vec<String> =
+        (0..3).map(|host| graph.node_name(Owner::Host(HostId(host)))).collect();
     assert_eq!(hosts, ["db", "web", "app"]);
     assert_eq!((graph.hosts_under(TorId(0)), graph.hosts_under(TorId(1))), (0..1, 1..3));
     let links: Vec<&str> = graph.links.iter().map(|link| link.name.as_str()).collect();

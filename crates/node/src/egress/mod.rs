@@ -14,7 +14,7 @@ use crate::record::{Seen, Tapped};
 use crate::switch::Chooser;
 use crate::world::World;
 use leafspine_core::{Ecn, Flags, PacketMeta, PortId, Span, Time};
-use leafspine_fabric::Node as Owner;
+use leafspine_fabric::Owner;
 use leafspine_schemes::aqm::{Admit, Aqm};
 use leafspine_schemes::{Backlog, QueueView};
 

@@ -2,7 +2,7 @@
 //! statistics are those of a loaded fabric only if the load had the time to build up.
 
 use super::words;
-use crate::classes::Class;
+use crate::classes::SizeClass;
 use crate::expand::Case;
 use leafspine_core::{Span, Time};
 use leafspine_sim::spec::WorkloadKind;
@@ -82,11 +82,11 @@ fn arrivals_are_short(case: &Case, output: &Output) -> Option<String> {
 
 /// The completion times of the class `long`, or of the class of the largest sizes that has any flow,
 /// and its name before the word "flows". All flows if none has any.
-fn longest(classes: &[Class], flows: &[Arrived]) -> (String, Vec<Span>) {
-    let of = |class: &Class| -> Vec<Span> {
+fn longest(classes: &[SizeClass], flows: &[Arrived]) -> (String, Vec<Span>) {
+    let of = |class: &SizeClass| -> Vec<Span> {
         flows.iter().filter(|flow| class.holds(flow.bytes)).map(|flow| flow.took).collect()
     };
-    let mut by_size: Vec<&Class> = classes.iter().collect();
+    let mut by_size: Vec<&SizeClass> = classes.iter().collect();
     by_size
         .sort_by_key(|class| (class.name == "long", class.low, class.high.is_none(), class.high));
     let found = by_size.into_iter().rev().map(|class| (format!("{} ", class.name), of(class)));

@@ -11,7 +11,7 @@ use crate::error::{Problem, ScenarioError};
 use crate::section::Section;
 use crate::topology::{Parts, allow, check_size, unwritten_link};
 use crate::trace;
-use leafspine_fabric::kinds::{Defaults, Edge, FILE, Place, Vertex, Wiring};
+use leafspine_fabric::kinds::{Blamed, Defaults, Edge, FILE, Vertex, Wiring};
 use leafspine_fabric::{LinkSpec, TopologyKind};
 use std::path::Path;
 use std::sync::Arc;
@@ -85,9 +85,9 @@ fn read(path: &Path, defaults: &Defaults) -> Result<Wiring, Fault> {
     };
     Wiring::new(&list.vertices, &list.edges, defaults).map_err(|error| {
         let line = match error.place {
-            Place::Vertex(at) => list.vertex_lines.get(at).copied(),
-            Place::Edge(at) => list.edge_lines.get(at).copied(),
-            Place::Whole => None,
+            Blamed::Vertex(at) => list.vertex_lines.get(at).copied(),
+            Blamed::Edge(at) => list.edge_lines.get(at).copied(),
+            Blamed::Whole => None,
         };
         let (key, found, allowed) = (error.key.to_owned(), error.found, error.allowed);
         Fault { line, key, found, allowed, nearest: None }

@@ -28,7 +28,7 @@
 
 use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::levels::Levels;
-use crate::stages::{Class, MEDIUM, SMALL, Stages};
+use crate::stages::{FlowClass, MEDIUM, SMALL, Stages};
 use crate::{
     Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
     SchemeInfo, SwitchEnv, parameters,
@@ -66,9 +66,9 @@ impl MlEcn {
     /// How many levels spare a packet with this tag in the medium queue: S - s.
     fn spared(&self, tag: u8) -> u32 {
         let stage = match self.stages.class(tag) {
-            Class::Small => 0,
-            Class::Medium(stage) => stage,
-            Class::Large => self.stages.medium,
+            FlowClass::Small => 0,
+            FlowClass::Medium(stage) => stage,
+            FlowClass::Large => self.stages.medium,
         };
         u32::from(self.stages.medium - stage)
     }

@@ -207,7 +207,7 @@ fn of_pattern(pattern: &str, graph: &Graph) -> Result<Vec<Wanted>, TopologyError
         other => other,
     })?;
     let host = |port: u32| {
-        let leafspine_fabric::Node::Host(host) = graph.ports[port as usize].owner else {
+        let leafspine_fabric::Owner::Host(host) = graph.ports[port as usize].owner else {
             // All ports of a switch are a pattern of their own.
             return Err(TopologyError::UnknownPort {
                 pattern: pattern.to_owned(),

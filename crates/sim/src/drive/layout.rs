@@ -1,7 +1,7 @@
 //! Where nodes stand among all nodes, and where links lead.
 
 use leafspine_core::{HostId, PortId};
-use leafspine_fabric::{Graph, Node as Owner};
+use leafspine_fabric::{Graph, Owner};
 use leafspine_node::{Address, Class, Key};
 
 /// Where a link ends.
@@ -46,7 +46,7 @@ impl Layout {
             Owner::Switch(switch) => u32::from(switch.0),
             Owner::Host(host) => hosts[usize::from(host.0)].0,
         };
-        let target = |port: &leafspine_fabric::Port| {
+        let target = |port: &leafspine_fabric::LinkEnd| {
             let peer = &graph.ports[port.peer as usize];
             let into = match peer.owner {
                 Owner::Switch(_) => peer.local,

@@ -11,7 +11,7 @@ use super::flows::in_flight;
 use crate::drive::Driver;
 use crate::flow_table::UNFINISHED;
 use leafspine_core::{Flags, HostId, PacketMeta, SwitchId};
-use leafspine_fabric::Node;
+use leafspine_fabric::Owner;
 use leafspine_node::pfc::Frame;
 use leafspine_node::{Address, Egress, Port, Store};
 use std::collections::HashMap;
@@ -282,7 +282,7 @@ impl Simulation {
         let trims = self
             .net
             .trim
-            .filter(|_| matches!(self.graph.ports[at as usize].owner, Node::Switch(_)));
+            .filter(|_| matches!(self.graph.ports[at as usize].owner, Owner::Switch(_)));
         let net = self.net.clone();
         let port = self.driver.port_mut(&self.layout, at);
         let waiting = port.backlog(now).packets;

@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use super::audit::Wrong;
-use leafspine_fabric::Node as Owner;
+use leafspine_fabric::Owner;
 use leafspine_node::Store;
 use leafspine_node::pfc::PRIORITIES;
 

@@ -16,7 +16,7 @@ use leafspine_core::{Bytes, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId
 use leafspine_fabric::{Graph, Ideal, LinkState, Routes, TopologyError, check_changes};
 use leafspine_node::roce::RoceConfig;
 use leafspine_node::transport::{LONGEST_ROUND_TRIP, Sender, TcpConfig};
-use leafspine_node::{Key, Lossy, Network, Place as HostPlace, Port, Store};
+use leafspine_node::{Attachment, Key, Lossy, Network, Port, Store};
 use leafspine_schemes::aqm::Aqm;
 use leafspine_schemes::cc::{CongestionControl, Control};
 use leafspine_schemes::edge::{HostEdge, HostEnv};
@@ -298,8 +298,8 @@ fn check_warmup(spec: &Spec, fabric: &Fabric) -> Result<(), WorkloadError> {
     }
 }
 
-fn places(graph: &Graph) -> Vec<HostPlace> {
-    let place = |(tor, port): (&TorId, &PortId)| HostPlace { tor: tor.0, port: *port };
+fn places(graph: &Graph) -> Vec<Attachment> {
+    let place = |(tor, port): (&TorId, &PortId)| Attachment { tor: tor.0, port: *port };
     graph.host_tor.iter().zip(&graph.host_port_at_tor).map(place).collect()
 }
 

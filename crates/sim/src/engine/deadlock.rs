@@ -5,7 +5,7 @@
 
 use super::{RunError, Simulation};
 use leafspine_core::SwitchId;
-use leafspine_fabric::Node as Owner;
+use leafspine_fabric::Owner;
 use leafspine_node::pfc::{Held, PRIORITIES};
 use leafspine_node::{Egress, Store};
 use std::collections::{BTreeMap, BTreeSet};

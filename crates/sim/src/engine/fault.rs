@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use leafspine_core::Time;
-use leafspine_fabric::Node as Owner;
+use leafspine_fabric::Owner;
 pub use leafspine_node::FaultKind;
 
 /// A fault of leafspine or of a scheme, never of the scenario: what a check found

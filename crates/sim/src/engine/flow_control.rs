@@ -4,7 +4,7 @@ use super::build::SetupError;
 use super::parts::Builder;
 use crate::spec::PfcSpec;
 use leafspine_core::{Bytes, Rate, Span, SwitchId};
-use leafspine_fabric::Node as Owner;
+use leafspine_fabric::Owner;
 use leafspine_node::pfc::{Frame, PRIORITIES, Pfc};
 use leafspine_node::{Egress, Shared, Store};
 use leafspine_schemes::rdma::Hop;

@@ -11,7 +11,7 @@ use super::{RunError, Simulation};
 use crate::drive::Ending;
 use crate::flow_table::FlowTable;
 use crate::output::{CollectiveRow, Column, JobOutput, OperationColumns, RankRow, Series};
-use crate::workload::{Dags, Flow, Job, OpPlace as Place, What, WorkloadError};
+use crate::workload::{Dags, Flow, Job, Numbered, What, WorkloadError};
 use leafspine_core::{Bytes, FiveTuple, HostId, PacketMeta, Time};
 use leafspine_node::{
     Address, Class, Event, FIRST_MESSAGE, Key, Operated, Operations as _, Program, Step,
@@ -122,7 +122,7 @@ impl Operations {
     }
 
     /// An operation has begun, or ended, at the rank of `host`.
-    fn touch(&mut self, place: Place, phase: u16, host: HostId, now: Time, ended: bool) {
+    fn touch(&mut self, place: Numbered, phase: u16, host: HostId, now: Time, ended: bool) {
         let Operations { dags, running, sizes, rank_of, rows, ranks, .. } = self;
         let job = &dags.jobs[place.job];
         let key = (place.job as u32, place.iteration, phase);

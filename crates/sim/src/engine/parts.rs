@@ -10,7 +10,7 @@ use crate::spec::{
     Spec,
 };
 use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
-use leafspine_fabric::{Graph, Node as Owner, ResolvedChange};
+use leafspine_fabric::{Graph, Owner, ResolvedChange};
 use leafspine_node::{
     Chooser, EdgeState, Egress, FifoPort, GeneralPort, HoldState, Holder, Host, Jitter, Limit,
     Manager, Node, Port, PortStats, Scheduler, Shared, Store, Switch,

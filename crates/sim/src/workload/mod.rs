@@ -34,7 +34,7 @@ mod trace;
 
 pub(crate) use collective::jobs;
 pub use dag::Phase;
-pub(crate) use dag::{Dags, Job, OpPlace, What};
+pub(crate) use dag::{Dags, Job, Numbered, What};
 pub use error::WorkloadError;
 pub use hosts::{Fabric, HostSets};
 pub use named::{Description, describe, named, names};

@@ -49,7 +49,7 @@ use super::racks::{Racks, Rows};
 use super::{EdgeContext, FlowView, HostEdge, Needs};
 use crate::{Footprint, Inspect};
 use leafspine_core::{Ecn, FiveTuple, Flags, HostId, PacketMeta, Span, Time};
-use sense::{Bounds, Class, Rate, Sense};
+use sense::{Bounds, PathClass, Rate, Sense};
 
 pub(crate) use entry::ENTRY;
 
@@ -175,8 +175,8 @@ impl Hermes {
     /// Algorithm 2, for a flow that must take a path: a good one, else a grey one, else any.
     fn place(&self, row: usize, cx: &mut EdgeContext<'_>) -> usize {
         let of = |class| move |sense| self.bounds.class(sense) == class;
-        self.slowest(row, cx, of(Class::Good))
-            .or_else(|| self.slowest(row, cx, of(Class::Grey)))
+        self.slowest(row, cx, of(PathClass::Good))
+            .or_else(|| self.slowest(row, cx, of(PathClass::Grey)))
             .unwrap_or_else(|| self.any(row, cx))
     }
 
@@ -198,8 +198,8 @@ impl Hermes {
                 self.bounds.class(new) == class && self.bounds.notably_better(new, old)
             }
         };
-        self.slowest(row, cx, better(Class::Good))
-            .or_else(|| self.slowest(row, cx, better(Class::Grey)))
+        self.slowest(row, cx, better(PathClass::Good))
+            .or_else(|| self.slowest(row, cx, better(PathClass::Grey)))
     }
 
     /// Algorithm 2 for one packet: the path it takes.
@@ -214,7 +214,7 @@ impl Hermes {
             return if self.alive(row, cx.now) > 0 { self.place(row, cx) } else { current };
         }
         let sense = self.sense(row, current, cx.board);
-        if self.bounds.class(sense) != Class::Congested {
+        if self.bounds.class(sense) != PathClass::Congested {
             return current;
         }
         // Small flows and fast ones have more to lose than to win.
@@ -240,7 +240,7 @@ impl Hermes {
     /// A segment is sent again that went by `path`: one of §3.1's random drops, unless congestion
     /// explains it.
     fn sent_again(&mut self, row: usize, path: usize) {
-        if self.bounds.class(self.table.get(row, path).sense) != Class::Congested {
+        if self.bounds.class(self.table.get(row, path).sense) != PathClass::Congested {
             let path = &mut self.table.row(row)[path];
             path.again = path.again.saturating_add(1);
         }

@@ -40,7 +40,7 @@ impl Sense {
 
 /// Algorithm 1's classes of paths that work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Class {
+pub(super) enum PathClass {
     Good,
     Grey,
     Congested,
@@ -76,15 +76,15 @@ pub(super) struct Bounds {
 
 impl Bounds {
     /// Algorithm 1. A path about which nothing is known is grey.
-    pub(super) fn class(&self, sense: Sense) -> Class {
+    pub(super) fn class(&self, sense: Sense) -> PathClass {
         if sense.rtt == 0 {
-            Class::Grey
+            PathClass::Grey
         } else if sense.marked < self.ecn && sense.rtt < self.low {
-            Class::Good
+            PathClass::Good
         } else if sense.marked > self.ecn && sense.rtt > self.high {
-            Class::Congested
+            PathClass::Congested
         } else {
-            Class::Grey
+            PathClass::Grey
         }
     }
 

@@ -11,7 +11,7 @@ use super::table::{PortSet, Table};
 use super::uplinks::Uplinks;
 use super::{Larger, Settings, Sharing};
 use crate::levels::Levels;
-use crate::stages::{Class, LARGE, SMALL, Stages};
+use crate::stages::{FlowClass, LARGE, SMALL, Stages};
 use crate::{Context, Footprint, Inspect, ParamError, Paths, SwitchEnv};
 use leafspine_core::{Ecn, FiveTuple, Flags, HostId, PacketMeta, PortId, Span, Time, TorId};
 use std::sync::Arc;
@@ -149,8 +149,8 @@ impl Leaf {
     fn learn(&mut self, packet: &PacketMeta, from: u8, now: Time) {
         let (flow, level) = (packet.tuple, stamp(packet));
         match self.stages.class(packet.class) {
-            Class::Small => self.small.set(from, level),
-            Class::Medium(stage) => {
+            FlowClass::Small => self.small.set(from, level),
+            FlowClass::Medium(stage) => {
                 self.medium.set(from, level);
                 // §II-B2b: a marked packet, the queue above the rerouting threshold, and a flow that
                 // is "among the larger flows in the medium class range".
@@ -161,7 +161,7 @@ impl Leaf {
                     self.requests.arrived(flow, from, congested);
                 }
             }
-            Class::Large => {
+            FlowClass::Large => {
                 self.requests.forget(flow);
                 if self.large_rerouting
                     && let Some(leaf) = self.leaf_of(packet.src())
@@ -288,9 +288,9 @@ impl Leaf {
         let class = self.stages.class(packet.class);
         let known = self.known(paths.to);
         let table = match class {
-            Class::Small => known.small,
-            Class::Medium(_) => known.medium,
-            Class::Large => Table::default(),
+            FlowClass::Small => known.small,
+            FlowClass::Medium(_) => known.medium,
+            FlowClass::Large => Table::default(),
         };
         let ports = paths.ports.iter().copied();
         let chosen = self.least_congested(ports, table, class.queue(), cx);
@@ -308,10 +308,10 @@ impl Leaf {
     ) {
         let state = self.pat.paths[slot].state;
         match (state, self.stages.class(packet.class)) {
-            (State::MediumAsked | State::MediumTimed, Class::Medium(_)) => {
+            (State::MediumAsked | State::MediumTimed, FlowClass::Medium(_)) => {
                 self.reroute_medium(slot, packet.size, paths, cx);
             }
-            (State::LargeAsked, Class::Large) => self.reroute_large(slot, paths, cx),
+            (State::LargeAsked, FlowClass::Large) => self.reroute_large(slot, paths, cx),
             (State::MediumAsked | State::MediumTimed | State::LargeAsked, _) => {
                 self.pat.paths[slot].state = State::Settled;
             }

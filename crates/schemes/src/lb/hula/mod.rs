@@ -44,7 +44,7 @@ use crate::{
     Provenance, SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Bytes, Flags, PacketMeta, PortId, SchemeHeader, Span, SwitchId, Time, TorId};
-use utilisation::{Port, Window};
+use utilisation::{PortState, Window};
 
 /// A probe's header (§3.1): 24 bits of ToR in the paper, 16 here, and 8 of utilisation.
 struct Probe {
@@ -143,7 +143,7 @@ struct Hula {
     probe_size: u16,
     window: Window,
     ends: Vec<End>,
-    ports: Vec<Port>,
+    ports: Vec<PortState>,
     best: Vec<Best>,
     flowlets: Flowlets,
     started: bool,
@@ -267,8 +267,8 @@ impl Inspect for Hula {
         let flowlets = self.flowlets.footprint(now);
         let best = (self.best.len() * Best::BYTES) as u64;
         let ports = self.ends.iter().filter(|end| end.switch.is_some()).count();
-        let bytes = flowlets.bytes + best + ports as u64 * u64::from(Port::BYTES);
-        Footprint { bytes, per_port: Port::BYTES, ..flowlets }
+        let bytes = flowlets.bytes + best + ports as u64 * u64::from(PortState::BYTES);
+        Footprint { bytes, per_port: PortState::BYTES, ..flowlets }
     }
 
     /// Since the last probe that has confirmed the best way to each ToR.
@@ -334,7 +334,7 @@ fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, Para
         probe_size: settings.probe_size.0 as u16,
         window: Window::new(settings.tau.unwrap_or(Span(period.0.saturating_mul(2)))),
         ends: (0..env.ports.len()).map(end).collect(),
-        ports: env.ports.iter().map(|_| Port::default()).collect(),
+        ports: env.ports.iter().map(|_| PortState::default()).collect(),
         best: vec![UNKNOWN; usize::from(env.tors)],
         flowlets: Flowlets::new(env.hash_seed, settings.gap, settings.entries),
         started: false,

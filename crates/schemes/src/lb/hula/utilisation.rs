@@ -54,12 +54,12 @@ impl Estimate {
 
 /// An estimator and the packets that its port has announced but not sent yet.
 #[derive(Default)]
-pub(super) struct Port {
+pub(super) struct PortState {
     estimate: Estimate,
     departures: Departures,
 }
 
-impl Port {
+impl PortState {
     /// Bytes that a switch keeps.
     pub(super) const BYTES: u32 = size_of::<Estimate>() as u32;
 
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_busy_link_is_full_and_a_half_busy_one_half() {
         for (apart, expected) in [(1_200_000, 255), (2_400_000, 128), (12_000_000, 25)] {
-            let mut port = Port::default();
+            let mut port = PortState::default();
             for packet in 0..2_000 {
                 let now = Time(packet * apart);
                 port.queued(1500, now, now, paper());
@@ -140,7 +140,7 @@ mod tests {
     /// tau nothing. 500,000 bytes fill 400 us at 10 Gb/s.
     #[test]
     fn an_idle_link_fades() {
-        let mut port = Port::default();
+        let mut port = PortState::default();
         for _ in 0..10 {
             port.queued(50_000, at(0), at(0), paper());
         }
@@ -153,7 +153,7 @@ mod tests {
     /// Breaks if bytes that wait count as sent, or if the rate is not the link's.
     #[test]
     fn waiting_bytes_do_not_count() {
-        let mut port = Port::default();
+        let mut port = PortState::default();
         port.queued(50_000, at(0), at(0), paper());
         port.queued(50_000, at(50), at(0), paper());
         assert_eq!(port.utilisation(at(0), TEN, paper()), 25);

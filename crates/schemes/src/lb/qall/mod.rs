@@ -53,14 +53,14 @@ use crate::{
 use index::{Index, MOST_MICROS, micros};
 use leafspine_core::{PacketMeta, PortId, Span, Time};
 use on_p4::OnP4;
-use port::{Port, Rules};
+use port::{PortState, Rules};
 
 struct Qall {
     index: Index,
     rules: Rules,
     idle_growth: bool,
     in_bytes: bool,
-    ports: Vec<Port>,
+    ports: Vec<PortState>,
     /// Weights of the ports on offer, while one is chosen.
     grid: Vec<u64>,
     /// With `arithmetic = "p4"`.
@@ -138,7 +138,7 @@ impl Qall {
 }
 
 /// Computes the port's weight from what the ingress knows, and from which idle time on it changes.
-fn reweigh(port: &mut Port, index: &Index) {
+fn reweigh(port: &mut PortState, index: &Index) {
     port.weight = index.weight(port.known);
     port.fades_after = match index.depends_on_interval(port.known) {
         true => Span::from_micros(port.known.interval + 1),
@@ -188,7 +188,7 @@ impl LoadBalancer for Qall {
 impl Inspect for Qall {
     fn footprint(&self, now: Time) -> Footprint {
         let flowlets = self.flowlets.as_ref().map(|table| table.footprint(now)).unwrap_or_default();
-        let per_port = Port::BYTES;
+        let per_port = PortState::BYTES;
         let ports = self.ports.len() as u64 * u64::from(per_port);
         Footprint { bytes: flowlets.bytes + ports, per_port, ..flowlets }
     }
@@ -340,7 +340,7 @@ fn make(params: &Params, env: &SwitchEnv) -> Result<Qall, ParamError> {
     let rules = rules(&settings, env);
     let index = Index::new(&settings, rules.tau)?;
     let port = |info| {
-        let mut port = Port::new(rules.tau, most_returns(info, env, &rules));
+        let mut port = PortState::new(rules.tau, most_returns(info, env, &rules));
         reweigh(&mut port, &index);
         port
     };

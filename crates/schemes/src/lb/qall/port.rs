@@ -91,7 +91,7 @@ fn trend(change: Ordering, before: u8, rules: &Rules) -> u8 {
 /// A one-event port announces a dequeue when the packet is queued. Whether that dequeue returns state
 /// follows from its time alone, so only returns are kept until their time comes, not packets.
 #[derive(Debug)]
-pub(super) struct Port {
+pub(super) struct PortState {
     /// Egress: the last dequeue that was announced, which may lie ahead.
     dequeued: Option<Time>,
     /// Egress: the last that returned state (Algorithm 3's `Timestamp_port_register`, 0 at first).
@@ -116,13 +116,13 @@ pub(super) struct Port {
     since: Option<Time>,
 }
 
-impl Port {
+impl PortState {
     /// Bytes that a switch would keep of it.
-    pub(super) const BYTES: u32 = (size_of::<Port>() - size_of::<Option<Time>>()) as u32;
+    pub(super) const BYTES: u32 = (size_of::<PortState>() - size_of::<Option<Time>>()) as u32;
 
     /// A port that has sent nothing, with room for so many returns on their way.
-    pub(super) fn new(tau: u64, most_returns: usize) -> Port {
-        Port {
+    pub(super) fn new(tau: u64, most_returns: usize) -> PortState {
+        PortState {
             dequeued: None,
             returned: Time::ZERO,
             found: (0, 1),

@@ -66,7 +66,7 @@ use crate::{
 use flows::{Flow, FlowTable, Terms};
 use leafspine_core::{Bytes, PacketMeta, PortId, Rate, Span, Time, TorId};
 use on_p4::OnP4;
-use ports::{FAST, Port, PortTable, Thresholds};
+use ports::{FAST, PortState, PortTable, Thresholds};
 use std::mem::size_of;
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ impl LoadBalancer for Tam {
 impl Inspect for Tam {
     fn footprint(&self, now: Time) -> Footprint {
         // A slot has its flow's line, and a place among the slots of long flows.
-        let (flow, port) = (size_of::<Flow>() + size_of::<u32>(), size_of::<Port>());
+        let (flow, port) = (size_of::<Flow>() + size_of::<u32>(), size_of::<PortState>());
         let slots = self.flows.slots();
         Footprint {
             bytes: u64::from(slots) * flow as u64 + (self.ports.ports.len() * port) as u64,

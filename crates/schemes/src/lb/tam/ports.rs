@@ -6,7 +6,7 @@ use leafspine_core::{PortId, Rate, Span, Time};
 /// One port's line of the table. Its first column, the time of the last update, is the flow
 /// table's: all ports are refreshed together.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Port {
+pub(super) struct PortState {
     /// Column 2: long flows that have sent by this port since the refresh before the last.
     pub(super) active: u32,
     /// Column 3: long flows that the port is remembered for, idle ones included.
@@ -54,7 +54,7 @@ pub(super) fn short_threshold(given: Option<Amount>, rate: Rate) -> Amount {
     given.unwrap_or(by_rate)
 }
 
-impl Port {
+impl PortState {
     /// Whether a short flow is active here (column 5).
     #[inline]
     pub(super) fn has_short(&self, now: Time) -> bool {
@@ -77,13 +77,13 @@ impl Port {
 /// All ports of the switch.
 #[derive(Debug)]
 pub(super) struct PortTable {
-    pub(super) ports: Vec<Port>,
+    pub(super) ports: Vec<PortState>,
     pub(super) thresholds: Thresholds,
 }
 
 impl PortTable {
     pub(super) fn new(ports: &[PortInfo], thresholds: Thresholds) -> PortTable {
-        let port = |info: &PortInfo| Port {
+        let port = |info: &PortInfo| PortState {
             active: 0,
             total: 0,
             short_until: Time::ZERO,
@@ -95,13 +95,13 @@ impl PortTable {
     }
 
     #[inline]
-    pub(super) fn of(&mut self, port: PortId) -> &mut Port {
+    pub(super) fn of(&mut self, port: PortId) -> &mut PortState {
         &mut self.ports[usize::from(port.0)]
     }
 
     /// The port's line, its thresholds those of `rate`: links change.
     #[inline]
-    pub(super) fn at_rate(&mut self, port: PortId, rate: Rate) -> &mut Port {
+    pub(super) fn at_rate(&mut self, port: PortId, rate: Rate) -> &mut PortState {
         let line = &mut self.ports[usize::from(port.0)];
         if line.rate != rate {
             line.rate = rate;

@@ -5,7 +5,7 @@ use super::Columns;
 use crate::engine::Simulation;
 use crate::output::Column;
 use leafspine_core::{Span, SwitchId, Time};
-use leafspine_fabric::{Graph, Node};
+use leafspine_fabric::{Graph, Owner};
 
 #[derive(Default)]
 pub(super) struct StateProbe {
@@ -28,8 +28,8 @@ impl StateProbe {
     /// Of the switches that have one of `ports`.
     pub(super) fn new(ports: &[u32], graph: &Graph) -> StateProbe {
         let owner = |at: &u32| match graph.ports[*at as usize].owner {
-            Node::Switch(id) => Some(u32::from(id.0)),
-            Node::Host(_) => None,
+            Owner::Switch(id) => Some(u32::from(id.0)),
+            Owner::Host(_) => None,
         };
         let mut switches: Vec<u32> = ports.iter().filter_map(owner).collect();
         switches.sort_unstable();

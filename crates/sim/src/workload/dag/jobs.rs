@@ -82,7 +82,7 @@ impl Job {
 
 /// Which operation a number means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Numbered {
     pub(crate) job: usize,
     pub(crate) iteration: u32,
     /// In the template: messages first.
@@ -130,7 +130,7 @@ impl Dags {
     }
 
     /// Which operation a number means.
-    pub(crate) fn place(&self, number: u32) -> Place {
+    pub(crate) fn place(&self, number: u32) -> Numbered {
         let message = number >= FIRST_MESSAGE;
         let (kind, at) =
             if message { (0, number - FIRST_MESSAGE) } else { (1, number - FIRST_COMPUTE) };
@@ -140,11 +140,11 @@ impl Dags {
         let (each, offset) =
             if message { (messages, 0) } else { (template.computes.len() as u32, messages) };
         let at = at - first[kind];
-        Place { job, iteration: at / each, at: at % each + offset }
+        Numbered { job, iteration: at / each, at: at % each + offset }
     }
 
     /// The number of an operation.
-    pub(crate) fn number(&self, place: Place) -> u32 {
+    pub(crate) fn number(&self, place: Numbered) -> u32 {
         let job = &self.jobs[place.job];
         let messages = job.template.messages.len() as u32;
         match place.at.checked_sub(messages) {
@@ -157,7 +157,7 @@ impl Dags {
     }
 
     /// What an operation is.
-    pub(crate) fn what(&self, place: Place) -> What<'_> {
+    pub(crate) fn what(&self, place: Numbered) -> What<'_> {
         let template = &self.jobs[place.job].template;
         match (place.at as usize).checked_sub(template.messages.len()) {
             None => What::Message(&template.messages[place.at as usize]),
@@ -166,12 +166,12 @@ impl Dags {
     }
 
     /// The number of a message's connection among those of its pair of hosts.
-    pub(crate) fn channel(&self, place: Place, message: &Message) -> u32 {
+    pub(crate) fn channel(&self, place: Numbered, message: &Message) -> u32 {
         self.jobs[place.job].first_channel.wrapping_add(u32::from(message.channel))
     }
 
     /// How long a computation takes.
-    pub(crate) fn span(&self, place: Place, compute: &Compute) -> Span {
+    pub(crate) fn span(&self, place: Numbered, compute: &Compute) -> Span {
         let job = &self.jobs[place.job];
         if !compute.jittered || job.jitter == Span::ZERO {
             return compute.span;
@@ -182,13 +182,13 @@ impl Dags {
     }
 
     /// How much an operation waits for.
-    pub(crate) fn waits(&self, place: Place) -> u32 {
+    pub(crate) fn waits(&self, place: Numbered) -> u32 {
         let [own, before] = self.jobs[place.job].template.waits[place.at as usize];
         if place.iteration > 0 { own + before } else { own }
     }
 
     /// The host at which an operation is.
-    pub(crate) fn host(&self, place: Place) -> HostId {
+    pub(crate) fn host(&self, place: Numbered) -> HostId {
         match self.what(place) {
             What::Message(message) => message.src,
             What::Compute(compute) => compute.host,
@@ -197,22 +197,22 @@ impl Dags {
 
     /// Calls `visit` with each operation that waits for another, and whether it waits for its start
     /// only.
-    pub(crate) fn each_then(&self, place: Place, visit: &mut dyn FnMut(Place, bool)) {
+    pub(crate) fn each_then(&self, place: Numbered, visit: &mut dyn FnMut(Numbered, bool)) {
         let job = &self.jobs[place.job];
         for then in job.template.then(place.at) {
             let iteration = place.iteration + u32::from(then & NEXT != 0);
             if iteration < job.iterations {
-                visit(Place { iteration, at: then & NUMBER, ..place }, then & AT_START != 0);
+                visit(Numbered { iteration, at: then & NUMBER, ..place }, then & AT_START != 0);
             }
         }
     }
 
     /// Calls `visit` with each operation that waits for nothing.
-    pub(crate) fn each_first(&self, visit: &mut dyn FnMut(Place)) {
+    pub(crate) fn each_first(&self, visit: &mut dyn FnMut(Numbered)) {
         for (number, job) in self.jobs.iter().enumerate() {
             for (at, waits) in (0..).zip(&job.template.waits) {
                 if waits[0] == 0 {
-                    visit(Place { job: number, iteration: 0, at });
+                    visit(Numbered { job: number, iteration: 0, at });
                 }
             }
         }

@@ -13,6 +13,6 @@ mod jobs;
 mod template;
 
 pub(crate) use draft::{Draft, Op};
-pub(crate) use jobs::{Dags, Job, Place as OpPlace, What};
+pub(crate) use jobs::{Dags, Job, Numbered, What};
 pub use template::Phase;
 pub(crate) use template::Template;

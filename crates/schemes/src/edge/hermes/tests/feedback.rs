@@ -99,8 +99,8 @@ fn replies_are_shared_with_the_rack() {
             host.with(|_, cx| hermes.probed(&reply, cx));
         }
     }
-    assert_eq!(hermes.bounds.class(hermes.table.get(1, 3).sense), Class::Good);
-    assert_eq!(hermes.bounds.class(hermes.table.get(1, 0).sense), Class::Congested);
+    assert_eq!(hermes.bounds.class(hermes.table.get(1, 3).sense), PathClass::Good);
+    assert_eq!(hermes.bounds.class(hermes.table.get(1, 0).sense), PathClass::Congested);
     // The neighbour has the rack's board.
     let mut beside = FakeHost { board: host.board.clone(), ..host.clone() };
     beside.state = [0; 4];
@@ -117,12 +117,12 @@ fn the_newest_news_counts() {
         |hermes: &Hermes, host: &FakeHost| hermes.bounds.class(hermes.sense(1, 1, &host.board));
     host.now = Time(1_000);
     ack(&mut hermes, &mut host, 1, 100, false);
-    assert_eq!(class(&hermes, &host), Class::Grey);
+    assert_eq!(class(&hermes, &host), PathClass::Grey);
     host.board[10..12].copy_from_slice(&[1_001, good.to_word()]);
-    assert_eq!(class(&hermes, &host), Class::Good);
+    assert_eq!(class(&hermes, &host), PathClass::Good);
     host.now = Time(1_002);
     ack(&mut hermes, &mut host, 1, 100, false);
-    assert_eq!(class(&hermes, &host), Class::Grey);
+    assert_eq!(class(&hermes, &host), PathClass::Grey);
 }
 
 /// Breaks if an answer whose header was written over is answered: two agents would send it to and fro for

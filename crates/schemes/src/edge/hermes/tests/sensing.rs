@@ -10,10 +10,10 @@ fn classes_need_both_signs() {
     let class = |us, marked: f64| {
         hermes.bounds.class(Sense { rtt: units(us), marked: (marked * 65_536.0) as u32 })
     };
-    assert_eq!([class(49, 0.39), class(51, 0.39)], [Class::Good, Class::Grey]);
-    assert_eq!([class(49, 0.41), class(136, 0.41)], [Class::Grey, Class::Grey]);
-    assert_eq!([class(138, 0.41), class(138, 0.39)], [Class::Congested, Class::Grey]);
-    assert_eq!(hermes.bounds.class(Sense::default()), Class::Grey);
+    assert_eq!([class(49, 0.39), class(51, 0.39)], [PathClass::Good, PathClass::Grey]);
+    assert_eq!([class(49, 0.41), class(136, 0.41)], [PathClass::Grey, PathClass::Grey]);
+    assert_eq!([class(138, 0.41), class(138, 0.39)], [PathClass::Congested, PathClass::Grey]);
+    assert_eq!(hermes.bounds.class(Sense::default()), PathClass::Grey);
 }
 
 /// Breaks if delay and marks of an ACK do not go to the path that it names, or are not smoothed by

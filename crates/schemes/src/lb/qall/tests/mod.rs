@@ -7,7 +7,7 @@ mod replay;
 mod state;
 
 use super::index::{Behaviour, Fit, Index, ONE};
-use super::port::{Clone10, Port, Rules};
+use super::port::{Clone10, PortState, Rules};
 use super::*;
 use crate::Value;
 use crate::testing::{FakeLeaf, chi_square, data, stated};

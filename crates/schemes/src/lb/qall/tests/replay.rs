@@ -61,8 +61,8 @@ proptest! {
         };
         let fifo = Fifo::new(&packets);
         let n = packets.len();
-        let (mut lazy, mut exact) = (Port::new(40, 1_000), Port::new(40, 1_000));
-        let tell = |port: &mut Port, i: usize, now: u64| {
+        let (mut lazy, mut exact) = (PortState::new(40, 1_000), PortState::new(40, 1_000));
+        let tell = |port: &mut PortState, i: usize, now: u64| {
             let found = fifo.waiting(0..i, fifo.queued[i], true);
             let left = fifo.waiting(i + 1..n, now, false);
             let waiting = || if at_dequeue { left } else { found };

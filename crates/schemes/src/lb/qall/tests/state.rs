@@ -208,7 +208,7 @@ fn a_full_ring_loses_clones() {
         by_packet: false,
         p4: false,
     };
-    let mut port = Port::new(TAU, 3);
+    let mut port = PortState::new(TAU, 3);
     for us in 1..=9 {
         port.leaving(Time(us * US), Time(us * US), 1, || us, &rules);
     }
