@@ -26,7 +26,7 @@ def public_section(chapters: Sequence[Chapter]) -> str:
 def _chapter(chapter: Chapter) -> list[str]:
     paper = chapter.paper
     lines = [
-        f"#### {paper.title}",
+        f"### {paper.title}",
         "",
         f"{paper.authors}: `leafspine reproduce {paper.name} --papers validation/public`.",
         "",
