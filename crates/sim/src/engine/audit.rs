@@ -40,6 +40,8 @@ pub(super) struct Audit {
     links: Vec<u32>,
     /// Per port: pause frames among them.
     frames: Vec<u32>,
+    /// Per port: its paused priorities.
+    paused: Vec<u8>,
     /// Per flow: packets found.
     flows: HashMap<Address, u32>,
     /// Packets found that carry telemetry.
@@ -98,12 +100,12 @@ impl Simulation {
             self.port_adds_up(at, audit.links[at as usize])?;
         }
         self.buffers_add_up()?;
-        self.pauses_add_up(&audit.frames)
+        self.pauses_add_up(&audit.frames, &mut audit.paused)
     }
 
     /// Finds every packet. Returns how many there are, and the bytes of payload in them.
     fn find_all(&self, audit: &mut Audit) -> (u64, u64) {
-        let Audit { links, frames, flows, telemetry } = audit;
+        let Audit { links, frames, flows, telemetry, .. } = audit;
         for counts in [&mut *links, &mut *frames] {
             counts.clear();
             counts.resize(self.graph.ports.len(), 0);

@@ -9,11 +9,11 @@ use leafspine_node::pfc::PRIORITIES;
 impl Simulation {
     /// A port's priority is paused if the far end of its link last told it to stop, and only then; unless a frame that
     /// tells it something else is on its way (`frames`, by the port that sent it), or may have been lost.
-    pub(super) fn pauses_add_up(&self, frames: &[u32]) -> Result<(), Wrong> {
+    pub(super) fn pauses_add_up(&self, frames: &[u32], paused: &mut Vec<u8>) -> Result<(), Wrong> {
         if self.counters().lost > 0 {
             return Ok(());
         }
-        let paused = self.paused();
+        self.find_paused(paused);
         let mut found = Ok(());
         self.each_egress(&mut |egress| {
             let Some(pfc) = egress.pfc() else { return };
@@ -48,15 +48,15 @@ impl Simulation {
     }
 
     /// By port: its paused priorities, a bit each.
-    fn paused(&self) -> Vec<u8> {
-        let mut paused = vec![0; self.graph.ports.len()];
+    fn find_paused(&self, paused: &mut Vec<u8>) {
+        paused.clear();
+        paused.resize(self.graph.ports.len(), 0);
         self.each_port(&mut |at, port| {
             let Store::General(general) = &port.store else { return };
             let Some(pauses) = general.pauses() else { return };
             let bits = (0..PRIORITIES).filter(|n| pauses.paused_since(*n).is_some());
             paused[at as usize] = bits.fold(0, |all, n| all | 1 << n);
         });
-        paused
     }
 }
 
