@@ -2,14 +2,14 @@
 //! packet of data, its payload is cut off, and the header goes on in another queue.
 
 use crate::counters::Cause;
-use crate::egress::{Egress, manager, mark};
+use crate::egress::Egress;
 use crate::hold::Released;
 use crate::network::Network;
 use crate::pfc::NO_INGRESS;
 use crate::port::Queued;
 use crate::world::World;
 use leafspine_core::{Flags, PacketMeta, PortId};
-use leafspine_schemes::aqm::Admit;
+use leafspine_schemes::Backlog;
 
 /// Cuts a packet's payload off. It carries no data any more, and nobody on its way takes it for some.
 fn cut(packet: &mut PacketMeta, class: u8) {
@@ -34,7 +34,7 @@ impl Egress {
             return self.enqueue_header(at, queue, packet, net, world);
         }
         match self.admit_data(at, queue, packet, net, world) {
-            Ok(()) => self.accept(at, queue, packet, net, world),
+            Ok(()) => self.take_in(at, queue, NO_INGRESS, packet, net, world),
             Err(cause) if !packet.is_data() => self.drop_packet(at, packet, cause, net, world),
             Err(cause) => self.make_room(at, queue, packet, (cause, net), world),
         }
@@ -49,30 +49,16 @@ impl Egress {
         net: &Network,
         world: &mut W,
     ) -> Result<(), Cause> {
-        let (now, size) = (world.now(), u32::from(packet.size));
+        let now = world.now();
         let port = &mut self.ports[usize::from(at.0)];
         let header_queue = net.header_queue(port);
         let general = port.store.general();
         let (all, headers) = (general.backlog(now), general.queue(header_queue, now));
-        let own = general.queue(queue, now);
-        let mut total = all;
-        total.packets -= headers.packets;
-        total.bytes -= headers.bytes;
-        let shared = self.shared.as_ref().filter(|_| port.limit.is_shared());
-        if !port.limit.admits(total, size)
-            || shared.is_some_and(|shared| !shared.admits(total, size))
-        {
-            return Err(Cause::Buffer);
-        }
-        let view = port.view(queue as u8, own, all);
-        let Some(aqm) = manager(&mut port.manager, &mut self.chooser) else { return Ok(()) };
-        match aqm.admit(packet, &view, now, &mut port.rng) {
-            Admit::Take => Ok(()),
-            Admit::Mark => {
-                mark(port, packet, net, world);
-                Ok(())
-            }
-            Admit::Drop => Err(Cause::Manager),
+        let (packets, bytes) = (all.packets - headers.packets, all.bytes - headers.bytes);
+        self.room(at, packet, Backlog { packets, bytes, ..all })?;
+        match self.ask_manager(at, queue, false, packet, net, world) {
+            true => Ok(()),
+            false => Err(Cause::Manager),
         }
     }
 
@@ -94,7 +80,7 @@ impl Egress {
             self.leave(at, &last);
             self.trim_queued(at, last, net, world);
             if self.admit_data(at, queue, packet, net, world).is_ok() {
-                return self.accept(at, queue, packet, net, world);
+                return self.take_in(at, queue, NO_INGRESS, packet, net, world);
             }
         }
         self.trim(at, packet, net, world);
@@ -141,7 +127,11 @@ impl Egress {
         let shared = self.shared.as_ref().filter(|_| port.limit.is_shared());
         let fits = waits + size <= trim.buffer.0;
         if fits && shared.is_none_or(|shared| size <= shared.free()) {
-            return self.accept(at, queue, packet, net, world);
+            if net.measuring {
+                let found = port.store.general().backlog(now).packets;
+                port.stats.placed(u32::from(packet.size), found);
+            }
+            return self.take_in(at, queue, NO_INGRESS, packet, net, world);
         }
         if trim.returns
             && packet.notes & (PacketMeta::TRIMMED | PacketMeta::REPLY) == PacketMeta::TRIMMED
@@ -159,21 +149,5 @@ impl Egress {
         packet.path = PacketMeta::NO_PATH;
         world.record().counters.returned += 1;
         self.released.push(Released { from: at, packet });
-    }
-
-    fn accept<W: World>(
-        &mut self,
-        at: PortId,
-        queue: usize,
-        packet: &mut PacketMeta,
-        net: &Network,
-        world: &mut W,
-    ) {
-        let (now, port) = (world.now(), self.port(at));
-        if net.measuring {
-            let found = port.store.general().backlog(now).packets;
-            port.stats.placed(u32::from(packet.size), found);
-        }
-        self.take_in(at, queue, NO_INGRESS, packet, net, world);
     }
 }

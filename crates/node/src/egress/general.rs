@@ -39,7 +39,7 @@ impl Egress {
     ) {
         let now = world.now();
         let lossless = self.is_lossless(0);
-        if !lossless && let Err(cause) = self.room(at, packet, now) {
+        if !lossless && let Err(cause) = self.room(at, packet, Backlog::default()) {
             return self.drop_packet(at, packet, cause, net, world);
         }
         let port = &mut self.ports[usize::from(at.0)];
@@ -91,7 +91,10 @@ impl Egress {
         let lossless = self.is_lossless(queue);
         let room = match lossless {
             true => self.lossless_room(at, queue, packet, waits, world),
-            false => self.room(at, packet, now),
+            false => {
+                let total = self.port(at).store.general().backlog(now);
+                self.room(at, packet, total)
+            }
         };
         let from = match room {
             Ok(from) => from,
@@ -129,25 +132,27 @@ impl Egress {
         self.tell_hold(at, world);
     }
 
-    /// Whether there is room for a packet that may be dropped. It comes in nowhere that is counted.
+    /// Whether there is room behind `total` for a packet that may be dropped. It comes in nowhere that is counted.
     #[inline]
-    fn room(&mut self, at: PortId, packet: &PacketMeta, now: Time) -> Result<u16, Cause> {
+    pub(crate) fn room(
+        &self,
+        at: PortId,
+        packet: &PacketMeta,
+        total: Backlog,
+    ) -> Result<u16, Cause> {
         let size = u32::from(packet.size);
-        let port = &mut self.ports[usize::from(at.0)];
-        let total = port.store.general().backlog(now);
-        let shared = self.shared.as_ref().filter(|_| port.limit.is_shared());
-        if !port.limit.admits(total, size)
-            || shared.is_some_and(|shared| !shared.admits(total, size))
-        {
+        let limit = self.ports[usize::from(at.0)].limit;
+        let shared = self.shared.as_ref().filter(|_| limit.is_shared());
+        if !limit.admits(total, size) || shared.is_some_and(|shared| !shared.admits(total, size)) {
             return Err(Cause::Buffer);
         }
         Ok(NO_INGRESS)
     }
 
     /// Whether the port's manager takes a packet for which there is room. It may mark it; what it would drop
-    /// of a lossless priority is marked, too, if it can be.
+    /// of a lossless priority is marked, too, if it can be. What it takes is counted as queued.
     #[inline]
-    fn ask_manager<W: World>(
+    pub(crate) fn ask_manager<W: World>(
         &mut self,
         at: PortId,
         queue: usize,
