@@ -4,7 +4,6 @@ mod common;
 
 use common::*;
 use leafspine_core::{Bytes, Span, Time};
-use leafspine_schemes::Amount;
 use leafspine_sim::Output;
 use leafspine_sim::spec::*;
 
@@ -15,15 +14,8 @@ fn incast(senders: u16, bytes: u64) -> Spec {
     let credits = Some(CreditSpec { first: 4 * 1050, share: 1.0 });
     let roce = RoceSpec { credits, recovery: Recovery::Each, classes: (1, 0), ..roce() };
     let mut spec = pairs(TopologyKind::Star { hosts: u32::from(senders) + 1 }, roce, vec![flows]);
-    (spec.switch.pfc, spec.switch.shared) = (None, None);
-    spec.switch.buffer = Amount::Packets(8);
-    spec.switch.queues = 2;
-    spec.switch.scheduler = SchedulerKind::Strict;
-    spec.switch.weights = vec![1; 2];
-    spec.switch.stage_queues = vec![0, 1];
-    spec.switch.classifier = Classifier::Dscp;
-    spec.switch.trim =
-        Some(TrimSpec { class: 0, buffer: Bytes(100_000), either: true, returns: false });
+    let trim = TrimSpec { class: 0, buffer: Bytes(100_000), either: true, returns: false };
+    trim_at(&mut spec, 8, trim);
     spec
 }
 

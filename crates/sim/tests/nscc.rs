@@ -32,15 +32,8 @@ fn incast(senders: u16, bytes: u64, control: PairControl) -> Spec {
     let flows = long_flows(u32::from(senders), bytes, hosts(&from), hosts(&[senders]));
     let roce = RoceSpec { control, recovery: Recovery::Each, classes: (1, 0), ..roce() };
     let mut spec = pairs(TopologyKind::Star { hosts: u32::from(senders) + 1 }, roce, vec![flows]);
-    (spec.switch.pfc, spec.switch.shared) = (None, None);
-    spec.switch.buffer = Amount::Packets(10);
-    spec.switch.queues = 2;
-    spec.switch.scheduler = SchedulerKind::Strict;
-    spec.switch.weights = vec![1; 2];
-    spec.switch.stage_queues = vec![0, 1];
-    spec.switch.classifier = Classifier::Dscp;
-    spec.switch.trim =
-        Some(TrimSpec { class: 0, buffer: Bytes(100_000), either: true, returns: false });
+    let trim = TrimSpec { class: 0, buffer: Bytes(100_000), either: true, returns: false };
+    trim_at(&mut spec, 10, trim);
     spec.aqm = scheme_with("ecn-threshold", "threshold", Value::Amount(Amount::Packets(5)));
     spec
 }

@@ -15,14 +15,7 @@ fn trimming(senders: u16, packets: u64, trim: TrimSpec) -> Spec {
     let roce = RoceSpec { recovery: Recovery::Each, classes: (1, 0), ..roce() };
     let kind = TopologyKind::Star { hosts: u32::from(senders) + 1 };
     let mut spec = pairs(kind, roce, vec![flows]);
-    (spec.switch.pfc, spec.switch.shared) = (None, None);
-    spec.switch.buffer = Amount::Packets(8);
-    spec.switch.queues = 2;
-    spec.switch.scheduler = SchedulerKind::Strict;
-    spec.switch.weights = vec![1; 2];
-    spec.switch.stage_queues = vec![0, 1];
-    spec.switch.classifier = Classifier::Dscp;
-    spec.switch.trim = Some(trim);
+    trim_at(&mut spec, 8, trim);
     spec
 }
 

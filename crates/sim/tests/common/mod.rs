@@ -320,6 +320,18 @@ pub fn pairs(kind: TopologyKind, roce: RoceSpec, flows: Vec<WorkloadSpec>) -> Sp
     spec
 }
 
+/// Switches that trim, with room for so many packets of data at a port; headers and answers go first.
+pub fn trim_at(spec: &mut Spec, packets: u32, trim: TrimSpec) {
+    (spec.switch.pfc, spec.switch.shared) = (None, None);
+    spec.switch.buffer = Amount::Packets(packets);
+    spec.switch.queues = 2;
+    spec.switch.scheduler = SchedulerKind::Strict;
+    spec.switch.weights = vec![1; 2];
+    spec.switch.stage_queues = vec![0, 1];
+    spec.switch.classifier = Classifier::Dscp;
+    spec.switch.trim = Some(trim);
+}
+
 /// Jain's index of fairness.
 pub fn jain(shares: &[f64]) -> f64 {
     let (sum, squares) = (shares.iter().sum::<f64>(), shares.iter().map(|x| x * x).sum::<f64>());

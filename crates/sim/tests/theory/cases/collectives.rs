@@ -1,6 +1,5 @@
 //! Collectives on a fabric that is never in the way.
 
-use super::lossless::pairs;
 use super::{Case, Row};
 use crate::common::*;
 use leafspine_core::{Bytes, Rate, Span};

@@ -8,20 +8,6 @@ use leafspine_schemes::Amount;
 use leafspine_sim::spec::*;
 use std::sync::Arc;
 
-/// Queue pairs at 10 Gb/s, packets of 1,000 bytes and headers of 50, links of 1 us.
-pub fn pairs(kind: TopologyKind, roce: RoceSpec, flows: Vec<WorkloadSpec>) -> Spec {
-    let mut spec = base();
-    spec.topology.kind = kind;
-    spec.aqm = scheme("droptail");
-    spec.transport.mss = 1000;
-    spec.transport.header = 50;
-    carry_by_pairs(&mut spec, roce);
-    flow_control(&mut spec);
-    spec.workloads = flows;
-    spec.measure.window = Window::All;
-    spec
-}
-
 /// DCQCN, or none.
 fn controlled(by_dcqcn: bool) -> PairControl {
     if by_dcqcn { PairControl::Dcqcn(dcqcn()) } else { PairControl::LineRate }

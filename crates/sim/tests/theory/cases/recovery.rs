@@ -1,6 +1,5 @@
 //! What queue pairs carry over links that lose packets at random.
 
-use super::lossless::pairs;
 use super::{Case, Row};
 use crate::common::*;
 use leafspine_core::Span;
@@ -62,6 +61,10 @@ fn lost_by_go_back_n(q: f64, timeout: f64) -> f64 {
 }
 
 /// Goodput under random loss.
+///
+/// Breaks if IRN sends again what it has been told of, tells of a packet that comes once more by anything but a NAK, or leaves the
+/// line idle while there is something to send; if go-back-N does not begin again at once, goes on after a gap as if nothing were, or
+/// if a timeout does not count from the last progress.
 pub fn under_loss() -> Case {
     let figure = "goodput, % of the line";
     let mut rows = Vec::new();
