@@ -138,13 +138,20 @@ impl Switch {
         world: &mut W,
     ) {
         let guarded = self.egress.guarded;
-        if guarded && self.is_kept(from, packet, net, world) {
+        if guarded && !self.comes_in(from, packet) && self.is_kept(from, packet, net, world) {
             return;
         }
         self.pass(from, packet, net, world);
         if guarded {
             self.forward_released(net, world);
         }
+    }
+
+    /// A packet comes in where flow control counts it. Whether nobody has to look at it any further.
+    #[inline(always)]
+    fn comes_in(&mut self, from: PortId, packet: &PacketMeta) -> bool {
+        self.egress.comes_from(from.0);
+        self.egress.hold.is_none() && Frame::of(packet).is_none()
     }
 
     /// Whether a packet ends here, because it is a pause frame, or is held back. What it has the hold let go is
@@ -157,12 +164,11 @@ impl Switch {
         net: &Network,
         world: &mut W,
     ) -> bool {
-        if let Some(pfc) = &mut self.egress.pfc {
-            if let Some(frame) = Frame::of(packet) {
-                self.obey(from, packet, frame, net, world);
-                return true;
-            }
-            pfc.arriving = from.0;
+        if self.egress.pfc.is_some()
+            && let Some(frame) = Frame::of(packet)
+        {
+            self.obey(from, packet, frame, net, world);
+            return true;
         }
         let held = self.egress.holds_back(self.id, from, packet, world);
         if held {

@@ -78,10 +78,7 @@ impl Red {
     /// The average on arrival at a queue (Fig. 2).
     #[inline]
     fn average(&self, before: f64, queue: &QueueView, now: Time) -> f64 {
-        let waits = match self.byte_mode {
-            Some(_) => queue.this.bytes,
-            None => queue.this.packets,
-        };
+        let waits = self.waiting(queue);
         if self.follows_queue() {
             return f64::from(waits);
         }
@@ -91,6 +88,15 @@ impl Red {
             return self.decayed(before, idle, queue.rate);
         }
         (1.0 - self.weight) * before + self.weight * f64::from(waits)
+    }
+
+    /// What waits in the packet's queue, in the thresholds' unit.
+    #[inline]
+    fn waiting(&self, queue: &QueueView) -> u32 {
+        match self.byte_mode {
+            Some(_) => queue.this.bytes,
+            None => queue.this.packets,
+        }
     }
 
     /// Whether the average is the queue itself, as DCQCN's switches have it: then nothing decays, and the
@@ -123,7 +129,6 @@ impl Red {
     }
 
     /// Whether the packet is marked, given its queue's average, which has reached the lower threshold.
-    #[inline(never)]
     fn marks(&mut self, index: usize, packet: &PacketMeta, rng: &mut Rng) -> bool {
         let Average { queue, count } = self.averages[index];
         let sure = self.high * if self.gentle { 2.0 } else { 1.0 };
@@ -140,11 +145,17 @@ impl Red {
         self.averages[index].count = if marked { 0 } else { count };
         marked
     }
-}
 
-impl Aqm for Red {
-    fn admit(&mut self, packet: &PacketMeta, queue: &QueueView, now: Time, rng: &mut Rng) -> Admit {
-        let index = usize::from(queue.queue).min(self.averages.len() - 1);
+    /// What becomes of a packet by its queue's average on arrival.
+    #[inline(never)]
+    fn judge(
+        &mut self,
+        index: usize,
+        packet: &PacketMeta,
+        queue: &QueueView,
+        now: Time,
+        rng: &mut Rng,
+    ) -> Admit {
         let average = self.average(self.averages[index].queue, queue, now);
         self.averages[index].queue = average;
         let marked = if average < self.low {
@@ -162,6 +173,18 @@ impl Aqm for Red {
             self.line.take(packet.size, queue.rate, now);
         }
         verdict
+    }
+}
+
+impl Aqm for Red {
+    fn admit(&mut self, packet: &PacketMeta, queue: &QueueView, now: Time, rng: &mut Rng) -> Admit {
+        let index = usize::from(queue.queue).min(self.averages.len() - 1);
+        if self.follows_queue() && f64::from(self.waiting(queue)) < self.low {
+            // The most common case, and no average to keep.
+            self.averages[index].count = -1;
+            return Admit::Take;
+        }
+        self.judge(index, packet, queue, now, rng)
     }
 
     fn inspect(&self) -> &dyn Inspect {
