@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 import leafspine
+from haste import at_once
 from leafspine import dask_cluster, packing, shards
 from leafspine.commands.compare import without_place
 from test_engine import ROOT
@@ -145,7 +146,9 @@ def test_the_engine_gives_a_cluster_the_bytes_of_one_machine(
     child.send_signal(signal.SIGINT)
     began = time.monotonic()
     said = child.communicate(timeout=60)[1]
-    assert (child.returncode, time.monotonic() - began < 2.5) == (1, True), said
+    took = time.monotonic() - began
+    assert child.returncode == 1, said
+    assert took < at_once(), f"{took} s"
     assert "of 8 runs are finished and kept" in said
     child = start(enough=5)
     said = child.communicate(timeout=60)[1]
@@ -216,7 +219,7 @@ def test_a_cluster_is_left_within_a_second_and_gone_on_with(
     assert child.returncode == 1
     assert f"interrupted: {finished} of 12 runs are finished and kept" in said
     assert 2 <= finished < 12
-    assert took < 2.5, f"{took} s"
+    assert took < at_once(), f"{took} s"
     done = subprocess.run(
         command(*words, "--set", "run.fake_seconds=0.3"), capture_output=True, text=True
     )
