@@ -58,6 +58,7 @@ pub(crate) fn settings(
         ack_every: section.count("ack_every", (1, 1 << 16), Some("1"))?,
         timeout,
         max_timeout: longest(section, timeout)?,
+        nak_each: nak_each(section, &word)?,
         nak_cuts: section.flag("nak_cuts", "false")?,
         classes: (
             content!(section.value("data_class", CLASSES, Some("0"))?, Int) as u8,
@@ -134,6 +135,17 @@ fn recovery(
     let few = section.count("low_timeout_below", (0, u32::MAX), Some("3"))?;
     let after = content!(section.quiet_value("nak_threshold", THRESHOLD, Some("1pkt"))?, Int);
     Ok(Recovery::Selective { low, few, after: after as u32 })
+}
+
+/// Whether go-back-N's receivers tell of each packet beyond a gap. The default is not written out: resolved scenarios of before there was a
+/// choice stay as they are.
+fn nak_each(section: &mut Section<'_>, recovery: &str) -> Result<bool, ScenarioError> {
+    if recovery != "go-back-n" && section.has("naks") {
+        let found = format!("naks beside recovery = \"{recovery}\"");
+        return Err(section.wrong("naks", found, "naks beside recovery = \"go-back-n\""));
+    }
+    let word = section.quiet_value("naks", Kind::Word(&["gap", "packet"]), Some("gap"))?;
+    Ok(content!(word, Word) == "packet")
 }
 
 fn longest(section: &mut Section<'_>, timeout: Span) -> Result<Span, ScenarioError> {
@@ -230,7 +242,8 @@ fn swift(section: &mut Section<'_>, packet: u32) -> Result<SwiftSettings, Scenar
     let additive = float("swift_additive", (0.0, 1e3), "1")?;
     let beta = float("swift_beta", (0.0, 1.0), "0.8")?;
     let most_cut = float("swift_most_cut", (0.0, 1.0), "0.5")?;
-    let least = float("swift_least", (1e-4, 1.0), "0.01")?;
+    let least = float("swift_least", (1e-4, 1.0), "0.001")?;
+    let reset = section.count("swift_reset", (1, 1 << 16), Some("3"))?;
     if large <= small {
         let allowed = format!("above swift_small = {small:?}");
         return Err(section.wrong("swift_large", format!("{large:?}"), allowed));
@@ -244,6 +257,7 @@ fn swift(section: &mut Section<'_>, packet: u32) -> Result<SwiftSettings, Scenar
         beta,
         most_cut,
         least,
+        reset,
         packet,
         base_rtt,
     })

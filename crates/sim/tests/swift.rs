@@ -18,6 +18,7 @@ fn swift() -> SwiftSettings {
         beta: 0.8,
         most_cut: 0.5,
         least: 0.01,
+        reset: 3,
         packet: 1050,
         base_rtt: Span(5_800_000),
     }

@@ -39,6 +39,8 @@ pub struct RoceSpec {
     pub timeout: Span,
     /// But not beyond this.
     pub max_timeout: Span,
+    /// Go-back-N: a NAK for each packet beyond a gap, not only for the first.
+    pub nak_each: bool,
     /// Whether the network card takes a NAK, which reordering causes as loss does, for a sign of congestion: it cuts the rate as a CNP
     /// does.
     pub nak_cuts: bool,

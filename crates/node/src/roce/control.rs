@@ -145,6 +145,14 @@ impl State {
         }
     }
 
+    /// A timeout, after which so many bytes are taken to be missing, and others still under way.
+    pub(super) fn on_timeout(&mut self, cfg: &RoceConfig, bytes: (u64, u64), now: Time) {
+        match (&mut *self, &cfg.spec.control) {
+            (State::Swift(swift), PairControl::Swift(settings)) => swift.on_timeout(settings, now),
+            _ => self.on_loss(cfg, bytes, now),
+        }
+    }
+
     /// So many bytes are known to be missing, and others still under way.
     pub(super) fn on_loss(&mut self, cfg: &RoceConfig, bytes: (u64, u64), now: Time) {
         match (self, &cfg.spec.control) {

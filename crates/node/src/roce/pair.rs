@@ -126,11 +126,24 @@ impl QueuePair {
 
     /// So many packets are known to be missing.
     pub(super) fn lose(&mut self, cfg: &RoceConfig, packets: u32, now: Time) {
-        let full = u64::from(cfg.mss + cfg.header);
         if packets > 0 {
-            let (lost, under_way) = (u64::from(packets), u64::from(self.under_way));
-            self.control.on_loss(cfg, (lost * full, under_way * full), now);
+            let bytes = self.lost_bytes(cfg, packets);
+            self.control.on_loss(cfg, bytes, now);
         }
+    }
+
+    /// A timeout: so many packets are taken to be missing.
+    pub(super) fn time_out(&mut self, cfg: &RoceConfig, packets: u32, now: Time) {
+        if packets > 0 {
+            let bytes = self.lost_bytes(cfg, packets);
+            self.control.on_timeout(cfg, bytes, now);
+        }
+    }
+
+    /// Bytes of the packets that are missing, and of those under way.
+    fn lost_bytes(&self, cfg: &RoceConfig, packets: u32) -> (u64, u64) {
+        let full = u64::from(cfg.mss + cfg.header);
+        (u64::from(packets) * full, u64::from(self.under_way) * full)
     }
 
     /// An answer has come.

@@ -57,10 +57,11 @@ impl Receiver {
             seen.duplicate = true;
             Some(Flags::ACK)
         } else {
-            // Once for each gap; IRN tells of each packet that comes out of order, also of one that has come before: the NAK that
-            // told of it may be lost.
+            // Once for each gap, or for each packet beyond it; IRN tells of each packet that comes out of order, also of one that has come
+            // before: the NAK that told of it may be lost.
             seen.duplicate = selective && !self.assembly.hold(p.seq);
-            let tells = selective || !std::mem::replace(&mut self.told, true);
+            let first = !selective && !std::mem::replace(&mut self.told, true);
+            let tells = selective || first || cfg.spec.nak_each;
             tells.then_some(if each { Flags::ACK } else { NAK })
         };
         self.assembly.count_duplicate(seen.duplicate);

@@ -380,7 +380,7 @@ impl Sender {
             }
         }
         // What is under way no longer is known to be missing; of IRN's packets, which stay so until they are acknowledged, one is.
-        pair.lose(cfg, lost.max(before - pair.under_way()), now);
+        pair.time_out(cfg, lost.max(before - pair.under_way()), now);
         pair.overdraw(cfg);
         self.backed_off += 1;
         self.restart_timer(cfg, pair, now);

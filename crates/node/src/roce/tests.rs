@@ -14,6 +14,7 @@ fn config(recovery: Recovery, window: Option<u64>) -> RoceConfig {
         ack_every: 1,
         timeout: Span::from_micros(100),
         max_timeout: Span::from_micros(300),
+        nak_each: false,
         nak_cuts: false,
         classes: (0, 0),
     };
@@ -115,6 +116,38 @@ fn go_back_n_begins_again_at_the_gap() {
     }
     assert!(sender.on_packet(&cfg, &last, Time(2)).finished);
     assert_eq!((sender.message.deadline(), sender.ready_at(&cfg)), (Time::MAX, None));
+}
+
+/// By hand: of packets 0 to 4, number 1 is lost. With a NAK for each packet beyond the gap, 2, 3 and 4 cause three, and each makes the sender
+/// begin again with 1. Number 1 is lost once more: number 2 tells of that, without a timeout. Then 1 comes, and what was beyond the gap is in order.
+///
+/// Breaks if packets beyond a gap cause one NAK only, if a NAK is not followed, or if one is sent where there is no gap.
+#[test]
+fn go_back_n_tells_of_each_packet_beyond_a_gap() {
+    let mut cfg = config(Recovery::GoBackN, None);
+    cfg.spec.nak_each = true;
+    let (mut sender, mut receiver) = ends(&cfg, 5);
+    let sent = send(&mut sender, &cfg, Time(0));
+    let mut tell = |packet: &PacketMeta| {
+        let (received, reply) = take(&mut receiver, &cfg, packet);
+        assert!(received.reply);
+        (reply.flags, reply.seq, reply)
+    };
+    let (_, _, ack) = tell(&sent[0]);
+    sender.on_packet(&cfg, &ack, Time(1));
+    for packet in &sent[2..] {
+        let (flags, seq, nak) = tell(packet);
+        assert_eq!((flags, seq), (NAK, 1));
+        assert!(sender.on_packet(&cfg, &nak, Time(1)).fast_retransmit);
+        assert_eq!(numbers(&send(&mut sender, &cfg, Time(1))), [1, 2, 3, 4]);
+    }
+    let (flags, seq, nak) = tell(&sent[2]);
+    assert_eq!((flags, seq), (NAK, 1));
+    sender.on_packet(&cfg, &nak, Time(2));
+    let again = send(&mut sender, &cfg, Time(2));
+    assert_eq!((numbers(&again), sender.message.timeouts()), (vec![1, 2, 3, 4], 0));
+    let answers = [0, 1, 2, 3].map(|n: usize| tell(&again[n]));
+    assert_eq!(answers.map(|(flags, seq, _)| (flags, seq)), [2, 3, 4, 5].map(|n| (Flags::ACK, n)));
 }
 
 /// Breaks if IRN's receiver does not keep what comes out of order, if the sender sends more again than what is missing

@@ -22,6 +22,7 @@ pub const PAIR_KEYS: &[&str] = &[
     "max_timeout",
     "low_timeout",
     "low_timeout_below",
+    "naks",
     "nak_threshold",
     "nak_cuts",
     "data_class",
@@ -81,6 +82,7 @@ pub const CONTROLS: &[ControlKeys] = &[
             "swift_beta",
             "swift_most_cut",
             "swift_least",
+            "swift_reset",
         ],
     },
 ];

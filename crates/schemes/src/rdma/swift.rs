@@ -7,7 +7,7 @@ use leafspine_core::{Rate, Span, Time};
 /// Swift's constants.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SwiftSettings {
-    /// The target round trip of the largest windows: the base and all hops' parts (section 3.2).
+    /// The target round trip of the largest windows: the base and all hops' parts (section 3.5).
     pub target: Span,
     /// How much longer the target may be for small windows (fs_range); 0: not at all.
     pub range: Span,
@@ -23,6 +23,8 @@ pub struct SwiftSettings {
     pub most_cut: f64,
     /// The smallest window, in packets (min_cwnd).
     pub least: f64,
+    /// With so many timeouts in a row the window becomes the smallest (RETX_RESET_THRESHOLD).
+    pub reset: u32,
     /// Bytes of a full packet.
     pub packet: u32,
     /// The round trip without queues: the first window is what the line sends in it.
@@ -40,6 +42,8 @@ pub struct Swift {
     rtt: Span,
     /// When it was last cut.
     cut_at: Option<Time>,
+    /// Timeouts since something came, or was known to be missing otherwise (retransmit_cnt).
+    timeouts: u32,
 }
 
 impl Swift {
@@ -48,7 +52,7 @@ impl Swift {
     pub fn new(cfg: &SwiftSettings, line: Rate) -> Swift {
         let packets = |span: Span| line.bytes_in(span).0 as f64 / f64::from(cfg.packet);
         let most = packets(cfg.target + cfg.range).max(1.0);
-        Swift { window: packets(cfg.base_rtt).max(1.0), most, rtt: cfg.base_rtt, cut_at: None }
+        Swift { window: packets(cfg.base_rtt).max(1.0), most, rtt: cfg.base_rtt, cut_at: None, timeouts: 0 }
     }
 
     /// Bytes that may be under way: one packet at least, which then is paced.
@@ -57,14 +61,14 @@ impl Swift {
         (self.window.max(1.0) * f64::from(cfg.packet)) as u64
     }
 
-    /// The rate of a window below one packet (section 3.5); `None`: the line's.
+    /// The rate of a window below one packet (section 3.4); `None`: the line's.
     #[must_use]
     pub fn rate(&self, cfg: &SwiftSettings) -> Option<Rate> {
         let bits = f64::from(cfg.packet) * 8e12 * self.window;
         (self.window < 1.0).then(|| Rate((bits / self.rtt.0.max(1) as f64).max(1.0) as u64))
     }
 
-    /// The target round trip of a window (section 3.2): small windows, of which many share a queue, have a longer one.
+    /// The target round trip of a window (section 3.5): small windows, of which many share a queue, have a longer one.
     #[must_use]
     pub fn target(&self, cfg: &SwiftSettings) -> Span {
         let inverse = |window: f64| 1.0 / window.sqrt();
@@ -75,7 +79,7 @@ impl Swift {
 
     /// `packets` are known to have come by an answer to one that took `rtt` there and back (alg. 1).
     pub fn on_ack(&mut self, cfg: &SwiftSettings, packets: f64, rtt: Span, now: Time) {
-        self.rtt = rtt;
+        (self.rtt, self.timeouts) = (rtt, 0);
         let target = self.target(cfg);
         if rtt < target {
             self.window += cfg.additive * packets / self.window.max(1.0);
@@ -88,6 +92,21 @@ impl Swift {
 
     /// A packet is known to be missing.
     pub fn on_loss(&mut self, cfg: &SwiftSettings, now: Time) {
+        self.timeouts = 0;
+        self.cut_most(cfg, now);
+    }
+
+    /// Nothing has come in time.
+    pub fn on_timeout(&mut self, cfg: &SwiftSettings, now: Time) {
+        self.timeouts = self.timeouts.saturating_add(1);
+        if self.timeouts >= cfg.reset {
+            (self.window, self.cut_at) = (cfg.least, Some(now));
+        } else {
+            self.cut_most(cfg, now);
+        }
+    }
+
+    fn cut_most(&mut self, cfg: &SwiftSettings, now: Time) {
         if self.may_cut(now) {
             self.cut(1.0 - cfg.most_cut, now);
             self.bound(cfg);
@@ -126,6 +145,7 @@ mod tests {
             beta: 0.8,
             most_cut: 0.5,
             least: 0.01,
+            reset: 3,
             packet: 1_000,
             base_rtt: Span::from_micros(8),
         }
@@ -168,6 +188,30 @@ mod tests {
         assert_eq!(swift.window, 8.0);
         assert_eq!(ack(&mut of(1e-3), 1.0, 1e4, 100), 0.01, "the least");
         assert_eq!(ack(&mut of(900.0), 1.0, 9.0, 100), 20.0, "what the line sends in 16 us");
+    }
+
+    /// By hand, from 16 packets with a round trip of 8 us, reset by the third timeout: 8 after the first, which counts for a round trip; 4 after
+    /// the next; the third makes it the least. An answer, or a packet known to be missing, ends the row: then two
+    /// timeouts more only halve the window.
+    ///
+    /// Breaks if timeouts do not reset the window, count beyond an answer, or cut twice in a round trip before they reset.
+    #[test]
+    fn timeouts_in_a_row_reset_the_window() {
+        let timeouts = |swift: &mut Swift, at: &[u64]| {
+            let windows = at.iter().map(|us| {
+                swift.on_timeout(&settings(), Time(us * US));
+                swift.window
+            });
+            windows.collect::<Vec<f64>>()
+        };
+        assert_eq!(timeouts(&mut of(16.0), &[100, 108, 109]), [8.0, 4.0, 0.01]);
+        assert_eq!(timeouts(&mut of(16.0), &[100, 101, 102]), [8.0, 8.0, 0.01]);
+        let mut swift = of(16.0);
+        timeouts(&mut swift, &[100, 200]);
+        swift.on_ack(&settings(), 0.0, Span::from_micros(8), Time(250 * US));
+        assert_eq!(timeouts(&mut swift, &[300, 400]), [2.0, 1.0]);
+        swift.on_loss(&settings(), Time(500 * US));
+        assert_eq!(timeouts(&mut swift, &[600, 700]), [0.25, 0.125]);
     }
 
     /// Breaks if a window below a packet is not paced: a quarter of 1,000 bytes in 8 us is 250 Mb/s.

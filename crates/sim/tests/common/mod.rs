@@ -279,6 +279,7 @@ pub fn roce() -> RoceSpec {
         ack_every: 1,
         timeout: Span::from_millis(4),
         max_timeout: Span::from_millis(256),
+        nak_each: false,
         nak_cuts: false,
         classes: (0, 0),
     }

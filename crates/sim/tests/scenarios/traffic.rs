@@ -143,6 +143,7 @@ pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
             beta: share,
             most_cut: share,
             least,
+            reset: 1 + (share * 4.0) as u32,
             packet: 1500,
             base_rtt: target,
         },
@@ -163,16 +164,18 @@ pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
     let window = proptest::option::of(1u64..200_000);
     let credits = proptest::option::weighted(0.5, (1u64..100_000, 0.1f64..1.0))
         .prop_map(|credits| credits.map(|(first, share)| CreditSpec { first, share }));
-    let rest = (1u32..20, us(500..5_000), any::<bool>(), (0u8..8, 0u8..8), credits);
+    let naks = (any::<bool>(), any::<bool>());
+    let rest = (1u32..20, us(500..5_000), naks, (0u8..8, 0u8..8), credits);
     (control, recovery, window, rest).prop_map(
-        |(control, recovery, window, (ack_every, timeout, nak_cuts, classes, credits))| RoceSpec {
+        |(control, recovery, window, (ack_every, timeout, naks, classes, credits))| RoceSpec {
             control,
             recovery,
             window,
             ack_every,
             timeout,
             max_timeout: Span::from_millis(50),
-            nak_cuts,
+            nak_each: naks.0 && recovery == Recovery::GoBackN,
+            nak_cuts: naks.1,
             classes,
             // What is sent again needs one, too.
             credits: credits.filter(|_| recovery == Recovery::Each),
