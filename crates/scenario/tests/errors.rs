@@ -456,6 +456,7 @@ fn queue_pairs_and_what_is_not_theirs() {
         ("", &roce("min_rto = \"1ms\"")),
         ("", &roce("low_timeout = \"1ms\"")),
         ("", &roce("recovery = \"irn\"\ntimeout = \"1us\"\nlow_timeout = \"1ms\"")),
+        ("", &roce("recovery = \"irn\"\nnaks = \"packet\"")),
         ("", &roce("max_timeout = \"1us\"")),
         ("", &roce("scheme = \"line-rate\"\ncnp_interval = \"1us\"")),
         ("", &roce("hpcc_eta = 0.9")),

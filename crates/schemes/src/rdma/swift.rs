@@ -52,7 +52,13 @@ impl Swift {
     pub fn new(cfg: &SwiftSettings, line: Rate) -> Swift {
         let packets = |span: Span| line.bytes_in(span).0 as f64 / f64::from(cfg.packet);
         let most = packets(cfg.target + cfg.range).max(1.0);
-        Swift { window: packets(cfg.base_rtt).max(1.0), most, rtt: cfg.base_rtt, cut_at: None, timeouts: 0 }
+        Swift {
+            window: packets(cfg.base_rtt).max(1.0),
+            most,
+            rtt: cfg.base_rtt,
+            cut_at: None,
+            timeouts: 0,
+        }
     }
 
     /// Bytes that may be under way: one packet at least, which then is paced.
