@@ -6,7 +6,7 @@
 //! 1. The source's ToR watches each flow's path: a packet carries an RTT_REQUEST, which the destination's ToR answers with an
 //!    RTT_REPLY; an answer in time begins another epoch with the next packet (§3.2).
 //! 2. No answer within theta_reply says that the path is congested, and the flow is to be moved (§3.2).
-//! 3. It is moved to a path that is not known to be congested; if there is none, it stays (§3.2).
+//! 3. A few paths are drawn, and it is moved to one of them that is not known to be congested; if there is none, it stays (§3.2.2).
 //! 4. The destination's ToR sends a NOTIFY for a path whose packet is marked; the source's does not move flows to it for
 //!    theta_path_busy (§3.2).
 //! 5. The packet that finds the path congested is the last on it, and says so (TAIL); those after it say that they are rerouted,
@@ -180,6 +180,11 @@ parameters! {
             "8rtt",
             "How long a TAIL is waited for beyond the time at which it should have come.",
         ),
+        samples: u64 = Param::new(
+            Kind::Int(0, 256),
+            "2",
+            "Paths that are drawn when a flow needs another one; it takes one of them that is not busy. 0: all.",
+        ),
         queues: u32 = Param::new(
             Kind::Int(1, 65_536),
             "256",
@@ -233,7 +238,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "The thresholds in proportion to the fabric: one base round trip (of hosts, full packets) for theta_reply and \
              theta_path_busy, 120 for theta_inactive, 60 for theta_resume, 8 for theta_resume_extra (flow control may hold a TAIL up; without it less will do).",
             "A path is an uplink of the source's ToR; behind it switches hash, so a fabric of three tiers has fewer paths than ways.",
-            "A new flow takes any path that is not busy, evenly drawn, else any; a flow that moves any that is not busy and not its own.",
+            "Drawn paths differ from each other and from the flow's own, and any that is not busy is as good as another; a new flow takes any path if none of them is free.",
             "A flow that has nowhere to go tries again with each packet until the answer has come, late as it is.",
             "One NOTIFY a path in half of theta_path_busy at most.",
             "RTT_REPLY, CLEAR and NOTIFY go back by the port that their cause came by; they have their class's priority only (control_class), where the paper gives them the highest.",

@@ -79,23 +79,31 @@ impl Source {
         }
     }
 
-    /// A path that is not busy and not the one to leave, any of those evenly.
+    /// A path that is not busy and not the one to leave: any of those evenly that are among `samples` drawn paths.
     fn viable(
         &self,
         paths: &Paths<'_>,
         leave: Option<PortId>,
-        now: Time,
+        (samples, now): (u64, Time),
         rng: &mut Rng,
     ) -> Option<PortId> {
-        let free = |port: &&PortId| {
-            let busy = self.path(paths.to, **port).is_some_and(|path| self.busy[path] > now);
-            Some(**port) != leave && !busy
-        };
-        let count = paths.ports.iter().filter(free).count() as u64;
-        if count == 0 {
-            return None;
+        let is_busy =
+            |port| self.path(paths.to, port).is_some_and(|path: usize| self.busy[path] > now);
+        let others = || paths.ports.iter().copied().filter(|port| Some(*port) != leave);
+        let mut left = others().count() as u64;
+        let (mut draws, mut free, mut found) = (if samples == 0 { left } else { samples }, 0, None);
+        for port in others() {
+            // As many of those left as are still to be drawn.
+            if rng.below(left) < draws {
+                draws -= 1;
+                free += u64::from(!is_busy(port));
+                if !is_busy(port) && rng.below(free) == 0 {
+                    found = Some(port);
+                }
+            }
+            left -= 1;
         }
-        paths.ports.iter().filter(free).nth(rng.below(count) as usize).copied()
+        found
     }
 
     /// The port for a data packet, whose header is written.
@@ -115,7 +123,7 @@ impl Source {
         });
         let mut flow = goes_on.unwrap_or_else(|| {
             let any = paths.ports[rng.below(paths.ports.len() as u64) as usize];
-            let port = self.viable(paths, None, now, rng).unwrap_or(any);
+            let port = self.viable(paths, None, (settings.samples, now), rng).unwrap_or(any);
             // An end that has not forgotten the flow is to see that this is new.
             let epoch = known.map_or(self.first_epoch, |flow| flow.epoch.next());
             self.first_epoch = self.first_epoch.next();
@@ -151,7 +159,9 @@ impl Source {
         match flow.reply_by {
             Some(by) if now <= by => return (flow.port, Header::default()),
             Some(_) => {
-                if let Some(other) = self.viable(paths, Some(flow.port), now, rng) {
+                if let Some(other) =
+                    self.viable(paths, Some(flow.port), (settings.samples, now), rng)
+                {
                     let old = std::mem::replace(&mut flow.port, other);
                     (flow.tail_at, flow.reply_by, flow.stuck) = (Some(now), None, false);
                     return (old, Header { flags: TAIL, ..Header::default() });
