@@ -1,4 +1,4 @@
-"""A page in which a run plays: links by use, queues, marks and drops, flows' paths, over time.
+"""A page in which a run plays: links by use, queues, marks and drops, pauses, flows' paths.
 
 Made from what the run's probes have seen, resampled to at most 200 frames, a byte a port, frame and
 quantity, compressed: some megabytes for a thousand hosts. The page needs nothing but a browser.
@@ -90,7 +90,7 @@ def render(parts: Sequence[Part], title: str, most: int = MOST_BYTES) -> str:
 
 
 def _frames(run: Run) -> int:
-    sampled = ("utilisation", "queue", "signals")
+    sampled = ("utilisation", "queue", "signals", "pause")
     return max(_times(table) for kind in sampled for table in _tables(run, kind))
 
 
@@ -212,11 +212,12 @@ def _run(part: Part, show: _Drawn) -> dict[str, Any]:
     for table in _tables(part.run, "signals"):
         marks, drops = (_powers(frame.total(table, name)) for name in ("marks", "drops"))
         signals = np.maximum(signals, 16 * drops + marks)
-    planes = np.concatenate([use, queue, signals]).astype(np.uint8)
     watched = {
         kind: bool(_tables(part.run, kind))
-        for kind in ("utilisation", "queue", "signals", "packets")
+        for kind in ("utilisation", "queue", "signals", "packets", "pause")
     }
+    seen = [use, queue, signals, *([_paused(part.run, frame)] if watched["pause"] else [])]
+    planes = np.concatenate(seen).astype(np.uint8)
     return {
         "name": part.name,
         "colour": part.colour,
@@ -231,6 +232,17 @@ def _run(part: Part, show: _Drawn) -> dict[str, Any]:
         ],
         "flows": _paths(part.run, show),
     }
+
+
+def _paused(run: Run, frame: _Frames) -> Array:
+    """For what share of each frame each port was paused; the shortest pause is seen."""
+    paused = np.zeros(len(frame.names) * frame.count)
+    for table in _tables(run, "pause"):
+        times = np.unique(table["time_ps"].to_numpy().astype(np.int64))
+        every = float(np.median(np.diff(times, prepend=0)))
+        share = np.clip(frame.mean(table, "paused_ps") / every, 0, 1)
+        paused = np.maximum(paused, np.ceil(LEVELS * share))
+    return paused
 
 
 def _links(pattern: str, show: _Drawn) -> list[str]:

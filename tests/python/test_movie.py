@@ -138,9 +138,9 @@ def data_of(page: str) -> dict[str, Any]:
 
 
 def planes(data: Mapping[str, Any], run: int = 0) -> np.ndarray:
-    """Use, queue and signals, by port and frame."""
+    """Use, queue and signals, and pauses where they were watched, by port and frame."""
     raw = zlib.decompress(base64.b64decode(data["runs"][run]["planes"]))
-    return np.frombuffer(raw, np.uint8).reshape(3, len(data["ports"]), data["frames"])
+    return np.frombuffer(raw, np.uint8).reshape(-1, len(data["ports"]), data["frames"])
 
 
 def test_every_frame_is_what_was_measured() -> None:
@@ -160,6 +160,27 @@ def test_every_frame_is_what_was_measured() -> None:
     assert int((signals[port] >> 4 > 0).sum()) == int((own["drops"][1:] > 0).sum())
     assert [tuple(at) for at in np.argwhere(queue == movie.LEVELS)] == [(4, 44)]
     assert data["mostQueue"] == 500
+
+
+def test_pauses_are_those_that_were_measured() -> None:
+    """Breaks if a port is shown as paused that was not, or then, or for another share of the frame:
+    a sample is of the time before it; or if a page without such probes has room for them."""
+    run = small()
+    assert len(planes(data_of(movie.render([Part("", "#000000", run)], "x")))) == 3
+    step = run.end // 100
+    paused = np.zeros((len(run.names), 101), dtype=np.uint64)
+    paused[2, 11:13] = [step // 2, step]
+    paused[7, 60] = 1
+    run.see("pauses", 101, paused_ps=paused, pauses=(paused > 0).astype(np.uint64))
+    data = data_of(movie.render([Part("", "#000000", run)], "x"))
+    assert data["runs"][0]["watched"]["pause"] is True
+    found = planes(data)[3]
+    half = -(-movie.LEVELS // 2)
+    assert {tuple(at): found[tuple(at)] for at in np.argwhere(found)} == {
+        (2, 10): half,
+        (2, 11): movie.LEVELS,
+        (7, 59): 1,
+    }
 
 
 def test_many_samples_become_few_frames() -> None:
@@ -402,6 +423,28 @@ def test_the_page_plays_and_scrubs(tmp_path: Path) -> None:
     assert (np.abs(shots[0] - shots[1]).max(axis=2) > 40).mean() > 0.01
 
 
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (.ci/run installs it)")
+def test_pauses_are_drawn(tmp_path: Path) -> None:
+    """Breaks if a paused port looks as any other, or the key tells of pauses nobody watched."""
+    shots, keys = [], []
+    for paused in (0, 1):
+        run = Run(leaf_spine(2, 2, 2)).see("use", 30, utilisation=0.5)
+        step = np.uint64(paused * run.end // 29)
+        run.see("pauses", 30, paused_ps=step, pauses=np.uint64(paused))
+        page = tmp_path / f"paused{paused}.html"
+        movie.write([Part("", "#000000", run)], "A test", page)
+        document, said = console(page, "#frame=5")
+        assert said == ""
+        keys.append('id="pausekey" style="color:var(--pause)" hidden' in document)
+        shots.append(screenshot(page, 1200, 800).astype(int))
+    assert keys == [False, False]
+    assert (np.abs(shots[0] - shots[1]).max(axis=2) > 40).sum() > 200
+    plain = tmp_path / "plain.html"
+    run = Run(leaf_spine(2, 2, 2)).see("use", 30, utilisation=0.5)
+    movie.write([Part("", "#000000", run)], "A test", plain)
+    assert 'style="color:var(--pause)" hidden' in console(plain, "")[0]
+
+
 def test_its_words_can_be_read_on_either_paper() -> None:
     """Breaks if a colour of the page's words has less contrast than 4.5 with its paper, by day or
     by night: WCAG 2.1, 1.4.3."""
@@ -410,7 +453,7 @@ def test_its_words_can_be_read_on_either_paper() -> None:
     assert len(papers) == 2
     for paper in papers:
         colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", paper))
-        named = ("ink", "soft", "accent", "use", "queue", "mark", "drop", "path")
+        named = ("ink", "soft", "accent", "use", "queue", "mark", "drop", "path", "pause")
         for name in named:
             assert contrast(colours[name], colours["paper"]) >= 4.5, name
 
