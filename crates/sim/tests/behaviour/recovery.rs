@@ -78,3 +78,68 @@ fn who_sprays_blindly_does_not_recover() {
     let share = |row: &RecoveryRow| row.missing.expect("goodput was known before");
     assert!(share(&told) < share(&blind) && told.lowest > blind.lowest);
 }
+
+/// Every uplink of the first leaf loses one packet in a hundred from 30 ms on, over a round trip of 47 us, which is N = 56 packets. Go-back-N sends all N again for each
+/// loss: of the line it keeps 1 / (1 + 0.01 N) = 0.64, less a little for packets that are lost twice, one in 10,000, each worth 200 us. IRN sends what is lost: 0.99, less the same.
+///
+/// Breaks if a loss of 1 % is no fault, or costs go-back-N what it does not cost IRN.
+#[test]
+fn one_percent_of_loss() {
+    let lossy = |recovery| {
+        let mut spec = two_leaves(4, 4);
+        spec.switch.host_ports = HostPorts::Unlimited;
+        spec.topology.fabric_link.delay = Span::from_micros(10);
+        let timeout = Span::from_micros(200);
+        let roce = RoceSpec { recovery, timeout, max_timeout: timeout, ..roce() };
+        carry_by_pairs(&mut spec, roce);
+        spec.workloads = vec![long_flows(1, 1 << 40, hosts(&[0]), hosts(&[4]))];
+        spec.run.until = Some(Time(110 * MS));
+        spec.measure.recovery = Some(RecoverySpec { share: 0.9, window: Span::from_millis(20) });
+        let loss = |spine: u32| LinkChange {
+            loss: Some(0.01),
+            ..change(&format!("leaf0-spine{spine}"), Span::from_millis(30))
+        };
+        spec.changes = (0..4).map(loss).collect();
+        let output = run(&spec);
+        let [row] = rows(&output) else { panic!("{:?}", rows(&output)) };
+        row.clone()
+    };
+    let selective = Recovery::Selective { low: Span::from_micros(200), few: 3, after: 1 };
+    let [irn, again] = [selective, Recovery::GoBackN].map(lossy);
+    assert!(irn.after == Some(Span::ZERO) && irn.lowest > Some(0.95), "{irn:?}");
+    let lowest = again.lowest.expect("goodput was known before");
+    assert!(again.after.is_none() && (0.6..0.66).contains(&lowest), "{again:?}");
+}
+
+/// A link that goes down for 200 us every 4 ms, five times: five faults, each of which is over before the next. All links of a leaf that
+/// do so for 50 us every 100 us, with a timeout of 1 ms: one fault, since nobody has got anything between.
+///
+/// Breaks if a link that flaps is one fault where it is several, or several where it is one.
+#[test]
+fn flapping_links() {
+    let flap = |links: &[&str], every: u64, down: u64| {
+        let times = (0..5).map(|n| 10_000 + n * every);
+        let changes = times.flat_map(|us| {
+            links.iter().flat_map(move |link| {
+                let at =
+                    |us, up| LinkChange { up: Some(up), ..change(link, Span::from_micros(us)) };
+                [at(us, false), at(us + down, true)]
+            })
+        });
+        let mut changes: Vec<LinkChange> = changes.collect();
+        changes.sort_by_key(|change| change.at);
+        faulty(Some(edge("oblivious")), changes)
+    };
+    let slow = flap(&["leaf1-spine1"], 4_000, 200);
+    let told: Vec<_> = rows(&slow).iter().map(|row| (row.at.0 / MS, &row.links[..])).collect();
+    let link = ["leaf1-spine1".to_owned()];
+    assert_eq!(told, [10, 14, 18, 22, 26].map(|ms| (ms, &link[..])));
+    let over = |row: &RecoveryRow| row.after.is_some_and(|after| after < Span::from_millis(4));
+    assert!(rows(&slow).iter().all(over), "{:?}", rows(&slow));
+    let all = ["leaf1-spine0", "leaf1-spine1", "leaf1-spine2", "leaf1-spine3"];
+    let fast = flap(&all, 100, 50);
+    let [row] = rows(&fast) else { panic!("{:?}", rows(&fast)) };
+    assert_eq!((row.links.len(), row.lowest), (20, Some(0.0)));
+    let timeout = Span::from_micros(900)..Span::from_millis(2);
+    assert!(row.after.is_some_and(|after| timeout.contains(&after)), "{row:?}");
+}
