@@ -8,6 +8,7 @@ use crate::flow::{Address, FlowId, Opening, Receiving, Sending};
 use crate::jitter::Jitter;
 use crate::network::Network;
 use crate::nic::Nic;
+use crate::port::Store;
 use crate::program::{FIRST_MESSAGE, Program, Step};
 use crate::record::Operated;
 use crate::roce::{Credit, Incoming, QueuePair};
@@ -424,8 +425,28 @@ impl Host {
             }
             world.record().sent(&packet);
             self.hand_down(&mut packet, net, world);
+            if net.tcp.stack.small_queues {
+                self.tell_leaving(slot, &packet, world);
+            }
         }
         self.arm(slot, world);
+    }
+
+    /// Tells a sender when the packet that it has sent will have left the port.
+    fn tell_leaving<W: World>(&mut self, slot: u16, packet: &PacketMeta, world: &mut W) {
+        let now = world.now();
+        let port = &mut self.egress.ports[usize::from(PORT.0)];
+        let free = match &port.store {
+            Store::Fifo(fifo) => fifo.free_at(now),
+            Store::General(general) => general.free_at(now),
+        };
+        // What is put off is not there yet.
+        let at = self.jitter.as_ref().map_or(free, |jitter| {
+            free.max(jitter.last) + port.rate.time_for(u64::from(packet.size))
+        });
+        if let Sender::Tcp(sender) = &mut self.senders[usize::from(slot)] {
+            sender.note_leaving(at);
+        }
     }
 
     /// Sees that an event is pending no later than the sender's deadline. An event that comes too

@@ -12,7 +12,7 @@ pub struct Jitter {
     most: Span,
     rng: Rng,
     /// When the last of the packets will be there.
-    last: Time,
+    pub(crate) last: Time,
     packets: VecDeque<PacketMeta>,
 }
 

@@ -89,6 +89,18 @@ pub struct Stack {
     pub whole_windows: bool,
     /// Receivers put ACKs off that tell of segments beyond a gap, after the first three (Linux).
     pub comp_sack: bool,
+    /// A reduction is undone as Linux does it: each ACK of new data is asked whether it is of an older transmission than the first
+    /// retransmission; in the middle of a recovery nothing is undone while retransmissions are outstanding, and until
+    /// then such an ACK marks nothing as lost and sends nothing again.
+    pub undo_waits: bool,
+    /// Once an ACK of an episode had ECE, its window is not given back (Linux).
+    pub ece_forbids_undo: bool,
+    /// RACK's round trip is that of whatever was delivered last (Linux), and not of what was sent last.
+    pub rack_any_rtt: bool,
+    /// Under DCTCP every packet is ECN-capable: SYNs, ACKs and what is sent again, too (Linux).
+    pub ecn_all: bool,
+    /// No more than two trains, or a millisecond's worth, of a flow wait in its host's port (Linux's small queues).
+    pub small_queues: bool,
 }
 
 impl Stack {
@@ -102,6 +114,7 @@ impl Stack {
             || self.mark_prr
             || self.gso
             || self.ecn_fallback
+            || self.small_queues
             || self.tlp.is_some()
             || self.undoes()
     }

@@ -52,6 +52,11 @@ pub(crate) struct Profile {
     whole_windows: &'static str,
     comp_sack: &'static str,
     rack_slack: &'static str,
+    undo_waits: &'static str,
+    ece_forbids_undo: &'static str,
+    rack_any_rtt: &'static str,
+    ecn_all: &'static str,
+    small_queues: &'static str,
     /// Under CUBIC; other controls have `"standard"`.
     slow_start: &'static str,
     /// The control's parameter of this name.
@@ -88,6 +93,11 @@ const RFC: Profile = Profile {
     whole_windows: "false",
     comp_sack: "false",
     rack_slack: "off",
+    undo_waits: "false",
+    ece_forbids_undo: "false",
+    rack_any_rtt: "false",
+    ecn_all: "false",
+    small_queues: "false",
     slow_start: "standard",
     slow_start_limit: None,
 };
@@ -120,6 +130,11 @@ const LINUX: Profile = Profile {
     whole_windows: "true",
     comp_sack: "true",
     rack_slack: "2ms",
+    undo_waits: "true",
+    ece_forbids_undo: "true",
+    rack_any_rtt: "true",
+    ecn_all: "true",
+    small_queues: "true",
     slow_start: "hystart",
     // As much as an ACK acknowledges.
     slow_start_limit: Some(1_000_000),
@@ -245,6 +260,14 @@ impl Profile {
         let ecn_fallback = flag(section, "ecn_fallback", self.ecn_fallback)?;
         let whole_windows = flag(section, "whole_windows", self.whole_windows)?;
         let comp_sack = flag(section, "comp_sack", with_sack(self.comp_sack))?;
+        let eifel_on = if eifel.is_some() { self.undo_waits } else { "false" };
+        let undo_waits = flag(section, "undo_waits", eifel_on)?;
+        let ece_forbids_undo = flag(section, "ece_forbids_undo", self.ece_forbids_undo)?;
+        let any_rtt = if rack { self.rack_any_rtt } else { "false" };
+        let rack_any_rtt = flag(section, "rack_any_rtt", any_rtt)?;
+        let ecn_all = flag(section, "ecn_all", if control == "dctcp" { self.ecn_all } else { "false" })?;
+        let trains = if gso { self.small_queues } else { "false" };
+        let small_queues = flag(section, "small_queues", trains)?;
         let pacing = flag(section, "pacing", "false")?;
         let quantum = section.switch("pacing_quantum", Kind::Int(1, 1 << 10), "1", "1")?;
         let pacing_quantum = match content!(quantum, Int) as u32 {
@@ -284,6 +307,11 @@ impl Profile {
             whole_windows,
             comp_sack,
             rack_slack,
+            undo_waits,
+            ece_forbids_undo,
+            rack_any_rtt,
+            ecn_all,
+            small_queues,
         };
         needs(section, &stack, sack)?;
         if by_rate {

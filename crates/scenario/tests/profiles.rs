@@ -67,6 +67,11 @@ fn profiles_set_what_the_table_says() {
         whole_windows: true,
         comp_sack: true,
         rack_slack: Some(Span::from_millis(2)),
+        undo_waits: true,
+        ece_forbids_undo: true,
+        rack_any_rtt: true,
+        small_queues: true,
+        ecn_all: false,
     };
     assert_eq!((linux.stack, linux.mss, linux.header), (all, 1448, 52));
     // What of ns-3's shows without SACK alone.

@@ -25,7 +25,7 @@ pub enum Place {
 }
 
 /// Keys of TCP, and what transport it is.
-const TCP: [&str; 43] = [
+const TCP: [&str; 48] = [
     "scheme",
     "ecn",
     "mss",
@@ -67,6 +67,11 @@ const TCP: [&str; 43] = [
     "whole_windows",
     "comp_sack",
     "rack_slack",
+    "undo_waits",
+    "ece_forbids_undo",
+    "rack_any_rtt",
+    "ecn_all",
+    "small_queues",
     "slow_start",
     "kind",
 ];

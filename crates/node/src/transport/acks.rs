@@ -21,6 +21,16 @@ pub(super) fn duplicate(blocks: &[SackBlock; 3], ack: u32) -> Option<SackBlock> 
     (below || within).then_some(first)
 }
 
+/// The tick of the timestamp clock at `at`, and the one in which `stamp` was taken.
+pub(super) fn tick(cfg: &TcpConfig, at: Time) -> u64 {
+    at.0 / cfg.stack.eifel.map_or(1, |tick| tick.0.max(1))
+}
+
+/// See [`tick`].
+pub(super) fn tick_of(cfg: &TcpConfig, stamp: u32, now: Time) -> u64 {
+    tick(cfg, Time(now.0.saturating_sub(since_stamp(now, stamp).0)))
+}
+
 impl Sender {
     /// [`Sender::on_packet`] of an ACK, with all that [`Stack`](crate::spec::Stack) may ask for.
     pub(super) fn on_ack_extra(
@@ -32,8 +42,9 @@ impl Sender {
         if p.seq > self.high {
             return AckOutcome::default();
         }
-        if let Some(x) = &self.extra {
+        if let Some(x) = &mut self.extra {
             self.deadline = x.rto_at;
+            x.waits = false;
         }
         let reported = if cfg.sack { duplicate(&p.sack, p.seq) } else { None };
         if p.seq < self.una {
@@ -51,13 +62,16 @@ impl Sender {
         if p.seq > self.una {
             self.on_new_ack(cfg, p, in_flight, echo, now, &mut outcome);
             if let Some(x) = &mut self.extra {
-                x.rack.lost.remove_below(from, p.seq);
+                x.rack.acknowledged(from, p.seq);
             }
         } else if self.una < self.high {
             self.dup_acks += 1;
         }
         if echo && (outcome.acked > 0 || !cfg.stack.ignore_duplicate_ece) {
             self.on_echo(cfg, now);
+        }
+        if echo && cfg.stack.ece_forbids_undo {
+            self.forbid_undo();
         }
         self.note_duplicate(cfg, reported, now);
         self.look_at_probe(cfg, p, reported, newly_sacked, now);
@@ -112,14 +126,25 @@ impl Sender {
             newly_sacked = self.board.update(&p.sack, self.una, self.high);
         }
         if cfg.stack.rack {
+            // Of a segment beyond the cumulative ACK the echo says nothing (RFC 7323 §4.3).
+            let told = |segment| cfg.stack.timestamps != Timestamps::Off && segment < p.seq;
+            for segment in x.fresh.iter().copied().filter(|_| !cfg.stack.rack_any_rtt) {
+                let last = stamp(x.sent.at(segment));
+                let newer = !told(segment) || p.stamp.wrapping_sub(last) as i32 >= 0;
+                x.rack.delivered(&x.sent, segment, newer, now);
+            }
+            if cfg.stack.rack_any_rtt {
+                // Linux looks at the SACK option first, and tells timestamps apart by their ticks.
+                let (acked, sacked) = x.fresh.split_at(x.fresh.partition_point(|s| *s < p.seq));
+                let echoed = tick_of(cfg, p.stamp, now);
+                for segment in sacked.iter().chain(acked).copied() {
+                    let newer =
+                        !told(segment) || echoed >= tick(cfg, x.sent.at(segment));
+                    x.rack.delivered_any(&x.sent, segment, newer, now);
+                }
+            }
             for segment in &x.fresh {
-                let last = stamp(x.sent.at(*segment));
-                // Of a segment beyond the cumulative ACK the echo says nothing (RFC 7323 §4.3).
-                let newer = cfg.stack.timestamps == Timestamps::Off
-                    || *segment >= p.seq
-                    || p.stamp.wrapping_sub(last) as i32 >= 0;
-                x.rack.delivered(&x.sent, *segment, newer, now);
-                x.rack.lost.remove(self.una, *segment);
+                x.rack.settled(self.una, *segment);
             }
         }
         if cfg.by_rate {
@@ -139,6 +164,10 @@ impl Sender {
     pub(super) fn look_for_losses(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         let at = self.situation(cfg, now);
         let Some(x) = &mut self.extra else { return false };
+        if x.waits {
+            self.set_pipe(cfg);
+            return false;
+        }
         let (_, wait) = x.rack.detect(&x.sent, &self.board, &at);
         x.wait = wait;
         let lost = !x.rack.lost.is_empty();

@@ -2,7 +2,7 @@
 
 use super::extra::Extra;
 use crate::spec::{Stack, TransportSpec};
-use leafspine_core::{Span, Time};
+use leafspine_core::{Ecn, Span, Time};
 use leafspine_schemes::cc::{CongestionControl, Control, FlowEnv};
 
 /// The largest window that a TCP header can advertise: 65,535 scaled by 2^14 (RFC 7323 §2.3).
@@ -63,6 +63,17 @@ impl TcpConfig {
     #[must_use]
     pub fn extra_bytes(stack: &Stack) -> u64 {
         if stack.keeps_more() { (size_of::<Extra>() + 3 * 64 * size_of::<u64>()) as u64 } else { 0 }
+    }
+
+    /// The ECN field of what is no data, on a connection that has ECN or not: not capable (RFC 3168 §6.1.1, §6.1.4) but under
+    /// DCTCP with `ecn_all`.
+    #[inline]
+    pub(super) fn other_ecn(&self, has: bool) -> Ecn {
+        if self.stack.ecn_all && self.precise_echo && self.ecn && has {
+            Ecn::Capable
+        } else {
+            Ecn::NotCapable
+        }
     }
 
     /// What a congestion control is made from.

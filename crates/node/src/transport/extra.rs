@@ -1,6 +1,7 @@
 //! What a sender keeps for the switches of [`Stack`](crate::spec::Stack): in one block of memory, so
 //! that a sender without them is no larger.
 
+use super::backlog::Backlog;
 use super::prr::Prr;
 use super::rack::{Rack, Sent};
 use super::rate::Rate;
@@ -51,6 +52,8 @@ pub(super) struct Episode {
     pub(super) stamp: Option<u32>,
     /// The control before the reduction.
     pub(super) before: Control,
+    /// The window is not given back: it was also reduced for a mark (`ece_forbids_undo`).
+    pub(super) forbidden: bool,
 }
 
 /// See the module.
@@ -82,6 +85,9 @@ pub(super) struct Extra {
     /// What was outstanding then.
     pub(super) most_until: u32,
     pub(super) episode: Option<Episode>,
+    /// The ACK in hand is of an older transmission than the first retransmission, and others are outstanding: nothing is
+    /// marked as lost or sent again (`undo_waits`).
+    pub(super) waits: bool,
     /// When data was last sent.
     pub(super) last_sent: Option<Time>,
     /// One past the highest segment that was sent again: Karn's algorithm takes samples beyond it.
@@ -94,6 +100,8 @@ pub(super) struct Extra {
     pub(super) marked: bool,
     /// Trains of segments.
     pub(super) train: Train,
+    /// What is in the host's port (`small_queues`).
+    pub(super) backlog: Backlog,
     /// The connection has no ECN: the SYN that asked for it was lost.
     pub(super) no_ecn: bool,
     pub(super) undos: u32,
@@ -120,12 +128,14 @@ impl Default for Extra {
             most_in_flight: 0,
             most_until: 0,
             episode: None,
+            waits: false,
             last_sent: None,
             resent_below: 0,
             lost_below: 0,
             fresh: Vec::new(),
             marked: false,
             train: Train::default(),
+            backlog: Backlog::default(),
             no_ecn: false,
             undos: 0,
             probes: 0,
@@ -142,14 +152,17 @@ impl Extra {
         if let Some(rate) = &mut rate {
             rate.reset();
         }
+        let mut backlog = std::mem::take(&mut self.backlog);
         rack.reset();
         fresh.clear();
-        *self = Extra { sent, rack, fresh, rate, ..Extra::default() };
+        backlog.reset();
+        *self = Extra { sent, rack, fresh, rate, backlog, ..Extra::default() };
     }
 
     /// The earliest of the timers.
     pub(super) fn deadline(&self) -> Time {
         let deadline = self.early.map_or(self.rto_at, |(at, _)| at.min(self.rto_at));
+        let deadline = self.backlog.until().map_or(deadline, |at| at.min(deadline));
         if self.held { deadline.min(self.free_at) } else { deadline }
     }
 }

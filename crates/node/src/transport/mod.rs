@@ -29,6 +29,7 @@
 
 mod acks;
 mod assembly;
+mod backlog;
 mod compress;
 mod config;
 mod extra;

@@ -154,8 +154,14 @@ impl Sender {
             self.deadline = x.deadline();
             return true;
         }
+        if x.backlog.until().is_some_and(|at| at <= now) {
+            x.backlog.look_again();
+            self.deadline = x.deadline();
+            return true;
+        }
         let Some((_, why)) = x.early.filter(|(at, _)| *at <= now) else { return false };
         x.early = None;
+        x.waits = false;
         self.deadline = x.rto_at;
         self.begin_sample(cfg);
         let Some(x) = &mut self.extra else { return false };

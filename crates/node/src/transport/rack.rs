@@ -52,6 +52,8 @@ const PERSIST: u32 = 16;
 pub(super) struct Rack {
     /// Segments marked lost and not sent again since.
     pub(super) lost: SegmentSet,
+    /// Segments that were sent again and have neither been delivered nor marked lost again since.
+    pub(super) resent: SegmentSet,
     /// Those that were marked when it was last looked for losses.
     pub(super) marked: Vec<u32>,
     /// `RACK.xmit_ts`: when the segment was sent that, of those delivered, was sent last.
@@ -96,9 +98,11 @@ impl Rack {
     pub(super) fn reset(&mut self) {
         let (mut lost, mut marked) =
             (std::mem::take(&mut self.lost), std::mem::take(&mut self.marked));
+        let mut resent = std::mem::take(&mut self.resent);
         lost.clear();
         marked.clear();
-        *self = Rack { lost, marked, ..Rack::default() };
+        resent.clear();
+        *self = Rack { lost, marked, resent, ..Rack::default() };
     }
 
     /// Steps 1 to 3 for one segment that an ACK delivers, in the order of their numbers. `newer` is
@@ -123,6 +127,40 @@ impl Rack {
             self.xmit = at;
             self.end = segment + 1;
         }
+    }
+
+    /// The same as Linux does it (`tcp_rack_advance`): whatever was delivered last gives the round trip. `newer`: an ACK that
+    /// echoes an older tick than the last transmission's says nothing of that.
+    pub(super) fn delivered_any(&mut self, sent: &Sent, segment: u32, newer: bool, now: Time) {
+        let (at, again) = (sent.at(segment), sent.again(segment));
+        let rtt = now.since(at);
+        if segment + 1 > self.fack {
+            self.fack = segment + 1;
+        } else if !again {
+            self.reordering = true;
+        }
+        if again && (!newer || rtt < self.min_rtt) {
+            return;
+        }
+        if !again && (self.min_rtt == Span::ZERO || rtt < self.min_rtt) {
+            self.min_rtt = rtt;
+        }
+        self.rtt = rtt;
+        if sent_after((at, segment + 1), (self.xmit, self.end)) {
+            (self.xmit, self.end) = (at, segment + 1);
+        }
+    }
+
+    /// A segment was delivered, whatever transmission of it.
+    pub(super) fn settled(&mut self, una: u32, segment: u32) {
+        self.lost.remove(una, segment);
+        self.resent.remove(una, segment);
+    }
+
+    /// All below `una` is acknowledged; before, `from` was the first.
+    pub(super) fn acknowledged(&mut self, from: u32, una: u32) {
+        self.lost.remove_below(from, una);
+        self.resent.remove_below(from, una);
     }
 
     /// The shortest round trip of the flow; zero before the first.
@@ -188,6 +226,7 @@ impl Rack {
                 let due = when + patience;
                 if due <= at.now {
                     self.lost.insert(at.una, segment, segment + 1);
+                    self.resent.remove(at.una, segment);
                     self.marked.push(segment);
                     marked = true;
                 } else {
@@ -208,6 +247,7 @@ impl Rack {
         while segment < at.high {
             let late = segment == at.una || sent.at(segment) + patience <= at.now;
             if late && self.lost.insert(at.una, segment, segment + 1) > 0 {
+                self.resent.remove(at.una, segment);
                 self.marked.push(segment);
             }
             segment = board.first_missing(segment + 1);

@@ -293,7 +293,7 @@ impl Receiver {
         reply.size = cfg.header as u16;
         reply.payload = 0;
         reply.flags = if self.echo && cfg.ecn { Flags::ACK.with(Flags::ECE) } else { Flags::ACK };
-        reply.ecn = Ecn::NotCapable;
+        reply.ecn = cfg.other_ecn(!cfg.stack.ecn_fallback || self.asked);
         reply.notes = 0;
         reply.sack = if cfg.sack { self.blocks } else { [SackBlock::default(); 3] };
         if self.duplicate > 0 {

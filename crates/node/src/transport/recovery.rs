@@ -84,7 +84,7 @@ impl Sender {
             return false;
         }
         let una = self.una;
-        let lost = self.extra.as_mut().and_then(|x| {
+        let lost = self.extra.as_mut().filter(|x| !x.waits).and_then(|x| {
             let segment = x.rack.lost.first_present(una)?;
             x.rack.lost.remove(una, segment);
             if let Some(rate) = &mut x.rate {
@@ -219,8 +219,12 @@ impl Sender {
         let reduced = cfg.ecn && !cfg.by_rate && once && self.una < self.reduced_until;
         if !reduced {
             let before = self.before_reduction(cfg);
+            let marked = self.is_sharing();
             self.reduce(cfg, Loss::Fast, now);
             self.begin_episode(before);
+            if marked && cfg.stack.ece_forbids_undo {
+                self.forbid_undo();
+            }
         }
         self.begin_share(cfg);
         if let Some(x) = &mut self.extra {
@@ -321,6 +325,7 @@ impl Sender {
         x.probe = None;
         x.early = None;
         x.wait = None;
+        x.waits = false;
         let asked = cfg.stack.frto && cfg.sack && from != Phase::Loss;
         x.frto = if asked { Frto::Resent } else { Frto::Off };
         x.frto_new = 0;

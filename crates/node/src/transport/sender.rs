@@ -361,7 +361,7 @@ impl Sender {
             // RFC 3168 §6.1.1: an ECN-setup SYN.
             out.flags = Flags::SYN.with(Flags::ECE).with(Flags::CWR);
         }
-        out.ecn = Ecn::NotCapable;
+        out.ecn = cfg.other_ecn(!again);
         out.notes = if again { PacketMeta::RETRANSMIT } else { 0 };
         out.sack = [SackBlock::default(); 3];
         self.arm_if_idle(now);
@@ -376,7 +376,7 @@ impl Sender {
         out.size = cfg.header as u16;
         out.payload = 0;
         out.flags = Flags::ACK;
-        out.ecn = Ecn::NotCapable;
+        out.ecn = cfg.other_ecn(self.has_ecn(cfg));
         out.notes = 0;
         out.sack = [SackBlock::default(); 3];
     }

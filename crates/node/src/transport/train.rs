@@ -27,6 +27,8 @@ const SHARE: u32 = 3;
 pub(super) struct Train {
     /// Segments that may still leave with it.
     left: u32,
+    /// Its first segment.
+    begun: u32,
     /// Whether the window, and not the application, was the limit in this window of data.
     limited: bool,
     /// The most segments that were outstanding in it.
@@ -36,6 +38,11 @@ pub(super) struct Train {
 }
 
 impl Train {
+    /// Whether nothing is outstanding before it.
+    pub(super) fn is_first(&self, una: u32) -> bool {
+        una >= self.begun
+    }
+
     /// Linux's `tcp_cwnd_validate`: how far the window has been used up.
     fn note(&mut self, una: u32, nxt: u32, limited: bool) {
         let out = nxt - una;
@@ -52,6 +59,7 @@ impl Sender {
         let window = window.min(cfg.max_cwnd) / cfg.mss;
         let room = window.saturating_sub(nxt - una);
         let left = self.extra.as_ref().map_or(0, |x| x.train.left);
+        let mut limited = false;
         let quota = if room == 0 || left > 0 {
             left.min(room)
         } else {
@@ -60,26 +68,38 @@ impl Sender {
                 0
             } else {
                 // No train takes more than half of the window.
-                room.min(most).min((window / 2).max(1)).min(total - nxt)
+                let quota = room.min(most).min((window / 2).max(1)).min(total - nxt);
+                let port = cfg.stack.small_queues && self.waits_for_port(cfg, quota, now);
+                limited = port;
+                if port { 0 } else { quota }
             }
         };
         let Some(x) = &mut self.extra else { return false };
+        if left == 0 && quota > 0 {
+            x.train.begun = nxt;
+        }
         x.train.left = quota.saturating_sub(1);
-        x.train.note(una, nxt + u32::from(quota > 0), quota == 0);
+        // Who waits for the port does not wait for the window.
+        x.train.note(una, nxt + u32::from(quota > 0), quota == 0 && !limited);
         quota > 0
+    }
+
+    /// Bytes that leave in a millisecond at the rate of the window, as many as there may be before the first round trip.
+    pub(super) fn in_a_millisecond(&self) -> u64 {
+        let window = u64::from(self.control.window());
+        let percent = if self.control.window() < self.control.ssthresh() / 2 { 200 } else { 120 };
+        let rate = u128::from(window * percent / 100) * u128::from(IN.0);
+        let bytes = rate.checked_div(u128::from(self.rtt.srtt().0));
+        bytes.map_or(u64::MAX, |bytes| u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
     /// Segments of the longest train: what leaves in a millisecond at the rate of the window, and where the
     /// other end is near as much as a buffer holds.
     fn longest_train(&self, cfg: &TcpConfig) -> u32 {
-        let srtt = self.rtt.srtt().0;
-        let window = u64::from(self.control.window());
-        let percent = if self.control.window() < self.control.ssthresh() / 2 { 200 } else { 120 };
-        let rate = u128::from(window * percent / 100) * u128::from(IN.0);
-        let by_rate = rate.checked_div(u128::from(srtt)).unwrap_or(u128::from(LONGEST));
+        let by_rate = self.in_a_millisecond();
         let halvings = self.extra.as_ref().map_or(0, |x| x.rack.min_rtt().0 / NEAR.0);
         let near = if halvings < 32 { LONGEST >> halvings } else { 0 };
-        let bytes = u64::try_from(by_rate).unwrap_or(LONGEST).saturating_add(near).min(LONGEST);
+        let bytes = by_rate.saturating_add(near).min(LONGEST);
         (bytes / u64::from(cfg.mss)).max(SHORTEST) as u32
     }
 

@@ -1,7 +1,7 @@
 //! Reductions that answered no loss: found out by D-SACK, Eifel and F-RTO, and undone.
 
 use super::TcpConfig;
-use super::config::since_stamp;
+use super::acks::tick_of;
 use super::extra::{Episode, Frto};
 use super::sender::{Phase, Sender};
 use crate::spec::Timestamps;
@@ -24,13 +24,22 @@ impl Sender {
             unreported: 0,
             stamp: None,
             before,
+            forbidden: false,
         });
+    }
+
+    /// The window of the episode is not given back.
+    pub(super) fn forbid_undo(&mut self) {
+        if let Some(episode) = self.extra.as_mut().and_then(|x| x.episode.as_mut()) {
+            episode.forbidden = true;
+        }
     }
 
     /// A segment has been sent again, with this timestamp.
     pub(super) fn count_retransmission(&mut self, segment: u32, stamp: u32) {
         let Some(x) = &mut self.extra else { return };
         x.resent_below = x.resent_below.max(segment + 1);
+        x.rack.resent.insert(self.una, segment, segment + 1);
         if let Some(episode) = &mut x.episode {
             if episode.again == 0 {
                 episode.stamp = Some(stamp);
@@ -66,13 +75,27 @@ impl Sender {
     /// RFC 3522 §3.2: the first ACK of new data after a retransmission tells by what it echoes which
     /// transmission it is of.
     pub(super) fn look_at_stamp(&mut self, cfg: &TcpConfig, p: &PacketMeta, now: Time) {
-        let (Some(tick), Some(x)) = (cfg.stack.eifel, &mut self.extra) else { return };
-        let Some(first) = x.episode.as_mut().and_then(|episode| episode.stamp.take()) else {
+        if cfg.stack.eifel.is_none() {
             return;
-        };
-        // Times at which the two were stamped, in ticks: on a coarse clock they may be one.
-        let ticks = |stamp| now.0.saturating_sub(since_stamp(now, stamp).0) / tick.0.max(1);
-        if cfg.stack.timestamps != Timestamps::Off && ticks(p.stamp) < ticks(first) {
+        }
+        let asks_all = cfg.stack.undo_waits;
+        let Some(x) = &mut self.extra else { return };
+        let Some(episode) = &mut x.episode else { return };
+        let first = if asks_all { episode.stamp } else { episode.stamp.take() };
+        let Some(first) = first else { return };
+        // On a coarse clock they may be of one tick.
+        let late = cfg.stack.timestamps != Timestamps::Off
+            && tick_of(cfg, p.stamp, now) < tick_of(cfg, first, now);
+        if !late {
+            return;
+        }
+        // Linux's `tcp_try_undo_partial`: until all that was sent again is settled, what is late clocks out new data only.
+        let amid = self.phase == Phase::Recovery && self.una < self.recover;
+        x.waits = asks_all && cfg.stack.rack && amid && !x.rack.resent.is_empty();
+        if !x.waits {
+            if asks_all && cfg.stack.rack && amid {
+                x.rack.lost.clear();
+            }
             self.undo(cfg, now);
         }
     }
@@ -115,7 +138,9 @@ impl Sender {
         x.frto = Frto::Off;
         x.frto_new = 0;
         let window = self.control.window();
-        self.control.undo(&episode.before, now);
+        if !episode.forbidden {
+            self.control.undo(&episode.before, now);
+        }
         let ends = match self.phase {
             Phase::Loss => true,
             Phase::Recovery => cfg.stack.rack && x.rack.lost.is_empty(),

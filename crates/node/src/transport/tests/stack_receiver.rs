@@ -214,6 +214,11 @@ fn all_switches_together() {
         whole_windows: false,
         comp_sack: false,
         rack_slack: None,
+        undo_waits: false,
+        ece_forbids_undo: false,
+        rack_any_rtt: false,
+        ecn_all: false,
+        small_queues: false,
     };
     let lost: Vec<(u32, u32)> = (0..60).map(|n| (n * 37, 1)).collect();
     let mut pipe = Pipe::new(&with(stack), u64::from(2_500 * MSS), losing(&lost));

@@ -48,6 +48,11 @@ const NONE: Stack = Stack {
     whole_windows: false,
     comp_sack: false,
     rack_slack: None,
+    undo_waits: false,
+    ece_forbids_undo: false,
+    rack_any_rtt: false,
+    ecn_all: false,
+    small_queues: false,
 };
 
 /// Breaks if RACK takes a segment for lost that is late by less than a quarter of a round trip, once it
