@@ -101,6 +101,13 @@ pub struct Stack {
     pub ecn_all: bool,
     /// No more than two trains, or a millisecond's worth, of a flow wait in its host's port (Linux's small queues).
     pub small_queues: bool,
+    /// Receivers acknowledge a change of marks under DCTCP, and CWR, at once (Linux).
+    pub ack_changes: bool,
+    /// Receivers delay no ACK while their window grows (Linux).
+    pub growth_acks: bool,
+    /// Timers tick once a millisecond, the longer ones more coarsely; the timeout is the round trip and its variation, of which
+    /// `min_rto` is the least; a probe of a lone segment waits for `min_rto` (Linux).
+    pub kernel_timers: bool,
 }
 
 impl Stack {

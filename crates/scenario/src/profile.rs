@@ -57,6 +57,9 @@ pub(crate) struct Profile {
     rack_any_rtt: &'static str,
     ecn_all: &'static str,
     small_queues: &'static str,
+    ack_changes: &'static str,
+    growth_acks: &'static str,
+    kernel_timers: &'static str,
     /// Under CUBIC; other controls have `"standard"`.
     slow_start: &'static str,
     /// The control's parameter of this name.
@@ -98,6 +101,9 @@ const RFC: Profile = Profile {
     rack_any_rtt: "false",
     ecn_all: "false",
     small_queues: "false",
+    ack_changes: "false",
+    growth_acks: "false",
+    kernel_timers: "false",
     slow_start: "standard",
     slow_start_limit: None,
 };
@@ -135,6 +141,9 @@ const LINUX: Profile = Profile {
     rack_any_rtt: "true",
     ecn_all: "true",
     small_queues: "true",
+    ack_changes: "true",
+    growth_acks: "true",
+    kernel_timers: "true",
     slow_start: "hystart",
     // As much as an ACK acknowledges.
     slow_start_limit: Some(1_000_000),
@@ -268,6 +277,9 @@ impl Profile {
         let ecn_all = flag(section, "ecn_all", if control == "dctcp" { self.ecn_all } else { "false" })?;
         let trains = if gso { self.small_queues } else { "false" };
         let small_queues = flag(section, "small_queues", trains)?;
+        let ack_changes = flag(section, "ack_changes", self.ack_changes)?;
+        let growth_acks = flag(section, "growth_acks", self.growth_acks)?;
+        let kernel_timers = flag(section, "kernel_timers", self.kernel_timers)?;
         let pacing = flag(section, "pacing", "false")?;
         let quantum = section.switch("pacing_quantum", Kind::Int(1, 1 << 10), "1", "1")?;
         let pacing_quantum = match content!(quantum, Int) as u32 {
@@ -312,6 +324,9 @@ impl Profile {
             rack_any_rtt,
             ecn_all,
             small_queues,
+            ack_changes,
+            growth_acks,
+            kernel_timers,
         };
         needs(section, &stack, sack)?;
         if by_rate {

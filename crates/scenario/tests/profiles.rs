@@ -72,6 +72,9 @@ fn profiles_set_what_the_table_says() {
         rack_any_rtt: true,
         small_queues: true,
         ecn_all: false,
+        ack_changes: true,
+        growth_acks: true,
+        kernel_timers: true,
     };
     assert_eq!((linux.stack, linux.mss, linux.header), (all, 1448, 52));
     // What of ns-3's shows without SACK alone.

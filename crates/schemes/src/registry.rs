@@ -25,7 +25,7 @@ pub enum Place {
 }
 
 /// Keys of TCP, and what transport it is.
-const TCP: [&str; 48] = [
+const TCP: [&str; 51] = [
     "scheme",
     "ecn",
     "mss",
@@ -72,6 +72,9 @@ const TCP: [&str; 48] = [
     "rack_any_rtt",
     "ecn_all",
     "small_queues",
+    "ack_changes",
+    "growth_acks",
+    "kernel_timers",
     "slow_start",
     "kind",
 ];

@@ -245,7 +245,7 @@ impl Sender {
     }
 
     /// Proportional rate reduction begins with a recovery.
-    pub(super) fn begin_share(&mut self, cfg: &TcpConfig) {
+    pub(super) fn begin_share(&mut self, cfg: &TcpConfig, window: u32) {
         let Some(x) = &mut self.extra else { return };
         // Of what is SACKed now, the ACK in hand may have brought some; and what it acknowledged was
         // outstanding before it.
@@ -255,7 +255,12 @@ impl Sender {
         let outstanding = self.high - self.una + acked;
         // A control that goes by rates has its own answer.
         let kind = if cfg.sack && !cfg.by_rate { cfg.stack.reduction } else { Reduction::AtOnce };
-        x.prr = Prr::begin(kind, outstanding * cfg.mss, before * cfg.mss);
+        x.prr = if cfg.stack.mark_prr && kind != Reduction::AtOnce {
+            // Linux counts from the window.
+            Prr::begin(kind, window, 0)
+        } else {
+            Prr::begin(kind, outstanding * cfg.mss, before * cfg.mss)
+        };
         x.lost_below = if cfg.stack.rack {
             x.rack.lost.top()
         } else {

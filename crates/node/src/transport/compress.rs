@@ -4,7 +4,7 @@
 
 use super::TcpConfig;
 use super::receiver::Receiver;
-use leafspine_core::{Span, Time};
+use leafspine_core::{SackBlock, Span, Time};
 
 /// ACKs that are not put off after each that acknowledges something new.
 const AT_ONCE: u8 = 3;
@@ -41,6 +41,11 @@ impl Compressed {
         }
     }
 
+    /// The round trip of the handshake; zero before it is over.
+    pub(super) fn round_trip(&self) -> Span {
+        if self.measured { Span(self.time) } else { Span::ZERO }
+    }
+
     /// An ACK is sent.
     pub(super) fn sent(&mut self) {
         self.waiting = 0;
@@ -48,8 +53,12 @@ impl Compressed {
 
     /// How long an ACK may wait.
     fn delay(&self) -> Span {
-        let rtt = if self.measured { self.time } else { 0 };
-        Span((rtt / PART).min(LONGEST.0)) + SLACK
+        Span((self.round_trip().0 / PART).min(LONGEST.0)) + SLACK
+    }
+
+    /// Whether segments wait for an ACK.
+    pub(super) fn waits(&self) -> bool {
+        self.waiting > 0
     }
 
     /// A segment has come and left a gap, before which `expected` is the next; gives until when its ACK may wait.
@@ -69,7 +78,24 @@ impl Compressed {
     }
 }
 
+/// Blocks that an ACK surely has room for.
+const SURE: usize = 2;
+
 impl Receiver {
+    /// Whether an ACK that waits goes before `segment` is taken, since that would move a block to where it may not be reported: it
+    /// opens another one, or touches one that is there already.
+    pub(super) fn must_tell(&self, segment: u32) -> bool {
+        if !self.compressed.waits() || segment < self.assembly.expected() {
+            return false;
+        }
+        let blocks = self.blocks.iter().filter(|block| block.end > block.start);
+        let touched = |block: &&SackBlock| block.start <= segment + 1 && segment <= block.end;
+        match blocks.clone().position(|block| touched(&block)) {
+            Some(place) => place >= SURE,
+            None => blocks.count() >= SURE,
+        }
+    }
+
     /// Whether the ACK for a segment that leaves a gap waits: not for a duplicate, nor while ACKs are quick.
     pub(super) fn compresses(
         &mut self,

@@ -19,7 +19,7 @@
 //!
 //! What is TCP here by a switch of [`Stack`](crate::spec::Stack): RFC 8985 (RACK-TLP), 6937 and 9937
 //! (proportional rate reduction), 2883 (D-SACK) and what undoes a reduction, 3708, 3522 with 4015
-//! (Eifel) and 5682 (F-RTO), 2861 (the window after a pause), quick acknowledgments. A sender that
+//! (Eifel) and 5682 (F-RTO), 2861 (the window after a pause), quick acknowledgments, and what Linux does besides. A sender that
 //! uses one has an `Extra`, and `acks.rs` takes its ACKs. So has one whose control goes by delivery rates:
 //! `rate.rs` measures them.
 //!
@@ -33,6 +33,7 @@ mod backlog;
 mod compress;
 mod config;
 mod extra;
+mod growth;
 mod probe;
 mod prr;
 mod rack;
@@ -44,6 +45,7 @@ mod rtt;
 mod scoreboard;
 mod segments;
 mod sender;
+mod ticks;
 mod train;
 mod undo;
 

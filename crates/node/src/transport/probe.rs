@@ -4,6 +4,7 @@
 use super::TcpConfig;
 use super::extra::{Early, Probe};
 use super::sender::{Phase, Sender};
+use super::ticks::fires;
 use leafspine_core::{PacketMeta, Span, Time};
 use leafspine_schemes::cc::CongestionControl;
 
@@ -15,6 +16,7 @@ const NO_SAMPLE: Span = Span::from_millis(1000);
 pub(super) fn reorder_at(cfg: &TcpConfig, wait: Span, now: Time) -> Time {
     const TICK: u64 = Span::from_millis(1).0;
     match cfg.stack.rack_slack {
+        Some(slack) if cfg.stack.kernel_timers => fires(cfg, wait + slack, now),
         None => now + wait,
         Some(slack) => Time((now.0 / TICK + (wait + slack).0.div_ceil(TICK)) * TICK),
     }
@@ -30,7 +32,7 @@ impl Sender {
         x.rto_at = rto_at;
         x.early = match (x.wait, probe) {
             (Some(wait), _) => Some((reorder_at(cfg, wait, now), Early::Reorder)),
-            (None, Some(delay)) => Some(((now + delay).min(rto_at), Early::Probe)),
+            (None, Some(delay)) => Some((fires(cfg, delay, now).min(rto_at), Early::Probe)),
             (None, None) => None,
         };
     }
@@ -52,6 +54,10 @@ impl Sender {
             return Some(NO_SAMPLE);
         }
         let alone = high - self.una == 1;
+        if alone && cfg.stack.kernel_timers {
+            // Linux takes the receiver's patience for its own.
+            return Some(srtt * 2 + cfg.min_rto);
+        }
         let for_ack = if alone { cfg.delayed_ack.unwrap_or(Span::ZERO) } else { Span::ZERO };
         Some(srtt * 2 + for_ack + slack)
     }
@@ -83,7 +89,7 @@ impl Sender {
             x.free_at = now.max(x.free_at) + apart;
         }
         if x.rto_at == Time::MAX {
-            x.rto_at = now + rto;
+            x.rto_at = fires(cfg, rto, now);
         }
         self.deadline = x.rto_at;
         if !again && x.wait.is_none() {
@@ -193,7 +199,7 @@ impl Sender {
         x.probe = Some(Probe { end: self.high, again });
         x.probes += 1;
         x.early = None;
-        x.rto_at = now + rto;
+        x.rto_at = fires(cfg, rto, now);
         self.deadline = x.rto_at;
     }
 

@@ -349,6 +349,20 @@ mod tests {
         assert_eq!((rack.xmit, rack.end, rack.rtt), (us(104), 1, Span::from_micros(101)));
     }
 
+    /// Breaks if, as Linux has it, an earlier segment that is delivered later does not give the round trip, or if what a
+    /// retransmission's first transmission may have brought does.
+    #[test]
+    fn any_delivery_gives_the_round_trip() {
+        let (mut sent, mut rack, _) = with(&[3]);
+        rack.delivered_any(&sent, 1, true, us(141));
+        assert_eq!((rack.xmit, rack.rtt), (us(3), Span::from_micros(140)));
+        sent.note(0, 0, true, us(150));
+        rack.delivered_any(&sent, 0, false, us(300));
+        assert_eq!(rack.rtt, Span::from_micros(140));
+        rack.delivered_any(&sent, 0, true, us(300));
+        assert_eq!((rack.xmit, rack.rtt), (us(150), Span::from_micros(150)));
+    }
+
     /// Breaks if after a timeout the first segment is not lost, or one that was sent just now is
     /// (§6.3).
     #[test]

@@ -1,6 +1,8 @@
 //! The receiving side of a flow.
 
 use super::compress::Compressed;
+use super::growth::Growth;
+use super::ticks::fires;
 use super::{Assembly, TcpConfig};
 use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Time};
 
@@ -53,13 +55,17 @@ pub struct Receiver {
     duplicate: u32,
     pub(super) deadline: Time,
     /// Runs of held segments, the most recently reported first (RFC 2018 §4).
-    blocks: [SackBlock; 3],
+    pub(super) blocks: [SackBlock; 3],
     marks: u32,
     /// ACKs of what is beyond a gap.
     pub(super) compressed: Compressed,
     /// A SYN has come, and the first one asked for ECN (RFC 3168 §6.1.1).
     opened: bool,
     asked: bool,
+    /// Of what comes in order, the next ACK is not delayed: the marks have changed, or CWR has come.
+    news: bool,
+    /// How the window grows (`growth_acks`).
+    growth: Option<Box<Growth>>,
 }
 
 impl Default for Receiver {
@@ -86,6 +92,8 @@ impl Receiver {
             compressed: Compressed::default(),
             opened: false,
             asked: false,
+            news: false,
+            growth: None,
         }
     }
 
@@ -93,7 +101,8 @@ impl Receiver {
     pub fn reset(&mut self) {
         let mut assembly = std::mem::take(&mut self.assembly);
         assembly.reset();
-        *self = Receiver { assembly, ..Receiver::new() };
+        let growth = self.growth.take();
+        *self = Receiver { assembly, growth, ..Receiver::new() };
     }
 
     /// A SYN or a data packet has come. `reply` is written only if it is to be sent.
@@ -108,20 +117,48 @@ impl Receiver {
         if p.flags.has(Flags::SYN) {
             return self.on_syn(cfg, p, now, reply);
         }
-        if cfg.stack.comp_sack {
+        if cfg.stack.comp_sack || cfg.stack.growth_acks {
             self.compressed.answered(now);
         }
         if !p.is_data() {
             return Received::default();
         }
-        let flushed = self.note_ecn(cfg, p, reply);
+        if cfg.stack.growth_acks {
+            self.note_growth(cfg, now);
+        }
+        let told = self.must_tell(p.seq);
+        if told {
+            self.write_ack(cfg, reply);
+            self.deadline = Time::MAX;
+        }
+        let flushed = self.note_ecn(cfg, p, reply) | told;
         let mut seen = Received::default();
-        let at_once = self.take(cfg, p, &mut seen);
-        if !flushed && self.compresses(cfg, seen.duplicate, seen.delivered, now) {
+        let at_once = self.take(cfg, p, &mut seen) | std::mem::take(&mut self.news);
+        if seen.delivered > 0
+            && let Some(growth) = &mut self.growth
+        {
+            let rtt = self.compressed.round_trip();
+            growth.read(self.assembly.delivered(), rtt, u64::from(cfg.max_cwnd), now);
+        }
+        if (told || !flushed) && self.compresses(cfg, seen.duplicate, seen.delivered, now) {
+            seen.reply = told;
             return seen;
         }
         seen.reply = self.acknowledge(cfg, now, at_once, flushed, reply);
         seen
+    }
+
+    /// A segment has come with which the window may grow: then the next ACK is not delayed (Linux: `quick |= 1`).
+    fn note_growth(&mut self, cfg: &TcpConfig, now: Time) {
+        let new = self.assembly.is_new();
+        let growth = self.growth.get_or_insert_default();
+        if new {
+            growth.begin(now);
+        }
+        let left = cfg.stack.quick_acks.saturating_sub(self.quick);
+        if growth.comes(u64::from(cfg.max_cwnd)) && left & 1 == 0 {
+            self.quick = self.quick.saturating_sub(1);
+        }
     }
 
     /// RFC 9293 §3.10.7.2. There is no timer for the SYN-ACK: if it is lost, the sender's SYN comes
@@ -152,9 +189,12 @@ impl Receiver {
     fn note_ecn(&mut self, cfg: &TcpConfig, p: &PacketMeta, reply: &mut PacketMeta) -> bool {
         let marked = p.ecn == Ecn::Congested;
         self.marks += u32::from(marked);
-        if marked && !self.echo {
+        // Under DCTCP Linux has told of the mark by then.
+        let tells = cfg.stack.ack_changes;
+        if marked && !self.echo && !(tells && cfg.precise_echo) {
             self.quicken(cfg, QUICK_AFTER_MARK);
         }
+        self.news = tells && (p.flags.has(Flags::CWR) || cfg.precise_echo && marked != self.echo);
         if !cfg.precise_echo {
             // RFC 3168 §6.1.3: ECE from the first mark until CWR; a mark on the packet that
             // carries CWR begins anew.
@@ -259,7 +299,7 @@ impl Receiver {
             && (flushed || (!at_once && !self.ack_pending && !self.is_quick(cfg)))
         {
             self.ack_pending = true;
-            self.deadline = if at_once { now } else { now + delay };
+            self.deadline = if at_once { now } else { fires(cfg, delay, now) };
             return flushed;
         }
         self.ack_pending = false;

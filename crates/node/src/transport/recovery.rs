@@ -217,16 +217,20 @@ impl Sender {
         // may have cut next to nothing, so its losses halve all the same (RFC 8257 §3.5).
         let once = !cfg.precise_echo || cfg.stack.one_reduction;
         let reduced = cfg.ecn && !cfg.by_rate && once && self.una < self.reduced_until;
+        let window = self.window(cfg);
+        // A mark's reduction that is under way goes on.
+        let marked = self.is_sharing();
         if !reduced {
             let before = self.before_reduction(cfg);
-            let marked = self.is_sharing();
             self.reduce(cfg, Loss::Fast, now);
             self.begin_episode(before);
             if marked && cfg.stack.ece_forbids_undo {
                 self.forbid_undo();
             }
         }
-        self.begin_share(cfg);
+        if !marked {
+            self.begin_share(cfg, window);
+        }
         if let Some(x) = &mut self.extra {
             x.probe = None;
         }
@@ -292,6 +296,8 @@ impl Sender {
         let first = !self.rtt.backed_off();
         self.begin_sample(cfg);
         let (before, from) = (self.before_reduction(cfg), self.phase);
+        // Linux: a recovery that is under way has reduced the threshold.
+        let first = first && !(cfg.stack.whole_windows && from == Phase::Recovery);
         self.reduce(cfg, Loss::Timeout { first }, now);
         self.phase = Phase::Loss;
         self.recover = self.high;

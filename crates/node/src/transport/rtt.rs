@@ -35,7 +35,12 @@ impl RttEstimator {
             self.rttvar = Span(self.rttvar.0 - (self.rttvar.0 >> 2) + (error >> 2));
             self.srtt = Span(self.srtt.0 - (self.srtt.0 >> 3) + (rtt >> 3));
         }
-        self.rto = Span(self.srtt.0 + 4 * self.rttvar.0).clamp(cfg.min_rto, cfg.max_rto);
+        self.rto = if cfg.stack.kernel_timers {
+            // Linux bounds the variation, and not the sum.
+            Span(self.srtt.0 + (4 * self.rttvar.0).max(cfg.min_rto.0)).min(cfg.max_rto)
+        } else {
+            Span(self.srtt.0 + 4 * self.rttvar.0).clamp(cfg.min_rto, cfg.max_rto)
+        };
         self.backoffs = 0;
     }
 

@@ -5,6 +5,7 @@ use super::config::{since_stamp, stamp};
 use super::extra::Extra;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
+use super::ticks::fires;
 use crate::spec::Timestamps;
 use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Span, Time};
 use leafspine_schemes::cc::{AckSample, CongestionControl, Control, FlowEnv, Loss, NewReno};
@@ -337,14 +338,14 @@ impl Sender {
         if cfg.extra {
             return self.note_sent(cfg, out, now);
         }
-        self.arm_if_idle(now);
+        self.arm_if_idle(cfg, now);
     }
 
     /// RFC 6298 §5.1: the timer runs whenever data is outstanding.
     #[inline]
-    fn arm_if_idle(&mut self, now: Time) {
+    fn arm_if_idle(&mut self, cfg: &TcpConfig, now: Time) {
         if self.deadline == Time::MAX {
-            self.deadline = now + self.rtt.rto();
+            self.deadline = fires(cfg, self.rtt.rto(), now);
         }
     }
 
@@ -364,7 +365,7 @@ impl Sender {
         out.ecn = cfg.other_ecn(!again);
         out.notes = if again { PacketMeta::RETRANSMIT } else { 0 };
         out.sack = [SackBlock::default(); 3];
-        self.arm_if_idle(now);
+        self.arm_if_idle(cfg, now);
     }
 
     /// The third packet of the handshake. Nothing depends on it here: if it is lost, data opens the
@@ -500,17 +501,17 @@ impl Sender {
         };
         self.control.on_ack(&sample, now);
         self.note_window(cfg, window, now);
-        self.restart_timer(now);
+        self.restart_timer(cfg, now);
     }
 
     /// RFC 6298 §5.2 and §5.3. Without SACK, only the first partial ACK of a recovery restarts the
     /// timer (RFC 6582 §3.2 step 3); with SACK, none is called partial.
     #[inline]
-    fn restart_timer(&mut self, now: Time) {
+    fn restart_timer(&mut self, cfg: &TcpConfig, now: Time) {
         if self.una == self.high {
             self.deadline = Time::MAX;
         } else if self.phase != Phase::Recovery || !self.partial_seen || self.una >= self.recover {
-            self.deadline = now + self.rtt.rto();
+            self.deadline = fires(cfg, self.rtt.rto(), now);
         }
     }
 
@@ -587,7 +588,7 @@ impl Sender {
             self.enter_loss(cfg, now);
         }
         self.rtt.back_off(cfg);
-        self.deadline = now + self.rtt.rto();
+        self.deadline = fires(cfg, self.rtt.rto(), now);
         if self.phase == Phase::Loss
             && let Some(extra) = &mut self.extra
         {

@@ -203,6 +203,10 @@ impl Cubic {
 
     /// RFC 9438 §4.9: the curve goes on where `before` was on it.
     pub(super) fn undo(&mut self, before: &Cubic, now: Time) {
+        if self.reno.whole {
+            // Linux gives back window and threshold, and begins a curve.
+            return self.reno.restore(&before.reno);
+        }
         *self = Cubic { last_ack: now, ..before.clone() };
     }
 

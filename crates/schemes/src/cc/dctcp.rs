@@ -76,6 +76,22 @@ impl Dctcp {
         self.alpha
     }
 
+    /// The same as Linux counts it (`dctcp_update_alpha`): in 1024ths, of which a part too small to be one is taken whole, and
+    /// before the ACK in hand is counted, which may be the one of the last segment.
+    fn end_whole_window(&mut self, nxt: u32) {
+        const WHOLE: f64 = 1024.0;
+        let alpha = (self.alpha * WHOLE) as u64;
+        let part = (alpha as f64 * self.g) as u64;
+        let kept = alpha - if part == 0 { alpha } else { part };
+        let weight = (WHOLE * self.g) as u64;
+        let marked = u64::from(self.marked.div_ceil(self.reno.mss));
+        let acked = u64::from(self.acked.div_ceil(self.reno.mss)).max(1);
+        self.alpha = (kept + marked * weight / acked).min(WHOLE as u64) as f64 / WHOLE;
+        self.window_end = nxt;
+        self.acked = 0;
+        self.marked = 0;
+    }
+
     /// Window and threshold are as `before`; what marks have told since is kept.
     pub(super) fn undo(&mut self, before: &Dctcp) {
         self.reno.restore(&before.reno);
@@ -94,10 +110,13 @@ impl Dctcp {
 impl CongestionControl for Dctcp {
     #[inline]
     fn on_ack(&mut self, ack: &AckSample, now: Time) {
+        if self.reno.whole && ack.una >= self.window_end {
+            self.end_whole_window(ack.nxt);
+        }
         // RFC 8257 §3.3, steps 1 to 4.
         self.acked += ack.acked;
         self.marked += ack.marked;
-        if ack.una > self.window_end {
+        if !self.reno.whole && ack.una > self.window_end {
             self.end_window(ack.nxt);
         }
         self.reno.on_ack(ack, now);

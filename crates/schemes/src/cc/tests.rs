@@ -529,6 +529,39 @@ fn whole_windows_are_whole() {
     assert_eq!(small.window(), 2 * MSS);
 }
 
+/// Breaks if alpha is not counted in 1024ths, or with the ACK in hand, or if the last segment's ACK does not end a window.
+///
+/// 1024 less a 16th is 960, less a 16th 900. Of two segments one is marked: 900 - 56 + 64 / 2 = 876. A 16th of 10 is none: all go.
+#[test]
+fn alpha_is_counted_as_linux_does() {
+    let of = |una, nxt, marked| AckSample {
+        acked: MSS,
+        marked: if marked { MSS } else { 0 },
+        in_flight: 0,
+        window_limited: false,
+        in_recovery: false,
+        rtt: None,
+        srtt: Span::ZERO,
+        una,
+        nxt,
+    };
+    let alpha = |control: &Control| match control {
+        Control::Dctcp(control) => control.alpha() * 1024.0,
+        _ => unreachable!("DCTCP"),
+    };
+    let mut control = whole("dctcp", 10, &[]);
+    let mut after = |una, nxt, marked| {
+        control.on_ack(&of(una, nxt, marked), Time::ZERO);
+        alpha(&control)
+    };
+    let found = [after(1, 10, false), after(9, 18, false), after(10, 20, false)];
+    assert_eq!(found, [960.0, 960.0, 900.0]);
+    assert_eq!([after(11, 22, true), after(20, 30, false)], [900.0, 876.0]);
+    let mut small = whole("dctcp", 10, &[("initial_alpha", Value::Float(0.01))]);
+    small.on_ack(&of(1, 10, false), Time::ZERO);
+    assert_eq!(alpha(&small), 0.0);
+}
+
 /// Windows of a CUBIC flow in segments at these milliseconds, with 10 ACKs a millisecond.
 fn cubic_windows(control: &mut Control, from: u64, until: u64, looked_at: &[u64]) -> Vec<u32> {
     let mut windows = Vec::new();

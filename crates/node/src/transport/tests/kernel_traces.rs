@@ -177,6 +177,27 @@ fn sacks_are_put_off() {
     assert!(receiver.on_packet(&cfg, &last, us(1_300), &mut reply).reply && reply.seq == 7);
 }
 
+/// Breaks if a block that no ACK has reported yet moves to where none may: 2, 4 and 6 are told of at once, 8 waits, and 10 would be another
+/// block, so that the ACK with 8 goes first.
+#[test]
+fn blocks_are_told_of_before_others_come() {
+    let stack = Stack { comp_sack: true, timestamps: Timestamps::Option, ..Stack::default() };
+    let cfg = config(&with("newreno", stack));
+    let (mut receiver, mut reply) = (Receiver::new(), PacketMeta::default());
+    let mut come = |seq| {
+        let flags = Flags::DATA.with(Flags::ACK);
+        let data = PacketMeta { seq, size: 1040, payload: 1000, flags, ..PacketMeta::default() };
+        let seen = receiver.on_packet(&cfg, &data, us(u64::from(seq)), &mut reply);
+        (seen.reply, reply.sack.map(|block| block.start), receiver.deadline())
+    };
+    for (seq, blocks) in [(2, [2, 0, 0]), (4, [4, 2, 0]), (6, [6, 4, 2])] {
+        assert_eq!(come(seq), (true, blocks, Time::MAX));
+    }
+    assert_eq!(come(8), (false, [6, 4, 2], us(108)));
+    assert_eq!(come(10), (true, [8, 6, 4], us(110)));
+    assert_eq!(come(11), (false, [8, 6, 4], us(110)), "it is part of the first block");
+}
+
 /// Breaks if RACK's timer does not tick, or fires before it has taken two milliseconds longer.
 ///
 /// 25 us and 2 ms are three ticks, from that before 1.9 ms: 4 ms. 25 us alone are one.

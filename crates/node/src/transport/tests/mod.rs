@@ -1,5 +1,6 @@
 //! A sender and a receiver joined by a scripted pipe: traces to read, and properties.
 
+mod kernel_recovery;
 mod kernel_traces;
 mod pipe;
 mod properties;

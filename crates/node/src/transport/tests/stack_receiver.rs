@@ -219,6 +219,9 @@ fn all_switches_together() {
         rack_any_rtt: false,
         ecn_all: false,
         small_queues: false,
+        ack_changes: false,
+        growth_acks: false,
+        kernel_timers: false,
     };
     let lost: Vec<(u32, u32)> = (0..60).map(|n| (n * 37, 1)).collect();
     let mut pipe = Pipe::new(&with(stack), u64::from(2_500 * MSS), losing(&lost));

@@ -53,6 +53,9 @@ const NONE: Stack = Stack {
     rack_any_rtt: false,
     ecn_all: false,
     small_queues: false,
+    ack_changes: false,
+    growth_acks: false,
+    kernel_timers: false,
 };
 
 /// Breaks if RACK takes a segment for lost that is late by less than a quarter of a round trip, once it
