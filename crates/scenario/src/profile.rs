@@ -274,7 +274,8 @@ impl Profile {
         let ece_forbids_undo = flag(section, "ece_forbids_undo", self.ece_forbids_undo)?;
         let any_rtt = if rack { self.rack_any_rtt } else { "false" };
         let rack_any_rtt = flag(section, "rack_any_rtt", any_rtt)?;
-        let ecn_all = flag(section, "ecn_all", if control == "dctcp" { self.ecn_all } else { "false" })?;
+        let ecn_all =
+            flag(section, "ecn_all", if control == "dctcp" { self.ecn_all } else { "false" })?;
         let trains = if gso { self.small_queues } else { "false" };
         let small_queues = flag(section, "small_queues", trains)?;
         let ack_changes = flag(section, "ack_changes", self.ack_changes)?;

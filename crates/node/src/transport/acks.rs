@@ -138,8 +138,7 @@ impl Sender {
                 let (acked, sacked) = x.fresh.split_at(x.fresh.partition_point(|s| *s < p.seq));
                 let echoed = tick_of(cfg, p.stamp, now);
                 for segment in sacked.iter().chain(acked).copied() {
-                    let newer =
-                        !told(segment) || echoed >= tick(cfg, x.sent.at(segment));
+                    let newer = !told(segment) || echoed >= tick(cfg, x.sent.at(segment));
                     x.rack.delivered_any(&x.sent, segment, newer, now);
                 }
             }

@@ -3,6 +3,7 @@
 //! The first three go at once, so that a loss is found as soon as ever; what comes then shares ACKs.
 
 use super::TcpConfig;
+use super::growth::Growth;
 use super::receiver::Receiver;
 use leafspine_core::{SackBlock, Span, Time};
 
@@ -26,17 +27,16 @@ pub(super) struct Compressed {
     expected: u32,
     /// Segments that wait for an ACK.
     waiting: u8,
+    /// How the window grows (`growth_acks`).
+    pub(super) growth: Growth,
 }
 
 impl Compressed {
-    /// A SYN-ACK is sent.
-    pub(super) fn opened(&mut self, now: Time) {
-        (self.time, self.measured) = (now.0, false);
-    }
-
-    /// Something has come after the SYN-ACK.
-    pub(super) fn answered(&mut self, now: Time) {
-        if !self.measured && self.time > 0 {
+    /// Something has come: a SYN, which is answered at once, or what follows the answer.
+    pub(super) fn heard(&mut self, syn: bool, now: Time) {
+        if syn {
+            (self.time, self.measured) = (now.0, false);
+        } else if !self.measured && self.time > 0 {
             (self.time, self.measured) = (now.0 - self.time, true);
         }
     }
@@ -85,7 +85,8 @@ impl Receiver {
     /// Whether an ACK that waits goes before `segment` is taken, since that would move a block to where it may not be reported: it
     /// opens another one, or touches one that is there already.
     pub(super) fn must_tell(&self, segment: u32) -> bool {
-        if !self.compressed.waits() || segment < self.assembly.expected() {
+        let waits = self.compressed.as_ref().is_some_and(|compressed| compressed.waits());
+        if !waits || segment < self.assembly.expected() {
             return false;
         }
         let blocks = self.blocks.iter().filter(|block| block.end > block.start);
@@ -114,7 +115,8 @@ impl Receiver {
             self.quick += 1;
             return false;
         }
-        match self.compressed.puts_off(self.assembly.expected(), now) {
+        let expected = self.assembly.expected();
+        match self.compressed.as_mut().and_then(|compressed| compressed.puts_off(expected, now)) {
             Some(at) => {
                 self.deadline = self.deadline.min(at);
                 true

@@ -56,7 +56,8 @@ impl Growth {
     /// A segment has come: whether the window grows with it. `limit`: the largest window.
     pub(super) fn comes(&mut self, limit: u64) -> bool {
         // Beyond half of the largest, what is offered follows no more.
-        let room = if self.offered > limit / 2 { 0 } else { self.most.saturating_sub(self.offered) };
+        let room =
+            if self.offered > limit / 2 { 0 } else { self.most.saturating_sub(self.offered) };
         self.offered += room.min(STEP * SEGMENT);
         room > 0
     }

@@ -151,6 +151,11 @@ impl Rack {
         }
     }
 
+    /// Reordering was seen.
+    pub(super) fn reordered(&mut self) {
+        self.reordering = true;
+    }
+
     /// A segment was delivered, whatever transmission of it.
     pub(super) fn settled(&mut self, una: u32, segment: u32) {
         self.lost.remove(una, segment);

@@ -1,7 +1,6 @@
 //! The receiving side of a flow.
 
 use super::compress::Compressed;
-use super::growth::Growth;
 use super::ticks::fires;
 use super::{Assembly, TcpConfig};
 use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Time};
@@ -57,15 +56,13 @@ pub struct Receiver {
     /// Runs of held segments, the most recently reported first (RFC 2018 §4).
     pub(super) blocks: [SackBlock; 3],
     marks: u32,
-    /// ACKs of what is beyond a gap.
-    pub(super) compressed: Compressed,
+    /// ACKs of what is beyond a gap, and how the window grows, with the switches for that.
+    pub(super) compressed: Option<Box<Compressed>>,
     /// A SYN has come, and the first one asked for ECN (RFC 3168 §6.1.1).
     opened: bool,
     asked: bool,
     /// Of what comes in order, the next ACK is not delayed: the marks have changed, or CWR has come.
     news: bool,
-    /// How the window grows (`growth_acks`).
-    growth: Option<Box<Growth>>,
 }
 
 impl Default for Receiver {
@@ -89,11 +86,10 @@ impl Receiver {
             deadline: Time::MAX,
             blocks: [SackBlock::default(); 3],
             marks: 0,
-            compressed: Compressed::default(),
+            compressed: None,
             opened: false,
             asked: false,
             news: false,
-            growth: None,
         }
     }
 
@@ -101,8 +97,11 @@ impl Receiver {
     pub fn reset(&mut self) {
         let mut assembly = std::mem::take(&mut self.assembly);
         assembly.reset();
-        let growth = self.growth.take();
-        *self = Receiver { assembly, growth, ..Receiver::new() };
+        let mut compressed = self.compressed.take();
+        if let Some(compressed) = &mut compressed {
+            **compressed = Compressed::default();
+        }
+        *self = Receiver { assembly, compressed, ..Receiver::new() };
     }
 
     /// A SYN or a data packet has come. `reply` is written only if it is to be sent.
@@ -114,11 +113,11 @@ impl Receiver {
         now: Time,
         reply: &mut PacketMeta,
     ) -> Received {
-        if p.flags.has(Flags::SYN) {
-            return self.on_syn(cfg, p, now, reply);
-        }
         if cfg.stack.comp_sack || cfg.stack.growth_acks {
-            self.compressed.answered(now);
+            self.compressed.get_or_insert_default().heard(p.flags.has(Flags::SYN), now);
+        }
+        if p.flags.has(Flags::SYN) {
+            return self.on_syn(cfg, p, reply);
         }
         if !p.is_data() {
             return Received::default();
@@ -135,10 +134,12 @@ impl Receiver {
         let mut seen = Received::default();
         let at_once = self.take(cfg, p, &mut seen) | std::mem::take(&mut self.news);
         if seen.delivered > 0
-            && let Some(growth) = &mut self.growth
+            && cfg.stack.growth_acks
+            && let Some(compressed) = &mut self.compressed
         {
-            let rtt = self.compressed.round_trip();
-            growth.read(self.assembly.delivered(), rtt, u64::from(cfg.max_cwnd), now);
+            let rtt = compressed.round_trip();
+            let limit = u64::from(cfg.max_cwnd);
+            compressed.growth.read(self.assembly.delivered(), rtt, limit, now);
         }
         if (told || !flushed) && self.compresses(cfg, seen.duplicate, seen.delivered, now) {
             seen.reply = told;
@@ -151,7 +152,8 @@ impl Receiver {
     /// A segment has come with which the window may grow: then the next ACK is not delayed (Linux: `quick |= 1`).
     fn note_growth(&mut self, cfg: &TcpConfig, now: Time) {
         let new = self.assembly.is_new();
-        let growth = self.growth.get_or_insert_default();
+        let Some(compressed) = &mut self.compressed else { return };
+        let growth = &mut compressed.growth;
         if new {
             growth.begin(now);
         }
@@ -163,15 +165,8 @@ impl Receiver {
 
     /// RFC 9293 §3.10.7.2. There is no timer for the SYN-ACK: if it is lost, the sender's SYN comes
     /// again.
-    fn on_syn(
-        &mut self,
-        cfg: &TcpConfig,
-        p: &PacketMeta,
-        now: Time,
-        reply: &mut PacketMeta,
-    ) -> Received {
+    fn on_syn(&mut self, cfg: &TcpConfig, p: &PacketMeta, reply: &mut PacketMeta) -> Received {
         self.note_stamp(p);
-        self.compressed.opened(now);
         if !self.opened {
             (self.opened, self.asked) = (true, p.flags.has(Flags::ECE));
         }
@@ -343,7 +338,9 @@ impl Receiver {
             reply.size += option_bytes(&reply.sack);
         }
         self.last_ack = self.assembly.expected();
-        self.compressed.sent();
+        if let Some(compressed) = &mut self.compressed {
+            compressed.sent();
+        }
     }
 
     /// RFC 2883 §4: the first block is the duplicate, once; the block that it is part of, if it is

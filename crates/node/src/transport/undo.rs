@@ -92,6 +92,9 @@ impl Sender {
         // Linux's `tcp_try_undo_partial`: until all that was sent again is settled, what is late clocks out new data only.
         let amid = self.phase == Phase::Recovery && self.una < self.recover;
         x.waits = asks_all && cfg.stack.rack && amid && !x.rack.resent.is_empty();
+        if asks_all && amid {
+            x.rack.reordered();
+        }
         if !x.waits {
             if asks_all && cfg.stack.rack && amid {
                 x.rack.lost.clear();
