@@ -63,11 +63,12 @@ const NAMED: usize = 4;
 impl Simulation {
     /// Looks whether the run gets anywhere.
     pub(super) fn watch_progress(&mut self, events: u64) -> Result<(), RunError> {
-        let bytes = self.driver.counters().bytes_delivered;
+        let (programs, awaited) = self.programs_done();
+        let bytes = self.driver.counters().bytes_delivered.wrapping_add(programs);
         let done = (bytes, self.flows.opened, self.flows.open);
         let seen = &mut self.standstill;
         let moved = done != seen.done;
-        if moved || self.flows.open == 0 {
+        if moved || (self.flows.open == 0 && !awaited) {
             (seen.done, seen.since, seen.since_event) = (done, self.now, events);
         }
         if moved || self.now != seen.now {
@@ -79,6 +80,9 @@ impl Simulation {
             return Err(self.stands_still(many));
         }
         if self.nothing_to_come() && self.out_of_patience(events) {
+            if awaited {
+                return Err(self.waits_for_programs(events));
+            }
             let (many, long) = (events - seen.since_event, self.now - seen.since);
             let why = format!("no flow has had a new byte for {long} and {many} events");
             return Err(self.stuck(events, why));
@@ -109,7 +113,13 @@ impl Simulation {
 
     /// Nothing is left to happen: that is an error if flows wait for it.
     pub(super) fn ran_dry(&self) -> Result<(), RunError> {
-        if self.until.is_some() || self.flows.open == 0 {
+        if self.until.is_some() {
+            return Ok(());
+        }
+        if self.programs_done().1 {
+            return Err(self.waits_for_programs(self.events()));
+        }
+        if self.flows.open == 0 {
             return Ok(());
         }
         Err(self.stuck(self.events(), "nothing is left to happen".to_owned()))
