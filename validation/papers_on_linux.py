@@ -3,11 +3,11 @@
     .venv/bin/python validation/papers_on_linux.py              all figures with an [[on_linux]]
     .venv/bin/python validation/papers_on_linux.py qdaps/fig16    these only
 
-A figure's ``[[on_linux]]`` says what is run; its numbers, of kernels and of the model's hosts at the
-same size, go to ``papers/PAPER/FIGURE/linux/data.csv`` when all of its runs are made: of a figure
-one of whose runs fails the numbers that were there stay. Runs are in ``target/papers-on-linux``, and
-used again as long as scenario and kernel are the same. Pages and verdicts are made of the kept
-numbers, without a kernel (``leafspine reproduce --from-kept``).
+A figure's ``[[on_linux]]`` says what is run; its numbers, of kernels and of the model's hosts at
+the same size, go to ``papers/PAPER/FIGURE/linux/data.csv`` when all of its runs are made: of a
+figure one of whose runs fails the numbers that were there stay. Runs are in
+``target/papers-on-linux``, and used again as long as scenario and kernel are the same. Pages and
+verdicts are made of the kept numbers, without a kernel (``leafspine reproduce --from-kept``).
 
 Exit codes: 0 all figures have their numbers, 1 some have not, 2 no kernel, or no such figure.
 """

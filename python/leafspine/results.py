@@ -4,8 +4,8 @@
 its flow classes, ``flows.parquet`` and ``ports.parquet`` one row a flow and a port, and each probe
 has a file of its name. Of programs that hosts ran there is ``programs.parquet``, and of each what
 it wrote to its standard output and error. The same scenario and seed give the same bytes in all of
-them; wall time, which differs, is in ``timing.json``, and so is which build of the engine made the result, and
-whether its invariants were checked. ``SHA256SUMS`` marks the directory as a result (see
+them; wall time, which differs, is in ``timing.json``, and so is which build of the engine made the
+result, and whether its invariants were checked. ``SHA256SUMS`` marks the directory as a result (see
 :mod:`leafspine.files`).
 """
 
@@ -65,9 +65,9 @@ class Result:
     had not ended; ``measured_flows``: those that statistics are of. ``ports``: one row a port,
     measured over the scenario's window. ``probes``: a table by the probe's name. ``jobs``: of a run
     with jobs, its ``collectives`` and ``ranks``. ``programs``: of a run whose hosts ran programs, a
-    row each; ``written``: the files with what they wrote, by name. ``summary``: the run's totals, and ``classes`` and ``network`` with the metrics of :mod:`leafspine.measures`.
-    ``scenario``: the resolved scenario, TOML. ``directory``: where the files are, if they were
-    written.
+    row each; ``written``: the files with what they wrote, by name. ``summary``: the run's totals,
+    and ``classes`` and ``network`` with the metrics of :mod:`leafspine.measures`. ``scenario``: the
+    resolved scenario, TOML. ``directory``: where the files are, if they were written.
     """
 
     scenario: str

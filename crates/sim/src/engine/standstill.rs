@@ -57,6 +57,9 @@ pub(super) struct Standstill {
     now_event: u64,
 }
 
+/// So long may programs that a run waits for write and send nothing, where no flow is under way: none of the model's
+/// timeouts are theirs.
+const IDLE: Span = Span::from_millis(600_000);
 /// Flows and ports that a diagnosis names.
 const NAMED: usize = 4;
 
@@ -79,10 +82,11 @@ impl Simulation {
             let many = events - seen.now_event;
             return Err(self.stands_still(many));
         }
+        let idle = awaited && self.flows.open == 0 && (self.now - seen.since).0 > IDLE.0;
+        if self.nothing_to_come() && idle {
+            return Err(self.waits_for_programs(events));
+        }
         if self.nothing_to_come() && self.out_of_patience(events) {
-            if awaited {
-                return Err(self.waits_for_programs(events));
-            }
             let (many, long) = (events - seen.since_event, self.now - seen.since);
             let why = format!("no flow has had a new byte for {long} and {many} events");
             return Err(self.stuck(events, why));

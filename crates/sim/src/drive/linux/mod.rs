@@ -310,6 +310,8 @@ impl LinuxDriver {
     /// A guest's turn.
     fn turn(&mut self, (at, guest): (u64, u16), layout: &Layout, net: &Network, until: Time) {
         let LinuxDriver { nodes, fleet: Some(fleet), guests, .. } = self else { return };
+        // Also of a guest that does nothing in its turn.
+        nodes.now = nodes.now.max(runs_time(at));
         let mut outside = outside::Network { nodes, guests, layout, net, until };
         if let Err(error) = fleet.run(guest, at, &mut outside) {
             guests.error.get_or_insert(error);
