@@ -23,7 +23,10 @@ FOLDER = "linux"
 
 MODEL = "~the model's hosts"
 KERNELS = "~Linux kernels"
-WHO: Mapping[str, Mapping[str, object]] = {MODEL: {}, KERNELS: {"hosts.kind": "linux"}}
+WHO: Mapping[str, Mapping[str, object]] = {
+    MODEL: {"hosts.kind": "model"},
+    KERNELS: {"hosts.kind": "linux"},
+}
 """What is added to the name of a set of runs, and what is set in it besides the size."""
 
 
