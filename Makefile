@@ -6,6 +6,7 @@
 # make bench  measures packet-hops per second
 # make validate   compares with ns-3, case by case; validate-quick: only the small cases
 # make validate-linux  compares with Linux kernels (make linux builds them); validate-linux-quick: only the small cases
+# make papers-on-linux  the papers' figures with Linux kernels as hosts
 # make validate-theory   measures what closed forms predict, and writes both into the documentation
 # make validate-tools   installs ns-3 and a C++ compiler (Debian, Ubuntu; as root)
 # make hardware  tests, mutates, proves and synthesises the RTL of hardware/; hardware-check: lint, proofs, vectors, two seeds;
@@ -45,7 +46,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 PYTHON_SOURCES := python tests/python tests/slurm template validation fuzz hardware
 RUST_SOURCES := $(shell find crates benches -name '*.rs' -o -name '*.toml' -o -name '*.csv' 2>/dev/null)
 
-.PHONY: help demo demo-full fast wheel wheel-here test soak bench bench-smoke fuzz fuzz-keep validate validate-quick validate-linux validate-linux-quick validate-theory validate-tools faults slurm-test hardware hardware-check hardware-costs hardware-mutants hardware-tools linux p4 lint format docs site clean check build
+.PHONY: help demo demo-full fast wheel wheel-here test soak bench bench-smoke fuzz fuzz-keep validate validate-quick validate-linux validate-linux-quick papers-on-linux validate-theory validate-tools faults slurm-test hardware hardware-check hardware-costs hardware-mutants hardware-tools linux p4 lint format docs site clean check build
 
 help:
 	@sed -n 's/^# //p' Makefile | sed -n '/^make/p'
@@ -191,6 +192,10 @@ validate-quick: build
 # Runs with kernels are kept in target/validation/linux; validation/linux.py --anew makes them again.
 validate-linux: build
 	@nice $(BIN)/python validation/linux.py
+
+# Of the papers' figures: numbers go to papers/*/fig*/linux, and what is kept there stays where a run fails.
+papers-on-linux: build
+	@nice $(BIN)/python validation/papers_on_linux.py
 
 validate-linux-quick: build
 	@nice $(BIN)/python validation/linux.py --quick

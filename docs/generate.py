@@ -25,6 +25,10 @@ What the papers' figures give at full scale is kept beside them in ``papers/``:
 
     leafspine reproduce all --scale paper --keep
 
+and those with Linux kernels as hosts in their folders ``linux``:
+
+    make papers-on-linux
+
 What public papers on RDMA say beside ours is kept in ``validation/public``:
 
     leafspine reproduce all --papers validation/public --scale paper --keep
@@ -42,6 +46,7 @@ from hinges import with_hinges
 from kernels import with_kernels
 from keys import keys_file
 from ns3 import with_ns3
+from papers_on_linux import with_papers
 from public import with_public
 from theory import with_theory
 
@@ -240,6 +245,8 @@ def main() -> None:
     (DATA / schema.PACKAGED.name).write_text(schema.text(), encoding="utf-8")
     scenario = DOCS / "scenario.md"
     scenario.write_text(with_table(scenario.read_text(encoding="utf-8")), encoding="utf-8")
+    linux = DOCS / "linux.md"
+    linux.write_text(with_papers(linux.read_text(encoding="utf-8"), chapters), encoding="utf-8")
     validation = DOCS / "validation.md"
     text = with_fuzzing(
         with_theory(with_kernels(with_ns3(validation.read_text(encoding="utf-8"))))

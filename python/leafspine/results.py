@@ -2,16 +2,18 @@
 
 ``DIR/scenario.toml`` is the resolved scenario, ``summary.json`` the run's totals and the metrics of
 its flow classes, ``flows.parquet`` and ``ports.parquet`` one row a flow and a port, and each probe
-has a file of its name. The same scenario and seed give the same bytes in all of them; wall time,
-which differs, is in ``timing.json``, and so is which build of the engine made the result, and
-whether its invariants were checked. ``SHA256SUMS`` marks the directory as a result (see
+has a file of its name. Of programs that hosts ran there is ``programs.parquet``, and of each what
+it wrote to its standard output and error. The same scenario and seed give the same bytes in all of
+them; wall time, which differs, is in ``timing.json``, and so is which build of the engine made the
+result, and whether its invariants were checked. ``SHA256SUMS`` marks the directory as a result (see
 :mod:`leafspine.files`).
 """
 
 import json
 import os
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +52,8 @@ TABLES = ("flows", "ports")
 """Those that every result has."""
 JOB_TABLES = ("collectives", "ranks")
 """Those of a run with jobs; the others are probes."""
+PROGRAMS = "programs"
+"""The table of a run whose hosts ran programs."""
 NO_MESSAGE = np.uint64(2**32 - 1)
 
 
@@ -60,10 +64,10 @@ class Result:
     ``flows``: one row a flow, times in picoseconds, sizes in bytes, ``fct_ps`` null where the flow
     had not ended; ``measured_flows``: those that statistics are of. ``ports``: one row a port,
     measured over the scenario's window. ``probes``: a table by the probe's name. ``jobs``: of a run
-    with jobs, its ``collectives`` and ``ranks``. ``summary``: the
-    run's totals, and ``classes`` and ``network`` with the metrics of :mod:`leafspine.measures`.
-    ``scenario``: the resolved scenario, TOML. ``directory``: where the files are, if they were
-    written.
+    with jobs, its ``collectives`` and ``ranks``. ``programs``: of a run whose hosts ran programs, a
+    row each; ``written``: the files with what they wrote, by name. ``summary``: the run's totals,
+    and ``classes`` and ``network`` with the metrics of :mod:`leafspine.measures`. ``scenario``: the
+    resolved scenario, TOML. ``directory``: where the files are, if they were written.
     """
 
     scenario: str
@@ -72,6 +76,8 @@ class Result:
     ports: pa.Table = field(repr=False)
     probes: dict[str, pa.Table] = field(default_factory=dict, repr=False)
     jobs: dict[str, pa.Table] = field(default_factory=dict, repr=False)
+    programs: pa.Table | None = field(default=None, repr=False)
+    written: dict[str, bytes] = field(default_factory=dict, repr=False)
     timing: dict[str, Any] = field(default_factory=dict, compare=False)
     directory: Path | None = field(default=None, compare=False)
 
@@ -97,6 +103,8 @@ class Result:
             flows=tables.pop("flows"),
             ports=tables.pop("ports"),
             jobs={name: tables.pop(name) for name in JOB_TABLES if name in tables},
+            programs=tables.pop(PROGRAMS, None),
+            written={name: data for name, data in contents.items() if _is_written(name)},
             probes=tables,
             timing=timing(folder),
             directory=folder,
@@ -114,7 +122,8 @@ class Result:
 
     def tables(self) -> dict[str, pa.Table]:
         """All tables by the name of their file."""
-        return {"flows": self.flows, "ports": self.ports, **self.jobs, **self.probes}
+        programs = {} if self.programs is None else {PROGRAMS: self.programs}
+        return {"flows": self.flows, "ports": self.ports, **self.jobs, **programs, **self.probes}
 
     @property
     def collectives(self) -> pa.Table:
@@ -200,6 +209,7 @@ def run_case(
     }
     jobs = {name: job_table(columns) for name, columns in output.jobs()}
     measured = measure(flows, ports, summary, case.classes, jobs)
+    programs, written = program_table(*output.programs())
     return Result(
         scenario=case.text,
         summary=_summary(case, summary, measured),
@@ -207,6 +217,8 @@ def run_case(
         ports=ports,
         probes={name: column_table(columns) for name, _, columns in output.probes()},
         jobs=jobs,
+        programs=programs,
+        written=written,
         timing=timing,
     )
 
@@ -273,13 +285,38 @@ def flow_table(columns: Mapping[str, Any]) -> pa.Table:
 
 
 def job_table(columns: Mapping[str, Any]) -> pa.Table:
-    """Columns of collectives or ranks as an Arrow table; what is not known is null."""
+    """Columns of collectives, ranks or programs as an Arrow table; what is not known is null."""
     arrays = {}
     for name, given in columns.items():
+        if isinstance(given, list):  # texts
+            arrays[name] = pa.array(given)
+            continue
         values = np.asarray(given)
         unknown = np.isnan(values) if values.dtype.kind == "f" else values == UNFINISHED
-        arrays[name] = pa.array(given, mask=unknown) if values.dtype.kind in "fu" else given
+        arrays[name] = pa.array(given, mask=unknown)
     return pa.table(arrays)
+
+
+def program_table(
+    columns: Mapping[str, Any], outputs: Sequence[tuple[bytes, bytes]]
+) -> tuple[pa.Table | None, dict[str, bytes]]:
+    """The table of programs, if there are some, and by name the files with what they wrote: one
+    without anything in it for what a program did not write to."""
+    if not outputs:
+        return None, {}
+    written = {}
+    files_of: dict[str, list[str]] = {"stdout": [], "stderr": []}
+    for number, (host, texts) in enumerate(zip(columns["host"], outputs, strict=True)):
+        for stream, text in zip(files_of, texts, strict=True):
+            name = f"program{number}-host{host}.{stream}"
+            written[name] = text
+            files_of[stream].append(name)
+    commands = [shlex.join(words) for words in columns["command"]]
+    return job_table({**columns, "command": commands, **files_of}), written
+
+
+def _is_written(name: str) -> bool:
+    return name.startswith("program") and name.endswith((".stdout", ".stderr"))
 
 
 def is_finished(directory: Path, case: Case, *, check: bool = False) -> bool:
@@ -332,7 +369,7 @@ def _table(data: bytes) -> pa.Table:
 
 def has_probes(directory: Path) -> bool:
     """Whether a result's directory has tables of probes, without reading any."""
-    own = {f"{name}.parquet" for name in TABLES + JOB_TABLES}
+    own = {f"{name}.parquet" for name in (*TABLES, *JOB_TABLES, PROGRAMS)}
     return any(path.name not in own for path in directory.glob("*.parquet"))
 
 
@@ -369,18 +406,11 @@ def write(result: Result, directory: Path, *, csv: bool = False) -> Result:
             write_parquet(table, folder / f"{name}.parquet")
             if csv:
                 write_csv(table, folder / f"{name}.csv")
+        for name, text in result.written.items():
+            (folder / name).write_bytes(text)
         _write_text(folder / files.TIMING, to_json(result.timing))
         _write_text(folder / SUMMARY, to_json(result.summary))
-    return Result(
-        result.scenario,
-        result.summary,
-        result.flows,
-        result.ports,
-        result.probes,
-        result.jobs,
-        result.timing,
-        directory,
-    )
+    return replace(result, directory=directory)
 
 
 def add_csv(result: Result) -> None:

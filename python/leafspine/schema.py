@@ -364,6 +364,16 @@ RICH: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], Schema]] = {
     ("workload", "start"): _span,
     ("workload", "path"): _text,
     ("workload", "checksum"): _text,
+    ("workload", "folder"): _text,
+    ("workload", "command"): lambda _: {
+        "type": "array",
+        "items": {"type": "string"},
+        "minItems": 1,
+    },
+    ("workload", "environment"): lambda _: {
+        "type": "object",
+        "additionalProperties": {"type": ["string", "number", "boolean"]},
+    },
     ("workload.sizes", "name"): _text,
     ("measure", "window"): _window,
     ("measure", "warmup"): _span,

@@ -260,6 +260,7 @@ UNKNOWN = {
             'kind = "goal"\n',
             'kind = "simai"\n',
             'kind = "chakra"\n',
+            'kind = "program"\n',
         )
     ],
     "workload.sizes": [
@@ -334,6 +335,8 @@ AT_DEFAULT = {
         ),
         f'{FABRIC}[[workload]]\nkind = "collective"\ncollective = "all-reduce"\nbytes = "1MB"\n',
         f'{FABRIC}[[workload]]\nkind = "pipeline"\nbytes = "1MB"\nmicrobatches = 2\n',
+        f'{FABRIC}[hosts]\nkind = "linux"\nkernel = "6.12-0"\n'
+        '[[workload]]\nkind = "program"\ncommand = ["sh"]\n',
     ],
     "workload.sizes": [
         FABRIC + FLOWS.replace('"web-search"', PARETO),
@@ -392,6 +395,8 @@ def test_generated_parts_are_up_to_date() -> None:
         "assert (docs / 'scorecard.md').read_text() == g.scorecard_page(chapters), 'scorecard.md'\n"
         "text = (docs / 'what-stands.md').read_text()\n"
         "assert text == g.with_hinges(text, chapters), 'what-stands.md'\n"
+        "text = (docs / 'linux.md').read_text()\n"
+        "assert text == g.with_papers(text, chapters), 'linux.md, papers'\n"
         "text = (docs / 'scenario.md').read_text()\n"
         "assert text == g.with_table(text), 'scenario.md'\n"
         "assert (g.DATA / 'keys.json').read_text() == g.keys_file(), 'keys.json'\n"

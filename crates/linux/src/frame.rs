@@ -68,6 +68,44 @@ impl Segment {
     }
 }
 
+impl Segment {
+    /// From a frame with an IPv4 packet of whatever protocol. One that has no ports (ICMP, a fragment that is not
+    /// the first) has zero for them; what only TCP has is zero with all but TCP.
+    #[must_use]
+    pub fn of_any(frame: &[u8]) -> Option<Segment> {
+        const UDP: u8 = 17;
+        if let Some(segment) = Segment::parse(frame) {
+            return Some(segment);
+        }
+        if frame.get(12..14)? != [8, 0] {
+            return None;
+        }
+        let ip = frame.get(ETHERNET..)?;
+        let (first, ip_bytes) = (*ip.first()?, be16(ip, 2)?);
+        let header = usize::from(first & 15) * 4;
+        let payload = usize::from(ip_bytes).checked_sub(header)?;
+        let whole = ETHERNET + usize::from(ip_bytes) <= frame.len();
+        if first >> 4 != 4 || header < 20 || !whole {
+            return None;
+        }
+        let is_first = be16(ip, 6)? & 0x1fff == 0;
+        let has_ports = is_first && *ip.get(9)? == UDP && payload >= 8;
+        let port = |at| if has_ports { be16(ip, header + at) } else { Some(0) };
+        Some(Segment {
+            source: ip.get(12..16)?.try_into().ok()?,
+            destination: ip.get(16..20)?.try_into().ok()?,
+            source_port: port(0)?,
+            destination_port: port(2)?,
+            service: *ip.get(1)?,
+            ip_bytes,
+            sequence: 0,
+            acknowledged: 0,
+            flags: 0,
+            payload: payload as u16,
+        })
+    }
+}
+
 fn be16(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
@@ -145,6 +183,30 @@ mod tests {
         let sum = checksum(&frame[14..34]);
         frame[24..26].copy_from_slice(&sum.to_be_bytes());
         frame
+    }
+
+    /// Breaks if a datagram has not its ports, a fragment has some, or TCP is taken for another protocol.
+    #[test]
+    fn packets_of_other_protocols() {
+        assert_eq!(Segment::of_any(&ack()), Segment::parse(&ack()));
+        let mut frame = ack()[..14 + 20 + 8].to_vec();
+        frame[14 + 2..14 + 4].copy_from_slice(&28u16.to_be_bytes());
+        frame[14 + 9] = 17;
+        assert_eq!(Segment::parse(&frame), None);
+        let of = |frame: &[u8]| {
+            let found = Segment::of_any(frame)?;
+            assert_eq!((found.flags, found.sequence, found.payload), (0, 0, 8));
+            assert_eq!((found.source, found.destination), ([10, 0, 0, 1], [10, 0, 0, 0]));
+            Some((found.source_port, found.destination_port))
+        };
+        assert_eq!(of(&frame), Some((5001, 1024)));
+        frame[14 + 9] = 1;
+        assert_eq!(of(&frame), Some((0, 0)), "ICMP");
+        (frame[14 + 9], frame[14 + 7]) = (17, 1);
+        assert_eq!(of(&frame), Some((0, 0)), "a fragment");
+        assert_eq!(of(&frame[..41]), None, "cut off");
+        (frame[12], frame[13]) = (8, 6);
+        assert_eq!(of(&frame), None, "ARP");
     }
 
     /// Over a whole header (RFC 1071).

@@ -40,6 +40,47 @@ pub enum Order {
     Start(FlowOrder),
     /// Say how the flow of this number, which the guest sends, is doing.
     Sample(u32),
+    /// More of what the program of this number is told: see [`Program::text`].
+    Text(u32, Vec<u8>),
+    /// Run the program of this number.
+    Run(u32),
+}
+
+/// A program that a guest runs: it sees the files of this machine, read-only.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Program {
+    /// The folder of this machine that is `/scenario` for it, where it starts.
+    pub folder: String,
+    /// The host's name.
+    pub name: String,
+    /// What is in its `/etc/hosts`.
+    pub names: String,
+    /// The command and its arguments.
+    pub command: Vec<String>,
+    /// Its environment, `KEY=value`.
+    pub environment: Vec<String>,
+}
+
+impl Program {
+    /// As it is told: strings with a zero after each but the last, the number of arguments before them.
+    fn text(&self) -> String {
+        let arguments = self.command.len().to_string();
+        let head = [&self.folder, &self.name, &self.names, &arguments];
+        let all: Vec<&str> = (head.into_iter().chain(&self.command).chain(&self.environment))
+            .map(String::as_str)
+            .collect();
+        all.join("\0")
+    }
+
+    /// The orders by which a guest runs it as `number`.
+    pub fn orders(&self, number: u32) -> impl Iterator<Item = Order> {
+        // A frame has room for so much of it.
+        const PIECE: usize = 1400;
+        let text = self.text().into_bytes();
+        let pieces: Vec<Vec<u8>> = text.chunks(PIECE).map(<[u8]>::to_vec).collect();
+        let pieces = pieces.into_iter().map(move |piece| Order::Text(number, piece));
+        pieces.chain([Order::Run(number)])
+    }
 }
 
 impl Order {
@@ -61,6 +102,15 @@ impl Order {
             Order::Sample(flow) => {
                 frame.push(5);
                 frame.extend(flow.to_ne_bytes());
+            }
+            Order::Text(program, text) => {
+                frame.push(6);
+                frame.extend(program.to_ne_bytes());
+                frame.extend(text);
+            }
+            Order::Run(program) => {
+                frame.push(7);
+                frame.extend(program.to_ne_bytes());
             }
         }
         frame
@@ -174,6 +224,10 @@ pub enum Report {
     Failed(u32, String),
     /// How a flow is doing.
     Sampled(u32, TcpInfo),
+    /// A program has written this, to its standard output or (`true`) its standard error.
+    Wrote(u32, bool, Vec<u8>),
+    /// A program has ended, in the way that `waitpid` tells.
+    Ended(u32, i32),
 }
 
 impl Report {
@@ -192,6 +246,8 @@ impl Report {
             130 => Report::Sent(flow, TcpInfo::parse(body)?),
             131 => Report::Failed(flow, String::from_utf8_lossy(body).trim_end().to_owned()),
             132 => Report::Sampled(flow, TcpInfo::parse(body)?),
+            133 => Report::Wrote(flow, *body.first()? == 2, body[1..].to_vec()),
+            134 => Report::Ended(flow, i32::from_ne_bytes(body.get(..4)?.try_into().ok()?)),
             _ => return None,
         })
     }
@@ -216,6 +272,31 @@ mod tests {
         assert_eq!(Order::Sample(2).frame()[14..], [&[5], &2u32.to_ne_bytes()[..]].concat());
     }
 
+    /// Breaks if a guest would run something else: what it is told comes in pieces that a frame has room for.
+    #[test]
+    fn a_program_is_told_in_pieces() {
+        let program = Program {
+            folder: "/here".into(),
+            name: "host1".into(),
+            names: "10.0.0.1 host1\n".repeat(100),
+            command: vec!["echo".into(), String::new(), "x".into()],
+            environment: vec!["A=1".into(), "B=".into()],
+        };
+        let orders: Vec<Order> = program.orders(3).collect();
+        let [first, second, Order::Run(3)] = &orders[..] else { panic!("{orders:?}") };
+        let mut text = Vec::new();
+        for order in [first, second] {
+            let frame = order.frame();
+            assert!(frame.len() <= 1514);
+            assert_eq!(frame[14..19], [&[6], &3u32.to_ne_bytes()[..]].concat());
+            text.extend(&frame[19..]);
+        }
+        let names = "10.0.0.1 host1\n".repeat(100);
+        let expected = format!("/here\0host1\0{names}\03\0echo\0\0x\0A=1\0B=");
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+        assert_eq!(Order::Run(3).frame()[14..], [&[7], &3u32.to_ne_bytes()[..]].concat());
+    }
+
     fn report(kind: u8, flow: u32, body: &[u8]) -> Option<Report> {
         let own = OWN.to_be_bytes();
         let parts: [&[u8]; 5] = [&[0; 12], &own, &[kind], &flow.to_ne_bytes(), body];
@@ -232,6 +313,11 @@ mod tests {
         assert_eq!(report(128, NO_FLOW, &[]), Some(Report::Ready));
         assert_eq!(report(129, 4, &[]), Some(Report::Received(4)));
         assert_eq!(report(131, 4, b"no"), Some(Report::Failed(4, "no".into())));
+        assert_eq!(report(133, 4, b"\x02no"), Some(Report::Wrote(4, true, b"no".to_vec())));
+        assert_eq!(report(133, 4, b"\x01"), Some(Report::Wrote(4, false, Vec::new())));
+        assert_eq!(report(133, 4, b""), None);
+        assert_eq!(report(134, 4, &256i32.to_ne_bytes()), Some(Report::Ended(4, 256)));
+        assert_eq!(report(134, 4, &[0; 3]), None);
         assert_eq!(report(7, 4, &[]), None);
         assert_eq!(Report::parse(&[0; 13]), None);
         assert_eq!(Report::parse(&[0; 40]), None);

@@ -34,6 +34,27 @@ fn one_that_cannot_boot() {
     assert!(error.ends_with("first | last words"), "{error}");
 }
 
+/// Breaks if a real kernel that finds nothing to run is waited for, or does not say so.
+#[test]
+fn one_without_files() {
+    let Some(mut setup) = setup(1) else { return };
+    setup.files = PathBuf::from("/dev/null");
+    let error = Fleet::boot(&setup, &Arc::default()).unwrap_err();
+    assert!(matches!(error, LinuxError::Died { .. }), "{error}");
+    assert!(error.to_string().contains("Kernel panic"), "{error}");
+}
+
+/// Breaks if a guest whose first program ends, as one does that the CPU's registers do not fit, is waited for.
+#[test]
+fn one_whose_first_program_ends() {
+    let Some(mut setup) = setup(1) else { return };
+    // More than a kernel takes: nothing of it is the guest's.
+    setup.mtu = 40;
+    let error = Fleet::boot(&setup, &Arc::default()).unwrap_err();
+    assert!(matches!(error, LinuxError::Died { .. }), "{error}");
+    assert!(error.to_string().contains("leafspine: MTU: Invalid argument"), "{error}");
+}
+
 /// Breaks if somebody who asks for an end has to wait for a guest that says nothing.
 #[test]
 fn one_that_says_nothing_is_not_waited_for() {

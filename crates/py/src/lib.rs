@@ -10,6 +10,7 @@ mod facts;
 mod guard;
 mod jobs;
 mod parquet;
+mod programs;
 mod scenario;
 mod simulate;
 

@@ -3,12 +3,13 @@
 use crate::errors::{build_error, capture_error, run_error, scenario_error};
 use crate::guard::{break_on_purpose, guarded};
 use crate::jobs;
+use crate::programs;
 use crate::scenario::{RESOLVED, resolved};
 use leafspine_scenario::diagnosis;
 use leafspine_sim::{Column, Factories, FlowTable, PortRow, RecoveryRow, Series, Simulation};
 use numpy::{Element, PyArray1};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -188,6 +189,16 @@ impl Output {
             ("collectives", jobs::collectives(py, &jobs.collectives)?),
             ("ranks", jobs::ranks(py, &jobs.ranks)?),
         ])
+    }
+
+    /// A column each of the programs that hosts ran, and of each what it wrote to its standard output and error. 2^64 - 1
+    /// stands for what a program that the run's end has cut off does not have.
+    #[expect(clippy::type_complexity, reason = "columns, and pairs of bytes")]
+    fn programs<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyDict>, Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>)> {
+        programs::columns(py, &self.output.programs)
     }
 
     /// A column each of the ports' statistics over the measurement window; `name` is a list.

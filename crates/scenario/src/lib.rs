@@ -40,6 +40,7 @@ mod layer;
 mod linux;
 mod path;
 mod profile;
+mod program;
 mod refuse;
 mod resolve;
 mod roce;

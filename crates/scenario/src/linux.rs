@@ -4,7 +4,9 @@ use crate::error::ScenarioError;
 use crate::section::{Around, Section, content, decode};
 use crate::tree::{Data, Node, Origin, Table, quote, quote_key};
 use leafspine_schemes::{Kind, edge};
-use leafspine_sim::spec::{HostsSpec, LinuxSpec, ProbeKind, Spec, TransportSpec, WorkloadKind};
+use leafspine_sim::spec::{
+    HostsSpec, LinuxSpec, ProbeKind, Spec, TransportSpec, WorkloadKind, WorkloadSpec,
+};
 use leafspine_sim::{LinuxError, installed_linux};
 
 const KEYS: &[&str] = &["kind", "congestion", "sysctl", "kernel"];
@@ -231,6 +233,14 @@ pub(crate) fn check(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), 
         Err(place.error(at(table, key), &format!("{table}.{key}"), found, allowed))
     };
     if matches!(spec.hosts, HostsSpec::Model) {
+        let runs = |one: &WorkloadSpec| matches!(one.kind, WorkloadKind::Program(_));
+        if let Some(number) = spec.workloads.iter().position(runs) {
+            let tables = root.get("workload").and_then(Node::array);
+            let origin = tables.and_then(|tables| tables.get(number)).map(|node| node.origin);
+            let allowed = "hosts.kind = \"linux\" beside it: hosts of the model run no programs";
+            let key = format!("workload.{number}.kind");
+            return Err(place.error(origin, &key, "\"program\"", allowed));
+        }
         let asks = spec.probes.iter().position(|probe| probe.kind == ProbeKind::TcpInfo);
         return match asks {
             Some(number) => {
@@ -243,6 +253,16 @@ pub(crate) fn check(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), 
             }
             None => Ok(()),
         };
+    }
+    let in_background = |one: &WorkloadSpec| match &one.kind {
+        WorkloadKind::Program(program) => program.background,
+        _ => false,
+    };
+    if spec.run.until.is_none() && spec.workloads.iter().all(in_background) {
+        let origin = root.get("workload").map(|node| node.origin);
+        let allowed = "a program or flows that end the run, or run.until beside it";
+        let found = "true for all that the run does";
+        return Err(place.error(origin, "workload.0.background", found, allowed));
     }
     let job = spec.workloads.iter().position(|one| matches!(one.kind, WorkloadKind::Job(_)));
     if let Some(number) = job {

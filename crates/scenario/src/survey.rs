@@ -345,6 +345,9 @@ mod tests {
             "congestion",
             "sysctl",
             "kernel",
+            "command",
+            "environment",
+            "folder",
         ];
         for (table, key) in without {
             assert!(rich.contains(&key.as_str()), "{table}.{key}");

@@ -47,11 +47,9 @@ pub(crate) fn paths(
     let mut sum = section.place.files_read.of(&path).map_err(|error| readable(&error))?;
     let more = others(&path).map_err(|allowed| section.wrong("path", node.shown(), allowed))?;
     if !more.is_empty() {
-        let mut sums = sum;
-        for file in &more {
-            sums += &section.place.files_read.of(file).map_err(|error| readable(&error))?;
-        }
-        sum = format!("{:016x}", sums.bytes().fold(START, fold));
+        let sums = more.iter().map(|file| section.place.files_read.of(file));
+        let sums: String = sums.collect::<io::Result<_>>().map_err(|error| readable(&error))?;
+        sum = of_text(&(sum + &sums));
     }
     if let Some(node) = section.node("checksum")
         && node.text() != Some(&sum)
@@ -83,7 +81,8 @@ impl FilesRead {
         FilesRead { converter, ..FilesRead::default() }
     }
 
-    fn of(&self, path: &Path) -> io::Result<String> {
+    /// The checksum of a file.
+    pub(crate) fn of(&self, path: &Path) -> io::Result<String> {
         if let Some(sum) = self.found.borrow().get(path) {
             return Ok(sum.clone());
         }
@@ -114,6 +113,11 @@ impl FilesRead {
 
 /// Where FNV-1a begins.
 const START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// The checksum of a text: of others.
+pub(crate) fn of_text(text: &str) -> String {
+    format!("{:016x}", text.bytes().fold(START, fold))
+}
 
 /// A byte more.
 fn fold(sum: u64, byte: u8) -> u64 {

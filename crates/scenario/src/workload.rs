@@ -3,6 +3,7 @@
 use crate::error::ScenarioError;
 use crate::hosts::host_set;
 use crate::job;
+use crate::program;
 use crate::section::{Around, Section, content, tables};
 use crate::sizes::sizes;
 use crate::trace;
@@ -27,6 +28,7 @@ const KINDS: &[&str] = &[
     "goal",
     "simai",
     "chakra",
+    "program",
 ];
 const ANY: (u32, u32) = (1, u32::MAX);
 /// A load may be an overload; more than ten times what links carry is a percentage.
@@ -70,6 +72,8 @@ fn workload(
     let mut keys = vec!["kind"];
     if job::KINDS.contains(&kind.as_str()) {
         keys.extend(job::keys(&section, &kind));
+    } else if kind == "program" {
+        keys.extend(program::KEYS);
     } else {
         keys.extend(own);
         if kind != "trace" {
@@ -81,6 +85,7 @@ fn workload(
     section.allow(&keys, &format!("a key that a {kind} workload does not have"))?;
     let spec = match kind.as_str() {
         "trace" => trace_workload(&mut section, graph)?,
+        "program" => program::program(&mut section, graph)?,
         kind if job::KINDS.contains(&kind) => job::job(&mut section, kind, graph)?,
         _ => generated(&mut section, &kind, graph)?,
     };

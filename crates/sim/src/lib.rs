@@ -31,7 +31,7 @@ pub use leafspine_node::transport;
 pub use memory::{Memory, Overrun};
 pub use output::{
     Cause, CollectiveRow, Column, Counters, JobOutput, OperationColumns, Output, Payload, PortRow,
-    RankRow, RecoveryRow, Series, TableUse, Warmup,
+    ProgramRow, RankRow, RecoveryRow, Series, TableUse, Warmup,
 };
 pub use progress::{Cancelled, Progress};
 

@@ -199,6 +199,43 @@ pub struct TableUse {
     pub sharing: u64,
 }
 
+/// A program that a host ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramRow {
+    /// The workload that it is of.
+    pub workload: u16,
+    /// Where it ran.
+    pub host: u16,
+    /// Its name and its arguments.
+    pub command: Vec<String>,
+    /// When it was started.
+    pub start: Time,
+    /// When it ended; `None` if the run's end came first.
+    pub end: Option<Time>,
+    /// How it ended, as `waitpid` has it.
+    pub status: Option<i32>,
+    /// What it wrote to its standard output.
+    pub stdout: Vec<u8>,
+    /// What it wrote to its standard error.
+    pub stderr: Vec<u8>,
+    /// Whether it wrote more than is kept.
+    pub cut: bool,
+}
+
+impl ProgramRow {
+    /// The code with which it ended, if it did so by itself.
+    #[must_use]
+    pub fn exit_code(&self) -> Option<i32> {
+        self.status.filter(|status| status & 0x7f == 0).map(|status| status >> 8 & 0xff)
+    }
+
+    /// The signal that ended it, if one did.
+    #[must_use]
+    pub fn signal(&self) -> Option<i32> {
+        self.status.map(|status| status & 0x7f).filter(|signal| *signal != 0)
+    }
+}
+
 /// What a run leaves behind.
 #[derive(Clone, Debug)]
 pub struct Output {
@@ -229,4 +266,6 @@ pub struct Output {
     pub jobs: Option<JobOutput>,
     /// A row for each fault, of runs that measure it.
     pub recovery: Option<Vec<RecoveryRow>>,
+    /// The programs that hosts ran.
+    pub programs: Vec<ProgramRow>,
 }

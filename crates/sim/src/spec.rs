@@ -172,6 +172,21 @@ pub enum WorkloadKind {
     /// Jobs of ranks that communicate: messages that wait for each other. The senders are the hosts
     /// that the ranks are placed on.
     Job(Box<JobSpec>),
+    /// A program that the senders run, which are kernels.
+    Program(Box<ProgramSpec>),
+}
+
+/// A program in hosts that are kernels. What it needs is read from this machine's files.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProgramSpec {
+    /// Its name or path, and its arguments.
+    pub command: Vec<String>,
+    /// What is added to its environment.
+    pub environment: Vec<(String, String)>,
+    /// The scenario's folder: `/scenario` for the program, where it starts.
+    pub folder: std::path::PathBuf,
+    /// Whether the run does not wait for its end (a server).
+    pub background: bool,
 }
 
 /// Jobs that are alike, and where their ranks are.

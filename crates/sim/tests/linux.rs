@@ -159,3 +159,119 @@ fn links_change_under_kernels() {
     assert_eq!(output.flows.finished(), 4);
     assert!(output.counters.lost + output.counters.dropped[2] > 0, "{:?}", output.counters);
 }
+
+/// A program in these hosts, which starts in the folder of this test's file.
+fn program(list: &[u16], background: bool, command: &[&str]) -> WorkloadSpec {
+    let program = ProgramSpec {
+        command: command.iter().map(|word| (*word).to_owned()).collect(),
+        environment: vec![("GREETING".to_owned(), "good day".to_owned())],
+        folder: concat!(env!("CARGO_MANIFEST_DIR"), "/tests").into(),
+        background,
+    };
+    WorkloadSpec {
+        kind: WorkloadKind::Program(Box::new(program)),
+        sizes: SizeSpec::Fixed(leafspine_core::Bytes(1)),
+        senders: hosts(list),
+        receivers: HostSet::All,
+        pattern: Pattern::Any,
+        start: Time(1_000_000_000),
+    }
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// Breaks if a program does not see this machine's files where they are said to be, can change them, is not told where
+/// it is, or if what it wrote and how it ended is not kept.
+#[test]
+fn programs_see_this_machines_files() {
+    let Some(mut spec) = small("cubic") else { return };
+    let script = "head -c 9 linux.rs; pwd; echo $GREETING $LEAFSPINE_HOST $LEAFSPINE_PEERS; hostname; \
+                  grep -w host3 /etc/hosts; echo x > /tmp/own && cat /tmp/own; ls -d /proc/1 /dev/null; \
+                  echo x 2>/dev/null > linux.rs || echo read-only >&2; exit 3";
+    spec.workloads = vec![program(&[2, 0], false, &["sh", "-c", script])];
+    let output = run(&spec);
+    let [first, second] = &output.programs[..] else { panic!("{:?}", output.programs) };
+    let said = "//! Hosts/scenario\ngood day 2 host2,host0\nhost2\n10.0.0.3 host3\nx\n/dev/null\n/proc/1\n";
+    assert_eq!(text(&first.stdout), said, "{}", text(&first.stderr));
+    assert_eq!((text(&first.stderr), first.exit_code()), ("read-only\n", Some(3)));
+    assert_eq!((first.host, second.host), (2, 0));
+    assert!(text(&second.stdout).contains("good day 0 host2,host0\nhost0\n"));
+    assert!(first.start == Time(1_000_000_000) && first.end > Some(first.start));
+    assert_eq!(
+        output.end,
+        first.end.max(second.end).unwrap(),
+        "the run ends with the last of them"
+    );
+}
+
+/// Breaks if programs cannot reach each other by name, their connections are in nobody's counts, or a run with them does
+/// not repeat; a server in the background is not waited for.
+#[test]
+fn programs_talk_over_the_fabric() {
+    let Some(mut spec) = small("dctcp") else { return };
+    let server = "import socket\ns = socket.create_server(('', 80))\nwhile True:\n c, _ = s.accept()\n \
+                  n = 0\n while d := c.recv(65536): n += len(d)\n print('got', n); c.sendall(b'x' * 1000); c.close()";
+    let client = "import socket, time\nfor n in (1000, 1000000):\n c = socket.create_connection(('host0', 80))\n \
+                  t = time.monotonic(); c.sendall(b'y' * n); c.shutdown(1)\n \
+                  print(len(c.makefile('rb').read()), round(time.monotonic() - t, 6))";
+    let python = std::path::Path::new("/usr/bin/python3");
+    if !python.is_file() {
+        eprintln!("not tested: no {}", python.display());
+        return;
+    }
+    let client = WorkloadSpec {
+        start: Time(1_000_000_000_000),
+        ..program(&[3], false, &["python3", "-c", client])
+    };
+    spec.workloads = vec![program(&[0], true, &["python3", "-c", server]), client];
+    let output = run(&spec);
+    let [server, client] = &output.programs[..] else { panic!("{:?}", output.programs) };
+    assert_eq!(text(&server.stdout), "got 1000\ngot 1000000\n", "{}", text(&server.stderr));
+    assert_eq!((server.end, client.exit_code()), (None, Some(0)), "{}", text(&client.stderr));
+    let times: Vec<f64> = text(&client.stdout)
+        .lines()
+        .map(|line| line.strip_prefix("1000 ").expect("all that was sent").parse().unwrap())
+        .collect();
+    // A megabyte takes 8.3 ms at 1 Gb/s with its headers, and slow start some round trips of 50 us.
+    assert!(times[0] < 0.001 && (0.0083..0.0100).contains(&times[1]), "{times:?}");
+    assert!(output.counters.bytes_delivered >= 1_003_000, "{:?}", output.counters);
+    let again = run(&spec);
+    assert_eq!(again.trace_hash, output.trace_hash);
+    assert_eq!(again.programs, output.programs);
+}
+
+/// Breaks if flows and programs cannot share a run.
+#[test]
+fn programs_beside_flows() {
+    let Some(mut spec) = small("cubic") else { return };
+    spec.workloads = vec![
+        program(&[0], false, &["sleep", "0.1"]),
+        long_flows(2, 500_000, hosts(&[0, 1]), hosts(&[2, 3])),
+    ];
+    let output = run(&spec);
+    assert_eq!(output.flows.finished(), 2);
+    assert_eq!(output.programs[0].exit_code(), Some(0));
+    let took = output.programs[0].end.unwrap().0 - output.programs[0].start.0;
+    assert!((100_000_000_000..101_000_000_000).contains(&took), "{took} ps on the guest's clock");
+}
+
+/// Breaks if a command that cannot be run is passed over, or a run that waits for one which does nothing goes on.
+#[test]
+fn programs_that_cannot_be() {
+    let Some(mut spec) = small("cubic") else { return };
+    let failed = |spec: &Spec| {
+        let simulation = Simulation::new(spec).unwrap().checked();
+        simulation.run(&Progress::default()).err().expect("no output").to_string()
+    };
+    spec.workloads = vec![program(&[1], false, &["no-such-program"])];
+    let error = failed(&spec);
+    assert!(error.contains("host1 (Linux) reports: no-such-program: No such file"), "{error}");
+    spec.workloads = vec![program(&[1], false, &["sleep", "infinity"])];
+    let error = failed(&spec);
+    assert!(error.contains("waits for the end of sleep infinity on host1"), "{error}");
+    spec.run.until = Some(Time(1_000_000_000_000));
+    let output = run(&spec);
+    assert_eq!((output.programs[0].end, output.end), (None, Time(1_000_000_000_000)));
+}

@@ -71,6 +71,20 @@ class Sensitivity:
 
 
 @dataclass(frozen=True)
+class OnLinux:
+    """Claims once more with hosts that are Linux kernels (:mod:`leafspine.reproduce.on_linux`): a
+    set of runs, a ``layer`` that makes it of a size that takes minutes, and the claims.
+
+    ``size``: that in words; ``notes``: what the kernels have otherwise than the figure's hosts."""
+
+    runs: str
+    layer: Layer
+    claims: tuple[str, ...]
+    size: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Ideal:
     """For which sets of runs, at which points, there is an ideal fabric, and with which variants'
     hosts and flows (:mod:`leafspine.reproduce.ideal`)."""
@@ -98,6 +112,7 @@ class Figure:
     batches: int = 1
     """Into how many parts, by the order of starts, the flows of a run of the paper's size are cut
     for intervals; 1: intervals are over seeds alone."""
+    on_linux: tuple[OnLinux, ...] = ()
 
     @property
     def path(self) -> str:
@@ -195,9 +210,13 @@ def _agree(folder: Path, figures: tuple[Figure, ...], claims: tuple[Claim, ...])
                     raise keys.refuse("runs", repr(name), ", ".join(sets), nearest(name, sets))
     for figure in figures:
         own = {claim.id: claim for claim in claims if claim.figure == figure.name}
-        for number, other in enumerate(figure.sensitivities):
-            path = ("sensitivity", str(number))
-            keys = Keys({}, figure.folder / "figure.toml", path, f"sensitivity {other.name!r}")
+        asked: list[tuple[str, int, str, Sensitivity | OnLinux]] = [
+            ("sensitivity", number, f"sensitivity {other.name!r}", other)
+            for number, other in enumerate(figure.sensitivities)
+        ]
+        asked += [("on_linux", number, "", other) for number, other in enumerate(figure.on_linux)]
+        for table, number, title, other in asked:
+            keys = Keys({}, figure.folder / "figure.toml", (table, str(number)), title)
             for name in other.claims:
                 if name not in own:
                     raise keys.wrong(f"this figure has no claim {name!r}")
@@ -218,25 +237,52 @@ def read_figure(folder: Path, paper: str, changes: Mapping[str, Layer] | None = 
     ideal = _ideal(keys.get("ideal", dict, {}), path)
     tables = enumerate(keys.get("sensitivity", list, []))
     others = tuple(_sensitivity(table, path, at, changes or {}) for at, table in tables)
+    linux_tables = enumerate(keys.get("on_linux", list, []))
+    on_linux = tuple(_on_linux(table, path, at) for at, table in linux_tables)
     keys.end()
     names = tuple(entry.name for entry in runs)
     wanted: list[tuple[tuple[str, ...], str]] = [
         (("panel", str(at)), panel.runs) for at, group in enumerate(groups) for panel in group
     ]
     wanted += [(("sensitivity", str(at)), other.runs) for at, other in enumerate(others)]
+    wanted += [(("on_linux", str(at)), other.runs) for at, other in enumerate(on_linux)]
     wanted += [(("ideal",), name) for name in ideal.runs]
     for where, name in wanted:
         if name not in names:
             table = Keys({}, path, where)
-            key = "extends" if where[0] == "sensitivity" else "runs"
+            key = "extends" if where[0] in ("sensitivity", "on_linux") else "runs"
             raise table.refuse(key, repr(name), ", ".join(names), nearest(name, names))
     titles = [group[0].name for group in groups]
     for at, name in enumerate(titles):
         if name in titles[:at]:
             raise Keys({}, path, ("panel", str(at))).wrong(f"two panels have the name {name!r}")
     return Figure(
-        paper, folder.name, folder, title, place, assumptions, notes, runs, panels, others, ideal
+        paper,
+        folder.name,
+        folder,
+        title,
+        place,
+        assumptions,
+        notes,
+        runs,
+        panels,
+        others,
+        ideal,
+        on_linux=on_linux,
     )
+
+
+def _on_linux(table: object, path: Path, number: int) -> OnLinux:
+    keys = Keys(table, path, ("on_linux", str(number)))
+    found = OnLinux(
+        keys.get("extends", str, "main"),
+        run_sets.layer(keys),
+        keys.texts("claims"),
+        keys.need("size", str),
+        keys.texts("notes"),
+    )
+    keys.end()
+    return found
 
 
 def _ideal(table: Settings, path: Path) -> Ideal:

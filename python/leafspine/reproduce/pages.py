@@ -13,6 +13,7 @@ from leafspine.reproduce import metrics, strips
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.drawing import scaled
 from leafspine.reproduce.figures import Figure, Panel, Paper
+from leafspine.reproduce.on_linux import Sides
 from leafspine.reproduce.verdicts import Judged, Verdict
 from leafspine.saved import Saved
 from leafspine.tables import in_words
@@ -57,6 +58,8 @@ class Page:
     """What the engine says of the runs, as far as they were made here."""
     left_out: bool = False
     """Whether there would be a picture without ``--no-plots``."""
+    on_linux: tuple[Sides, ...] = ()
+    """Claims with real hosts."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,8 @@ def markdown(page: Page) -> str:
         heads = ("claim", "under", "verdict", "found")
         rows = [(j.claim.id, name, j.verdict.words, j.found) for name, j in page.sensitive]
         lines += ["## Where the outcome hinges on what is not stated", "", *_table(heads, rows), ""]
+    if page.on_linux:
+        lines += ["## With Linux kernels as hosts", "", *_with_kernels(page.on_linux)]
     for title, texts in (("Assumptions", figure.assumptions), ("Notes", figure.notes)):
         if texts:
             lines += [f"## {title}", "", *(f"- {text}" for text in texts), ""]
@@ -138,6 +143,38 @@ def markdown(page: Page) -> str:
         lines += ["## Warnings", "", *(f"- {text}" for text in warnings), ""]
     lines += ["## Command", "", "```sh", page.command, "```", ""]
     return "\n".join(lines)
+
+
+KERNEL_HEADS = ("claim", "the model's hosts", "Linux kernels", "model found", "kernels found")
+
+
+def kernel_rows(sides: Sides) -> list[tuple[str, ...]]:
+    """A row a claim: its verdicts, and what was found."""
+    return [
+        (
+            entry.model.claim.id,
+            entry.model.verdict.words,
+            entry.kernels.verdict.words,
+            entry.model.found,
+            entry.kernels.found,
+        )
+        for entry in sides.claims
+    ]
+
+
+def kernel_text(sides: Sides) -> str:
+    """What was run, what came of it, and what the kernels have otherwise."""
+    seeds = f"{sides.seeds} seed{'s' if sides.seeds != 1 else ''}"
+    return " ".join(
+        (f"{sides.asked.size}, {seeds}, both alike. {sides.summary}", *sides.asked.notes)
+    )
+
+
+def _with_kernels(all_sides: Sequence[Sides]) -> list[str]:
+    lines = []
+    for sides in all_sides:
+        lines += [kernel_text(sides), "", *_table(KERNEL_HEADS, kernel_rows(sides)), ""]
+    return lines
 
 
 def _verdicts(judged: Sequence[Judged]) -> str:
@@ -249,6 +286,9 @@ def report(chapters: Sequence[Chapter]) -> str:
         picture=picture,
         strips=_strips,
         orders=ORDERS,
+        kernel_heads=KERNEL_HEADS,
+        kernel_rows=kernel_rows,
+        kernel_text=kernel_text,
         version=engine.version(),
     )
 

@@ -10,7 +10,7 @@ from leafspine.errors import InputError, ScenarioError, refused
 from leafspine.folder import make_runs
 from leafspine.nearest import nearest
 from leafspine.places import How
-from leafspine.reproduce import costing, drawing, pages, plan
+from leafspine.reproduce import costing, drawing, on_linux, pages, plan
 from leafspine.reproduce import data as numbers
 from leafspine.reproduce.costing import Cost
 from leafspine.reproduce.data import Data
@@ -294,6 +294,7 @@ def _judged(plan_: Plan, found: Data, scale: str, problems: Sequence[str]) -> Pa
         command=f"leafspine reproduce {figure.path} --scale {scale}",
         size=f"{scale.capitalize()} scale, {_seeds(found)}",
         problems=tuple(problems),
+        on_linux=on_linux.sides(figure, plan_.claims, on_linux.kept(figure)),
     )
 
 

@@ -1,7 +1,7 @@
 //! Two guests and a wire between them, and which processes are alive.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
-use leafspine_linux::orders::{FlowOrder, Report};
+use leafspine_linux::orders::{FlowOrder, Program, Report};
 use leafspine_linux::{Fleet, Happening, Installed, LinuxError, Outside, Setup, installed};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -75,6 +75,17 @@ pub fn setup(seed: u64) -> Option<Setup> {
             eprintln!("not tested: {error}");
             None
         }
+    }
+}
+
+/// A program that does nothing for ever.
+pub fn sleeper() -> Program {
+    Program {
+        folder: "/".to_owned(),
+        name: "host".to_owned(),
+        names: String::new(),
+        command: vec!["sleep".to_owned(), "infinity".to_owned()],
+        environment: vec!["PATH=/usr/bin:/bin".to_owned()],
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod collisions;
 mod flowlets;
+mod programs;
 mod schemes;
 mod steady;
 mod thresholds;
@@ -32,6 +33,7 @@ pub fn warnings(case: &Case, output: &Output) -> Vec<String> {
     said.extend(thresholds::out_of_reach(case));
     said.extend(thresholds::idle_manager(case, output));
     said.extend(collisions::shared_entries(case, output));
+    said.extend(programs::warnings(output));
     said
 }
 

@@ -167,6 +167,9 @@ impl Driver {
 
     /// Whether nothing of any flow is left to be done.
     pub(crate) fn is_over(&mut self, ending: Option<Ending>) -> bool {
+        if let Driver::Linux(driver) = self {
+            return driver.is_over(ending);
+        }
         let (mut packets, mut done) = (0, 0);
         self.each_record(&mut |record| {
             packets += record.flow_packets;

@@ -334,7 +334,8 @@ impl Simulation {
             expected -= table.bytes[row] - self.delivered(sender);
         }
         let counted = self.driver.counters().bytes_delivered;
-        if counted == expected {
+        // What programs send each other is nowhere counted but there.
+        if counted == expected || (counted > expected && self.has_programs()) {
             return Ok(());
         }
         wrong("", format!("applications have {counted} bytes, their flows {expected}"))

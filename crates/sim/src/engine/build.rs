@@ -11,7 +11,7 @@ use crate::drive::Layout;
 use crate::output::TableUse;
 use crate::progress::{Cancelled, Part, Progress};
 use crate::spec::{HostsSpec, SchemeSpec, Spec, TransportSpec, WorkloadKind, WorkloadSpec};
-use crate::workload::{Dags, Fabric, FlowSource, Sizes, WorkloadError, jobs};
+use crate::workload::{Dags, Fabric, FlowSource, Launch, Sizes, WorkloadError, jobs, programs};
 use leafspine_core::{Bytes, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
 use leafspine_fabric::{Graph, Ideal, LinkState, Routes, TopologyError, check_changes};
 use leafspine_node::roce::RoceConfig;
@@ -146,6 +146,8 @@ impl Simulation {
         let jobs = jobs(&spec.workloads, &fabric, spec.run.seed)?;
         check_flows(spec, &source)?;
         check_messages(spec, jobs.as_ref())?;
+        let programs = programs(&spec.workloads, &fabric, &graph.host_names, spec.run.seed)?;
+        check_programs(spec, &programs)?;
         check_warmup(spec, &fabric)?;
         let builder = Builder {
             spec,
@@ -177,7 +179,7 @@ impl Simulation {
         };
         let mut simulation = Simulation {
             now: Time::ZERO,
-            driver: builder.driver(nodes, &layout),
+            driver: builder.driver(nodes, &layout, programs),
             layout,
             net: Arc::new(net),
             agenda: Agenda::default(),
@@ -261,12 +263,26 @@ fn check_messages(spec: &Spec, jobs: Option<&Dags>) -> Result<(), WorkloadError>
     Ok(())
 }
 
+/// Refuses programs where no kernel could run them.
+fn check_programs(spec: &Spec, programs: &[Launch]) -> Result<(), WorkloadError> {
+    match programs.first().filter(|_| spec.hosts == HostsSpec::Model) {
+        Some(program) => {
+            let allowed = "programs beside hosts.kind = \"linux\": hosts of the model run none";
+            let refused = WorkloadError::at("kind", "\"program\"", allowed);
+            Err(refused.within(usize::from(program.workload)))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Refuses a warm-up after which no flow starts: nothing would be measured. Draws the flows up to its
 /// end, which is a small part of simulating them.
 fn check_warmup(spec: &Spec, fabric: &Fabric) -> Result<(), WorkloadError> {
     let warmup = spec.measure.warmup;
-    // When a job's messages start nobody knows before the run.
-    let jobs = spec.workloads.iter().any(|workload| matches!(workload.kind, WorkloadKind::Job(_)));
+    // When a job's messages start, or what a program does, nobody knows before the run.
+    let unknown =
+        |kind: &WorkloadKind| matches!(kind, WorkloadKind::Job(_) | WorkloadKind::Program(_));
+    let jobs = spec.workloads.iter().any(|workload| unknown(&workload.kind));
     if warmup == Time::ZERO || jobs {
         return Ok(());
     }
@@ -322,8 +338,9 @@ pub(super) fn fabric(graph: &Graph) -> Fabric {
 
 /// Mean flow size of the first workload that draws sizes.
 pub(super) fn mean_flow(spec: &Spec) -> Result<Option<Bytes>, WorkloadError> {
-    let draws =
-        |w: &&WorkloadSpec| !matches!(w.kind, WorkloadKind::Trace(_) | WorkloadKind::Job(_));
+    let draws = |w: &&WorkloadSpec| {
+        !matches!(w.kind, WorkloadKind::Trace(_) | WorkloadKind::Job(_) | WorkloadKind::Program(_))
+    };
     let Some(workload) = spec.workloads.iter().find(draws) else { return Ok(None) };
     Ok(Some(Bytes(Sizes::new(&workload.sizes)?.mean() as u64)))
 }

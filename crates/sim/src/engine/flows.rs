@@ -48,7 +48,10 @@ struct Notes {
 }
 
 /// Every flow goes to this port of its destination.
-pub(super) const SERVICE_PORT: u16 = 5001;
+pub(crate) const SERVICE_PORT: u16 = 5001;
+
+/// Directions of the connections that programs make are counted from here, and flows beside them below.
+pub(crate) const FIRST_CONNECTION: u32 = 1 << 26;
 
 /// The flow tables are looked at when every 64th flow starts: what there is to look at grows with the
 /// flows under way, and costs nothing beside the packets of 64 flows.
@@ -246,8 +249,9 @@ impl Simulation {
             let found = format!("a flow that starts at {start}");
             return refuse("start", found, format!("a start within {}", Time::END));
         }
-        // Operations have the numbers above.
-        let most = if self.flows.operations.is_some() { 26 } else { 28 };
+        // Operations and programs' connections have the numbers above.
+        let others = self.flows.operations.is_some() || self.has_programs();
+        let most = if others { 26 } else { 28 };
         if self.flows.table.len() >= 1 << most {
             let found = format!("more than {} flows", self.flows.table.len());
             return refuse("flows", found, format!("at most 2^{most} flows in all"));
@@ -287,6 +291,7 @@ impl Simulation {
         self.flows.closing.append(&mut notes.done);
         self.flows.notes = notes;
         self.note_samples();
+        self.free_connections();
         if !self.flows.closing.is_empty() {
             self.close_flows();
         }
@@ -388,7 +393,9 @@ impl Simulation {
         (0..self.graph.hosts()).flat_map(|host| {
             let id = HostId(host as u16);
             let flows = self.driver.host(&self.layout, id).sending.iter().enumerate();
-            let live = flows.filter(|(_, flow)| flow.live);
+            let live = flows.filter(|(_, flow)| {
+                flow.live && (flow.number < FIRST_CONNECTION || !self.has_programs())
+            });
             live.map(move |(slot, _)| Address::new(id, slot as u16))
         })
     }
@@ -416,7 +423,7 @@ impl Simulation {
 }
 
 /// Packets of a flow in the network, when both sides have been brought to one time.
-pub(super) fn in_flight(sending: &Sending, receiving: &Receiving) -> u32 {
+pub(crate) fn in_flight(sending: &Sending, receiving: &Receiving) -> u32 {
     let sent = sending.sent.wrapping_add(receiving.sent);
     sent.wrapping_sub(sending.got).wrapping_sub(receiving.got).wrapping_sub(sending.ended)
 }

@@ -1,8 +1,10 @@
 //! Hosts that are kernels: what the run does with them besides driving them.
 
 use super::{RunError, Simulation};
+use crate::drive::Driver;
+use crate::output::ProgramRow;
 use crate::progress::Progress;
-use leafspine_core::FiveTuple;
+use leafspine_core::{FiveTuple, Time};
 use leafspine_linux::LinuxError;
 use leafspine_node::Address;
 
@@ -47,6 +49,56 @@ impl Simulation {
 
     fn tuple_of(&self, sender: Address) -> FiveTuple {
         self.driver.sending(&self.layout, sender).tuple
+    }
+
+    /// Whether hosts run programs.
+    pub(super) fn has_programs(&self) -> bool {
+        matches!(&self.driver, Driver::Linux(driver) if driver.has_programs())
+    }
+
+    /// Where there are no flows the window opens when the first program starts.
+    pub(super) fn start_programs(&mut self) {
+        let Driver::Linux(driver) = &self.driver else { return };
+        let Some(start) = driver.first_program().filter(|_| self.flows.next_at().is_none()) else {
+            return;
+        };
+        self.first_flow(start);
+        self.now = Time::ZERO;
+    }
+
+    /// What programs have done, in a number that grows, and whether the run waits for one.
+    pub(super) fn programs_done(&self) -> (u64, bool) {
+        match &self.driver {
+            Driver::Linux(driver) => (driver.programs_done(), driver.awaits_programs()),
+            _ => (0, false),
+        }
+    }
+
+    /// The run got nowhere with its programs.
+    pub(super) fn waits_for_programs(&self, events: u64) -> RunError {
+        let awaited = match &self.driver {
+            Driver::Linux(driver) => driver.awaited_programs(),
+            _ => Vec::new(),
+        };
+        let why = format!(
+            "no program has written or sent anything any more, and the run waits for the end of {} \
+             (background = true: it does not wait; run.until: it ends then)",
+            awaited.join(", ")
+        );
+        self.stuck(events, why)
+    }
+
+    /// Frees what connections of programs had that are over.
+    pub(super) fn free_connections(&mut self) {
+        let layout = &self.layout;
+        if let Some(driver) = self.driver.linux() {
+            driver.free_connections(layout);
+        }
+    }
+
+    /// What programs leave behind.
+    pub(super) fn take_programs(&mut self) -> Vec<ProgramRow> {
+        self.driver.linux().map(crate::drive::LinuxDriver::take_programs).unwrap_or_default()
     }
 
     /// Gives the probes what kernels have answered.

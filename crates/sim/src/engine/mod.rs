@@ -20,6 +20,8 @@ mod fault;
 mod flow_control;
 mod flows;
 mod guests;
+#[cfg(test)]
+mod guests_tests;
 mod links;
 mod observe;
 mod operations;
@@ -34,6 +36,7 @@ mod work;
 pub use build::{BuildError, Factories, SetupError};
 pub use control::control_planes;
 pub use fault::{Fault, FaultKind};
+pub(crate) use flows::{FIRST_CONNECTION, SERVICE_PORT, in_flight};
 pub use standstill::Stuck;
 pub use work::Work;
 
@@ -237,7 +240,9 @@ impl Simulation {
         self.start_observing();
         self.start_operations()?;
         self.draw_flow()?;
-        if self.flows.next_at().is_none() && self.flows.operations.is_none() {
+        if self.has_programs() {
+            self.start_programs();
+        } else if self.flows.next_at().is_none() && self.flows.operations.is_none() {
             self.source_exhausted();
             self.finished = true;
         }

@@ -189,6 +189,7 @@ impl Simulation {
         counters.peak_flows = self.flows.peak(&table);
         let early = table.start_ps.partition_point(|start| *start < warmup.end.0);
         let not_started = self.flows.not_started(&table);
+        let programs = self.take_programs();
         Output {
             not_started,
             flows: table,
@@ -203,6 +204,7 @@ impl Simulation {
             warmup: Warmup { flows: early as u64, ..warmup },
             jobs,
             recovery,
+            programs,
         }
     }
 

@@ -9,6 +9,7 @@ use crate::spec::{
     Classifier, DriverKind, HostPorts, HostsSpec, LinuxSpec, PortModel, SchedulerKind, SchemeSpec,
     Spec,
 };
+use crate::workload::Launch;
 use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
 use leafspine_fabric::{Graph, Owner, ResolvedChange};
 use leafspine_node::{
@@ -435,9 +436,14 @@ impl Builder<'_> {
     }
 
     /// What drives the nodes. A link without latency leaves no window; see [`Builder::dense`].
-    pub(super) fn driver(&self, nodes: Vec<Node>, layout: &Layout) -> Driver {
+    pub(super) fn driver(
+        &self,
+        nodes: Vec<Node>,
+        layout: &Layout,
+        programs: Vec<Launch>,
+    ) -> Driver {
         if let HostsSpec::Linux(linux) = &self.spec.hosts {
-            return self.linux(linux, nodes, layout);
+            return self.linux(linux, nodes, layout, programs);
         }
         let links = self.graph.ports.iter().map(|port| port.delay);
         let later = self.changes.iter().filter_map(|change| change.delay);
@@ -455,7 +461,13 @@ impl Builder<'_> {
         Driver::Windows(Box::new(WindowsDriver::new(nodes, layout, lookahead, domains)))
     }
 
-    fn linux(&self, linux: &LinuxSpec, nodes: Vec<Node>, layout: &Layout) -> Driver {
+    fn linux(
+        &self,
+        linux: &LinuxSpec,
+        nodes: Vec<Node>,
+        layout: &Layout,
+        programs: Vec<Launch>,
+    ) -> Driver {
         let ecn = linux.ecn.then(|| ("net.ipv4.tcp_ecn".to_owned(), "1".to_owned()));
         let about = About {
             kernel: linux.kernel.clone(),
@@ -465,6 +477,7 @@ impl Builder<'_> {
             mtu: self.mtu(),
             congestion: linux.congestion.clone(),
             sysctl: ecn.into_iter().chain(linux.sysctl.iter().cloned()).collect(),
+            programs,
         };
         let nodes = CalendarDriver::new(nodes, self.graph.ports.len(), self.calendar());
         let delays = self.graph.ports.iter().map(|port| port.delay);

@@ -57,17 +57,21 @@ pub(super) struct Standstill {
     now_event: u64,
 }
 
+/// So long may programs that a run waits for write and send nothing, where no flow is under way: none of the model's
+/// timeouts are theirs.
+const IDLE: Span = Span::from_millis(600_000);
 /// Flows and ports that a diagnosis names.
 const NAMED: usize = 4;
 
 impl Simulation {
     /// Looks whether the run gets anywhere.
     pub(super) fn watch_progress(&mut self, events: u64) -> Result<(), RunError> {
-        let bytes = self.driver.counters().bytes_delivered;
+        let (programs, awaited) = self.programs_done();
+        let bytes = self.driver.counters().bytes_delivered.wrapping_add(programs);
         let done = (bytes, self.flows.opened, self.flows.open);
         let seen = &mut self.standstill;
         let moved = done != seen.done;
-        if moved || self.flows.open == 0 {
+        if moved || (self.flows.open == 0 && !awaited) {
             (seen.done, seen.since, seen.since_event) = (done, self.now, events);
         }
         if moved || self.now != seen.now {
@@ -77,6 +81,10 @@ impl Simulation {
         if events - seen.now_event >= seen.patience.instant {
             let many = events - seen.now_event;
             return Err(self.stands_still(many));
+        }
+        let idle = awaited && self.flows.open == 0 && (self.now - seen.since).0 > IDLE.0;
+        if self.nothing_to_come() && idle {
+            return Err(self.waits_for_programs(events));
         }
         if self.nothing_to_come() && self.out_of_patience(events) {
             let (many, long) = (events - seen.since_event, self.now - seen.since);
@@ -109,7 +117,13 @@ impl Simulation {
 
     /// Nothing is left to happen: that is an error if flows wait for it.
     pub(super) fn ran_dry(&self) -> Result<(), RunError> {
-        if self.until.is_some() || self.flows.open == 0 {
+        if self.until.is_some() {
+            return Ok(());
+        }
+        if self.programs_done().1 {
+            return Err(self.waits_for_programs(self.events()));
+        }
+        if self.flows.open == 0 {
             return Ok(());
         }
         Err(self.stuck(self.events(), "nothing is left to happen".to_owned()))

@@ -80,7 +80,7 @@ impl Fabric {
     }
 
     /// All hosts in order.
-    fn all(&self) -> impl Iterator<Item = HostId> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = HostId> {
         // At most 65,536 hosts, see `HostId`.
         (0..self.hosts()).map(|host| HostId(host as u16))
     }

@@ -107,8 +107,8 @@ impl Generator {
             WorkloadKind::AllToAll { stagger } => {
                 Generator::AllToAll(AllToAll::new((pairs, to), sizes, every(stagger), key)?)
             }
-            WorkloadKind::Trace(_) | WorkloadKind::Job(_) => {
-                unreachable!("a trace is opened above, jobs are no source")
+            WorkloadKind::Trace(_) | WorkloadKind::Job(_) | WorkloadKind::Program(_) => {
+                unreachable!("a trace is opened above, jobs and programs are no source")
             }
         })
     }
@@ -205,6 +205,10 @@ impl Demand {
         if let WorkloadKind::Job(job) = &spec.kind {
             return Demand::of_jobs(spec, job, fabric, (seed, workload));
         }
+        if let WorkloadKind::Program(_) = &spec.kind {
+            HostSets::resolve(spec, fabric, seed, workload)?;
+            return Ok(Demand { flows: 0, at_once: 0, last_start: spec.start.0 as f64 });
+        }
         if let WorkloadKind::Trace(trace) = &spec.kind {
             let length = std::fs::metadata(&trace.file).map_or(0, |file| file.len());
             let gzip = trace.file.extension().is_some_and(|name| name == "gz");
@@ -229,7 +233,9 @@ impl Demand {
             WorkloadKind::LongFlows { stagger, .. }
             | WorkloadKind::Permutation { stagger }
             | WorkloadKind::AllToAll { stagger } => stagger.0 as f64,
-            WorkloadKind::Trace(_) | WorkloadKind::Job(_) => unreachable!("looked at above"),
+            WorkloadKind::Trace(_) | WorkloadKind::Job(_) | WorkloadKind::Program(_) => {
+                unreachable!("looked at above")
+            }
         };
         let links = |hosts: &[HostId]| -> f64 {
             hosts.iter().map(|host| fabric.host_links[usize::from(host.0)].0 as f64).sum()
@@ -299,7 +305,9 @@ impl FlowSource {
         seed: u64,
     ) -> Result<FlowSource, WorkloadError> {
         let mut lanes = Vec::with_capacity(workloads.len());
-        let flows = |spec: &&WorkloadSpec| !matches!(spec.kind, WorkloadKind::Job(_));
+        let flows = |spec: &&WorkloadSpec| {
+            !matches!(spec.kind, WorkloadKind::Job(_) | WorkloadKind::Program(_))
+        };
         for (workload, spec) in workloads.iter().enumerate().filter(|(_, spec)| flows(spec)) {
             let mut generator =
                 Generator::new(spec, fabric, seed, workload).map_err(|e| e.within(workload))?;

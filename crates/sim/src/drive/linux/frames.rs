@@ -70,7 +70,7 @@ impl Frames {
 /// Writes into a frame what a packet's way through edges and switches has changed: the class, a mark, an
 /// echo of congestion that a hold has set.
 fn rewrite(bytes: &mut [u8], packet: &PacketMeta) {
-    let Some(segment) = frame::Segment::parse(bytes) else { return };
+    let Some(segment) = frame::Segment::of_any(bytes) else { return };
     let ecn = match packet.ecn {
         Ecn::Congested => 3,
         // ECT(0) and ECT(1) are both Ecn::Capable.

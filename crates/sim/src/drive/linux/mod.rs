@@ -9,16 +9,20 @@
 mod frames;
 mod hand_over;
 mod outside;
+mod programs;
 mod watch;
 
 use super::calendar::CalendarDriver;
 use super::{Bound, Came, Ending, Layout, Task};
+use crate::engine::FIRST_CONNECTION;
+use crate::workload::Launch;
 use frames::Frames;
 use leafspine_core::{FiveTuple, Flags, PacketMeta, Span, Time};
 use leafspine_linux::fleet::BOOTED;
 use leafspine_linux::orders::{Order, TcpInfo};
 use leafspine_linux::{Fleet, Installed, LinuxError, Setup, installed};
 use leafspine_node::{Address, Class, Event, Key, Network, Node, Record, World};
+use programs::Programs;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -52,10 +56,14 @@ pub(crate) struct About {
     pub(crate) congestion: String,
     /// Files under `/proc/sys` and what is written to them.
     pub(crate) sysctl: Vec<(String, String)>,
+    /// What they run besides sending flows.
+    pub(crate) programs: Vec<Launch>,
 }
 
 /// In MiB. Pages that a guest never touches are none of this machine's.
 const MEMORY_OF_A_GUEST: u32 = 64;
+/// The same where guests run programs, whose files are in their memory, too.
+const WITH_PROGRAMS: u32 = 512;
 
 impl About {
     /// With the kernel that is there, if it is the one that is wanted.
@@ -72,7 +80,7 @@ impl About {
             mtu: self.mtu,
             congestion: Some(self.congestion.clone()),
             sysctl: self.sysctl.clone(),
-            memory_mib: MEMORY_OF_A_GUEST,
+            memory_mib: if self.programs.is_empty() { MEMORY_OF_A_GUEST } else { WITH_PROGRAMS },
         })
     }
 }
@@ -96,6 +104,7 @@ struct Guests {
     /// Senders of flows that are over at both ends.
     over: Vec<Address>,
     samples: Vec<Sample>,
+    programs: Programs,
     mss: u32,
     error: Option<LinuxError>,
     /// The run is over: what guests send now is none of it.
@@ -146,7 +155,8 @@ impl LinuxDriver {
         let hosts: HashMap<u32, u16> =
             layout.hosts.iter().zip(0..).map(|((node, _), host)| (*node, host)).collect();
         let host = |node: &u32| hosts.get(node).copied().unwrap_or(NO_HOST);
-        let ports = layout.owners.iter().map(host).zip(delays).collect();
+        let ports: Vec<(u16, Span)> = layout.owners.iter().map(host).zip(delays).collect();
+        let programs = Programs::new(about.programs.clone(), layout, &ports);
         let guests = Guests {
             frames: Frames::default(),
             flows: HashMap::new(),
@@ -158,6 +168,7 @@ impl LinuxDriver {
             asked: HashMap::new(),
             over: Vec::new(),
             samples: Vec::new(),
+            programs,
             mss: about.mss,
             error: None,
             is_over: false,
@@ -167,7 +178,8 @@ impl LinuxDriver {
 
     /// Boots the guests. Now and then, here and later, `cancel` is looked at, whether to give up.
     pub(crate) fn boot(&mut self, cancel: &Arc<AtomicBool>) -> Result<(), LinuxError> {
-        self.fleet = Some(Fleet::boot(&self.about.setup()?, cancel)?);
+        let fleet = self.fleet.insert(Fleet::boot(&self.about.setup()?, cancel)?);
+        self.guests.programs.tell(fleet);
         Ok(())
     }
 
@@ -222,6 +234,8 @@ impl LinuxDriver {
     pub(crate) fn ask_all(&mut self, layout: &Layout, net: &Network, now: Time) {
         self.guests.is_over = true;
         let mut flows: Vec<u32> = self.guests.flows.keys().copied().collect();
+        // Programs' connections are none that a guest has been told of.
+        flows.retain(|flow| *flow < FIRST_CONNECTION || !self.has_programs());
         flows.sort_unstable();
         flows.iter().for_each(|flow| self.ask(FOR_ITS_ROW, *flow, now));
         let (last, until) = (guests_time(now), Time(now.0.saturating_add(1_000_000)));
@@ -248,14 +262,22 @@ impl LinuxDriver {
             if self.guests.error.is_some() || self.nodes.record.fault.is_some() {
                 return Came::ToAFault;
             }
-            if let Some(Ending { flows, .. }) = ending
-                && self.nodes.record.flow_packets == 0
-                && self.nodes.record.senders_done == flows
-            {
+            if self.is_over(ending) {
                 return Came::ToTheEnd;
             }
         }
         Came::PartOfTheWay
+    }
+
+    /// Whether nothing is left that the run waits for. What programs have sent last may be under way.
+    pub(crate) fn is_over(&self, ending: Option<Ending>) -> bool {
+        let record = &self.nodes.record;
+        let programs = &self.guests.programs;
+        let nothing_under_way = record.flow_packets == 0 || programs.any();
+        // Programs in the background alone end no run.
+        let may_end = |flows| flows > 0 || !programs.any() || programs.end_the_run();
+        let done = |ending: Ending| record.senders_done == ending.flows && may_end(ending.flows);
+        nothing_under_way && !programs.awaits() && ending.is_some_and(done)
     }
 
     fn next(&mut self, bound: Bound) -> Next {
@@ -288,10 +310,34 @@ impl LinuxDriver {
     /// A guest's turn.
     fn turn(&mut self, (at, guest): (u64, u16), layout: &Layout, net: &Network, until: Time) {
         let LinuxDriver { nodes, fleet: Some(fleet), guests, .. } = self else { return };
+        // Also of a guest that does nothing in its turn.
+        nodes.now = nodes.now.max(runs_time(at));
         let mut outside = outside::Network { nodes, guests, layout, net, until };
         if let Err(error) = fleet.run(guest, at, &mut outside) {
             guests.error.get_or_insert(error);
         }
+    }
+
+    /// Something that a guest does, without one.
+    #[cfg(test)]
+    pub(crate) fn by_hand(
+        &mut self,
+        (guest, at): (u16, Time),
+        what: leafspine_linux::Happening,
+        layout: &Layout,
+        net: &Network,
+    ) {
+        use leafspine_linux::Outside as _;
+        let LinuxDriver { nodes, guests, .. } = self;
+        let mut outside = outside::Network { nodes, guests, layout, net, until: Time::MAX };
+        outside.happened(guest, guests_time(at), what);
+        self.settle(layout);
+    }
+
+    /// Flows and directions of connections that have places at their hosts.
+    #[cfg(test)]
+    pub(crate) fn known(&self) -> usize {
+        self.guests.numbers.len()
     }
 
     fn event(&mut self, event: Event, layout: &Layout, net: &Network) {

@@ -1,11 +1,13 @@
 //! What guests do to the network, and what reaches them from it.
 
 use super::{CalendarDriver, FOR_ITS_ROW, Guests, Layout, Sample, runs_time};
+use crate::engine::{FIRST_CONNECTION, SERVICE_PORT};
 use leafspine_core::{FiveTuple, HostId, PacketMeta, Time};
 use leafspine_linux::fleet::BOOTED;
-use leafspine_linux::frame::{RST, Segment};
+use leafspine_linux::frame::{ACK, FIN, RST, SYN, Segment};
 use leafspine_linux::orders::{NO_FLOW, Report};
 use leafspine_linux::{Happening, LinuxError, Outside};
+use leafspine_node::Full;
 
 /// The network around the guests, while one has its turn.
 pub(super) struct Network<'a> {
@@ -30,7 +32,11 @@ impl Outside for Network<'_> {
                 Some(segment) if self.is_after_its_flow(&segment) => {
                     self.guests.left.push((guest, at, token));
                 }
-                Some(segment) => self.sends(guest, &segment, (token, bytes)),
+                Some(segment) => self.sends(guest, at, &segment, (token, bytes)),
+                None if self.guests.programs.any() => match Segment::of_any(&bytes) {
+                    Some(segment) => self.sends(guest, at, &segment, (token, bytes)),
+                    None => self.guests.left.push((guest, at, token)),
+                },
                 None => self.guests.left.push((guest, at, token)),
             },
         }
@@ -47,24 +53,55 @@ impl Outside for Network<'_> {
 }
 
 impl Network<'_> {
-    /// Whether a segment is a reset that is of no flow (RFC 9293 §3.10.7.1).
+    /// Whether a segment is of no flow, and one with which a kernel answers what comes after a flow's end: a reset, or an
+    /// acknowledgment without payload (RFC 9293 §3.10.7.1 and §3.10.7.4).
     fn is_after_its_flow(&self, segment: &Segment) -> bool {
         let tuple = tuple(segment);
         let known = |tuple| self.guests.numbers.contains_key(&tuple);
-        segment.flags & RST != 0 && !known(tuple) && !known(tuple.reversed())
+        let acknowledges = segment.flags & (SYN | FIN | ACK) == ACK && segment.payload == 0;
+        let of_flows = [segment.source_port, segment.destination_port].contains(&SERVICE_PORT);
+        (segment.flags & RST != 0 || acknowledges)
+            && of_flows
+            && !known(tuple)
+            && !known(tuple.reversed())
+    }
+
+    /// The flow that a segment is of, and whether it is sent by that flow's receiver. `None` for one that goes nowhere,
+    /// if that is no fault.
+    fn flow_of(&mut self, guest: u16, segment: &Segment) -> Option<(u32, bool)> {
+        let tuple = tuple(segment);
+        let number = |tuple| self.guests.numbers.get(&tuple).copied();
+        let of_flow = |number: &u32| !self.guests.programs.any() || *number < FIRST_CONNECTION;
+        let forward = number(tuple).filter(of_flow).map(|number| (number, false));
+        let back = || number(tuple.reversed()).filter(of_flow).map(|number| (number, true));
+        let found = forward.or_else(back);
+        if tuple.src().0 != guest || (found.is_none() && !self.guests.programs.any()) {
+            self.fail(guest, format!("it sends a segment of no flow: {segment:?}"));
+            return None;
+        }
+        if found.is_some() {
+            return found;
+        }
+        let Network { nodes, guests, layout, net, .. } = self;
+        match guests.connection_of(nodes, layout, net, (tuple, segment)) {
+            Ok(found) => found,
+            Err(Full) => {
+                let what =
+                    "its programs have more connections open than the 65,536 that a host may have";
+                self.fail(guest, what.to_owned());
+                None
+            }
+        }
     }
 
     /// A guest sends a segment, which goes to its port.
-    fn sends(&mut self, guest: u16, segment: &Segment, (token, bytes): (u16, Vec<u8>)) {
-        let tuple = tuple(segment);
-        let from = tuple.src();
-        let forward = self.guests.numbers.get(&tuple).map(|number| (*number, false));
-        let found = forward
-            .or_else(|| self.guests.numbers.get(&tuple.reversed()).map(|number| (*number, true)));
-        let (Some((number, reply)), true) = (found, from.0 == guest) else {
-            return self.fail(guest, format!("it sends a segment of no flow: {segment:?}"));
+    fn sends(&mut self, guest: u16, at: u64, segment: &Segment, (token, bytes): (u16, Vec<u8>)) {
+        let from = tuple(segment).src();
+        let Some((number, reply)) = self.flow_of(guest, segment) else {
+            return self.guests.left.push((guest, at, token));
         };
         let mss = self.guests.mss;
+        self.guests.closes(number, segment, reply);
         let Some(watch) = self.guests.flows.get_mut(&number) else { return };
         let mut packet = watch.leaves(segment, reply, mss, self.nodes.now);
         let sender = watch.sender;
@@ -111,6 +148,10 @@ impl Network<'_> {
                     self.guests.over.push(watch.sender);
                 }
             }
+            Report::Wrote(program, error, text) => {
+                self.guests.programs.wrote(program, error, &text);
+            }
+            Report::Ended(program, status) => self.guests.programs.ended(program, status, now),
             Report::Ready => {}
         }
     }

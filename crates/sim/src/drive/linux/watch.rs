@@ -31,6 +31,10 @@ pub(crate) struct Watch {
     pub(crate) sent: bool,
     /// Whether the receiver's end has no more to wait for.
     closed: bool,
+    /// Where the sender's FIN is, by its sequence number: of a program's connection.
+    last: Option<u32>,
+    /// Whether such a direction is over, and waits for its last packets.
+    pub(crate) closing: bool,
 }
 
 /// What has come to a receiver.
@@ -61,6 +65,8 @@ impl Watch {
             info: TcpInfo::default(),
             sent: false,
             closed: false,
+            last: None,
+            closing: false,
         }
     }
 
@@ -87,6 +93,15 @@ impl Watch {
     /// Whether nothing more is to be expected of either end.
     pub(crate) fn is_over(&self) -> bool {
         self.sent && self.closed
+    }
+
+    /// Whether a segment ends a direction of a program's connection: a reset, or the acknowledgment of its FIN.
+    pub(crate) fn ends_with(&mut self, s: &Segment, reply: bool) -> bool {
+        if !reply && s.flags & FIN != 0 {
+            self.last = Some(s.sequence.wrapping_add(u32::from(s.payload)));
+        }
+        let acknowledges = |end: u32| s.flags & ACK != 0 && s.acknowledged == end.wrapping_add(1);
+        s.flags & RST != 0 || reply && self.last.is_some_and(acknowledges)
     }
 
     /// How far from the flow's first byte a sequence number is that lies near `near`.
@@ -124,6 +139,14 @@ impl Watch {
             self.first = Some(s.sequence);
             return packet;
         }
+        if s.flags == 0 {
+            // No TCP: packets without numbers.
+            packet.seq = (self.high / mss) as u32;
+            self.high += u64::from(s.payload);
+            return packet;
+        }
+        // Of a direction of a program's connection only the other end may have sent a SYN without an ACK.
+        self.first.get_or_insert(s.sequence.wrapping_sub(1));
         let at = self.offset(s.sequence, self.high);
         let segment = if s.payload > 0 { at } else { self.acknowledged.min(self.bytes) };
         packet.seq = (segment / mss) as u32;
