@@ -40,7 +40,7 @@ pub enum Order {
     Start(FlowOrder),
     /// Say how the flow of this number, which the guest sends, is doing.
     Sample(u32),
-    /// More of what the program of this number is told: see [`Program::text`].
+    /// More of what the program of this number is told: see `Program::text`.
     Text(u32, Vec<u8>),
     /// Run the program of this number.
     Run(u32),

@@ -11,6 +11,9 @@ const NOT: u64 = u64::MAX;
 /// What a program wrote to its standard output and error.
 type Written<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
+/// A column of whole numbers.
+type Whole<'a> = (&'a str, &'a dyn Fn(&ProgramRow) -> u64);
+
 /// A column each, and what each program wrote.
 pub(crate) fn columns<'py>(
     py: Python<'py>,
@@ -18,7 +21,7 @@ pub(crate) fn columns<'py>(
 ) -> PyResult<(Bound<'py, PyDict>, Vec<Written<'py>>)> {
     let dict = PyDict::new(py);
     let number = |value: Option<i32>| value.map_or(NOT, |value| value as u64);
-    let whole: [(&str, &dyn Fn(&ProgramRow) -> u64); 6] = [
+    let whole: [Whole<'_>; 6] = [
         ("workload", &|row| u64::from(row.workload)),
         ("host", &|row| u64::from(row.host)),
         ("start_ps", &|row| row.start.0),

@@ -263,7 +263,7 @@ fn programs_that_cannot_be() {
     let Some(mut spec) = small("cubic") else { return };
     let failed = |spec: &Spec| {
         let simulation = Simulation::new(spec).unwrap().checked();
-        simulation.run(&Progress::default()).err().expect("no output").to_string()
+        simulation.run(&Progress::default()).map(|_| ()).expect_err("no output").to_string()
     };
     spec.workloads = vec![program(&[1], false, &["no-such-program"])];
     let error = failed(&spec);

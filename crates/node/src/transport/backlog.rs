@@ -8,8 +8,8 @@ use super::sender::Sender;
 use leafspine_core::Time;
 use std::collections::VecDeque;
 
-/// What a kernel's memory for a segment counts beyond its payload, in bytes. From packets: at 1 Gb/s a lone
-/// flow's queue stops to grow where segments count so.
+/// What a kernel's memory for a segment counts beyond its payload, in bytes. Inferred from where the queue of a lone
+/// flow at 1 Gb/s stops to grow, not measured by itself.
 const BEYOND: u64 = 292;
 /// Trains that always fit.
 const TRAINS: u64 = 2;
