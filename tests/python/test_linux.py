@@ -129,7 +129,14 @@ def test_an_interrupt_leaves_nothing(kernels: Path, tmp_path: Path) -> None:
         "--set",
         "workload.0.sizes.bytes=10GB",
     ]
-    run = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=CLEAN)
+    run = subprocess.Popen(
+        words,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=CLEAN,
+        # What a shell has put into the background ignores it, and so do its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     try:
         guests = _wait_for_guests(run)
         run.send_signal(signal.SIGINT)
