@@ -131,7 +131,7 @@ impl Sender {
             for segment in x.fresh.iter().copied().filter(|_| !cfg.stack.rack_any_rtt) {
                 let last = stamp(x.sent.at(segment));
                 let newer = !told(segment) || p.stamp.wrapping_sub(last) as i32 >= 0;
-                x.rack.delivered(&x.sent, segment, newer, now);
+                x.rack.delivered(&x.sent, segment, newer, false, now);
             }
             if cfg.stack.rack_any_rtt {
                 // Linux looks at the SACK option first, and tells timestamps apart by their ticks.
@@ -139,7 +139,7 @@ impl Sender {
                 let echoed = tick_of(cfg, p.stamp, now);
                 for segment in sacked.iter().chain(acked).copied() {
                     let newer = !told(segment) || echoed >= tick(cfg, x.sent.at(segment));
-                    x.rack.delivered_any(&x.sent, segment, newer, now);
+                    x.rack.delivered(&x.sent, segment, newer, true, now);
                 }
             }
             for segment in &x.fresh {

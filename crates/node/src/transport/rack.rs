@@ -107,7 +107,17 @@ impl Rack {
 
     /// Steps 1 to 3 for one segment that an ACK delivers, in the order of their numbers. `newer` is
     /// whether the ACK can be of its last transmission: what it echoes is no older.
-    pub(super) fn delivered(&mut self, sent: &Sent, segment: u32, newer: bool, now: Time) {
+    ///
+    /// With `any_rtt` as Linux does it: whatever was delivered last gives the round trip, and only what was sent once
+    /// gives the shortest one.
+    pub(super) fn delivered(
+        &mut self,
+        sent: &Sent,
+        segment: u32,
+        newer: bool,
+        any_rtt: bool,
+        now: Time,
+    ) {
         let (at, again) = (sent.at(segment), sent.again(segment));
         let rtt = now.since(at);
         // Step 3, before step 2: an ACK of the first transmission reorders, whatever it measures.
@@ -119,35 +129,16 @@ impl Rack {
         if again && (!newer || rtt < self.min_rtt) {
             return;
         }
-        if self.min_rtt == Span::ZERO || rtt < self.min_rtt {
+        let measures = !(again && any_rtt);
+        if measures && (self.min_rtt == Span::ZERO || rtt < self.min_rtt) {
             self.min_rtt = rtt;
         }
-        if sent_after((at, segment + 1), (self.xmit, self.end)) {
-            self.rtt = rtt;
-            self.xmit = at;
-            self.end = segment + 1;
-        }
-    }
-
-    /// The same as Linux does it (`tcp_rack_advance`): whatever was delivered last gives the round trip. `newer`: an ACK that
-    /// echoes an older tick than the last transmission's says nothing of that.
-    pub(super) fn delivered_any(&mut self, sent: &Sent, segment: u32, newer: bool, now: Time) {
-        let (at, again) = (sent.at(segment), sent.again(segment));
-        let rtt = now.since(at);
-        if segment + 1 > self.fack {
-            self.fack = segment + 1;
-        } else if !again {
-            self.reordering = true;
-        }
-        if again && (!newer || rtt < self.min_rtt) {
-            return;
-        }
-        if !again && (self.min_rtt == Span::ZERO || rtt < self.min_rtt) {
-            self.min_rtt = rtt;
-        }
-        self.rtt = rtt;
-        if sent_after((at, segment + 1), (self.xmit, self.end)) {
+        let latest = sent_after((at, segment + 1), (self.xmit, self.end));
+        if latest {
             (self.xmit, self.end) = (at, segment + 1);
+        }
+        if latest || any_rtt {
+            self.rtt = rtt;
         }
     }
 
@@ -283,7 +274,7 @@ mod tests {
             let mut blocks = [SackBlock::default(); 3];
             blocks[0] = SackBlock { start: *segment, end: segment + 1 };
             board.update(&blocks, 0, 8);
-            rack.delivered(&sent, *segment, true, us(100 + u64::from(*segment)));
+            rack.delivered(&sent, *segment, true, false, us(100 + u64::from(*segment)));
         }
         (sent, rack, board)
     }
@@ -346,11 +337,11 @@ mod tests {
     fn an_ambiguous_ack_measures_nothing() {
         let (mut sent, mut rack, _) = with(&[3]);
         sent.note(0, 0, true, us(104));
-        rack.delivered(&sent, 0, false, us(205));
+        rack.delivered(&sent, 0, false, false, us(205));
         assert_eq!((rack.xmit, rack.rtt), (us(3), Span::from_micros(100)));
-        rack.delivered(&sent, 0, true, us(203));
+        rack.delivered(&sent, 0, true, false, us(203));
         assert_eq!(rack.xmit, us(3), "99 us are shorter than the shortest");
-        rack.delivered(&sent, 0, true, us(205));
+        rack.delivered(&sent, 0, true, false, us(205));
         assert_eq!((rack.xmit, rack.end, rack.rtt), (us(104), 1, Span::from_micros(101)));
     }
 
@@ -359,12 +350,12 @@ mod tests {
     #[test]
     fn any_delivery_gives_the_round_trip() {
         let (mut sent, mut rack, _) = with(&[3]);
-        rack.delivered_any(&sent, 1, true, us(141));
+        rack.delivered(&sent, 1, true, true, us(141));
         assert_eq!((rack.xmit, rack.rtt), (us(3), Span::from_micros(140)));
         sent.note(0, 0, true, us(150));
-        rack.delivered_any(&sent, 0, false, us(300));
+        rack.delivered(&sent, 0, false, true, us(300));
         assert_eq!(rack.rtt, Span::from_micros(140));
-        rack.delivered_any(&sent, 0, true, us(300));
+        rack.delivered(&sent, 0, true, true, us(300));
         assert_eq!((rack.xmit, rack.rtt), (us(150), Span::from_micros(150)));
     }
 

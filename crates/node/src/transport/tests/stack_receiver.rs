@@ -185,7 +185,7 @@ fn the_window_after_a_pause() {
 }
 
 /// Breaks if segments that a switch has to keep are lost from sight on a long flow with losses: with
-/// all of Linux's switches, every byte arrives once.
+/// all switches of RFCs, every byte arrives once.
 #[test]
 fn all_switches_together() {
     let stack = Stack {
@@ -202,26 +202,7 @@ fn all_switches_together() {
         eifel: Some(Span(0)),
         frto: true,
         slow_start: leafspine_schemes::cc::SlowStart::HyStart,
-        pacing: false,
-        pacing_quantum: 0,
-        less_careful: false,
-        ignore_duplicate_ece: false,
-        one_reduction: false,
-        mark_prr: false,
-        gso: false,
-        syn_options: 0,
-        ecn_fallback: false,
-        whole_windows: false,
-        comp_sack: false,
-        rack_slack: None,
-        undo_waits: false,
-        ece_forbids_undo: false,
-        rack_any_rtt: false,
-        ecn_all: false,
-        small_queues: false,
-        ack_changes: false,
-        growth_acks: false,
-        kernel_timers: false,
+        ..Stack::default()
     };
     let lost: Vec<(u32, u32)> = (0..60).map(|n| (n * 37, 1)).collect();
     let mut pipe = Pipe::new(&with(stack), u64::from(2_500 * MSS), losing(&lost));

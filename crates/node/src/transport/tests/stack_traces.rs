@@ -21,42 +21,13 @@ fn run(spec: &TransportSpec, segments: u32, network: Network) -> Pipe {
     pipe
 }
 
-const RACK: Stack = Stack { rack: true, ..NONE };
-const NONE: Stack = Stack {
-    syn_losses_spared: 0,
-    idle_restart: false,
-    quick_acks: 0,
-    sack_bytes: false,
-    timestamps: crate::spec::Timestamps::Free,
-    reduction: Reduction::AtOnce,
-    rack: false,
-    tlp: None,
-    dsack: false,
-    undo_dsack: false,
-    eifel: None,
-    frto: false,
-    slow_start: leafspine_schemes::cc::SlowStart::Standard,
-    pacing: false,
-    pacing_quantum: 0,
-    less_careful: false,
-    ignore_duplicate_ece: false,
-    one_reduction: false,
-    mark_prr: false,
-    gso: false,
-    syn_options: 0,
-    ecn_fallback: false,
-    whole_windows: false,
-    comp_sack: false,
-    rack_slack: None,
-    undo_waits: false,
-    ece_forbids_undo: false,
-    rack_any_rtt: false,
-    ecn_all: false,
-    small_queues: false,
-    ack_changes: false,
-    growth_acks: false,
-    kernel_timers: false,
-};
+fn plain() -> Stack {
+    Stack::default()
+}
+
+fn rack() -> Stack {
+    Stack { rack: true, ..plain() }
+}
 
 /// Breaks if RACK takes a segment for lost that is late by less than a quarter of a round trip, once it
 /// has seen reordering; the threshold of three does.
@@ -69,7 +40,7 @@ fn rack_waits_for_what_is_late() {
         let us = |us| Fate::Late(Span::from_micros(us));
         script(&[(1, 1, us(2)), (12, 1, us(20))])
     };
-    let pipe = run(&reno(10, RACK), 40, late());
+    let pipe = run(&reno(10, rack()), 40, late());
     assert_eq!(
         (pipe.sender.retransmits(), pipe.receiver.assembly.reordered()),
         (0, 2),
@@ -78,7 +49,7 @@ fn rack_waits_for_what_is_late() {
     );
     assert_eq!(pipe.sender.control().ssthresh(), u32::MAX);
     insta::assert_snapshot!(pipe.trace);
-    let threshold = run(&reno(10, NONE), 40, late());
+    let threshold = run(&reno(10, plain()), 40, late());
     let (again, twice) = (threshold.sender.retransmits(), threshold.receiver.assembly.duplicates());
     assert!(again > 0 && again == twice, "all it sends again is spurious: {}", threshold.trace);
 }
@@ -88,38 +59,40 @@ fn rack_waits_for_what_is_late() {
 #[test]
 fn rack_finds_a_lost_retransmission() {
     let twice = [(1, 1), (1, 2)];
-    let pipe = run(&reno(8, RACK), 24, losing(&twice));
+    let pipe = run(&reno(8, rack()), 24, losing(&twice));
     assert_eq!((pipe.sender.timeouts(), pipe.sender.retransmits()), (0, 2), "{}", pipe.trace);
     insta::assert_snapshot!(pipe.trace);
-    assert_eq!(run(&reno(8, NONE), 24, losing(&twice)).sender.timeouts(), 1);
+    assert_eq!(run(&reno(8, plain()), 24, losing(&twice)).sender.timeouts(), 1);
 }
 
 /// Breaks if two SACKs, too few for the threshold, do not let the timer for what is late find the
 /// loss: at 103 us, when 3 and 4 are there, 2 is due at 1 + 101 + 25 us (RFC 8985 §6.2 step 5).
 #[test]
 fn rack_needs_no_third_duplicate() {
-    let pipe = run(&reno(5, RACK), 5, losing(&[(2, 1)]));
+    let pipe = run(&reno(5, rack()), 5, losing(&[(2, 1)]));
     assert_eq!((pipe.sender.timeouts(), pipe.sender.retransmits()), (0, 1), "{}", pipe.trace);
     insta::assert_snapshot!(pipe.trace);
-    assert_eq!(run(&reno(5, NONE), 5, losing(&[(2, 1)])).sender.timeouts(), 1);
+    assert_eq!(run(&reno(5, plain()), 5, losing(&[(2, 1)])).sender.timeouts(), 1);
 }
 
 /// Breaks if after a timeout more is sent than the window, or less than what is lost (§6.3).
 #[test]
 fn rack_after_a_timeout() {
     let all: Vec<(u32, u32)> = (0..6).map(|segment| (segment, 1)).collect();
-    let pipe = run(&reno(6, RACK), 12, losing(&all));
+    let pipe = run(&reno(6, rack()), 12, losing(&all));
     assert_eq!((pipe.sender.timeouts(), pipe.sender.retransmits()), (1, 6), "{}", pipe.trace);
     insta::assert_snapshot!(pipe.trace);
 }
 
-const TLP: Stack = Stack { rack: true, tlp: Some(Span(0)), ..NONE };
+fn probing() -> Stack {
+    Stack { tlp: Some(Span(0)), ..rack() }
+}
 
 /// Breaks if the last segment's loss waits for the retransmission timer and not for two round trips
 /// (RFC 8985 §7.2), or if the probe is counted as a timeout.
 #[test]
 fn a_probe_repairs_the_tail() {
-    let pipe = run(&reno(5, TLP), 5, losing(&[(4, 1)]));
+    let pipe = run(&reno(5, probing()), 5, losing(&[(4, 1)]));
     let counts = (pipe.sender.timeouts(), pipe.sender.retransmits(), pipe.sender.probes());
     assert_eq!(counts, (0, 1, 1), "{}", pipe.trace);
     insta::assert_snapshot!(pipe.trace);
@@ -129,7 +102,7 @@ fn a_probe_repairs_the_tail() {
 /// comes by the probe, and RACK finds 3.
 #[test]
 fn a_probe_uncovers_the_losses_before_it() {
-    let pipe = run(&reno(5, TLP), 5, losing(&[(3, 1), (4, 1)]));
+    let pipe = run(&reno(5, probing()), 5, losing(&[(3, 1), (4, 1)]));
     let counts = (pipe.sender.timeouts(), pipe.sender.retransmits(), pipe.sender.probes());
     assert_eq!(counts, (0, 2, 1), "{}", pipe.trace);
 }
@@ -141,12 +114,12 @@ fn a_probe_uncovers_the_losses_before_it() {
 /// of a window of two, half is bounded by two segments.
 #[test]
 fn a_probe_that_repairs_a_loss_shrinks_the_window() {
-    let spec = TransportSpec { max_cwnd: Some(Amount::Packets(1)), ..reno(1, TLP) };
+    let spec = TransportSpec { max_cwnd: Some(Amount::Packets(1)), ..reno(1, probing()) };
     let pipe = run(&spec, 5, losing(&[(1, 1)]));
     assert_eq!((pipe.sender.probes(), pipe.sender.timeouts()), (1, 0), "{}", pipe.trace);
     assert_eq!(pipe.sender.control().ssthresh(), 2 * MSS, "{}", pipe.trace);
     // Without a sample the probe takes the timer's place; it is new data, and RACK finds the losses.
-    let new_data = run(&reno(2, TLP), 8, losing(&[(0, 1), (1, 1)]));
+    let new_data = run(&reno(2, probing()), 8, losing(&[(0, 1), (1, 1)]));
     assert_eq!((new_data.sender.probes(), new_data.sender.timeouts()), (1, 0));
     assert!(new_data.trace.contains("10000.0us  S>R  data 2 "), "{}", new_data.trace);
 }
@@ -158,7 +131,7 @@ fn a_probe_that_repairs_a_loss_shrinks_the_window() {
 fn proportional_rate_reduction() {
     let mut sent = vec![];
     for reduction in [Reduction::AtOnce, Reduction::Prr6937, Reduction::Prr9937] {
-        let pipe = run(&reno(20, Stack { reduction, ..NONE }), 60, losing(&[(1, 1)]));
+        let pipe = run(&reno(20, Stack { reduction, ..plain() }), 60, losing(&[(1, 1)]));
         assert_eq!((pipe.sender.retransmits(), pipe.sender.timeouts()), (1, 0), "{}", pipe.trace);
         if reduction == Reduction::Prr9937 {
             insta::assert_snapshot!(pipe.trace);
@@ -173,7 +146,7 @@ fn proportional_rate_reduction() {
 /// 5.2 us). The first leaves at once.
 #[test]
 fn paced_segments_are_apart() {
-    let stack = Stack { pacing: true, ..NONE };
+    let stack = Stack { pacing: true, ..plain() };
     let spec = TransportSpec { handshake: true, ..reno(10, stack) };
     let pipe = run(&spec, 24, losing(&[]));
     assert_eq!(pipe.sender.retransmits(), 0);
@@ -186,7 +159,8 @@ fn paced_segments_are_apart() {
 /// Breaks if what is lost is not found, or the timers starve each other, while segments are paced.
 #[test]
 fn paced_segments_are_recovered() {
-    for stack in [NONE, RACK, TLP, Stack { reduction: Reduction::Prr9937, ..TLP }] {
+    for stack in [plain(), rack(), probing(), Stack { reduction: Reduction::Prr9937, ..probing() }]
+    {
         let spec = TransportSpec { handshake: true, ..reno(10, Stack { pacing: true, ..stack }) };
         let pipe = run(&spec, 60, losing(&[(3, 1), (17, 1), (18, 1)]));
         assert_eq!((pipe.sender.retransmits(), pipe.sender.timeouts()), (3, 0), "{}", pipe.trace);
