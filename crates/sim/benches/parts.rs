@@ -10,7 +10,7 @@ mod flow_source;
 mod routes;
 mod runs;
 mod tcp;
-#[path = "../tests/workload_common/mod.rs"]
+#[path = "../tests/workload/common.rs"]
 mod workload_common;
 
 use criterion::Criterion;

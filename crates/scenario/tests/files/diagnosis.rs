@@ -1,0 +1,143 @@
+//! What is said of a finished run.
+
+use crate::common::cases;
+use leafspine_scenario::Case;
+use leafspine_scenario::diagnosis::warnings;
+use leafspine_sim::{Output, Progress, Simulation};
+
+/// Four hosts of 10 Gb/s under each of two leaves.
+fn fabric(rest: &str) -> String {
+    format!(
+        "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\n\
+         host_link = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+         fabric_link = {{ rate = \"10Gbps\", delay = \"1us\" }}\n{rest}"
+    )
+}
+
+fn finished(text: &str, sets: &[(&str, &str)]) -> (Case, Output) {
+    let case = cases(text, sets).unwrap_or_else(|e| panic!("{e}")).remove(0);
+    let output = Simulation::new(&case.spec).expect("a run").run(&Progress::default());
+    (case, output.unwrap_or_else(|e| panic!("{e}")))
+}
+
+fn said(text: &str, sets: &[(&str, &str)]) -> Vec<String> {
+    let (case, output) = finished(text, sets);
+    warnings(&case, &output)
+}
+
+const WEB: &str = "[[workload]]\nsizes = \"web-search\"\nload = 0.6\nflows = 200\n";
+
+/// Breaks if few flows at a high rate pass for a load, as they do without this diagnosis: 200 web-search
+/// flows at a load of 0.6 of 64 uplinks of 100 Gb/s start within a millisecond.
+#[test]
+fn few_flows_at_a_high_rate_are_no_load() {
+    let fast = "100Gbps";
+    let found = said(
+        &fabric(WEB),
+        &[
+            ("topology.leaves", "8"),
+            ("topology.spines", "8"),
+            ("topology.hosts_per_leaf", "8"),
+            ("topology.host_link.rate", fast),
+            ("topology.fabric_link.rate", fast),
+        ],
+    );
+    insta::assert_snapshot!(found.join("\n"), @r"
+    not in steady state: flows start over 700 us, but 1 % of the long flows take 4.1 ms or longer: have more flows or a longer duration, and a warm-up (measure.warmup)
+    offered 3528 Gb/s, carried 1269 Gb/s (36 %): flows pile up while they arrive, so completion times depend on the length of the run; if a longer run carries no more, this is an overload
+    ");
+}
+
+/// Breaks if a run long enough is warned of: small flows whose times are a hundredth of the run's.
+#[test]
+fn a_run_in_steady_state_is_not_warned_of() {
+    let small = "[[workload]]\nsizes = { kind = \"fixed\", bytes = \"30KB\" }\nload = 0.5\nduration = \"20ms\"\n";
+    assert_eq!(said(&fabric(small), &[]), [""; 0]);
+    assert_eq!(said(&fabric(small), &[("measure.warmup", "5ms")]), [""; 0]);
+}
+
+/// Breaks if the time in which flows arrive counts the warm-up: 20 ms are enough for flows of a
+/// millisecond, the time between the last two of them is not.
+#[test]
+fn the_warmup_is_no_part_of_the_arrivals() {
+    let text = fabric(
+        "[[workload]]\nsizes = { kind = \"fixed\", bytes = \"1MB\" }\ninterarrival = \"500us\"\n\
+         duration = \"20ms\"\n",
+    );
+    let (case, output) = finished(&text, &[]);
+    assert_eq!(warnings(&case, &output), [""; 0]);
+    let last_but_one = output.flows.start_ps[output.flows.len() - 2];
+    let found = said(&text, &[("measure.warmup", &format!("{last_but_one}ps"))]);
+    assert!(found[0].starts_with("not in steady state: flows start over"), "{found:?}");
+    assert!(found[0].contains(" us, but 1 % of the long flows take"), "{found:?}");
+}
+
+/// Breaks if flows that the end cut off count as short ones: each is as old as it is, at least.
+#[test]
+fn unfinished_flows_count_at_their_age() {
+    let stuck = "[[workload]]\nsizes = { kind = \"fixed\", bytes = \"500MB\" }\ninterarrival = \"1us\"\nflows = 100\n\
+                 [run]\nuntil = \"5ms\"\n";
+    let found = said(&fabric(stuck), &[]);
+    assert!(found[0].contains("1 % of the long flows take 5 ms or longer"), "{found:?}");
+    assert!(found[1].contains("Gb/s (0 %)"), "{found:?}");
+}
+
+/// Breaks if an overload is not said to be carried less than it is offered.
+#[test]
+fn an_overload_is_not_carried() {
+    let over = "[[workload]]\nsizes = { kind = \"fixed\", bytes = \"30KB\" }\nload = 1.5\nduration = \"20ms\"\n";
+    let found = said(&fabric(over), &[]);
+    let carried = "offered 58.6 Gb/s, carried 34.3 Gb/s (59 %)";
+    assert!(found.iter().any(|line| line.starts_with(carried)), "{found:?}");
+}
+
+/// Breaks if flows that do not arrive for as long as there are any are asked for a steady state: a
+/// burst, bulk flows, a trace of flows that start at once.
+#[test]
+fn bursts_have_no_steady_state_to_reach() {
+    for workload in [
+        "kind = \"incast\"\nsenders = \"the rest\"\nreceivers = [0]\nrounds = 3\nevery = \"10us\"\n",
+        "kind = \"long-flows\"\ncount = 4\nstagger = \"1us\"\n",
+        "kind = \"permutation\"\nstagger = \"1us\"\n",
+    ] {
+        let text =
+            format!("[[workload]]\nsizes = {{ kind = \"fixed\", bytes = \"2MB\" }}\n{workload}");
+        assert_eq!(said(&fabric(&text), &[]), [""; 0], "{workload}");
+    }
+    // Beside them, a Poisson workload is looked at alone.
+    let both = format!(
+        "{WEB}[[workload]]\nkind = \"long-flows\"\ncount = 4\nsizes = {{ kind = \"fixed\", bytes = \"20MB\" }}\n"
+    );
+    let found = said(&fabric(&both), &[("workload.0.flows", "20")]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("not in steady state"), "{found:?}");
+}
+
+/// Breaks if the classes that are looked at are not the largest sizes', or an empty one is taken.
+#[test]
+fn the_largest_sizes_are_looked_at() {
+    let large = "[[workload]]\nsizes = { kind = \"fixed\", bytes = \"50KB\" }\ninterarrival = \"1us\"\nflows = 50\n";
+    for (classes, name) in [
+        ("", "short flows"),
+        ("[classes]\nmice = \"0..10KB\"\nelephants = \"10KB..\"\n", "elephants flows"),
+        ("[classes]\nlong = \"20KB..60KB\"\nhuge = \"1KB..\"\n", "long flows"),
+        ("[classes]\nhuge = \"1MB..\"\n", "the flows"),
+    ] {
+        let found = said(&fabric(&format!("{large}{classes}")), &[]);
+        assert!(found.iter().any(|line| line.contains(name)), "{name}: {found:?}");
+    }
+}
+
+/// Breaks if a run that its end cut short does not say how many flows it is without; of a duration
+/// they have not been counted.
+#[test]
+fn flows_that_had_not_started_are_told_of() {
+    let cut = |stop: &str| {
+        let text = WEB.replace("flows = 200", stop) + "[run]\nuntil = \"1ms\"\n";
+        said(&fabric(&text), &[]).remove(0)
+    };
+    let late = "more flows had not started when the run ended: they are in no table";
+    assert_eq!(cut("duration = \"50ms\""), late);
+    let counted = cut("flows = 200");
+    assert!(counted.ends_with(late) && counted.starts_with('1'), "{counted}");
+}

@@ -1,0 +1,19 @@
+//! Scenario files: what they mean, and what is refused with which words.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod acting;
+mod diagnosis;
+mod errors;
+mod expansion;
+mod fabrics;
+mod graph;
+mod jobs;
+mod linux_hosts;
+mod never_panics;
+mod profiles;
+mod programs;
+mod resolved;
+mod scaled;
+mod spraying;

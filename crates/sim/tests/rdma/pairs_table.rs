@@ -1,0 +1,117 @@
+//! Every balancer with every transport of queue pairs.
+
+use crate::common::*;
+use leafspine_core::{Bytes, Span};
+use leafspine_schemes::rdma::{HpccSettings, NsccSettings, SwiftSettings};
+use leafspine_schemes::registry;
+use leafspine_schemes::{Amount, Value};
+use leafspine_sim::spec::*;
+
+/// The round trip between the farthest hosts of these fabrics, about.
+const RTT: Span = Span(12_000_000);
+
+fn controls() -> [(&'static str, PairControl); 5] {
+    let hpcc = HpccSettings { base_rtt: RTT, eta: 0.95, stages: 5, additive: 8 };
+    let nscc = NsccSettings {
+        base_rtt: RTT,
+        target: RTT,
+        proportional: 400,
+        fair: 500,
+        eta: 15,
+        fast: 0.025,
+        gamma: 0.8,
+        gate: 3,
+        weight: 0.0125,
+        packet: 1050,
+        most: 1.5,
+    };
+    [
+        ("line-rate", PairControl::LineRate),
+        ("dcqcn", by_dcqcn()),
+        ("hpcc", PairControl::Hpcc(hpcc)),
+        ("nscc", PairControl::Nscc(nscc)),
+        ("swift", PairControl::Swift(swift())),
+    ]
+}
+
+fn swift() -> SwiftSettings {
+    SwiftSettings {
+        target: RTT * 2,
+        range: RTT,
+        small: 0.1,
+        large: 100.0,
+        additive: 1.0,
+        beta: 0.8,
+        most_cut: 0.5,
+        least: 0.01,
+        reset: 3,
+        packet: 1050,
+        base_rtt: RTT,
+    }
+}
+
+/// How lost packets come again, and what keeps queues from losing them.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Repair {
+    GoBackN,
+    Irn,
+    Trimming,
+    Credits,
+}
+
+const REPAIRS: [Repair; 4] = [Repair::GoBackN, Repair::Irn, Repair::Trimming, Repair::Credits];
+
+fn fabric(balancer: &str, control: PairControl, repair: Repair) -> Spec {
+    let (recovery, window) = match repair {
+        Repair::GoBackN => (Recovery::GoBackN, None),
+        Repair::Irn => (IRN, Some(15_000)),
+        Repair::Trimming | Repair::Credits => (Recovery::Each, None),
+    };
+    let credits = (repair == Repair::Credits).then_some(CreditSpec { first: 15_000, share: 1.0 });
+    let trims = recovery == Recovery::Each;
+    let classes = if trims { (2, 0) } else { (0, 0) };
+    let roce = RoceSpec { control, recovery, window, credits, classes, ..roce() };
+    let mut spec = pairs(leaf_spine(3, 3, 3), roce, vec![fixed_flows(60, 100_000, 0.7)]);
+    spec.aqm = scheme("ecn-threshold");
+    spec.aqm.params = spec.aqm.params.with("threshold", Value::Amount(Amount::Packets(20)));
+    spec.balancer = scheme(balancer);
+    let entry = registry::load_balancer(balancer).expect("a registered balancer");
+    spec.edge = entry.edge.map(edge);
+    if trims || entry.info.demands.queues > 1 || balancer == "aq-car" {
+        spec.switch.queues = 3;
+        spec.switch.scheduler = SchedulerKind::Wrr;
+        spec.switch.weights = vec![1; 3];
+        spec.switch.stage_queues = vec![0, 1, 2];
+        spec.switch.classifier = Classifier::Stage;
+        spec.switch.pfc.as_mut().expect("on").lossless = 7;
+    }
+    if trims {
+        (spec.switch.pfc, spec.switch.shared) = (None, None);
+        spec.switch.buffer = Amount::Packets(20);
+        spec.switch.trim =
+            Some(TrimSpec { class: 0, buffer: Bytes(100_000), either: true, returns: false });
+    }
+    spec
+}
+
+/// Breaks if a balancer loses, repeats or keeps a byte under one of the transports, or under one driver something else than under another (`run`
+/// sees to both): all of today's balancers with all congestion controls, each with one way of repair after the other.
+#[test]
+fn every_balancer_carries_every_transport() {
+    let controls = controls();
+    for (at, info) in balancers().enumerate() {
+        for (number, (name, control)) in controls.iter().enumerate() {
+            // Each balancer has each repair, each control, and over all balancers each pair of them.
+            for repair in [REPAIRS[(at + number) % 4], REPAIRS[(at + number + 2) % 4]] {
+                let output = run(&fabric(info, *control, repair));
+                let end = output.flows.fct_ps.iter().all(|fct| *fct != leafspine_sim::UNFINISHED);
+                assert!(end, "{info} {name} {repair:?}");
+                assert_eq!(output.counters.lossless_drops, 0, "{info} {name} {repair:?}");
+            }
+        }
+    }
+}
+
+fn balancers() -> impl Iterator<Item = &'static str> {
+    leafspine_schemes::lb::ALL.iter().map(|entry| entry.info.name)
+}

@@ -1,0 +1,350 @@
+//! Priority-based flow control in running fabrics.
+
+use crate::common::*;
+use leafspine_core::{Bytes, Rate, Span, Time};
+use leafspine_fabric::kinds::{Defaults, Edge, Vertex, Wiring};
+use leafspine_schemes::{Amount, Value};
+use leafspine_sim::spec::*;
+use leafspine_sim::{Column, Factories, Output, Progress, RunError, Simulation};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// A fabric of switches and links in Mb/s and us, with a host at each switch, of its number.
+fn fabric(
+    switches: usize,
+    host_mbps: &[u64],
+    links: &[(usize, usize)],
+    delay: u64,
+) -> TopologyKind {
+    let vertex = |name: String, host| Vertex { name, host, tier: None };
+    let hosts = (0..switches).map(|n| vertex(format!("h{n}"), Some(true)));
+    let vertices: Vec<Vertex> =
+        hosts.chain((0..switches).map(|n| vertex(format!("s{n}"), Some(false)))).collect();
+    let edge = |ends, mbps| Edge {
+        ends,
+        rate: Some(Rate::from_mbps(mbps)),
+        delay: Some(Span::from_micros(delay)),
+        loss: None,
+    };
+    let host_links = host_mbps.iter().enumerate().map(|(n, mbps)| edge((n, switches + n), *mbps));
+    let fabric_links = links.iter().map(|(a, b)| edge((switches + a, switches + b), 10_000));
+    let edges: Vec<Edge> = host_links.chain(fabric_links).collect();
+    let none = Defaults { host: None, fabric: None };
+    TopologyKind::File(Arc::new(Wiring::new(&vertices, &edges, &none).expect("a fabric")))
+}
+
+fn pfc(threshold: u64) -> PfcSpec {
+    PfcSpec {
+        lossless: 1,
+        threshold: PfcThreshold::Static(Bytes(threshold)),
+        reserve: Bytes(0),
+        resume: Bytes(3_000),
+        headroom: None,
+        watchdog: None,
+    }
+}
+
+/// NewReno that sends so many packets at once, without a handshake or marks.
+fn bursts(kind: TopologyKind, packets: u32, flows: Vec<WorkloadSpec>) -> Spec {
+    let mut spec = base();
+    spec.topology.kind = kind;
+    spec.aqm = scheme("droptail");
+    spec.transport.scheme = scheme("newreno");
+    spec.transport.handshake = false;
+    spec.transport.init_cwnd = Amount::Packets(packets);
+    spec.switch.shared = Some(SharedBuffer { size: Bytes(1_000_000), alpha: 1.0 });
+    spec.switch.pfc = Some(pfc(6_000));
+    spec.workloads = flows;
+    spec.measure.window = Window::All;
+    spec
+}
+
+/// Host 0 sends over two switches to host 1, whose link is slow.
+fn two_switches(slow_mbps: u64, packets: u32) -> Spec {
+    let kind = fabric(2, &[10_000, slow_mbps], &[(0, 1)], 1);
+    let bytes = u64::from(packets) * 1460;
+    bursts(kind, packets, vec![long_flows(1, bytes, hosts(&[0]), hosts(&[1]))])
+}
+
+fn starts(output: &Output) -> &[u64] {
+    let column = output.probes[0].columns.iter().find(|(name, _)| *name == "time_ps");
+    let Some((_, Column::U64(times))) = column else { panic!("no times") };
+    times
+}
+
+/// Packets of 1,500 bytes leave host 0 every 1.2 us from 0 on; packet `k` (from 1) is at s0 at `1.2 k + 1` us and
+/// at s1 at `1.2 k + 3.2`. There the first is sent at 4.4 us, for 12 us. Five wait at 10.4 us: 7,500
+/// bytes, more than 6,000, so a pause frame leaves (the way back is idle) for 51.2 ns and 1 us: s0 stops at 11.4512
+/// us. Packet 8 is on the line; 9 is the first that waits. At s1 packets 2 to 8 wait; each leaves every 12 us from 16.4
+/// on, and 3,000 bytes are left at 64.4: s0 goes on at 65.4512, after 54 us. Meanwhile five packets wait at s0 at 16.6 us
+/// (9 to 13), so host 0 stops at 17.6512, with 14 and 15 on their way: 10,500 bytes, of which 3,000 are left when
+/// packet 13 leaves at 65.4512 + 4.8 us: it goes on at 71.3024. And s1 has 7,500 again when packet 11 is there, at
+/// 65.4512 + 2.4 + 2.2 us: s0 stops at 71.1024.
+///
+/// Breaks if a pause takes effect before the frame is there, cuts a packet off, or begins or ends a packet early or late.
+#[test]
+fn pauses_on_two_switches_by_hand() {
+    let mut spec = two_switches(1_000, 100);
+    spec.run.until = Some(Time(75_000_000));
+    spec.probes = vec![
+        ProbeSpec {
+            kind: ProbeKind::Packets,
+            ports: "s0-s1".to_owned(),
+            flows: Vec::new(),
+            every: Span::ZERO,
+            name: "packets".to_owned(),
+        },
+        ProbeSpec {
+            kind: ProbeKind::Pause,
+            ports: "*".to_owned(),
+            flows: Vec::new(),
+            every: Span::from_micros(20),
+            name: "pause".to_owned(),
+        },
+    ];
+    let output = run(&spec);
+    assert_eq!(starts(&output)[7..11], [10_600_000, 65_451_200, 66_651_200, 67_851_200]);
+    let (uplink, host) = (port(&output, "s0-s1"), port(&output, "h0-s0"));
+    assert_eq!((uplink.pause_ps, uplink.pauses), (54_000_000 + 75_000_000 - 71_102_400, 2));
+    assert_eq!((host.pause_ps, host.pauses), (71_302_400 - 17_651_200, 1));
+    assert_eq!(port(&output, "s1-h1").pauses, 0);
+    assert_eq!(
+        output.counters.pause_frames, 5,
+        "two of s1 to stop and one to go on, one each of s0"
+    );
+    assert_eq!(output.counters.dropped, [0; 4]);
+    // The probe's samples are the same time in parts, as far as they go: up to 60 us.
+    let columns = &output.probes[1].columns;
+    let (Column::U64(paused), Column::Index(which)) = (&columns[2].1, &columns[1].1) else {
+        panic!("other columns")
+    };
+    let at = output.probes[1].ports.iter().position(|name| name == "s0-s1").expect("a port") as u32;
+    let sum: u64 = paused.iter().zip(which).filter(|(_, port)| **port == at).map(|(p, _)| p).sum();
+    assert_eq!(sum, 60_000_000 - 11_451_200);
+}
+
+/// Breaks if a frame does not wait for the packet that is being sent, or overtakes it.
+#[test]
+fn a_pause_frame_waits_for_the_packet_on_the_line() {
+    let mut spec = two_switches(1_000, 100);
+    // Host 1 sends, too: its packets are on the line of 1 Gb/s from 0 on and at s1 from 13 us on; the third begins its
+    // 1.2 us to s0 at 37 us.
+    spec.workloads.push(long_flows(1, 1460 * 30, hosts(&[1]), hosts(&[0])));
+    spec.workloads[0].start = Time(26_000_000);
+    spec.run.until = Some(Time(60_000_000));
+    let output = run(&spec);
+    // Five wait 10.4 us after the start, at 36.4 us: the line is idle. Moved by 0.7 us, it is not.
+    assert_eq!(port(&output, "s0-s1").pause_ps, 60_000_000 - 37_451_200);
+    spec.workloads[0].start = Time(26_700_000);
+    let output = run(&spec);
+    assert_eq!(port(&output, "s0-s1").pause_ps, 60_000_000 - (38_200_000 + 51_200 + 1_000_000));
+}
+
+/// Breaks if a pause that lasts longer than a frame can say (33.6 ms at 1 Gb/s, 3.4 ms at 10) is not renewed in time: what
+/// comes then finds no headroom.
+#[test]
+fn long_pauses_are_renewed() {
+    let mut spec = two_switches(1, 40);
+    spec.transport.min_rto = Span::from_millis(60_000);
+    let output = run(&spec);
+    assert_eq!(output.counters.dropped, [0; 4]);
+    let frames = output.counters.pause_frames;
+    assert!(frames > 100, "{frames} frames in half a second");
+    assert_eq!(output.flows.retransmits, [0]);
+}
+
+/// Breaks if a pause outlives the link on which it was asked for.
+#[test]
+fn a_link_that_comes_up_is_not_paused() {
+    let mut spec = two_switches(1_000, 100);
+    let down = LinkChange { up: Some(false), ..change("s0-s1", Span::from_micros(30)) };
+    let up = LinkChange { up: Some(true), ..change("s0-s1", Span::from_micros(40)) };
+    spec.changes = vec![down, up];
+    // What still waits at s1 has it pause s0 again at 43.7 us.
+    spec.run.until = Some(Time(43_000_000));
+    let output = run(&spec);
+    assert_eq!(port(&output, "s0-s1").pause_ps, 30_000_000 - 11_451_200);
+}
+
+/// Four hosts send to a fifth under one switch each.
+fn incast(packets: u32) -> Spec {
+    let kind = TopologyKind::Star { hosts: 5 };
+    let bytes = u64::from(packets) * 1460;
+    bursts(kind, packets, vec![long_flows(4, bytes, hosts(&[0, 1, 2, 3]), hosts(&[4]))])
+}
+
+/// Breaks if packets of a lossless priority are dropped though the headroom is what the link needs, or if those that
+/// are dropped without it are not counted.
+#[test]
+fn headroom_is_what_keeps_packets() {
+    let mut spec = incast(200);
+    let output = run(&spec);
+    assert_eq!((output.counters.dropped, output.counters.lossless_drops), ([0; 4], 0));
+    assert_eq!(output.flows.retransmits, [0; 4]);
+    spec.switch.pfc.as_mut().expect("on").headroom = Some(Bytes(0));
+    let output = run(&spec);
+    let lost = output.counters.lossless_drops;
+    assert!(lost > 0, "nothing comes after a pause frame has left");
+    assert_eq!(output.counters.dropped, [lost, 0, 0, 0]);
+}
+
+/// Breaks if one priority's pause stops another, or a lossy one is spared.
+#[test]
+fn only_a_lossless_priority_is_paused() {
+    let mut spec = incast(200);
+    spec.switch.queues = 2;
+    spec.switch.scheduler = SchedulerKind::Strict;
+    spec.switch.weights = vec![1, 1];
+    spec.switch.pfc.as_mut().expect("on").lossless = 0b10;
+    spec.switch.shared = Some(SharedBuffer { size: Bytes(150_000), alpha: 0.5 });
+    // Flows are in queue 0 or 1 by their hash, and both are full.
+    spec.workloads = vec![long_flows(16, 1460 * 200, hosts(&[0, 1, 2, 3]), hosts(&[4]))];
+    let output = run(&spec);
+    assert!(output.counters.dropped[0] > 0, "queue 0 drops");
+    assert_eq!(output.counters.lossless_drops, 0);
+    let hosts = output.ports.iter().filter(|port| port.name.starts_with("host"));
+    assert!(hosts.map(|port| port.pauses).sum::<u64>() > 0);
+}
+
+/// Breaks if what a hold has kept in its own memory is counted where it came in once it is let go: hundreds of ACKs at once, of which
+/// the far end could not know, were more than the headroom.
+#[test]
+fn what_a_hold_lets_go_is_never_dropped() {
+    let kind = fabric(2, &[1_000, 10_000], &[(0, 1)], 1);
+    let mut spec = bursts(kind, 400, vec![long_flows(1, 400 * 1460, hosts(&[1]), hosts(&[0]))]);
+    spec.switch.pfc = Some(PfcSpec { resume: Bytes(500), ..pfc(4_500) });
+    let hold = scheme_with("abq", "threshold", Value::Amount(Amount::Packets(1)));
+    spec.hold = Some(SchemeSpec {
+        params: hold.params.with("floor", Value::Amount(Amount::Packets(1))),
+        ..hold
+    });
+    let output = run(&spec);
+    assert_eq!((output.counters.lossless_drops, output.counters.dropped), (0, [0; 4]));
+}
+
+/// A ring of five switches: each host sends to the one two further on, so that every link's packets go on by the
+/// next.
+fn ring() -> Spec {
+    let links: Vec<_> = (0..5).map(|n| (n, (n + 1) % 5)).collect();
+    let kind = fabric(5, &[10_000; 5], &links, 1);
+    let flows = long_flows(5, 1460 * 2_000, hosts(&[0, 1, 2, 3, 4]), hosts(&[2, 3, 4, 0, 1]));
+    bursts(kind, 2_000, vec![flows])
+}
+
+/// Breaks if a ring of ports that wait for each other is not seen, or not named.
+#[test]
+fn a_deadlock_is_named() {
+    let simulation =
+        Simulation::with(&ring(), &Factories::default()).expect("a valid spec").checked();
+    let Err(RunError::Stuck(stuck)) = simulation.run(&Progress::default()) else {
+        panic!("it ends")
+    };
+    let why = "ports have paused each other for ever (a deadlock of flow control): s0-s1 waits for s1-s2 \
+               waits for s2-s3 waits for s3-s4 waits for s4-s0 waits for s0-s1 (priority 0); \
+               switch.pfc_watchdog would end it";
+    assert_eq!(stuck.why, why);
+    assert!(stuck.time < Time(1_000_000_000_000), "{stuck}");
+}
+
+/// Breaks if a watchdog leaves a queue paused, by either action, or if it acts where nothing is stuck.
+#[test]
+fn a_watchdog_ends_a_deadlock() {
+    for action in [WatchdogAction::Drop, WatchdogAction::Forward] {
+        let ms = Span::from_millis(1);
+        let watchdog = Some(WatchdogSpec { detect: ms, restore: ms, action });
+        let mut spec = ring();
+        spec.switch.pfc.as_mut().expect("on").watchdog = watchdog;
+        let output = run(&spec);
+        assert!(output.counters.storms > 0, "{action:?}");
+        let mut spec = incast(200);
+        spec.switch.pfc.as_mut().expect("on").watchdog = watchdog;
+        assert_eq!(run(&spec).counters.storms, 0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Breaks if with the stated headroom any lossless packet is dropped, whatever the fabric, the load, the
+    /// threshold and the links' changes of rate and delay.
+    #[test]
+    fn nothing_lossless_is_dropped(
+        (leaves, spines, hosts_per_leaf) in (1u32..4, 1u32..4, 1u32..5),
+        (host_gbps, fabric_gbps, delay) in (1u64..40, 1u64..40, 1u64..30),
+        (dynamic, level, reserve, resume) in (any::<bool>(), 1u64..100_000, 0u64..9_000, 0u64..9_000),
+        (window, packets, mss) in (1u32..200, 1u64..300, 100u32..9_000),
+        (rate, later, seed) in (1u64..40, 1u64..30, 0u64..1_000),
+        balancer in proptest::sample::select(&["ecmp", "rps", "letflow", "drill", "conga"][..]),
+    ) {
+        prop_assume!(leaves * hosts_per_leaf > 1);
+        let flows = WorkloadSpec {
+            kind: WorkloadKind::AllToAll { stagger: Span::from_micros(1) },
+            ..long_flows(1, packets * u64::from(mss), HostSet::All, HostSet::First(2))
+        };
+        let mut spec = bursts(leaf_spine(leaves, spines, hosts_per_leaf), window, vec![flows]);
+        spec.topology.host_link = link(Rate::from_gbps(host_gbps), Span::from_micros(delay));
+        spec.topology.fabric_link = link(Rate::from_gbps(fabric_gbps), Span::from_micros(delay));
+        spec.transport.mss = mss;
+        spec.balancer = scheme(balancer);
+        spec.switch.shared = Some(SharedBuffer { size: Bytes(20_000_000), alpha: 1.0 });
+        let threshold = match dynamic {
+            true => PfcThreshold::Dynamic(level as f64 / 10_000.0),
+            false => PfcThreshold::Static(Bytes(level)),
+        };
+        let (reserve, resume) = (Bytes(reserve), Bytes(resume));
+        spec.switch.pfc = Some(PfcSpec { threshold, reserve, resume, ..pfc(0) });
+        spec.changes = vec![LinkChange {
+            rate: Some(Rate::from_gbps(rate)),
+            delay: Some(Span::from_micros(later)),
+            ..change("leaf0-spine0", Span::from_micros(20 + seed % 100))
+        }];
+        spec.run.seed = seed;
+        let output = run(&spec);
+        prop_assert_eq!(output.counters.lossless_drops, 0);
+        prop_assert_eq!(output.counters.dropped, [0; 4]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Breaks if a packet that finds an idle line makes any difference where the port sends it at once: a watchdog that
+    /// never bites has every packet go the longer way. Lossless or not, whoever manages the queues.
+    #[test]
+    fn packets_sent_at_once_go_as_others(
+        (leaves, spines, hosts_per_leaf) in (1u32..4, 1u32..4, 2u32..5),
+        (gbps, delay, level) in (1u64..40, 1u64..30, 1_000u64..100_000),
+        lossless in 1u8..3,
+        manager in proptest::sample::select(&["droptail", "red", "ecn-threshold", "codel"][..]),
+        (window, packets, seed) in (1u32..100, 1u64..100, 0u64..1_000),
+    ) {
+        let flows = WorkloadSpec {
+            kind: WorkloadKind::AllToAll { stagger: Span::from_micros(1) },
+            ..long_flows(1, packets * 1460, HostSet::All, HostSet::First(2))
+        };
+        let mut spec = bursts(leaf_spine(leaves, spines, hosts_per_leaf), window, vec![flows]);
+        spec.topology.host_link = link(Rate::from_gbps(gbps), Span::from_micros(delay));
+        spec.topology.fabric_link = link(Rate::from_gbps(gbps), Span::from_micros(delay));
+        spec.aqm = scheme(manager);
+        spec.transport.scheme = scheme("dctcp");
+        let alpha = level as f64 / 1e7;
+        spec.switch.shared = Some(SharedBuffer { size: Bytes(20_000_000), alpha });
+        spec.switch.pfc = Some(PfcSpec { lossless, ..pfc(level) });
+        spec.run.seed = seed;
+        let at_once = run(&spec);
+        let watchdog = WatchdogSpec {
+            detect: Span::from_millis(100_000),
+            restore: Span::from_millis(1),
+            action: WatchdogAction::Drop,
+        };
+        spec.switch.pfc.as_mut().expect("on").watchdog = Some(watchdog);
+        let longer = run(&spec);
+        prop_assert_eq!(at_once.trace_hash, longer.trace_hash);
+        prop_assert_eq!(at_once.counters.dropped, longer.counters.dropped);
+        prop_assert_eq!(at_once.counters.marks, longer.counters.marks);
+        let counted = |output: &Output| -> Vec<String> {
+            output.ports.iter().map(|p| format!("{p:?}")).collect()
+        };
+        prop_assert_eq!(counted(&at_once), counted(&longer));
+    }
+}
