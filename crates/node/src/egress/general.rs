@@ -43,7 +43,11 @@ impl Egress {
             return self.drop_packet(at, packet, cause, net, world);
         }
         let port = &mut self.ports[usize::from(at.0)];
-        match admit(port, packet, Backlog::default(), now) {
+        let verdict = match port.store.general().asks_when_idle {
+            true => admit(port, packet, Backlog::default(), now),
+            false => Admit::Take,
+        };
+        match verdict {
             Admit::Take => {}
             Admit::Drop if !lossless => {
                 return self.drop_packet(at, packet, Cause::Manager, net, world);

@@ -92,6 +92,8 @@ pub struct GeneralPort {
     pub wake_pending: bool,
     /// Whether the manager may have a say when a packet leaves.
     pub asks_at_release: bool,
+    /// Whether the manager is asked of packets that find the line idle and nothing waiting.
+    pub asks_when_idle: bool,
     /// Whether a packet that finds the line idle goes on it as at a one-event port: one queue, a link that never
     /// changes, and nobody who is told of every change of the backlog or drops what the manager has taken.
     pub direct: bool,
@@ -113,6 +115,7 @@ impl GeneralPort {
             pace,
             wake_pending: false,
             asks_at_release: true,
+            asks_when_idle: true,
             direct: false,
             stopped: 0,
             pauses: None,

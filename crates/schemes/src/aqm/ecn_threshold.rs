@@ -98,7 +98,7 @@ impl EcnThreshold {
 
 impl Aqm for EcnThreshold {
     fn needs(&self) -> Needs {
-        Needs { release: self.at_dequeue }
+        Needs { release: self.at_dequeue, ..Needs::default() }
     }
 
     fn admit(&mut self, packet: &PacketMeta, queue: &QueueView, _: Time, _: &mut Rng) -> Admit {

@@ -42,6 +42,9 @@ pub enum Release {
 pub struct Needs {
     /// Call [`Aqm::release`] for every packet that is about to be sent; the port then has a real queue.
     pub release: bool,
+    /// What finds the line idle and nothing waiting is always taken, and nothing is kept of it: of such a packet
+    /// [`admit`](Aqm::admit) need not be called. Whether it is hangs on the port, and must make no difference.
+    pub passes_idle: bool,
 }
 
 /// Manages the queues of one port. One object per port.

@@ -28,7 +28,7 @@
 //!
 //! Provenance: paper. Defaults are its §5 simulation's (w 0.002, 5 and 15 packets, max_p 1/50).
 
-use super::{Admit, Aqm, Entry};
+use super::{Admit, Aqm, Entry, Needs};
 use crate::{
     Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
     SchemeInfo, SwitchEnv, parameters,
@@ -177,6 +177,11 @@ impl Red {
 }
 
 impl Aqm for Red {
+    /// Where the average is the queue, what finds none begins a new count, and so does the first that has to wait.
+    fn needs(&self) -> Needs {
+        Needs { passes_idle: self.follows_queue() && self.low > 0.0, ..Needs::default() }
+    }
+
     fn admit(&mut self, packet: &PacketMeta, queue: &QueueView, now: Time, rng: &mut Rng) -> Admit {
         let index = usize::from(queue.queue).min(self.averages.len() - 1);
         if self.follows_queue() && f64::from(self.waiting(queue)) < self.low {

@@ -182,3 +182,31 @@ fn thresholds_must_fit_each_other() {
         Some("max_threshold: found 30KB; allowed: the unit of min_threshold, which is 5pkt")
     );
 }
+
+/// Breaks if RED whose average is the queue says that it need not be asked of packets that find nothing, and judges others by whether it
+/// was: a queue of 0 to 39 packets that rises and falls.
+#[test]
+fn what_finds_nothing_need_not_be_asked_of() {
+    let settings = [("weight", Value::Float(1.0)), ("max_probability", Value::Float(0.3))];
+    let (mut asked, mut spared) = (red(&settings), red(&settings));
+    assert!(asked.needs().passes_idle && !red(&[]).needs().passes_idle);
+    let from_zero = [("weight", Value::Float(1.0)), ("min_threshold", packets(0))];
+    assert!(!red(&from_zero).needs().passes_idle);
+    let draws = || Rng::new(3, Role::Aqm, 0);
+    let (mut first, mut second, mut walk) = (draws(), draws(), Rng::new(9, Role::Aqm, 0));
+    let (mut waiting, mut marked) = (0, 0);
+    for seq in 0..20_000 {
+        let packet = data(0, 1, 1, seq);
+        if waiting == 0 {
+            let idle = asked.admit(&packet, &queue_view(0, false), Time::ZERO, &mut first);
+            assert_eq!(idle, Admit::Take);
+        }
+        let view = queue_view(waiting, true);
+        let verdict = asked.admit(&packet, &view, Time::ZERO, &mut first);
+        assert_eq!(verdict, spared.admit(&packet, &view, Time::ZERO, &mut second));
+        marked += u32::from(verdict == Admit::Mark);
+        let rises = waiting == 0 || (waiting < 39 && walk.chance(0.52));
+        waiting = if rises { waiting + 1 } else { waiting - 1 };
+    }
+    assert!(marked > 100, "{marked}");
+}

@@ -362,7 +362,8 @@ impl Builder<'_> {
         let port = &self.graph.ports[at as usize];
         let pace = Pace::new(port.rate);
         let switch = &self.spec.switch;
-        let at_release = manager.get().is_some_and(|aqm| aqm.needs().release);
+        let needs = manager.get().map(|aqm| aqm.needs()).unwrap_or_default();
+        let at_release = needs.release;
         let at_switch = around.chooser.is_some_and(|chooser| {
             switch.shared.is_some()
                 || around.held
@@ -387,6 +388,7 @@ impl Builder<'_> {
         let mut general = GeneralPort::new(pace, queues, scheduler);
         // A balancer's manager is asked whether it wants to be.
         general.asks_at_release = at_release || matches!(manager, Manager::Balancer);
+        general.asks_when_idle = !needs.passes_idle;
         let watched = switch.pfc.as_ref().is_some_and(|pfc| pfc.watchdog.is_some());
         general.direct =
             queues == 1 && !general.asks_at_release && !changes && !around.held && !watched;

@@ -120,7 +120,7 @@ impl Aqm for Tenth {
     }
 
     fn needs(&self) -> aqm::Needs {
-        aqm::Needs { release: true }
+        aqm::Needs { release: true, ..aqm::Needs::default() }
     }
 
     fn release(
