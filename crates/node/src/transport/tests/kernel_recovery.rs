@@ -1,12 +1,13 @@
 //! What Linux's kernel does in a recovery, and what it lets wait, each by its switch. Segments of 1000 bytes.
 
-use super::pipe::{config, spec};
-use crate::spec::{Stack, Timestamps, TransportSpec};
+use super::pipe::{Pipe, config, losing, spec};
+use crate::spec::{Reduction, Stack, Timestamps, TransportSpec};
 use crate::transport::config::stamp;
 use crate::transport::ticks::fires;
 use crate::transport::{Fired, Receiver, Sender, TcpConfig};
 use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Span, Time};
 use leafspine_schemes::Amount;
+use leafspine_schemes::cc::CongestionControl;
 
 fn us(us: u64) -> Time {
     Time::ZERO + Span::from_micros(us)
@@ -244,4 +245,54 @@ fn kernels_timeouts_are_longer() {
     leaving(&mut sender, &two, us(0));
     sender.on_packet(&two, &ack(1, us(0), 0, Flags::ACK), us(100));
     assert_eq!(sender.deadline(), us(4_000), "two segments: 2.2 ms");
+}
+
+/// How many segments each ACK lets go: twenty leave at 0, 0 is lost, and every ACK SACKs one more from 3 on. The first three ACKs
+/// are left out, the third of which begins the recovery.
+fn shares(mark_prr: bool) -> Vec<usize> {
+    let stack = Stack { reduction: Reduction::Prr6937, mark_prr, ..Stack::default() };
+    let spec = TransportSpec {
+        init_cwnd: Amount::Packets(20),
+        limited_transmit: true,
+        ..with("newreno", stack)
+    };
+    let cfg = config(&spec);
+    let mut sender = Sender::new();
+    sender.reset(&cfg, 1_000_000);
+    sender.open(&cfg, us(0));
+    assert_eq!(leaving(&mut sender, &cfg, us(0)).len(), 20);
+    let mut counts = Vec::new();
+    for sacked in 4..20 {
+        let now = us(100 + u64::from(sacked));
+        sender.on_packet(&cfg, &ack(0, us(0), sacked, Flags::ACK), now);
+        counts.push(leaving(&mut sender, &cfg, now).len());
+    }
+    assert_eq!(counts[..3], [1, 1, 1], "limited transmit, and the first that is sent again");
+    counts.split_off(3)
+}
+
+/// Breaks if a recovery's share is not one of the window, 20, but of what was outstanding, 22 with limited transmit's two.
+///
+/// The window becomes 10, and one segment has been sent again with the third ACK. With n segments that have come since then, it included,
+/// n x 10 / 20 may have been sent, two of them with the fourth; or n x 10 / 22, two with the fifth.
+#[test]
+fn a_recovery_shares_out_the_window() {
+    assert_eq!(shares(true)[..9], [0, 0, 1, 0, 1, 0, 1, 0, 1]);
+    assert_eq!(shares(false)[..9], [0, 0, 0, 1, 0, 1, 0, 1, 0]);
+}
+
+/// Breaks if a timeout in a recovery, which has halved the window already, halves the threshold again, as RFC 5681 has it.
+///
+/// Of 20 segments 1 is lost, and so is what is sent again.
+#[test]
+fn a_timeout_in_a_recovery_halves_once() {
+    let threshold = |whole_windows| {
+        let stack = Stack { whole_windows, ..Stack::default() };
+        let spec = TransportSpec { init_cwnd: Amount::Packets(20), ..with("newreno", stack) };
+        let mut pipe = Pipe::new(&spec, 60_000, losing(&[(1, 1), (1, 2)]));
+        pipe.run(us(10_000_000));
+        assert_eq!((pipe.sender.done(), pipe.sender.timeouts()), (true, 1), "{}", pipe.trace);
+        pipe.sender.control().ssthresh() / 1000
+    };
+    assert_eq!((threshold(true), threshold(false)), (10, 5));
 }
