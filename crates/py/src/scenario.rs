@@ -156,12 +156,13 @@ fn checked(
     progress: &leafspine_sim::Progress,
 ) -> Result<(Vec<Case>, Vec<Memory>), Unchecked> {
     let cases = leafspine_scenario::expand_with(source, Some(crate::parquet::to_csv))?;
-    let mut needs = Vec::with_capacity(cases.len());
-    for case in &cases {
+    let mut needs: Vec<Memory> = Vec::with_capacity(cases.len());
+    for (number, case) in cases.iter().enumerate() {
         if progress.cancelled() {
             return Err(Unchecked::Cancelled);
         }
-        needs.push(case.memory(enough)?);
+        let before = needs.last().map(|memory| (&cases[number - 1], memory));
+        needs.push(case.memory(before, enough)?);
     }
     // What is too large for this machine is not even set up.
     if needs.iter().all(|memory| memory.total() <= enough) {

@@ -34,12 +34,17 @@ impl Case {
         Simulation::new(&self.spec).map(drop).map_err(|error| self.refused(&error))
     }
 
-    /// The memory that the run will need; a part of the sum if that is above `enough` already.
+    /// The memory that the run will need; a part of the sum if that is above `enough` already. `other`: a case whose estimate is known.
     ///
     /// # Errors
     /// As [`Case::check`].
-    pub fn memory(&self, enough: u64) -> Result<Memory, ScenarioError> {
-        Memory::of(&self.spec, enough).map_err(|error| self.refused(&error))
+    pub fn memory(
+        &self,
+        other: Option<(&Case, &Memory)>,
+        enough: u64,
+    ) -> Result<Memory, ScenarioError> {
+        let other = other.map(|(case, memory)| (&case.spec, memory));
+        Memory::beside(other, &self.spec, enough).map_err(|error| self.refused(&error))
     }
 
     /// The engine's refusal of this case, with the file and the line where the key was written.

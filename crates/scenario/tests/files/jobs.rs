@@ -134,7 +134,8 @@ fn traces_are_those_of_all_ranks() {
     let WorkloadKind::Job(job) = &case.spec.workloads[0].kind else { panic!("no job") };
     let JobKind::Chakra(spec) = &job.what else { panic!("no traces") };
     assert_eq!(spec.files, [file(0), file(1), file(2)]);
-    let error = case.memory(u64::MAX).err().map(|error| error.to_string()).unwrap_or_default();
+    let error =
+        case.memory(None, u64::MAX).err().map(|error| error.to_string()).unwrap_or_default();
     let place = format!("{}: found a length beyond the end (byte 1)", file(0).display());
     assert!(error.starts_with(&place), "{error}");
     let again = cases(&case.toml, &[]).unwrap_or_else(|e| panic!("{e}")).remove(0);

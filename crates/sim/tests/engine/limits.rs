@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use leafspine_core::{Bytes, Span, Time};
-use leafspine_schemes::Amount;
+use leafspine_schemes::{Amount, Value};
 use leafspine_sim::spec::*;
 use leafspine_sim::{Column, Memory, Output, Progress, RunError, Simulation};
 
@@ -150,4 +150,38 @@ fn a_duration_is_estimated_with_a_margin() {
         // A thousand are to be expected, with a standard error of 32.
         assert!((1_150..1_250).contains(&found.rows), "{}", found.rows);
     }
+}
+
+/// Breaks if an estimate beside another run's is not the run's own: where the balancer's table, the fabric, the queue manager or the host
+/// edge is another, or where nothing of these is.
+#[test]
+fn an_estimate_beside_another_is_its_own() {
+    let mut one = base();
+    one.balancer = scheme("letflow");
+    let changed = |change: fn(&mut Spec)| {
+        let mut spec = one.clone();
+        change(&mut spec);
+        spec
+    };
+    let others = [
+        changed(|spec| spec.run.seed += 1),
+        changed(|spec| {
+            let arrivals = Arrivals::Interarrival(Span::from_micros(5));
+            spec.workloads[0].kind = WorkloadKind::Poisson { arrivals, stop: Stop::Flows(7) };
+        }),
+        changed(|spec| spec.balancer = scheme_with("letflow", "entries", Value::Int(1 << 10))),
+        changed(|spec| spec.balancer = scheme("conga")),
+        changed(|spec| spec.topology.kind = leaf_spine(8, 4, 4)),
+        changed(|spec| spec.aqm = scheme("red")),
+        changed(|spec| spec.edge = Some(edge("clove-ecn"))),
+    ];
+    let alone = |spec: &Spec| Memory::of(spec, u64::MAX).expect("an estimate");
+    let first = alone(&one);
+    let mut different = 0;
+    for other in &others {
+        let beside = Memory::beside(Some((&one, &first)), other, u64::MAX).expect("an estimate");
+        assert_eq!(beside, alone(other));
+        different += u32::from(beside.schemes != first.schemes);
+    }
+    assert_eq!(different, 5, "all but the first two keep something else");
 }
