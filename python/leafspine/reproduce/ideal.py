@@ -5,6 +5,10 @@ with links between switches :data:`FASTER` times as fast, all alike and all up. 
 nothing but their hosts' links. A claim that needs a larger effect than this fabric has over the
 other scheme is out of reach of any balancer, in these runs. A system that is more than a balancer
 (its marks, its queues) is named itself, besides a plain one; the better of the two counts.
+
+Where a system has more in its own fabric than the ideal one gives, that is no bound, and is said:
+a class of flows can gain at the others' cost, and queues between switches spread what arrives at a
+host's link.
 """
 
 import tomllib
@@ -37,12 +41,16 @@ class Bound:
     found: Estimate
     point: Point
     out_of_reach: bool
+    ours: float | None = None
+    """Percent that the claim's scheme has in the figure's own fabric, if that is more."""
 
     @property
     def words(self) -> str:
         """For a page."""
         where = f" at {point_label(self.point)}" if self.point else ""
         end = ": out of reach" if self.out_of_reach else ""
+        if self.ours is not None:
+            end = f": no bound, {self.ours:+.1f} % is found"
         return f"{self.found.mean:+.1f} % against {self.against}{where}{end}"
 
 
@@ -96,12 +104,16 @@ def _bounds(test: Check, data: Data) -> Iterator[Bound]:
             (effect, point)
             for point in data.points(test.runs, test.at)
             for variant in data.variants(runs_of(test.runs))
-            if (effect := _effect(data, test, (variant, other), point)) is not None
+            if (effect := _effect(data, test, runs_of(test.runs), (variant, other), point))
+            is not None
         ]
         if found:
             best = max if "goodput" in test.metric else min
             effect, point = best(found, key=lambda entry: entry[0].mean)
-            yield Bound(other, effect, point, _out_of_reach(test, effect.mean))
+            ours = _effect(data, test, test.runs, (test.scheme, other), point)
+            beaten = ours is not None and best(ours.mean, effect.mean) != effect.mean
+            out_of_reach = not beaten and _out_of_reach(test, effect.mean)
+            yield Bound(other, effect, point, out_of_reach, ours.mean if ours and beaten else None)
 
 
 def _others(test: Check) -> Sequence[str]:
@@ -111,10 +123,12 @@ def _others(test: Check) -> Sequence[str]:
     return (*compared, *test.others, *better)
 
 
-def _effect(data: Data, test: Check, both: tuple[str, str], point: Point) -> Estimate | None:
-    """Of a variant in the ideal fabric against another one in that of the figure."""
+def _effect(
+    data: Data, test: Check, runs: str, both: tuple[str, str], point: Point
+) -> Estimate | None:
+    """Of a variant in these runs against another one in those of the figure."""
     variant, other = both
-    mine = data.samples((runs_of(test.runs), variant, point), test.metric)
+    mine = data.samples((runs, variant, point), test.metric)
     theirs = data.samples((test.runs, other, point), test.metric)
     samples = [sample for sample in mine if theirs.get(sample)]
     return estimate([100.0 * (mine[s] - theirs[s]) / theirs[s] for s in samples])

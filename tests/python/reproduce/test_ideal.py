@@ -108,12 +108,23 @@ def test_an_effect_beyond_the_ideal_fabric_is_out_of_reach(
 def test_orders_and_goodputs_have_a_bound_too() -> None:
     """Breaks if a rank that even the ideal fabric has not passes, or goodput's sign is lost."""
     order = claim("order", scheme="QDAPS", less_than=("ECMP",))
-    assert judge(order, data(9, 10, 10.5)).ideal.endswith("out of reach")
+    assert judge(order, data(11, 10, 10.5)).ideal.endswith("out of reach")
     assert judge(order, data(9, 10, 9.5)).ideal == "-5.0 % against ECMP at load 0.8"
     name = "long.goodput_mean"
     gain = claim("at", name, scheme="QDAPS", against="ECMP", claimed=60)
     assert judge(gain, data(11, 10, 12, name)).ideal.startswith("+20.0 % against ECMP")
     assert judge(gain, data(11, 10, 12, name)).ideal.endswith("out of reach")
+
+
+def test_a_bound_that_is_beaten_is_none() -> None:
+    """Breaks if a claim is out of reach of an ideal fabric that its own system beats."""
+    lower = claim("at", scheme="QDAPS", against="ECMP", claimed=-50)
+    assert judge(lower, data(8, 10, 9)).ideal == (
+        "-10.0 % against ECMP at load 0.8: no bound, -20.0 % is found"
+    )
+    name = "long.goodput_mean"
+    gain = claim("at", name, scheme="QDAPS", against="ECMP", claimed=60)
+    assert judge(gain, data(13, 10, 12, name)).ideal.endswith(": no bound, +30.0 % is found")
 
 
 def test_what_has_no_ideal_runs_has_no_bound() -> None:
