@@ -109,7 +109,7 @@ def test_orders_and_goodputs_have_a_bound_too() -> None:
     """Breaks if a rank that even the ideal fabric has not passes, or goodput's sign is lost."""
     order = claim("order", scheme="QDAPS", less_than=("ECMP",))
     assert judge(order, data(11, 10, 10.5)).ideal.endswith("out of reach")
-    assert judge(order, data(9, 10, 9.5)).ideal == "-5.0 % against ECMP at load 0.8"
+    assert judge(order, data(9.8, 10, 9.5)).ideal == "-5.0 % against ECMP at load 0.8"
     name = "long.goodput_mean"
     gain = claim("at", name, scheme="QDAPS", against="ECMP", claimed=60)
     assert judge(gain, data(11, 10, 12, name)).ideal.startswith("+20.0 % against ECMP")
