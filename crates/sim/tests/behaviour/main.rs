@@ -23,8 +23,8 @@ mod common;
 
 use common::*;
 use leafspine_core::Span;
+use leafspine_sim::Output;
 use leafspine_sim::spec::*;
-use leafspine_sim::{Column, Output, Series};
 
 /// Two leaves with `hosts` each and so many spines; everything is measured.
 fn two_leaves(hosts: u32, spines: u32) -> Spec {
@@ -42,14 +42,4 @@ fn probe(kind: ProbeKind, ports: &str, every: Span) -> ProbeSpec {
 /// Packets sent on each of `leaf0`'s uplinks to the first so many spines.
 fn uplink_packets(output: &Output, spines: u32) -> Vec<u64> {
     (0..spines).map(|s| port(output, &format!("leaf0-spine{s}")).packets).collect()
-}
-
-/// A column of whole numbers.
-fn numbers(series: &Series, column: &str) -> Vec<u64> {
-    let (_, values) = series.columns.iter().find(|(name, _)| *name == column).expect("a column");
-    match values {
-        Column::U64(v) => v.clone(),
-        Column::U32(v) | Column::Index(v) => v.iter().map(|x| u64::from(*x)).collect(),
-        Column::F64(_) => panic!("{column} holds no whole numbers"),
-    }
 }

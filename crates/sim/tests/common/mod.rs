@@ -354,3 +354,13 @@ pub fn numbers_of(series: &Series, column: &str) -> Vec<u64> {
         Column::F64(_) => panic!("{column} holds no whole numbers"),
     }
 }
+
+/// A column of whole numbers.
+pub fn numbers(series: &Series, column: &str) -> Vec<u64> {
+    let (_, values) = series.columns.iter().find(|(name, _)| *name == column).expect("a column");
+    match values {
+        Column::U64(v) => v.clone(),
+        Column::U32(v) | Column::Index(v) => v.iter().map(|x| u64::from(*x)).collect(),
+        Column::F64(_) => panic!("{column} holds no whole numbers"),
+    }
+}

@@ -10,7 +10,7 @@ use crate::common::*;
 use leafspine_core::{Bytes, Flags, Rate, Span};
 use leafspine_schemes::{Amount, Value};
 use leafspine_sim::spec::*;
-use leafspine_sim::{Column, Output, Series, UNFINISHED};
+use leafspine_sim::{Output, UNFINISHED};
 use std::fmt::Write;
 
 /// With this seed ECMP puts two of the four flows on either uplink.
@@ -248,15 +248,6 @@ fn link_down_and_up() {
         LinkChange { up: Some(true), ..change("leaf0-spine1", Span::from_micros(100)) },
     ];
     check("link_down_and_up", &spec, &["leaf0-spine", "spine1-leaf"]);
-}
-
-fn numbers(series: &Series, column: &str) -> Vec<u64> {
-    let (_, values) = series.columns.iter().find(|(name, _)| *name == column).expect("a column");
-    match values {
-        Column::U64(v) => v.clone(),
-        Column::U32(v) | Column::Index(v) => v.iter().map(|x| u64::from(*x)).collect(),
-        Column::F64(_) => panic!("{column} holds no whole numbers"),
-    }
 }
 
 fn kind(flags: u64) -> &'static str {

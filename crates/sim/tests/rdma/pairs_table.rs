@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use leafspine_core::{Bytes, Span};
-use leafspine_schemes::rdma::{HpccSettings, NsccSettings, SwiftSettings};
+use leafspine_schemes::rdma::{HpccSettings, NsccSettings};
 use leafspine_schemes::registry;
 use leafspine_schemes::{Amount, Value};
 use leafspine_sim::spec::*;
@@ -30,24 +30,8 @@ fn controls() -> [(&'static str, PairControl); 5] {
         ("dcqcn", by_dcqcn()),
         ("hpcc", PairControl::Hpcc(hpcc)),
         ("nscc", PairControl::Nscc(nscc)),
-        ("swift", PairControl::Swift(swift())),
+        ("swift", PairControl::Swift(crate::swift(RTT * 2, RTT, RTT))),
     ]
-}
-
-fn swift() -> SwiftSettings {
-    SwiftSettings {
-        target: RTT * 2,
-        range: RTT,
-        small: 0.1,
-        large: 100.0,
-        additive: 1.0,
-        beta: 0.8,
-        most_cut: 0.5,
-        least: 0.01,
-        reset: 3,
-        packet: 1050,
-        base_rtt: RTT,
-    }
 }
 
 /// How lost packets come again, and what keeps queues from losing them.

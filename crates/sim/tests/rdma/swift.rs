@@ -7,19 +7,7 @@ use leafspine_sim::spec::*;
 
 /// Targets for a star of 10 Gb/s links of 1 us, whose round trip is 5.8 us.
 fn swift() -> SwiftSettings {
-    SwiftSettings {
-        target: Span::from_micros(10),
-        range: Span::from_micros(10),
-        small: 0.1,
-        large: 100.0,
-        additive: 1.0,
-        beta: 0.8,
-        most_cut: 0.5,
-        least: 0.01,
-        reset: 3,
-        packet: 1050,
-        base_rtt: Span(5_800_000),
-    }
+    crate::swift(Span::from_micros(10), Span::from_micros(10), Span(5_800_000))
 }
 
 /// Breaks if senders do not share a link, keep it busy, or keep more waiting than their targets are above the round trip: of eight windows of about

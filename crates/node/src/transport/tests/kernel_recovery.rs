@@ -247,7 +247,7 @@ fn kernels_timeouts_are_longer() {
     assert_eq!(sender.deadline(), us(4_000), "two segments: 2.2 ms");
 }
 
-/// How many segments each ACK lets go: twenty leave at 0, 0 is lost, and every ACK SACKs one more from 3 on. The first three ACKs
+/// How many segments each ACK lets go: twenty leave at 0, the first three are lost, and every ACK SACKs one more from 3 on. The first three ACKs
 /// are left out, the third of which begins the recovery.
 fn shares(mark_prr: bool) -> Vec<usize> {
     let stack = Stack { reduction: Reduction::Prr6937, mark_prr, ..Stack::default() };
