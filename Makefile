@@ -144,10 +144,13 @@ demo-full: build
 	@$(BIN)/leafspine compare examples/demo-full.toml --out $(DEMO_FULL)
 	@echo "demo-full: open $(CURDIR)/$(DEMO_FULL)/report.html"
 
+# A file's tests are one process's: they share what is slow to make.
+SIDE_BY_SIDE = -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
 test: build $(VENV)/.made-dev
 	@cargo test --locked --workspace
 	@cargo test --locked $(FUZZ_CRATE) --no-default-features
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 # What CI draws, it draws from a fixed start.
 SOAK_CASES ?= 10000
