@@ -108,11 +108,11 @@ impl Egress {
             return self.drop_packet(at, packet, Cause::Manager, net, world);
         }
         self.take_in(at, queue, from, packet, net, world);
-        self.tell_far_end(from, net, world);
+        self.tell_far_end(from, queue as u8, net, world);
     }
 
     /// A packet that has been accepted waits, or is sent if the line is idle.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_in<W: World>(
         &mut self,
         at: PortId,
@@ -155,7 +155,7 @@ impl Egress {
 
     /// Whether the port's manager takes a packet for which there is room. It may mark it; what it would drop
     /// of a lossless priority is marked, too, if it can be. What it takes is counted as queued.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ask_manager<W: World>(
         &mut self,
         at: PortId,
@@ -270,18 +270,19 @@ impl Egress {
         let mut sent = false;
         while !sent {
             let now = world.now();
-            let (taken, turn) = self.port(at).store.general().pop(now);
+            let (queue, turn) = self.port(at).store.general().choose(now);
             self.end_turn(at, turn, now);
-            let Some((queue, mut queued)) = taken else { return };
+            let Some(queue) = queue else { return };
+            let Some(mut queued) = self.port(at).store.general().take(queue) else { return };
             self.leave(at, &queued);
             sent = self.send(at, queue, queued.stay(), &mut queued.packet, net, world);
             self.tell_hold(at, world);
-            self.tell_far_end(queued.from, net, world);
+            self.tell_far_end(queued.from, queued.queue, net, world);
         }
     }
 
     /// Sends a packet whose turn it is, unless the manager drops it.
-    #[inline]
+    #[inline(always)]
     fn send<W: World>(
         &mut self,
         at: PortId,

@@ -293,7 +293,7 @@ impl Egress {
         for queued in port.store.general().flush() {
             self.leave(at, &queued);
             self.abandon(at, queued.stay(), &queued.packet, Cause::LinkDown, net, world);
-            self.tell_far_end(queued.from, net, world);
+            self.tell_far_end(queued.from, queued.queue, net, world);
         }
         self.tell_hold(at, world);
     }

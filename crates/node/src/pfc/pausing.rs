@@ -68,18 +68,23 @@ impl Egress {
         }
     }
 
-    /// What has come in by a port is now more, or less, than before: its far end is told if it should know.
+    /// What has come in by a port of one priority is now more, or less, than before: its far end is told if it should know.
     #[inline]
-    pub(crate) fn tell_far_end<W: World>(&mut self, from: u16, net: &Network, world: &mut W) {
+    pub(crate) fn tell_far_end<W: World>(
+        &mut self,
+        from: u16,
+        priority: u8,
+        net: &Network,
+        world: &mut W,
+    ) {
         if from == NO_INGRESS {
             return;
         }
         let Some(pfc) = &mut self.pfc else { return };
         let port = &mut pfc.ports[usize::from(from)];
-        let differ = |(priority, group): (usize, &super::Group)| {
-            u8::from(group.stop != group.told) << priority
-        };
-        let pending = port.groups.iter().enumerate().map(differ).fold(0, |all, one| all | one);
+        let group = &port.groups[usize::from(priority)];
+        let differs = u8::from(group.stop != group.told) << priority;
+        let pending = port.pending & !(1 << priority) | differs;
         if pending == port.pending {
             return;
         }

@@ -40,7 +40,7 @@ impl Egress {
                 for queued in self.port(at).store.general().empty(priority) {
                     self.leave(at, &queued);
                     self.abandon(at, queued.stay(), &queued.packet, Cause::Manager, net, world);
-                    self.tell_far_end(queued.from, net, world);
+                    self.tell_far_end(queued.from, queued.queue, net, world);
                 }
                 self.tell_hold(at, world);
             }

@@ -273,7 +273,9 @@ impl Port {
         let Store::General(general) = &mut self.store else { return };
         general.ignore_pauses();
         let mut start = general.busy_until.max(now);
-        while let (Some((_, packet)), _) = general.pop(start) {
+        while let (Some(queue), _) = general.choose(start)
+            && let Some(packet) = general.take(queue)
+        {
             if packet.counted {
                 self.stats.delayed(start - packet.since);
             }
