@@ -32,15 +32,15 @@ def _kinds(found: dict[str, Any]) -> list[str]:
     lines = ["| what happens | faults | survived |", "| --- | ---: | ---: |"]
     lines += [f"| {row['what']} | {row['faults']} | {row['survived']} |" for row in rows]
     faults, survived = (sum(row[key] for row in rows) for key in ("faults", "survived"))
-    return [*lines, f"| together | {faults} | {survived} |"]
+    return [*lines, f"| in all | {faults} | {survived} |"]
 
 
 def _operations(found: dict[str, Any]) -> list[str]:
     rows = found["operations"]
-    heads = ["one file operation after the other", *(row["what"] for row in rows), "together"]
+    heads = ["one file operation after the other", *(row["what"] for row in rows), "in all"]
     lines = ["| " + " | ".join(heads) + " |", "| --- |" + " ---: |" * (len(heads) - 1)]
     for kind, words in OPERATIONS.items():
         counts = [row["failed"][kind] for row in rows]
         lines.append("| " + " | ".join([words, *map(str, counts), str(sum(counts))]) + " |")
     sums = [sum(row["failed"].values()) for row in rows]
-    return [*lines, "| " + " | ".join(["together", *map(str, sums), str(sum(sums))]) + " |"]
+    return [*lines, "| " + " | ".join(["in all", *map(str, sums), str(sum(sums))]) + " |"]

@@ -28,7 +28,7 @@ CLOSE_SECONDS = 0.5
 
 
 class Cancelled(Exception):
-    """Nobody wants this run any more."""
+    """This run is not needed any more."""
 
 
 class DaskCluster:

@@ -1,6 +1,6 @@
 """Executes a notebook in a folder: ``execute_notebook.py NOTEBOOK FOLDER OUTPUT``.
 
-``examples/results.ipynb`` is made anew with it as NOTEBOOK and as OUTPUT, in an empty FOLDER.
+``examples/results.ipynb`` is executed with it as NOTEBOOK and as OUTPUT, in an empty FOLDER.
 """
 
 import sys

@@ -105,7 +105,7 @@ def test_another_trace_is_another_run(lab: Path) -> None:
 
 
 def test_parquet_is_converted_once(lab: Path) -> None:
-    """Breaks if a converted file is made anew, or one is left when a conversion fails."""
+    """Breaks if a converted file is converted again, or one is left when a conversion fails."""
     table = pa.table({"start_ps": [1], "src": [0], "dst": [1], "bytes": [9]})
     pyarrow.parquet.write_table(table, lab / "t.parquet")
     made = Path(traces.to_csv(lab / "t.parquet", "5"))

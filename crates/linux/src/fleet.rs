@@ -262,7 +262,7 @@ impl Booting {
                 debug_assert_eq!(flow, NO_FLOW, "there are no flows yet");
                 self.failed.get_or_insert(what);
             }
-            // A frame before the first flow goes to nobody.
+            // A frame before the first flow has no receiver.
             Happening::Report(_) | Happening::Frame { .. } => {}
         }
     }
@@ -275,10 +275,10 @@ fn boot(guest: &mut Guest, schedule: &Schedule, setup: &Setup) -> Result<u64, Li
     schedule.turn(guest.number, 0);
     schedule.free_until(BOOTED / 2);
     guest.serve(schedule, &mut |_, what| said.happened(what), &mut || BOOTED / 2)?;
-    let mut told = false;
+    let mut configured = false;
     loop {
-        if said.ready == 1 && !told {
-            told = true;
+        if said.ready == 1 && !configured {
+            configured = true;
             // Later than whatever it has come to by now.
             let later = BOOTED / 2;
             for setting in setup.settings() {

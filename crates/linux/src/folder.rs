@@ -41,7 +41,7 @@ impl Folder {
     }
 }
 
-/// Removes the folders of runs that no longer live: nobody has their locks.
+/// Removes the folders of runs that no longer live: their locks are free.
 fn remove_left(place: &Path) {
     let Ok(entries) = std::fs::read_dir(place) else { return };
     for entry in entries.flatten() {

@@ -386,8 +386,8 @@ impl Guest {
                 return Ok(());
             }
         };
-        let asked = device.serve();
-        match asked.map_err(|error| self.broken(&error))? {
+        let served = device.serve();
+        match served.map_err(|error| self.broken(&error))? {
             Asked::Done => return Ok(()),
             Asked::Closed => return Err(self.lost(Waited::Ended)),
             Asked::Kick(FROM_GUEST) => self.take_frames(which, schedule.time(), ask)?,

@@ -10,7 +10,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 #[derive(Debug)]
 pub(crate) struct Pinned {
     before: Option<CpuSet>,
-    /// A name that nobody else has while this lives: the CPU is this run's.
+    /// A name that no other process has while this lives: the CPU is this run's.
     _claim: Option<UnixListener>,
 }
 

@@ -121,7 +121,7 @@ fn one_that_hangs() {
     assert!(error.to_string().contains("host1 (Linux) has not answered"), "{error}");
 }
 
-/// A flow that cannot come: nobody was told to expect it.
+/// A flow that cannot come: its receiver was not announced.
 #[test]
 fn one_that_reports_a_failure() {
     let Some(setup) = setup(1) else { return };

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 pub(crate) struct Pacer {
     /// Queue pairs that want to be asked, in turn.
     turns: VecDeque<u32>,
-    /// Nobody is asked before.
+    /// No credit is sent before.
     free_at: Time,
     /// Whether an event is pending for the next turn.
     pending: bool,
@@ -72,17 +72,17 @@ impl Host {
         let (now, rate) = (world.now(), self.egress.ports[usize::from(PORT.0)].rate);
         let Some(nic) = &mut self.nic else { return };
         nic.pacer.pending = false;
-        let mut asked = None;
-        while asked.is_none()
+        let mut turn = None;
+        while turn.is_none()
             && let Some(number) = nic.pacer.turns.pop_front()
         {
             let demand = &mut nic.notifies.get_mut(number).demand;
-            asked = demand.take_turn().map(|slot| (slot, demand.granted));
+            turn = demand.take_turn().map(|slot| (slot, demand.granted));
             if demand.joins() {
                 nic.pacer.turns.push_back(number);
             }
         }
-        if let Some((slot, granted)) = asked {
+        if let Some((slot, granted)) = turn {
             nic.pacer.free_at = now + rate.time_for(net.roce().bytes_of_a_credit());
             self.send_credit(slot, granted, net, world);
         }

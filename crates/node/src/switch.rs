@@ -99,7 +99,7 @@ pub struct Switch {
 }
 
 /// Whether `port` is among `paths`, of which there is one at least. They ascend, mostly without a gap:
-/// so it is looked for where it would be then, which takes no loop whose length nobody can predict.
+/// so it is looked for where it would be then, which takes no loop of unpredictable length.
 #[inline]
 fn is_path(paths: &[PortId], port: PortId) -> bool {
     let guess = usize::from(port.0.wrapping_sub(paths[0].0));
@@ -147,7 +147,7 @@ impl Switch {
         }
     }
 
-    /// A packet comes in where flow control counts it. Whether nobody has to look at it any further.
+    /// A packet comes in where flow control counts it. Whether that is all: no hold has to see it, and it is no pause frame.
     #[inline(always)]
     fn comes_in(&mut self, from: PortId, packet: &PacketMeta) -> bool {
         self.egress.comes_from(from.0);

@@ -11,7 +11,7 @@ use crate::world::World;
 use leafspine_core::{Flags, PacketMeta, PortId};
 use leafspine_schemes::Backlog;
 
-/// Cuts a packet's payload off. It carries no data any more, and nobody on its way takes it for some.
+/// Cuts a packet's payload off. It carries no data any more, and no node on its way takes it for data.
 fn cut(packet: &mut PacketMeta, class: u8) {
     packet.size -= packet.payload;
     packet.payload = 0;

@@ -341,7 +341,7 @@ fn span(value: &Value) -> Option<Span> {
     if let Value::Span(span) = value { Some(*span) } else { None }
 }
 
-/// Refuses a control that goes by delivery rates where nobody tells it of each segment that is lost.
+/// Refuses a control that goes by delivery rates where the transport does not report each lost segment.
 fn rates_need(
     section: &Section<'_>,
     stack: &Stack,

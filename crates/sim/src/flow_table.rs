@@ -6,7 +6,7 @@ use leafspine_core::{Span, Time};
 /// `fct_ps` of a flow that has not finished.
 pub const UNFINISHED: u64 = u64::MAX;
 
-/// A count of a flow that nobody can know: those of the inside of a kernel's TCP. Its `mean_window` is no
+/// A count of a flow that is unknown: those of the inside of a kernel's TCP. Its `mean_window` is no
 /// number.
 pub const UNKNOWN: u32 = u32::MAX;
 

@@ -245,7 +245,7 @@ pub struct Output {
     pub ports: Vec<PortRow>,
     /// The probes, in the scenario's order.
     pub probes: Vec<Series>,
-    /// Flows that had not started when the run ended. `None` if nobody has counted them: a trace has
+    /// Flows that had not started when the run ended. `None` if they were not counted: a trace has
     /// more rows, or a duration was not over.
     pub not_started: Option<u64>,
     /// Counts.

@@ -37,7 +37,7 @@ def of_vector(packet: Fields, number: int) -> bytes:
 
 
 def with_ece(frame: bytes) -> bytes:
-    """The frame with ECE, and a checksum that Scapy has made anew."""
+    """The frame with ECE, and a checksum that Scapy has recomputed."""
     parsed = Ether(frame)
     parsed[TCP].flags |= "E"
     del parsed[TCP].chksum

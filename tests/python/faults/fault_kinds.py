@@ -509,7 +509,7 @@ def manifest_damaged(world: World, rng: random.Random) -> bool:
 
 
 @kind("foreign files lie among the results: left alone, named, not read")
-def strangers(world: World, rng: random.Random) -> bool:
+def foreign_files(world: World, rng: random.Random) -> bool:
     sweep = world.lab.copy(world.finished)
     run = _some_run(sweep, rng)
     places = {
@@ -530,7 +530,7 @@ def strangers(world: World, rng: random.Random) -> bool:
     return True
 
 
-@kind("what is made anew from the results is cut off, foreign or missing")
+@kind("what is rebuilt from the results is cut off, foreign or missing")
 def output_damaged(world: World, rng: random.Random) -> bool:
     sweep = world.lab.copy(world.finished)
     files = [path for path in sweep.out.iterdir() if path.is_file()]

@@ -15,7 +15,7 @@ FEW = [
     *("disk-full", "read-only", "permission-revoked", "file-limit"),
     *("operation-fails", "killed-at-operation"),
     *("file-truncated", "bit-flipped", "file-foreign", "file-of-another-run"),
-    *("file-of-another-kind", "place-taken", "manifest-damaged", "strangers", "output-damaged"),
+    *("file-of-another-kind", "place-taken", "manifest-damaged", "foreign-files", "output-damaged"),
 ]
 """One of each; ``make faults`` has many of every kind."""
 

@@ -37,7 +37,7 @@ impl Shared {
         Shared { size, used: 0, alpha }
     }
 
-    /// Bytes that nobody has.
+    /// Bytes that are free.
     #[inline]
     #[must_use]
     pub fn free(&self) -> u64 {

@@ -36,9 +36,9 @@ pub struct Group {
     pub held: Held,
     /// Whether the far end should stop.
     pub stop: bool,
-    /// Whether it was last told to.
-    pub told: bool,
-    /// When it is told again, if it still should: no event is pending at [`Time::MAX`].
+    /// Whether the last frame about it said so.
+    pub announced: bool,
+    /// When that is said again, if it still should: no event is pending at [`Time::MAX`].
     pub(crate) again: Time,
 }
 
@@ -49,7 +49,7 @@ pub struct PortGroups {
     pub headroom: u64,
     /// By priority.
     pub groups: [Group; PRIORITIES],
-    /// Priorities of which the far end is to be told something new, a bit each.
+    /// Priorities of which the far end does not know the latest, a bit each.
     pub(crate) pending: u8,
     /// Priorities whose pause is to be renewed.
     pub(crate) renew: u8,
@@ -190,9 +190,9 @@ mod tests {
         assert!(pfc.take(0, 0, 1_500, &mut pool));
         assert!(!pfc.take(0, 0, 1, &mut pool), "the headroom is full");
         assert_eq!(held(&pfc, 0), (1_000, 2_000, 3_000, true));
-        for (after, told) in [(1_500, true), (0, true)] {
+        for (after, stops) in [(1_500, true), (0, true)] {
             pfc.give(0, 0, 1_500, &mut pool);
-            assert_eq!(held(&pfc, 0), (1_000, 2_000, after, told));
+            assert_eq!(held(&pfc, 0), (1_000, 2_000, after, stops));
         }
         pfc.give(0, 0, 499, &mut pool);
         assert_eq!(held(&pfc, 0), (1_000, 1_501, 0, true));

@@ -83,7 +83,7 @@ impl Egress {
         let Some(pfc) = &mut self.pfc else { return };
         let port = &mut pfc.ports[usize::from(from)];
         let group = &port.groups[usize::from(priority)];
-        let differs = u8::from(group.stop != group.told) << priority;
+        let differs = u8::from(group.stop != group.announced) << priority;
         let pending = port.pending & !(1 << priority) | differs;
         if pending == port.pending {
             return;
@@ -135,7 +135,7 @@ impl Egress {
             if frame.about >> priority & 1 == 0 {
                 continue;
             }
-            group.told = group.stop;
+            group.announced = group.stop;
             if group.stop {
                 frame.stop |= 1 << priority;
                 // A pending renewal comes too early, and looks again.
@@ -186,7 +186,7 @@ impl Egress {
         let Some(pfc) = &mut self.pfc else { return };
         let port = &mut pfc.ports[usize::from(at.0)];
         let group = &mut port.groups[priority];
-        if !(group.stop && group.told) {
+        if !(group.stop && group.announced) {
             group.again = Time::MAX;
             return;
         }
@@ -282,7 +282,7 @@ impl Egress {
         let Some(pfc) = &mut self.pfc else { return };
         if let Some(port) = pfc.ports.get_mut(usize::from(at.0)) {
             (port.pending, port.renew) = (0, 0);
-            port.groups.iter_mut().for_each(|group| (group.stop, group.told) = (false, false));
+            port.groups.iter_mut().for_each(|group| (group.stop, group.announced) = (false, false));
         }
     }
 }

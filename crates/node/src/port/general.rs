@@ -1,4 +1,4 @@
-//! The general port: real queues, a scheduler, and an event when the line falls free.
+//! The general port: real queues, a scheduler, and an event when the line becomes idle.
 //!
 //! It serves what the one-event port cannot: several service queues, decisions at dequeue, shared
 //! buffers, links that change, ingress holds.
@@ -108,7 +108,7 @@ pub struct GeneralPort {
     /// Whether the manager is asked of packets that find the line idle and nothing waiting.
     pub asks_when_idle: bool,
     /// Whether a packet that finds the line idle goes on it as at a one-event port: one queue, a link that never
-    /// changes, and nobody who is told of every change of the backlog or drops what the manager has taken.
+    /// changes, no scheme that follows every change of the backlog or drops what the manager has taken.
     pub direct: bool,
     /// Service queues that are paused, a bit each.
     stopped: u64,
@@ -382,7 +382,7 @@ impl GeneralPort {
         !self.wake_pending && now >= self.busy_until && self.stopped >> queue & 1 == 0
     }
 
-    /// Whether a packet that comes now goes on the line at once, and nobody need be asked.
+    /// Whether a packet that comes now goes on the line at once, whatever schemes would say.
     #[inline]
     pub(crate) fn sends_at_once(&self, now: Time) -> bool {
         self.direct && self.is_free_for(0, now)

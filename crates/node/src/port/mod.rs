@@ -38,7 +38,7 @@ impl Store {
 
 /// Who decides about packets that ask to be queued.
 pub enum Manager {
-    /// Nobody: the buffer's limit alone.
+    /// The buffer's limit alone.
     DropTail,
     /// The port's own, the most common one.
     Threshold(EcnThreshold),

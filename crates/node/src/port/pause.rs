@@ -14,7 +14,7 @@ pub struct Pauses {
     /// By priority: since when it is paused, or not.
     since: [Time; PRIORITIES],
     /// Paused priorities, a bit each, whatever a watchdog makes of it.
-    asked: u8,
+    paused: u8,
     /// Priorities whose packets are dropped, a bit each.
     dropping: u8,
     /// Priorities that are sent in spite of their pause, a bit each.
@@ -32,7 +32,7 @@ pub struct Pauses {
 pub(crate) struct Begins {
     /// The priority was not paused before.
     pub(crate) first: bool,
-    /// Nobody looks for its end yet.
+    /// No event is pending that looks for its end.
     pub(crate) expiry: bool,
 }
 
@@ -42,7 +42,7 @@ impl Default for Pauses {
             until: [Time::ZERO; PRIORITIES],
             watched: [false; PRIORITIES],
             since: [Time::ZERO; PRIORITIES],
-            asked: 0,
+            paused: 0,
             dropping: 0,
             forwarding: 0,
             since_any: Time::ZERO,
@@ -59,29 +59,29 @@ fn bit(priority: usize) -> u8 {
 impl Pauses {
     /// The priorities that are not sent now, a bit each.
     pub(super) fn stopped(&self) -> u64 {
-        u64::from(self.asked & !self.forwarding)
+        u64::from(self.paused & !self.forwarding)
     }
 
     /// Time for which some priority has been paused since the start of the run.
     #[must_use]
     pub fn time(&self, now: Time) -> Span {
-        if self.asked == 0 { self.total } else { self.total + (now - self.since_any) }
+        if self.paused == 0 { self.total } else { self.total + (now - self.since_any) }
     }
 
     /// Since when a priority is paused, if it is.
     #[must_use]
     pub fn paused_since(&self, priority: usize) -> Option<Time> {
-        (self.asked & bit(priority) != 0).then(|| self.since[priority])
+        (self.paused & bit(priority) != 0).then(|| self.since[priority])
     }
 
     pub(super) fn pause(&mut self, priority: usize, now: Time, until: Time) -> Begins {
-        let first = self.asked & bit(priority) == 0;
+        let first = self.paused & bit(priority) == 0;
         self.until[priority] = until;
         if first {
-            if self.asked == 0 {
+            if self.paused == 0 {
                 self.since_any = now;
             }
-            self.asked |= bit(priority);
+            self.paused |= bit(priority);
             self.since[priority] = now;
             self.count += 1;
         }
@@ -90,12 +90,12 @@ impl Pauses {
 
     /// Whether it was paused.
     pub(super) fn resume(&mut self, priority: usize, now: Time) -> bool {
-        if self.asked & bit(priority) == 0 {
+        if self.paused & bit(priority) == 0 {
             return false;
         }
-        self.asked &= !bit(priority);
+        self.paused &= !bit(priority);
         self.since[priority] = now;
-        if self.asked == 0 {
+        if self.paused == 0 {
             self.total = self.total + (now - self.since_any);
         }
         true
@@ -103,7 +103,7 @@ impl Pauses {
 
     /// Somebody looks for the end of a pause: when to look again, if it is later and not over.
     pub(super) fn expiry(&mut self, priority: usize, now: Time) -> Option<Time> {
-        let later = self.asked & bit(priority) != 0 && self.until[priority] > now;
+        let later = self.paused & bit(priority) != 0 && self.until[priority] > now;
         self.watched[priority] = later;
         later.then(|| self.until[priority])
     }
@@ -130,6 +130,6 @@ impl Pauses {
 
     /// Whether a priority has not been paused for so long.
     pub(super) fn is_calm(&self, priority: usize, now: Time, time: Span) -> bool {
-        self.asked & bit(priority) == 0 && now - self.since[priority] >= time
+        self.paused & bit(priority) == 0 && now - self.since[priority] >= time
     }
 }

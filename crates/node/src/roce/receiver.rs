@@ -10,8 +10,8 @@ use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Time};
 pub struct Receiver {
     /// What has come.
     pub(crate) assembly: Assembly,
-    /// The gap before `expected` has been told of.
-    told: bool,
+    /// A NAK has been sent for the gap before `expected`.
+    nak_sent: bool,
     /// A packet was marked since the last answer.
     marked: bool,
     /// The time from which on its queue pair may send a CNP, by the network card's number.
@@ -22,7 +22,7 @@ impl Receiver {
     /// Makes this the receiver of another flow, and keeps the heap memory.
     pub fn reset(&mut self) {
         self.assembly.reset();
-        (self.told, self.marked) = (false, false);
+        (self.nak_sent, self.marked) = (false, false);
     }
 
     /// Whether the whole message has come.
@@ -48,8 +48,8 @@ impl Receiver {
         let each = cfg.spec.recovery == Recovery::Each;
         let selective = each || matches!(cfg.spec.recovery, Recovery::Selective { .. });
         let flags = if p.seq == self.assembly.expected() {
-            let fills = self.told || self.assembly.has_gap();
-            self.told = false;
+            let fills = self.nak_sent || self.assembly.has_gap();
+            self.nak_sent = false;
             (seen.delivered, seen.complete_now) = self.assembly.take(cfg.mss);
             let asks = p.flags.has(ASKS) || fills || seen.complete_now;
             asks.then_some(Flags::ACK)
@@ -58,9 +58,9 @@ impl Receiver {
             Some(Flags::ACK)
         } else {
             // Once for each gap, or for each packet beyond it; IRN tells of each packet that comes out of order, also of one that has come
-            // before: the NAK that told of it may be lost.
+            // before: its NAK may be lost.
             seen.duplicate = selective && !self.assembly.hold(p.seq);
-            let first = !selective && !std::mem::replace(&mut self.told, true);
+            let first = !selective && !std::mem::replace(&mut self.nak_sent, true);
             let tells = selective || first || cfg.spec.nak_each;
             tells.then_some(if each { Flags::ACK } else { NAK })
         };
@@ -72,7 +72,7 @@ impl Receiver {
         seen
     }
 
-    /// A header has come without its payload: that is told of, unless the packet has come before.
+    /// A header has come without its payload: that is reported, unless the packet has come before.
     fn on_trimmed(
         &mut self,
         cfg: &RoceConfig,

@@ -35,7 +35,7 @@ pub struct Sender {
     /// Packet by packet: what is known of each.
     pub(super) known: Known,
     /// One past the last packet that asks for an acknowledgment.
-    asked: u32,
+    answer_due: u32,
     windows: Windows,
     retransmits: u32,
     timeouts: u32,
@@ -80,7 +80,7 @@ impl Default for Sender {
             again: 0,
             recover: None,
             known: Known::default(),
-            asked: 0,
+            answer_due: 0,
             windows: Windows::default(),
             retransmits: 0,
             timeouts: 0,
@@ -121,8 +121,9 @@ impl Sender {
         }
         let next = self.known.first_missing(self.una).unwrap_or(self.nxt);
         // The first packet tells the receiver of its message.
-        let asked = pair.has_credit(cfg) || self.high == 0;
-        let may = next < self.total && asked && (pair.has_room(cfg) || self.nobody_asks(cfg));
+        let credited = pair.has_credit(cfg) || self.high == 0;
+        let may =
+            next < self.total && credited && (pair.has_room(cfg) || self.expects_no_answer(cfg));
         may.then_some(next)
     }
 
@@ -133,8 +134,8 @@ impl Sender {
 
     /// Whether nothing under way asks for an acknowledgment: a window may have become smaller than what is under way
     /// since it was sent. Then another packet may go, which asks.
-    fn nobody_asks(&self, cfg: &RoceConfig) -> bool {
-        cfg.spec.control.has_window() && self.una < self.high && self.una >= self.asked
+    fn expects_no_answer(&self, cfg: &RoceConfig) -> bool {
+        cfg.spec.control.has_window() && self.una < self.high && self.una >= self.answer_due
     }
 
     /// IRN: the next packet to be sent again.
@@ -174,11 +175,11 @@ impl Sender {
             payload = self.last_payload;
             flags = flags.with(Flags::FIN);
         }
-        // A window that is full waits for an acknowledgment, which somebody has to ask for.
+        // A window that is full waits for an acknowledgment, which a packet has to ask for.
         let full = !pair.has_room(cfg);
         if last || full || repeat || (seq + 1).is_multiple_of(cfg.spec.ack_every) {
             flags = flags.with(ASKS);
-            self.asked = self.asked.max(seq + 1);
+            self.answer_due = self.answer_due.max(seq + 1);
         }
         out.seq = seq;
         out.stamp = stamp(now);

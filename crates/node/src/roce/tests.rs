@@ -293,7 +293,7 @@ fn connections_share() {
     assert_eq!((*shared.get_mut(3), *shared.get_mut(1)), (Time(9), Time(8)));
 }
 
-/// Breaks if acknowledgments are not coalesced, or if a window that is full waits for one that nobody asks for.
+/// Breaks if acknowledgments are not coalesced, or if a window that is full waits for one that no packet asks for.
 #[test]
 fn acknowledgments_are_asked_for() {
     let mut cfg = config(Recovery::GoBackN, None);
@@ -344,7 +344,7 @@ fn marks_cut_the_rate() {
 /// By hand: of packets 0 to 4, number 1 comes trimmed, 2 and 3 come in the other order, 4 is lost.
 ///
 /// Breaks if a header without payload counts as come, or is told of twice; if order means loss; if what has come is sent again, or what
-/// is missing is not, or before its turn; if a timeout finds anything else than what nobody has told of; or if packets that are not under
+/// is missing is not, or before its turn; if a timeout finds anything else than what no acknowledgment has reported; or if packets that are not under
 /// way fill the window.
 #[test]
 fn packet_by_packet_what_is_trimmed_comes_again() {

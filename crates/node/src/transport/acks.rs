@@ -127,18 +127,19 @@ impl Sender {
         }
         if cfg.stack.rack {
             // Of a segment beyond the cumulative ACK the echo says nothing (RFC 7323 §4.3).
-            let told = |segment| cfg.stack.timestamps != Timestamps::Off && segment < p.seq;
-            for segment in x.fresh.iter().copied().filter(|_| !cfg.stack.rack_any_rtt) {
-                let last = stamp(x.sent.at(segment));
-                let newer = !told(segment) || p.stamp.wrapping_sub(last) as i32 >= 0;
-                x.rack.delivered(&x.sent, segment, newer, false, now);
-            }
-            if cfg.stack.rack_any_rtt {
+            let echoed_for = |segment| cfg.stack.timestamps != Timestamps::Off && segment < p.seq;
+            if !cfg.stack.rack_any_rtt {
+                for segment in x.fresh.iter().copied() {
+                    let last = stamp(x.sent.at(segment));
+                    let newer = !echoed_for(segment) || p.stamp.wrapping_sub(last) as i32 >= 0;
+                    x.rack.delivered(&x.sent, segment, newer, false, now);
+                }
+            } else {
                 // Linux looks at the SACK option first, and tells timestamps apart by their ticks.
                 let (acked, sacked) = x.fresh.split_at(x.fresh.partition_point(|s| *s < p.seq));
                 let echoed = tick_of(cfg, p.stamp, now);
                 for segment in sacked.iter().chain(acked).copied() {
-                    let newer = !told(segment) || echoed >= tick(cfg, x.sent.at(segment));
+                    let newer = !echoed_for(segment) || echoed >= tick(cfg, x.sent.at(segment));
                     x.rack.delivered(&x.sent, segment, newer, true, now);
                 }
             }

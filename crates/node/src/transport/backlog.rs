@@ -1,6 +1,6 @@
 //! Small queues: how much of a flow may wait in its host's port (Linux: `tcp_small_queue_check`).
 //!
-//! What does not fit waits in the sender, where it takes nobody's place: two trains, or what the flow sends in a
+//! What does not fit waits in the sender, where it takes no place of others: two trains, or what the flow sends in a
 //! millisecond. When a packet has left the port, the sender is asked again.
 
 use super::TcpConfig;

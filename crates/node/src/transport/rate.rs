@@ -203,7 +203,7 @@ impl Rate {
         sample.lost = self.lost - shot.lost;
         sample.tx_in_flight = shot.tx_in_flight;
         sample.app_limited = shot.app_limited;
-        // Shorter than any round trip it is no rate, and before the first round trip nobody knows.
+        // Shorter than any round trip it is no rate, and before the first round trip that is unknown.
         if interval > Span::ZERO && self.min_rtt.is_some_and(|least| interval >= least) {
             sample.rate = sample.delivered as f64 / interval.as_secs_f64();
         }
@@ -288,8 +288,8 @@ impl Sender {
             let size = if *segment + 1 == total { last } else { cfg.mss };
             // Which transmission a cumulative ACK is of, the timestamp says (RFC 7323 §4.3).
             let newer = p.stamp.wrapping_sub(super::config::stamp(sent)) as i32 >= 0;
-            let told = cfg.stack.timestamps != Timestamps::Off && *segment < p.seq && newer;
-            let unambiguous = told || !x.sent.again(*segment);
+            let by_stamp = cfg.stack.timestamps != Timestamps::Off && *segment < p.seq && newer;
+            let unambiguous = by_stamp || !x.sent.again(*segment);
             rate.arrived((*segment, size), sent, (unambiguous, marked), now);
         }
     }
@@ -419,7 +419,7 @@ mod tests {
         assert!((last.rate - 6_000.0 / 104e-6).abs() < 1e-3, "{}", last.rate);
     }
 
-    /// Breaks if an ACK of which nobody knows what it answers makes a rate before a round trip is known: sent again after a
+    /// Breaks if an ACK that may answer either of two transmissions makes a rate before a round trip is known: sent again after a
     /// timeout, a segment whose first transmission is acknowledged 1 us later would give 1 GB/s.
     #[test]
     fn no_rate_without_a_round_trip() {

@@ -60,7 +60,7 @@ pub struct Receiver {
     pub(super) compressed: Option<Box<Compressed>>,
     /// A SYN has come, and the first one asked for ECN (RFC 3168 §6.1.1).
     opened: bool,
-    asked: bool,
+    ecn_setup: bool,
     /// Of what comes in order, the next ACK is not delayed: the marks have changed, or CWR has come.
     news: bool,
 }
@@ -88,7 +88,7 @@ impl Receiver {
             marks: 0,
             compressed: None,
             opened: false,
-            asked: false,
+            ecn_setup: false,
             news: false,
         }
     }
@@ -125,12 +125,12 @@ impl Receiver {
         if cfg.stack.growth_acks {
             self.note_growth(cfg, now);
         }
-        let told = self.must_tell(p.seq);
-        if told {
+        let answered = self.must_tell(p.seq);
+        if answered {
             self.write_ack(cfg, reply);
             self.deadline = Time::MAX;
         }
-        let flushed = self.note_ecn(cfg, p, reply) | told;
+        let flushed = self.note_ecn(cfg, p, reply) | answered;
         let mut seen = Received::default();
         let at_once = self.take(cfg, p, &mut seen) | std::mem::take(&mut self.news);
         if seen.delivered > 0
@@ -141,8 +141,8 @@ impl Receiver {
             let limit = u64::from(cfg.max_cwnd);
             compressed.growth.read(self.assembly.delivered(), rtt, limit, now);
         }
-        if (told || !flushed) && self.compresses(cfg, seen.duplicate, seen.delivered, now) {
-            seen.reply = told;
+        if (answered || !flushed) && self.compresses(cfg, seen.duplicate, seen.delivered, now) {
+            seen.reply = answered;
             return seen;
         }
         seen.reply = self.acknowledge(cfg, now, at_once, flushed, reply);
@@ -168,12 +168,12 @@ impl Receiver {
     fn on_syn(&mut self, cfg: &TcpConfig, p: &PacketMeta, reply: &mut PacketMeta) -> Received {
         self.note_stamp(p);
         if !self.opened {
-            (self.opened, self.asked) = (true, p.flags.has(Flags::ECE));
+            (self.opened, self.ecn_setup) = (true, p.flags.has(Flags::ECE));
         }
         self.write_ack(cfg, reply);
         reply.size += cfg.stack.syn_options as u16;
         reply.flags = Flags::SYN.with(Flags::ACK);
-        if self.asked {
+        if self.ecn_setup {
             reply.flags = reply.flags.with(Flags::ECE);
         }
         Received { reply: true, ..Received::default() }
@@ -184,7 +184,7 @@ impl Receiver {
     fn note_ecn(&mut self, cfg: &TcpConfig, p: &PacketMeta, reply: &mut PacketMeta) -> bool {
         let marked = p.ecn == Ecn::Congested;
         self.marks += u32::from(marked);
-        // Under DCTCP Linux has told of the mark by then.
+        // Under DCTCP Linux has reported the mark by then.
         let tells = cfg.stack.ack_changes;
         if marked && !self.echo && !(tells && cfg.precise_echo) {
             self.quicken(cfg, QUICK_AFTER_MARK);
@@ -328,7 +328,7 @@ impl Receiver {
         reply.size = cfg.header as u16;
         reply.payload = 0;
         reply.flags = if self.echo && cfg.ecn { Flags::ACK.with(Flags::ECE) } else { Flags::ACK };
-        reply.ecn = cfg.other_ecn(!cfg.stack.ecn_fallback || self.asked);
+        reply.ecn = cfg.other_ecn(!cfg.stack.ecn_fallback || self.ecn_setup);
         reply.notes = 0;
         reply.sack = if cfg.sack { self.blocks } else { [SackBlock::default(); 3] };
         if self.duplicate > 0 {

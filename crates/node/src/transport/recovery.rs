@@ -332,8 +332,8 @@ impl Sender {
         x.early = None;
         x.wait = None;
         x.waits = false;
-        let asked = cfg.stack.frto && cfg.sack && from != Phase::Loss;
-        x.frto = if asked { Frto::Resent } else { Frto::Off };
+        let checks = cfg.stack.frto && cfg.sack && from != Phase::Loss;
+        x.frto = if checks { Frto::Resent } else { Frto::Off };
         x.frto_new = 0;
         if cfg.stack.rack {
             x.rack.mark_after_timeout(&x.sent, &self.board, &at);

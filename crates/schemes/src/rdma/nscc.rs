@@ -167,7 +167,7 @@ impl Nscc {
         self.bound(cfg);
     }
 
-    /// Packets of so many bytes are known to be missing: they were trimmed, or nobody has told of them in time.
+    /// Packets of so many bytes are known to be missing: they were trimmed, or not acknowledged in time.
     pub fn on_loss(&mut self, cfg: &NsccSettings, (bytes, under_way): (u64, u64), now: Time) {
         self.trouble = true;
         if self.ignored > 0 {

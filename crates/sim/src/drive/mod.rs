@@ -74,7 +74,7 @@ pub(crate) struct Task<'a> {
 }
 
 impl Driver {
-    /// Handles events in the order of the contract (or so that nobody can tell).
+    /// Handles events in the order of the contract (or with the same results).
     pub(crate) fn advance(&mut self, task: Task<'_>) -> Came {
         match self {
             Driver::Calendar(driver) => driver.advance(task),

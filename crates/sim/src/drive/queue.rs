@@ -105,7 +105,7 @@ impl Calendar {
     /// when all have been seen that were there when time reached the present bucket. By then nothing is
     /// certain: who asks may prepare for the event, no more.
     ///
-    /// Events lie about in memory: the next one is sent for here, long before its bucket's turn.
+    /// Events are scattered over memory: the next one is prefetched here, long before its bucket's turn.
     #[inline]
     pub(crate) fn foresee(&mut self) -> Option<(Key, u32)> {
         let node = self.nodes.get(self.foreseen as usize)?;

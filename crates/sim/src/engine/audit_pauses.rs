@@ -21,11 +21,11 @@ impl Simulation {
                 if frames[at as usize] > 0 {
                     continue;
                 }
-                // A host counts nothing, and tells nobody to stop.
+                // A host counts nothing, and sends no pause frames.
                 let groups = pfc.ports.get((at - egress.first) as usize);
                 let told = groups.map_or(0, |port| {
                     let told = |(n, group): (usize, &leafspine_node::pfc::Group)| {
-                        u8::from(group.told) << n
+                        u8::from(group.announced) << n
                     };
                     port.groups.iter().enumerate().map(told).fold(0, |all, one| all | one)
                 });

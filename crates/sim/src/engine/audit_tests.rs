@@ -79,7 +79,7 @@ fn counters_are_checked() {
     assert!(text.contains("applications have"), "{text}");
 }
 
-/// Breaks if a packet that nobody has, or that is there twice, goes unnoticed.
+/// Breaks if a packet that is nowhere, or that is there twice, goes unnoticed.
 #[test]
 fn no_packet_is_lost_or_doubled() {
     let text = said(cut(general), |run| waiting(run, |general| drop(general.flush())));
@@ -159,14 +159,14 @@ fn pauses_are_checked() {
     let text = said(pausing(), |run| {
         told(run, &mut |pfc| {
             let groups = pfc.ports.iter_mut().map(|port| &mut port.groups[0]);
-            groups.filter(|group| group.told).map(|group| group.told = false).count() > 0
+            groups.filter(|group| group.announced).map(|group| group.announced = false).count() > 0
         });
     });
     assert!(text.contains("priorities [0] are paused, but "), "{text}");
     let text = said(pausing(), |run| {
         told(run, &mut |pfc| {
             let groups = pfc.ports.iter_mut().map(|port| &mut port.groups[0]);
-            groups.filter(|group| !group.told).map(|group| group.told = true).count() > 0
+            groups.filter(|group| !group.announced).map(|group| group.announced = true).count() > 0
         });
     });
     assert!(text.contains("told [0] to stop"), "{text}");

@@ -279,7 +279,7 @@ fn check_programs(spec: &Spec, programs: &[Launch]) -> Result<(), WorkloadError>
 /// end, which is a small part of simulating them.
 fn check_warmup(spec: &Spec, fabric: &Fabric) -> Result<(), WorkloadError> {
     let warmup = spec.measure.warmup;
-    // When a job's messages start, or what a program does, nobody knows before the run.
+    // When a job's messages start, or what a program does, is unknown before the run.
     let unknown =
         |kind: &WorkloadKind| matches!(kind, WorkloadKind::Job(_) | WorkloadKind::Program(_));
     let jobs = spec.workloads.iter().any(|workload| unknown(&workload.kind));

@@ -82,7 +82,7 @@ impl Simulation {
         found
     }
 
-    /// The switch at the far end of a port's link, and the port there; a host pauses nobody.
+    /// The switch at the far end of a port's link, and the port there; a host sends no pauses.
     fn far_end(&self, at: u32) -> Option<(&Egress, u16)> {
         let peer = &self.graph.ports[self.graph.ports[at as usize].peer as usize];
         match peer.owner {
@@ -117,7 +117,7 @@ impl Simulation {
             pool.used += (0..PRIORITIES).map(|priority| after(from, priority).shared).sum::<u64>();
         }
         let group = pfc.ports[usize::from(from)].groups[priority];
-        group.stop && group.told && pfc.keeps_stopped(after(from, priority), &pool)
+        group.stop && group.announced && pfc.keeps_stopped(after(from, priority), &pool)
     }
 
     /// A ring among the blocked queues, in words.

@@ -196,7 +196,7 @@ fn schemes(spec: &Spec, graph: &Graph) -> Result<u64, SetupError> {
 
 impl Simulation {
     /// The same run, ended as soon as it holds more than so many bytes: rows of probes and flows
-    /// whose number nobody can foresee, packets, flows under way.
+    /// whose number is unknown, packets, flows under way.
     #[must_use]
     pub fn within(mut self, bytes: u64) -> Simulation {
         self.most_memory = bytes;

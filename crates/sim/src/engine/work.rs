@@ -96,7 +96,7 @@ impl Count<'_> {
         Ok(())
     }
 
-    /// The messages of jobs. How many of them an end of the run cuts off nobody knows before.
+    /// The messages of jobs. How many of them an end of the run cuts off is unknown before.
     fn jobs(&mut self, fabric: &Fabric) -> Result<(), SetupError> {
         let Spec { workloads, run, transport, .. } = self.spec;
         let Some(dags) = jobs(workloads, fabric, run.seed)? else { return Ok(()) };

@@ -165,7 +165,7 @@ fn write(rows: &[Row]) -> io::Result<Piece> {
     let name = format!("leafspine-{}-{number}.rows", std::process::id());
     let path = std::env::temp_dir().join(name);
     let file = File::options().read(true).write(true).create_new(true).open(&path)?;
-    // Without a name nobody else finds it, and nothing is left if the run is killed.
+    // Without a name no other process finds it, and nothing is left if the run is killed.
     std::fs::remove_file(&path)?;
     let mut out = BufWriter::new(file);
     for (start, number, (bytes, src, dst, path, ack_path)) in rows {

@@ -219,7 +219,7 @@ fn assert_warmup(spec: &Spec, output: &Output) {
     let (warmup, c, end) = (output.warmup, &output.counters, spec.measure.warmup);
     let starts = &output.flows.start_ps;
     assert_eq!(warmup.flows, starts.iter().filter(|start| **start < end.0).count() as u64);
-    // When a job's messages start nobody knows before.
+    // When a job's messages start is unknown before.
     let jobs = spec.workloads.iter().any(|load| matches!(load.kind, WorkloadKind::Job(_)));
     assert!(jobs || warmup.flows < starts.len() as u64, "no flow counts");
     let parts = [warmup.dropped, warmup.lost, warmup.marks, warmup.data_packets];

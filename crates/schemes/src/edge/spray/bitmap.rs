@@ -10,7 +10,7 @@
 //! State per connection: a bit for each value, and the turn. Cost per packet: a look at a bit, and at one more for each that is passed over.
 //!
 //! Unspecified: the turn begins at a random value. An ACK whose packet was not marked clears the bit: what came last counts.
-//! If all bits are set, all are cleared and the turn goes on. What is lost tells of no value, since nobody knows which one it had.
+//! If all bits are set, all are cleared and the turn goes on. What is lost tells of no value, since it is unknown which one it had.
 //!
 //! Provenance: paper.
 

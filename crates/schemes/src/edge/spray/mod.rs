@@ -1,7 +1,7 @@
 //! Edges that spray: a sender gives each packet an entropy value, and the switches' hash makes a path of it.
 //!
 //! The entropy value (EV) is what a queue pair's UDP source port stands for ([`PacketMeta::tag`]): a number that ECMP hashes with
-//! the five-tuple. Which values lead where nobody knows; that one value leads to one path, as long as no link changes, is all
+//! the five-tuple. Which values lead where is unknown; that one value leads to one path, as long as no link changes, is all
 //! that the schemes here build on. The receiving edge tells the sender of the EVs of the packets that have come, and
 //! which of them were marked ([`echo`]).
 //!

@@ -42,7 +42,7 @@ impl HostEdge for Oblivious {
         packet.tag = self.next((flow, cx));
     }
 
-    /// Nobody reads what is told, but ACKs are sprayed like the others'.
+    /// The feedback is not read, but ACKs are sprayed like the others'.
     fn receiving(
         &mut self,
         packet: &mut PacketMeta,

@@ -36,7 +36,7 @@ pub(super) struct Destination {
     flows: HashMap<FiveTuple, Flow>,
     sweep_at: usize,
     paused: Vec<Paused>,
-    /// Numbers of queues that nobody has.
+    /// Numbers of queues that are free.
     free: Vec<u32>,
     /// Queues that are to go on, and packets that are to be sent.
     resumed: Vec<u32>,

@@ -88,7 +88,7 @@ impl Header {
 mod tests {
     use super::*;
 
-    /// Breaks if a field of the header runs into another, or if a packet that nobody wrote has one.
+    /// Breaks if a field of the header runs into another, or if a packet without one has one.
     #[test]
     fn what_is_written_is_read() {
         let mut packet = PacketMeta::default();

@@ -99,8 +99,8 @@ struct Guests {
     ended: usize,
     /// The bytes of the packets that captured ports have sent, in the order of the record's.
     tapped: Vec<Arc<[u8]>>,
-    /// Who has asked how a flow is doing, and when.
-    asked: HashMap<u32, VecDeque<(u32, Time)>>,
+    /// Reports of flows that are on their way: for which probe, and when they were requested.
+    requested: HashMap<u32, VecDeque<(u32, Time)>>,
     /// Senders of flows that are over at both ends.
     over: Vec<Address>,
     samples: Vec<Sample>,
@@ -114,7 +114,7 @@ struct Guests {
 /// What a kernel says of a flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
-    /// Who asked.
+    /// Of which probe.
     pub(crate) probe: u32,
     /// When.
     pub(crate) time: Time,
@@ -132,7 +132,7 @@ enum Next {
     Guest((u64, u16)),
 }
 
-/// Nobody asked: it is for the flow's row.
+/// No probe: it is for the flow's row.
 const FOR_ITS_ROW: u32 = u32::MAX;
 
 /// Nanoseconds on the guests' clock, the first not before `time`.
@@ -165,7 +165,7 @@ impl LinuxDriver {
             left: Vec::new(),
             ended: 0,
             tapped: Vec::new(),
-            asked: HashMap::new(),
+            requested: HashMap::new(),
             over: Vec::new(),
             samples: Vec::new(),
             programs,
@@ -197,7 +197,7 @@ impl LinuxDriver {
     /// A flow's row has been written.
     pub(crate) fn close(&mut self, number: u32, tuple: FiveTuple) {
         self.guests.flows.remove(&number);
-        self.guests.asked.remove(&number);
+        self.guests.requested.remove(&number);
         self.guests.numbers.remove(&tuple);
     }
 
@@ -216,7 +216,7 @@ impl LinuxDriver {
         let Some(watch) = self.guests.flows.get(&flow).filter(|watch| !watch.sent) else { return };
         let (Some(fleet), host) = (&mut self.fleet, watch.sender.host().0) else { return };
         fleet.order(host, guests_time(now), &Order::Sample(flow));
-        self.guests.asked.entry(flow).or_default().push_back((probe, now));
+        self.guests.requested.entry(flow).or_default().push_back((probe, now));
     }
 
     /// What kernels have answered, in the order of time and flow.

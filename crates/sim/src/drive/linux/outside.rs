@@ -130,11 +130,11 @@ impl Network<'_> {
             Report::Failed(NO_FLOW, what) => self.fail(guest, what),
             Report::Failed(flow, what) => self.fail(guest, format!("flow {flow}: {what}")),
             Report::Sampled(flow, info) => {
-                let asked = self.guests.asked.get_mut(&flow).and_then(|all| all.pop_front());
+                let request = self.guests.requested.get_mut(&flow).and_then(|all| all.pop_front());
                 if let Some(watch) = self.guests.flows.get_mut(&flow) {
                     watch.info = info;
                 }
-                if let Some((probe, time)) = asked.filter(|(probe, _)| *probe != FOR_ITS_ROW) {
+                if let Some((probe, time)) = request.filter(|(probe, _)| *probe != FOR_ITS_ROW) {
                     self.guests.samples.push(Sample { probe, time, flow, info });
                 }
             }

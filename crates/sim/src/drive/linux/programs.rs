@@ -1,4 +1,4 @@
-//! Programs in guests, and the connections that they make: nobody has announced those, so that each direction of a
+//! Programs in guests, and the connections that they make: those are not announced, so that each direction of a
 //! connection gets its places at both hosts when its first segment is there.
 
 use super::{CalendarDriver, Guests, Layout, LinuxDriver, Watch, guests_time};
@@ -12,7 +12,7 @@ use leafspine_node::{Address, FlowId, Full, Network, Opening};
 
 /// What is kept of what a program writes to one of its two streams: 16 MiB.
 const MOST_OUTPUT: usize = 16 << 20;
-/// What edges are told of the bytes of a connection, which nobody knows: more than a short flow has.
+/// What edges are told of the bytes of a connection, which are unknown: more than a short flow has.
 const UNKNOWN_BYTES: u64 = 1 << 30;
 
 /// The programs of a run, and their connections.

@@ -135,7 +135,7 @@ impl Frame {
         u32::from_be_bytes([bytes[2], bytes[3], bytes[4], bytes[5]])
     }
 
-    /// The frame with ECE in its TCP header, its checksum made anew.
+    /// The frame with ECE in its TCP header, its checksum recomputed.
     pub fn with_ece(bytes: &[u8]) -> Vec<u8> {
         let mut bytes = bytes.to_vec();
         let start = 14 + usize::from(bytes[14] & 15) * 4;
