@@ -273,7 +273,7 @@ impl Egress {
             let (queue, turn) = self.port(at).store.general().choose(now);
             self.end_turn(at, turn, now);
             let Some(queue) = queue else { return };
-            let Some(mut queued) = self.port(at).store.general().take(queue) else { return };
+            let mut queued = self.port(at).store.general().take(queue);
             self.leave(at, &queued);
             sent = self.send(at, queue, queued.stay(), &mut queued.packet, net, world);
             self.tell_hold(at, world);

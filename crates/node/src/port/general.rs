@@ -67,13 +67,13 @@ struct ServiceQueue {
 /// Takes the first packet of a queue. By the next one's turn it would be out of the cache, so it is prefetched; a queue that
 /// has become empty begins again at its first place, which the cache has, instead of going round its memory.
 #[inline]
-fn take_first(packets: &mut VecDeque<Queued>) -> Option<Queued> {
-    let first = packets.pop_front()?;
+fn take_first(packets: &mut VecDeque<Queued>) -> Queued {
+    let first = packets.pop_front().expect("schedulers choose queues with packets");
     match packets.as_slices().0 {
         [] => packets.clear(),
         waiting => prefetch(waiting, 0),
     }
-    Some(first)
+    first
 }
 
 /// What waits, in order.
@@ -202,15 +202,18 @@ impl GeneralPort {
     }
 
     /// Takes the first packet of the queue that [`GeneralPort::choose`] has just given.
+    ///
+    /// # Panics
+    /// If that is empty.
     #[inline(always)]
-    pub fn take(&mut self, queue: usize) -> Option<Queued> {
+    pub fn take(&mut self, queue: usize) -> Queued {
         let taken = match &mut self.queues {
             Queues::One(packets) => take_first(packets),
             Queues::Several(several) => several.take(queue),
-        }?;
+        };
         self.total.packets -= 1;
         self.total.bytes -= taken.size();
-        Some(taken)
+        taken
     }
 
     /// Takes the last packet of a queue back, if it has these flags.
@@ -382,7 +385,7 @@ impl GeneralPort {
         !self.wake_pending && now >= self.busy_until && self.stopped >> queue & 1 == 0
     }
 
-    /// Whether a packet that comes now goes on the line at once, whatever schemes would say.
+    /// Whether a packet that comes now goes on the line at once: of schemes the port's manager alone may be asked.
     #[inline]
     pub(crate) fn sends_at_once(&self, now: Time) -> bool {
         self.direct && self.is_free_for(0, now)
@@ -444,14 +447,14 @@ impl ServiceQueues {
     }
 
     #[inline(always)]
-    fn take(&mut self, queue: usize) -> Option<Queued> {
+    fn take(&mut self, queue: usize) -> Queued {
         let own = &mut self.queues[queue];
-        let taken = take_first(&mut own.packets)?;
+        let taken = take_first(&mut own.packets);
         own.bytes -= taken.size();
         if own.packets.is_empty() {
             self.backlogged.clear(queue);
         }
-        Some(taken)
+        taken
     }
 
     fn take_last(
@@ -505,7 +508,7 @@ mod tests {
 
     fn pop(port: &mut GeneralPort, now: Time) -> (Option<(usize, Queued)>, Option<Turn>) {
         let (queue, turn) = port.choose(now);
-        (queue.and_then(|queue| port.take(queue).map(|packet| (queue, packet))), turn)
+        (queue.map(|queue| (queue, port.take(queue))), turn)
     }
 
     proptest! {

@@ -273,9 +273,8 @@ impl Port {
         let Store::General(general) = &mut self.store else { return };
         general.ignore_pauses();
         let mut start = general.busy_until.max(now);
-        while let (Some(queue), _) = general.choose(start)
-            && let Some(packet) = general.take(queue)
-        {
+        while let (Some(queue), _) = general.choose(start) {
+            let packet = general.take(queue);
             if packet.counted {
                 self.stats.delayed(start - packet.since);
             }

@@ -88,7 +88,7 @@ impl Header {
 mod tests {
     use super::*;
 
-    /// Breaks if a field of the header runs into another, or if a packet without one has one.
+    /// Breaks if a field of the header runs into another, or if one is read from a packet that was given none.
     #[test]
     fn what_is_written_is_read() {
         let mut packet = PacketMeta::default();
