@@ -57,7 +57,7 @@ impl Steps {
 
     /// A congestion event ends the epoch.
     pub(super) fn end_epoch(&mut self) {
-        *self = Steps { shortest: self.shortest, credit: self.credit, ..Steps::default() };
+        *self = Steps { shortest: self.shortest, ..Steps::default() };
     }
 
     /// So many segments have been acknowledged with a window of `window`; gives by how many it grows.
@@ -100,7 +100,9 @@ impl Steps {
             self.origin = curve.maximum.max(window);
             now
         });
-        let ahead = self.shortest.map_or(0, |shortest| shortest.0 / TICK.0);
+        // Where the curve will be when this is acknowledged: no less than a tick, so that at an epoch's start it is past its own
+        // first segment.
+        let ahead = self.shortest.map_or(0, |shortest| shortest.0.div_ceil(TICK.0));
         let past = (now - began + ahead) as f64 / 1000.0 - self.k;
         let target = f64::from(self.origin) + libm::trunc(curve.c * past * past * past);
         let gap = target - f64::from(window);

@@ -580,15 +580,28 @@ fn cubic_windows(control: &mut Control, from: u64, until: u64, looked_at: &[u64]
 /// Breaks if CUBIC looks at its curve before a 32nd of a second has passed in which the window stayed as it was, or does not
 /// catch up then.
 ///
-/// Cut from 10 to 7 at 100 ms. Reno's estimate is no larger at once, so that the window is to grow by a segment for 700. At 132 ms
-/// the estimate has long overtaken it: one for two, and on from there with every change.
+/// Cut from 10 to 7 at 100 ms. A tick past the cut the curve is at 7.005, which counts as 8, and seven ACKs later so is the window. Reno's
+/// estimate is no larger, so that it is to grow by a segment for 800. At 133 ms the estimate has long overtaken it: one for two, and
+/// on from there with every change.
 #[test]
 fn cubic_looks_again_after_31_milliseconds() {
     let mut control = whole("cubic", 10, &[]);
     control.on_loss(Loss::Fast, 10 * MSS, Time::ZERO);
-    let windows = cubic_windows(&mut control, 100, 140, &[101, 131, 132]);
-    assert_eq!(windows[..2], [7, 7]);
-    assert!(windows[2] > 8, "{windows:?}");
+    let windows = cubic_windows(&mut control, 100, 140, &[101, 132, 133]);
+    assert_eq!(windows[..2], [8, 8]);
+    assert!(windows[2] > 9, "{windows:?}");
+}
+
+/// Breaks if the curve is not looked at a tick ahead, or a cut leaves credit from before: of 70 segments 49 are left, and the 50th comes
+/// with 49 ACKs, not later (a kernel's window, followed).
+#[test]
+fn cubic_is_a_tick_ahead() {
+    let mut control = whole("cubic", 70, &[]);
+    let Control::Cubic(cubic) = &mut control else { panic!("CUBIC") };
+    cubic.reno.ssthresh = 70 * MSS;
+    control.on_ack(&ack(1, 2), Time::ZERO);
+    control.on_loss(Loss::Fast, 70 * MSS, Time::ZERO);
+    assert_eq!(cubic_windows(&mut control, 100, 105, &[100, 103, 104]), [49, 49, 50]);
 }
 
 /// Breaks if a window whose maximum is not known does not grow by a twentieth a round trip, or one whose maximum is does.
