@@ -49,6 +49,9 @@ impl Sender {
         let reported = if cfg.sack { duplicate(&p.sack, p.seq) } else { None };
         if p.seq < self.una {
             // An old ACK tells of duplicates all the same.
+            if let Some(x) = &mut self.extra {
+                x.fresh.clear();
+            }
             self.note_duplicate(cfg, reported, now);
             self.set_deadline();
             return AckOutcome::default();

@@ -70,6 +70,9 @@ pub(super) struct Rack {
     reordering: bool,
     /// `RACK.dsack_round`.
     dsack_round: Option<u32>,
+    /// Linux's: a D-SACK is to be counted; when the last one was.
+    dsack_seen: bool,
+    widened: Time,
     /// `RACK.reo_wnd_mult`, less one.
     wider: u32,
     /// `RACK.reo_wnd_persist`.
@@ -171,6 +174,19 @@ impl Rack {
         }
         if reported && self.dsack_round.is_none() {
             self.dsack_round = Some(high);
+            self.wider += 1;
+            self.persist = PERSIST;
+        }
+    }
+
+    /// The same as Linux does it: the round is over when something is delivered that was sent after it began, and an ACK that delivers
+    /// nothing leaves its D-SACK to the next. `latest`: when that was sent which this ACK delivers, the last of it.
+    pub(super) fn note_dsack_and(&mut self, latest: Option<Time>, reported: bool, now: Time) {
+        self.dsack_seen |= reported;
+        let Some(latest) = latest else { return };
+        let over = latest >= self.widened;
+        if std::mem::take(&mut self.dsack_seen) && over {
+            self.widened = now;
             self.wider += 1;
             self.persist = PERSIST;
         }
@@ -309,6 +325,23 @@ mod tests {
         let (sent, mut rack, board) = with(&[3, 4, 5, 1]);
         assert_eq!(rack.reorder_window(&at(106), 4), Span::from_micros(25));
         assert!(!rack.detect(&sent, &board, &at(106)).0);
+    }
+
+    /// Breaks if Linux's round trips for D-SACK are not over with what was sent after the last one was counted, or a D-SACK that nothing is
+    /// delivered with is lost, or one is counted that was early.
+    #[test]
+    fn linux_counts_dsacks_by_what_is_delivered() {
+        let mut rack = Rack::default();
+        rack.note_dsack_and(None, true, us(100));
+        assert_eq!(rack.wider, 0, "it waits for a delivery");
+        rack.note_dsack_and(Some(us(50)), false, us(110));
+        assert_eq!(rack.wider, 1);
+        rack.note_dsack_and(Some(us(109)), true, us(120));
+        assert_eq!(rack.wider, 1, "sent before");
+        rack.note_dsack_and(Some(us(110)), false, us(130));
+        assert_eq!(rack.wider, 1, "that one is forgotten");
+        rack.note_dsack_and(Some(us(120)), true, us(140));
+        assert_eq!(rack.wider, 2);
     }
 
     /// Breaks if D-SACKs do not widen the window by a quarter each round trip, up to the smoothed
