@@ -127,6 +127,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("transport.small_queues", &["true", "false"]),
     ("transport.ack_changes", &["true", "false"]),
     ("transport.growth_acks", &["true", "false"]),
+    ("transport.push_acks", &["true", "false"]),
     ("transport.kernel_timers", &["true", "false"]),
     ("transport.rack_slack", &["off", "0us", "2ms"]),
     ("transport.quick_acks", &["0", "1", "16"]),

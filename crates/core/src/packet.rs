@@ -136,6 +136,8 @@ impl PacketMeta {
     pub const TELEMETRY: u8 = 16;
     /// In `notes`: a switch has cut the payload off; with [`PacketMeta::REPLY`], and sent the header back.
     pub const TRIMMED: u8 = 32;
+    /// In `notes`: TCP's PSH. The sender's stack had no more to send with it.
+    pub const PUSH: u8 = 64;
 
     /// The source host.
     #[inline]

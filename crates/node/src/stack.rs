@@ -105,6 +105,8 @@ pub struct Stack {
     pub ack_changes: bool,
     /// Receivers delay no ACK while their window grows (Linux).
     pub growth_acks: bool,
+    /// The last segment of a train says that it is (PSH), and is acknowledged at once (Linux).
+    pub push_acks: bool,
     /// Timers tick once a millisecond, the longer ones more coarsely; the timeout is the round trip and its variation, of which
     /// `min_rto` is the least; a probe of a lone segment waits for `min_rto` (Linux).
     pub kernel_timers: bool,

@@ -59,6 +59,7 @@ pub(crate) struct Profile {
     small_queues: &'static str,
     ack_changes: &'static str,
     growth_acks: &'static str,
+    push_acks: &'static str,
     kernel_timers: &'static str,
     /// Under CUBIC; other controls have `"standard"`.
     slow_start: &'static str,
@@ -103,6 +104,7 @@ const RFC: Profile = Profile {
     small_queues: "false",
     ack_changes: "false",
     growth_acks: "false",
+    push_acks: "false",
     kernel_timers: "false",
     slow_start: "standard",
     slow_start_limit: None,
@@ -143,6 +145,7 @@ const LINUX: Profile = Profile {
     small_queues: "true",
     ack_changes: "true",
     growth_acks: "true",
+    push_acks: "true",
     kernel_timers: "true",
     slow_start: "hystart",
     // As much as an ACK acknowledges.
@@ -280,6 +283,7 @@ impl Profile {
         let small_queues = flag(section, "small_queues", trains)?;
         let ack_changes = flag(section, "ack_changes", self.ack_changes)?;
         let growth_acks = flag(section, "growth_acks", self.growth_acks)?;
+        let push_acks = flag(section, "push_acks", if gso { self.push_acks } else { "false" })?;
         let kernel_timers = flag(section, "kernel_timers", self.kernel_timers)?;
         let pacing = flag(section, "pacing", "false")?;
         let quantum = section.switch("pacing_quantum", Kind::Int(1, 1 << 10), "1", "1")?;
@@ -327,6 +331,7 @@ impl Profile {
             small_queues,
             ack_changes,
             growth_acks,
+            push_acks,
             kernel_timers,
         };
         needs(section, &stack, sack)?;

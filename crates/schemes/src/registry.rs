@@ -25,7 +25,7 @@ pub enum Place {
 }
 
 /// Keys of TCP, and what transport it is.
-const TCP: [&str; 51] = [
+const TCP: [&str; 52] = [
     "scheme",
     "ecn",
     "mss",
@@ -74,6 +74,7 @@ const TCP: [&str; 51] = [
     "small_queues",
     "ack_changes",
     "growth_acks",
+    "push_acks",
     "kernel_timers",
     "slow_start",
     "kind",

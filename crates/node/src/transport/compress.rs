@@ -3,9 +3,10 @@
 //! The first three go at once, so that a loss is found as soon as ever; what comes then shares ACKs.
 
 use super::TcpConfig;
+use super::config::since_stamp;
 use super::growth::Growth;
 use super::receiver::Receiver;
-use leafspine_core::{SackBlock, Span, Time};
+use leafspine_core::{Flags, PacketMeta, SackBlock, Span, Time};
 
 /// ACKs that are not put off after each that acknowledges something new.
 const AT_ONCE: u8 = 3;
@@ -22,6 +23,8 @@ pub(super) struct Compressed {
     /// When the SYN-ACK was sent, and then the round trip of the handshake.
     time: u64,
     measured: bool,
+    /// How long before the first answer was sent the SYN-ACK had been: the way from here to the sender.
+    back: u64,
     /// ACKs that went at once since the receiver expected this segment.
     sent: u8,
     expected: u32,
@@ -33,12 +36,18 @@ pub(super) struct Compressed {
 
 impl Compressed {
     /// Something has come: a SYN, which is answered at once, or what follows the answer.
-    pub(super) fn heard(&mut self, syn: bool, now: Time) {
-        if syn {
+    pub(super) fn heard(&mut self, p: &PacketMeta, now: Time) {
+        if p.flags.has(Flags::SYN) {
             (self.time, self.measured) = (now.0, false);
         } else if !self.measured && self.time > 0 {
             (self.time, self.measured) = (now.0 - self.time, true);
+            self.back = self.time.saturating_sub(since_stamp(now, p.stamp).0);
         }
+    }
+
+    /// When that was sent from here which the sender of `p` had last heard, as its timestamp would tell; an ACK waits in no queue.
+    pub(super) fn echoed_by(&self, p: &PacketMeta, now: Time) -> Time {
+        Time(now.0.saturating_sub(since_stamp(now, p.stamp).0 + self.back))
     }
 
     /// The round trip of the handshake; zero before it is over.
@@ -106,13 +115,8 @@ impl Receiver {
         now: Time,
     ) -> bool {
         let gap = self.assembly.has_gap();
-        let quick = cfg.delayed_ack.is_some() && self.quick < cfg.stack.quick_acks;
-        if !cfg.stack.comp_sack || !gap || duplicate || delivered > cfg.mss {
-            return false;
-        }
-        if quick {
-            // It is one of those that are not delayed.
-            self.quick += 1;
+        let quick = cfg.delayed_ack.is_some() && self.is_quick(cfg);
+        if !cfg.stack.comp_sack || !gap || duplicate || delivered > cfg.mss || quick {
             return false;
         }
         let expected = self.assembly.expected();

@@ -48,8 +48,8 @@ pub struct Receiver {
     echo: bool,
     /// A segment waits for its ACK.
     ack_pending: bool,
-    /// ACKs that could have been delayed and were sent at once since the quick phase began.
-    pub(super) quick: u32,
+    /// ACKs since the quick phase began; -1: one more than it has may go.
+    pub(super) quick: i32,
     /// One past the duplicate segment that the next ACK reports (RFC 2883); 0: none.
     duplicate: u32,
     pub(super) deadline: Time,
@@ -114,7 +114,7 @@ impl Receiver {
         reply: &mut PacketMeta,
     ) -> Received {
         if cfg.stack.comp_sack || cfg.stack.growth_acks {
-            self.compressed.get_or_insert_default().heard(p.flags.has(Flags::SYN), now);
+            self.compressed.get_or_insert_default().heard(p, now);
         }
         if p.flags.has(Flags::SYN) {
             return self.on_syn(cfg, p, reply);
@@ -137,9 +137,10 @@ impl Receiver {
             && cfg.stack.growth_acks
             && let Some(compressed) = &mut self.compressed
         {
-            let rtt = compressed.round_trip();
-            let limit = u64::from(cfg.max_cwnd);
-            compressed.growth.read(self.assembly.delivered(), rtt, limit, now);
+            let echoed = compressed.echoed_by(p, now);
+            let (delivered, limit) = (self.assembly.delivered(), u64::from(cfg.max_cwnd));
+            compressed.growth.measure(delivered, echoed, now);
+            compressed.growth.read(delivered, limit, now);
         }
         if (answered || !flushed) && self.compresses(cfg, seen.duplicate, seen.delivered, now) {
             seen.reply = answered;
@@ -151,15 +152,15 @@ impl Receiver {
 
     /// A segment has come with which the window may grow: then the next ACK is not delayed (Linux: `quick |= 1`).
     fn note_growth(&mut self, cfg: &TcpConfig, now: Time) {
-        let new = self.assembly.is_new();
         let Some(compressed) = &mut self.compressed else { return };
         let growth = &mut compressed.growth;
-        if new {
-            growth.begin(now);
+        if growth.is_unused() {
+            growth.begin(cfg.mss, now);
         }
-        let left = cfg.stack.quick_acks.saturating_sub(self.quick);
-        if growth.comes(u64::from(cfg.max_cwnd)) && left & 1 == 0 {
-            self.quick = self.quick.saturating_sub(1);
+        if growth.comes(u64::from(cfg.max_cwnd))
+            && (cfg.stack.quick_acks as i32 - self.quick) & 1 == 0
+        {
+            self.quick -= 1;
         }
     }
 
@@ -230,7 +231,8 @@ impl Receiver {
         }
         // RFC 5681 §4.2: a segment that fills a gap is acknowledged at once. So is the last one:
         // the application closes, and its FIN would carry the ACK.
-        fills_gap || seen.complete_now
+        let pushed = cfg.stack.push_acks && p.notes & PacketMeta::PUSH != 0;
+        fills_gap || seen.complete_now || pushed
     }
 
     /// No block is reported that is in order now.
@@ -299,25 +301,22 @@ impl Receiver {
         }
         self.ack_pending = false;
         self.deadline = Time::MAX;
+        self.quick += i32::from(self.is_quick(cfg));
         self.write_ack(cfg, reply);
         true
     }
 
-    /// Whether an ACK that could be delayed is not, because few have been: the sender may be in slow
+    /// Whether an ACK that could be delayed is not, because few have been sent: the sender may be in slow
     /// start, or short of news (Linux's quick acknowledgments).
     #[inline]
-    fn is_quick(&mut self, cfg: &TcpConfig) -> bool {
-        if self.quick >= cfg.stack.quick_acks {
-            return false;
-        }
-        self.quick += 1;
-        true
+    pub(super) fn is_quick(&self, cfg: &TcpConfig) -> bool {
+        self.quick < cfg.stack.quick_acks as i32
     }
 
     /// The next `count` ACKs, of as many as there are at the start, are not delayed.
     fn quicken(&mut self, cfg: &TcpConfig, count: u32) {
         let most = cfg.stack.quick_acks;
-        self.quick = self.quick.min(most.saturating_sub(count));
+        self.quick = self.quick.min(most.saturating_sub(count) as i32);
     }
 
     /// A pure ACK of all that has come. Not ECN-capable (RFC 3168 §6.1.4).

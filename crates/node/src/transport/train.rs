@@ -6,21 +6,40 @@
 
 use super::TcpConfig;
 use super::sender::Sender;
-use leafspine_core::{Span, Time};
+use leafspine_core::{PacketMeta, Span, Time};
 use leafspine_schemes::cc::CongestionControl;
 
 /// The longest train in bytes: 64 KB less room for headers.
 const LONGEST: u64 = 65_215;
 /// A train is no shorter if there is data and the window allows it.
 const SHORTEST: u64 = 2;
-/// What may leave in this time at the sender's rate may be one train.
-const IN: Span = Span::from_millis(1);
+/// What may leave in this time, a 1024th of a second, at the sender's rate may be one train.
+const IN: Span = Span(1_000_000_000_000 >> 10);
 /// Every so much of the shortest round trip halves what a train may have beyond that.
 const NEAR: Span = Span::from_micros(512);
 /// A sender that has not sent for so long does not wait.
 const RECENT: Span = Span::from_millis(1);
 /// A window's share that is worth a train, as a divisor.
 const SHARE: u32 = 3;
+
+/// Buffers are whole when the other end offers twice as much. As seen at 1 Gb/s over 40 us, where this is inferred from: the first one has
+/// 44 segments, and five have some 30 each, half of what is offered then.
+const EARLY: [(u32, u64); 2] = [(1, 64_240), (5, 85_680 / 2)];
+
+/// Segments from `nxt` to the end of its buffer.
+fn left_in_buffer(cfg: &TcpConfig, nxt: u32) -> u32 {
+    let segments = |bytes: u64| (bytes / u64::from(cfg.mss)).max(1) as u32;
+    let mut begins = 0;
+    for (count, bytes) in EARLY {
+        let each = segments(bytes);
+        if nxt - begins < count * each {
+            return each - (nxt - begins) % each;
+        }
+        begins += count * each;
+    }
+    let whole = segments(LONGEST);
+    whole - (nxt - begins) % whole
+}
 
 /// A sender's train under way, and how far its window has been used up.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,6 +57,11 @@ pub(super) struct Train {
 }
 
 impl Train {
+    /// Whether `segment`, which leaves now, is the last of two or more.
+    pub(super) fn ends_with(&self, segment: u32) -> bool {
+        self.left == 0 && segment > self.begun
+    }
+
     /// Whether nothing is outstanding before it.
     pub(super) fn is_first(&self, una: u32) -> bool {
         una >= self.begun
@@ -64,11 +88,12 @@ impl Sender {
             left.min(room)
         } else {
             let most = self.longest_train(cfg);
-            if self.waits_for_more(cfg, (room, window, most), now) {
+            let buffer = left_in_buffer(cfg, nxt);
+            if self.waits_for_more((room, window, most), buffer, now) {
                 0
             } else {
-                // No train takes more than half of the window.
-                let quota = room.min(most).min((window / 2).max(1)).min(total - nxt);
+                // No train takes more than half of the window, or what is in two buffers.
+                let quota = room.min(most).min((window / 2).max(1)).min(total - nxt).min(buffer);
                 let port = cfg.stack.small_queues && self.waits_for_port(cfg, quota, now);
                 limited = port;
                 if port { 0 } else { quota }
@@ -82,6 +107,12 @@ impl Sender {
         // Who waits for the port does not wait for the window.
         x.train.note(una, nxt + u32::from(quota > 0), quota == 0 && !limited);
         quota > 0
+    }
+
+    /// What the next new segment notes: that nothing follows it, if it ends a train or a buffer.
+    pub(super) fn push_note(&self, cfg: &TcpConfig) -> u8 {
+        let ends = self.extra.as_ref().is_some_and(|x| x.train.ends_with(self.nxt));
+        if ends || left_in_buffer(cfg, self.nxt) == 1 { PacketMeta::PUSH } else { 0 }
     }
 
     /// Bytes that leave in a millisecond at the rate of the window, as many as there may be before the first round trip.
@@ -106,15 +137,14 @@ impl Sender {
     /// Whether it is worth waiting for more acknowledgments: `room`, `window` and `most` in segments.
     fn waits_for_more(
         &self,
-        cfg: &TcpConfig,
         (room, window, most): (u32, u32, u32),
+        buffer: u32,
         now: Time,
     ) -> bool {
         let Some(x) = &self.extra else { return false };
         let recent = x.last_sent.is_some_and(|last| now.since(last) <= RECENT);
         // What follows a full buffer's end is another's, and what ends the flow gets no more.
-        let whole = (LONGEST / u64::from(cfg.mss)).max(1) as u32;
-        let ends = self.total - self.nxt < room || whole - self.nxt % whole <= room;
+        let ends = self.total - self.nxt < room || buffer <= room;
         if !recent || room >= most || room >= window.div_ceil(SHARE) || ends {
             return false;
         }

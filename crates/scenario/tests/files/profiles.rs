@@ -72,6 +72,7 @@ fn profiles_set_what_the_table_says() {
         ecn_all: false,
         ack_changes: true,
         growth_acks: true,
+        push_acks: true,
         kernel_timers: true,
     };
     assert_eq!((linux.stack, linux.mss, linux.header), (all, 1448, 52));

@@ -25,6 +25,7 @@ const TCP: u8 = 6;
 const FIN: u8 = 1;
 const SYN: u8 = 2;
 const RST: u8 = 4;
+const PSH: u8 = 8;
 const ACK: u8 = 16;
 const ECE: u8 = 64;
 const CWR: u8 = 128;
@@ -137,7 +138,8 @@ impl Headers {
         tcp.extend(acknowledged.to_be_bytes());
         let words = (usize::from(TCP_BYTES) + options.len()) / 4;
         tcp.push((words as u8) << 4);
-        tcp.push(flags(packet.flags));
+        let pushed = if packet.notes & PacketMeta::PUSH != 0 { PSH } else { 0 };
+        tcp.push(flags(packet.flags) | pushed);
         // A SYN's window is not scaled.
         let window = if is_syn { self.window.min(0xffff) } else { self.window >> self.scale };
         tcp.extend((window.min(0xffff) as u16).to_be_bytes());

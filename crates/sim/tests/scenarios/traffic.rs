@@ -15,7 +15,7 @@ pub(super) fn stack() -> impl Strategy<Value = Stack> {
         ]),
     );
     let counts = (0u32..20, 0u32..3, 0u32..5);
-    let any = (any::<[bool; 23]>(), words, us(2_000), us(1_000), counts).prop_map(
+    let any = (any::<[bool; 24]>(), words, us(2_000), us(1_000), counts).prop_map(
         |(flags, (reduction, timestamps, slow_start), tlp, eifel, counts)| {
             let (quick_acks, spared, pacing_quantum) = counts;
             let [idle_restart, sack_bytes, rack, dsack, undo_dsack, frto, pacing, more @ ..] =
@@ -24,7 +24,7 @@ pub(super) fn stack() -> impl Strategy<Value = Stack> {
             let [mark_prr, gso, ecn_fallback, whole_windows, comp_sack, more @ ..] = more;
             let [undo_waits, ece_forbids_undo, rack_any_rtt, ecn_all, small_queues, more @ ..] =
                 more;
-            let [ack_changes, growth_acks, kernel_timers] = more;
+            let [ack_changes, growth_acks, push_acks, kernel_timers] = more;
             Stack {
                 syn_losses_spared: spared,
                 idle_restart,
@@ -58,6 +58,7 @@ pub(super) fn stack() -> impl Strategy<Value = Stack> {
                 small_queues,
                 ack_changes,
                 growth_acks,
+                push_acks,
                 kernel_timers,
             }
         },

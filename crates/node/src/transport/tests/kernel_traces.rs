@@ -66,6 +66,56 @@ fn trains_are_a_third_of_the_window() {
     assert_eq!(trains(&config(&spec), 13, 2), [1, 0]);
 }
 
+/// Breaks if anything but the last segment of a train, of two at least, or of a buffer says so, or does without the switch.
+///
+/// Trains of five and five, then the ACK of the first lets two go. The 65th segment of 1000 bytes ends the first buffer.
+#[test]
+fn trains_end_with_psh() {
+    let pushed = |push_acks, acks: &[u32]| {
+        let stack = Stack { gso: true, rack: true, push_acks, ..Stack::default() };
+        let spec = TransportSpec { init_cwnd: Amount::Packets(10), ..with("newreno", stack) };
+        let cfg = config(&spec);
+        let mut sender = opened(&cfg, 1000);
+        let mut found = Vec::new();
+        for una in std::iter::once(&0).chain(acks) {
+            let now = us(u64::from(*una) * 2_000);
+            if *una > 0 {
+                sender.on_packet(&cfg, &ack(*una, now, Flags::ACK), now);
+            }
+            let mut packet = PacketMeta::default();
+            while sender.poll_send(&cfg, now, &mut packet) {
+                if packet.notes & PacketMeta::PUSH != 0 {
+                    found.push(packet.seq);
+                }
+            }
+        }
+        found
+    };
+    assert_eq!(pushed(true, &[1]), [4, 9, 11]);
+    assert_eq!(pushed(false, &[1]), []);
+    let all: Vec<u32> = (1..60).collect();
+    let found = pushed(true, &all);
+    assert!(found.contains(&63), "{found:?}");
+}
+
+/// Breaks if a segment that says that it is the last of a train waits for another one, or one that does not is not waited with.
+#[test]
+fn what_is_pushed_is_acknowledged_at_once() {
+    let acked = |push_acks, notes| {
+        let stack = Stack { push_acks, ..Stack::default() };
+        let cfg = config(&TransportSpec {
+            delayed_ack: Some(Span::from_millis(40)),
+            ..with("newreno", stack)
+        });
+        let (mut receiver, mut reply) = (Receiver::new(), PacketMeta::default());
+        let flags = Flags::DATA.with(Flags::ACK);
+        let data = PacketMeta { size: 1040, payload: 1000, flags, notes, ..PacketMeta::default() };
+        receiver.on_packet(&cfg, &data, us(0), &mut reply).reply
+    };
+    let push = PacketMeta::PUSH;
+    assert_eq!([acked(true, push), acked(true, 0), acked(false, push)], [true, false, false]);
+}
+
 /// Breaks if a train waits although nothing has been sent for a millisecond.
 #[test]
 fn a_pause_ends_the_wait() {
