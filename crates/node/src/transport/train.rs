@@ -22,8 +22,9 @@ const RECENT: Span = Span::from_millis(1);
 /// A window's share that is worth a train, as a divisor.
 const SHARE: u32 = 3;
 
-/// Buffers are whole when the other end offers twice as much. As seen at 1 Gb/s over 40 us, where this is inferred from: the first one has
-/// 44 segments, and five have some 30 each, half of what is offered then.
+/// Buffers are no longer than half of what the other end offers, so that they are whole only after a while: five have some 30 segments, half
+/// of what is offered then. The first one has 44, for a reason that is not known. Inferred from where a kernel's trains end at 1 Gb/s over
+/// 40 us; at other rates they end elsewhere.
 const EARLY: [(u32, u64); 2] = [(1, 64_240), (5, 85_680 / 2)];
 
 /// Segments from `nxt` to the end of its buffer.
