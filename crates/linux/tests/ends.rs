@@ -48,7 +48,10 @@ fn panics_leave_nothing_running() {
 
 /// Runs one of the programs below as a process of its own, and gives its guests' processes.
 fn program(name: &str) -> (Child, Vec<u32>) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
+    // Whoever was started by a shell in the background ignores Ctrl-C, and so would what it starts.
+    let mut child = Command::new("env")
+        .arg("--default-signal=INT")
+        .arg(std::env::current_exe().unwrap())
         .arg(name)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
