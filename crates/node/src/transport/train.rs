@@ -5,7 +5,7 @@
 //! acknowledgment lets less go than a third of the window or a full train, it waits for the next ones.
 
 use super::TcpConfig;
-use super::sender::Sender;
+use super::sender::{Phase, Sender};
 use leafspine_core::{PacketMeta, Span, Time};
 use leafspine_schemes::cc::CongestionControl;
 
@@ -58,11 +58,6 @@ pub(super) struct Train {
 }
 
 impl Train {
-    /// Whether `segment`, which leaves now, is the last of two or more.
-    pub(super) fn ends_with(&self, segment: u32) -> bool {
-        self.left == 0 && segment > self.begun
-    }
-
     /// Whether nothing is outstanding before it.
     pub(super) fn is_first(&self, una: u32) -> bool {
         una >= self.begun
@@ -110,9 +105,14 @@ impl Sender {
         quota > 0
     }
 
-    /// What the next new segment notes: that nothing follows it, if it ends a train or a buffer.
+    /// What the next new segment notes: that nothing follows it, if it ends a train of two at least, or a buffer. A recovery has no
+    /// trains.
     pub(super) fn push_note(&self, cfg: &TcpConfig) -> u8 {
-        let ends = self.extra.as_ref().is_some_and(|x| x.train.ends_with(self.nxt));
+        let train = self.extra.as_ref().filter(|_| self.phase == Phase::Open).map(|x| x.train);
+        if train.is_some_and(|train| train.left > 0) {
+            return 0;
+        }
+        let ends = train.is_some_and(|train| self.nxt > train.begun);
         if ends || left_in_buffer(cfg, self.nxt) == 1 { PacketMeta::PUSH } else { 0 }
     }
 

@@ -5,7 +5,7 @@ use super::pipe::{config, spec};
 use crate::spec::{Stack, Timestamps, TransportSpec};
 use crate::transport::config::stamp;
 use crate::transport::{Receiver, Sender, TcpConfig};
-use leafspine_core::{Ecn, Flags, PacketMeta, Span, Time};
+use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Span, Time};
 use leafspine_schemes::Amount;
 
 fn us(us: u64) -> Time {
@@ -96,6 +96,31 @@ fn trains_end_with_psh() {
     let all: Vec<u32> = (1..60).collect();
     let found = pushed(true, &all);
     assert!(found.contains(&63), "{found:?}");
+}
+
+/// Breaks if what leaves in a recovery, where there are no trains, says that it ends one.
+///
+/// Ten have left. The first is lost, and ACKs that SACK the others let new ones go.
+#[test]
+fn recoveries_have_no_trains() {
+    let stack = Stack { gso: true, rack: true, push_acks: true, ..Stack::default() };
+    let spec = TransportSpec { init_cwnd: Amount::Packets(10), ..with("newreno", stack) };
+    let cfg = config(&spec);
+    let mut sender = opened(&cfg, 1000);
+    leaving(&mut sender, &cfg, us(0));
+    let (mut packet, mut new) = (PacketMeta::default(), Vec::new());
+    for end in 2..=10 {
+        let mut sack = ack(0, us(0), Flags::ACK);
+        sack.sack[0] = SackBlock { start: 1, end };
+        let now = us(100 + u64::from(end));
+        sender.on_packet(&cfg, &sack, now);
+        while sender.poll_send(&cfg, now, &mut packet) {
+            if end > 4 && packet.seq >= 10 {
+                new.push(packet.notes);
+            }
+        }
+    }
+    assert!(new.len() > 1 && new.iter().all(|notes| *notes == 0), "{new:?}");
 }
 
 /// Breaks if a segment that says that it is the last of a train waits for another one, or one that does not is not waited with.
