@@ -342,6 +342,9 @@ static void read_some(struct flow *flow)
 		flow->left -= got;
 		if (flow->left == 0)
 			report(RECEIVED, flow->number, NULL, 0);
+		/* That was all; epoll tells of more, and of the end. A call less for each arrival. */
+		if ((size_t)got < sizeof zeros)
+			return;
 	}
 }
 
@@ -597,7 +600,7 @@ static void pass_on(struct pipe_end *end)
 	end->fd = -1;
 }
 
-static void bury(void)
+static void reap(void)
 {
 	struct signalfd_siginfo ignored;
 	int status;
@@ -687,7 +690,7 @@ int main(void)
 			else if (events[i].data.ptr == &listener)
 				accept_all();
 			else if (events[i].data.ptr == &children)
-				bury();
+				reap();
 			else if (flow->side == WRITTEN)
 				pass_on((struct pipe_end *)flow);
 			else if (flow->side == SENDER)
