@@ -6,7 +6,7 @@ use crate::drive::{Came, Driver};
 use crate::output::ProgramRow;
 use crate::spec::*;
 use crate::specs::*;
-use leafspine_core::{Bytes, HostId, Time};
+use leafspine_core::{Bytes, HostId, Span, Time};
 use leafspine_linux::Happening;
 use leafspine_linux::frame::{ACK, FIN, RST, SYN};
 use leafspine_linux::orders::{Report, TcpInfo};
@@ -61,6 +61,7 @@ impl Hands {
             congestion: "cubic".to_owned(),
             ecn: false,
             sysctl: Vec::new(),
+            interrupt_moderation: Span::ZERO,
         });
         spec.workloads = vec![workload];
         let mut run = Simulation::new(&spec).expect("a valid spec").checked();
@@ -123,6 +124,12 @@ impl Hands {
     fn known(&self) -> usize {
         let Driver::Linux(driver) = &self.run.driver else { panic!("kernels") };
         driver.known()
+    }
+
+    /// Segments of connections that were sent again.
+    fn again(&self) -> u32 {
+        let Driver::Linux(driver) = &self.run.driver else { panic!("kernels") };
+        driver.sent_again()
     }
 
     fn audit(mut self) -> Vec<ProgramRow> {
@@ -206,6 +213,53 @@ fn programs_connect_as_they_like() {
     // The copies that are acknowledged last leave nothing behind either.
     hands.sends(9, 0, Says { flags: RST, sequence: 1502, ..back });
     assert_eq!(hands.known(), 0);
+    hands.audit();
+}
+
+/// Breaks if a reset leaves the other direction's places taken for ever, or the next connection between the same ports is
+/// taken for the last one's segments sent again.
+#[test]
+fn a_reset_ends_both_directions() {
+    let mut hands = Hands::of(programs(&[0], true));
+    let to = Says { ports: (40_000, 80), ..SAYS };
+    let back = Says { ports: (80, 40_000), sequence: 500, ..SAYS };
+    for first in [0u32, 70_000] {
+        let at = |offset| first + offset;
+        hands.sends(0, 9, Says { flags: SYN, sequence: at(0), ..to });
+        hands.sends(9, 0, Says { flags: SYN | ACK, acknowledged: at(1), ..back });
+        let data = Says { sequence: at(1), acknowledged: 501, payload: 1000, ..to };
+        hands.sends(0, 9, data);
+        hands.sends(9, 0, Says { sequence: 501, acknowledged: at(1001), payload: 1000, ..back });
+        assert_eq!(hands.known(), 2);
+        hands.sends(0, 9, Says { flags: RST, sequence: at(1001), ..to });
+        assert_eq!((hands.known(), hands.error()), (0, None));
+    }
+    // Without an end of the last one: its ports are used again all the same.
+    hands.sends(0, 9, Says { flags: SYN, sequence: 1, ..to });
+    hands.sends(0, 9, Says { sequence: 2, payload: 1000, ..to });
+    hands.sends(0, 9, Says { flags: SYN, sequence: 900, ..to });
+    hands.sends(0, 9, Says { sequence: 901, payload: 1000, ..to });
+    assert_eq!(hands.again(), 0);
+    hands.sends(0, 9, Says { sequence: 901, payload: 1000, ..to });
+    assert_eq!(hands.again(), 1, "this one is");
+    hands.audit();
+}
+
+/// Breaks if places of connections whose end nobody can see, datagrams', are never free again: the run would end with all
+/// of a host's places taken and no connection open.
+#[test]
+fn places_of_datagrams_are_used_again() {
+    let mut hands = Hands::of(programs(&[0], true));
+    for number in 0..66_000u32 {
+        let ports = (number as u16, 53 + (number >> 16) as u16);
+        let bytes = frame(0, [10, 0, 0, 9], UDP, Says { ports, payload: 20, ..SAYS });
+        hands.happens(0, Happening::Frame { token: 0, bytes });
+        if number % 100 == 0 {
+            hands.rest();
+        }
+    }
+    hands.rest();
+    assert_eq!((hands.error(), hands.delivered()), (None, 66_000));
     hands.audit();
 }
 

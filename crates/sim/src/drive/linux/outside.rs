@@ -163,7 +163,7 @@ impl Network<'_> {
 }
 
 /// Of a segment, in its own direction.
-fn tuple(segment: &Segment) -> FiveTuple {
+pub(super) fn tuple(segment: &Segment) -> FiveTuple {
     let host = |[_, _, high, low]: [u8; 4]| HostId(u16::from_be_bytes([high, low]));
     let (from, to) = (host(segment.source), host(segment.destination));
     FiveTuple::new(from, to, segment.source_port, segment.destination_port)

@@ -141,7 +141,13 @@ impl Guests {
             (Some(number), _) => return Ok(Some((number, false))),
             _ => {}
         }
-        let number = self.open_connection(nodes, layout, net, tuple)?;
+        let number = match self.open_connection(nodes, layout, net, tuple) {
+            Err(Full) => {
+                self.free_idle(nodes, layout);
+                self.open_connection(nodes, layout, net, tuple)?
+            }
+            Ok(number) => number,
+        };
         // What comes for a connection that is no more is the only segment of its kind.
         let alone = segment.payload == 0 && segment.flags & SYN == 0;
         if alone && other.is_none() && segment.flags != 0 {
@@ -170,7 +176,11 @@ impl Guests {
         host(from, &mut |host| sending = host.open_sending(net, &opening));
         let slot = sending?;
         host(to, &mut |host| receiving = host.open_receiving(net, &opening));
-        let id = FlowId { sending: slot, receiving: receiving? };
+        let Ok(receiving) = receiving else {
+            host(from, &mut |host| host.close_sending(slot));
+            return Err(Full);
+        };
+        let id = FlowId { sending: slot, receiving };
         host(from, &mut |host| host.name_sending(id));
         host(to, &mut |host| host.name_receiving(id));
         let (switch, port) = self.programs.places[usize::from(tuple.src().0)];
@@ -189,9 +199,53 @@ impl Guests {
             return;
         }
         let Some(watch) = self.flows.get_mut(&number) else { return };
-        if watch.ends_with(segment, reply) {
-            self.close_connection(number);
+        if !watch.ends_with(segment, reply) {
+            return;
         }
+        self.close_connection(number);
+        // A reset ends both directions.
+        let tuple = super::outside::tuple(segment);
+        let other = if reply { tuple } else { tuple.reversed() };
+        if segment.flags & RST != 0
+            && let Some(other) = self.numbers.get(&other)
+        {
+            self.close_connection(*other);
+        }
+    }
+
+    /// A host has no place left: of all connections of which nothing is in the network the places are freed. One that goes
+    /// on gets another with its next segment. Nobody says when two have exchanged their last datagram, or when no answer
+    /// comes any more.
+    fn free_idle(&mut self, nodes: &mut CalendarDriver, layout: &Layout) {
+        let of_programs = self.flows.iter().filter(|(number, _)| **number >= FIRST_CONNECTION);
+        let mut senders: Vec<Address> = of_programs.map(|(_, watch)| watch.sender).collect();
+        senders.retain(|sender| self.free_connection(nodes, *sender, layout));
+        self.programs.closing.retain(|sender| !senders.contains(sender));
+    }
+
+    /// Gives whether it is free.
+    fn free_connection(
+        &mut self,
+        nodes: &mut CalendarDriver,
+        sender: Address,
+        layout: &Layout,
+    ) -> bool {
+        let at = usize::from(sender.slot());
+        let (node, place) = layout.hosts[usize::from(sender.host().0)];
+        let source = &mut nodes.nodes[node as usize].hosts_mut()[usize::from(place)];
+        let (sending, peer) = (source.sending[at], source.peer_slot(sender.slot()));
+        let (to, to_place) = layout.hosts[usize::from(sending.tuple.dst().0)];
+        let destination = &nodes.nodes[to as usize].hosts()[usize::from(to_place)];
+        let receiving = &destination.receiving[usize::from(peer)];
+        if crate::engine::in_flight(&sending, receiving) > 0 {
+            return false;
+        }
+        let host = |node: u32| node as usize;
+        nodes.nodes[host(node)].hosts_mut()[usize::from(place)].close_sending(sender.slot());
+        nodes.nodes[host(to)].hosts_mut()[usize::from(to_place)].close_receiving(peer);
+        self.flows.remove(&sending.number);
+        self.numbers.remove(&sending.tuple);
+        true
     }
 
     fn close_connection(&mut self, number: u32) {
@@ -245,27 +299,8 @@ impl LinuxDriver {
             return;
         }
         let mut closing = std::mem::take(&mut self.guests.programs.closing);
-        closing.retain(|sender| !self.free_connection(*sender, layout));
+        let LinuxDriver { nodes, guests, .. } = self;
+        closing.retain(|sender| !guests.free_connection(nodes, *sender, layout));
         self.guests.programs.closing = closing;
-    }
-
-    /// Gives whether it is free.
-    fn free_connection(&mut self, sender: Address, layout: &Layout) -> bool {
-        let at = usize::from(sender.slot());
-        let (node, place) = layout.hosts[usize::from(sender.host().0)];
-        let source = &mut self.nodes.nodes[node as usize].hosts_mut()[usize::from(place)];
-        let (sending, peer) = (source.sending[at], source.peer_slot(sender.slot()));
-        let (to, to_place) = layout.hosts[usize::from(sending.tuple.dst().0)];
-        let destination = &self.nodes.nodes[to as usize].hosts()[usize::from(to_place)];
-        let receiving = &destination.receiving[usize::from(peer)];
-        if crate::engine::in_flight(&sending, receiving) > 0 {
-            return false;
-        }
-        let host = |node: u32| node as usize;
-        self.nodes.nodes[host(node)].hosts_mut()[usize::from(place)].close_sending(sender.slot());
-        self.nodes.nodes[host(to)].hosts_mut()[usize::from(to_place)].close_receiving(peer);
-        self.guests.flows.remove(&sending.number);
-        self.guests.numbers.remove(&sending.tuple);
-        true
     }
 }

@@ -135,8 +135,14 @@ impl Watch {
             return packet;
         }
         if s.flags & SYN != 0 {
-            packet.notes |= if self.first.is_some() { PacketMeta::RETRANSMIT } else { 0 };
-            self.first = Some(s.sequence);
+            if self.first == Some(s.sequence) {
+                packet.notes |= PacketMeta::RETRANSMIT;
+            } else {
+                // Also a program's next connection between the same ports, before the places of the last one are freed.
+                let Watch { sender, bytes, closing, .. } = *self;
+                let first = Some(s.sequence);
+                *self = Watch { first, closing, ..Watch::new(sender, bytes) };
+            }
             return packet;
         }
         if s.flags == 0 {
