@@ -11,7 +11,7 @@ use crate::pin::Pinned;
 use crate::schedule::{CLOCK, Schedule};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// What guests are made of.
@@ -31,8 +31,12 @@ pub struct Setup {
     pub congestion: Option<String>,
     /// Files under `/proc/sys` and what is written to them, after what all guests have.
     pub sysctl: Vec<(String, String)>,
+    /// Bytes of all guests' memory that the run will touch, at a guess: whether there is room for it in `/dev/shm`.
+    pub touched: u64,
     /// Memory of a guest in MiB.
     pub memory_mib: u32,
+    /// At least so far apart are interrupts for frames that arrive at a guest, in nanoseconds.
+    pub interrupt_gap: u64,
 }
 
 /// What Debian's kernels have for a machine of some GB: a guest's own memory would give less, and windows
@@ -106,15 +110,17 @@ impl Fleet {
             let doing = doing.to_owned();
             |error| LinuxError::System { doing, error }
         };
-        // A guest that has booted and sent flows has touched some 16 MB.
-        let bytes = u64::from(setup.guests) * (16 << 20);
         let pinned = Pinned::new();
-        let folder = Folder::new(bytes).map_err(system("making a folder for the guests"))?;
+        let folder =
+            Folder::new(setup.touched).map_err(system("making a folder for the guests"))?;
         let schedule =
             Schedule::new(setup.guests).map_err(system("making memory for the clock"))?;
         let mut guests = Vec::with_capacity(usize::from(setup.guests));
         let mut wakes = Vec::with_capacity(usize::from(setup.guests));
         for host in 0..setup.guests {
+            if cancel.load(Ordering::Relaxed) {
+                return Err(LinuxError::Cancelled);
+            }
             let own = folder.path().join(host.to_string());
             std::fs::create_dir(&own)
                 .and_then(|()| std::os::unix::fs::symlink(&setup.files, own.join("guest.cpio")))
@@ -122,6 +128,7 @@ impl Fleet {
             let (name, arguments) = (name(host), setup.arguments(host));
             let start = Start { kernel: &setup.kernel, arguments: &arguments, folder: &own };
             let mut guest = Guest::launch(host + 1, name, hardware(host), &start, cancel)?;
+            guest.interrupts.gap = setup.interrupt_gap;
             wakes.push(boot(&mut guest, &schedule, setup)?);
             guests.push(guest);
         }
@@ -152,9 +159,10 @@ impl Fleet {
         self.wakes[at_guest] = self.wakes[at_guest].min(at);
     }
 
-    /// A frame arrives at a guest at this time.
+    /// A frame arrives at a guest at this time. Those of a guest come in the order of time.
     pub fn deliver(&mut self, guest: u16, at: u64, mut frame: Vec<u8>) {
         crate::frame::set_destination(&mut frame, hardware(guest));
+        let at = self.guests[usize::from(guest)].interrupts.for_arrival(at);
         self.put(guest, at, Input::Frame(NETWORK, frame));
     }
 

@@ -30,10 +30,15 @@ impl Folder {
 
     fn within(place: &Path) -> Result<Folder> {
         remove_left(place);
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
-        let lock = File::create(folder.path().join(LOCK))?;
-        lock.lock()?;
-        Ok(Folder { folder, _lock: lock })
+        loop {
+            let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
+            let lock = File::create(folder.path().join(LOCK))?;
+            lock.lock()?;
+            // Another run may have taken the lock between the two, and the folder for one that was left.
+            if folder.path().join(LOCK).exists() {
+                return Ok(Folder { folder, _lock: lock });
+            }
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -49,7 +54,9 @@ fn remove_left(place: &Path) {
             continue;
         }
         // One that is just being made has no lock yet.
-        if File::open(entry.path().join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok()) {
+        let Ok(lock) = File::open(entry.path().join(LOCK)) else { continue };
+        // Held until the folder is gone, so that a run that is just making it waits, and sees that.
+        if lock.try_lock().is_ok() {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }

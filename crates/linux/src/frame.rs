@@ -43,7 +43,9 @@ impl Segment {
         let ip = headers.get(ETHERNET..)?;
         let (first, ip_bytes) = (*ip.first()?, be16(ip, 2)?);
         let header = usize::from(first & 15) * 4;
-        if first >> 4 != 4 || header < 20 || *ip.get(9)? != TCP {
+        // What is not a packet's first fragment has no header of TCP's.
+        let is_first = be16(ip, 6)? & 0x1fff == 0;
+        if first >> 4 != 4 || header < 20 || *ip.get(9)? != TCP || !is_first {
             return None;
         }
         let tcp = ip.get(header..)?;

@@ -5,13 +5,14 @@ use crate::orders::{GUESTS, Report};
 use crate::schedule::Schedule;
 use crate::socket::{read_with_files, send_with_files};
 use crate::time::{self, Message, Op};
-use crate::vhost::device::{Asked, Device, DeviceError, FROM_GUEST};
+use crate::vhost::device::{Asked, Device, DeviceError, FROM_GUEST, TO_GUEST};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -155,8 +156,57 @@ pub struct Guest {
     /// What is to come, by time and the order in which it was put there.
     inputs: BinaryHeap<Reverse<(u64, u64, Input)>>,
     put: u64,
+    pub(crate) interrupts: Interrupts,
     /// How long to wait for its answers.
     pub(crate) patience: Patience,
+}
+
+/// When a guest is interrupted for frames that arrive. A network card that moderates its interrupts has one at
+/// once after a quiet time, and then waits (Linux: `ethtool -C rx-usecs`): what arrives meanwhile is told
+/// together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Interrupts {
+    /// Two of them are at least so far apart, in nanoseconds. 0: one for each instant at which something arrives.
+    pub(crate) gap: u64,
+    /// The one that is to come, or the last.
+    next: u64,
+}
+
+impl Interrupts {
+    /// The one that tells of a frame that arrives now.
+    pub(crate) fn for_arrival(&mut self, now: u64) -> u64 {
+        if self.next < now {
+            self.next = now.max(self.next.saturating_add(self.gap));
+        }
+        self.next
+    }
+}
+
+/// How long a guest has been at one instant of its clock, in real time: what it does there it may do for ever.
+struct Standing {
+    at: u64,
+    since: Instant,
+    requests: u32,
+}
+
+impl Standing {
+    fn new(at: u64) -> Standing {
+        Standing { at, since: Instant::now(), requests: 0 }
+    }
+
+    /// Whether that is longer than patience lasts, or somebody has asked for an end. To be called with each request; most
+    /// calls look at nothing.
+    fn is_too_long(&mut self, now: u64, patience: &Patience) -> bool {
+        const SELDOM: u32 = 256;
+        self.requests += 1;
+        if self.requests % SELDOM != 0 {
+            return false;
+        }
+        if now != self.at {
+            *self = Standing::new(now);
+        }
+        patience.cancel.load(Ordering::Relaxed) || self.since.elapsed() >= patience.most
+    }
 }
 
 /// How long to wait for a guest.
@@ -222,7 +272,19 @@ impl Guest {
         };
         let devices = sockets.devices.map(Socket::Listening);
         let (addresses, inputs) = ([address, GUESTS], BinaryHeap::new());
-        Ok(Guest { number, name, process, clock, devices, addresses, inputs, put: 0, patience })
+        let interrupts = Interrupts::default();
+        Ok(Guest {
+            number,
+            name,
+            process,
+            clock,
+            devices,
+            addresses,
+            inputs,
+            put: 0,
+            interrupts,
+            patience,
+        })
     }
 
     /// Starts a kernel in `start`'s folder.
@@ -235,7 +297,10 @@ impl Guest {
     ) -> Result<Guest, LinuxError> {
         let system = |error| LinuxError::System { doing: format!("starting {name}"), error };
         let sockets = Sockets::bind(start.folder).map_err(system)?;
-        let process = Process::start(start).map_err(system)?;
+        let process = Process::start(start).map_err(|error| LinuxError::System {
+            doing: format!("starting {name}: {}", start.kernel.display()),
+            error,
+        })?;
         let patience = Patience { most: PATIENCE, cancel: Arc::clone(cancel) };
         Guest::connect(number, name, address, sockets, Some(process), patience)
     }
@@ -275,14 +340,31 @@ impl Guest {
         }
         self.inputs.extend(full);
         for device in [NETWORK, CONTROL] {
-            if let Socket::Connected(connected) = &mut self.devices[device]
-                && connected.is_ready()
-            {
-                let called = connected.call();
-                called.map_err(|error| self.broken(&error))?;
+            for ring in [TO_GUEST, FROM_GUEST] {
+                self.interrupt(device, ring)?;
             }
         }
         Ok(fed)
+    }
+
+    /// Interrupts it for a ring of a device, if it wants to know of something new there, and waits until it has noted that.
+    fn interrupt(&mut self, device: usize, ring: usize) -> Result<(), LinuxError> {
+        let Socket::Connected(connected) = &mut self.devices[device] else { return Ok(()) };
+        if !connected.is_ready() {
+            return Ok(());
+        }
+        let waited = match connected.call(ring) {
+            Ok(None) => return Ok(()),
+            Ok(Some(calls)) => wait(&[calls.as_fd()], &self.patience, self.process.as_mut()),
+            Err(error) => return Err(self.broken(&error)),
+        };
+        match waited.map_err(|error| system(&self.name, error))? {
+            Waited::Ready(_) => {}
+            other => return Err(self.lost(other)),
+        }
+        let Socket::Connected(connected) = &mut self.devices[device] else { return Ok(()) };
+        let called = connected.called();
+        called.map_err(|error| self.broken(&error))
     }
 
     fn device(&mut self, which: usize) -> Result<&mut Device, LinuxError> {
@@ -311,13 +393,29 @@ impl Guest {
         ask: &mut dyn FnMut(u64, Happening),
         until: &mut dyn FnMut() -> u64,
     ) -> Result<(), LinuxError> {
+        let mut standing = Standing::new(schedule.time());
         loop {
+            if standing.is_too_long(schedule.time(), &self.patience) {
+                return Err(self.stands());
+            }
             match self.next_request()? {
                 0 if self.serve_clock(schedule)? == Turn::Waits => return Ok(()),
                 0 => {}
                 from => self.serve_device(from - 1, schedule, ask, until)?,
             }
         }
+    }
+
+    /// The error for a guest that goes on and on while its clock stands still.
+    fn stands(&mut self) -> LinuxError {
+        if self.patience.cancel.load(Ordering::Relaxed) {
+            return LinuxError::Cancelled;
+        }
+        let seconds = self.patience.most.as_secs();
+        self.wrong(&format!(
+            "it has been busy for {seconds} s while its clock stood still, as with a program that writes \
+             without end and never waits or reads a clock"
+        ))
     }
 
     /// Waits until it asks for something: of its clock (0) or of a device (1 and 2).
@@ -436,11 +534,12 @@ impl Guest {
 
     fn broken(&mut self, error: &DeviceError) -> LinuxError {
         // Most often it has died, and that is what the system's error comes of.
-        let ended = self.process.as_mut().is_some_and(|process| {
-            std::thread::sleep(Duration::from_millis(20));
-            matches!(process.ended(), Ok(Some(_)))
-        });
-        if ended { self.lost(Waited::Ended) } else { self.wrong(&error.to_string()) }
+        let by_system = matches!(error, DeviceError::System(_));
+        let ended = |process: &mut Process| ending(process).is_some();
+        if by_system && self.process.as_mut().is_some_and(ended) {
+            return self.lost(Waited::Ended);
+        }
+        self.wrong(&error.to_string())
     }
 
     fn wrong(&self, what: &str) -> LinuxError {
@@ -529,15 +628,20 @@ fn lost(name: &str, how: Waited, process: Option<&mut Process>, patience: &Patie
     let Some(process) = process else {
         return LinuxError::Died { name, how: String::new(), console: String::new() };
     };
-    // Its sockets are closed a moment before it is gone.
-    let begin = Instant::now();
-    let mut status = process.ended().ok().flatten();
-    while status.is_none() && begin.elapsed() < Duration::from_secs(2) {
-        std::thread::sleep(Duration::from_millis(5));
-        status = process.ended().ok().flatten();
-    }
-    let how = status.map_or_else(String::new, |status| format!(" ({status})"));
+    let how = ending(process).map_or_else(String::new, |status| format!(" ({status})"));
     LinuxError::Died { name, how, console: console(Some(process)) }
+}
+
+/// How a guest has ended that closed its sockets, which is a moment before it is gone.
+fn ending(process: &mut Process) -> Option<ExitStatus> {
+    let begin = Instant::now();
+    loop {
+        let status = process.ended().ok().flatten();
+        if status.is_some() || begin.elapsed() >= Duration::from_secs(2) {
+            return status;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[cfg(test)]

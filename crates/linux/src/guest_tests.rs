@@ -219,6 +219,18 @@ fn a_turn_and_a_frame_each_way() {
     thread.join().unwrap();
 }
 
+/// Breaks if an interrupt comes sooner than the gap after the last one, later than it has to, or if without a gap a frame
+/// is told of later than it arrives.
+#[test]
+fn interrupts_keep_apart() {
+    let told = |gap| {
+        let mut interrupts = Interrupts { gap, next: 0 };
+        [100, 101, 109, 110, 111, 115, 120, 500].map(|at| interrupts.for_arrival(at))
+    };
+    assert_eq!(told(0), [100, 101, 109, 110, 111, 115, 120, 500]);
+    assert_eq!(told(10), [100, 110, 110, 110, 120, 120, 120, 500]);
+}
+
 /// Breaks if a frame for which the guest has no buffer is lost, or taken for fed.
 #[test]
 fn a_frame_waits_for_a_buffer() {
@@ -228,6 +240,51 @@ fn a_frame_waits_for_a_buffer() {
     guest.put(50, Input::Frame(NETWORK, b"frame".to_vec()));
     assert!(!guest.feed(50).unwrap());
     assert_eq!(guest.next_input(), Some(50));
+}
+
+/// Breaks if a guest that never notes an interrupt is waited for without an end, or whoever asks for one is not heard.
+#[test]
+fn a_guest_that_notes_no_interrupt() {
+    for cancelled in [false, true] {
+        let (mut guest, schedule, thread, _folder) = guest(|client| {
+            client.offer(0, 200, 2);
+            client.wait(1_000);
+            // It stays, and says nothing, until the other end is gone.
+            let mut calls = &client.calls;
+            let mut all = Vec::new();
+            let _ = calls.read_to_end(&mut all);
+        });
+        serve(&mut guest, &schedule).unwrap();
+        guest.patience.most = Duration::from_millis(300);
+        guest.patience.cancel.store(cancelled, Ordering::Relaxed);
+        guest.put(50, Input::Frame(NETWORK, b"frame".to_vec()));
+        let error = guest.feed(50).unwrap_err();
+        assert_eq!(matches!(error, LinuxError::Cancelled), cancelled, "{error}");
+        assert_eq!(matches!(error, LinuxError::Hangs { .. }), !cancelled, "{error}");
+        drop(guest);
+        thread.join().unwrap();
+    }
+}
+
+/// Breaks if a guest that is busy for ever at one instant of its clock holds the run up, or whoever asks for an end then is
+/// not heard.
+#[test]
+fn a_guest_whose_clock_stands() {
+    for cancelled in [false, true] {
+        let (mut guest, schedule, thread, _folder) = guest(|client| {
+            let ask = Message { op: Op::Request, seq: 9, time: 5 }.bytes();
+            let mut answer = [0; time::BYTES];
+            let mut clock = &client.clock;
+            while clock.write_all(&ask).and_then(|()| clock.read_exact(&mut answer)).is_ok() {}
+        });
+        guest.patience.most = Duration::from_millis(300);
+        guest.patience.cancel.store(cancelled, Ordering::Relaxed);
+        let error = serve(&mut guest, &schedule).unwrap_err().to_string();
+        let said = if cancelled { "cancelled" } else { "while its clock stood still" };
+        assert!(error.contains(said), "{error}");
+        drop(guest);
+        thread.join().unwrap();
+    }
 }
 
 /// Breaks if a guest that goes away is waited for, or one that says nothing for ever.

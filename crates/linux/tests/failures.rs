@@ -20,8 +20,18 @@ fn impostor(script: &str) -> (tempfile::TempDir, Setup) {
     std::fs::set_permissions(&kernel, PermissionsExt::from_mode(0o755)).unwrap();
     let files = PathBuf::from("/dev/null");
     let (congestion, sysctl) = (None, Vec::new());
-    let setup =
-        Setup { kernel, files, guests: 2, seed: 1, mtu: 1500, congestion, sysctl, memory_mib: 64 };
+    let setup = Setup {
+        kernel,
+        files,
+        guests: 2,
+        seed: 1,
+        mtu: 1500,
+        congestion,
+        sysctl,
+        touched: 32 << 20,
+        memory_mib: 64,
+        interrupt_gap: 0,
+    };
     (folder, setup)
 }
 

@@ -3,13 +3,14 @@
 use crate::error::ScenarioError;
 use crate::section::{Around, Section, content, decode};
 use crate::tree::{Data, Node, Origin, Table, quote, quote_key};
+use leafspine_core::Span;
 use leafspine_schemes::{Kind, edge};
 use leafspine_sim::spec::{
     HostsSpec, LinuxSpec, ProbeKind, Spec, TransportSpec, WorkloadKind, WorkloadSpec,
 };
 use leafspine_sim::{LinuxError, installed_linux};
 
-const KEYS: &[&str] = &["kind", "congestion", "sysctl", "kernel"];
+const KEYS: &[&str] = &["kind", "congestion", "sysctl", "interrupt_moderation", "kernel"];
 /// The names of these controls in the model and in the kernel.
 const CONTROLS: &[(&str, &str)] =
     &[("newreno", "reno"), ("cubic", "cubic"), ("dctcp", "dctcp"), ("bbr", "bbr")];
@@ -21,6 +22,7 @@ pub(crate) struct Hosts {
     kernel: Option<String>,
     congestion: Option<String>,
     sysctl: Vec<(String, String)>,
+    interrupt_moderation: Span,
 }
 
 /// Whether `[hosts]` asks for kernels.
@@ -54,7 +56,8 @@ pub(crate) fn hosts(
         name(&section, "congestion", "a congestion control of the kernel's: \"cubic\"")?;
     let kernel = name(&section, "kernel", "a kernel's version and hash, as a result has it")?;
     let sysctl = sysctl(&section)?;
-    Ok(Some(Hosts { kernel, congestion, sysctl }))
+    let interrupt_moderation = section.span("interrupt_moderation", Some("0s"))?;
+    Ok(Some(Hosts { kernel, congestion, sysctl, interrupt_moderation }))
 }
 
 fn name(section: &Section<'_>, key: &str, allowed: &str) -> Result<Option<String>, ScenarioError> {
@@ -147,9 +150,14 @@ impl Hosts {
         if !sysctl.is_empty() {
             text += &format!("sysctl = {{ {} }}\n", sysctl.join(", "));
         }
+        let interrupt_moderation = self.interrupt_moderation;
+        if interrupt_moderation > Span::ZERO {
+            text += &format!("interrupt_moderation = \"{interrupt_moderation}\"\n");
+        }
         let (mss, header) = (transport.mss, transport.header);
         let transport_text = format!("[transport]\necn = {ecn}\nmss = {mss}\nheader = {header}\n");
-        let spec = LinuxSpec { kernel, congestion, ecn, sysctl: self.sysctl };
+        let sysctl = self.sysctl;
+        let spec = LinuxSpec { kernel, congestion, ecn, sysctl, interrupt_moderation };
         Ok((HostsSpec::Linux(spec), text, transport_text))
     }
 

@@ -69,6 +69,8 @@ pub struct LinuxSpec {
     pub ecn: bool,
     /// Files under `/proc/sys`, with points for slashes, and what is written to them.
     pub sysctl: Vec<(String, String)>,
+    /// At least so far apart are interrupts for what arrives at a host; zero: one for each arrival.
+    pub interrupt_moderation: Span,
 }
 
 /// Switch ports.

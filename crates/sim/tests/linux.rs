@@ -16,6 +16,7 @@ fn kernels(congestion: &str) -> Option<HostsSpec> {
             congestion: congestion.to_owned(),
             ecn: false,
             sysctl: Vec::new(),
+            interrupt_moderation: Span::ZERO,
         })),
         Err(error) => {
             eprintln!("not tested: {error}");
@@ -97,6 +98,26 @@ fn losses_are_sent_again() {
         dropped > 20 && u64::from(again - spurious) == dropped,
         "{dropped}, {again}, {spurious}"
     );
+}
+
+/// Breaks if interrupts are not moderated: receivers are then told of frames together, merge them (GRO) and acknowledge
+/// less often; or if with it a flow no longer fills its link.
+#[test]
+fn interrupts_can_be_moderated() {
+    let Some(mut spec) = small("cubic") else { return };
+    spec.aqm = scheme("droptail");
+    spec.workloads = vec![long_flows(1, 10_000_000, hosts(&[0]), hosts(&[2]))];
+    let acks = |moderation| {
+        let mut spec = spec.clone();
+        let HostsSpec::Linux(linux) = &mut spec.hosts else { panic!("kernels") };
+        linux.interrupt_moderation = moderation;
+        let output = run(&spec);
+        let slowdown = output.flows.fct_ps[0] as f64 / output.flows.ideal_fct_ps[0] as f64;
+        assert!((1.0..1.02).contains(&slowdown), "{slowdown}");
+        output.counters.sent - u64::from(output.flows.packets[0])
+    };
+    let (each, together) = (acks(Span::ZERO), acks(Span::from_micros(50)));
+    assert!(2 * together < each, "{together} with moderation, {each} without");
 }
 
 /// Breaks if a probe's answers are another flow's, or of another time than it asked.

@@ -8,7 +8,7 @@ use super::message::{self, Header, MessageError, Request};
 use super::ring::{Ring, RingError};
 use crate::memory::Regions;
 use crate::socket::{read_with_files, send_with_files};
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
@@ -238,38 +238,35 @@ impl Device {
         Ok(self.rings[TO_GUEST].fill(&self.memory, &bytes)?)
     }
 
-    /// Interrupts the guest for the rings in which it wants to know of something new, and waits until
-    /// it has noted that. Gives whether it did.
+    /// Interrupts the guest for a ring, if it wants to know of something new there. Where it does, it answers: that comes
+    /// to the connection that this gives, and [`Device::called`] reads it.
     ///
     /// # Errors
-    /// If a ring says nonsense, the guest answers something else, or has gone.
-    pub fn call(&mut self) -> Result<bool, DeviceError> {
-        let Some(calls) = &self.calls else { return Ok(false) };
-        let mut called = false;
-        for (number, ring) in (0..).zip(&mut self.rings) {
-            if ring.entries == 0 || !ring.wants_call(&self.memory)? {
-                continue;
-            }
-            send_with_files(calls, &message::call(number), &[])?;
-            let mut answer = [0; message::HEADER + 8];
-            let mut calls = calls;
-            calls.read_exact(&mut answer).map_err(gone)?;
-            let [header @ .., _, _, _, _, _, _, _, _] = answer;
-            let header = Header::parse(header)?;
-            if !header.reply || header.request != 4 {
-                return Err(DeviceError::Answer(header.request));
-            }
-            called = true;
+    /// If the ring says nonsense, or the guest has gone.
+    pub fn call(&mut self, ring: usize) -> Result<Option<&UnixStream>, DeviceError> {
+        let Some(calls) = &self.calls else { return Ok(None) };
+        let called = &mut self.rings[ring];
+        if called.entries == 0 || !called.wants_call(&self.memory)? {
+            return Ok(None);
         }
-        Ok(called)
+        send_with_files(calls, &message::call(ring as u32), &[])?;
+        Ok(Some(calls))
     }
-}
 
-/// A guest that dies while it is called.
-fn gone(error: std::io::Error) -> std::io::Error {
-    match error.kind() {
-        ErrorKind::WouldBlock => std::io::Error::other("the guest does not answer a call"),
-        _ => error,
+    /// Reads the guest's answer to an interrupt: it has noted that.
+    ///
+    /// # Errors
+    /// If it answers something else, or has gone.
+    pub fn called(&mut self) -> Result<(), DeviceError> {
+        let Some(mut calls) = self.calls.as_ref() else { return Ok(()) };
+        let mut answer = [0; message::HEADER + 8];
+        calls.read_exact(&mut answer)?;
+        let [header @ .., _, _, _, _, _, _, _, _] = answer;
+        let header = Header::parse(header)?;
+        if !header.reply || header.request != 4 {
+            return Err(DeviceError::Answer(header.request));
+        }
+        Ok(())
     }
 }
 

@@ -69,7 +69,9 @@ pub fn setup(seed: u64) -> Option<Setup> {
             mtu: 1500,
             congestion: None,
             sysctl: Vec::new(),
+            touched: 32 << 20,
             memory_mib: 64,
+            interrupt_gap: 0,
         }),
         Err(error) => {
             eprintln!("not tested: {error}");

@@ -1,5 +1,6 @@
 //! `[hosts]`: what is refused, what is written out. A `kernel` given by name needs none to be there.
 
+use leafspine_core::Span;
 use leafspine_scenario::{Case, ScenarioError, Source, expand, single};
 use leafspine_sim::spec::HostsSpec;
 use std::path::Path;
@@ -28,7 +29,9 @@ fn refused(hosts: &str, more: &str) -> String {
 #[test]
 fn resolved_scenarios_name_the_kernel() {
     let sysctl = "sysctl = { \"net.ipv4.tcp_rto_min_us\" = 5000, net.ipv4.tcp_sack = true }\n";
-    let one = case(&format!("{KERNEL}{sysctl}"), "").unwrap();
+    let card = "interrupt_moderation = \"10us\"\n";
+    let one = case(&format!("{KERNEL}{sysctl}{card}"), "").unwrap();
+    assert!(one.toml.contains(card), "{}", one.toml);
     assert!(one.toml.contains("kernel = \"6.12.0-0123456789abcdef\"\n"), "{}", one.toml);
     assert!(
         one.toml.contains("[transport]\necn = true\nmss = 1448\nheader = 52\n"),
@@ -39,6 +42,7 @@ fn resolved_scenarios_name_the_kernel() {
     assert_eq!((linux.congestion.as_str(), linux.ecn), ("dctcp", true));
     let given = [("net.ipv4.tcp_rto_min_us", "5000"), ("net.ipv4.tcp_sack", "1")];
     assert_eq!(linux.sysctl, given.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    assert_eq!(linux.interrupt_moderation, Span::from_micros(10));
     let again = single(&one.toml, "f.toml", Path::new(".")).unwrap();
     assert_eq!((&again.toml, &again.spec.hosts), (&one.toml, &one.spec.hosts));
 }
@@ -51,6 +55,7 @@ fn defaults() {
     let model = case("kind = \"model\"\ncongestion = \"cubic\"\n", "").unwrap();
     assert!(!model.toml.contains("[hosts]"));
     assert_eq!(model.spec.hosts, HostsSpec::Model);
+    assert!(!case(KERNEL, "").unwrap().toml.contains("interrupt_moderation"));
     let aqm = |hosts: &str, more: &str| case(hosts, more).unwrap().spec.aqm.name;
     let own = |control: &str| format!("{KERNEL}congestion = \"{control}\"\n");
     assert_eq!(aqm(&own("dctcp"), "[transport]\nscheme = \"cubic\"\n"), "ecn-threshold");

@@ -33,7 +33,7 @@ const TCP_INFO_ROW: u64 = 2 * 128;
 /// A guest's kernel and what it touches (docs/linux.md).
 const GUEST: u64 = 9 << 20;
 /// What a program and the files that it reads take of a guest's memory, as a Python server does (docs/linux.md).
-const PROGRAM: u64 = 40 << 20;
+pub(crate) const MEMORY_OF_A_PROGRAM: u64 = 40 << 20;
 /// The same rows at the end of the run, when whoever has asked for it has made tables of them.
 const ROW_OUT: u64 = 400;
 const PROBE_OUT: u64 = 384;
@@ -93,7 +93,7 @@ impl Memory {
     fn count_flows(&mut self, spec: &Spec, graph: &Graph, queue: u64) -> Result<(), SetupError> {
         let fabric = fabric(graph);
         let programs = programs(&spec.workloads, &fabric, &graph.host_names, spec.run.seed)?;
-        self.fabric += programs.len() as u64 * PROGRAM;
+        self.fabric += programs.len() as u64 * MEMORY_OF_A_PROGRAM;
         let (mut at_once, mut piled_up, mut last) = (0, 0, 0.0_f64);
         for (workload, what) in spec.workloads.iter().enumerate() {
             let demand = Demand::of(what, &fabric, spec.run.seed, workload)?;

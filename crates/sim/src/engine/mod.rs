@@ -35,6 +35,7 @@ mod work;
 
 pub use build::{BuildError, Factories, SetupError};
 pub use control::control_planes;
+pub(crate) use estimate::MEMORY_OF_A_PROGRAM;
 pub use fault::{Fault, FaultKind};
 pub(crate) use flows::{FIRST_CONNECTION, SERVICE_PORT, in_flight};
 pub use standstill::Stuck;

@@ -479,6 +479,7 @@ impl Builder<'_> {
             mtu: self.mtu(),
             congestion: linux.congestion.clone(),
             sysctl: ecn.into_iter().chain(linux.sysctl.iter().cloned()).collect(),
+            interrupt_gap: linux.interrupt_moderation,
             programs,
         };
         let nodes = CalendarDriver::new(nodes, self.graph.ports.len(), self.calendar());

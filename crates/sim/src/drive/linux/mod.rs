@@ -14,7 +14,7 @@ mod watch;
 
 use super::calendar::CalendarDriver;
 use super::{Bound, Came, Ending, Layout, Task};
-use crate::engine::FIRST_CONNECTION;
+use crate::engine::{FIRST_CONNECTION, MEMORY_OF_A_PROGRAM};
 use crate::workload::Launch;
 use frames::Frames;
 use leafspine_core::{FiveTuple, Flags, PacketMeta, Span, Time};
@@ -56,10 +56,14 @@ pub(crate) struct About {
     pub(crate) congestion: String,
     /// Files under `/proc/sys` and what is written to them.
     pub(crate) sysctl: Vec<(String, String)>,
+    /// At least so far apart are interrupts for what arrives at one of them.
+    pub(crate) interrupt_gap: Span,
     /// What they run besides sending flows.
     pub(crate) programs: Vec<Launch>,
 }
 
+/// Bytes that a guest has touched that has sent and received: less than this, since what its sockets hold hangs on the run.
+const TOUCHED_BY_A_GUEST: u64 = 16 << 20;
 /// In MiB. Pages that a guest never touches are none of this machine's.
 const MEMORY_OF_A_GUEST: u32 = 64;
 /// The same where guests run programs, whose files are in their memory, too.
@@ -80,7 +84,10 @@ impl About {
             mtu: self.mtu,
             congestion: Some(self.congestion.clone()),
             sysctl: self.sysctl.clone(),
+            touched: u64::from(self.guests) * TOUCHED_BY_A_GUEST
+                + self.programs.len() as u64 * MEMORY_OF_A_PROGRAM,
             memory_mib: if self.programs.is_empty() { MEMORY_OF_A_GUEST } else { WITH_PROGRAMS },
+            interrupt_gap: self.interrupt_gap.0.div_ceil(1000),
         })
     }
 }
@@ -332,6 +339,12 @@ impl LinuxDriver {
         let mut outside = outside::Network { nodes, guests, layout, net, until: Time::MAX };
         outside.happened(guest, guests_time(at), what);
         self.settle(layout);
+    }
+
+    /// Segments that were sent again, of the flows and connections under way.
+    #[cfg(test)]
+    pub(crate) fn sent_again(&self) -> u32 {
+        self.guests.flows.values().map(|watch| watch.retransmits).sum()
     }
 
     /// Flows and directions of connections that have places at their hosts.
