@@ -88,24 +88,25 @@ def _speed(case: Case) -> float | None:
     """Packet-hops per second of a run: of its first moment, or of all of it if it is shorter."""
     progress = native.Progress()
     outputs: list[native.Output] = []
+    # As in engine.py: a thread that is joined is lost to Ctrl-C.
+    ended = threading.Event()
 
     def work() -> None:
         # Whatever it ends with: checking is not running.
         with contextlib.suppress(Exception):
             outputs.append(native.simulate(case.toml, case.base_dir, progress, False, None, 1))
+        ended.set()
 
-    thread = threading.Thread(target=work)
-    thread.start()
+    threading.Thread(target=work).start()
     begin = first = hops = 0.0
-    while thread.is_alive() and not (hops and time.monotonic() - begin > MOMENT):
-        thread.join(0.005)
+    while not ended.wait(0.005) and not (hops and time.monotonic() - begin > MOMENT):
         hops = progress.read()[3]
         if hops and not first:
             # What is built before is no part of the speed.
             begin, first = time.monotonic(), hops
     took = time.monotonic() - begin
     progress.cancel()
-    thread.join()
+    ended.wait()
     if outputs:
         summary = json.loads(outputs[0].summary())
         seconds = summary["wall_seconds"]

@@ -251,22 +251,25 @@ def _aside(
     Then, or if ``look``, which is called ten times a second, raises, the work is cancelled.
     """
     outcome: list[T | BaseException] = []
+    # Not the thread's own end: a join that Ctrl-C interrupts takes a living thread for one that has
+    # ended (CPython before 3.13), and whoever goes on then leaves the run's folders behind.
+    ended = threading.Event()
 
     def call() -> None:
         try:
             outcome.append(work())
         except BaseException as error:
             outcome.append(error)
+        finally:
+            ended.set()
 
-    thread = threading.Thread(target=call, name="leafspine-engine", daemon=True)
-    thread.start()
+    threading.Thread(target=call, name="leafspine-engine", daemon=True).start()
     try:
-        while thread.is_alive():
-            thread.join(POLL_SECONDS)
+        while not ended.wait(POLL_SECONDS):
             look()
     except BaseException:
         progress.cancel()
-        thread.join()
+        ended.wait()
         raise
     result = outcome[0]
     if isinstance(result, BaseException) and not isinstance(result, Exception):

@@ -139,6 +139,7 @@ def test_an_interrupt_leaves_nothing(kernels: Path, tmp_path: Path) -> None:
     )
     try:
         guests = _wait_for_guests(run)
+        own = _folders_of(guests)
         run.send_signal(signal.SIGINT)
         assert run.wait(timeout=LONG) in (1, 130, -signal.SIGINT)
         _wait(lambda: not any(_alive(guest) for guest in guests), f"{guests} live on")
@@ -146,6 +147,44 @@ def test_an_interrupt_leaves_nothing(kernels: Path, tmp_path: Path) -> None:
         run.kill()
         run.wait()
     assert not (tmp_path / "out").exists()
+    assert not (left := [path for path in own if path.exists()]), left
+
+
+def _folders_of(guests: list[int]) -> set[Path]:
+    """The folders of the runs of these kernels, each of which is in a folder of that."""
+    return {Path(f"/proc/{guest}/cwd").resolve().parent for guest in guests}
+
+
+def test_a_killed_comparison_leaves_nothing(kernels: Path, tmp_path: Path) -> None:
+    """Breaks if kernels live on when the comparison whose worker has started them is killed, or if
+    what it leaves in memory stays when the next run has begun."""
+    words = [sys.executable, "-m", "leafspine", "compare", str(kernels), "--no-plots"]
+    words += ["--out", str(tmp_path / "out"), "--set", "hosts.kind=linux"]
+    words += ["--seeds", "2", "--jobs", "2", "--set", "workload.0.sizes.bytes=10GB"]
+    run = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=CLEAN)
+    try:
+        guests = _wait(lambda: len(found := _kernels_of(run.pid)) >= 8 and found, "no kernels")
+        own = _folders_of(guests)
+    finally:
+        run.kill()
+        run.wait()
+    _wait(lambda: not any(_alive(guest) for guest in guests), f"{guests} live on")
+    assert all(path.exists() for path in own), "killed, so that nobody could remove them"
+    next_run = ("run", kernels, "--set", "hosts.kind=linux", "--out", tmp_path / "next")
+    assert leafspine(*next_run).returncode == 0
+    assert not (left := [path for path in own if path.exists()]), left
+
+
+def _kernels_of(process: int) -> list[int]:
+    """The kernels among all that a process has started, directly or not."""
+    found, rest = [], [process]
+    while rest:
+        for file in Path(f"/proc/{rest.pop()}/task").glob("*/children"):
+            with contextlib.suppress(OSError):  # a thread that has ended
+                children = [int(child) for child in file.read_text().split()]
+                found += [child for child in children if _is_kernel(child)]
+                rest += [child for child in children if not _is_kernel(child)]
+    return found
 
 
 LONG = 600
@@ -333,6 +372,64 @@ def build_kernel(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     if "missing for the kernel's build" in done.stderr:
         pytest.skip(done.stderr)
     return done
+
+
+def own_kernel(folder: Path, lines: list[str]) -> dict[str, str]:
+    """A kernel of one's own as far as ``linux/build`` asks it: it says its configuration."""
+    (kernel := folder / "kernel").write_text("#!/bin/sh\necho '" + "\n".join(lines) + "'\n")
+    kernel.chmod(0o755)
+    return {"LEAFSPINE_LINUX": str(kernel)}
+
+
+def test_what_a_kernel_lacks_is_named(tmp_path: Path) -> None:
+    """Breaks if a kernel of one's own passes that cannot run on virtual time or has what disturbs,
+    or if a tick that timers follow is passed over in silence."""
+    wanted = (Path(__file__).parents[2] / "linux" / "kernel.config").read_text().splitlines()
+    good = [line for line in wanted if line.startswith("CONFIG_")]
+    hz = "CONFIG_HZ=1000"
+    lacking = [line for line in good if "TIME_TRAVEL" not in line]
+    done = build_kernel(tmp_path, **own_kernel(tmp_path, [*lacking, hz, "CONFIG_IPV6=y"]))
+    assert done.returncode == 1
+    assert "CONFIG_UML_TIME_TRAVEL_SUPPORT=y" in done.stderr
+    assert "no CONFIG_IPV6" in done.stderr
+    if "missing for the kernel's build" in done.stderr:
+        pytest.skip(done.stderr)
+    done = build_kernel(tmp_path, **own_kernel(tmp_path, [*good, hz]))
+    assert done.returncode == 0, done.stderr
+    assert "note:" not in done.stderr
+    done = build_kernel(tmp_path, **own_kernel(tmp_path, [*good, "CONFIG_HZ=100"]))
+    assert "another tick than 1000 Hz" in done.stderr
+
+
+def test_a_kernel_that_dies_is_one_error(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if a kernel's last words do not reach the user, the exit code is another than that of
+    a run that failed, or if its folder stays."""
+    (tmp_path / "guest.cpio").write_bytes(b"")
+    (kernel := tmp_path / "kernel").write_text(
+        f"#!/bin/sh\npwd >{tmp_path}/where\necho no room for this\nexit 3\n"
+    )
+    kernel.chmod(0o755)
+    place = {"LEAFSPINE_LINUX_FOLDER": str(tmp_path), "LEAFSPINE_LINUX": ""}
+    words = ("run", scenario, "--set", "hosts.kind=linux", "--out", tmp_path / "out")
+    done = leafspine(*words, **place)
+    assert done.returncode == 1, done.stderr
+    assert "host0 (Linux) has ended (exit status: 3); its last lines: no room for this" in (
+        " ".join(done.stderr.split())
+    )
+    assert "Traceback" not in done.stderr
+    assert not Path((tmp_path / "where").read_text().strip()).parent.exists()
+
+
+def test_another_kernel_is_refused(kernels: Path, tmp_path: Path) -> None:
+    """Breaks if a resolved scenario of one kernel is run with another in silence."""
+    text = kernels.read_text().replace(
+        'kind = "model"\n\n', 'kind = "linux"\nkernel = "6.1.0-0123456789abcdef"\n\n'
+    )
+    kernels.write_text(text)
+    done = leafspine("run", kernels, "--out", tmp_path / "out")
+    assert done.returncode == 1, done.stderr
+    assert "6.1.0-0123456789abcdef" in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_full_disk_is_one_error(tmp_path: Path) -> None:

@@ -288,6 +288,8 @@ mod tests {
             for mut frame in [frame, near] {
                 let read = Segment::parse(&frame);
                 prop_assert!(read.is_none_or(|s| usize::from(s.ip_bytes) + 14 <= frame.len()));
+                let any = Segment::of_any(&frame);
+                prop_assert!(any.is_none_or(|s| usize::from(s.ip_bytes) + 14 <= frame.len()));
                 set_service(&mut frame, 3);
                 set_flags(&mut frame, 64);
                 set_destination(&mut frame, [2; 6]);

@@ -309,6 +309,7 @@ mod tests {
         let words: Vec<u8> = (1..=16u32).flat_map(u32::to_ne_bytes).collect();
         let Some(Report::Sent(9, info)) = report(130, 9, &words) else { panic!("no report") };
         assert_eq!((info.retransmits, info.timeouts, info.window, info.backoff), (1, 2, 5, 16));
+        assert_eq!((info.dsack_duplicates, info.segment, info.round_trip_us), (3, 6, 8));
         assert_eq!(report(130, 9, &words[..63]), None);
         assert_eq!(report(128, NO_FLOW, &[]), Some(Report::Ready));
         assert_eq!(report(129, 4, &[]), Some(Report::Received(4)));

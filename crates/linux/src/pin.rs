@@ -70,6 +70,19 @@ mod tests {
             assert_eq!(cpus(), 1);
             let inherited = there.join().unwrap();
             assert_eq!(inherited.1, here, "a thread that is started there stays there");
+            // A run of another process may be on all of this machine's.
+            let mut every = CpuSet::new();
+            (0..CpuSet::MAX_CPU).for_each(|cpu| every.set(cpu));
+            let other = std::thread::spawn(move || {
+                sched_setaffinity(None, &every).unwrap();
+                let pinned = Pinned::new();
+                let here = (cpus(), sched_getcpu());
+                drop(pinned);
+                here
+            });
+            let other = other.join().unwrap();
+            assert_eq!(other.0, 1);
+            assert!(all == 1 || other.1 != here, "two runs on CPU {here}");
             drop(pinned);
             assert_eq!(cpus(), all);
         });

@@ -2,6 +2,7 @@
 
 use leafspine_core::Span;
 use leafspine_scenario::{Case, ScenarioError, Source, expand, single};
+use leafspine_schemes::registry;
 use leafspine_sim::spec::HostsSpec;
 use std::path::Path;
 
@@ -71,7 +72,6 @@ fn nonsense_is_refused() {
     for (hosts, more, says) in [
         ("congestion = \"cubic\"\n", String::new(), "congestion without kind = \"linux\""),
         ("kind = \"windows\"\n", String::new(), "\"model\", \"linux\""),
-        (KERNEL, edge("flowbender"), "these hosts are kernels"),
         (KERNEL, "[transport]\nmss = 8948\n".into(), "256 to 1500 bytes"),
         (KERNEL, "[transport]\nhandshake = false\n".into(), "shake hands"),
         (KERNEL, "[transport]\nsource_ports = 8\n".into(), "one a flow"),
@@ -87,7 +87,31 @@ fn nonsense_is_refused() {
     assert!(sysctl("{ \"net..x\" = 1 }").contains("a key such as"));
     assert!(sysctl("{ \"net.x\" = 1.5 }").contains("a whole number or a text"));
     assert!(sysctl("7").contains("a table such as"));
-    case(KERNEL, &edge("stage")).unwrap();
+}
+
+/// Breaks if a host edge that the hosts' TCP would have to tell of round trips, losses or order is run with kernels, which
+/// tell nothing, or one that goes by packets alone is refused.
+#[test]
+fn edges_that_need_the_stack_are_refused() {
+    let edge = |words: &str| format!("[host_edge]\n{words}\n");
+    let fit = |name: &str| match name {
+        "hermes" | "clove-ecn" => "[load_balancer]\nscheme = \"pinned\"\n",
+        "presto" => "[load_balancer]\nscheme = \"presto\"\n",
+        _ => "",
+    };
+    for entry in registry::host_edges() {
+        let given = format!("{}{}", fit(entry.info.name), edge(&format!("scheme = \"{}\"", entry.info.name)));
+        let by_packets = ["stage", "aq-car", "presto"].contains(&entry.info.name);
+        match case(KERNEL, &given) {
+            Ok(_) => assert!(by_packets, "{} is run", entry.info.name),
+            Err(error) => {
+                let error = error.to_string();
+                assert!(!by_packets && error.contains("these hosts are kernels"), "{error}");
+            }
+        }
+    }
+    let in_order = format!("{}{}", fit("presto"), edge("scheme = \"presto\"\nreassemble = true"));
+    assert!(refused(KERNEL, &in_order).contains("hands it packets in order"));
 }
 
 /// Breaks if the model and a kernel cannot stand side by side in one file.
