@@ -149,6 +149,12 @@ fn kernels_tell_of_connections() {
     // Before the connection stands the kernel has a guess.
     assert_eq!(column(0, "mss")[1..], vec![1448; times.len() - 1]);
     assert!(windows.last() > windows.first());
+    // The handshake has the shortest: 40 us of links, and 60 bytes over each of eight.
+    let (trips, least) = (column(0, "srtt_us"), column(0, "min_rtt_us"));
+    assert!(trips[2..].iter().zip(&least[2..]).all(|(srtt, least)| srtt >= least), "{trips:?}");
+    assert!(least[1..].iter().all(|least| (43..46).contains(least)), "{least:?}");
+    let sent_again = column(0, "retransmits");
+    assert_eq!(sent_again.last().copied(), Some(u64::from(output.flows.retransmits[1])));
     let bytes: Vec<u64> =
         windows.iter().zip(column(0, "mss")).map(|(window, mss)| window * mss).collect();
     assert_eq!((column(1, "time_ps"), column(1, "window_bytes")), (times, bytes));
@@ -163,6 +169,47 @@ fn a_run_ends_when_it_is_told() {
     let output = run(&spec);
     assert_eq!((output.end, output.flows.finished()), (Time(20_000_000_000), 0));
     assert!(output.flows.packets[0] > 1_000);
+}
+
+/// Breaks if a balancer that writes into packets, marks from a queue manager, or ACKs that a switch holds and sets ECE on do
+/// not work with the frames of kernels: each has to show in the result.
+#[test]
+fn schemes_of_switches_work_under_kernels() {
+    let Some(mut spec) = small("dctcp") else { return };
+    let of = |spec: &Spec| {
+        let output = run(spec);
+        assert_eq!(
+            output.flows.finished(),
+            output.flows.fct_ps.len() as u64,
+            "{:?}",
+            spec.balancer
+        );
+        output
+    };
+    spec.workloads = vec![long_flows(4, 1_000_000, hosts(&[0, 1]), hosts(&[2, 3]))];
+    let plain = of(&spec).trace_hash;
+    for name in ["conga", "hula", "drill", "qdaps", "qall"] {
+        spec.balancer = scheme(name);
+        let hash = of(&spec).trace_hash;
+        assert!(hash != plain || name == "hula", "{name} does what ECMP does");
+    }
+    spec.balancer = scheme("ecmp");
+    for name in ["red", "codel"] {
+        spec.aqm = scheme(name);
+        of(&spec);
+    }
+    // A long queue at the one receiver's port: its ACKs are held there, and with them the senders.
+    let mut spec = small("cubic").expect("there is a kernel");
+    let HostsSpec::Linux(linux) = &mut spec.hosts else { panic!("kernels") };
+    linux.ecn = true;
+    spec.aqm = scheme("droptail");
+    spec.topology.kind = TopologyKind::Star { hosts: 9 };
+    spec.workloads = vec![long_flows(8, 400_000, HostSet::Rest, HostSet::First(1))];
+    let queue = |spec: &Spec| port(&of(spec), "switch0-host0").queue_mean_packets;
+    let without = queue(&spec);
+    spec.hold = Some(scheme("abq"));
+    let with = queue(&spec);
+    assert!(with < 0.7 * without, "{with} packets wait with ABQ, {without} without");
 }
 
 /// Breaks if a fabric's changes and a scheme that asks for general ports do not work beside kernels.

@@ -100,7 +100,11 @@ fn edges_that_need_the_stack_are_refused() {
         _ => "",
     };
     for entry in registry::host_edges() {
-        let given = format!("{}{}", fit(entry.info.name), edge(&format!("scheme = \"{}\"", entry.info.name)));
+        let given = format!(
+            "{}{}",
+            fit(entry.info.name),
+            edge(&format!("scheme = \"{}\"", entry.info.name))
+        );
         let by_packets = ["stage", "aq-car", "presto"].contains(&entry.info.name);
         match case(KERNEL, &given) {
             Ok(_) => assert!(by_packets, "{} is run", entry.info.name),

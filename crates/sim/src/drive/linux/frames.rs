@@ -89,6 +89,28 @@ fn rewrite(bytes: &mut [u8], packet: &PacketMeta) {
 mod tests {
     use super::*;
 
+    /// Breaks if what switches and edges have done to a packet is not in its frame when it arrives: a mark, a class, an ECE
+    /// that a hold has set; or if anything else in it changes.
+    #[test]
+    fn frames_say_what_packets_say() {
+        let mut frame = vec![2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 8, 0];
+        frame.extend([0x45, 0x02, 0, 40, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 0]);
+        frame.extend([0x13, 0x89, 4, 0, 0, 0, 0, 9, 0, 0, 1, 0, 0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+        let sent = frame::Segment::parse(&frame).expect("an ACK");
+        let says = |packet: PacketMeta| {
+            let mut bytes = frame.clone();
+            rewrite(&mut bytes, &packet);
+            frame::Segment::parse(&bytes).expect("still one")
+        };
+        let plain = PacketMeta { ecn: Ecn::Capable, ..PacketMeta::default() };
+        assert_eq!(says(plain), sent);
+        let marked = says(PacketMeta { ecn: Ecn::Congested, class: 3, ..plain });
+        assert_eq!(marked, frame::Segment { service: 3 << 2 | 3, ..sent });
+        let flags = Flags::ACK.with(Flags::ECE);
+        let held = says(PacketMeta { flags, ..plain });
+        assert_eq!(held, frame::Segment { flags: frame::ACK | frame::ECE, ..sent });
+    }
+
     /// Breaks if a number is used twice at once, a token is given back twice, or a freed frame stays.
     #[test]
     fn numbers_are_used_again() {
