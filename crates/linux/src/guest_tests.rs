@@ -231,6 +231,55 @@ fn interrupts_keep_apart() {
     assert_eq!(told(10), [100, 110, 110, 110, 120, 120, 120, 500]);
 }
 
+/// Breaks if what a kernel without shared times tells its clock by messages is answered wrongly, or not noted.
+#[test]
+fn the_clock_by_messages() {
+    let (mut guest, schedule, thread, _folder) = guest(|client| {
+        let request = |client: &Client| {
+            let mut bytes = [0; 12];
+            client.schedule.read(4096 + 128 + 4, &mut bytes).unwrap();
+            (bytes[0], long(&bytes[4..]))
+        };
+        assert_eq!(ask(&client.clock, Op::Update, 55).0, 0);
+        assert_eq!(ask(&client.clock, Op::Get, 0).0, 55, "the time that it has set itself");
+        assert_eq!(ask(&client.clock, Op::Request, 99).0, 0);
+        assert_eq!(request(&client), (1, 99), "it wants to run then");
+        assert_eq!(ask(&client.clock, Op::Broadcast, 7).0, 0);
+        let late = Message { op: Op::Ack, seq: 3, time: 0 };
+        send_with_files(&client.clock, &late.bytes(), &[]).unwrap();
+        client.wait(1_000);
+    });
+    serve(&mut guest, &schedule).unwrap();
+    assert_eq!((schedule.time(), schedule.request(1)), (55, Some(1_000)));
+    thread.join().unwrap();
+}
+
+/// Breaks if a device of which a kernel wants what it does not have, or without what is needed, is set up.
+#[test]
+fn devices_that_cannot_be() {
+    const NEED_REPLY: u32 = 9;
+    for (number, payload, says) in [
+        // No event index; ring 2; a ring of three entries.
+        (2u32, longs(&[1 << 32 | 1 << 30]), "does without features 0x20000000"),
+        (8, longs(&[2 | 4 << 32]), "ring 2 with 0 entries"),
+        (8, longs(&[1 | 3 << 32]), "ring 1 with 3 entries"),
+        (17, Vec::new(), "request 17 is not one"),
+    ] {
+        let (mut guest, schedule, thread, _folder) = guest(move |client| {
+            let header = [number, NEED_REPLY, payload.len() as u32].map(u32::to_ne_bytes).concat();
+            send_with_files(&client.net, &[header, payload].concat(), &[]).unwrap();
+            // It stays until the other end is gone.
+            let mut net = &client.net;
+            let _ = net.read_to_end(&mut Vec::new());
+        });
+        let error = serve(&mut guest, &schedule).unwrap_err();
+        assert!(matches!(error, LinuxError::Protocol { .. }), "{error}");
+        assert!(error.to_string().contains(says), "{error}");
+        drop(guest);
+        thread.join().unwrap();
+    }
+}
+
 /// Breaks if a frame for which the guest has no buffer is lost, or taken for fed.
 #[test]
 fn a_frame_waits_for_a_buffer() {
