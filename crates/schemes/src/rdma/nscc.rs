@@ -197,6 +197,8 @@ impl Nscc {
             self.window = self.achieved as f64;
             self.bound(cfg);
             self.ignored = under_way;
+            // They were of the window as it was: over the new one they would be many times as much.
+            (self.pending, self.adjusted) = (0.0, 0);
         }
         self.period_ends = Some(now + cfg.base_rtt + cfg.target);
         (self.achieved, self.trouble) = (0, if adapts { false } else { self.trouble && first });
@@ -298,7 +300,8 @@ mod tests {
     /// is told of: less than an eighth of 10,010 - 1,000 (which the loss takes off) = 9,010, and so is the window then: 1,000. What is still under
     /// way, 5,000 bytes, changes nothing, marked, lost or not; what comes after does.
     ///
-    /// Breaks if the window is adapted within a period, without trouble, where enough has come, or twice for what was under way.
+    /// Breaks if the window is adapted within a period, without trouble, where enough has come, or twice for what was under way; if increases from before
+    /// are added to the window after it.
     #[test]
     fn quick_adapt_by_hand() {
         let start = || {
@@ -318,6 +321,13 @@ mod tests {
         assert_eq!((lost(&mut nscc, 114), nscc.ignored), (1_000.0, 1_000));
         assert_eq!(ack(&mut nscc, 1_000, 0, false, 115), 1_000.0);
         assert!(ack(&mut nscc, 1_000, 0, false, 123) > 1_000.0);
+        // 1,000 bytes that did not wait are 4 x 10^6 pending, 400 bytes of the window then and 4,000 of that after: only eta is added.
+        let mut nscc = Nscc::new(&settings(), Rate::from_gbps(10));
+        assert_eq!(ack(&mut nscc, 0, 5, true, 100), 10_010.0);
+        assert_eq!(ack(&mut nscc, 1_000, 0, false, 101), 10_010.0);
+        assert_eq!(lost(&mut nscc, 113), 1_000.0);
+        assert_eq!(ack(&mut nscc, 5_000, 1, true, 114), 1_000.0);
+        assert_eq!(ack(&mut nscc, 1_000, 1, true, 115), 1_010.0);
         // Enough has come.
         let mut nscc = start();
         nscc.window = 10_010.0;
