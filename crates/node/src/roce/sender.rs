@@ -237,16 +237,19 @@ impl Sender {
             pair.lose(cfg, u32::from(fast_retransmit), now);
             return AckOutcome { fast_retransmit, ..AckOutcome::default() };
         }
-        // Packet by packet, one that was overtaken on its way back still tells of its own packet.
+        // One that was overtaken on its way back still tells of its own packet, packet by packet and if it is a NAK of IRN's: the number up to
+        // which all has come does not fall back by it, the bitmap takes every packet that is reported (§3.1).
         let each = cfg.spec.recovery == Recovery::Each;
-        if p.seq < self.una && !each || p.seq > self.high {
+        let nak = p.flags.has(NAK);
+        let selective = matches!(cfg.spec.recovery, Recovery::Selective { .. });
+        let tells = each || nak && selective;
+        if p.seq < self.una && !tells || p.seq > self.high {
             return AckOutcome::default();
         }
         let upto = p.seq.max(self.una);
         let acked = upto - self.una;
         let before = pair.under_way();
         self.advance(pair, upto);
-        let nak = p.flags.has(NAK);
         let news = each && !nak && self.learn_of(pair, p.sack[0].start, false);
         self.tell(cfg, pair, (p, hops), (before, now));
         if nak {

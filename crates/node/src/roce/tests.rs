@@ -178,6 +178,31 @@ fn irn_sends_what_is_missing() {
     assert_eq!((sender.message.retransmits(), sender.message.timeouts()), (2, 0));
 }
 
+/// By hand, of packets 0 to 5: 1 and 4 are lost. 2 comes, and 1 is sent again; the NAK of 5 is overtaken by the acknowledgment of all below 4, which
+/// 1 causes. It is the only one to tell that 5 has come, and so that 4 is lost, which its sender would else learn by a timeout.
+///
+/// Breaks if a NAK that is overtaken tells of nothing, or sends the sender back behind what is acknowledged; if one that is about nothing new makes it send.
+#[test]
+fn irn_hears_a_nak_that_was_overtaken() {
+    let cfg = config(IRN, Some(6_000));
+    let (mut sender, mut receiver) = ends(&cfg, 9);
+    let sent = send(&mut sender, &cfg, Time(0));
+    let mut answer = |packet: &PacketMeta| take(&mut receiver, &cfg, packet).1;
+    let [first, third, fourth, last] = [0, 2, 3, 5].map(|n: usize| answer(&sent[n]));
+    sender.on_packet(&cfg, &first, Time(1));
+    sender.on_packet(&cfg, &third, Time(1));
+    let again = send(&mut sender, &cfg, Time(1));
+    assert_eq!(numbers(&again), [1, 6]);
+    let filled = answer(&again[0]);
+    assert_eq!((last.flags, last.seq, filled.flags, filled.seq), (NAK, 1, Flags::ACK, 4));
+    sender.on_packet(&cfg, &filled, Time(2));
+    assert_eq!(numbers(&send(&mut sender, &cfg, Time(2))), [7, 8]);
+    assert!(sender.on_packet(&cfg, &last, Time(3)).fast_retransmit);
+    assert_eq!((numbers(&send(&mut sender, &cfg, Time(3))), sender.message.una), (vec![4], 4));
+    sender.on_packet(&cfg, &fourth, Time(3));
+    assert_eq!(numbers(&send(&mut sender, &cfg, Time(3))), [0; 0]);
+}
+
 /// By hand, of nine packets with a threshold of 3: 1 and 2 come before 0, which allows for reordering; 3 comes, and 0 is lost, but 4
 /// is not when 5 and 6 have come; with 7 it is.
 ///
