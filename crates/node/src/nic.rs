@@ -240,18 +240,22 @@ impl Host {
         if self.edge.is_some() {
             self.edge_acked(slot, packet, outcome, net, world);
         }
-        self.offer(slot, net, world);
-        self.offer_next(slot, net, world);
+        self.list_if_ready(slot, net, world);
+        self.offer_others(slot, net, world);
     }
 
-    /// What a message has under way, the next one of its queue pair may not have.
-    fn offer_next<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
+    /// What a message has under way the others of its queue pair may not have, and a credit is for any of them: those that have begun
+    /// before it may have something to send again, the one after it something new.
+    fn offer_others<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
         let connection = self.sending[usize::from(slot)].tuple;
-        if let Some(next) = self.program.as_ref().and_then(|program| program.sending(connection))
-            && next != slot
-        {
-            self.offer(next, net, world);
+        let begun = |host: &Host| host.program.as_ref().map_or(0, |p| p.begun(connection).len());
+        for at in 0..begun(self) {
+            let other = self.program.as_ref().map(|program| program.begun(connection)[at]);
+            if let Some(other) = other.filter(|other| *other != slot) {
+                self.list_if_ready(other, net, world);
+            }
         }
+        self.look(world);
     }
 
     /// A queue pair's timer is due.
@@ -260,8 +264,8 @@ impl Host {
         let (sender, pair) = self.pair(slot);
         if sender.on_timer(net.roce(), pair, now) {
             self.edge_timeout(slot, net, world);
-            self.offer(slot, net, world);
-            self.offer_next(slot, net, world);
+            self.list_if_ready(slot, net, world);
+            self.offer_others(slot, net, world);
         } else {
             self.arm(slot, world);
         }

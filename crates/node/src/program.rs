@@ -188,9 +188,9 @@ impl Program {
         }
     }
 
-    /// The slot of the message of a connection that is being sent for the first time.
-    pub(crate) fn sending(&self, connection: FiveTuple) -> Option<u16> {
-        self.lines.get(&connection)?.sending
+    /// The slots of a connection's messages that have begun and are not all acknowledged, the oldest first.
+    pub(crate) fn begun(&self, connection: FiveTuple) -> &[u16] {
+        self.lines.get(&connection).map_or(&[], |line| &line.under_way)
     }
 
     /// A message has all been acknowledged.

@@ -45,9 +45,10 @@ impl Host {
         };
         let number = receiver.pair;
         let demand = &mut nic.notifies.get_mut(number).demand;
-        let SackBlock { start, end } = packet.sack[1];
+        let wanted = packet.sack[1].end;
         let trimmed = packet.notes & PacketMeta::TRIMMED != 0;
-        demand.note(start, end, trimmed && !receiver.assembly.has(packet.seq), slot);
+        let missing = trimmed && !receiver.assembly.has(packet.seq);
+        demand.note(slot, wanted, missing);
         if complete || receiver.is_complete() {
             demand.end(slot);
         }

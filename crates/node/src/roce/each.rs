@@ -71,6 +71,7 @@ impl Sender {
             self.known.note_come(self.una, packet)
         };
         pair.count(0, u32::from(under_way));
+        self.recount(pair);
         news
     }
 
@@ -80,6 +81,7 @@ impl Sender {
             let under_way = self.known.note_missing(self.una, packet);
             pair.count(0, u32::from(under_way));
         }
+        self.recount(pair);
     }
 
     /// The packet whose header a switch has sent back.

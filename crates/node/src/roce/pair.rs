@@ -17,6 +17,8 @@ pub struct QueuePair {
     under_way: u32,
     /// Packets sent, those sent again among them: the number of the next one.
     sent: u32,
+    /// What its messages that have begun have to send still, packets that are known to be missing among them.
+    left: u32,
     /// What the receiver lets it send, in runs with credits.
     credit: Credit,
 }
@@ -32,6 +34,7 @@ impl QueuePair {
             next_at: Time::ZERO,
             under_way: 0,
             sent: 0,
+            left: 0,
             credit: Credit::default(),
         }
     }
@@ -83,9 +86,21 @@ impl QueuePair {
         self.credit.grant(granted);
     }
 
-    /// What a packet that is being sent says of the credit that its message lacks for `more`.
-    pub(super) fn wanted(&self, more: u32) -> u32 {
-        self.credit.wanted(self.sent.wrapping_add(1), more)
+    /// The receiver has told of a header without payload.
+    pub(super) fn told(&mut self) {
+        self.credit.told = self.credit.told.wrapping_add(1);
+    }
+
+    /// One of its messages has so many packets left to send, and had `before`.
+    #[inline]
+    pub(super) fn recount(&mut self, before: u32, now: u32) {
+        self.left = self.left - before + now;
+    }
+
+    /// What a packet that is being sent says of the credit that the queue pair lacks: each of its messages, for the receiver may hear of
+    /// one of them alone.
+    pub(super) fn wanted(&self) -> u32 {
+        self.credit.wanted(self.sent.wrapping_add(1), self.left)
     }
 
     /// Its credit, and the packets that it has sent.
@@ -159,7 +174,7 @@ impl QueuePair {
 }
 
 /// What belongs to a queue pair at its receiver, whichever of its messages comes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Incoming {
     /// From when on it may send a CNP.
     pub(crate) notify_at: Time,

@@ -34,6 +34,8 @@ pub struct Sender {
     recover: Option<u32>,
     /// Packet by packet: what is known of each.
     pub(super) known: Known,
+    /// What its queue pair counts as left of it.
+    left: u32,
     /// One past the last packet that asks for an acknowledgment.
     answer_due: u32,
     windows: Windows,
@@ -80,6 +82,7 @@ impl Default for Sender {
             again: 0,
             recover: None,
             known: Known::default(),
+            left: 0,
             answer_due: 0,
             windows: Windows::default(),
             retransmits: 0,
@@ -127,9 +130,12 @@ impl Sender {
         may.then_some(next)
     }
 
-    /// Packets that it has to send, beyond those under way.
-    fn left(&self) -> u32 {
-        self.total - self.nxt + self.known.missing()
+    /// What it has to send, beyond what is under way, may have changed: its queue pair counts that of all its messages.
+    #[inline]
+    pub(super) fn recount(&mut self, pair: &mut QueuePair) {
+        let left = self.total - self.nxt + self.known.missing();
+        pair.recount(self.left, left);
+        self.left = left;
     }
 
     /// Whether nothing under way asks for an acknowledgment: a window may have become smaller than what is under way
@@ -167,6 +173,7 @@ impl Sender {
         } else {
             self.again = seq + 1;
         }
+        self.recount(pair);
         self.retransmits += u32::from(repeat);
         let mut payload = cfg.mss as u16;
         let mut flags = Flags::DATA;
@@ -189,7 +196,7 @@ impl Sender {
         out.ecn = Ecn::Capable;
         out.class = cfg.spec.classes.0;
         out.notes = if repeat { PacketMeta::RETRANSMIT } else { 0 };
-        out.sack[1] = SackBlock { start: pair.number(), end: pair.wanted(self.left()) };
+        out.sack[1] = SackBlock { start: pair.number(), end: pair.wanted() };
         self.windows.seen = pair.window(cfg);
         pair.pace(cfg, u32::from(out.size), now);
         if self.deadline == Time::MAX {
@@ -308,6 +315,7 @@ impl Sender {
         }
         self.una = una;
         self.nxt = self.nxt.max(una);
+        self.recount(pair);
         if self.recover.is_some_and(|recover| una >= recover) {
             self.recover = None;
         }
@@ -321,7 +329,10 @@ impl Sender {
                 self.go_back(pair);
                 1
             }
-            Recovery::Each => u32::from(self.learn_of(pair, p.sack[0].start, true)),
+            Recovery::Each => {
+                pair.told();
+                u32::from(self.learn_of(pair, p.sack[0].start, true))
+            }
             Recovery::Selective { after, .. } => self.note_gap(p.sack[0].start, after),
         }
     }
@@ -351,6 +362,7 @@ impl Sender {
     fn go_back(&mut self, pair: &mut QueuePair) {
         pair.count(0, self.nxt - self.una);
         self.nxt = self.una;
+        self.recount(pair);
     }
 
     /// When [`Sender::on_timer`] is to be called; `Time::MAX`: not at all.

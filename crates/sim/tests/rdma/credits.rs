@@ -89,20 +89,12 @@ fn lost_credits_cost_a_timeout() {
     assert!(output.counters.lost > 50 && sum(&output.flows.timeouts) > 0);
 }
 
-/// Breaks if the messages of a job stop where their queue pair has spent its credit: each tells of itself, and one that begins while
-/// the queue pair is idle has a first window.
-#[test]
-fn messages_of_a_job() {
+/// A job of nine hosts, twice.
+fn job(collective: CollectiveSpec) -> Spec {
     let mut spec = incast(8, 1);
     let mut job = spec.workloads[0].clone();
     job.kind = WorkloadKind::Job(Box::new(JobSpec {
-        what: JobKind::Collective(CollectiveSpec {
-            collective: Collective::AllReduce,
-            algorithm: Algorithm::Ring,
-            bytes: Bytes(800_000),
-            channels: 1,
-            chunk: None,
-        }),
+        what: JobKind::Collective(collective),
         jobs: 1,
         ranks: None,
         placement: Placement::Packed,
@@ -113,7 +105,54 @@ fn messages_of_a_job() {
     }));
     (job.senders, job.receivers) = (HostSet::All, HostSet::All);
     spec.workloads = vec![job];
-    let output = run(&spec);
+    spec
+}
+
+/// Breaks if the messages of a job stop where their queue pair has spent its credit: each tells of itself, and one that begins while
+/// the queue pair is idle has a first window.
+#[test]
+fn messages_of_a_job() {
+    let output = run(&job(CollectiveSpec {
+        collective: Collective::AllReduce,
+        algorithm: Algorithm::Ring,
+        bytes: Bytes(800_000),
+        channels: 1,
+        chunk: None,
+    }));
     assert!(output.counters.credits > 1_000, "{:?}", output.counters);
     assert_eq!(output.counters.trimmed, 0);
+}
+
+/// Every host sends to all others at once, in messages of two to five packets that follow each other on their queue pair: several are under way, and
+/// what is trimmed of one is asked for when others have begun, or have ended.
+///
+/// Breaks if the end of a message takes what another one of its queue pair still wants, if a credit does not reach the message that lacks it, or if
+/// what is trimmed is forgotten when the next message says what it wants: each costs a timeout.
+#[test]
+fn messages_that_overlap_and_are_trimmed() {
+    let mut trimmed = 0;
+    for packets in 2..=5 {
+        let mut spec = job(CollectiveSpec {
+            collective: Collective::AllToAll,
+            algorithm: Algorithm::Direct,
+            bytes: Bytes(9 * 40_000),
+            channels: 1,
+            chunk: Some(Bytes(1000 * packets)),
+        });
+        // Out of step, so that several send to one at once.
+        if let WorkloadKind::Job(job) = &mut spec.workloads[0].kind {
+            job.compute_jitter = Span::from_micros(100);
+        }
+        for first in [4, 12, 24] {
+            if let Some(roce) = &mut spec.transport.roce {
+                roce.credits = Some(CreditSpec { first: first * 1050, share: 1.0 });
+            }
+            let output = run(&spec);
+            let (flows, counters) = (&output.flows, &output.counters);
+            trimmed += counters.trimmed;
+            assert_eq!((sum(&flows.timeouts), counters.dropped), (0, [0; 4]), "{packets} {first}");
+            assert_eq!(sum(&flows.retransmits), counters.trimmed, "{packets} {first}");
+        }
+    }
+    assert!(trimmed > 80, "{trimmed}");
 }
