@@ -39,10 +39,10 @@ impl Receiver {
         now: Time,
         reply: &mut PacketMeta,
     ) -> Received {
-        self.marked |= p.ecn == Ecn::Congested;
         if p.notes & PacketMeta::TRIMMED != 0 {
             return self.on_trimmed(cfg, notify_at, p, now, reply);
         }
+        self.marked |= p.ecn == Ecn::Congested;
         let mut seen = Received { notify: notifies(cfg, notify_at, p, now), ..Received::default() };
         seen.reordered = self.assembly.note(p);
         let each = cfg.spec.recovery == Recovery::Each;
@@ -82,7 +82,10 @@ impl Receiver {
         reply: &mut PacketMeta,
     ) -> Received {
         let flags = if self.assembly.has(p.seq) { Flags::ACK } else { NAK };
+        // A NAK tells the sender's control of its loss and of nothing else: the mark of a packet before it waits for an acknowledgment.
+        let waits = flags == NAK && std::mem::take(&mut self.marked);
         self.write(cfg, p, flags, reply);
+        self.marked |= waits;
         let notify = notifies(cfg, notify_at, p, now);
         Received { notify, reply: true, ..Received::default() }
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::transport::{AckOutcome, Received};
 use leafspine_core::{Ecn, FiveTuple, HostId, PacketMeta, Rate, Span, Time};
-use leafspine_schemes::rdma::DcqcnSettings;
+use leafspine_schemes::rdma::{DcqcnSettings, NsccSettings};
 
 fn config(recovery: Recovery, window: Option<u64>) -> RoceConfig {
     let spec = RoceSpec {
@@ -406,6 +406,42 @@ fn packet_by_packet_what_is_trimmed_comes_again() {
     // Told twice.
     sender.on_packet(&cfg, &third, Time(1));
     assert_eq!(sender.pair.under_way(), 4);
+}
+
+/// By hand, with an acknowledgment for every fourth packet: 0 comes with a mark and is not answered, 1 comes trimmed (and was marked itself), and 2
+/// is the first to be acknowledged; the NAK tells the sender's control of a loss alone, so it is 2's that has to tell of 0's mark, and 3's has none.
+///
+/// Breaks if the mark of a packet that came is lost with a NAK, is told of twice, or if that of a trimmed packet counts as one that came.
+#[test]
+fn a_nak_keeps_no_mark() {
+    let nscc = NsccSettings {
+        base_rtt: Span::from_micros(8),
+        target: Span::from_micros(4),
+        proportional: 4_000,
+        fair: 500,
+        eta: 10,
+        fast: 0.25,
+        gamma: 0.8,
+        gate: 3,
+        weight: 0.5,
+        packet: 1_050,
+        most: 1.5,
+    };
+    let mut cfg = config(Recovery::Each, None);
+    (cfg.spec.control, cfg.spec.ack_every) = (PairControl::Nscc(nscc), 4);
+    let (mut sender, mut receiver) = ends(&cfg, 9);
+    let sent = send(&mut sender, &cfg, Time(0));
+    let marked = |packet: &PacketMeta| PacketMeta { ecn: Ecn::Congested, ..*packet };
+    let header = |packet: &PacketMeta| PacketMeta {
+        flags: packet.flags.without(Flags::DATA),
+        notes: PacketMeta::TRIMMED,
+        ..marked(packet)
+    };
+    assert!(!take(&mut receiver, &cfg, &marked(&sent[0])).0.reply);
+    let mut flags = |packet: &PacketMeta| take(&mut receiver, &cfg, packet).1.flags;
+    let answers = [header(&sent[1]), sent[2], sent[3]].map(|packet| flags(&packet));
+    assert_eq!(answers, [NAK, Flags::ACK.with(Flags::ECE), Flags::ACK]);
+    assert_eq!([header(&sent[4]), sent[5]].map(|packet| flags(&packet)), [NAK, Flags::ACK]);
 }
 
 /// Breaks if a header that a switch has sent back is not sent again at once, or a packet twice for two signs of one loss; or if a timeout
