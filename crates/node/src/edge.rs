@@ -287,6 +287,24 @@ impl Host {
         self.reassemble(slot, net, world);
     }
 
+    /// A header without its payload passes the edge on its way to the transport. One that a switch has sent back is an answer.
+    #[cold]
+    pub(crate) fn edge_trimmed<W: World>(
+        &mut self,
+        header: &PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let Some(edge) = self.edge.as_mut().filter(|_| header.notes & PacketMeta::REPLY == 0)
+        else {
+            return;
+        };
+        let (now, slot) = (world.now(), FlowId::of(header).receiving);
+        let expected = self.receivers[usize::from(slot)].expected();
+        edge.call_receiving(slot, expected, now, |edge, flow, cx| edge.trimmed(header, flow, cx));
+        self.empty_edge_outbox(net, world);
+    }
+
     /// Asks the edge what of the held packets goes up now.
     fn reassemble<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
         let Some(edge) = &mut self.edge else { return };

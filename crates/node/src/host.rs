@@ -257,6 +257,9 @@ impl Host {
         if self.edge.is_some() && packet.flags.has(Flags::DATA) {
             return self.receive_through_edge(packet, net, world);
         }
+        if self.edge.is_some() && packet.notes & PacketMeta::TRIMMED != 0 {
+            self.edge_trimmed(packet, net, world);
+        }
         self.deliver(packet, net, world);
     }
 

@@ -116,6 +116,17 @@ pub trait HostEdge: Send {
         let _ = (packet, flow, cx);
     }
 
+    /// The header of a data packet, whose payload a switch has cut off, has come for a flow that this host receives. The
+    /// transport answers it at once.
+    fn trimmed(
+        &mut self,
+        header: &PacketMeta,
+        flow: &mut FlowView<'_>,
+        cx: &mut EdgeContext<'_>,
+    ) {
+        let _ = (header, flow, cx);
+    }
+
     /// An ACK or SYN-ACK of a flow that this host receives leaves its transport: write into it what
     /// the sender's edge is to know (`flow.state` is the receiving side's).
     fn replying(

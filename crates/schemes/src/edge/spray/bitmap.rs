@@ -4,13 +4,14 @@
 //! Ultra Ethernet specification 1.0 describes the like as one of its ways to choose entropy values.
 //!
 //! * The sender keeps a bit for each entropy value and goes through the values in turn.
-//! * An ACK whose packet was marked sets the bit of its value.
+//! * An ACK whose packet was marked sets the bit of its value, as does one whose packet was trimmed.
 //! * A value whose bit is set is passed over, and the bit is cleared: it is passed over once for each mark that has been told of.
 //!
 //! State per connection: a bit for each value, and the turn. Cost per packet: a look at a bit, and at one more for each that is passed over.
 //!
 //! Unspecified: the turn begins at a random value. An ACK whose packet was not marked clears the bit: what came last counts.
-//! If all bits are set, all are cleared and the turn goes on. What is lost tells of no value, since it is unknown which one it had.
+//! If all bits are set, all are cleared and the turn goes on. What is lost without a trace tells of no value, since it is unknown which one it had. A header whose
+//! payload was cut off has its value: the path had no room at all, and a mark says less.
 //!
 //! Provenance: paper.
 
@@ -98,6 +99,10 @@ impl HostEdge for Edge {
         echo::note(packet, echo::MOST, flow);
     }
 
+    fn trimmed(&mut self, header: &PacketMeta, flow: &mut FlowView<'_>, _: &mut EdgeContext<'_>) {
+        echo::trimmed(header, flow);
+    }
+
     fn replying(
         &mut self,
         packet: &mut PacketMeta,
@@ -136,7 +141,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "The turn begins at a random value for each connection.",
             "An ACK whose packet was not marked clears the value's bit: what came last counts.",
             "If all values are marked, all bits are cleared and the turn goes on.",
-            "What is lost tells of no value.",
+            "A packet that was trimmed counts as a marked one: its header has the value. What is lost otherwise tells of none.",
             "An ACK tells of the last four packets that came since the one before it.",
         ],
         params: Settings::PARAMS,

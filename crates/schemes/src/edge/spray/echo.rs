@@ -1,6 +1,7 @@
 //! What a receiver tells of the packets that have come: their EVs, and which were marked.
 //!
-//! The ACK's own EV is that of the last of them, so that ACKs are sprayed as data is. Up to three more are in its header.
+//! The ACK's own EV is that of the last of them, so that ACKs are sprayed as data is. Up to three more are in its header. A packet that was trimmed
+//! is told of by the answer to its header, alone and as a marked one: what has come before waits for the next ACK.
 
 use crate::edge::FlowView;
 use leafspine_core::{Ecn, Flags, PacketMeta, SchemeHeader};
@@ -11,6 +12,8 @@ pub(super) const MOST: u64 = 4;
 const EVS: usize = 0;
 const COUNT: usize = 1;
 const MARKS: u32 = 8;
+/// The EV of a header that is answered next, plus one.
+const TRIMMED: usize = 2;
 /// Where the second word of the header has how many EVs count, and their marks.
 const IN_HEADER: u32 = 16;
 
@@ -30,28 +33,44 @@ pub(super) fn note(packet: &PacketMeta, carry: u64, flow: &mut FlowView<'_>) {
     flow.state[COUNT] = (count + 1).min(carry) | marks << MARKS;
 }
 
+/// A header has come, whose payload was cut off.
+pub(super) fn trimmed(header: &PacketMeta, flow: &mut FlowView<'_>) {
+    flow.state[TRIMMED] = u64::from(header.tag) + 1;
+}
+
 /// An answer leaves: an acknowledgment tells of what has come since the last one. A CNP acknowledges nothing.
 pub(super) fn write(answer: &mut PacketMeta, flow: &mut FlowView<'_>) {
-    let (evs, count) = (flow.state[EVS], flow.state[COUNT]);
-    if !answer.flags.has(Flags::ACK) || count == 0 {
+    if !answer.flags.has(Flags::ACK) {
         return;
     }
-    (flow.state[EVS], flow.state[COUNT]) = (0, 0);
+    let (evs, count) = match std::mem::take(&mut flow.state[TRIMMED]) {
+        0 => (std::mem::take(&mut flow.state[EVS]), std::mem::take(&mut flow.state[COUNT])),
+        ev => (ev - 1, 1 | 1 << MARKS),
+    };
+    if count == 0 {
+        return;
+    }
     answer.tag = evs as u16;
     let marks = (count >> MARKS) as u32 % (1 << MOST);
     let told = (count as u32 & 0x7) | marks << 3;
     answer.header = SchemeHeader([(evs >> 16) as u32, (evs >> 48) as u32 | told << IN_HEADER]);
 }
 
-/// What an answer tells, in the order in which it came.
+/// What an answer tells, in the order in which it came. A header that a switch has sent back tells of itself.
 pub(super) fn read(answer: &PacketMeta) -> impl Iterator<Item = Told> {
     let [low, high] = answer.header.0;
     let told = high >> IN_HEADER;
     let evs = u64::from(answer.tag) | u64::from(low) << 16 | u64::from(high & 0xffff) << 48;
-    let count = if answer.flags.has(Flags::ACK) { u64::from(told & 0x7).min(MOST) } else { 0 };
+    let back = answer.notes & PacketMeta::TRIMMED != 0;
+    let count = match answer.flags.has(Flags::ACK) {
+        _ if back => 1,
+        true => u64::from(told & 0x7).min(MOST),
+        false => 0,
+    };
     (0..count)
         .rev()
-        .map(move |at| Told { ev: (evs >> (16 * at)) as u16, marked: told >> (3 + at) & 1 == 1 })
+        .map(move |at| (at, told >> (3 + at) & 1 == 1 || back))
+        .map(move |(at, marked)| Told { ev: (evs >> (16 * at)) as u16, marked })
 }
 
 #[cfg(test)]
@@ -99,5 +118,20 @@ mod tests {
         let mut ack = control(0, 9, 1, Flags::ACK);
         host.with(|flow, _| write(&mut ack, flow));
         assert_eq!((ack.tag, read(&ack).count()), (300, 1));
+    }
+
+    /// Breaks if the answer to a header without payload tells of anything but that its packet met congestion, if a CNP before it does, if what came before is lost or
+    /// told of as trimmed; or if a header that comes back is not heard.
+    #[test]
+    fn a_trimmed_packet_is_a_marked_one() {
+        let mut host = FakeHost::new(1_000);
+        came(&mut host, 4, 7, false);
+        let header = PacketMeta { tag: 40_000, notes: PacketMeta::TRIMMED, ..data(9, 0, 1, 0) };
+        host.with(|flow, _| trimmed(&header, flow));
+        assert_eq!(answer(&mut host, Flags::ECE), []);
+        assert_eq!(answer(&mut host, Flags::ACK.with(Flags::CWR)), [(40_000, true)]);
+        assert_eq!(answer(&mut host, Flags::ACK), [(7, false)]);
+        let told: Vec<Told> = read(&header).collect();
+        assert_eq!(told, [Told { ev: 40_000, marked: true }]);
     }
 }

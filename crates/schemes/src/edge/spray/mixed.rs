@@ -72,6 +72,10 @@ impl HostEdge for Mixed {
         echo::note(packet, self.carry, flow);
     }
 
+    fn trimmed(&mut self, header: &PacketMeta, flow: &mut FlowView<'_>, _: &mut EdgeContext<'_>) {
+        echo::trimmed(header, flow);
+    }
+
     fn replying(
         &mut self,
         packet: &mut PacketMeta,

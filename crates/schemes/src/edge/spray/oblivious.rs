@@ -52,6 +52,10 @@ impl HostEdge for Oblivious {
         echo::note(packet, 1, flow);
     }
 
+    fn trimmed(&mut self, header: &PacketMeta, flow: &mut FlowView<'_>, _: &mut EdgeContext<'_>) {
+        echo::trimmed(header, flow);
+    }
+
     fn replying(
         &mut self,
         packet: &mut PacketMeta,

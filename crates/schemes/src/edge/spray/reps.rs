@@ -6,7 +6,7 @@
 //! 1. A connection's first packets, a bandwidth-delay product of them, take random values.
 //! 2. An ACK without a mark puts the value of its packet into a circular buffer at the head, over the oldest, and makes the
 //!    entry valid.
-//! 3. An ACK with a mark puts nothing in: the value of a congested path is not used again.
+//! 3. An ACK with a mark puts nothing in: the value of a congested path is not used again. Nor does what tells of a trimmed packet.
 //! 4. A packet takes the oldest valid value, and the entry is valid no longer.
 //! 5. If no entry is valid, the packet takes a random value.
 //! 6. A failure that is detected (a timeout) freezes the sender, for a time; not while it explores.
@@ -121,6 +121,10 @@ impl HostEdge for Reps {
         _: &mut EdgeContext<'_>,
     ) {
         echo::note(packet, self.carry, flow);
+    }
+
+    fn trimmed(&mut self, header: &PacketMeta, flow: &mut FlowView<'_>, _: &mut EdgeContext<'_>) {
+        echo::trimmed(header, flow);
     }
 
     fn replying(

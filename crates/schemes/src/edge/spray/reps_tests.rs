@@ -101,6 +101,23 @@ fn marked_values_are_not_used_again() {
     assert!(random(&bench.sends(3)));
 }
 
+/// Rule 3. Breaks if the value of a packet that was trimmed is used again, or one that came before it and is not yet told of is not.
+#[test]
+fn trimmed_values_are_not_used_again() {
+    let mut bench = Bench::new(NO_EXPLORING);
+    let mut nak = control(9, 0, 1, Flags::ACK);
+    let header = PacketMeta { tag: 1, notes: PacketMeta::TRIMMED, ..data(0, 9, 1, 0) };
+    let mut before = PacketMeta { tag: 2, ..data(0, 9, 1, 0) };
+    let edge = &mut bench.edge;
+    bench.there.with(|flow, cx| edge.receiving(&mut before, flow, cx));
+    bench.there.with(|flow, cx| edge.trimmed(&header, flow, cx));
+    bench.there.with(|flow, cx| edge.replying(&mut nak, flow, cx));
+    bench.here.with(|flow, cx| edge.acked(&nak, None, flow, cx));
+    assert!(random(&bench.sends(3)));
+    bench.come(&[]);
+    assert_eq!(bench.send(), 2);
+}
+
 /// Rules 6 and 7. Breaks if a NAK freezes, if a timeout does not, or if a frozen sender takes anything but the buffer's
 /// values in turn.
 #[test]
