@@ -8,13 +8,16 @@ use leafspine_fabric::Owner;
 use leafspine_node::pfc::{Frame, PRIORITIES, Pfc};
 use leafspine_node::{Egress, Shared, Store};
 use leafspine_schemes::rdma::Hop;
-use leafspine_schemes::{ParamError, Value};
+use leafspine_schemes::{ParamError, Params, Value};
 
 /// Three SACK blocks (RFC 2018 §3), which make an ACK longer than its header.
 const SACK_BYTES: u32 = 28;
 
 /// What telemetry takes at the most.
 const MOST_TELEMETRY: u32 = Hop::BASE as u32 + Hop::MOST as u32 * Hop::BYTES as u32;
+
+/// Parameters of schemes that say how long the packets are that they send themselves, bytes.
+const OWN_PACKETS: &[&str] = &["probe_size", "control_size"];
 
 impl Builder<'_> {
     /// Has a switch's ports send pause frames and obey them.
@@ -73,19 +76,25 @@ impl Builder<'_> {
 
     /// The longest packet on a link.
     fn largest_packet(&self) -> u32 {
-        let probes = [Some(&self.spec.balancer), self.spec.edge.as_ref()];
-        let probes = probes.into_iter().flatten().filter_map(|scheme| {
-            match scheme.params.0.get("probe_size") {
-                Some(Value::Bytes(size)) => u32::try_from(size.0).ok(),
-                _ => None,
-            }
-        });
+        let schemes = [Some(&self.spec.balancer), self.spec.edge.as_ref()];
+        let probes = schemes.into_iter().flatten().map(|scheme| own_packet(&scheme.params));
         // CNPs are shorter than ACKs with their SACK blocks.
         let acks = self.spec.transport.header + SACK_BYTES;
         let others = [acks, u32::from(Frame::BYTES)].into_iter().chain(probes);
         let telemetry = if self.has_telemetry() { MOST_TELEMETRY } else { 0 };
         others.fold(self.mtu(), u32::max) + telemetry
     }
+}
+
+/// The longest packet that a scheme with these parameters sends itself, bytes; 0 if none of them says.
+fn own_packet(params: &Params) -> u32 {
+    let size = |name: &&str| match params.0.get(*name) {
+        Some(Value::Bytes(size)) => Some(size.0),
+        Some(Value::Int(size)) => Some(*size),
+        _ => None,
+    };
+    let longest = OWN_PACKETS.iter().filter_map(size).max().unwrap_or(0);
+    u32::try_from(longest).unwrap_or(u32::MAX)
 }
 
 fn headroom(fastest: Rate, slowest: Rate, delay: Span, packet: u32) -> u64 {
@@ -129,6 +138,8 @@ pub(super) fn miscounted(egress: &Egress) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use leafspine_schemes::Kind;
+    use leafspine_schemes::registry::Place;
 
     /// Breaks if a delay, a packet or the frame is left out. At 100 Gb/s and 1 us: 25,000 bytes on the way
     /// there and back, three packets of 1,500, the frame of 64, and what rounding takes.
@@ -136,5 +147,24 @@ mod tests {
     fn headroom_by_hand() {
         let rate = Rate::from_gbps(100);
         assert_eq!(headroom(rate, rate, Span::from_micros(1), 1500), 25_000 + 3 * 1500 + 64 + 2);
+    }
+
+    /// Breaks if packets of a scheme's own that may be longer than all others are left out: headroom is too small for them then. `flow_size` is what
+    /// QDAPS takes a flow to have.
+    #[test]
+    fn packets_of_schemes_own_count() {
+        let mut found = Vec::new();
+        for info in Place::ALL.iter().flat_map(|place| place.schemes()) {
+            for param in info.params.iter().filter(|param| param.name.ends_with("_size")) {
+                let longest = match param.kind {
+                    Kind::Bytes(_, most) => Value::Bytes(Bytes(most)),
+                    Kind::Int(_, most) => Value::Int(most),
+                    other => panic!("{}: {other:?}", param.name),
+                };
+                found.push((info.name, own_packet(&Params::default().with(param.name, longest))));
+            }
+        }
+        found.sort_unstable();
+        assert_eq!(found, [("conweave", 1_500), ("hula", 1_500), ("qdaps", 0), ("qdaps-star", 0)]);
     }
 }
