@@ -358,6 +358,14 @@ impl Sender {
         new - self.sacked.count(from, from + new)
     }
 
+    /// IRN, after a timeout: a recovery begins, in which the oldest packet that is missing is sent again, and others only if one that was sent after
+    /// them has come (§3.1): of those beyond it nothing is known, they may be on their way.
+    fn recover_anew(&mut self, after: u32) {
+        let told = self.sacked.top().saturating_sub(after);
+        (self.recover, self.again) = (Some(self.high), self.una);
+        self.lost_below = told.max(self.una + 1);
+    }
+
     /// All is sent again from the first that is not acknowledged.
     fn go_back(&mut self, pair: &mut QueuePair) {
         pair.count(0, self.nxt - self.una);
@@ -372,8 +380,8 @@ impl Sender {
         self.deadline
     }
 
-    /// The time has come, or not: an early call does nothing. Whether it was a timeout. All that has not come is sent
-    /// again. Few packets are under way if they are now: when the timer began, a message's first packet was alone.
+    /// The time has come, or not: an early call does nothing. Whether it was a timeout. What is sent again is by the recovery: all from the first
+    /// that is missing, all that are, or IRN's. Few packets are under way if they are now: when the timer began, a message's first packet was alone.
     pub fn on_timer(&mut self, cfg: &RoceConfig, pair: &mut QueuePair, now: Time) -> bool {
         if now < self.deadline {
             return false;
@@ -389,10 +397,9 @@ impl Sender {
         match cfg.spec.recovery {
             Recovery::GoBackN => self.go_back(pair),
             Recovery::Each => self.lose_all(pair),
-            Recovery::Selective { .. } => {
+            Recovery::Selective { after, .. } => {
                 lost = 1;
-                (self.recover, self.again, self.lost_below) =
-                    (Some(self.high), self.una, self.high);
+                self.recover_anew(after);
             }
         }
         // What is under way no longer is known to be missing; of IRN's packets, which stay so until they are acknowledged, one is.

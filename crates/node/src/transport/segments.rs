@@ -60,7 +60,7 @@ impl SegmentSet {
 
     /// One past the highest member; 0 if there is none.
     #[inline]
-    pub(super) fn top(&self) -> u32 {
+    pub(crate) fn top(&self) -> u32 {
         self.top
     }
 

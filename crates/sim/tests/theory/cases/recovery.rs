@@ -39,7 +39,8 @@ fn lost(loss: f64) -> f64 {
 ///
 /// A packet is known to have come if its own NAK came, too: it is not with `unknown`. It is sent, once more in the same recovery
 /// with `unknown`, and at each timeout (`n` slots) for as long as nothing has told of it and it, or one before it, is missing. Of the
-/// `n` packets between two timeouts `own` miss after `k` times, of older ones `older`, Poisson. And a timeout sends again what is on its way.
+/// `n` packets between two timeouts `own` miss after `k` times, of older ones `older`, Poisson. What is on its way when a timeout comes is not sent again, unless it
+/// is the oldest that is missing.
 fn sent_by_irn(q: f64, n: f64) -> f64 {
     let unknown = 1.0 - (1.0 - q) * (1.0 - q);
     let later: f64 = (2..40)
@@ -49,7 +50,7 @@ fn sent_by_irn(q: f64, n: f64) -> f64 {
             q.powi(k) + (unknown.powi(k) - q.powi(k)) * held
         })
         .sum();
-    1.0 + unknown + later + ROUND_TRIP * (1.0 - unknown) / n
+    1.0 + unknown + later
 }
 
 /// Slots that go-back-N loses with a packet: until it is sent again and comes. The first packet behind it that comes causes
