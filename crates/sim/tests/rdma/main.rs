@@ -11,6 +11,7 @@ mod pfc;
 mod roce;
 mod swift;
 mod trim;
+mod uet_table;
 
 use leafspine_core::Span;
 use leafspine_schemes::rdma::SwiftSettings;

@@ -305,6 +305,62 @@ proptest! {
     }
 }
 
+/// Queue pairs by each control and each recovery that expects no loss.
+fn transports() -> Vec<RoceSpec> {
+    let hpcc = leafspine_schemes::rdma::HpccSettings {
+        base_rtt: Span::from_micros(50),
+        eta: 0.95,
+        stages: 5,
+        additive: 80,
+    };
+    let swift = crate::swift(Span::from_micros(100), Span::from_micros(50), Span::from_micros(50));
+    vec![
+        roce(),
+        RoceSpec { control: by_dcqcn(), ..roce() },
+        RoceSpec { recovery: IRN, window: Some(60_000), ..roce() },
+        RoceSpec { control: PairControl::Hpcc(hpcc), ..roce() },
+        RoceSpec { control: PairControl::Swift(swift), recovery: Recovery::Each, ..roce() },
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Trees of switches, in which no ports can wait for each other, with hosts and links of any rates.
+    ///
+    /// Breaks if with the stated headroom any packet of queue pairs is dropped: data, what telemetry adds to it, or answers.
+    #[test]
+    fn nothing_of_queue_pairs_is_dropped(
+        parents in proptest::collection::vec(0usize..100, 1..6),
+        rates in proptest::collection::vec(1_000u64..40_000, 6),
+        (delay, dynamic, level) in (1u64..30, any::<bool>(), 1u64..100_000),
+        (reserve, resume, packets, mss) in (0u64..9_000, 0u64..9_000, 1u64..200, 100u32..9_000),
+        (transport, seed) in (0usize..5, 0u64..1_000),
+    ) {
+        let links: Vec<_> = parents.iter().enumerate().map(|(n, at)| (n + 1, at % (n + 1))).collect();
+        let switches = links.len() + 1;
+        let flows = WorkloadSpec {
+            kind: WorkloadKind::AllToAll { stagger: Span::from_micros(1) },
+            ..long_flows(1, packets * u64::from(mss), HostSet::All, HostSet::First(2))
+        };
+        let kind = fabric(switches, &rates[..switches], &links, delay);
+        let mut spec = pairs(kind, transports()[transport], vec![flows]);
+        spec.transport.mss = mss;
+        spec.aqm = scheme("ecn-threshold");
+        spec.switch.shared = Some(SharedBuffer { size: Bytes(20_000_000), alpha: 1.0 });
+        let threshold = match dynamic {
+            true => PfcThreshold::Dynamic(level as f64 / 10_000.0),
+            false => PfcThreshold::Static(Bytes(level)),
+        };
+        let (reserve, resume) = (Bytes(reserve), Bytes(resume));
+        spec.switch.pfc = Some(PfcSpec { threshold, reserve, resume, ..pfc(0) });
+        spec.run.seed = seed;
+        let output = run(&spec);
+        prop_assert_eq!(output.counters.lossless_drops, 0);
+        prop_assert_eq!(output.counters.dropped, [0; 4]);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
