@@ -59,15 +59,30 @@ const OF_JOBS: &[&str] = &[
     "delay",
 ];
 
+/// The line of [`BASE`] that queue pairs refuse.
+const OF_TCP: &str = "min_rto = \"1ms\"\n";
+
 /// What the overrides are of.
 fn base_text(sets: &[(String, String)]) -> String {
     let of_jobs =
         |key: &str| key.strip_prefix("workload.0.").is_some_and(|key| OF_JOBS.contains(&key));
+    let pairs = sets.iter().any(|(key, value)| key == "transport.kind" && value == "roce");
+    let base = if pairs { BASE.replace(OF_TCP, "") } else { BASE.to_owned() };
     if sets.iter().any(|(key, _)| of_jobs(key)) {
-        let (fabric, _) = BASE.split_once("[[workload]]").unwrap_or((BASE, ""));
+        let (fabric, _) = base.split_once("[[workload]]").unwrap_or((base.as_str(), ""));
         return format!("{fabric}{JOBS}");
     }
-    BASE.to_owned()
+    base
+}
+
+/// Whether the text's overrides make a scenario that is accepted and small: one that is run.
+#[must_use]
+pub fn is_run(data: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(data) else { return false };
+    let sets = parse(text);
+    let text = base_text(&sets);
+    let source = Source { text: &text, file: "fuzz.toml", base: base(), sets: &sets, options: &[] };
+    expand(&source).is_ok_and(|cases| cases.first().is_some_and(|case| small(&case.spec)))
 }
 
 /// Packets of up to 200 bytes that all links together could send until a run ends.
