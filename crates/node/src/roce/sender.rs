@@ -29,6 +29,8 @@ pub struct Sender {
     sacked: SegmentSet,
     /// IRN: packets below this that are not in `sacked` are lost, and those below `again` have been sent again.
     lost_below: u32,
+    /// Those below were sent before the last timeout.
+    expired: u32,
     again: u32,
     /// IRN: recovery ends when this is acknowledged.
     recover: Option<u32>,
@@ -79,6 +81,7 @@ impl Default for Sender {
             listed: false,
             sacked: SegmentSet::default(),
             lost_below: 0,
+            expired: 0,
             again: 0,
             recover: None,
             known: Known::default(),
@@ -337,14 +340,14 @@ impl Sender {
         }
     }
 
-    /// IRN: a packet has come, and so all are lost that were sent `after` packets before it, or earlier, and have not. How
-    /// many more than before.
+    /// IRN: a packet has come, and so all are lost that were sent `after` packets before it, or earlier, and have not; of those that were sent
+    /// before the last timeout all that were sent before it. How many more than before.
     fn note_gap(&mut self, came: u32, after: u32) -> u32 {
         if came < self.una || came >= self.high {
             return 0;
         }
         self.sacked.insert(self.una, came, came + 1);
-        let lost_below = (came + 1).saturating_sub(after);
+        let lost_below = (came + 1).saturating_sub(after).max(came.min(self.expired));
         if lost_below <= self.una {
             return 0;
         }
@@ -359,11 +362,12 @@ impl Sender {
     }
 
     /// IRN, after a timeout: a recovery begins, in which the oldest packet that is missing is sent again, and others only if one that was sent after
-    /// them has come (§3.1): of those beyond it nothing is known, they may be on their way.
-    fn recover_anew(&mut self, after: u32) {
-        let told = self.sacked.top().saturating_sub(after);
+    /// them has come (§3.1): of those beyond it nothing is known, they may be on their way. What was sent before a timeout is not late any more,
+    /// however much reordering is allowed for.
+    fn recover_anew(&mut self) {
+        let told = self.sacked.top().saturating_sub(1);
         (self.recover, self.again) = (Some(self.high), self.una);
-        self.lost_below = told.max(self.una + 1);
+        (self.lost_below, self.expired) = (told.max(self.una + 1), self.high);
     }
 
     /// All is sent again from the first that is not acknowledged.
@@ -397,9 +401,9 @@ impl Sender {
         match cfg.spec.recovery {
             Recovery::GoBackN => self.go_back(pair),
             Recovery::Each => self.lose_all(pair),
-            Recovery::Selective { after, .. } => {
+            Recovery::Selective { .. } => {
                 lost = 1;
-                self.recover_anew(after);
+                self.recover_anew();
             }
         }
         // What is under way no longer is known to be missing; of IRN's packets, which stay so until they are acknowledged, one is.

@@ -118,12 +118,7 @@ pub trait HostEdge: Send {
 
     /// The header of a data packet, whose payload a switch has cut off, has come for a flow that this host receives. The
     /// transport answers it at once.
-    fn trimmed(
-        &mut self,
-        header: &PacketMeta,
-        flow: &mut FlowView<'_>,
-        cx: &mut EdgeContext<'_>,
-    ) {
+    fn trimmed(&mut self, header: &PacketMeta, flow: &mut FlowView<'_>, cx: &mut EdgeContext<'_>) {
         let _ = (header, flow, cx);
     }
 
