@@ -15,8 +15,10 @@ TOTALS = {
     "marks": "marks",
     "retransmits": "retransmissions",
     "spurious_retransmits": "of which not needed",
+    "undos": "undone reductions",
     "timeouts": "timeouts",
     "queue_mean": "queues (pkt)",
+    "fct_without_timeouts": "mean FCT of flows without a timeout (ms)",
 }
 QUANTILES = {"queue_p5": "5 %", "queue_p50": "50 %", "queue_p95": "95 %"}
 
@@ -61,9 +63,9 @@ def _completion(cases: list[dict[str, Any]]) -> str:
 
 def _counts(cases: list[dict[str, Any]]) -> str:
     rows = [
-        [case["title"], *(_pair(case["totals"][key]) for key in TOTALS)]
+        [case["title"], *(_pair(case["totals"].get(key)) for key in TOTALS)]
         for case in cases
-        if any(case["totals"][key]["linux"] for key in list(TOTALS)[:-1])
+        if any(case["totals"].get(key, {}).get("linux") for key in list(TOTALS)[:-2])
     ]
     return _table(["case", *TOTALS.values()], rows, left=1)
 
@@ -80,15 +82,17 @@ def _queues(cases: list[dict[str, Any]]) -> str:
 def _beyond(cases: list[dict[str, Any]]) -> str:
     lines = [
         f"* {case['title']}: {'; '.join(case['beyond'])}"
-        + (f" (because {case['explained']})" if case["explained"] else " (open)")
+        + (" (open)" if case["open"] else f" (because {case['explained']})")
         for case in cases
         if case["beyond"]
     ]
     return "\n".join(["Beyond the aims:", "", *lines]) if lines else "All are within the aims."
 
 
-def _pair(row: dict[str, Any]) -> str:
-    """The model's, the kernels' and the difference."""
+def _pair(row: dict[str, Any] | None) -> str:
+    """The model's, the kernels' and the difference; a dash for what was not counted."""
+    if row is None:
+        return "–"
     if row["model"] == row["linux"] == 0:
         return "0"
     return f"{row['model']:.4g} / {row['linux']:.4g} ({_percent(row['difference'])})"

@@ -19,10 +19,12 @@ TRACE_HEAD = "start_ps,src,dst,bytes,path"
 
 @dataclass(frozen=True)
 class Case:
-    """An entry of ``cases.toml``; ``limits`` are fractions.
+    """An entry of ``cases.toml``; ``limits`` are fractions. What ``explained`` is about has limits
+    of its own, ``known``: how far apart the two are known to be.
 
     ``offset_ps``: by how much the completion time of every flow is known to differ.
     ``control``: ns-3's congestion control, if it is not the one that the scenario names.
+    ``undos``: reductions of the window that were undone are compared, too, of these hosts.
     """
 
     name: str
@@ -34,18 +36,23 @@ class Case:
     limits: dict[str, float] = field(default_factory=dict)
     offset_ps: int | None = None
     explained: str = ""
+    known: dict[str, float] = field(default_factory=dict)
+    undos: list[int] = field(default_factory=list)
     control: str = ""
 
 
-def load(path: Path = CASES, folder: str = "cases") -> list[Case]:
-    """All cases. Scenarios are in ``folder``; where a case has no limits it has the common ones."""
+def load(path: Path = CASES, folder: str = "cases", *, all_limits: bool = False) -> list[Case]:
+    """All cases. Scenarios are in ``folder``; where a case has no limits it has the common ones,
+    and with ``all_limits`` also beside its own."""
     text = tomllib.loads(path.read_text(encoding="utf-8"))
     return [
         Case(
             **{
                 **entry,
                 "scenario": path.parent / folder / entry["scenario"],
-                "limits": entry.get("limits", text["limits"]),
+                "limits": {**text["limits"], **entry.get("limits", {})}
+                if all_limits
+                else entry.get("limits", text["limits"]),
             }
         )
         for entry in text["case"]
