@@ -199,7 +199,7 @@ impl Standing {
     fn is_too_long(&mut self, now: u64, patience: &Patience) -> bool {
         const SELDOM: u32 = 256;
         self.requests += 1;
-        if self.requests % SELDOM != 0 {
+        if !self.requests.is_multiple_of(SELDOM) {
             return false;
         }
         if now != self.at {

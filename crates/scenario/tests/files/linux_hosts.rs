@@ -68,7 +68,6 @@ fn defaults() {
 /// Breaks if a combination that makes no sense is run.
 #[test]
 fn nonsense_is_refused() {
-    let edge = |name: &str| format!("[host_edge]\nscheme = \"{name}\"\n");
     for (hosts, more, says) in [
         ("congestion = \"cubic\"\n", String::new(), "congestion without kind = \"linux\""),
         ("kind = \"windows\"\n", String::new(), "\"model\", \"linux\""),
