@@ -1,35 +1,18 @@
 //! Every balancer with every transport of queue pairs.
 
+use crate::RTT;
 use crate::common::*;
-use leafspine_core::{Bytes, Span};
-use leafspine_schemes::rdma::{HpccSettings, NsccSettings};
+use leafspine_core::Bytes;
 use leafspine_schemes::registry;
 use leafspine_schemes::{Amount, Value};
 use leafspine_sim::spec::*;
 
-/// The round trip between the farthest hosts of these fabrics, about.
-const RTT: Span = Span(12_000_000);
-
 fn controls() -> [(&'static str, PairControl); 5] {
-    let hpcc = HpccSettings { base_rtt: RTT, eta: 0.95, stages: 5, additive: 8 };
-    let nscc = NsccSettings {
-        base_rtt: RTT,
-        target: RTT,
-        proportional: 400,
-        fair: 500,
-        eta: 15,
-        fast: 0.025,
-        gamma: 0.8,
-        gate: 3,
-        weight: 0.0125,
-        packet: 1050,
-        most: 1.5,
-    };
     [
         ("line-rate", PairControl::LineRate),
         ("dcqcn", by_dcqcn()),
-        ("hpcc", PairControl::Hpcc(hpcc)),
-        ("nscc", PairControl::Nscc(nscc)),
+        ("hpcc", crate::hpcc()),
+        ("nscc", crate::nscc(RTT)),
         ("swift", PairControl::Swift(crate::swift(RTT * 2, RTT, RTT))),
     ]
 }

@@ -286,13 +286,7 @@ proptest! {
         spec.topology.fabric_link = link(Rate::from_gbps(fabric_gbps), Span::from_micros(delay));
         spec.transport.mss = mss;
         spec.balancer = scheme(balancer);
-        spec.switch.shared = Some(SharedBuffer { size: Bytes(20_000_000), alpha: 1.0 });
-        let threshold = match dynamic {
-            true => PfcThreshold::Dynamic(level as f64 / 10_000.0),
-            false => PfcThreshold::Static(Bytes(level)),
-        };
-        let (reserve, resume) = (Bytes(reserve), Bytes(resume));
-        spec.switch.pfc = Some(PfcSpec { threshold, reserve, resume, ..pfc(0) });
+        flow_controlled(&mut spec, (dynamic, level), (reserve, resume));
         spec.changes = vec![LinkChange {
             rate: Some(Rate::from_gbps(rate)),
             delay: Some(Span::from_micros(later)),
@@ -303,6 +297,17 @@ proptest! {
         prop_assert_eq!(output.counters.lossless_drops, 0);
         prop_assert_eq!(output.counters.dropped, [0; 4]);
     }
+}
+
+/// Flow control in a shared buffer of 20 MB, with a threshold of so many bytes, or of so many ten-thousandths of what is free.
+fn flow_controlled(spec: &mut Spec, (dynamic, level): (bool, u64), (reserve, resume): (u64, u64)) {
+    spec.switch.shared = Some(SharedBuffer { size: Bytes(20_000_000), alpha: 1.0 });
+    let threshold = match dynamic {
+        true => PfcThreshold::Dynamic(level as f64 / 10_000.0),
+        false => PfcThreshold::Static(Bytes(level)),
+    };
+    let (reserve, resume) = (Bytes(reserve), Bytes(resume));
+    spec.switch.pfc = Some(PfcSpec { threshold, reserve, resume, ..pfc(0) });
 }
 
 /// Queue pairs by each control and each recovery that expects no loss.
@@ -347,13 +352,7 @@ proptest! {
         let mut spec = pairs(kind, transports()[transport], vec![flows]);
         spec.transport.mss = mss;
         spec.aqm = scheme("ecn-threshold");
-        spec.switch.shared = Some(SharedBuffer { size: Bytes(20_000_000), alpha: 1.0 });
-        let threshold = match dynamic {
-            true => PfcThreshold::Dynamic(level as f64 / 10_000.0),
-            false => PfcThreshold::Static(Bytes(level)),
-        };
-        let (reserve, resume) = (Bytes(reserve), Bytes(resume));
-        spec.switch.pfc = Some(PfcSpec { threshold, reserve, resume, ..pfc(0) });
+        flow_controlled(&mut spec, (dynamic, level), (reserve, resume));
         spec.run.seed = seed;
         let output = run(&spec);
         prop_assert_eq!(output.counters.lossless_drops, 0);

@@ -1,40 +1,23 @@
 //! Ultra Ethernet's parts together: sprays at hosts, trimming, packets answered one by one, and controls.
 
+use crate::RTT;
 use crate::common::*;
 use leafspine_core::{Bytes, Rate, Span};
-use leafspine_schemes::rdma::{HpccSettings, NsccSettings};
 use leafspine_schemes::{Amount, Value};
 use leafspine_sim::Output;
 use leafspine_sim::spec::*;
 
+/// Of NSCC: three quarters of a round trip, where switches trim.
+const TARGET: Span = Span(9_000_000);
 const SPRAYS: [&str; 4] = ["oblivious", "bitmap", "reps", "mixed"];
-/// The round trip between the farthest hosts of this fabric, about.
-const RTT: Span = Span(12_000_000);
-
-fn nscc() -> PairControl {
-    PairControl::Nscc(NsccSettings {
-        base_rtt: RTT,
-        target: Span(9_000_000),
-        proportional: 400,
-        fair: 500,
-        eta: 15,
-        fast: 0.025,
-        gamma: 0.8,
-        gate: 3,
-        weight: 0.0125,
-        packet: 1050,
-        most: 1.5,
-    })
-}
 
 /// Controls, and whether receivers give credits beside.
 fn controls() -> [(&'static str, PairControl, bool); 5] {
-    let hpcc = HpccSettings { base_rtt: RTT, eta: 0.95, stages: 5, additive: 8 };
     [
-        ("nscc", nscc(), false),
+        ("nscc", crate::nscc(TARGET), false),
         ("credits", PairControl::LineRate, true),
-        ("credits and nscc", nscc(), true),
-        ("hpcc", PairControl::Hpcc(hpcc), false),
+        ("credits and nscc", crate::nscc(TARGET), true),
+        ("hpcc", crate::hpcc(), false),
         ("swift", PairControl::Swift(crate::swift(RTT * 2, RTT, RTT)), false),
     ]
 }
