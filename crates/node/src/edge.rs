@@ -288,7 +288,7 @@ impl Host {
     }
 
     /// A header without its payload passes the edge on its way to the transport. One that a switch has sent back is an answer.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn edge_trimmed<W: World>(
         &mut self,
         header: &PacketMeta,

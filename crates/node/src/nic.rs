@@ -248,12 +248,16 @@ impl Host {
     /// before it may have something to send again, the one after it something new.
     fn offer_others<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
         let connection = self.sending[usize::from(slot)].tuple;
-        let begun = |host: &Host| host.program.as_ref().map_or(0, |p| p.begun(connection).len());
-        for at in 0..begun(self) {
-            let other = self.program.as_ref().map(|program| program.begun(connection)[at]);
-            if let Some(other) = other.filter(|other| *other != slot) {
+        let begun = |host: &Host, at: usize| {
+            let program = host.program.as_ref()?;
+            program.begun(connection).get(at).copied()
+        };
+        let mut at = 0;
+        while let Some(other) = begun(self, at) {
+            if other != slot {
                 self.list_if_ready(other, net, world);
             }
+            at += 1;
         }
         self.look(world);
     }

@@ -10,7 +10,8 @@
 
 use crate::transport::Carried;
 use leafspine_core::{FiveTuple, Span, Time};
-use std::collections::{HashMap, VecDeque};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Messages are numbered from here on: below are flows that wait for nothing.
@@ -45,11 +46,11 @@ struct Armed {
 /// A host's operations.
 pub struct Program {
     operations: Arc<dyn Operations>,
-    armed: HashMap<u32, Armed>,
+    armed: FxHashMap<u32, Armed>,
     /// By processor: when it has done all that was ready.
     busy: Vec<Time>,
     /// By connection: its messages.
-    lines: HashMap<FiveTuple, Line>,
+    lines: FxHashMap<FiveTuple, Line>,
 }
 
 /// The messages of a connection: one begins when all of the one before has been sent.
@@ -70,7 +71,7 @@ impl Program {
     /// Without an operation. `operations`: those of the whole run.
     #[must_use]
     pub fn new(operations: Arc<dyn Operations>) -> Program {
-        Program { operations, armed: HashMap::new(), busy: Vec::new(), lines: HashMap::new() }
+        Program { operations, armed: FxHashMap::default(), busy: Vec::new(), lines: FxHashMap::default() }
     }
 
     /// Adds an operation of which so much of what it waits for, one at least, has not ended yet.

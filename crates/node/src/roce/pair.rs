@@ -3,7 +3,7 @@
 use super::control::{Feedback, State};
 use super::{Credit, Demand, RoceConfig};
 use leafspine_core::{FiveTuple, Rate, Time};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// A queue pair as its sender's network card knows it. The messages of a job share one, of which several may be under way; a flow of
 /// any other workload has its own.
@@ -187,12 +187,12 @@ pub(crate) struct Incoming {
 pub(crate) struct Shared<T> {
     items: Vec<T>,
     free: Vec<u32>,
-    of: HashMap<FiveTuple, u32>,
+    of: FxHashMap<FiveTuple, u32>,
 }
 
 impl<T> Default for Shared<T> {
     fn default() -> Shared<T> {
-        Shared { items: Vec::new(), free: Vec::new(), of: HashMap::new() }
+        Shared { items: Vec::new(), free: Vec::new(), of: FxHashMap::default() }
     }
 }
 
