@@ -1,7 +1,10 @@
 """Hosts that are Linux kernels, from the command line to results."""
 
 import contextlib
+import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -360,6 +363,23 @@ def test_the_example_of_programs(kernels: Path, tmp_path: Path) -> None:
         *times, last = path.read_text().splitlines()
         assert len(times) == 50
         assert last.startswith("mean ")
+
+
+def test_iperf3_as_documented(kernels: Path, tmp_path: Path) -> None:
+    """Breaks if what docs/linux.md tells users of iperf3 cannot be run, or iperf3 does not find the
+    link's rate (1,448 of 1,500 bytes)."""
+    if shutil.which("iperf3") is None:
+        pytest.skip("no iperf3")
+    page = (Path(__file__).parents[2] / "docs" / "linux.md").read_text()
+    recipe = next(part for part in re.findall(r"```toml\n(.*?)```", page, re.S) if "iperf3" in part)
+    fabric = SCENARIO.split("[hosts]")[0].split("[[workload]]")[0]
+    kernels.write_text(fabric + recipe.replace("hosts = [4]", "hosts = [1]"))
+    out = tmp_path / "out"
+    done = leafspine("run", kernels, "--out", out, "--set", "topology.host_link.rate=100Mbps")
+    assert done.returncode == 0, done.stderr
+    (said,) = [json.loads((out / "program1-host1.stdout").read_text())]
+    rate = said["end"]["sum_received"]["bits_per_second"]
+    assert rate == pytest.approx(100e6 * 1448 / 1500, rel=0.01)
 
 
 def build_kernel(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
