@@ -20,6 +20,7 @@ const CASES: &[(&str, &str)] = &[
     ("web-search-1024", include_str!("../../../../benches/web-search-1024.toml")),
     ("web-search-8192", include_str!("../../../../benches/web-search-8192.toml")),
     ("permutation-8192", include_str!("../../../../benches/permutation-8192.toml")),
+    ("permutation-8192-roce", include_str!("../../../../benches/permutation-8192-roce.toml")),
     ("all-reduce-128", include_str!("../../../../benches/all-reduce-128.toml")),
     ("all-reduce-128-roce", include_str!("../../../../benches/all-reduce-128-roce.toml")),
     ("incast-80", include_str!("../../../../benches/incast-80.toml")),

@@ -25,8 +25,11 @@ impl Simulation {
         if !watched || changes() {
             return Ok(());
         }
-        let waiting = self.waiting_by_ingress();
         let mut blocked = self.paused_queues();
+        if blocked.is_empty() {
+            return Ok(());
+        }
+        let waiting = self.waiting_by_ingress();
         loop {
             let stay: BTreeSet<Queue> = blocked
                 .iter()
