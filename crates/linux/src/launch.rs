@@ -59,7 +59,8 @@ impl Process {
         // SAFETY: between fork and exec `confine` makes system calls alone: it allocates nothing and
         // takes no lock.
         unsafe { command.pre_exec(move || confine(parent)) };
-        Ok(Process { child: command.spawn()?, console })
+        let child = command.spawn().map_err(in_container)?;
+        Ok(Process { child, console })
     }
 
     /// How it ended, if it has.
@@ -104,6 +105,17 @@ impl Drop for Process {
     }
 }
 
+/// Why a process may not make itself a guest: what containers refuse by default.
+fn in_container(error: Error) -> Error {
+    match error.raw_os_error() {
+        Some(libc::EPERM) => Error::new(
+            error.kind(),
+            "personality(2) or seccomp(2) is refused here, as some containers do (Docker: --security-opt seccomp=unconfined)",
+        ),
+        _ => error,
+    }
+}
+
 /// Done in the new process before it becomes the guest.
 fn confine(parent: u32) -> Result<()> {
     let check = |result: i64| if result < 0 { Err(Error::last_os_error()) } else { Ok(()) };
@@ -116,16 +128,28 @@ fn confine(parent: u32) -> Result<()> {
         }
         check(i64::from(libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong)))?;
         check(i64::from(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)))?;
-        let mut filter = no_getrandom();
-        let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-        let mode = libc::SECCOMP_MODE_FILTER;
-        check(i64::from(libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program)))
+        refuse_call(libc::SYS_getrandom, libc::ENOSYS)
     }
 }
 
-/// A filter of system calls (seccomp(2)) by which `getrandom` is not there, so that this machine's random
-/// numbers do not get into the guest's pool. All others are allowed.
-fn no_getrandom() -> [libc::sock_filter; 4] {
+/// From now on this thread, and what it starts, gets this error from a system call (seccomp(2)). Of `getrandom` that it is not there: this
+/// machine's random numbers do not get into the guest's pool.
+///
+/// # Safety
+/// None of the caller's own: one system call, with a pointer to what lives until it returns.
+unsafe fn refuse_call(call: i64, error: i32) -> Result<()> {
+    let mut filter = refusal(call, error);
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    let mode = libc::SECCOMP_MODE_FILTER;
+    // SAFETY: as above.
+    match unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program) } {
+        0 => Ok(()),
+        _ => Err(Error::last_os_error()),
+    }
+}
+
+/// A filter of system calls by which one has this error. All others are allowed.
+fn refusal(call: i64, error: i32) -> [libc::sock_filter; 4] {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
@@ -133,8 +157,8 @@ fn no_getrandom() -> [libc::sock_filter; 4] {
     [
         // The system call's number is the first field of `struct seccomp_data`.
         step(LOAD, 0, 0, 0),
-        step(EQUAL, 0, 1, libc::SYS_getrandom as u32),
-        step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+        step(EQUAL, 0, 1, call as u32),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | error as u32),
         step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
     ]
 }
@@ -184,6 +208,24 @@ mod tests {
             }),
             "{said}"
         );
+    }
+
+    /// Breaks if who runs in a container that refuses `personality` reads of nothing but an operation that is not permitted.
+    #[test]
+    fn what_a_container_refuses_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().to_owned();
+        let refused = std::thread::spawn(move || {
+            // SAFETY: system calls that change this thread alone.
+            unsafe {
+                assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+                refuse_call(libc::SYS_personality, libc::EPERM).unwrap();
+            }
+            let start = Start { kernel: Path::new("/bin/sh"), arguments: &[], folder: &place };
+            Process::start(&start).unwrap_err().to_string()
+        });
+        let said = refused.join().unwrap();
+        assert!(said.contains("personality(2)") && said.contains("seccomp=unconfined"), "{said}");
     }
 
     /// Breaks if the last lines are others than the last, or empty ones among them.

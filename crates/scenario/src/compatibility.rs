@@ -34,17 +34,13 @@ pub(crate) fn check(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), 
     paths(place, root, spec, edge)
 }
 
-/// Kernels bring their own transport and know no pause frames.
+/// Kernels know no pause frames.
 fn lossless(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
     let kernels = spec.hosts != HostsSpec::Model;
     let at = |table: &str, key: &str| {
         let table = root.get(table).and_then(Node::table);
         table.and_then(|table| table.get(key)).map(|node| node.origin)
     };
-    if spec.transport.roce.is_some() && kernels {
-        let allowed = "\"tcp\" for hosts that are Linux kernels";
-        return Err(place.error(at("transport", "kind"), "transport.kind", "\"roce\"", allowed));
-    }
     if spec.switch.pfc.is_some() && kernels {
         let allowed = "\"off\" for hosts that are Linux kernels, which know no pause frames";
         return Err(place.error(at("switch", "pfc"), "switch.pfc", "flow control", allowed));
@@ -207,7 +203,7 @@ fn order(
     let at = table.and_then(|table| table.get("recovery").or_else(|| table.get("kind")));
     let at = at.map(|node| node.origin).or_else(|| origin(root, registry::Place::HostEdge));
     let allowed = format!(
-        "\"irn\", which keeps what comes out of order: the host edge {} gives each packet a path of its own",
+        "\"irn\" or \"each\", which keep what comes out of order: the host edge {} gives each packet a path of its own",
         quote(edge.info.name)
     );
     Err(place.error(at, "transport.recovery", "\"go-back-n\"", allowed))

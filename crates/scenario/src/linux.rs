@@ -11,9 +11,9 @@ use leafspine_sim::spec::{
 use leafspine_sim::{LinuxError, installed_linux};
 
 const KEYS: &[&str] = &["kind", "congestion", "sysctl", "interrupt_moderation", "kernel"];
-/// The names of these controls in the model and in the kernel.
+/// The names of these controls in the model and in the kernel, whose BBR is the first; BBRv3 is in none.
 const CONTROLS: &[(&str, &str)] =
-    &[("newreno", "reno"), ("cubic", "cubic"), ("dctcp", "dctcp"), ("bbr", "bbr")];
+    &[("newreno", "reno"), ("cubic", "cubic"), ("dctcp", "dctcp"), ("bbr1", "bbr")];
 /// The largest packets of a network device without jumbo frames, and those in which TCP has room.
 const PACKETS: std::ops::RangeInclusive<u32> = 256..=1500;
 
@@ -125,6 +125,12 @@ impl Hosts {
         root: &Table,
         transport: &mut TransportSpec,
     ) -> Result<(HostsSpec, String, String), ScenarioError> {
+        let written = root.get("transport").and_then(Node::table);
+        if transport.roce.is_some() {
+            let origin = written.and_then(|table| table.get("kind")).map(|node| node.origin);
+            let allowed = "\"tcp\" for hosts that are Linux kernels";
+            return Err(place.error(origin, "transport.kind", "\"roce\"", allowed));
+        }
         let congestion = match self.congestion {
             Some(given) => given,
             None => control_of(place, root, &transport.scheme.name)?,
@@ -133,7 +139,7 @@ impl Hosts {
             Some(kernel) => kernel,
             None => present(place, root)?,
         };
-        let given = root.get("transport").and_then(Node::table).and_then(|t| t.get("ecn"));
+        let given = written.and_then(|table| table.get("ecn"));
         let ecn = match given {
             Some(node) => decode(place, "transport.ecn", node, Kind::Bool)?,
             None => leafspine_schemes::Value::Bool(congestion == "dctcp"),
@@ -201,7 +207,7 @@ fn present(place: Around<'_>, root: &Table) -> Result<String, ScenarioError> {
 }
 
 /// What kernels take of `[transport]`; all else is the model's.
-const OF_KERNELS: &[&str] = &["kind", "scheme", "ecn", "mss", "header", "timestamps"];
+const OF_KERNELS: &[&str] = &["kind", "scheme", "ecn", "mss", "header"];
 
 /// Refuses settings of the model's TCP in a file all of whose cases have kernels: they would have no effect. Where kernels
 /// are asked for from outside (`--set hosts.kind=linux`), the file is one of the model's, and they are passed over.

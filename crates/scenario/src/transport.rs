@@ -103,8 +103,9 @@ pub(crate) fn packet(section: &mut Section<'_>) -> Result<(u32, u32), ScenarioEr
     let profile = Profile::of(section)?;
     let timestamps = profile.timestamps(section)?;
     section.forget(written);
-    let (mss, header) =
-        if timestamps == Timestamps::Option { ("1448", "52") } else { ("1460", "40") };
+    // Kernels have timestamps, whatever the model's hosts would have here.
+    let option = section.place.linux || timestamps == Timestamps::Option;
+    let (mss, header) = if option { ("1448", "52") } else { ("1460", "40") };
     let mss = section.count("mss", (1, 65_535), Some(mss))?;
     Ok((mss, section.count("header", (1, 65_535), Some(header))?))
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{base, fixed_flows, hosts, leaf_spine, long_flows, port, scheme};
+use common::{base, edge, fixed_flows, hosts, leaf_spine, long_flows, port, scheme};
 use leafspine_core::{Rate, Span, Time};
 use leafspine_schemes::Amount;
 use leafspine_sim::spec::*;
@@ -187,13 +187,22 @@ fn schemes_of_switches_work_under_kernels() {
         output
     };
     spec.workloads = vec![long_flows(4, 1_000_000, hosts(&[0, 1]), hosts(&[2, 3]))];
+    let one_queue = spec.switch.clone();
     let plain = of(&spec).trace_hash;
-    for name in ["conga", "hula", "drill", "qdaps", "qall"] {
+    for name in ["conga", "drill", "qdaps", "qall"] {
         spec.balancer = scheme(name);
-        let hash = of(&spec).trace_hash;
-        assert!(hash != plain || name == "hula", "{name} does what ECMP does");
+        assert_ne!(of(&spec).trace_hash, plain, "{name} does what ECMP does");
     }
-    spec.balancer = scheme("ecmp");
+    // Host edges that go by packets alone: what they write sends packets to another queue or by another way.
+    (spec.switch.queues, spec.switch.weights) = (3, vec![1; 3]);
+    (spec.switch.classifier, spec.switch.stage_queues) = (Classifier::Stage, vec![0, 1, 2]);
+    for (name, balancer) in [("stage", "ecmp"), ("aq-car", "aq-car"), ("presto", "presto")] {
+        (spec.balancer, spec.edge) = (scheme(balancer), None);
+        let without = of(&spec).trace_hash;
+        spec.edge = Some(edge(name));
+        assert_ne!(of(&spec).trace_hash, without, "{name} does nothing");
+    }
+    (spec.balancer, spec.edge, spec.switch) = (scheme("ecmp"), None, one_queue);
     for name in ["red", "codel"] {
         spec.aqm = scheme(name);
         of(&spec);
@@ -210,6 +219,50 @@ fn schemes_of_switches_work_under_kernels() {
     spec.hold = Some(scheme("abq"));
     let with = queue(&spec);
     assert!(with < 0.7 * without, "{with} packets wait with ABQ, {without} without");
+}
+
+/// Breaks if what probes tell of a slow link does not send kernels' packets another way: HULA and CONGA go round it, ECMP does not.
+#[test]
+fn feedback_of_switches_works_under_kernels() {
+    let Some(mut spec) = small("cubic") else { return };
+    spec.aqm = scheme("droptail");
+    spec.workloads = vec![fixed_flows(60, 100_000, 0.4)];
+    spec.changes = vec![LinkChange {
+        rate: Some(Rate::from_mbps(50)),
+        ..common::change("leaf0-spine0", Span::from_micros(1))
+    }];
+    let mut slow = |name: &str| {
+        spec.balancer = scheme(name);
+        let output = run(&spec);
+        assert_eq!(output.flows.finished(), 60, "{name}");
+        let sent = |link: &str| port(&output, link).bytes as f64;
+        sent("leaf0-spine0") / (sent("leaf0-spine0") + sent("leaf0-spine1"))
+    };
+    let blind = slow("ecmp");
+    for name in ["hula", "conga"] {
+        let told = slow(name);
+        assert!(told < 0.6 * blind, "{name} sends {told} over the slow link, ECMP {blind}");
+    }
+}
+
+/// Breaks if BBR of a kernel does not pace: its packets would come in bursts of a window and wait at the first link, whatever the bottleneck behind
+/// it holds. With CUBIC the narrow link's queue is full.
+#[test]
+fn bbr_of_kernels_paces() {
+    let queue = |congestion: &str| {
+        let mut spec = small(congestion)?;
+        spec.aqm = scheme("droptail");
+        spec.changes = vec![LinkChange {
+            rate: Some(Rate::from_mbps(100)),
+            ..common::change("leaf1-host2", Span::from_micros(1))
+        }];
+        spec.workloads = vec![long_flows(1, 5_000_000, hosts(&[0]), hosts(&[2]))];
+        let output = run(&spec);
+        assert_eq!(output.flows.finished(), 1, "{congestion}");
+        Some(port(&output, "leaf1-host2").queue_mean_packets)
+    };
+    let (Some(bbr), Some(cubic)) = (queue("bbr"), queue("cubic")) else { return };
+    assert!(bbr < 0.5 * cubic, "{bbr} packets wait with BBR, {cubic} with CUBIC");
 }
 
 /// Breaks if a fabric's changes and a scheme that asks for general ports do not work beside kernels.

@@ -63,7 +63,14 @@ fn defaults() {
     assert_eq!(aqm(&own("cubic"), ""), "droptail");
     let reno = case(KERNEL, "[transport]\nscheme = \"newreno\"\n").unwrap();
     assert!(reno.toml.contains("congestion = \"reno\"\n") && reno.toml.contains("ecn = false\n"));
+    let bbr = case(KERNEL, "[transport]\nscheme = \"bbr1\"\n").unwrap();
+    assert!(bbr.toml.contains("congestion = \"bbr\"\n"), "{}", bbr.toml);
+    let none = refused(KERNEL, "[transport]\nscheme = \"bbr3\"\n");
+    assert!(none.contains("\"bbr3\", which no kernel has"), "{none}");
 }
+
+const ALL_REDUCE: &str =
+    "[[workload]]\nkind = \"collective\"\ncollective = \"all-reduce\"\nbytes = \"1MB\"\n";
 
 /// Breaks if a combination that makes no sense is run.
 #[test]
@@ -74,6 +81,14 @@ fn nonsense_is_refused() {
         (KERNEL, "[transport]\nmss = 8948\n".into(), "256 to 1500 bytes"),
         (KERNEL, "[transport]\nhandshake = false\n".into(), "shake hands"),
         (KERNEL, "[transport]\nsource_ports = 8\n".into(), "one a flow"),
+        (KERNEL, "[transport]\nkind = \"roce\"\n".into(), "\"tcp\" for hosts that"),
+        (
+            KERNEL,
+            "[switch]\nshared_buffer = \"9MB\"\npfc = \"dynamic\"\n".into(),
+            "no pause frames",
+        ),
+        (KERNEL, ALL_REDUCE.into(), "messages wait for each other"),
+        (KERNEL, "[transport]\ntimestamps = \"off\"\n".into(), "hosts.sysctl changes it"),
         ("", "[[probe]]\nkind = \"tcp-info\"\nevery = \"1ms\"\n".into(), "hosts.kind = \"linux\""),
     ] {
         let error = refused(hosts, &more);
@@ -143,9 +158,18 @@ fn settings_that_nobody_reads() {
     let mixed = format!("{}[sweep]\n\"hosts.kind\" = [\"model\", \"linux\"]\n", text(KERNEL, more));
     let kind = ("hosts.kind".to_owned(), "linux".to_owned());
     let asked = text("kernel = \"6.12.0-0\"\nkind = \"model\"\n", more);
-    for (file, sets, count) in [(mixed, vec![], 2), (asked, vec![kind], 1)] {
+    for (file, sets, count) in [(mixed, vec![], 2), (asked, vec![kind.clone()], 1)] {
         let base = Path::new(".");
         let source = Source { text: &file, file: "f.toml", base, sets: &sets, options: &[] };
         assert_eq!(expand(&source).unwrap().len(), count);
+    }
+    // Kernels have timestamps also where the model's hosts, whose settings these are, have none.
+    for without in ["timestamps = \"off\"", "profile = \"rfc\""] {
+        let more = format!("[transport]\nscheme = \"cubic\"\n{without}\n");
+        let file = text("kernel = \"6.12.0-0\"\nkind = \"model\"\n", &more);
+        let (base, sets) = (Path::new("."), [kind.clone()]);
+        let source = Source { text: &file, file: "f.toml", base, sets: &sets, options: &[] };
+        let transport = &expand(&source).unwrap()[0].spec.transport;
+        assert_eq!((transport.mss, transport.header), (1448, 52), "{without}");
     }
 }
