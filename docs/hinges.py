@@ -15,6 +15,8 @@ END = "<!-- end of the generated part: {} -->"
 
 HELD = (Verdict.REPRODUCED, Verdict.EXCEEDS)
 
+KERNELS = "[Linux kernels as hosts](linux.md#the-papers-on-real-hosts), at a smaller size"
+
 
 class Tried(NamedTuple):
     """A claim's verdict as the paper is read, and under another value of what it leaves open."""
@@ -55,7 +57,8 @@ def _section(chapter: Chapter) -> list[str]:
 
 
 def _tried(chapter: Chapter) -> list[Tried]:
-    """Each setting's verdicts, beside those of the same runs as the paper is read."""
+    """Each setting's verdicts, beside those of the same runs as the paper is read; kernels' beside the
+    model's at their size."""
     found = []
     for page in chapter.pages:
         claims = {entry.claim.id: entry.claim for entry in page.judged}
@@ -67,6 +70,12 @@ def _tried(chapter: Chapter) -> list[Tried]:
             plain = re.sub(r"^\([a-z]\) ", "", name)
             if Verdict.MISSING not in (before.verdict, after.verdict):
                 found.append(Tried(plain, after.claim.id, before.verdict, after.verdict))
+        found += [
+            Tried(KERNELS, entry.model.claim.id, entry.model.verdict, entry.kernels.verdict)
+            for sides in page.on_linux
+            for entry in sides.claims
+            if entry.is_known
+        ]
     return found
 
 
