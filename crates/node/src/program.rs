@@ -71,7 +71,12 @@ impl Program {
     /// Without an operation. `operations`: those of the whole run.
     #[must_use]
     pub fn new(operations: Arc<dyn Operations>) -> Program {
-        Program { operations, armed: FxHashMap::default(), busy: Vec::new(), lines: FxHashMap::default() }
+        Program {
+            operations,
+            armed: FxHashMap::default(),
+            busy: Vec::new(),
+            lines: FxHashMap::default(),
+        }
     }
 
     /// Adds an operation of which so much of what it waits for, one at least, has not ended yet.

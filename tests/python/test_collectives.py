@@ -1,0 +1,149 @@
+"""What is measured of collectives, by hand, from the scenario to tables and figures."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import leafspine
+from leafspine import job_figures
+from test_engine import ROOT, python
+from test_engine import leafspine as command
+
+SCENARIO = """
+[topology]
+kind = "star"
+hosts = 4
+host_link = { rate = "100Gbps", delay = "1us" }
+
+[switch]
+host_ports = "unlimited"
+
+[transport]
+kind = "roce"
+scheme = "line-rate"
+mss = 4000
+header = 40
+ack_every = 1000
+
+[[workload]]
+kind = "collective"
+collective = "COLLECTIVE"
+algorithm = "ring"
+bytes = "4MB"
+compute = "100us"
+iterations = 2
+"""
+MB = 10**6
+RATE = Fraction(100, 1000)
+"""Of each link, in bits a picosecond."""
+
+
+def a_step(size: int) -> float:
+    """A rank passes ``size`` bytes on: the time of packets of 4,000 and 40 bytes on the
+    line, of the last one on the second link, and of two links, in picoseconds."""
+    packets = -(-size // 4000)
+    return float((size + 40 * packets + 4040) * 8 / RATE) + 2 * MB
+
+
+def run(folder: Path, collective: str) -> leafspine.Result:
+    scenario = folder / "job.toml"
+    scenario.write_text(SCENARIO.replace("COLLECTIVE", collective))
+    command("run", scenario, "--out", folder / "out")
+    return leafspine.Result.load(folder / "out")
+
+
+@pytest.mark.parametrize(
+    ("collective", "steps", "factor"),
+    [("all-reduce", 6, 1.5), ("all-gather", 3, 0.75), ("reduce-scatter", 3, 0.75)],
+)
+def test_bandwidths_by_hand(tmp_path: Path, collective: str, steps: int, factor: float) -> None:
+    """Four ranks pass a quarter of 4 MB on in each step of a ring. The algorithm's
+    bandwidth is the buffer over the time of all steps, and the bus bandwidth that times 2
+    (n - 1)/n, or (n - 1)/n (as NCCL's tests count).
+
+    Breaks if a bandwidth has another factor or unit, or if stragglers, idle shares and the
+    tables are of something else.
+    """
+    result = run(tmp_path, collective)
+    rows = result.collectives.to_pylist()
+    took = steps * a_step(MB)
+    assert [row["collective"] for row in rows] == [collective] * 2
+    for row in rows:
+        assert row["completion_ps"] == pytest.approx(took, rel=1e-3)
+        exact = 4 * MB * 8e12 / row["completion_ps"]
+        assert row["algorithm_bandwidth_bps"] == pytest.approx(exact, rel=1e-12)
+        assert row["bus_bandwidth_bps"] == pytest.approx(factor * exact, rel=1e-12)
+        assert row["spread_ps"] == 0
+    # 100 us of computing in each of two iterations.
+    whole = 2 * (took + 100 * MB)
+    for rank in result.ranks.to_pylist():
+        assert rank["compute_ps"] == 200 * MB
+        assert rank["idle_share"] == pytest.approx(1 - 200 * MB / whole, rel=1e-3)
+    said = json.loads((tmp_path / "out" / "summary.json").read_text())["collectives"]
+    assert said["completion_mean"] == pytest.approx(took / MB, rel=1e-3)
+    assert said["algorithm_bandwidth"] == pytest.approx(4 * MB * 8e3 / took, rel=1e-3)
+    assert said["bus_bandwidth"] == pytest.approx(factor * said["algorithm_bandwidth"])
+    assert said["idle_share"] == pytest.approx(100 * (1 - 200 * MB / whole), rel=1e-3)
+    assert said["spread"] == 0
+
+
+def test_a_timeline_has_the_messages(tmp_path: Path) -> None:
+    """Breaks if a bar of a job's timeline is not a message of its rank's from its start to
+    its end, or a dashed line not a collective's end."""
+    result = run(tmp_path, "all-reduce")
+    tables = (result.flows, result.collectives, result.ranks)
+    (axes,) = job_figures.timeline(*tables, job=0).axes
+    (bars,) = axes.collections
+    drawn = sorted((row, start, stop) for ((start, row), (stop, _)) in bars.get_segments())
+    wanted = sorted(
+        (flow["src"], flow["start_ps"] / MB, (flow["start_ps"] + flow["fct_ps"]) / MB)
+        for flow in result.flows.to_pylist()
+    )
+    assert len(drawn) == 4 * 6 * 2
+    for one, other in zip(drawn, wanted, strict=True):
+        assert one == pytest.approx(other)
+    ends = [(row["start_ps"] + row["completion_ps"]) / MB for row in result.collectives.to_pylist()]
+    assert [line.get_xdata()[0] for line in axes.lines] == pytest.approx(ends)
+    assert axes.get_xlabel() == "time since the job's start (µs)"
+
+
+DRAWN = """
+import json, sys, leafspine
+panels = leafspine.load(sys.argv[1]).plot.collectives().axes
+(axes,) = [panel for panel in panels if panel.get_ylabel().startswith("bus bandwidth")]
+line = max(axes.lines, key=lambda line: len(line.get_xdata()))
+print(json.dumps([float(value) for value in line.get_ydata()]))
+"""
+"""The values of the figure's line, by the real engine."""
+
+
+def test_bandwidth_by_size(tmp_path: Path) -> None:
+    """Breaks if a sweep of a collective's size has no figure of its bandwidth, or one with
+    other values than the runs'."""
+    scenario = tmp_path / "sizes.toml"
+    sizes = ["1MB", "4MB", "16MB"]
+    sweep = f'\n[sweep]\n"workload.0.bytes" = {json.dumps(sizes)}\n'
+    scenario.write_text(SCENARIO.replace("COLLECTIVE", "all-reduce") + sweep)
+    command("compare", scenario, "--no-plots", "--out", tmp_path / "out")
+    done = python("-c", DRAWN, tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    for size, bandwidth in zip((1, 4, 16), json.loads(done.stdout), strict=True):
+        took = 6 * a_step(size * MB // 4)
+        assert bandwidth == pytest.approx(1.5 * size * MB * 8e3 / took, rel=1e-3)
+
+
+def test_flow_control_in_an_incast(tmp_path: Path) -> None:
+    """`examples/incast-pfc.toml`: breaks if it does not run, if a packet of it is lost, or
+    if ports are not paused for a third less time under DCQCN than without, as it says."""
+    out = tmp_path / "out"
+    command("compare", ROOT / "examples" / "incast-pfc.toml", "--no-plots", "--out", out)
+    paused = {}
+    for folder in (out / "runs").iterdir():
+        result = leafspine.Result.load(folder)
+        assert result.summary["dropped"] == 0
+        name = "line rate" if "line-rate" in (folder / "scenario.toml").read_text() else "DCQCN"
+        paused[name] = sum(result.ports["pause_ps"].to_pylist())
+    assert paused["line rate"] > 0
+    assert paused["DCQCN"] == pytest.approx(paused["line rate"] * 2 / 3, rel=0.1)
