@@ -82,7 +82,7 @@ impl QueuePair {
     }
 
     /// The receiver has asked for so many packets in all.
-    pub(super) fn grant(&mut self, granted: u32) {
+    pub(crate) fn grant(&mut self, granted: u32) {
         self.credit.grant(granted);
     }
 

@@ -10,15 +10,18 @@ impl Simulation {
     /// A port's priority is paused if the far end of its link last told it to stop, and only then; unless a frame that
     /// tells it something else is on its way (`frames`, by the port that sent it), or may have been lost.
     pub(super) fn pauses_add_up(&self, frames: &[u32], paused: &mut Vec<u8>) -> Result<(), Wrong> {
-        if self.counters().lost > 0 {
-            return Ok(());
-        }
+        let lossless = self.counters().lost == 0;
+        let fails = |link: u32| {
+            let mut of_link = self.changes.iter().filter(|change| change.link == link);
+            of_link.any(|change| change.loss.is_some() || change.up.is_some())
+        };
         self.find_paused(paused);
         let mut found = Ok(());
         self.each_egress(&mut |egress| {
             let Some(pfc) = egress.pfc() else { return };
-            for at in (egress.first..).take(egress.ports.len()) {
-                if frames[at as usize] > 0 {
+            for (at, port) in (egress.first..).zip(&egress.ports) {
+                let may_lose = port.loss.is_some() || fails(self.graph.ports[at as usize].link);
+                if frames[at as usize] > 0 || (!lossless && may_lose) {
                     continue;
                 }
                 // A host counts nothing, and sends no pause frames.

@@ -3,11 +3,12 @@
 use super::audit::Audit;
 use super::{RunError, Simulation};
 use crate::Progress;
-use crate::spec::{PfcSpec, PfcThreshold, PortModel, SharedBuffer, Spec};
+use crate::spec::*;
 use crate::specs::*;
-use leafspine_core::{Bytes, PacketMeta, SwitchId, Time};
+use leafspine_core::{Bytes, PacketMeta, Span, SwitchId, Time};
 use leafspine_node::pfc::Pfc;
 use leafspine_node::{GeneralPort, Record, Store};
+use leafspine_schemes::rdma::HpccSettings;
 use proptest::prelude::*;
 
 /// A run cut while packets are on wires and in queues.
@@ -126,19 +127,22 @@ fn shared_buffers_are_checked() {
     );
 }
 
-/// Flow control among many senders, cut while some port stands still.
+/// Flow control among many senders.
+fn controlled(spec: &mut Spec) {
+    spec.switch.shared = Some(SharedBuffer { size: Bytes(1 << 20), alpha: 1.0 });
+    spec.switch.pfc = Some(PfcSpec {
+        lossless: 1,
+        threshold: PfcThreshold::Static(Bytes(0)),
+        reserve: Bytes(0),
+        resume: Bytes(0),
+        headroom: None,
+        watchdog: None,
+    });
+}
+
+/// The same, cut while some port stands still.
 fn pausing() -> Simulation {
-    cut(|spec| {
-        spec.switch.shared = Some(SharedBuffer { size: Bytes(1 << 20), alpha: 1.0 });
-        spec.switch.pfc = Some(PfcSpec {
-            lossless: 1,
-            threshold: PfcThreshold::Static(Bytes(0)),
-            reserve: Bytes(0),
-            resume: Bytes(0),
-            headroom: None,
-            watchdog: None,
-        });
-    })
+    cut(controlled)
 }
 
 /// Breaks if a pause that nobody asked for, or one that was asked for and has not begun, goes unnoticed; or what came in
@@ -177,6 +181,50 @@ fn pauses_are_checked() {
         });
     });
     assert!(text.contains("bytes wait that came in there"), "{text}");
+    // One link that loses packets, frames perhaps among them, makes no other one unchecked.
+    let text = said(
+        cut(|spec| {
+            controlled(spec);
+            let loss = Some(0.01);
+            spec.changes = vec![LinkChange { loss, ..change("leaf0-spine0", Span(1)) }];
+        }),
+        |run| {
+            assert!(run.counters().lost > 0, "nothing is lost");
+            told(run, &mut |pfc| {
+                let groups = pfc.ports.iter_mut().map(|port| &mut port.groups[0]);
+                let announced = groups.filter(|group| group.announced);
+                announced.map(|group| group.announced = false).count() > 0
+            });
+        },
+    );
+    assert!(text.contains("priorities [0] are paused, but "), "{text}");
+}
+
+/// Breaks if a queue pair that has sent more than it was asked for, or telemetry of a packet that is nowhere, goes unnoticed.
+#[test]
+fn credits_and_telemetry_are_checked() {
+    let over_pairs = |control: PairControl, credits: Option<CreditSpec>| {
+        cut(|spec| {
+            let recovery = if credits.is_some() { Recovery::Each } else { Recovery::GoBackN };
+            carry_by_pairs(spec, RoceSpec { control, credits, recovery, ..roce() });
+        })
+    };
+    let credits = Some(CreditSpec { first: 15_000, share: 1.0 });
+    let asked = || over_pairs(PairControl::LineRate, credits);
+    assert_eq!(said(asked(), |_| {}), "nothing");
+    let text = said(asked(), |run| {
+        let sender = run.live_senders().next().expect("a flow is under way");
+        run.driver.host_mut(&run.layout, sender.host()).miscount_credit(sender.slot());
+    });
+    assert!(text.contains("its queue pair has sent "), "{text}");
+    let settings =
+        HpccSettings { base_rtt: Span::from_micros(8), eta: 0.95, stages: 5, additive: 8 };
+    let told = || over_pairs(PairControl::Hpcc(settings), None);
+    assert_eq!(said(told(), |_| {}), "nothing");
+    let text = said(told(), |run| {
+        record(run, |r| r.telemetry.attach(&mut PacketMeta::default(), Vec::new()));
+    });
+    assert!(text.contains(" lists of telemetry are kept, for "), "{text}");
 }
 
 /// Breaks if a flow's count of its packets in the network may drift, or if its end is written down

@@ -9,11 +9,14 @@ use leafspine_sim::spec::*;
 
 /// Of NSCC: three quarters of a round trip, where switches trim.
 const TARGET: Span = Span(9_000_000);
+const CARRY: [&str; 2] = ["reps", "mixed"];
 const SPRAYS: [&str; 4] = ["oblivious", "bitmap", "reps", "mixed"];
 
 /// Controls, and whether receivers give credits beside.
-fn controls() -> [(&'static str, PairControl, bool); 5] {
+fn controls() -> [(&'static str, PairControl, bool); 7] {
     [
+        ("line rate", PairControl::LineRate, false),
+        ("dcqcn", by_dcqcn(), false),
         ("nscc", crate::nscc(TARGET), false),
         ("credits", PairControl::LineRate, true),
         ("credits and nscc", crate::nscc(TARGET), true),
@@ -49,6 +52,11 @@ fn every_spray_with_every_control() {
                 let mut spec = sprayed(spray, control, credits, 10);
                 if let Some(roce) = &mut spec.transport.roce {
                     roce.ack_every = ack_every;
+                }
+                // As many values as an acknowledgment is for.
+                if let Some(edge) = spec.edge.as_mut().filter(|edge| CARRY.contains(&&*edge.name)) {
+                    let carry = Value::Int(u64::from(ack_every));
+                    edge.params = edge.params.clone().with("carry", carry);
                 }
                 let output = run(&spec);
                 let (flows, counters) = (&output.flows, &output.counters);
