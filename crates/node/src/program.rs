@@ -9,9 +9,9 @@
 //! taken then, and the host is told how much of what it waits for has not ended yet.
 
 use crate::transport::Carried;
+use foldhash::fast::FixedState;
 use leafspine_core::{FiveTuple, Span, Time};
-use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Messages are numbered from here on: below are flows that wait for nothing.
@@ -46,11 +46,11 @@ struct Armed {
 /// A host's operations.
 pub struct Program {
     operations: Arc<dyn Operations>,
-    armed: FxHashMap<u32, Armed>,
+    armed: HashMap<u32, Armed, FixedState>,
     /// By processor: when it has done all that was ready.
     busy: Vec<Time>,
     /// By connection: its messages.
-    lines: FxHashMap<FiveTuple, Line>,
+    lines: HashMap<FiveTuple, Line, FixedState>,
 }
 
 /// The messages of a connection: one begins when all of the one before has been sent.
@@ -73,9 +73,9 @@ impl Program {
     pub fn new(operations: Arc<dyn Operations>) -> Program {
         Program {
             operations,
-            armed: FxHashMap::default(),
+            armed: HashMap::default(),
             busy: Vec::new(),
-            lines: FxHashMap::default(),
+            lines: HashMap::default(),
         }
     }
 
@@ -199,10 +199,14 @@ impl Program {
         self.lines.get(&connection).map_or(&[], |line| &line.under_way)
     }
 
-    /// A message has all been acknowledged.
+    /// A message has all been acknowledged. A connection that has no other one, and leaves nothing to the next, is forgotten: an all-to-all
+    /// among a thousand ranks has a million of them.
     pub(crate) fn acknowledged(&mut self, connection: FiveTuple, slot: u16) {
-        if let Some(line) = self.lines.get_mut(&connection) {
-            line.under_way.retain(|other| *other != slot);
+        let Some(line) = self.lines.get_mut(&connection) else { return };
+        line.under_way.retain(|other| *other != slot);
+        let rests = line.under_way.is_empty() && line.queue.is_empty();
+        if rests && line.sending.is_none() && line.carried.is_none() {
+            self.lines.remove(&connection);
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::control::{Feedback, State};
 use super::{Credit, Demand, RoceConfig};
+use foldhash::fast::FixedState;
 use leafspine_core::{FiveTuple, Rate, Time};
-use rustc_hash::FxHashMap;
+use std::collections::HashMap;
 
 /// A queue pair as its sender's network card knows it. The messages of a job share one, of which several may be under way; a flow of
 /// any other workload has its own.
@@ -187,12 +188,12 @@ pub(crate) struct Incoming {
 pub(crate) struct Shared<T> {
     items: Vec<T>,
     free: Vec<u32>,
-    of: FxHashMap<FiveTuple, u32>,
+    of: HashMap<FiveTuple, u32, FixedState>,
 }
 
 impl<T> Default for Shared<T> {
     fn default() -> Shared<T> {
-        Shared { items: Vec::new(), free: Vec::new(), of: FxHashMap::default() }
+        Shared { items: Vec::new(), free: Vec::new(), of: HashMap::default() }
     }
 }
 
