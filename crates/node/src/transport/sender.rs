@@ -286,7 +286,7 @@ impl Sender {
             self.cwr_due = false;
         }
         out.ecn = if self.has_ecn(cfg) { Ecn::Capable } else { Ecn::NotCapable };
-        out.notes = if cfg.stack.push_acks { self.push_note(cfg) } else { 0 };
+        out.notes = if cfg.stack.push_acks { self.push_note() } else { 0 };
         self.emit_segment(cfg, self.nxt, flags, now, out);
         self.nxt += 1;
         self.high = self.nxt;

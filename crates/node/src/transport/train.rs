@@ -27,19 +27,23 @@ const SHARE: u32 = 3;
 /// 40 us; at other rates they end elsewhere.
 const EARLY: [(u32, u64); 2] = [(1, 64_240), (5, 85_680 / 2)];
 
-/// Segments from `nxt` to the end of its buffer.
-fn left_in_buffer(cfg: &TcpConfig, nxt: u32) -> u32 {
-    let segments = |bytes: u64| (bytes / u64::from(cfg.mss)).max(1) as u32;
+/// Full segments in so many bytes.
+fn segments(cfg: &TcpConfig, bytes: u64) -> u32 {
+    (bytes / u64::from(cfg.mss)).max(1) as u32
+}
+
+/// Segments from `nxt` to the end of its buffer, those of after a recovery moved by `shift`.
+fn left_in_buffer(cfg: &TcpConfig, nxt: u32, shift: u32) -> u32 {
     let mut begins = 0;
     for (count, bytes) in EARLY {
-        let each = segments(bytes);
+        let each = segments(cfg, bytes);
         if nxt - begins < count * each {
             return each - (nxt - begins) % each;
         }
         begins += count * each;
     }
-    let whole = segments(LONGEST);
-    whole - (nxt - begins) % whole
+    let whole = segments(cfg, LONGEST);
+    whole - (nxt - begins + shift) % whole
 }
 
 /// A sender's train under way, and how far its window has been used up.
@@ -55,12 +59,22 @@ pub(super) struct Train {
     most: u32,
     /// What was outstanding when that was noted.
     until: u32,
+    /// By how much buffers end earlier than those of a flow that has lost nothing.
+    shift: u32,
 }
 
 impl Train {
     /// Whether nothing is outstanding before it.
     pub(super) fn is_first(&self, una: u32) -> bool {
         una >= self.begun
+    }
+
+    /// A recovery begins, after which buffers end elsewhere: acknowledged segments that wait for a lost one keep their room in the
+    /// sender's memory, the application fills what there is, and a buffer leaves before it is full. By how many segments hangs
+    /// on when the application is woken, which is not modelled (kernels' captures show 1 and 4): it is drawn, from the next segment's number.
+    pub(super) fn shift(&mut self, cfg: &TcpConfig, nxt: u32) {
+        let drawn = nxt.wrapping_mul(0x9E37_79B1) >> 7;
+        self.shift = drawn % segments(cfg, LONGEST);
     }
 
     /// Linux's `tcp_cwnd_validate`: how far the window has been used up.
@@ -84,7 +98,8 @@ impl Sender {
             left.min(room)
         } else {
             let most = self.longest_train(cfg);
-            let buffer = left_in_buffer(cfg, nxt);
+            let shift = self.extra.as_ref().map_or(0, |x| x.train.shift);
+            let buffer = left_in_buffer(cfg, nxt, shift);
             if self.waits_for_more((room, window, most), buffer, now) {
                 0
             } else {
@@ -105,15 +120,15 @@ impl Sender {
         quota > 0
     }
 
-    /// What the next new segment notes: that nothing follows it, if it ends a train of two at least, or a buffer. A recovery has no
-    /// trains.
-    pub(super) fn push_note(&self, cfg: &TcpConfig) -> u8 {
+    /// What the next new segment notes: that nothing follows it, if it ends a train of two at least (Linux: `__tcp_transmit_skb` sets PSH on what
+    /// it gives to segmentation). A segment that leaves alone has none, though it may end a buffer. A recovery has no trains.
+    pub(super) fn push_note(&self) -> u8 {
         let train = self.extra.as_ref().filter(|_| self.phase == Phase::Open).map(|x| x.train);
         if train.is_some_and(|train| train.left > 0) {
             return 0;
         }
         let ends = train.is_some_and(|train| self.nxt > train.begun);
-        if ends || left_in_buffer(cfg, self.nxt) == 1 { PacketMeta::PUSH } else { 0 }
+        if ends { PacketMeta::PUSH } else { 0 }
     }
 
     /// Bytes that leave in a millisecond at the rate of the window, as many as there may be before the first round trip.

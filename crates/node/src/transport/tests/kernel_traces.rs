@@ -66,9 +66,10 @@ fn trains_are_a_third_of_the_window() {
     assert_eq!(trains(&config(&spec), 13, 2), [1, 0]);
 }
 
-/// Breaks if anything but the last segment of a train, of two at least, or of a buffer says so, or does without the switch.
+/// Breaks if anything but the last segment of a train, of two at least, says so, or does without the switch; or if a segment that leaves alone
+/// does because it ends a buffer (in a kernel's captures of 1,781 segments with PSH none follows another at once).
 ///
-/// Trains of five and five, then the ACK of the first lets two go. The 65th segment of 1000 bytes ends the first buffer.
+/// Trains of five and five, then the ACK of the first lets two go.
 #[test]
 fn trains_end_with_psh() {
     let pushed = |push_acks, acks: &[u32]| {
@@ -95,7 +96,7 @@ fn trains_end_with_psh() {
     assert_eq!(pushed(false, &[1]), []);
     let all: Vec<u32> = (1..60).collect();
     let found = pushed(true, &all);
-    assert!(found.contains(&63), "{found:?}");
+    assert!(found.windows(2).all(|two| two[1] > two[0] + 1), "{found:?}");
 }
 
 /// Breaks if what leaves in a recovery, where there are no trains, says that it ends one.
