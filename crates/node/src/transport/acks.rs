@@ -5,6 +5,7 @@ use super::config::{since_stamp, stamp};
 use super::prr::{Progress, Prr};
 use super::rack::Situation;
 use super::sender::{AckOutcome, Phase, Sender};
+use super::ticks::in_ticks;
 use crate::spec::{Reduction, Timestamps};
 use leafspine_core::{Flags, PacketMeta, SackBlock, Span, Time};
 use leafspine_schemes::cc::Loss;
@@ -279,8 +280,9 @@ impl Sender {
         }
     }
 
-    /// The round trip that an ACK of `from` and what follows measures: none, without timestamps, if
-    /// any of it may have been sent twice (RFC 6298 §3).
+    /// The round trip that an ACK of `from` and what follows measures. If any of it may have been sent
+    /// twice there is none without timestamps (RFC 6298 §3), and with a kernel's there are ticks
+    /// (Linux: `tcp_ack_update_rtt`).
     pub(super) fn measured(
         &self,
         cfg: &TcpConfig,
@@ -288,9 +290,15 @@ impl Sender {
         echo: u32,
         now: Time,
     ) -> Option<Span> {
-        let karn = cfg.stack.timestamps == Timestamps::Off;
-        let twice = self.extra.as_ref().is_some_and(|x| from < x.resent_below);
-        (!karn || !twice).then(|| since_stamp(now, echo))
+        let rtt = since_stamp(now, echo);
+        if self.extra.as_ref().is_none_or(|x| from >= x.resent_below) {
+            return Some(rtt);
+        }
+        match cfg.stack.timestamps {
+            Timestamps::Off => None,
+            _ if cfg.stack.kernel_timers => Some(in_ticks(rtt, now)),
+            _ => Some(rtt),
+        }
     }
 
     /// RFC 8985 §7.4 `TLP_process_ack`.

@@ -5,7 +5,7 @@ use super::config::{since_stamp, stamp};
 use super::extra::Extra;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
-use super::ticks::fires;
+use super::ticks::{fires, in_ticks};
 use crate::spec::Timestamps;
 use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Span, Time};
 use leafspine_schemes::cc::{AckSample, CongestionControl, Control, FlowEnv, Loss, NewReno};
@@ -425,7 +425,10 @@ impl Sender {
         if self.phase != Phase::Opening || !p.flags.has(Flags::SYN.with(Flags::ACK)) {
             return AckOutcome::default();
         }
-        let rtt = since_stamp(now, p.stamp);
+        let mut rtt = since_stamp(now, p.stamp);
+        if cfg.stack.kernel_timers && self.timeouts > 0 {
+            rtt = in_ticks(rtt, now);
+        }
         let measured = cfg.stack.timestamps != Timestamps::Off || self.timeouts == 0;
         if measured {
             self.rtt.sample(cfg, rtt);

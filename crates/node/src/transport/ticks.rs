@@ -1,4 +1,5 @@
-//! When a timer fires: at once when its time has come, or as a kernel's does, which counts in ticks of a millisecond.
+//! When a timer fires: at once when its time has come, or as a kernel's does, which counts in ticks of a millisecond; and
+//! what its timestamps tell, which count them, too.
 
 use super::TcpConfig;
 use leafspine_core::{Span, Time};
@@ -24,4 +25,10 @@ pub(super) fn fires(cfg: &TcpConfig, span: Span, now: Time) -> Time {
     }
     let shift = LEVEL_BITS * level;
     Time((((due >> shift) + 1) << shift) * TICK)
+}
+
+/// A round trip that ends at `now` as timestamps tell it, which count in ticks: one at least (Linux: `tcp_rtt_tsopt_us`).
+pub(super) fn in_ticks(rtt: Span, now: Time) -> Span {
+    let sent = now.0.saturating_sub(rtt.0);
+    Span((now.0 / TICK - sent / TICK).max(1) * TICK)
 }

@@ -3,7 +3,7 @@
 use super::pipe::{Pipe, config, losing, spec};
 use crate::spec::{Reduction, Stack, Timestamps, TransportSpec};
 use crate::transport::config::stamp;
-use crate::transport::ticks::fires;
+use crate::transport::ticks::{fires, in_ticks};
 use crate::transport::{Fired, Receiver, Sender, TcpConfig};
 use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Span, Time};
 use leafspine_schemes::Amount;
@@ -219,6 +219,34 @@ fn kernels_timers_tick() {
     assert_eq!(at(200_400, 10_200), 216_000);
     assert_eq!(at(1_000_000, 0), 1_024_000);
     assert_eq!(fires(&plain, Span::from_micros(2_270), us(343)), us(2_613));
+}
+
+/// Breaks if a kernel knows the round trip of what it has sent twice to less than a tick: then an initial one of 0.1 ms after a lost
+/// SYN, where the kernel has 1 ms, would have trains wait for more acknowledgments.
+///
+/// From 1.8 to 2.1 ms is one tick, from 1.8 to 4.1 ms three. The SYN is lost, the next one leaves with the timer at 1.024 s, and is answered after 0.1 ms.
+#[test]
+fn what_is_sent_twice_is_timed_in_ticks() {
+    assert_eq!(in_ticks(Span::from_micros(300), us(2_100)), Span::from_millis(1));
+    assert_eq!(in_ticks(Span::from_micros(2_300), us(4_100)), Span::from_millis(3));
+    assert_eq!(in_ticks(Span::from_micros(10), us(2_100)), Span::from_millis(1));
+    let found = |kernel_timers, lost| {
+        let stack = Stack { kernel_timers, ..Stack::default() };
+        let cfg = config(&TransportSpec { handshake: true, ..with("newreno", stack) });
+        let mut sender = Sender::new();
+        sender.reset(&cfg, 2_000);
+        sender.open(&cfg, us(0));
+        leaving(&mut sender, &cfg, us(0));
+        let sent = if lost { sender.deadline() } else { us(0) };
+        if lost {
+            sender.on_timer(&cfg, sent);
+            leaving(&mut sender, &cfg, sent);
+        }
+        let now = sent + Span::from_micros(100);
+        sender.on_packet(&cfg, &ack(0, sent, 0, Flags::SYN.with(Flags::ACK)), now);
+        sender.rtt.srtt().0 / 1_000_000
+    };
+    assert_eq!([found(true, true), found(true, false), found(false, true)], [1_000, 99, 100]);
 }
 
 /// Breaks if `min_rto` is not the least of the variation, or a probe of a lone segment does not wait as long.
