@@ -233,7 +233,7 @@ impl Sender {
         }
         if let Some(x) = &mut self.extra {
             x.probe = None;
-            x.train.shift(cfg, self.nxt);
+            x.train.shift(cfg.mss, self.nxt);
         }
         self.phase = Phase::Recovery;
         self.recover = self.high;
