@@ -1,6 +1,7 @@
 //! The lines of a schedule.
 
 use super::super::WorkloadError;
+use std::collections::HashMap;
 use std::path::Path;
 
 /// A statement of a rank.
@@ -14,22 +15,29 @@ pub(crate) enum Statement {
     Calculate { time: u64, processor: u8 },
 }
 
+/// A label of a rank, numbered from 0 on as they come in the file.
+pub(crate) type Label = u32;
+
 /// A statement with its label, or what one label waits for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Line {
     /// The statement of a label.
-    Is(String, Statement),
+    Is(Label, Statement),
     /// The first begins when the second has ended or, `at_start`, has begun.
-    Waits { label: String, of: String, at_start: bool },
+    Waits { label: Label, of: Label, at_start: bool },
 }
 
-/// A rank's lines, each with its number in the file.
-pub(crate) type Rank = Vec<(u64, Line)>;
+/// A rank's lines, each with its number in the file. Every label up to `labels` is that of one statement.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Rank {
+    pub(crate) lines: Vec<(u64, Line)>,
+    pub(crate) labels: Label,
+}
 
 /// Reads a schedule: the lines of each rank.
 ///
 /// # Errors
-/// A file that cannot be read, a line that is none of a schedule, a rank that is not there or twice.
+/// A file that cannot be read, a line that is none of a schedule, a rank or a label that is not there or twice.
 pub(crate) fn read(path: &Path, name: &Path) -> Result<Vec<Rank>, WorkloadError> {
     let bytes = std::fs::read(path).map_err(|error| {
         let found = format!("{} ({})", name.display(), error.kind());
@@ -76,10 +84,52 @@ impl Reader<'_> {
     }
 }
 
+/// The labels of the rank that is read. A schedule of a million statements has as many, so that they are
+/// forgotten with it.
+#[derive(Default)]
+struct Labels {
+    numbers: HashMap<String, Label>,
+    /// Whether a statement has it, by number.
+    stated: Vec<bool>,
+}
+
+impl Labels {
+    fn number(&mut self, name: &str) -> Label {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = self.stated.len() as Label;
+        self.numbers.insert(name.to_owned(), number);
+        self.stated.push(false);
+        number
+    }
+
+    /// The label of a statement; `None` if another one has it.
+    fn state(&mut self, name: &str) -> Option<Label> {
+        let number = self.number(name);
+        let stated = &mut self.stated[number as usize];
+        (!std::mem::replace(stated, true)).then_some(number)
+    }
+
+    /// One that no statement has, of those that a line waits for.
+    fn missing(&self, lines: &Rank) -> Option<(u64, &str)> {
+        let lacks = |label: &Label| !self.stated[*label as usize];
+        let (line, label) = lines.lines.iter().find_map(|(line, said)| match said {
+            Line::Waits { label, of, .. } => {
+                Some((*line, *[label, of].into_iter().find(|label| lacks(label))?))
+            }
+            Line::Is(..) => None,
+        })?;
+        let name = self.numbers.iter().find(|(_, number)| **number == label)?.0;
+        Some((line, name))
+    }
+}
+
 fn parse(text: &str, name: &Path) -> Result<Vec<Rank>, WorkloadError> {
     let mut reader = Reader { name, line: 0 };
     let mut ranks: Vec<Option<Rank>> = Vec::new();
     let mut now: Option<usize> = None;
+    let mut labels = Labels::default();
     let (mut comment, mut seen) = (false, false);
     for line in text.lines() {
         reader.line += 1;
@@ -97,19 +147,28 @@ fn parse(text: &str, name: &Path) -> Result<Vec<Rank>, WorkloadError> {
             (["rank", rank, "{"], None) if seen => {
                 let at: usize = reader.number("rank", rank)?;
                 match ranks.get_mut(at) {
-                    Some(lines @ None) => *lines = Some(Vec::new()),
+                    Some(lines @ None) => *lines = Some(Rank::default()),
                     Some(Some(_)) => return reader.wrong("rank", rank, "each rank once"),
                     None => {
                         let last = format!("0 to {}", ranks.len() - 1);
                         return reader.wrong("rank", rank, &last);
                     }
                 }
-                now = Some(at);
+                (now, labels) = (Some(at), Labels::default());
             }
-            (["}"], Some(_)) => now = None,
+            (["}"], Some(rank)) => {
+                let read = ranks[rank].get_or_insert_default();
+                if let Some((line, label)) = labels.missing(read) {
+                    let found = format!("the label \"{label}\", which rank {rank} does not have");
+                    let error = WorkloadError::at("requires", found, "a label of the same rank");
+                    return Err(error.in_file(name, line));
+                }
+                read.labels = labels.stated.len() as Label;
+                now = None;
+            }
             (words, Some(rank)) => {
-                let line = reader.statement(words, ranks.len() as u32)?;
-                ranks[rank].get_or_insert_default().push((reader.line, line));
+                let line = reader.statement(words, ranks.len() as u32, &mut labels)?;
+                ranks[rank].get_or_insert_default().lines.push((reader.line, line));
             }
             (_, None) => {
                 let allowed = if seen { "rank N {" } else { "num_ranks N" };
@@ -145,30 +204,44 @@ fn bare(line: &str, inside: &mut bool) -> String {
 }
 
 impl Reader<'_> {
-    fn statement(&self, words: &[&str], ranks: u32) -> Result<Line, WorkloadError> {
+    fn statement(
+        &self,
+        words: &[&str],
+        ranks: u32,
+        labels: &mut Labels,
+    ) -> Result<Line, WorkloadError> {
         const ALLOWED: &str = "label: send BYTESb to RANK tag N, label: recv BYTESb from RANK tag N, \
                                label: calc N, label requires label, label irequires label, }";
-        match words {
+        let (label, statement) = match words {
             [label, how @ ("requires" | "irequires"), of] => {
                 let at_start = *how == "irequires";
-                Ok(Line::Waits { label: (*label).to_owned(), of: (*of).to_owned(), at_start })
+                return Ok(Line::Waits {
+                    label: labels.number(label),
+                    of: labels.number(of),
+                    at_start,
+                });
             }
             [label, "send", bytes, "to", to, rest @ ..] if label.ends_with(':') => {
                 let (bytes, to) = (self.bytes(bytes)?, self.peer("to", to, ranks)?);
-                let (tag, _) = self.options(rest)?;
-                Ok(Line::Is(bare_label(label), Statement::Send { bytes, to, tag }))
+                (label, Statement::Send { bytes, to, tag: self.options(rest)?.0 })
             }
             [label, "recv", bytes, "from", from, rest @ ..] if label.ends_with(':') => {
                 let (bytes, from) = (self.bytes(bytes)?, self.peer("from", from, ranks)?);
-                let (tag, _) = self.options(rest)?;
-                Ok(Line::Is(bare_label(label), Statement::Receive { bytes, from, tag }))
+                (label, Statement::Receive { bytes, from, tag: self.options(rest)?.0 })
             }
             [label, "calc", time, rest @ ..] if label.ends_with(':') => {
                 let time = self.number("calc", time)?;
-                let (_, processor) = self.options(rest)?;
-                Ok(Line::Is(bare_label(label), Statement::Calculate { time, processor }))
+                (label, Statement::Calculate { time, processor: self.options(rest)?.1 })
             }
-            words => self.wrong("", &words.join(" "), ALLOWED),
+            words => return self.wrong("", &words.join(" "), ALLOWED),
+        };
+        let label = label.trim_end_matches(':');
+        match labels.state(label) {
+            Some(number) => Ok(Line::Is(number, statement)),
+            None => {
+                let found = format!("the label \"{label}\" twice in a rank");
+                Err(WorkloadError::at("", found, "each label once").in_file(self.name, self.line))
+            }
         }
     }
 
@@ -202,10 +275,6 @@ impl Reader<'_> {
     }
 }
 
-fn bare_label(label: &str) -> String {
-    label.trim_end_matches(':').to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,12 +293,13 @@ mod tests {
         let calculate = Statement::Calculate { time: 100, processor: 1 };
         let send = Statement::Send { bytes: 10, to: 1, tag: 5 };
         let receive = Statement::Receive { bytes: 10, from: 0, tag: 5 };
-        let waits = Line::Waits { label: "l2".into(), of: "l1".into(), at_start: true };
+        let waits = Line::Waits { label: 1, of: 0, at_start: true };
         assert_eq!(
-            ranks[0],
-            [(5, Line::Is("l1".into(), calculate)), (6, Line::Is("l2".into(), send)), (7, waits)]
+            ranks[0].lines,
+            [(5, Line::Is(0, calculate)), (6, Line::Is(1, send)), (7, waits)]
         );
-        assert_eq!(ranks[1], [(10, Line::Is("a".into(), receive))]);
+        assert_eq!(ranks[1].lines, [(10, Line::Is(0, receive))]);
+        assert_eq!((ranks[0].labels, ranks[1].labels), (2, 1));
     }
 
     /// Breaks if a binary schedule is read as a text, or its user is not told what to give instead.
@@ -264,6 +334,18 @@ mod tests {
         );
         assert!(
             said("num_ranks 2\nrank 0 {\nl1: put 10b\n}\n").contains("a.goal:3: found \"l1: put")
+        );
+        assert_eq!(
+            said("num_ranks 2\nrank 0 {\nl1: calc 1\nl1: calc 2\n}\n"),
+            "a.goal:4: found the label \"l1\" twice in a rank; allowed: each label once"
+        );
+        // A label may come before its statement, and is one of its own rank.
+        let before = "num_ranks 2\nrank 1 {\nl2 requires l1\nl1: calc 1\nl2: calc 1\n}\nrank 0 {\n";
+        assert_eq!(said(&format!("{before}}}\n")), "");
+        assert_eq!(
+            said(&format!("{before}l3: calc 1\nl3 requires l2\n}}\n")),
+            "a.goal:9: requires: found the label \"l2\", which rank 0 does not have; \
+             allowed: a label of the same rank"
         );
         assert!(said("num_ranks 2\nrank 0 {\n").contains("allowed: } at the end of a rank"));
         assert!(said("").contains("allowed: num_ranks N"));

@@ -2,10 +2,10 @@
 
 use super::super::WorkloadError;
 use super::super::dag::{Draft, Op, Phase, Template};
-use super::lines::{Line, Rank, Statement};
+use super::lines::{Label, Line, Rank, Statement};
 use crate::spec::TimeUnit;
 use leafspine_core::{HostId, Span};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// What is behind a label.
@@ -26,14 +26,18 @@ impl Node {
     }
 }
 
-/// Messages of two ranks with one tag that have been sent, or waited for, and not the other: their
-/// operation, bytes and line.
-type Open = HashMap<(u32, u32, u64), VecDeque<(Op, u64, u64)>>;
+/// A send or a receive: from, to and tag say with which of the others it belongs together.
+struct Half {
+    key: (u32, u32, u64),
+    op: Op,
+    bytes: u64,
+    line: u64,
+}
 
 /// An iteration of a schedule on these hosts, of which `name` is the file. Times are in `unit`.
 ///
 /// # Errors
-/// A label that is there twice or not at all, a send without its receive, receives of other sizes.
+/// A send without its receive, receives of other sizes, statements that wait for each other.
 pub(crate) fn template(
     ranks: &[Rank],
     hosts: &[HostId],
@@ -42,29 +46,30 @@ pub(crate) fn template(
 ) -> Result<Template, WorkloadError> {
     let mut draft = Draft::default();
     draft.phase(Phase { name: "goal".to_owned(), bytes: 0, bus_factor: 0.0, measured: true });
-    let (mut sent, mut awaited) = (Open::new(), Open::new());
-    let mut labels: Vec<HashMap<&str, Node>> = Vec::with_capacity(ranks.len());
+    let (mut sent, mut awaited) = (Vec::new(), Vec::new());
+    let mut by_label = Vec::with_capacity(ranks.len());
     let ps = 10u64.pow(unit.power());
-    for (rank, lines) in (0..).zip(ranks) {
+    for (rank, read) in (0..).zip(ranks) {
         let host = hosts[rank as usize];
-        let mut own = HashMap::new();
-        for (line, said) in lines {
+        let mut nodes = vec![None; read.labels as usize];
+        for (line, said) in &read.lines {
             let Line::Is(label, statement) = said else { continue };
+            let half = |key, op, bytes| Half { key, op, bytes, line: *line };
             let node = match *statement {
                 // A rank's message to itself takes no time.
                 Statement::Send { bytes, to, tag } if to == rank => {
                     let op = draft.point(host);
-                    sent.entry((rank, to, tag)).or_default().push_back((op, bytes, *line));
+                    sent.push(half((rank, to, tag), op, bytes));
                     Node::Calculate(op)
                 }
                 Statement::Send { bytes, to, tag } => {
                     let op = draft.message(host, hosts[to as usize], bytes.max(1), 0);
-                    sent.entry((rank, to, tag)).or_default().push_back((op, bytes, *line));
+                    sent.push(half((rank, to, tag), op, bytes));
                     Node::Send(op)
                 }
                 Statement::Receive { bytes, from, tag } => {
                     let op = draft.point(host);
-                    awaited.entry((from, rank, tag)).or_default().push_back((op, bytes, *line));
+                    awaited.push(half((from, rank, tag), op, bytes));
                     Node::Receive(op)
                 }
                 Statement::Calculate { time, processor } => {
@@ -72,98 +77,89 @@ pub(crate) fn template(
                     Node::Calculate(draft.compute_on(host, processor, span, false))
                 }
             };
-            if own.insert(label.as_str(), node).is_some() {
-                let found = format!("the label \"{label}\" twice in rank {rank}");
-                return Err(WorkloadError::at("", found, "each label once").in_file(name, *line));
-            }
+            nodes[*label as usize] = Some(node);
         }
-        labels.push(own);
+        // Every label is a statement's, so that none is left out.
+        by_label.push(nodes.into_iter().flatten().collect::<Vec<Node>>());
     }
     pair(&mut draft, sent, awaited, name)?;
-    for (rank, (lines, labels)) in ranks.iter().zip(&labels).enumerate() {
-        wait(&mut draft, lines, labels, (rank, name))?;
-    }
+    ranks.iter().zip(&by_label).for_each(|(read, nodes)| wait(&mut draft, read, nodes));
     draft.finish().map_err(|error| {
         let found = format!("operations that wait for each other in a ring ({error:?})");
         WorkloadError::at("path", found, "a schedule that can end")
     })
 }
 
-/// Every receive waits for the send that belongs to it.
+/// Every receive waits for the send that belongs to it: the first for the first.
 fn pair(
     draft: &mut Draft,
-    sent: Open,
-    mut awaited: Open,
+    mut sent: Vec<Half>,
+    mut awaited: Vec<Half>,
     name: &Path,
 ) -> Result<(), WorkloadError> {
-    let mut sent: Vec<_> = sent.into_iter().collect();
-    sent.sort_unstable_by_key(|(key, _)| *key);
-    for ((from, to, tag), messages) in sent {
-        let mut receives = awaited.remove(&(from, to, tag)).unwrap_or_default();
-        for (message, bytes, line) in messages {
-            let Some((receive, wants, at)) = receives.pop_front() else {
-                let found = format!("a send to {to} with tag {tag} that nobody receives");
-                let allowed = "a recv for every send, by ranks and tag";
-                return Err(WorkloadError::at("send", found, allowed).in_file(name, line));
-            };
-            if wants != bytes {
-                let found = format!("{wants}b of a message that has {bytes}b (line {line})");
-                return Err(WorkloadError::at("recv", found, "its size").in_file(name, at));
-            }
-            draft.after(message, receive);
+    // Stable, so that those of one key stay in the order of the file.
+    sent.sort_by_key(|half| half.key);
+    awaited.sort_by_key(|half| half.key);
+    let mut receives = awaited.iter().peekable();
+    // The first receive in the file that no send is for.
+    let mut lonely: Option<(u64, (u32, u32, u64))> = None;
+    let mut note = |half: &Half| {
+        let found = (half.line, half.key);
+        lonely = Some(lonely.map_or(found, |first| first.min(found)));
+    };
+    for send in &sent {
+        while let Some(half) = receives.next_if(|half| half.key < send.key) {
+            note(half);
         }
-        if !receives.is_empty() {
-            awaited.insert((from, to, tag), receives);
+        let Some(receive) = receives.next_if(|half| half.key == send.key) else {
+            let (_, to, tag) = send.key;
+            let found = format!("a send to {to} with tag {tag} that nobody receives");
+            let allowed = "a recv for every send, by ranks and tag";
+            return Err(WorkloadError::at("send", found, allowed).in_file(name, send.line));
+        };
+        if receive.bytes != send.bytes {
+            let (wants, bytes, line) = (receive.bytes, send.bytes, send.line);
+            let found = format!("{wants}b of a message that has {bytes}b (line {line})");
+            return Err(WorkloadError::at("recv", found, "its size").in_file(name, receive.line));
         }
+        draft.after(send.op, receive.op);
     }
-    let left =
-        awaited.iter().filter_map(|((from, _, tag), left)| Some((left.front()?.2, from, tag)));
-    match left.min() {
-        None => Ok(()),
-        Some((line, from, tag)) => {
-            let found = format!("a recv from {from} with tag {tag} that nobody sends");
-            let allowed = "a send for every recv, by ranks and tag";
-            Err(WorkloadError::at("recv", found, allowed).in_file(name, line))
-        }
-    }
+    receives.for_each(note);
+    lonely.map_or(Ok(()), |(line, (from, _, tag))| {
+        let found = format!("a recv from {from} with tag {tag} that nobody sends");
+        let allowed = "a send for every recv, by ranks and tag";
+        Err(WorkloadError::at("recv", found, allowed).in_file(name, line))
+    })
 }
 
-/// What a rank's labels wait for.
-fn wait(
-    draft: &mut Draft,
-    lines: &Rank,
-    labels: &HashMap<&str, Node>,
-    (rank, name): (usize, &Path),
-) -> Result<(), WorkloadError> {
-    let known = |label: &str, line: u64| {
-        labels.get(label).copied().ok_or_else(|| {
-            let found = format!("the label \"{label}\", which rank {rank} does not have");
-            WorkloadError::at("requires", found, "a label of the same rank").in_file(name, line)
+/// What a rank's statements wait for. `nodes`: by label.
+fn wait(draft: &mut Draft, read: &Rank, nodes: &[Node]) {
+    let mut waits: Vec<(Label, Label, bool)> = read
+        .lines
+        .iter()
+        .filter_map(|(_, said)| match said {
+            Line::Waits { label, of, at_start } => Some((*label, *of, *at_start)),
+            Line::Is(..) => None,
         })
+        .collect();
+    waits.sort_unstable();
+    let of_label = |label: Label| {
+        let begin = waits.partition_point(|wait| wait.0 < label);
+        waits[begin..].iter().take_while(move |wait| wait.0 == label)
     };
-    // What each label waits for: of what but a send has no start of its own, that is its start.
-    let mut waits: HashMap<&str, Vec<(&str, bool)>> = HashMap::new();
-    for (line, said) in lines {
-        if let Line::Waits { label, of, at_start } = said {
-            known(label, *line)?;
-            known(of, *line)?;
-            waits.entry(label).or_default().push((of, *at_start));
-        }
-    }
-    for (label, list) in &waits {
-        let then = labels[label].op();
-        let (mut open, mut seen) = (list.clone(), Vec::new());
-        while let Some((of, at_start)) = open.pop() {
-            if seen.contains(&(of, at_start)) {
+    for list in waits.chunk_by(|one, next| one.0 == next.0) {
+        let then = nodes[list[0].0 as usize].op();
+        // Of what but a send has no start of its own, that is the start of what it waits for.
+        let (mut open, mut seen) = (list.to_vec(), HashSet::new());
+        while let Some((_, of, at_start)) = open.pop() {
+            if !seen.insert((of, at_start)) {
                 continue;
             }
-            seen.push((of, at_start));
-            match (labels[of], at_start) {
+            match (nodes[of as usize], at_start) {
                 (node, false) => draft.after(node.op(), then),
                 (Node::Send(op), true) => draft.after_start(op, then),
-                (_, true) => open.extend(waits.get(of).into_iter().flatten().copied()),
+                (_, true) => open.extend(of_label(of)),
             }
         }
     }
-    Ok(())
 }
