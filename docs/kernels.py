@@ -81,12 +81,25 @@ def _queues(cases: list[dict[str, Any]]) -> str:
 
 def _beyond(cases: list[dict[str, Any]]) -> str:
     lines = [
-        f"* {case['title']}: {'; '.join(case['beyond'])}"
-        + (" (open)" if case["open"] else f" (because {case['explained']})")
+        f"* {case['title']}: {'; '.join(case['beyond'])} ({_why(case)})"
         for case in cases
         if case["beyond"]
     ]
     return "\n".join(["Beyond the aims:", "", *lines]) if lines else "All are within the aims."
+
+
+def _why(case: dict[str, Any]) -> str:
+    """Open, explained, or undecided, with nine runs of the model for what is beyond."""
+    if case["open"]:
+        return f"open: {'; '.join(case['open'])}"
+    if case["explained"]:
+        return f"because {case['explained']}"
+    itself = [
+        f"{what} {_percent(mean)}, one more within {within:.0%} of that"
+        for what, (mean, within) in case["chance"].items()
+        if any(missed.startswith(f"{what} ") for missed in case["beyond"])
+    ]
+    return f"undecided: nine runs of the model, {'; '.join(itself)}"
 
 
 def _pair(row: dict[str, Any] | None) -> str:

@@ -14,6 +14,7 @@ CLASSES = {
     "long": (1_000_000, np.inf),
 }
 TOTALS = ("drops", "marks", "retransmits", "timeouts", "queue_mean")
+FURTHEST = "the flow furthest apart"
 SIMULATORS = ("leafspine", "ns3")
 
 
@@ -27,6 +28,19 @@ class Run:
     sizes: np.ndarray
     fct: Mapping[str, np.ndarray]
     totals: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Ours over theirs, less one (none where only theirs is 0), and the limit for it."""
+
+    value: float | None
+    limit: float
+
+    @property
+    def missed(self) -> bool:
+        """Whether it is beyond the limit."""
+        return self.value is None or abs(self.value) > self.limit
 
 
 def percentile(values: np.ndarray, percent: float) -> float:
@@ -107,39 +121,57 @@ def _total(runs: Sequence[Run], key: str) -> dict[str, Any]:
     return {**pair, "difference": difference(*pair.values())}
 
 
-def beyond(found: Mapping[str, Any], limits: Mapping[str, float]) -> list[str]:
-    """Where a case misses its limits, in words.
+def against(found: Mapping[str, Any], limits: Mapping[str, float]) -> dict[str, Difference]:
+    """What a case's limits are for, by name: how far apart the two are, and how far they may be.
 
     A class of flows counts if its two samples can be told apart at all: the 99th percentile of 300
     flows is that of three, and wanders by more than the limits from one draw to the next.
     """
-    rows = [
-        (f"{name}: {key} FCT", row[key]["difference"], limits[key])
+    rows = {
+        f"{name}: {key} FCT": Difference(row[key]["difference"], limits[key])
         for name, row in found["classes"].items()
         if name == "all" or row["two_sample"] > row["critical"]
         for key in STATISTICS
         if key in limits
-    ]
-    rows += [
-        (key, row["difference"], limits[key])
+    }
+    rows |= {
+        key: Difference(row["difference"], limits[key])
         for key, row in found["totals"].items()
         if key in limits
-    ]
+    }
     if "flow" in limits:
-        rows.append(("the flow furthest apart", found["largest_difference"], limits["flow"]))
+        rows[FURTHEST] = Difference(found["largest_difference"], limits["flow"])
+    return rows
+
+
+def beyond(
+    found: Mapping[str, Any],
+    limits: Mapping[str, float],
+    chance: Mapping[str, Sequence[float]] | None = None,
+) -> list[str]:
+    """Where a case misses its limits, in words.
+
+    ``chance``: of figures, the difference on average over many runs of ours, and how far one more
+    run may be from that. What one more run could give is left out.
+    """
     if "at_offset" in found and found["at_offset"] != found["flows"]:
         others = found["flows"] - found["at_offset"]
         return [f"{others} flows differ by something else than {found['offset_ps']} ps"]
     missed = [
-        f"{what} {_percent(value)}, limit {limit:.0%}"
-        for what, value, limit in rows
-        if value is None or abs(value) > limit
+        f"{what} {_percent(row.value)}, limit {row.limit:.0%}"
+        for what, row in against(found, limits).items()
+        if row.missed and not is_chance((chance or {}).get(what))
     ]
     return missed + [
         f"{count} flows of {name} did not end"
         for name, count in found["unfinished"].items()
         if count
     ]
+
+
+def is_chance(entry: Sequence[float] | None) -> bool:
+    """Whether theirs may be one more run of ours: see ``beyond``."""
+    return entry is not None and abs(entry[0]) <= entry[1]
 
 
 def _percent(value: float | None) -> str:

@@ -1,13 +1,19 @@
 """Compares the model's hosts under the profile linux with Linux kernels, case by case.
 
-    .venv/bin/python validation/linux.py           every case; the figures go to results/linux.json
+    .venv/bin/python validation/linux.py           every case; the figures go to results/linux.json,
+                                                   the kernels' runs to results/linux-runs.jsonl
+    .venv/bin/python validation/linux.py --kept      against the runs that are kept; needs no kernel
     .venv/bin/python validation/linux.py --quick     the small ones, as CI does; nothing is written
     .venv/bin/python validation/linux.py NAME...     these only; nothing is written
 
 Runs with kernels are kept in target/validation/linux and used again, as long as scenario and kernel
 are the same; ``--anew`` makes them again, which is needed where switches have changed.
 
-Exit codes: 0 all within the limits of linux.toml, 1 something is not, 2 there is no kernel.
+A difference beyond a limit is *undecided* if the kernels may be one more run of the model: then
+these seeds cannot tell.
+
+Exit codes: 0 all is within the limits of linux.toml or undecided, 1 something is not, 2 there is no
+kernel, or what is kept is of other cases.
 """
 
 import argparse
@@ -15,11 +21,14 @@ import json
 import os
 import platform
 import shutil
+import statistics
 import sys
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,26 +36,52 @@ import numpy as np
 
 import cases
 import figures
+import kept
 import leafspine
 from cases import Case
+from kept import Kept
 from leafspine import scenario as scenarios
 from leafspine.results import Result
+from referee import number
 
 HERE = Path(__file__).parent
 CASES = HERE / "linux.toml"
 RESULTS = HERE / "results" / "linux.json"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target"))
-KEPT = TARGET / "validation" / "linux"
-# What makes a scenario one of the model's hosts, or of kernels.
-WHO: dict[str, dict[str, Any]] = {
-    "model": {"transport.profile": "linux"},
-    "linux": {"hosts.kind": "linux"},
-}
+FOLDERS = TARGET / "validation" / "linux"
+MODEL = {"transport.profile": "linux"}
+KERNELS = {"hosts.kind": "linux"}
 # What a kernel counts of itself, and which of that are undone reductions.
 COUNTERS = "/proc/net/netstat"
 UNDOS = ("TCPFullUndo", "TCPPartialUndo", "TCPDSACKUndo", "TCPLossUndo")
 # Statistics of a probed queue.
 QUANTILES = {"queue_p5": 5, "queue_p50": 50, "queue_p95": 95}
+DELAY = "topology.host_link.delay"
+# How often a case is run with the model to see how far it differs from itself, and Student's t for
+# 95 % with one degree of freedom less.
+REPEATS = 9
+STUDENT = 2.306
+
+Runs = Callable[[Case, int], Kept]
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """A seed of a case with the model's hosts. ``asked``: see ``kept.asked``."""
+
+    asked: str
+    sizes: np.ndarray
+    fct_ps: np.ndarray
+    totals: dict[str, float]
+    seconds: float
+
+    def beside(self, kernels: Kept) -> figures.Run:
+        """Both, as the statistics want them."""
+        return figures.Run(
+            sizes=self.sizes,
+            fct={"model": self.fct_ps, "linux": np.array(kernels.fct_ps)},
+            totals={"model": self.totals, "linux": kernels.totals},
+        )
 
 
 def main(words: Sequence[str]) -> int:
@@ -54,26 +89,34 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="the model's hosts against Linux kernels")
     parser.add_argument("names", nargs="*", help="cases of linux.toml; default all")
     parser.add_argument("--quick", action="store_true", help="only the small cases")
+    parser.add_argument("--kept", action="store_true", help="against kept runs; needs no kernel")
     parser.add_argument("--anew", action="store_true", help="runs with kernels are made again")
     parser.add_argument("--jobs", type=int, default=1, help="processes; each run keeps to one CPU")
-    asked = parser.parse_args(words)
-    chosen = [case for case in load() if case.quick or not asked.quick]
-    if unknown := set(asked.names) - {case.name for case in chosen}:
+    given = parser.parse_args(words)
+    chosen = [case for case in load() if case.quick or not given.quick]
+    if unknown := set(given.names) - {case.name for case in chosen}:
         parser.error(f"no case {', '.join(sorted(unknown))}")
-    chosen = [case for case in chosen if not asked.names or case.name in asked.names]
-    if asked.anew:
+    chosen = [case for case in chosen if not given.names or case.name in given.names]
+    if given.anew:
         for case in chosen:
             for seed in range(1, case.seeds + 1):
-                shutil.rmtree(KEPT / f"{case.name}-{seed}", ignore_errors=True)
+                shutil.rmtree(FOLDERS / f"{case.name}-{seed}", ignore_errors=True)
     try:
-        found = all_of(chosen, asked.jobs)
+        made, runs = kept.read() if given.kept else (None, None)
+        found, theirs = all_of(chosen, given.jobs, runs)
+        if not given.quick and not given.names:
+            if made is None:
+                made = made_with()
+                kept.write(made, theirs)
+            write(made, found)
+    except kept.StaleError as error:
+        print(f"validation: {error}", file=sys.stderr)
+        return 2
     except leafspine.ScenarioError as error:
         if "make linux" not in str(error):
             raise
         print(f"validation: {error}", file=sys.stderr)
         return 2
-    if not asked.quick and not asked.names:
-        write(found)
     return 1 if any(row["open"] for row in found) else 0
 
 
@@ -82,70 +125,130 @@ def load() -> list[Case]:
     return cases.load(CASES, "linux", all_limits=True)
 
 
-def all_of(chosen: Sequence[Case], jobs: int) -> list[dict[str, Any]]:
-    """The figures of all cases; a line for each goes to standard output."""
-    found = []
+def all_of(
+    chosen: Sequence[Case], jobs: int, runs: Runs | None = None
+) -> tuple[list[dict[str, Any]], list[Kept]]:
+    """The figures of all cases, and the kernels' sides; a line for each case is printed.
+
+    ``runs``: the kernels' sides, where kernels are not to run.
+    """
+    found, theirs = [], []
     with ProcessPoolExecutor(jobs) as pool:
         waiting = {
-            case.name: [pool.submit(compare, case, seed) for seed in range(1, case.seeds + 1)]
+            case.name: [
+                pool.submit(compare, case, seed, None if runs is None else runs(case, seed))
+                for seed in range(1, case.seeds + 1)
+            ]
             for case in chosen
         }
         for case in chosen:
-            runs = [each.result() for each in waiting[case.name]]
-            row = {
-                "name": case.name,
-                "title": case.title,
-                "seeds": case.seeds,
-                "explained": case.explained,
-                "seconds": {
-                    name: round(sum(seconds[name] for _, seconds in runs), 2) for name in WHO
-                },
-                **figures.summary([run for run, _ in runs]),
-            }
-            row["beyond"] = figures.beyond(row, case.limits)
-            row["open"] = figures.beyond(row, {**case.limits, **case.known})
+            pairs = [each.result() for each in waiting[case.name]]
+            row = row_of(case, pairs)
+            if row["beyond"]:
+                row["chance"] = chance(case, jobs, [kernels for _, kernels in pairs])
+            bounds = {**case.limits, **case.known}
+            row["open"] = figures.beyond(row, bounds, row.get("chance", {}))
             print(line(row), flush=True)
             found.append(row)
-    return found
+            theirs += [kernels for _, kernels in pairs]
+    return found, theirs
 
 
-def compare(case: Case, seed: int) -> tuple[figures.Run, dict[str, float]]:
-    """One seed of a case with both, and the seconds that they took when they were made."""
-    results, seconds = {}, {}
-    for who, how in WHO.items():
-        out = KEPT / f"{case.name}-{seed}" if who == "linux" else None
-        began = time.monotonic()
-        results[who] = run(case, {**how, "run.seed": seed}, out, who == "linux")
-        seconds[who] = time.monotonic() - began
-        if out is not None:
-            timing = json.loads((out / "timing.json").read_text(encoding="utf-8"))
-            seconds[who] = timing["wall_seconds"]
-    ours, theirs = (results[who].flows for who in WHO)
-    for column in ("start_ps", "src", "dst", "bytes"):
-        assert ours[column].equals(theirs[column]), f"{case.name}: the flows are not the same"
-    fct = {
-        who: each.flows["fct_ps"].cast("int64").fill_null(-1).to_numpy()
-        for who, each in results.items()
+def row_of(case: Case, pairs: Sequence[tuple[Modelled, Kept]]) -> dict[str, Any]:
+    """A case's figures over all its seeds."""
+    row = {
+        "name": case.name,
+        "title": case.title,
+        "seeds": case.seeds,
+        "explained": case.explained,
+        "seconds": {
+            "model": round(sum(model.seconds for model, _ in pairs), 2),
+            "linux": round(sum(kernels.seconds for _, kernels in pairs), 2),
+        },
+        **figures.summary([model.beside(kernels) for model, kernels in pairs]),
     }
-    counted = {who: totals(each) for who, each in results.items()}
-    for who, each in results.items() if case.undos else ():
-        counted[who]["undos"] = undone(each)
-        # The program that asks for them makes the run longer, and so its mean another one.
-        del counted[who]["queue_mean"]
-    return figures.Run(sizes=ours["bytes"].to_numpy(), fct=fct, totals=counted), seconds
+    row["beyond"] = figures.beyond(row, case.limits)
+    return row
 
 
-def run(case: Case, settings: dict[str, Any], out: Path | None, kernels: bool) -> Result:
-    """A case's scenario; a kept result of another scenario or kernel is made again."""
-    words = {**case.set, **settings}
-    what = with_counters(case) if kernels and case.undos else case.scenario
+def chance(case: Case, jobs: int, theirs: Sequence[Kept]) -> dict[str, tuple[float, float]]:
+    """Of all that has a limit: by how much the model differs on average over nine runs of all
+    seeds, whose hosts' links differ by nanoseconds, and by how much a tenth would differ from that
+    average at most, 19 times in 20 (prediction interval), as fractions of the kernels' figure.
+    """
+    seeds = [each.seed for each in theirs]
+    ratios: dict[str, list[float]] = {}
+    with ProcessPoolExecutor(jobs) as pool:
+        for shift in range(REPEATS):
+            again = pool.map(partial(modelled, case, shift_ns=shift), seeds)
+            runs = [model.beside(kernels) for model, kernels in zip(again, theirs, strict=True)]
+            for what, each in figures.against(figures.summary(runs), case.limits).items():
+                if what != figures.FURTHEST and each.value is not None:
+                    ratios.setdefault(what, []).append(1 + each.value)
+    once_more = STUDENT * (1 + 1 / REPEATS) ** 0.5
+    return {
+        what: (statistics.mean(each) - 1, once_more * statistics.stdev(each))
+        for what, each in ratios.items()
+        if len(each) == REPEATS
+    }
+
+
+def compare(case: Case, seed: int, theirs: Kept | None) -> tuple[Modelled, Kept]:
+    """One seed of a case with the model, and with kernels or what is kept of them."""
+    ours = modelled(case, seed)
+    if theirs is None:
+        return ours, with_kernels(case, seed, ours.asked)
+    if theirs.asked != ours.asked:
+        raise kept.StaleError(f"{case.name}, seed {seed}: {kept.RUNS.name} has it of other flows")
+    return ours, theirs
+
+
+def modelled(case: Case, seed: int, shift_ns: int = 0) -> Modelled:
+    """One seed of a case with the model's hosts, their links some nanoseconds longer."""
+    words = {**case.set, **MODEL, "run.seed": seed}
+    if shift_ns:
+        topology = tomllib.loads(case.scenario.read_text(encoding="utf-8"))["topology"]
+        delay = words.get(DELAY, topology["host_link"]["delay"])
+        words[DELAY] = f"{number(delay) + 1000 * shift_ns}ps"
+    began = time.monotonic()
+    result = leafspine.run(case.scenario, **words)
+    seconds = time.monotonic() - began
+    return Modelled(
+        asked=kept.asked(case, result.flows),
+        sizes=result.flows["bytes"].to_numpy(),
+        fct_ps=times(result),
+        totals=totals(case, result),
+        seconds=seconds,
+    )
+
+
+def with_kernels(case: Case, seed: int, asked: str) -> Kept:
+    """The same with kernels; a kept result of another scenario or kernel is made again."""
+    out = FOLDERS / f"{case.name}-{seed}"
+    words = {**case.set, **KERNELS, "run.seed": seed}
+    what = with_counters(case) if case.undos else case.scenario
     try:
-        return leafspine.run(what, out=out, **words)
+        result = leafspine.run(what, out=out, **words)
     except leafspine.InputError:
-        if out is None or not out.is_dir():
+        if not out.is_dir():
             raise
         shutil.rmtree(out)
-        return leafspine.run(what, out=out, **words)
+        result = leafspine.run(what, out=out, **words)
+    assert asked == kept.asked(case, result.flows), f"{case.name}: the flows are not the same"
+    timing = json.loads((out / "timing.json").read_text(encoding="utf-8"))
+    return Kept(
+        case=case.name,
+        seed=seed,
+        asked=asked,
+        fct_ps=times(result).tolist(),
+        totals=totals(case, result),
+        seconds=timing["wall_seconds"],
+    )
+
+
+def times(result: Result) -> np.ndarray:
+    """Completion times in picoseconds, -1 for a flow that did not end."""
+    return np.asarray(result.flows["fct_ps"].cast("int64").fill_null(-1))
 
 
 def with_counters(case: Case) -> str:
@@ -173,7 +276,7 @@ def undone(result: Result) -> float:
     return float(found)
 
 
-def totals(result: Result) -> dict[str, float]:
+def totals(case: Case, result: Result) -> dict[str, float]:
     """Counts of the whole run, the mean queue of all switches' ports in the window, added up, and
     the mean FCT in milliseconds of flows that waited for no timeout.
 
@@ -194,9 +297,13 @@ def totals(result: Result) -> dict[str, float]:
     if "queue" in result.probes:
         begin, end = result.summary["window_start_ps"], result.summary["window_end_ps"]
         probed = result.probes["queue"]
-        times = probed["time_ps"].to_numpy()
-        queue = probed["packets"].to_numpy()[(times >= begin) & (times < end)]
+        at_ps = probed["time_ps"].to_numpy()
+        queue = probed["packets"].to_numpy()[(at_ps >= begin) & (at_ps < end)]
         found |= {name: float(np.percentile(queue, at)) for name, at in QUANTILES.items()}
+    if case.undos:
+        found["undos"] = undone(result)
+        # The program that asks kernels for them makes the run longer, and so its mean another one.
+        del found["queue_mean"]
     return found
 
 
@@ -209,30 +316,44 @@ def line(row: dict[str, Any]) -> str:
     for key, pair in row["totals"].items():
         parts.append(f"{key} {pair['model']:.4g}/{pair['linux']:.4g}")
     parts.append(f"{row['seconds']['model']:.1f} s/{row['seconds']['linux']:.1f} s")
-    verdict = "BEYOND" if row["open"] else "explained" if row["beyond"] else "ok"
-    lines = [f"{verdict:9} {row['name']}: " + ", ".join(parts)]
-    return "\n".join([*lines, *(f"          {missed}" for missed in row["beyond"])])
+    lines = [f"{verdict(row):9} {row['name']}: " + ", ".join(parts)]
+    lines += [f"          {missed}" for missed in row["beyond"]]
+    lines += [
+        f"          nine runs of the model: {mean:+.1%}, one more within {within:.1%} ({what})"
+        for what, (mean, within) in row.get("chance", {}).items()
+    ]
+    return "\n".join(lines)
 
 
-def write(found: list[dict[str, Any]]) -> None:
-    """The figures, and what they were made with."""
-    kernel = leafspine.run(load()[0].scenario, out=KEPT / f"{load()[0].name}-1", **_first())
-    made = {
+def verdict(row: dict[str, Any]) -> str:
+    """What is to be said of a case."""
+    if row["open"]:
+        return "BEYOND"
+    if not row["beyond"]:
+        return "ok"
+    return "explained" if row["explained"] else "undecided"
+
+
+def made_with() -> dict[str, str]:
+    """The kernel of the runs, and where they were made."""
+    case = load()[0]
+    words = {**case.set, **KERNELS, "run.seed": 1}
+    first = leafspine.run(case.scenario, out=FOLDERS / f"{case.name}-1", **words)
+    lines = first.scenario.splitlines()
+    return {
         "leafspine": leafspine.__version__,
-        "kernel": next(
-            line.split('"')[1] for line in kernel.scenario.splitlines() if line.startswith("kernel")
-        ),
+        "kernel": next(line.split('"')[1] for line in lines if line.startswith("kernel")),
         "machine": cases.processor(),
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
+
+
+def write(made: Mapping[str, str], found: list[dict[str, Any]]) -> None:
+    """The figures, and what they were made with."""
     text = json.dumps({"made": made, "cases": found}, indent=1, ensure_ascii=False)
     RESULTS.write_text(text + "\n", encoding="utf-8")
     print(f"written: {RESULTS}; docs/generate.py takes it into docs/validation.md")
-
-
-def _first() -> dict[str, Any]:
-    return {**load()[0].set, **WHO["linux"], "run.seed": 1}
 
 
 if __name__ == "__main__":

@@ -2,18 +2,21 @@
 
 import json
 import sys
+import textwrap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from leafspine.results import Result
-from test_engine import ROOT
+from test_engine import ROOT, python
 
 sys.path.append(str(ROOT / "validation"))
 
 import cases
 import figures
+import kept
 import linux
 import referee
 
@@ -176,6 +179,20 @@ def test_limits_are_kept_to(
     assert all(word in line for word, line in zip(words, missed, strict=True)), missed
 
 
+def test_what_chance_can_do_is_left_open_by_neither() -> None:
+    """Breaks if a difference counts that one more run of ours may have, or if a larger one, one of
+    something else, or a flow without an end passes for chance."""
+    found = figures.summary(runs([110, 110, -1], [100, 100, 100]))
+    unfinished = "1 flows of leafspine did not end"
+    chance = {"all: mean FCT": (0.08, 0.09), "all: p50 FCT": (-0.09, 0.08)}
+    assert figures.beyond(found, LIMITS, chance) == [
+        "all: p50 FCT +10.0%, limit 5%",
+        unfinished,
+    ]
+    chance["all: p50 FCT"] = (-0.09, 0.1)
+    assert figures.beyond(found, LIMITS, chance) == [unfinished]
+
+
 def test_a_class_counts_if_it_can_be_told_apart() -> None:
     """Breaks if classes go unchecked, or if one that chance explains fails a case."""
     ours = np.concatenate([np.full(500, 100), np.full(500, 1000)])
@@ -220,10 +237,42 @@ def test_the_figures_of_kernels_are_of_the_cases_that_there_are() -> None:
     for name, row in found.items():
         case = listed[name]
         assert row["beyond"] == figures.beyond(row, case.limits)
-        assert row["open"] == figures.beyond(row, {**case.limits, **case.known})
-        assert not row["beyond"] or row["open"] or case.explained, name
+        by_chance = row.get("chance", {})
+        assert row["open"] == figures.beyond(row, {**case.limits, **case.known}, by_chance)
+        assert bool(row["beyond"]) == ("chance" in row), name
         # What has no explanation needs no bound, and no bound is wide enough for anything.
         assert case.explained or not case.known, name
         # A bound is for what was seen, and not for twice that.
         for key, bound in case.known.items():
             assert figures.beyond(row, {key: bound / 2}), (name, key)
+
+
+def test_the_figures_of_kernels_are_of_this_model(tmp_path: Path) -> None:
+    """Breaks if the model's TCP changes and docs/validation.md goes on saying how the former one
+    stood beside kernels. ``validation/linux.py --kept`` makes the figures again."""
+    written = tmp_path / "rows.json"
+    code = f"""
+        import json, pathlib, sys
+        sys.path.insert(0, {str(ROOT / "validation")!r})
+        import kept, linux
+        rows, _ = linux.all_of(linux.load(), 2, kept.read()[1])
+        pathlib.Path({str(written)!r}).write_text(json.dumps(rows))
+    """
+    done = python("-c", textwrap.dedent(code))
+    assert done.returncode == 0, done.stderr
+    rows, stands = json.loads(written.read_text()), json.loads(linux.RESULTS.read_text())["cases"]
+    for row in [*rows, *stands]:
+        del row["seconds"]
+    assert {row["name"]: row for row in rows} == {row["name"]: row for row in stands}
+
+
+def test_runs_of_other_flows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Breaks if kernels' times are held against flows that they did not have."""
+    case = linux.load()[0]
+    known = kept.read()[1](case, 1)
+    ours = linux.Modelled("other", np.array([1]), np.array([1]), {}, 0.0)
+    monkeypatch.setattr(linux, "modelled", lambda case, seed: ours)
+    with pytest.raises(kept.StaleError, match=r"lone-100m, seed 1: .* of other flows"):
+        linux.compare(case, 1, known)
+    with pytest.raises(kept.StaleError, match="no lone-100m with seed 2: make validate-linux"):
+        kept.read()[1](case, 2)
