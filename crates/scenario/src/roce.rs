@@ -277,6 +277,7 @@ fn dcqcn(section: &mut Section<'_>, line: Rate) -> Result<DcqcnSettings, Scenari
         increase_timer: content!(section.value("increase_timer", TIMER, Some("55us"))?, Span),
         byte_counter: content!(section.value("byte_counter", COUNTER, Some("10MB"))?, Bytes).0,
         fast_recovery: section.count("fast_recovery", (1, 1 << 16), Some("5"))?,
+        clamp_target: section.flag("clamp_target", "true")?,
         additive: rate(section, "additive_increase", 1000)?,
         hyper: rate(section, "hyper_increase", 100)?,
         least: rate(section, "least_rate", 1000)?,

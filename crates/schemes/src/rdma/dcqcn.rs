@@ -18,6 +18,10 @@ pub struct DcqcnSettings {
     pub byte_counter: u64,
     /// Steps of fast recovery (§3.1, F).
     pub fast_recovery: u32,
+    /// Whether each cut makes the rate before it the target (§3.1, eq. 1). If not, a cut does so only if the timer has raised
+    /// the rate since the one before, so that CNPs in a row leave the target where it was: NVIDIA's ConnectX as it is
+    /// delivered (`clamp_tgt_rate` off, `clamp_tgt_rate_after_time_inc` on).
+    pub clamp_target: bool,
     /// What additive increase adds to the target.
     pub additive: Rate,
     /// What hyper increase adds to the target, times the steps that it has lasted.
@@ -106,7 +110,9 @@ impl Dcqcn {
     /// A CNP has come (§3.1, eq. 1): the rate is cut, and recovery begins anew.
     pub fn on_cnp(&mut self, cfg: &DcqcnSettings, now: Time) {
         self.catch_up(cfg, now);
-        self.target = self.current;
+        if cfg.clamp_target || self.by_time > 0 {
+            self.target = self.current;
+        }
         self.current =
             (self.current * (1.0 - self.alpha / 2.0)).max((cfg.least.0 as f64).min(self.line));
         self.alpha = (1.0 - cfg.g) * self.alpha + cfg.g;
@@ -156,6 +162,7 @@ mod tests {
             increase_timer: Span::from_micros(60),
             byte_counter: 10_000,
             fast_recovery: 2,
+            clamp_target: true,
             additive: Rate::from_gbps(1),
             hyper: Rate::from_gbps(2),
             least: Rate::from_mbps(100),
@@ -217,6 +224,28 @@ mod tests {
         let expected =
             [(20.0, 15.0), (21.0, 18.0), (22.0, 20.0), (23.0, 21.5), (24.0, 22.75), (26.0, 24.375)];
         assert_eq!(seen, expected);
+    }
+
+    /// By hand: two CNPs cut 40 to 10. The target stays at 40, so that the timer's first step leads to 25. Then a CNP: the timer
+    /// has raised the rate, the target is 25. Bytes that raise it to (12.5 + 25) / 2 = 18.75 do not count: the target stays.
+    ///
+    /// Breaks if CNPs in a row lower the target, if one after the timer does not, or if one after the byte counter does.
+    #[test]
+    fn targets_stay_by_hand() {
+        let cfg = DcqcnSettings { clamp_target: false, g: 0.0, ..settings() };
+        let mut dcqcn = Dcqcn::new(Rate::from_gbps(40));
+        let now = |dcqcn: &Dcqcn| (gbps(dcqcn.target()), gbps(dcqcn.rate()));
+        dcqcn.on_cnp(&cfg, Time(0));
+        dcqcn.on_cnp(&cfg, Time(0));
+        assert_eq!(now(&dcqcn), (40.0, 10.0));
+        dcqcn.catch_up(&cfg, Time(60 * US));
+        assert_eq!(now(&dcqcn), (40.0, 25.0));
+        dcqcn.on_cnp(&cfg, Time(61 * US));
+        assert_eq!(now(&dcqcn), (25.0, 12.5));
+        dcqcn.on_sent(&cfg, 10_000);
+        assert_eq!(now(&dcqcn), (25.0, 18.75));
+        dcqcn.on_cnp(&cfg, Time(62 * US));
+        assert_eq!(now(&dcqcn), (25.0, 9.375));
     }
 
     /// Breaks if a rate falls below the least, or rises above the line's.

@@ -48,6 +48,7 @@ pub const CONTROLS: &[ControlKeys] = &[
             "increase_timer",
             "byte_counter",
             "fast_recovery",
+            "clamp_target",
             "additive_increase",
             "hyper_increase",
             "least_rate",

@@ -263,6 +263,7 @@ pub fn dcqcn() -> DcqcnSettings {
         increase_timer: Span::from_micros(55),
         byte_counter: 10_000_000,
         fast_recovery: 5,
+        clamp_target: true,
         additive: Rate::from_mbps(40),
         hyper: Rate::from_mbps(400),
         least: Rate::from_mbps(10),

@@ -113,14 +113,16 @@ pub(super) fn transport() -> impl Strategy<Value = TransportSpec> {
 /// Queue pairs in place of TCP: any recovery, window and rate control.
 pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
     let us = |range: std::ops::Range<u64>| Strategy::prop_map(range, Span::from_micros);
-    let dcqcn = (us(1..100), 0.0f64..1.0, us(1..100), us(1..100), 1u64..100, 1u32..6).prop_map(
-        |(cnp_interval, g, alpha_timer, increase_timer, kilobytes, fast_recovery)| DcqcnSettings {
+    let steps = (1u32..6, any::<bool>());
+    let dcqcn = (us(1..100), 0.0f64..1.0, us(1..100), us(1..100), 1u64..100, steps).prop_map(
+        |(cnp_interval, g, alpha_timer, increase_timer, kilobytes, steps)| DcqcnSettings {
             cnp_interval,
             g,
             alpha_timer,
             increase_timer,
             byte_counter: kilobytes * 65_536,
-            fast_recovery,
+            fast_recovery: steps.0,
+            clamp_target: steps.1,
             additive: Rate::from_mbps(40),
             hyper: Rate::from_mbps(400),
             least: Rate::from_mbps(1),
