@@ -43,6 +43,17 @@ collective = "all-reduce"
 bytes = "60KB"
 "#;
 
+/// And with stages that pass work on.
+const PIPELINE: &str = r#"
+[[workload]]
+kind = "pipeline"
+bytes = "60KB"
+microbatches = 3
+"#;
+
+/// Keys that only pipelines have: the text that has one is of [`PIPELINE`].
+const OF_PIPELINES: &[&str] = &["microbatches", "forward", "backward", "schedule"];
+
 /// Keys that only jobs have: the text that has one is of [`JOBS`].
 const OF_JOBS: &[&str] = &[
     "collective",
@@ -64,15 +75,20 @@ const OF_TCP: &str = "min_rto = \"1ms\"\n";
 
 /// What the overrides are of.
 fn base_text(sets: &[(String, String)]) -> String {
-    let of_jobs =
-        |key: &str| key.strip_prefix("workload.0.").is_some_and(|key| OF_JOBS.contains(&key));
+    let names = |keys: &[&str]| {
+        let mut own = sets.iter().filter_map(|(key, _)| key.strip_prefix("workload.0."));
+        own.any(|key| keys.contains(&key))
+    };
     let pairs = sets.iter().any(|(key, value)| key == "transport.kind" && value == "roce");
     let base = if pairs { BASE.replace(OF_TCP, "") } else { BASE.to_owned() };
-    if sets.iter().any(|(key, _)| of_jobs(key)) {
-        let (fabric, _) = base.split_once("[[workload]]").unwrap_or((base.as_str(), ""));
-        return format!("{fabric}{JOBS}");
+    let (fabric, _) = base.split_once("[[workload]]").unwrap_or((base.as_str(), ""));
+    if names(OF_PIPELINES) {
+        format!("{fabric}{PIPELINE}")
+    } else if names(OF_JOBS) {
+        format!("{fabric}{JOBS}")
+    } else {
+        base
     }
-    base
 }
 
 /// Whether the text's overrides make a scenario that is accepted and small: one that is run.
