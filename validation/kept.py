@@ -49,9 +49,14 @@ def write(made: Mapping[str, str], runs: Iterable[Kept]) -> None:
 
 
 def read() -> tuple[dict[str, str], Callable[[Case, int], Kept]]:
-    """What the runs were made with, and the run of a case and a seed."""
-    made, *lines = (json.loads(line) for line in RUNS.read_text(encoding="utf-8").splitlines())
-    runs = {(line["case"], line["seed"]): Kept(**line) for line in lines}
+    """What the runs were made with, and the run of a case and a seed; or :class:`StaleError`."""
+    if not RUNS.is_file():
+        raise StaleError(f"{RUNS} is not there: make validate-linux")
+    try:
+        made, *lines = map(json.loads, RUNS.read_text(encoding="utf-8").splitlines())
+        runs = {(line["case"], line["seed"]): Kept(**line) for line in lines}
+    except (KeyError, TypeError, ValueError) as error:
+        raise StaleError(f"{RUNS} is damaged ({error}): make validate-linux") from None
 
     def of(case: Case, seed: int) -> Kept:
         if (case.name, seed) not in runs:

@@ -93,6 +93,8 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--anew", action="store_true", help="runs with kernels are made again")
     parser.add_argument("--jobs", type=int, default=1, help="processes; each run keeps to one CPU")
     given = parser.parse_args(words)
+    if given.kept and given.anew:
+        parser.error("--anew makes runs with kernels, and --kept wants none")
     chosen = [case for case in load() if case.quick or not given.quick]
     if unknown := set(given.names) - {case.name for case in chosen}:
         parser.error(f"no case {', '.join(sorted(unknown))}")
@@ -199,7 +201,9 @@ def compare(case: Case, seed: int, theirs: Kept | None) -> tuple[Modelled, Kept]
     if theirs is None:
         return ours, with_kernels(case, seed, ours.asked)
     if theirs.asked != ours.asked:
-        raise kept.StaleError(f"{case.name}, seed {seed}: {kept.RUNS.name} has it of other flows")
+        raise kept.StaleError(
+            f"{case.name}, seed {seed}: {kept.RUNS.name} has it of another scenario"
+        )
     return ours, theirs
 
 

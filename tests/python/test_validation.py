@@ -287,13 +287,22 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield from leaves(value, f"{path}/{key}")
 
 
-def test_runs_of_other_flows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Breaks if kernels' times are held against flows that they did not have."""
+def test_runs_of_other_flows_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Breaks if kernels' times are held against flows that they did not have, or if a file that is
+    missing or damaged ends with a traceback."""
     case = linux.load()[0]
     known = kept.read()[1](case, 1)
     ours = linux.Modelled("other", np.array([1]), np.array([1]), {}, 0.0)
     monkeypatch.setattr(linux, "modelled", lambda case, seed: ours)
-    with pytest.raises(kept.StaleError, match=r"lone-100m, seed 1: .* of other flows"):
+    with pytest.raises(kept.StaleError, match=r"lone-100m, seed 1: .* of another scenario"):
         linux.compare(case, 1, known)
     with pytest.raises(kept.StaleError, match="no lone-100m with seed 2: make validate-linux"):
         kept.read()[1](case, 2)
+    damaged = tmp_path / "runs.jsonl"
+    monkeypatch.setattr(kept, "RUNS", damaged)
+    with pytest.raises(kept.StaleError, match="is not there: make validate-linux"):
+        kept.read()
+    for text in ("", "{}\n{", '{}\n{"case": "lone-100m", "seed": 1}'):
+        damaged.write_text(text)
+        with pytest.raises(kept.StaleError, match="damaged"):
+            kept.read()
