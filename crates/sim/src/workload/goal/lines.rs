@@ -111,6 +111,14 @@ impl Labels {
         (!std::mem::replace(stated, true)).then_some(number)
     }
 
+    /// The rank's end: all labels are there.
+    fn close(&self, rank: usize, read: &mut Rank, name: &Path) -> Result<(), WorkloadError> {
+        read.labels = self.stated.len() as Label;
+        let Some((line, label)) = self.missing(read) else { return Ok(()) };
+        let found = format!("the label \"{label}\", which rank {rank} does not have");
+        Err(WorkloadError::at("requires", found, "a label of the same rank").in_file(name, line))
+    }
+
     /// One that no statement has, of those that a line waits for.
     fn missing(&self, lines: &Rank) -> Option<(u64, &str)> {
         let lacks = |label: &Label| !self.stated[*label as usize];
@@ -157,13 +165,7 @@ fn parse(text: &str, name: &Path) -> Result<Vec<Rank>, WorkloadError> {
                 (now, labels) = (Some(at), Labels::default());
             }
             (["}"], Some(rank)) => {
-                let read = ranks[rank].get_or_insert_default();
-                if let Some((line, label)) = labels.missing(read) {
-                    let found = format!("the label \"{label}\", which rank {rank} does not have");
-                    let error = WorkloadError::at("requires", found, "a label of the same rank");
-                    return Err(error.in_file(name, line));
-                }
-                read.labels = labels.stated.len() as Label;
+                labels.close(rank, ranks[rank].get_or_insert_default(), name)?;
                 now = None;
             }
             (words, Some(rank)) => {
