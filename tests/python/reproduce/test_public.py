@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 LIBRARY = ROOT / "validation" / "public"
 
-CLAIMS = {"conweave": 7, "dcqcn": 5, "hpcc": 4, "irn": 4, "reps": 1, "spraying": 4}
+CLAIMS = {"conweave": 7, "dcqcn": 5, "hpcc": 8, "irn": 4, "reps": 1, "spraying": 4}
 
 CODE = """
 import json, sys
