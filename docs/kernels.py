@@ -89,17 +89,17 @@ def _beyond(cases: list[dict[str, Any]]) -> str:
 
 
 def _why(case: dict[str, Any]) -> str:
-    """Open, explained, or undecided, with nine runs of the model for what is beyond."""
+    """Open, explained, or undecided, with the range of the model's runs for what is beyond."""
     if case["open"]:
         return f"open: {'; '.join(case['open'])}"
     if case["explained"]:
         return f"because {case['explained']}"
     itself = [
-        f"{what} {_percent(mean)}, one more within {within:.0%} of that"
-        for what, (mean, within) in case["chance"].items()
+        f"{what} {_percent(low)} to {_percent(high)}"
+        for what, (low, high) in case["chance"].items()
         if any(missed.startswith(f"{what} ") for missed in case["beyond"])
     ]
-    return f"undecided: nine runs of the model, {'; '.join(itself)}"
+    return f"undecided: 39 runs of the model, {'; '.join(itself)}"
 
 
 def _pair(row: dict[str, Any] | None) -> str:

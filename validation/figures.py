@@ -151,8 +151,8 @@ def beyond(
 ) -> list[str]:
     """Where a case misses its limits, in words.
 
-    ``chance``: of figures, the difference on average over many runs of ours, and how far one more
-    run may be from that. What one more run could give is left out.
+    ``chance``: of figures, the lowest and the highest difference of many runs of ours. Where theirs
+    lies among them, it is left out.
     """
     if "at_offset" in found and found["at_offset"] != found["flows"]:
         others = found["flows"] - found["at_offset"]
@@ -171,7 +171,7 @@ def beyond(
 
 def is_chance(entry: Sequence[float] | None) -> bool:
     """Whether theirs may be one more run of ours: see ``beyond``."""
-    return entry is not None and abs(entry[0]) <= entry[1]
+    return entry is not None and entry[0] <= 0 <= entry[1]
 
 
 def _percent(value: float | None) -> str:

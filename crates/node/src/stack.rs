@@ -99,7 +99,7 @@ pub struct Stack {
     pub rack_any_rtt: bool,
     /// Under DCTCP every packet is ECN-capable: SYNs, ACKs and what is sent again, too (Linux).
     pub ecn_all: bool,
-    /// No more than two trains, or a millisecond's worth, of a flow wait in its host's port (Linux's small queues).
+    /// No more than two trains, or a millisecond's worth (1 MB at most), of a flow wait in its host's port (Linux's small queues).
     pub small_queues: bool,
     /// Receivers acknowledge a change of marks under DCTCP, and CWR, at once (Linux).
     pub ack_changes: bool,

@@ -1,18 +1,24 @@
 //! Small queues: how much of a flow may wait in its host's port (Linux: `tcp_small_queue_check`).
 //!
 //! What does not fit waits in the sender, where it takes no place of others: two trains, or what the flow sends in a
-//! millisecond. When a packet has left the port, the sender is asked again.
+//! millisecond, a megabyte at most. When a packet has left the port, the sender is asked again.
 
 use super::TcpConfig;
 use super::sender::Sender;
 use leafspine_core::Time;
 use std::collections::VecDeque;
 
-/// What a kernel's memory for a segment counts beyond its payload, in bytes. Inferred from where the queue of a lone
-/// flow at 1 Gb/s stops to grow, not measured by itself.
-const BEYOND: u64 = 292;
-/// Trains that always fit.
+/// What a kernel's memory for a piece of data counts beyond the data, in bytes: a head of 640 and the 256 of its description
+/// (`SKB_TRUESIZE`). A train is one piece until it is cut for the device, then each segment is one.
+const BEYOND: u64 = 896;
+/// Segments of which a train has no more, for what it counts beyond its data.
+const WHOLE: u64 = 45;
+/// A device's ring takes so many segments, which are cut; what waits before it is not.
+const RING: u64 = 256;
+/// Trains that fit however slow the flow is.
 const TRAINS: u64 = 2;
+/// Bytes that fit however fast it is, unless its packets are paced (Linux: `tcp_limit_output_bytes`).
+const MOST: u64 = 1 << 20;
 
 /// What of a flow is in the port.
 #[derive(Debug, Default)]
@@ -45,9 +51,12 @@ impl Backlog {
         while self.leaves.front().is_some_and(|at| *at <= now) {
             self.leaves.pop_front();
         }
-        let each = u64::from(cfg.mss) + BEYOND;
-        let limit = rate.max(TRAINS * u64::from(train) * each);
-        self.full = self.leaves.len() as u64 * each > limit;
+        let mss = u64::from(cfg.mss);
+        let most = if cfg.paced { u64::MAX } else { MOST };
+        let limit = rate.max(TRAINS * (u64::from(train) * mss + BEYOND)).min(most);
+        let there = self.leaves.len() as u64;
+        let cut = there.min(RING);
+        self.full = cut * (mss + BEYOND) + (there - cut) * (mss + BEYOND / WHOLE) > limit;
         self.full
     }
 }

@@ -147,8 +147,8 @@ fn all_of_dctcps_packets_are_capable() {
 /// Breaks if more of a flow waits in the port than two trains, or if a sender that waits is not asked again.
 ///
 /// A hundred segments wait in the port from 200 ms on, one leaves each 10 us. The round trip is 100 ms, so a millisecond's
-/// worth is 2 segments, and so is a train: two of them are four segments of 1292 bytes, and with five in the port a train waits. At
-/// 200.95 ms the 96th has left.
+/// worth is 2 segments, and so is a train: two of them count 5,792 bytes. Three segments in the port, which are cut, count 5,688, and
+/// with four a train waits. At 200.96 ms the 97th has left.
 #[test]
 fn small_queues_wait_for_the_port() {
     let first = |small| {
@@ -175,8 +175,34 @@ fn small_queues_wait_for_the_port() {
         }
         now
     };
-    assert_eq!(first(true), us(200_950));
+    assert_eq!(first(true), us(200_960));
     assert_eq!(first(false), us(100_000));
+}
+
+/// Breaks if a fast flow fills its port with more than a megabyte and a train, or if that bounds one whose packets are paced.
+///
+/// The window is of 4,000 segments, and before the first round trip a millisecond's worth is anything. 256 segments count 1,896 bytes
+/// each, the others 1,019: 808 are 1,047,864, and 809 more than 1,048,576. A train has 65 segments at most, and is asked for as a whole.
+#[test]
+fn no_more_than_a_megabyte_waits() {
+    let sent = |pacing| {
+        let stack = Stack { gso: true, rack: true, small_queues: true, pacing, ..Stack::default() };
+        let cfg =
+            config(&TransportSpec { init_cwnd: Amount::Packets(4000), ..with("dctcp", stack) });
+        let mut sender = Sender::new();
+        sender.reset(&cfg, 10_000_000);
+        sender.open(&cfg, us(0));
+        let mut packet = PacketMeta::default();
+        let mut sent = 0;
+        while sender.poll_send(&cfg, us(0), &mut packet) {
+            sender.note_leaving(us(1000));
+            sent += 1;
+        }
+        sent
+    };
+    assert!((809..809 + 65).contains(&sent(false)), "{}", sent(false));
+    // The last ones wait for a longer train.
+    assert!(sent(true) > 4000 - 65, "{}", sent(true));
 }
 
 /// Whether each of these segments is acknowledged at once: marked or not, with CWR or not.
