@@ -237,9 +237,20 @@ mod tests {
         assert_eq!(process.last_lines(3), "4999\n5000\nend");
     }
 
-    /// Breaks if what a guest has started runs on when it is dropped.
+    /// Breaks if what a guest has started runs on when it is dropped, or when a run panics.
     #[test]
     fn dropped_processes_end_with_their_children() {
+        ends_with(drop);
+        ends_with(|process| {
+            let run = std::panic::AssertUnwindSafe(move || {
+                let _held = process;
+                panic!("as a run might");
+            });
+            let _ = std::panic::catch_unwind(run).unwrap_err();
+        });
+    }
+
+    fn ends_with(end: impl FnOnce(Process)) {
         let folder = tempfile::tempdir().unwrap();
         let process = shell(folder.path(), "sleep 1000 & echo $!; wait");
         let begin = Instant::now();
@@ -248,7 +259,7 @@ mod tests {
         }
         let child: u32 = process.last_lines(1).parse().unwrap();
         let own = process.id();
-        drop(process);
+        end(process);
         let alive = |id: u32| {
             let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
             !status.is_empty() && !status.contains("State:\tZ")
