@@ -24,6 +24,7 @@ class Case:
 
     ``offset_ps``: by how much the completion time of every flow is known to differ.
     ``control``: ns-3's congestion control, if it is not the one that the scenario names.
+    ``delay_step``: by how much hosts' links are longer with each further seed.
     ``undos``: reductions of the window that were undone are compared, too, of these hosts.
     """
 
@@ -32,6 +33,7 @@ class Case:
     scenario: Path
     set: dict[str, Any] = field(default_factory=dict)
     seeds: int = 1
+    delay_step: str = ""
     quick: bool = False
     limits: dict[str, float] = field(default_factory=dict)
     offset_ps: int | None = None

@@ -205,11 +205,7 @@ def compare(case: Case, seed: int, theirs: Kept | None) -> tuple[Modelled, Kept]
 
 def modelled(case: Case, seed: int, shift_ns: int = 0) -> Modelled:
     """One seed of a case with the model's hosts, their links some nanoseconds longer."""
-    words = {**case.set, **MODEL, "run.seed": seed}
-    if shift_ns:
-        topology = tomllib.loads(case.scenario.read_text(encoding="utf-8"))["topology"]
-        delay = words.get(DELAY, topology["host_link"]["delay"])
-        words[DELAY] = f"{number(delay) + 1000 * shift_ns}ps"
+    words = {**settings(case, seed, shift_ns), **MODEL}
     began = time.monotonic()
     result = leafspine.run(case.scenario, **words)
     seconds = time.monotonic() - began
@@ -222,10 +218,21 @@ def modelled(case: Case, seed: int, shift_ns: int = 0) -> Modelled:
     )
 
 
+def settings(case: Case, seed: int, shift_ns: int = 0) -> dict[str, Any]:
+    """What one seed of a case changes in its scenario; its hosts' links are some nanoseconds longer."""
+    words = {**case.set, "run.seed": seed}
+    longer = 1000 * shift_ns + (seed - 1) * number(case.delay_step or "0ps")
+    if longer:
+        topology = tomllib.loads(case.scenario.read_text(encoding="utf-8"))["topology"]
+        delay = words.get(DELAY, topology["host_link"]["delay"])
+        words[DELAY] = f"{number(delay) + longer}ps"
+    return words
+
+
 def with_kernels(case: Case, seed: int, asked: str) -> Kept:
     """The same with kernels; a kept result of another scenario or kernel is made again."""
     out = FOLDERS / f"{case.name}-{seed}"
-    words = {**case.set, **KERNELS, "run.seed": seed}
+    words = {**settings(case, seed), **KERNELS}
     what = with_counters(case) if case.undos else case.scenario
     try:
         result = leafspine.run(what, out=out, **words)

@@ -27,6 +27,11 @@ const SHARE: u32 = 3;
 /// 40 us; at other rates they end elsewhere.
 const EARLY: [(u32, u64); 2] = [(1, 64_240), (5, 85_680 / 2)];
 
+/// Whether the acknowledgment of what was sent so long ago is due within a millisecond and half a round trip.
+fn is_near(ago: Span, srtt: Span) -> bool {
+    ago.0 >= srtt.0 - RECENT.0.min(srtt.0 / 2)
+}
+
 /// Full segments in so many bytes.
 fn segments(mss: u32, bytes: u64) -> u32 {
     (bytes / u64::from(mss)).max(1) as u32
@@ -61,6 +66,8 @@ pub(super) struct Train {
     until: u32,
     /// By how much buffers end earlier than those of a flow that has lost nothing.
     shift: u32,
+    /// One past the last segment of the next buffer, if it was cut off or has taken some of the one behind it.
+    cut: u32,
 }
 
 impl Train {
@@ -98,13 +105,15 @@ impl Sender {
             left.min(room)
         } else {
             let most = self.longest_train(cfg);
-            let shift = self.extra.as_ref().map_or(0, |x| x.train.shift);
-            let buffer = left_in_buffer(cfg.mss, nxt, shift);
+            // No train takes more than half of the window.
+            let quota = room.min(most).min((window / 2).max(1)).min(total - nxt);
+            let buffer = self.buffer(cfg, quota);
             if self.waits_for_more((room, window, most), buffer, now) {
+                self.cut(nxt + buffer);
                 0
             } else {
-                // No train takes more than half of the window, or what is in two buffers.
-                let quota = room.min(most).min((window / 2).max(1)).min(total - nxt).min(buffer);
+                let quota = quota.min(buffer);
+                self.cut(nxt + quota);
                 let port = cfg.stack.small_queues && self.waits_for_port(cfg, quota, now);
                 limited = port;
                 if port { 0 } else { quota }
@@ -118,6 +127,24 @@ impl Sender {
         // Who waits for the port does not wait for the window.
         x.train.note(una, nxt + u32::from(quota > 0), quota == 0 && !limited);
         quota > 0
+    }
+
+    /// Segments of the next buffer, which takes of the one behind it what it has less than `quota` (Linux's `tcp_grow_skb`).
+    fn buffer(&self, cfg: &TcpConfig, quota: u32) -> u32 {
+        let Some(Train { shift, cut, .. }) = self.extra.as_ref().map(|x| x.train) else {
+            return quota;
+        };
+        let left = |from| left_in_buffer(cfg.mss, from, shift);
+        let own = if cut > self.nxt { cut - self.nxt } else { left(self.nxt) };
+        let more = quota.saturating_sub(own);
+        if more == 0 { own } else { own + more.min(left(self.nxt + own)) }
+    }
+
+    /// The next buffer ends there.
+    fn cut(&mut self, end: u32) {
+        if let Some(x) = &mut self.extra {
+            x.train.cut = end;
+        }
     }
 
     /// What the next new segment notes: that nothing follows it, if it ends a train of two at least (Linux: `__tcp_transmit_skb` sets PSH on what
@@ -164,8 +191,7 @@ impl Sender {
         if !recent || room >= most || room >= window.div_ceil(SHARE) || ends {
             return false;
         }
-        // The next acknowledgment is far away: of what left less than half a round trip ago.
-        self.una < self.nxt && now.since(x.sent.at(self.una)).0 >= self.rtt.srtt().0 / 2
+        self.una < self.nxt && is_near(now.since(x.sent.at(self.una)), self.rtt.srtt())
     }
 
     /// Whether the window is used up in the sense of its growth (Linux's `tcp_is_cwnd_limited`).
@@ -190,6 +216,15 @@ mod tests {
         assert_eq!([left(0, 0), left(43, 0), left(44, 0), left(188, 0)], [44, 1, 29, 1]);
         assert_eq!([left(189, 0), left(233, 0), left(234, 0)], [45, 1, 45]);
         assert_eq!([left(188, 10), left(189, 10), left(223, 10), left(224, 10)], [1, 35, 1, 45]);
+    }
+
+    /// Breaks if a sender waits for an acknowledgment that is further away than a millisecond or half a round trip, or not for one
+    /// that is near.
+    #[test]
+    fn near_acknowledgments_by_hand() {
+        let near = |ago, srtt| is_near(Span::from_micros(ago), Span::from_micros(srtt));
+        assert_eq!([near(18_999, 20_000), near(19_000, 20_000)], [false, true]);
+        assert_eq!([near(499, 1_000), near(500, 1_000)], [false, true]);
     }
 
     /// Breaks if a recovery leaves buffers where they were, moves them by what another run would not, or some places of a

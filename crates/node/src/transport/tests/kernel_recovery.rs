@@ -205,6 +205,39 @@ fn no_more_than_a_megabyte_waits() {
     assert!(sent(true) > 4000 - 65, "{}", sent(true));
 }
 
+/// A sender under trains and a window of `window` segments, all of which leave at 0 and are acknowledged at `rtt`.
+fn in_trains(window: u32, rtt: Time) -> (Sender, TcpConfig) {
+    let stack = Stack { gso: true, rack: true, push_acks: true, ..Stack::default() };
+    let init_cwnd = Amount::Packets(window);
+    let cfg = config(&TransportSpec { init_cwnd, ..with("dctcp", stack) });
+    let mut sender = Sender::new();
+    sender.reset(&cfg, 10_000_000);
+    sender.open(&cfg, us(0));
+    assert_eq!(leaving(&mut sender, &cfg, us(0)).len(), window as usize);
+    for next in 1..=window {
+        sender.on_packet(&cfg, &ack(next, us(0), 0, Flags::ACK), rtt);
+    }
+    (sender, cfg)
+}
+
+/// Breaks if a train ends with a buffer although the next one has what it has room for, or does not end with that one.
+///
+/// The first 60 segments leave four of the first buffer's 64. A train of half the window, 60 segments, takes these and all 42 of
+/// the second buffer, and no more; then there are 42 of the third, and 18 of the fourth with which it grows to 60.
+#[test]
+fn buffers_grow_into_trains() {
+    let (mut sender, cfg) = in_trains(60, us(20));
+    let mut packet = PacketMeta::default();
+    let mut trains = vec![0];
+    while sender.poll_send(&cfg, us(20), &mut packet) {
+        *trains.last_mut().expect("the first") += 1;
+        if packet.notes & PacketMeta::PUSH != 0 {
+            trains.push(0);
+        }
+    }
+    assert_eq!(trains, [46, 60, 14, 0]);
+}
+
 /// Whether each of these segments is acknowledged at once: marked or not, with CWR or not.
 fn at_once(changes: bool, segments: &[(bool, bool)]) -> Vec<bool> {
     let stack = Stack { ack_changes: changes, ..Stack::default() };
