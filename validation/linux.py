@@ -186,9 +186,7 @@ def chance(case: Case, jobs: int, theirs: Sequence[Kept]) -> dict[str, tuple[flo
             for what, each in figures.against(figures.summary(runs), case.limits).items():
                 if what != figures.FURTHEST and each.value is not None:
                     found.setdefault(what, []).append(each.value)
-    return {
-        what: (min(each), max(each)) for what, each in found.items() if len(each) == REPEATS
-    }
+    return {what: (min(each), max(each)) for what, each in found.items() if len(each) == REPEATS}
 
 
 def compare(case: Case, seed: int, theirs: Kept | None) -> tuple[Modelled, Kept]:
@@ -219,7 +217,7 @@ def modelled(case: Case, seed: int, shift_ns: int = 0) -> Modelled:
 
 
 def settings(case: Case, seed: int, shift_ns: int = 0) -> dict[str, Any]:
-    """What one seed of a case changes in its scenario; its hosts' links are some nanoseconds longer."""
+    """What a seed of a case changes in its scenario, its hosts' links some nanoseconds longer."""
     words = {**case.set, "run.seed": seed}
     longer = 1000 * shift_ns + (seed - 1) * number(case.delay_step or "0ps")
     if longer:
