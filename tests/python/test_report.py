@@ -226,6 +226,8 @@ def screenshot(page: Path, width: int, height: int, dark: bool = False) -> "np.n
     out = page.parent / "shot.png"
     words = [str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
     words += [f"--window-size={max(width, 520)},{height}", f"--screenshot={out}"]
+    # Not before the page's scripts have drawn, however slow the machine is.
+    words += ["--virtual-time-budget=3000"]
     words += [f"--blink-settings=preferredColorScheme={0 if dark else 1}", frame.as_uri()]
     subprocess.run(words, check=True, capture_output=True, timeout=120)
     with Image.open(io.BytesIO(out.read_bytes())) as image:
