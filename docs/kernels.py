@@ -99,7 +99,7 @@ def _why(case: dict[str, Any]) -> str:
         for what, (low, high) in case["chance"].items()
         if any(missed.startswith(f"{what} ") for missed in case["beyond"])
     ]
-    return f"undecided: 39 runs of the model, {'; '.join(itself)}"
+    return f"undecided: {case['repeats']} runs of the model, {'; '.join(itself)}"
 
 
 def _pair(row: dict[str, Any] | None) -> str:

@@ -145,6 +145,7 @@ def all_of(
             pairs = [each.result() for each in waiting[case.name]]
             row = row_of(case, pairs)
             if row["beyond"]:
+                row["repeats"] = REPEATS
                 row["chance"] = chance(case, jobs, [kernels for _, kernels in pairs])
             bounds = {**case.limits, **case.known}
             row["open"] = figures.beyond(row, bounds, row.get("chance", {}))
