@@ -100,6 +100,29 @@ def test_a_run_with_kernels(kernels: Path, tmp_path: Path) -> None:
     assert 'kernel = "' in (tmp_path / "linux" / "scenario.toml").read_text()
 
 
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("hosts.congestion=vegas2", ("hosts.congestion", '"vegas2"', "No such file")),
+        (
+            'hosts.sysctl={"net.ipv4.tcp_rto_min_us" = "soon"}',
+            ("hosts.sysctl", '"net.ipv4.tcp_rto_min_us" = "soon"', "Invalid argument"),
+        ),
+    ],
+)
+def test_what_a_kernel_does_not_take_is_one_line(
+    setting: str, words: tuple[str, ...], kernels: Path, tmp_path: Path
+) -> None:
+    """Breaks if what only a kernel can judge is not refused as any other bad input is."""
+    run = ("run", kernels, "--set", "hosts.kind=linux", "--set", setting, "--out", tmp_path / "out")
+    done = leafspine(*run)
+    assert done.returncode == 2, done.stdout
+    assert done.stderr.count("\n") == 1
+    for word in (*words, "what the kernel of host0"):
+        assert word in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_model_and_kernels_side_by_side(kernels: Path, tmp_path: Path) -> None:
     """Breaks if hosts cannot be what a comparison compares."""
     text = kernels.read_text() + '\n[sweep]\n"hosts.kind" = ["model", "linux"]\n'
@@ -331,7 +354,7 @@ WRONG = [
     (COMMAND, "background = true", ("workload.0", "nothing", "a list of words")),
     (ENVIRONMENT, 'environment = { "A B" = 1 }', ("workload.0.environment", "names and texts")),
     (ENVIRONMENT, 'folder = "nowhere"', ("workload.0.folder", "a folder that is there")),
-    (ENVIRONMENT, 'sizes = "web-search"', ("workload.0.sizes", "program workload")),
+    (ENVIRONMENT, 'sizes = "web-search"', ("workload.0.sizes", 'kind "program"')),
 ]
 
 

@@ -47,6 +47,9 @@ const BUFFERS: [(&str, &str); 3] = [
     ("net.ipv4.tcp_mem", "190000 250000 380000"),
 ];
 
+/// The congestion control of all connections.
+pub const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
+
 /// By this time on their clock all guests have booted, and a run begins. Booting takes them some tenths
 /// of a second.
 pub const BOOTED: u64 = 10_000_000_000;
@@ -93,9 +96,24 @@ impl Setup {
     fn settings(&self) -> impl Iterator<Item = String> {
         let buffers = BUFFERS.iter().map(|(key, value)| format!("{key}={value}"));
         let congestion = self.congestion.iter();
-        let congestion = congestion.map(|name| format!("net.ipv4.tcp_congestion_control={name}"));
+        let congestion = congestion.map(|name| format!("{CONGESTION}={name}"));
         let own = self.sysctl.iter().map(|(key, value)| format!("{key}={value}"));
         buffers.chain(congestion).chain(own)
+    }
+
+    /// Why a guest has not come up that reports this: a setting of the user's begins with the kernel's name for it.
+    fn refused(&self, name: &str, report: String) -> LinuxError {
+        let name = name.to_owned();
+        let congestion = self.congestion.iter().map(|name| (CONGESTION, name.as_str()));
+        let own = self.sysctl.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let refused = congestion.chain(own).find_map(|(key, value)| {
+            let what = report.strip_prefix(key)?.strip_prefix(": ")?;
+            Some((key.to_owned(), value.to_owned(), what.to_owned()))
+        });
+        match refused {
+            Some((key, value, what)) => LinuxError::Refused { name, key, value, what },
+            None => LinuxError::Reported { name, what: report },
+        }
     }
 }
 
@@ -308,7 +326,7 @@ fn boot(guest: &mut Guest, schedule: &Schedule, setup: &Setup) -> Result<u64, Li
         }
     }
     match (said.failed, said.ready) {
-        (Some(what), _) => Err(LinuxError::Reported { name: guest.name.clone(), what }),
+        (Some(what), _) => Err(setup.refused(&guest.name, what)),
         (None, 2) => Ok(wake(guest, schedule)),
         (None, _) => {
             let what = format!("it has not come up in {} s of its time", BOOTED / 1_000_000_000);

@@ -51,6 +51,18 @@ pub enum LinuxError {
         /// What it wrote last.
         console: String,
     },
+    /// A guest's kernel does not take a setting of the user's.
+    #[error("{name} does not take {key} = {value}: {what}")]
+    Refused {
+        /// The guest.
+        name: String,
+        /// The kernel's name for the setting.
+        key: String,
+        /// What it should have been.
+        value: String,
+        /// What the kernel said.
+        what: String,
+    },
     /// A guest has reported that something failed.
     #[error("{name} reports: {what}")]
     Reported {

@@ -32,6 +32,6 @@ pub mod socket;
 pub mod time;
 pub mod vhost;
 
-pub use fleet::{Fleet, Setup};
+pub use fleet::{CONGESTION, Fleet, Setup};
 pub use guest::{Happening, LinuxError, Outside};
 pub use installed::{Installed, installed};

@@ -80,17 +80,26 @@ fn one_that_says_nothing_is_not_waited_for() {
     asks.join().unwrap();
 }
 
-/// Breaks if a setting that the kernel does not have is passed over.
+/// Breaks if a setting that the kernel does not have is passed over, or is not told from other failures.
 #[test]
 fn one_that_cannot_be_set() {
     let Some(mut setup) = setup(1) else { return };
+    let refused = |setup: &Setup| {
+        let error = Fleet::boot(setup, &Arc::default()).unwrap_err();
+        assert!(matches!(error, LinuxError::Refused { .. }), "{error:?}");
+        error.to_string()
+    };
     setup.congestion = Some("vegas".to_owned());
-    let error = Fleet::boot(&setup, &Arc::default()).unwrap_err().to_string();
-    assert!(error.contains("net.ipv4.tcp_congestion_control: No such file"), "{error}");
+    assert_eq!(
+        refused(&setup),
+        "host0 (Linux) does not take net.ipv4.tcp_congestion_control = vegas: No such file or directory"
+    );
     setup.congestion = None;
     setup.sysctl = vec![("net.ipv4.tcp_rto_min".to_owned(), "5".to_owned())];
-    let error = Fleet::boot(&setup, &Arc::default()).unwrap_err().to_string();
-    assert!(error.contains("host0 (Linux) reports: net.ipv4.tcp_rto_min: No such file"), "{error}");
+    assert_eq!(
+        refused(&setup),
+        "host0 (Linux) does not take net.ipv4.tcp_rto_min = 5: No such file or directory"
+    );
 }
 
 /// A flow under way, and what is done to its sender's kernel in the middle.

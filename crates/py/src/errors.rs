@@ -96,6 +96,7 @@ pub(crate) fn run_error(py: Python<'_>, error: RunError, file: &str) -> PyErr {
         RunError::Stuck(stuck) => Stuck::new_err(stuck.to_string()),
         RunError::Capture(error) => capture_error(py, error),
         RunError::Memory(overrun) => OutOfMemory::new_err(overrun.to_string()),
+        RunError::Setup(error) => setup_error(py, &error, file),
         RunError::Linux(error) => GuestFailed::new_err(error.to_string()),
         RunError::Fault(fault) => EngineError::new_err(fault.to_string()),
     }

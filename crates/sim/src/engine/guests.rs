@@ -1,12 +1,13 @@
 //! Hosts that are kernels: what the run does with them besides driving them.
 
-use super::{RunError, Simulation};
+use super::{RunError, SetupError, Simulation};
 use crate::drive::Driver;
 use crate::output::ProgramRow;
 use crate::progress::Progress;
 use leafspine_core::{FiveTuple, Time};
-use leafspine_linux::LinuxError;
+use leafspine_linux::{CONGESTION, LinuxError};
 use leafspine_node::Address;
+use leafspine_schemes::ParamError;
 
 impl Simulation {
     /// Boots the guests, if the hosts are such.
@@ -113,6 +114,15 @@ impl Simulation {
 fn failed(error: LinuxError) -> RunError {
     match error {
         LinuxError::Cancelled => RunError::Cancelled,
+        LinuxError::Refused { name, key, value, what } => {
+            let (own, found) = match key == CONGESTION {
+                true => ("congestion", format!("\"{value}\"")),
+                false => ("sysctl", format!("\"{key}\" = \"{value}\"")),
+            };
+            let allowed = format!("what the kernel of {name} takes, which says: {what}");
+            let error = ParamError::new(own, found, allowed);
+            RunError::Setup(Box::new(SetupError::Scheme { section: "hosts", error }))
+        }
         error => RunError::Linux(Box::new(error)),
     }
 }

@@ -76,6 +76,9 @@ pub enum RunError {
     /// A capture cannot be written.
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    /// What a kernel that is a host does not take.
+    #[error(transparent)]
+    Setup(Box<SetupError>),
     /// A kernel that is a host cannot go on.
     #[error(transparent)]
     Linux(Box<leafspine_linux::LinuxError>),
