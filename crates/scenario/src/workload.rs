@@ -82,7 +82,7 @@ fn workload(
     }
     keys.push("start");
     check_alternatives(&section)?;
-    section.allow(&keys, &format!("a key that a {kind} workload does not have"))?;
+    section.allow(&keys, &format!("a key that a workload of kind \"{kind}\" does not have"))?;
     let spec = match kind.as_str() {
         "trace" => trace_workload(&mut section, graph)?,
         "program" => program::program(&mut section, graph)?,

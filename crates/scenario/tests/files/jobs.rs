@@ -55,12 +55,18 @@ fn jobs_are_refused_with_their_reason() {
             format!("{ring}algorithm = \"pairwise\"\n"),
             "which an all-reduce does not have; allowed: \"ring\", \"tree\"",
         ),
-        (format!("{ring}microbatches = 2\n"), "a key that a collective workload does not have"),
+        (
+            format!("{ring}microbatches = 2\n"),
+            "a key that a workload of kind \"collective\" does not have",
+        ),
         (
             format!("{ring}sizes = \"web-search\"\n"),
-            "a key that a collective workload does not have",
+            "a key that a workload of kind \"collective\" does not have",
         ),
-        (format!("{ring}senders = \"all\"\n"), "a key that a collective workload does not have"),
+        (
+            format!("{ring}senders = \"all\"\n"),
+            "a key that a workload of kind \"collective\" does not have",
+        ),
         (format!("{ring}hosts = \"the rest\"\n"), "workload.0.hosts: found \"the rest\" of a job"),
         (format!("{ring}ranks = 1\n"), "workload.0.ranks"),
         (format!("{ring}channels = 65\n"), "workload.0.channels"),
@@ -78,14 +84,17 @@ fn jobs_are_refused_with_their_reason() {
             "kind = \"simai\"\npath = \"step.txt\"\nalgorithm = \"tree\"\n".to_owned(),
             "allowed: \"ring\", \"halving-doubling\"",
         ),
-        ("kind = \"simai\"\nranks = 4\n".to_owned(), "a key that a simai workload does not have"),
+        (
+            "kind = \"simai\"\nranks = 4\n".to_owned(),
+            "a key that a workload of kind \"simai\" does not have",
+        ),
         (
             "kind = \"chakra\"\npath = \"step.txt\"\n".to_owned(),
             "the path of rank 0's trace of Chakra, which ends in \".0.et\"",
         ),
         (
             "kind = \"chakra\"\niterations = 4\n".to_owned(),
-            "a key that a chakra workload does not have",
+            "a key that a workload of kind \"chakra\" does not have",
         ),
     ] {
         let text = said(&more);

@@ -99,7 +99,7 @@ fn programs_are_refused_with_their_reason() {
         (
             LINUX,
             format!("{sh}sizes = \"web-search\"\n"),
-            "a key that a program workload does not have",
+            "a key that a workload of kind \"program\" does not have",
         ),
         (LINUX, format!("{sh}background = true\n"), "workload.0.background: found true for all"),
         (LINUX, format!("{sh}backgruond = true\n"), "did you mean \"background\"?"),
