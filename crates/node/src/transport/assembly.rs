@@ -86,7 +86,12 @@ impl Assembly {
         self.held.insert(self.expected, segment, segment + 1) == 1
     }
 
-    /// Whether a segment has come.
+    /// Segments that have come and are not in order yet.
+    pub(super) fn held(&self) -> u32 {
+        self.held.len()
+    }
+
+    /// Whether `segment` has come.
     pub(crate) fn has(&self, segment: u32) -> bool {
         segment < self.expected || !self.held.is_empty() && self.held.contains(segment)
     }

@@ -157,7 +157,8 @@ impl Receiver {
         if growth.is_unused() {
             growth.begin(cfg.mss, now);
         }
-        if growth.comes(u64::from(cfg.max_cwnd))
+        let held = u64::from(self.assembly.held()) * u64::from(cfg.mss);
+        if growth.comes(u64::from(cfg.max_cwnd), held)
             && (cfg.stack.quick_acks as i32 - self.quick) & 1 == 0
         {
             self.quick -= 1;
