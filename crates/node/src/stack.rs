@@ -121,6 +121,7 @@ impl Stack {
             || self.rack
             || self.pacing
             || self.mark_prr
+            || self.whole_windows
             || self.gso
             || self.ecn_fallback
             || self.small_queues

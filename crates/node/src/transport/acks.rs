@@ -8,7 +8,7 @@ use super::sender::{AckOutcome, Phase, Sender};
 use super::ticks::in_ticks;
 use crate::spec::{Reduction, Timestamps};
 use leafspine_core::{Flags, PacketMeta, SackBlock, Span, Time};
-use leafspine_schemes::cc::Loss;
+use leafspine_schemes::cc::{AckSample, CongestionControl, Loss};
 
 /// The D-SACK that the first of `blocks` is (RFC 2883 §4): below the cumulative ACK, or part of the
 /// second block.
@@ -71,7 +71,8 @@ impl Sender {
         } else if self.una < self.high {
             self.dup_acks += 1;
         }
-        if echo && (outcome.acked > 0 || !cfg.stack.ignore_duplicate_ece) {
+        let mut counts = echo && (outcome.acked > 0 || !cfg.stack.ignore_duplicate_ece);
+        if counts && !cfg.stack.mark_prr {
             self.on_echo(cfg, now);
         }
         if echo && cfg.stack.ece_forbids_undo {
@@ -80,7 +81,9 @@ impl Sender {
         self.note_duplicate(cfg, reported, now);
         self.look_at_probe(cfg, p, reported, newly_sacked, now);
         if outcome.acked > 0 {
-            self.look_at_stamp(cfg, p, now);
+            let in_vain = self.look_at_stamp(cfg, p, now);
+            // Linux: with the ACK by which a recovery ends before its time a mark reduces nothing (`tcp_fastretrans_alert`).
+            counts &= !in_vain;
         }
         if self.phase == Phase::Loss {
             self.look_at_timeout(cfg, outcome.acked, original, now);
@@ -94,6 +97,13 @@ impl Sender {
         }
         if cfg.stack.rack {
             outcome.fast_retransmit = self.look_for_losses(cfg, now);
+        }
+        if counts && cfg.stack.mark_prr && self.phase == Phase::Open {
+            // Linux: what the ACK tells of losses comes first.
+            self.on_echo(cfg, now);
+        }
+        if outcome.acked == 0 && newly_sacked > 0 && cfg.stack.whole_windows {
+            self.on_delivered(cfg, in_flight, echo, now);
         }
         self.end_sample(cfg, now);
         self.share_out(cfg, outcome.acked > 0);
@@ -227,11 +237,13 @@ impl Sender {
 
     /// A mark has reduced the window, which was `before`: it shrinks in proportion to what arrives, until
     /// the round trip is over.
-    pub(super) fn begin_marked_share(&mut self, before: u32) {
+    pub(super) fn begin_marked_share(&mut self, cfg: &TcpConfig, before: u32) {
         let Some(x) = &mut self.extra else { return };
-        x.prr = Prr::begin(Reduction::Prr9937, before, 0);
+        x.prr = Prr::begin(Reduction::Prr9937, before, 0).in_segments(cfg.mss);
         x.marked = true;
         x.lost_below = 0;
+        // What was reduced before is not undone any more.
+        x.episode = None;
     }
 
     /// Whether a mark's reduction is under way. It ends with what was outstanding when it began, as another
@@ -242,10 +254,60 @@ impl Sender {
             && self.extra.as_ref().is_some_and(|x| x.marked && x.prr.active)
     }
 
-    /// The window while a mark's reduction is under way: what is outstanding, and what it lets go.
+    /// Whether the ACK in hand comes while the window is being reduced.
+    pub(super) fn is_reducing(&self, cfg: &TcpConfig) -> bool {
+        // Linux looks at the state first, and lets the window grow, or not, in the new one.
+        let recovers =
+            self.phase == Phase::Recovery && !(cfg.stack.whole_windows && self.una >= self.recover);
+        recovers || self.is_sharing()
+    }
+
+    /// Bytes that the ACK in hand delivers, in full segments: what was SACKed before is not delivered again.
+    pub(super) fn delivered(&self, cfg: &TcpConfig) -> u32 {
+        self.extra.as_ref().map_or(0, |x| x.fresh.len() as u32) * cfg.mss
+    }
+
+    /// An ACK that acknowledges nothing new delivers segments all the same. Linux counts them (`tcp_newly_delivered`), and where packets
+    /// are known to come out of order by more than the duplicate ACKs that mean a loss, the window grows by them
+    /// (`tcp_may_raise_cwnd`).
+    fn on_delivered(&mut self, cfg: &TcpConfig, in_flight: u32, echo: bool, now: Time) {
+        let out_of_order =
+            self.extra.as_ref().is_some_and(|x| x.rack.reordered_by() > cfg.dupack_threshold);
+        let acked = self.delivered(cfg);
+        let sample = AckSample {
+            acked,
+            marked: if echo { acked } else { 0 },
+            in_flight,
+            window_limited: self.is_window_limited(cfg, in_flight),
+            in_recovery: !out_of_order || self.is_reducing(cfg),
+            rtt: None,
+            srtt: self.rtt.srtt(),
+            una: self.una,
+            nxt: self.high,
+        };
+        let window = self.control.window();
+        self.control.on_ack(&sample, now);
+        self.note_window(cfg, window, now);
+    }
+
+    /// The window that Linux reduces, and would show: the control's, or the one that a reduction has left by now.
+    pub(super) fn window_in_force(&self, cfg: &TcpConfig) -> u32 {
+        let recovers =
+            self.phase == Phase::Recovery && self.extra.as_ref().is_some_and(|x| x.prr.active);
+        if recovers || self.is_sharing() { self.shared_window(cfg) } else { self.control.window() }
+    }
+
+    /// The window while a reduction is under way: what is in flight, and what it lets go.
     pub(super) fn shared_window(&self, cfg: &TcpConfig) -> u32 {
         let allowed = self.extra.as_ref().map_or(0, |x| x.prr.allowance());
-        ((self.nxt - self.una) * cfg.mss).saturating_add(allowed)
+        (self.in_flight() * cfg.mss).saturating_add(allowed)
+    }
+
+    /// A reduction is over: with Linux the next mark begins another, whatever was outstanding when it began.
+    pub(super) fn end_reduction(&mut self, cfg: &TcpConfig) {
+        if cfg.stack.mark_prr {
+            self.reduced_until = 0;
+        }
     }
 
     /// Proportional rate reduction begins with a recovery.
@@ -261,7 +323,7 @@ impl Sender {
         let kind = if cfg.sack && !cfg.by_rate { cfg.stack.reduction } else { Reduction::AtOnce };
         x.prr = if cfg.stack.mark_prr && kind != Reduction::AtOnce {
             // Linux counts from the window.
-            Prr::begin(kind, window, 0)
+            Prr::begin(kind, window, 0).in_segments(cfg.mss)
         } else {
             Prr::begin(kind, outstanding * cfg.mss, before * cfg.mss)
         };
@@ -321,8 +383,10 @@ impl Sender {
         if repaired && cfg.by_rate {
             self.tell_tail_loss(now);
         } else if repaired {
-            // The probe made good a loss that nothing else told of.
-            self.reduce(cfg, Loss::Fast, now);
+            // The probe made good a loss that nothing else told of. Linux reduces as for a mark: DCTCP by alpha.
+            let loss = if cfg.stack.whole_windows { Loss::Ecn } else { Loss::Fast };
+            self.reduce(cfg, loss, now);
+            self.end_reduction(cfg);
         }
     }
 }

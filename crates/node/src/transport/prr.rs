@@ -15,6 +15,8 @@ pub(super) struct Prr {
     flight: u64,
     /// `sndcnt`: what may still be sent until the next ACK.
     allowance: i64,
+    /// A share is rounded up to a multiple of so many bytes: one, as the RFCs have it, or a segment.
+    unit: u64,
 }
 
 /// What an ACK in recovery tells.
@@ -37,8 +39,14 @@ impl Prr {
         Prr {
             active: kind != Reduction::AtOnce,
             flight: u64::from(outstanding.saturating_sub(before)).max(1),
+            unit: 1,
             ..Prr::default()
         }
+    }
+
+    /// Shares are of whole segments of `mss` bytes (Linux: `tcp_cwnd_reduction` divides in segments).
+    pub(super) fn in_segments(self, mss: u32) -> Prr {
+        Prr { unit: u64::from(mss), ..self }
     }
 
     /// An ACK has come in recovery, the one that began it included.
@@ -49,6 +57,7 @@ impl Prr {
         self.delivered += u64::from(p.delivered);
         let mut count = if p.pipe > p.ssthresh {
             let share = (self.delivered * u64::from(p.ssthresh)).div_ceil(self.flight);
+            let share = share.next_multiple_of(self.unit);
             share as i64 - self.out as i64
         } else {
             let owed = (self.delivered as i64 - self.out as i64).max(i64::from(p.delivered));
@@ -113,6 +122,19 @@ mod tests {
         let mut prr = Prr::begin(Reduction::Prr6937, 20 * MSS, 2 * MSS);
         let acks = [ack(1, 16, false); 6];
         assert_eq!(sent(&mut prr, Reduction::Prr6937, &acks), [1, 0, 0, 1, 0, 1]);
+    }
+
+    /// Breaks if a share counted in segments is not rounded up to one.
+    ///
+    /// 10 segments outstanding, the new window is 5: after n that have arrived `CEIL(n / 2)` may have been sent, so one with the first,
+    /// third and fifth. In bytes n x 500 is enough for the second segment with the fourth, and for the third with the sixth.
+    #[test]
+    fn shares_of_whole_segments() {
+        let acks = [Progress { ssthresh: 5 * MSS, ..ack(1, 9, false) }; 6];
+        let bytes = Prr::begin(Reduction::Prr9937, 10 * MSS, 0);
+        assert_eq!(sent(&mut bytes.clone(), Reduction::Prr9937, &acks), [1, 0, 0, 1, 0, 1]);
+        let mut segments = bytes.in_segments(MSS);
+        assert_eq!(sent(&mut segments, Reduction::Prr9937, &acks), [1, 0, 1, 0, 1, 0]);
     }
 
     /// Breaks if RFC 9937 counts in `RecoverFS` what had been SACKed before: of 20, two. Then

@@ -47,6 +47,9 @@ impl Sent {
 /// Recoveries that a wider window for reordering lasts (RFC 8985 §6.2 step 4).
 const PERSIST: u32 = 16;
 
+/// Linux's `tcp_max_reordering`, in segments.
+const MOST_REORDERED: u32 = 300;
+
 /// RFC 8985 §5.3's variables, of a sender.
 #[derive(Debug, Default)]
 pub(super) struct Rack {
@@ -68,6 +71,8 @@ pub(super) struct Rack {
     fack: u32,
     /// `RACK.reordering_seen`.
     reordering: bool,
+    /// By how many segments, at most: Linux's `reordering`.
+    reordered_by: u32,
     /// `RACK.dsack_round`.
     dsack_round: Option<u32>,
     /// Linux's: a D-SACK is to be counted; when the last one was.
@@ -127,7 +132,7 @@ impl Rack {
         if segment + 1 > self.fack {
             self.fack = segment + 1;
         } else if !again {
-            self.reordering = true;
+            self.reordered(segment);
         }
         if again && (!newer || rtt < self.min_rtt) {
             return;
@@ -145,9 +150,16 @@ impl Rack {
         }
     }
 
-    /// Reordering was seen.
-    pub(super) fn reordered(&mut self) {
+    /// Reordering was seen: `segment` came after others that were sent later.
+    pub(super) fn reordered(&mut self, segment: u32) {
         self.reordering = true;
+        let by = self.fack.saturating_sub(segment + 1).min(MOST_REORDERED);
+        self.reordered_by = self.reordered_by.max(by);
+    }
+
+    /// By how many segments packets have been seen out of order, at most.
+    pub(super) fn reordered_by(&self) -> u32 {
+        self.reordered_by
     }
 
     /// A segment was delivered, whatever transmission of it.

@@ -289,6 +289,7 @@ impl Sender {
         self.phase = Phase::Open;
         self.resend_due = false;
         self.inflation = 0;
+        self.end_reduction(cfg);
     }
 
     /// The retransmission timer has fired (RFC 6298 §5.4 to §5.6, RFC 5681 §3.1). SACK information
@@ -297,8 +298,10 @@ impl Sender {
         let first = !self.rtt.backed_off();
         self.begin_sample(cfg);
         let (before, from) = (self.before_reduction(cfg), self.phase);
-        // Linux: a recovery that is under way has reduced the threshold.
-        let first = first && !(cfg.stack.whole_windows && from == Phase::Recovery);
+        // Linux: a recovery that is under way, or a mark's reduction, has reduced the threshold.
+        let reducing =
+            from == Phase::Recovery || (self.is_sharing() && self.una < self.reduced_until);
+        let first = first && !(cfg.stack.whole_windows && reducing);
         self.reduce(cfg, Loss::Timeout { first }, now);
         self.phase = Phase::Loss;
         self.recover = self.high;
@@ -342,6 +345,10 @@ impl Sender {
             self.resend_due = true;
             self.tell_lost(cfg, now);
             self.set_pipe(cfg);
+            if cfg.stack.whole_windows {
+                // Linux: a segment more than what is not yet given up.
+                self.control.on_broken_off((self.pipe + 1) * cfg.mss);
+            }
             self.tell_repair(cfg, Repair::Timeout, now);
         }
     }

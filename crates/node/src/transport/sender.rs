@@ -483,20 +483,20 @@ impl Sender {
         if outcome.finished {
             acked -= cfg.mss - u32::from(self.last_payload);
         }
+        if cfg.stack.whole_windows {
+            acked = self.delivered(cfg);
+        }
         let window = self.control.window();
-        let window_limited = if cfg.stack.gso {
-            self.is_train_limited(cfg)
-        } else if cfg.stack.pacing {
-            self.is_paced_full(in_flight) || in_flight + cfg.mss > window
-        } else {
-            in_flight + cfg.mss > window
-        };
         let sample = AckSample {
             acked,
             marked: if echo { acked } else { 0 },
             in_flight,
-            window_limited,
-            in_recovery: self.phase == Phase::Recovery || (cfg.extra && self.is_sharing()),
+            window_limited: self.is_window_limited(cfg, in_flight),
+            in_recovery: if cfg.extra {
+                self.is_reducing(cfg)
+            } else {
+                self.phase == Phase::Recovery
+            },
             rtt: outcome.rtt,
             srtt: self.rtt.srtt(),
             una,
@@ -505,6 +505,16 @@ impl Sender {
         self.control.on_ack(&sample, now);
         self.note_window(cfg, window, now);
         self.restart_timer(cfg, now);
+    }
+
+    /// Whether it was the window that let no more than `in_flight` bytes be in flight.
+    #[inline]
+    pub(super) fn is_window_limited(&mut self, cfg: &TcpConfig, in_flight: u32) -> bool {
+        if cfg.stack.gso {
+            return self.is_train_limited(cfg);
+        }
+        let paced_full = cfg.stack.pacing && self.is_paced_full(in_flight);
+        paced_full || in_flight + cfg.mss > self.control.window()
     }
 
     /// RFC 6298 §5.2 and §5.3. Without SACK, only the first partial ACK of a recovery restarts the
@@ -526,7 +536,7 @@ impl Sender {
             let before = self.window(cfg);
             self.reduce(cfg, Loss::Ecn, now);
             if cfg.stack.mark_prr && self.phase == Phase::Open {
-                self.begin_marked_share(before);
+                self.begin_marked_share(cfg, before);
             }
         }
     }
@@ -535,7 +545,9 @@ impl Sender {
     /// next new segment carries CWR (RFC 3168 §6.1.2: whatever the reason of the reduction).
     pub(super) fn reduce(&mut self, cfg: &TcpConfig, loss: Loss, now: Time) {
         let window = self.control.window();
-        self.control.on_loss(loss, self.flight_size(cfg), now);
+        let of =
+            if cfg.stack.whole_windows { self.window_in_force(cfg) } else { self.flight_size(cfg) };
+        self.control.on_loss(loss, of, now);
         self.note_window(cfg, window, now);
         self.reduced_until = self.high;
         self.cwr_due = cfg.ecn;

@@ -76,34 +76,36 @@ impl Sender {
     }
 
     /// RFC 3522 §3.2: the first ACK of new data after a retransmission tells by what it echoes which
-    /// transmission it is of.
-    pub(super) fn look_at_stamp(&mut self, cfg: &TcpConfig, p: &PacketMeta, now: Time) {
+    /// transmission it is of. Returns whether Linux leaves a recovery by it before its end.
+    pub(super) fn look_at_stamp(&mut self, cfg: &TcpConfig, p: &PacketMeta, now: Time) -> bool {
         if cfg.stack.eifel.is_none() {
-            return;
+            return false;
         }
         let asks_all = cfg.stack.undo_waits;
-        let Some(x) = &mut self.extra else { return };
-        let Some(episode) = &mut x.episode else { return };
+        let Some(x) = &mut self.extra else { return false };
+        let Some(episode) = &mut x.episode else { return false };
         let first = if asks_all { episode.stamp } else { episode.stamp.take() };
-        let Some(first) = first else { return };
+        let Some(first) = first else { return false };
         // On a coarse clock they may be of one tick.
         let late = cfg.stack.timestamps != Timestamps::Off
             && tick_of(cfg, p.stamp, now) < tick_of(cfg, first, now);
         if !late {
-            return;
+            return false;
         }
         // Linux's `tcp_try_undo_partial`: until all that was sent again is settled, what is late clocks out new data only.
         let amid = self.phase == Phase::Recovery && self.una < self.recover;
         x.waits = asks_all && cfg.stack.rack && amid && !x.rack.resent.is_empty();
-        if asks_all && amid {
-            x.rack.reordered();
+        if let Some(first) = x.fresh.first().filter(|_| asks_all && amid) {
+            x.rack.reordered(*first);
         }
         if !x.waits {
             if asks_all && cfg.stack.rack && amid {
                 x.rack.lost.clear();
             }
             self.undo(cfg, now);
+            return asks_all && amid;
         }
+        false
     }
 
     /// F-RTO with SACK (RFC 5682 §3.1): an ACK after a timeout. `original` is whether it delivers what
@@ -136,7 +138,10 @@ impl Sender {
     /// The reduction answered no loss: the window is what it was. After a timeout nothing counts as
     /// lost any more; a fast recovery ends unless something still does (with RACK) or goes on to its
     /// end, with the window of before (without).
+    ///
+    /// Linux ends it in any case, and what is still lost begins another.
     fn undo(&mut self, cfg: &TcpConfig, now: Time) {
+        let in_force = self.window_in_force(cfg);
         let Some(x) = &mut self.extra else { return };
         let Some(episode) = x.episode.take() else { return };
         x.undos += 1;
@@ -146,18 +151,25 @@ impl Sender {
         let window = self.control.window();
         if !episode.forbidden {
             self.control.undo(&episode.before, now);
+            self.cwr_due &= !cfg.stack.mark_prr;
+        } else if cfg.stack.mark_prr && self.phase == Phase::Recovery {
+            self.control.on_broken_off(in_force);
         }
+        let begins_anew = cfg.stack.undo_waits && cfg.stack.rack && self.phase == Phase::Recovery;
         let ends = match self.phase {
             Phase::Loss => true,
-            Phase::Recovery => cfg.stack.rack && x.rack.lost.is_empty(),
+            Phase::Recovery => begins_anew || (cfg.stack.rack && x.rack.lost.is_empty()),
             _ => false,
         };
         if ends {
-            x.rack.lost.clear();
+            if !begins_anew {
+                x.rack.lost.clear();
+            }
             self.phase = Phase::Open;
             self.nxt = self.high;
             self.resend_due = false;
             self.inflation = 0;
+            self.end_reduction(cfg);
         }
         self.note_window(cfg, window, now);
     }

@@ -306,4 +306,8 @@ impl CongestionControl for Cubic {
     fn on_recovered(&mut self, limit: u32, now: Time) {
         self.reno.on_recovered(limit, now);
     }
+
+    fn on_broken_off(&mut self, window: u32) {
+        self.reno.on_broken_off(window);
+    }
 }

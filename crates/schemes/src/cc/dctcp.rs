@@ -76,8 +76,8 @@ impl Dctcp {
         self.alpha
     }
 
-    /// The same as Linux counts it (`dctcp_update_alpha`): in 1024ths, of which a part too small to be one is taken whole, and
-    /// before the ACK in hand is counted, which may be the one of the last segment.
+    /// The same as Linux counts it (`dctcp_update_alpha`): in 1024ths, of which a part too small to be one is taken whole; and the
+    /// window ends with the ACK of its last segment, not with the next.
     fn end_whole_window(&mut self, nxt: u32) {
         const WHOLE: f64 = 1024.0;
         let alpha = (self.alpha * WHOLE) as u64;
@@ -110,13 +110,12 @@ impl Dctcp {
 impl CongestionControl for Dctcp {
     #[inline]
     fn on_ack(&mut self, ack: &AckSample, now: Time) {
-        if self.reno.whole && ack.una >= self.window_end {
-            self.end_whole_window(ack.nxt);
-        }
         // RFC 8257 §3.3, steps 1 to 4.
         self.acked += ack.acked;
         self.marked += ack.marked;
-        if !self.reno.whole && ack.una > self.window_end {
+        if self.reno.whole && ack.una >= self.window_end {
+            self.end_whole_window(ack.nxt);
+        } else if !self.reno.whole && ack.una > self.window_end {
             self.end_window(ack.nxt);
         }
         self.reno.on_ack(ack, now);
@@ -153,6 +152,10 @@ impl CongestionControl for Dctcp {
 
     fn on_recovered(&mut self, limit: u32, now: Time) {
         self.reno.on_recovered(limit, now);
+    }
+
+    fn on_broken_off(&mut self, window: u32) {
+        self.reno.on_broken_off(window);
     }
 
     fn on_message(&mut self) {

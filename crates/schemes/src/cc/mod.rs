@@ -76,7 +76,7 @@ pub trait CongestionControl: Send {
     /// An ACK has come that acknowledges new data. Called in recovery, too.
     fn on_ack(&mut self, ack: &AckSample, now: Time);
     /// A loss or a mark. `in_flight` is `FlightSize` (RFC 5681 §2): what is outstanding, at most
-    /// the window.
+    /// the window; with [`FlowEnv::whole`] the window in force, of which Linux reduces.
     fn on_loss(&mut self, loss: Loss, in_flight: u32, now: Time);
     /// The congestion window.
     fn window(&self) -> u32;
@@ -86,6 +86,11 @@ pub trait CongestionControl: Send {
     /// above `limit` would send a burst (RFC 6582 §3.2, step 3).
     fn on_recovered(&mut self, limit: u32, now: Time) {
         let _ = (limit, now);
+    }
+    /// A reduction that is spread over a round trip ends early, and is not undone: the window is what it had
+    /// come to, and the threshold stays.
+    fn on_broken_off(&mut self, window: u32) {
+        let _ = window;
     }
     /// Nothing was in flight for `timeouts` retransmission timeouts, and data is to be sent again
     /// (RFC 2861 §3.1, RFC 5681 §4.1). `restart` is the initial window. Without this, the window
@@ -236,6 +241,10 @@ impl CongestionControl for Control {
 
     fn on_recovered(&mut self, limit: u32, now: Time) {
         dispatch!(self, control => control.on_recovered(limit, now));
+    }
+
+    fn on_broken_off(&mut self, window: u32) {
+        dispatch!(self, control => control.on_broken_off(window));
     }
 
     fn on_idle(&mut self, restart: u32, timeouts: u32, now: Time) {

@@ -180,8 +180,7 @@ impl NewReno {
 
     /// RFC 5681 §3.1 eq. 4: half of what is in flight, at least two segments.
     fn half_of(&self, in_flight: u32) -> u32 {
-        let of = if self.whole { self.cwnd } else { in_flight };
-        self.counted(of / 2).max(2 * self.mss)
+        self.counted(in_flight / 2).max(2 * self.mss)
     }
 }
 
@@ -236,5 +235,9 @@ impl CongestionControl for NewReno {
     /// RFC 6582 §3.2 step 3, full acknowledgment, option 1.
     fn on_recovered(&mut self, limit: u32, _now: Time) {
         self.cwnd = self.cwnd.min(limit).max(self.mss);
+    }
+
+    fn on_broken_off(&mut self, window: u32) {
+        self.cwnd = window.max(self.mss);
     }
 }

@@ -2,6 +2,7 @@
 
 mod kernel_recovery;
 mod kernel_traces;
+mod kernel_windows;
 mod pipe;
 mod properties;
 mod rate_traces;

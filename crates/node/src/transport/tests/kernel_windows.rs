@@ -1,0 +1,286 @@
+//! Windows as Linux's kernel counts, cuts and gives them back. Segments of 1000 bytes; all of a window leave at 0 and a round trip takes
+//! 100 us.
+
+use super::pipe::{Pipe, config, losing, spec, with_param};
+use crate::spec::{Reduction, Stack, Timestamps, TransportSpec};
+use crate::transport::config::stamp;
+use crate::transport::{Fired, Sender, TcpConfig};
+use leafspine_core::{Flags, PacketMeta, SackBlock, Span, Time};
+use leafspine_schemes::cc::CongestionControl;
+use leafspine_schemes::{Amount, Value};
+
+fn us(us: u64) -> Time {
+    Time::ZERO + Span::from_micros(us)
+}
+
+fn kernel() -> Stack {
+    Stack {
+        mark_prr: true,
+        whole_windows: true,
+        reduction: Reduction::Prr9937,
+        rack: true,
+        rack_any_rtt: true,
+        timestamps: Timestamps::Option,
+        eifel: Some(Span::from_micros(1)),
+        undo_dsack: true,
+        undo_waits: true,
+        ece_forbids_undo: true,
+        ..Stack::default()
+    }
+}
+
+/// A sender with its first window under way.
+struct Flow {
+    cfg: TcpConfig,
+    sender: Sender,
+    /// Whether the last segment that left carried CWR.
+    cwr: bool,
+}
+
+impl Flow {
+    fn of(spec: &TransportSpec, segments: u64) -> Flow {
+        let cfg = config(spec);
+        let mut sender = Sender::new();
+        sender.reset(&cfg, segments * 1000);
+        sender.open(&cfg, us(0));
+        let mut flow = Flow { cfg, sender, cwr: false };
+        flow.leaving(us(0));
+        flow
+    }
+
+    /// With ECN and a window of so many segments.
+    fn begun(scheme: &str, window: u32, stack: Stack) -> Flow {
+        let init_cwnd = Amount::Packets(window);
+        Flow::of(&TransportSpec { init_cwnd, ecn: Some(true), stack, ..spec(scheme) }, 1000)
+    }
+
+    fn leaving(&mut self, now: Time) -> Vec<u32> {
+        let mut packet = PacketMeta::default();
+        let mut sent = Vec::new();
+        while self.sender.poll_send(&self.cfg, now, &mut packet) {
+            self.cwr = packet.flags.has(Flags::CWR);
+            sent.push(packet.seq);
+        }
+        sent
+    }
+
+    /// An ACK of what was sent at 0, at so many microseconds, which SACKs these segments. Gives the segments that it lets go.
+    fn ack(&mut self, at: u64, una: u32, sacked: &[(u32, u32)], flags: Flags) -> Vec<u32> {
+        self.ack_of(0, at, una, sacked, flags)
+    }
+
+    /// The same of what was sent at `sent`.
+    fn ack_of(
+        &mut self,
+        sent: u64,
+        at: u64,
+        una: u32,
+        sacked: &[(u32, u32)],
+        flags: Flags,
+    ) -> Vec<u32> {
+        let mut sack = [SackBlock::default(); 3];
+        for (block, (start, end)) in sack.iter_mut().zip(sacked) {
+            *block = SackBlock { start: *start, end: *end };
+        }
+        let flags = Flags::ACK.with(flags);
+        let packet = PacketMeta {
+            seq: una,
+            stamp: stamp(us(sent)),
+            size: 40,
+            flags,
+            sack,
+            ..PacketMeta::default()
+        };
+        self.sender.on_packet(&self.cfg, &packet, us(at));
+        self.leaving(us(at))
+    }
+
+    /// Window and threshold, in segments.
+    fn window(&self) -> (u32, u32) {
+        let control = self.sender.control();
+        (control.window() / 1000, control.ssthresh() / 1000)
+    }
+
+    /// The retransmission timer fires.
+    fn time_out(&mut self) {
+        while self.sender.on_timer(&self.cfg, self.sender.deadline()) != Fired::Timeout {}
+    }
+}
+
+const NONE: Flags = Flags::ACK;
+
+/// Breaks if what was SACKed counts again when it is acknowledged, if nothing does that is SACKed although packets are known to come
+/// out of order by more than three, or if something does before.
+///
+/// In slow start. After 0 come 8 and 9: the window stays. Then 1, eight segments late, and 7; at last 2 to 6, and with them all ten are
+/// acknowledged. By the RFC eight are with that ACK.
+#[test]
+fn windows_grow_by_what_is_delivered() {
+    let windows = |whole_windows| {
+        let stack = Stack { whole_windows, rack: true, ..Stack::default() };
+        let limit = Value::Int(100);
+        let spec =
+            with_param(TransportSpec { stack, ..spec("newreno") }, "slow_start_limit", limit);
+        let mut flow = Flow::of(&spec, 1000);
+        let acks: [(u32, (u32, u32)); 5] =
+            [(1, (0, 0)), (1, (8, 10)), (2, (8, 10)), (2, (7, 10)), (10, (0, 0))];
+        let mut at = 100;
+        acks.map(|(una, sacked)| {
+            flow.ack(at, una, &[sacked], NONE);
+            at += 1;
+            flow.window().0
+        })
+    };
+    assert_eq!(windows(true), [11, 11, 12, 13, 18]);
+    assert_eq!(windows(false), [11, 11, 12, 12, 20]);
+}
+
+/// Breaks if a loss that comes with a mark is not the loss alone: the window of 20 is halved once, and not first cut by what the mark
+/// tells, nor what is in flight halved.
+#[test]
+fn a_loss_comes_before_a_mark() {
+    let mut flow = Flow::begun("dctcp", 20, kernel());
+    flow.ack(100, 1, &[(4, 8)], Flags::ECE);
+    assert_eq!(flow.window(), (10, 10));
+}
+
+/// Breaks if a loss while a mark's reduction is under way halves something else than the window of that moment.
+///
+/// Of 20 segments the first is marked: 10 are to be left, and the ACK lets one go. With 2 and 3 come none and one: 18 are in
+/// flight. Then 7 to 9 are SACKed: before that the window was 18, half of it is 9.
+#[test]
+fn a_loss_halves_what_a_mark_has_left_by_then() {
+    let mut flow = Flow::begun("dctcp", 20, kernel());
+    assert_eq!(flow.ack(100, 1, &[], Flags::ECE).len(), 1);
+    assert_eq!(flow.window(), (10, 10));
+    assert_eq!(flow.ack(101, 2, &[], NONE).len(), 0);
+    assert_eq!(flow.ack(102, 3, &[], NONE).len(), 1);
+    flow.ack(103, 3, &[(6, 9)], NONE);
+    assert_eq!(flow.window(), (9, 9));
+}
+
+/// Breaks if a timeout while a mark's reduction is under way reduces the threshold a second time.
+#[test]
+fn a_timeout_after_a_mark_reduces_once() {
+    let mut flow = Flow::begun("dctcp", 20, kernel());
+    flow.ack(100, 1, &[], Flags::ECE);
+    flow.time_out();
+    assert_eq!(flow.window(), (1, 10));
+}
+
+/// Breaks if a timeout takes the window to one segment though others may still arrive: Linux leaves what they take, and one more.
+///
+/// 4 to 6 come, 1 to 3 count as lost, and 1 is sent again. 7 and 8 take 10.05 ms and let 2 go. When the timer fires at 10.1 ms, 1 and 3 are lost
+/// and so is 9, as late as they were; 2, and 10 and 11, which left at 100 us, may still come.
+#[test]
+fn a_timeout_leaves_room_for_what_is_not_given_up() {
+    let mut flow = Flow::begun("newreno", 10, kernel());
+    flow.ack(100, 1, &[], NONE);
+    assert_eq!(flow.ack(110, 1, &[(4, 7)], NONE), [1]);
+    assert_eq!(flow.ack(10_050, 1, &[(4, 9)], NONE), [2]);
+    assert_eq!(flow.sender.deadline(), us(10_100));
+    flow.time_out();
+    assert_eq!(flow.window(), (4, 5));
+}
+
+/// Breaks if a loss that a probe has repaired halves DCTCP's window, which Linux cuts by alpha then: of 9 segments with 0.28 one.
+#[test]
+fn a_probe_reduces_by_alpha() {
+    let threshold = |whole_windows| {
+        let stack = Stack { tlp: Some(Span(0)), rack: true, whole_windows, ..Stack::default() };
+        let spec = TransportSpec {
+            init_cwnd: Amount::Packets(9),
+            max_cwnd: Some(Amount::Packets(1)),
+            stack,
+            ..spec("dctcp")
+        };
+        let spec = with_param(spec, "initial_alpha", Value::Float(0.3));
+        let mut pipe = Pipe::new(&spec, 5_000, losing(&[(1, 1)]));
+        pipe.run(us(1_000_000));
+        assert_eq!((pipe.sender.probes(), pipe.sender.timeouts()), (1, 0), "{}", pipe.trace);
+        pipe.sender.control().ssthresh() / 1000
+    };
+    assert_eq!([threshold(true), threshold(false)], [8, 2]);
+}
+
+/// A recovery of Reno's with a window of 10 that was in vain: 3, 4 and 5 come first, 0 is sent again, and then the first transmission of 0 has
+/// come. `flags`: of the ACK that tells.
+fn in_vain(flags: Flags) -> Flow {
+    let mut flow = Flow::begun("newreno", 10, kernel());
+    assert_eq!(flow.ack(100, 0, &[(3, 6)], NONE), [0]);
+    assert_eq!(flow.window(), (5, 5));
+    flow.ack(110, 1, &[(3, 6)], flags);
+    assert_eq!(flow.sender.undos(), 1);
+    flow
+}
+
+/// Breaks if the next mark after a recovery that was in vain reduces nothing, since segments of that recovery are outstanding, or if
+/// the data that follows the undoing tells of a reduction (CWR).
+#[test]
+fn a_mark_may_follow_what_was_undone() {
+    let mut flow = in_vain(NONE);
+    assert_eq!((flow.window(), flow.cwr), ((10, u32::MAX / 1000), false));
+    flow.ack(120, 2, &[(3, 6)], Flags::ECE);
+    assert_eq!(flow.window(), (5, 5));
+}
+
+/// Breaks if a window that is not given back, since the ACK has a mark, is what the recovery was to come to and not what it had come to, or if
+/// the mark reduces it at once. Seven segments were in flight without the three that came and 1 and 2, which counted as lost, but with 0 sent
+/// again: 10 - 3 - 2 = 5, to which the threshold of 5 let nothing be added.
+#[test]
+fn a_window_that_is_not_given_back_stays_where_it_is() {
+    let flow = in_vain(Flags::ECE);
+    assert_eq!(flow.window(), (5, 5));
+}
+
+/// Breaks if a D-SACK for a recovery's two retransmissions gives the window back and leaves the recovery, though 2 still counts as lost:
+/// Linux begins another one with the same ACK.
+#[test]
+fn what_is_still_lost_begins_another_recovery() {
+    let mut flow = Flow::begun("newreno", 20, kernel());
+    assert_eq!(flow.ack(100, 0, &[(3, 6)], NONE), [0, 1]);
+    assert_eq!(flow.window(), (10, 10));
+    flow.ack(110, 2, &[(0, 2), (3, 6)], NONE);
+    assert_eq!((flow.sender.undos(), flow.window()), (1, (10, 10)));
+}
+
+/// Breaks if a reduction is undone that a mark's has replaced.
+#[test]
+fn a_mark_ends_what_may_be_undone() {
+    let mut flow = Flow::begun("newreno", 10, kernel());
+    flow.ack(100, 0, &[(3, 6)], NONE);
+    let episode = |flow: &Flow| flow.sender.extra.as_ref().is_some_and(|x| x.episode.is_some());
+    flow.ack_of(100, 200, 10, &[], NONE);
+    assert!(episode(&flow), "a D-SACK could still tell that it was in vain");
+    flow.ack_of(100, 210, 11, &[], Flags::ECE);
+    assert!(!episode(&flow));
+}
+
+/// Breaks if a mark in slow start lets the window grow first, cuts it by what was known before its ACK, or shares the reduction out in bytes; or if a
+/// loss then halves what the mark was to leave.
+///
+/// As a kernel was seen to do it, one of eighty senders to one: the first mark makes alpha one and 5 of 10. With n of 10 that have come, n / 2 may have been sent,
+/// rounded up: one with the first, third and fifth, which trains put off: two leave with the fourth ACK and one with the sixth. Then 7 to 9
+/// are SACKed, and the window of that time, seven, becomes three.
+#[test]
+fn a_mark_in_slow_start_by_hand() {
+    let stack = Stack {
+        mark_prr: true,
+        gso: true,
+        rack: true,
+        whole_windows: true,
+        push_acks: true,
+        ..Stack::default()
+    };
+    let spec = TransportSpec { ecn: Some(true), stack, ..spec("dctcp") };
+    let mut flow = Flow::of(&spec, 22);
+    let times = [170, 360, 680, 1_085, 1_640, 2_260];
+    let mut una = 0;
+    let sent = times.map(|at| {
+        una += 1;
+        flow.ack(at, una, &[], Flags::ECE).len()
+    });
+    assert_eq!(sent, [0, 0, 0, 2, 0, 1]);
+    flow.ack(2_300, 6, &[(7, 10)], NONE);
+    assert_eq!(flow.window(), (3, 3));
+}
