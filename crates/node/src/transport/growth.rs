@@ -96,7 +96,7 @@ impl Growth {
         if tick != self.echoed {
             self.echoed = tick;
             let trip = (now.0 / TICK - tick) * TICK;
-            if self.trip == 0 {
+            if self.trip == 0 || (trip > 0 && trip < self.trip) {
                 self.trip = trip;
             } else if trip > 0 {
                 self.trip = self.trip - self.trip / 8 + trip / 8;
@@ -182,7 +182,7 @@ mod tests {
     }
 
     /// Breaks if a round trip is not the time in which all comes that was offered (one segment and 64,240 bytes), or, by
-    /// timestamps, whole ticks of a millisecond: none within one, an eighth of each further one, and none from a timestamp that has
+    /// timestamps, whole ticks of a millisecond: none within one, an eighth of each longer one, a shorter one whole, and none from a timestamp that has
     /// told already.
     #[test]
     fn round_trips_are_seen_in_two_ways() {
@@ -199,6 +199,8 @@ mod tests {
         assert_eq!(far.trip, 2 * TICK, "the same tick");
         far.measure(4_344, us(1_100), us(4_900));
         assert_eq!(far.trip, 2 * TICK + TICK / 8);
+        far.measure(5_792, us(4_100), us(5_050));
+        assert_eq!(far.trip, TICK, "a shorter one counts at once");
     }
 
     /// Breaks if the window grows beyond half of the largest (and the step that passes it): 1,572,864 less 64,240 bytes are 520.9 steps.
