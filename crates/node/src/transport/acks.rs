@@ -71,7 +71,9 @@ impl Sender {
         } else if self.una < self.high {
             self.dup_acks += 1;
         }
-        let mut counts = echo && (outcome.acked > 0 || !cfg.stack.ignore_duplicate_ece);
+        // Linux: where nothing was outstanding, an ACK tells nothing (`tcp_ack`); and a reduction that is shared out would have no end.
+        let idle = cfg.stack.mark_prr && from == self.high;
+        let mut counts = echo && !idle && (outcome.acked > 0 || !cfg.stack.ignore_duplicate_ece);
         if counts && !cfg.stack.mark_prr {
             self.on_echo(cfg, now);
         }

@@ -284,3 +284,13 @@ fn a_mark_in_slow_start_by_hand() {
     flow.ack(2_300, 6, &[(7, 10)], NONE);
     assert_eq!(flow.window(), (3, 3));
 }
+
+/// Breaks if a mark with which nothing is outstanding begins a reduction that is shared out: nothing would be let go, and no ACK would come that
+/// ends it. All ten are acknowledged, and a second ACK comes before anything leaves.
+#[test]
+fn a_mark_needs_something_outstanding() {
+    let mut flow = Flow::begun("dctcp", 10, kernel());
+    let ack = PacketMeta { seq: 10, size: 40, flags: Flags::ACK, ..PacketMeta::default() };
+    flow.sender.on_packet(&flow.cfg, &ack, us(100));
+    assert_eq!(flow.ack(101, 10, &[], Flags::ECE).len(), 11);
+}
