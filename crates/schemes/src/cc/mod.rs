@@ -23,7 +23,8 @@ pub use rate::{LostSegment, RateControl, RateSample, Repair};
 /// What an acknowledgment tells the congestion control.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
-    /// Bytes newly acknowledged, cumulatively. SACK blocks do not count (RFC 8257 §3.3, step 1).
+    /// Bytes newly acknowledged, cumulatively. SACK blocks do not count (RFC 8257 §3.3, step 1). With [`FlowEnv::whole`] bytes that the ACK
+    /// delivers, as Linux counts them: what it SACKs counts, and not again when it is acknowledged.
     pub acked: u32,
     /// Of which bytes whose acknowledgment carried ECE: all or none.
     pub marked: u32,
@@ -73,7 +74,7 @@ pub enum Loss {
 
 /// A flow's congestion control, all sizes in bytes.
 pub trait CongestionControl: Send {
-    /// An ACK has come that acknowledges new data. Called in recovery, too.
+    /// An ACK has come that acknowledges new data, or with [`FlowEnv::whole`] SACKs some. Called in recovery, too.
     fn on_ack(&mut self, ack: &AckSample, now: Time);
     /// A loss or a mark. `in_flight` is `FlightSize` (RFC 5681 §2): what is outstanding, at most
     /// the window; with [`FlowEnv::whole`] the window in force, of which Linux reduces.
