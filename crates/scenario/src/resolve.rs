@@ -59,7 +59,6 @@ pub(crate) fn resolve(place: Around<'_>, root: &Table) -> Result<Resolved, Scena
     let (mut transport, transport_text) =
         transport::transport(place, at("transport"), full_round_trip)?;
     switch::check_room(place, at("switch"), &switch, &transport)?;
-    trim::check(place, at("switch"), &switch, &transport)?;
     let control = kernels.as_ref().and_then(linux::Hosts::control);
     let control = control.unwrap_or(&transport.scheme.name).to_owned();
     let (hosts, hosts_text, transport_text) = match kernels {
@@ -71,6 +70,7 @@ pub(crate) fn resolve(place: Around<'_>, root: &Table) -> Result<Resolved, Scena
     let (balancer, balancer_text) = schemes::load_balancer(place, at("load_balancer"))?;
     let (hold, hold_text) = schemes::hold(place, at("hold"))?;
     let (edge, edge_text) = schemes::host_edge(place, at("host_edge"), &balancer.name)?;
+    trim::check(place, at("switch"), &switch, &transport, edge.as_ref())?;
     let (workloads, workload_text) = workload::workloads(place, at("workload"), &topology.kind)?;
     let (run, run_text) = run::run(place, at("run"))?;
     let (classes, classes_text) = classes(place, at("classes"))?;

@@ -4,8 +4,9 @@ use crate::error::ScenarioError;
 use crate::section::{Around, Section, content};
 use crate::tree::Node;
 use leafspine_core::Bytes;
+use leafspine_schemes::edge::classes_written;
 use leafspine_schemes::{Amount, Kind};
-use leafspine_sim::spec::{Classifier, Recovery, SwitchSpec, TransportSpec, TrimSpec};
+use leafspine_sim::spec::{Classifier, Recovery, SchemeSpec, SwitchSpec, TransportSpec, TrimSpec};
 
 /// `trim` itself, and what stands beside it.
 pub(crate) const KEYS: &[&str] = &["trim", "trim_class", "trim_buffer", "trim_return"];
@@ -61,6 +62,7 @@ pub(crate) fn check(
     node: Option<&Node>,
     switch: &SwitchSpec,
     transport: &TransportSpec,
+    edge: Option<&SchemeSpec>,
 ) -> Result<(), ScenarioError> {
     let Some(trim) = &switch.trim else { return Ok(()) };
     let section = Section::open(place, "switch".to_owned(), node)?;
@@ -76,13 +78,27 @@ pub(crate) fn check(
         }
         _ => class % switch.queues,
     };
-    if queue(trim.class) != queue(roce.classes.0) {
+    let written = edge.and_then(|edge| classes_written(&edge.name));
+    let shared = match written {
+        Some(classes) => (0..classes).any(|class| queue(class) == queue(trim.class)),
+        None => queue(roce.classes.0) == queue(trim.class),
+    };
+    if !shared {
         return Ok(());
     }
     let found = format!("{}, whose queue {} is also that of data", trim.class, queue(trim.class));
+    let whose = match (written, edge) {
+        (Some(classes), Some(edge)) => {
+            format!(
+                "those of classes 0 to {}, which host_edge \"{}\" writes",
+                classes - 1,
+                edge.name
+            )
+        }
+        _ => format!("that of transport.data_class = {}", roce.classes.0),
+    };
     let allowed = format!(
-        "a class of another queue than that of transport.data_class = {}: headers must not wait behind what has no room",
-        roce.classes.0
+        "a class of another queue than {whose}: headers must not wait behind what has no room"
     );
     Err(section.wrong("trim_class", found, allowed))
 }

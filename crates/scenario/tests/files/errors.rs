@@ -437,6 +437,12 @@ fn trimming_and_what_it_needs() {
         ("", &(switch(&by_class) + &pairs("recovery = \"each\"\ndata_class = 2"))),
         (
             "",
+            &(switch(&by_class)
+                + "[host_edge]\nscheme = \"stage\"\n"
+                + &pairs("recovery = \"each\"\ndata_class = 1"))
+        ),
+        (
+            "",
             &(switch(&(by_class.clone() + "trim_buffer = \"1B\"\n"))
                 + &pairs("recovery = \"each\"\ndata_class = 1"))
         ),

@@ -3,6 +3,17 @@
 use super::FlowView;
 use leafspine_core::PacketMeta;
 
+/// The edges that write classes by bytes.
+const EDGES: [&str; 2] = ["stage", "aq-car"];
+/// Classes that they write.
+const CLASSES: u8 = 3;
+
+/// How many classes, from 0 on, data may have behind this host edge; `None`: it leaves them as they are.
+#[must_use]
+pub fn classes_written(edge: &str) -> Option<u8> {
+    EDGES.contains(&edge).then_some(CLASSES)
+}
+
 /// Writes the packet's class: 0 up to the first of `bounds` (rising, in bytes of payload), 1 up to the
 /// second, and so on. The packet's own payload counts; a retransmission has the class that its flow has
 /// reached. A packet without payload (SYN, ACK, FIN) is of class 0.

@@ -16,6 +16,8 @@ use crate::{Inspect, ParamError, Params, SchemeInfo};
 use leafspine_core::{HostId, PacketMeta, Rate, Rng, Span, Time, TorId};
 use std::sync::Arc;
 
+pub use by_bytes::classes_written;
+
 /// A flow as its host's edge sees it.
 pub struct FlowView<'a> {
     /// Bytes of payload that the application has given in all.

@@ -12,6 +12,7 @@ use leafspine_core::{Bytes, Rate, Rng, Role, Span, Time, mix};
 use leafspine_fabric::Graph;
 use leafspine_fabric::kinds::{Clos, ClosTier, Defaults, Edge, Vertex, Wiring};
 use leafspine_schemes::cc::SlowStart;
+use leafspine_schemes::edge::classes_written;
 use leafspine_schemes::rdma::{DcqcnSettings, HpccSettings, NsccSettings, SwiftSettings};
 use leafspine_schemes::registry::{self, Place};
 use leafspine_schemes::testing::{FakeHost, FakeLeaf};

@@ -114,9 +114,12 @@ pub(super) fn add_trimming(spec: &mut Spec, trim: Option<TrimSpec>) {
             .unwrap_or(spec.switch.stage_queues.last().expect("a queue for each stage")),
         _ => class % spec.switch.queues,
     };
-    let of_data = spec.transport.roce.map(|roce| queue(roce.classes.0));
+    let own = spec.transport.roce.map_or(0, |roce| roce.classes.0);
+    let written = spec.edge.as_ref().and_then(|edge| classes_written(&edge.name));
+    let of_data: Vec<u8> = written.map_or(vec![own], |classes| (0..classes).collect());
     // Data in the queue of headers would have their room.
-    spec.switch.trim = trim.filter(|trim| Some(queue(trim.class)) != of_data);
+    let apart = |trim: &TrimSpec| of_data.iter().all(|class| queue(*class) != queue(trim.class));
+    spec.switch.trim = trim.filter(apart);
 }
 
 /// A queue for each stage; from three queues on, several stages have the middle one.
