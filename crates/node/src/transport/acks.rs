@@ -48,6 +48,7 @@ impl Sender {
             x.waits = false;
         }
         let reported = if cfg.sack { duplicate(&p.sack, p.seq) } else { None };
+        self.see_duplicate(cfg, reported);
         if p.seq < self.una {
             // An old ACK tells of duplicates all the same.
             if let Some(x) = &mut self.extra {
@@ -59,7 +60,7 @@ impl Sender {
         }
         let (from, in_flight) = (self.una, self.in_flight() * cfg.mss);
         self.begin_sample(cfg);
-        let newly_sacked = self.deliver(cfg, p, now);
+        let newly_sacked = self.deliver(cfg, p, reported, now);
         let original = self.original_delivered();
         let mut outcome = AckOutcome::default();
         let echo = cfg.ecn && p.flags.has(Flags::ECE);
@@ -104,8 +105,8 @@ impl Sender {
             // Linux: what the ACK tells of losses comes first.
             self.on_echo(cfg, now);
         }
-        if outcome.acked == 0 && newly_sacked > 0 && cfg.stack.whole_windows {
-            self.on_delivered(cfg, in_flight, echo, now);
+        if outcome.acked == 0 && cfg.stack.whole_windows && self.delivered(cfg) > 0 {
+            self.on_delivered(cfg, (in_flight, newly_sacked > 0), echo, now);
         }
         self.end_sample(cfg, now);
         self.share_out(cfg, outcome.acked > 0);
@@ -114,11 +115,36 @@ impl Sender {
         outcome
     }
 
+    /// Linux's `tcp_dsack_seen`: what was sent again in vain is delivered too, and RACK may wait longer for what is late.
+    fn see_duplicate(&mut self, cfg: &TcpConfig, reported: Option<SackBlock>) {
+        let Some(x) = &mut self.extra else { return };
+        x.twice = 0;
+        let Some(block) = reported else { return };
+        if cfg.stack.whole_windows {
+            x.twice = block.end - block.start;
+        }
+        if cfg.stack.rack_any_rtt {
+            let probe = x.probe.is_some_and(|probe| block.end == probe.end && x.twice <= 1);
+            x.rack.see_dsack(probe);
+        }
+    }
+
     /// Notes what the ACK delivers, on the scoreboard and for RACK. Returns how many segments it
-    /// SACKs that were not known before.
-    fn deliver(&mut self, cfg: &TcpConfig, p: &PacketMeta, now: Time) -> u32 {
+    /// SACKs that were not known before. `reported`: what it says to have come twice.
+    fn deliver(
+        &mut self,
+        cfg: &TcpConfig,
+        p: &PacketMeta,
+        reported: Option<SackBlock>,
+        now: Time,
+    ) -> u32 {
         let Some(x) = &mut self.extra else { return 0 };
         x.fresh.clear();
+        // Linux: the copy of what is SACKed and was sent again has come late (`tcp_sacktag_one`).
+        let late_copy =
+            reported.filter(|b| cfg.stack.rack_any_rtt && b.start > p.seq).and_then(|block| {
+                (block.start..block.end).find(|s| self.board.is_sacked(*s) && x.sent.again(*s))
+            });
         let mut segment = self.una;
         while segment < p.seq {
             if !self.board.is_sacked(segment) {
@@ -142,6 +168,10 @@ impl Sender {
             newly_sacked = self.board.update(&p.sack, self.una, self.high);
         }
         if cfg.stack.rack {
+            x.rack.order(&x.sent, &x.fresh);
+            if let Some(segment) = late_copy {
+                x.rack.reordered(segment);
+            }
             // Of a segment beyond the cumulative ACK the echo says nothing (RFC 7323 §4.3).
             let echoed_for = |segment| cfg.stack.timestamps != Timestamps::Off && segment < p.seq;
             if !cfg.stack.rack_any_rtt {
@@ -215,6 +245,7 @@ impl Sender {
         let ssthresh = self.window(cfg);
         let marked = self.is_sharing();
         let outstanding = self.high - self.una - self.board.sacked();
+        let delivered = self.delivered(cfg);
         let Some(x) = &mut self.extra else { return };
         let recovers = self.phase == Phase::Recovery;
         if !x.prr.active || !(recovers || marked) {
@@ -228,7 +259,7 @@ impl Sender {
         let further = lost_below > x.lost_below.max(self.una);
         x.lost_below = x.lost_below.max(lost_below);
         let progress = Progress {
-            delivered: x.fresh.len() as u32 * cfg.mss,
+            delivered,
             pipe: if recovers { self.pipe } else { outstanding } * cfg.mss,
             ssthresh,
             safe: advanced && !further,
@@ -264,15 +295,22 @@ impl Sender {
         recovers || self.is_sharing()
     }
 
-    /// Bytes that the ACK in hand delivers, in full segments: what was SACKed before is not delivered again.
+    /// Bytes that the ACK in hand delivers, in full segments: what was SACKed before is not delivered again. Linux counts what came
+    /// twice as well.
     pub(super) fn delivered(&self, cfg: &TcpConfig) -> u32 {
-        self.extra.as_ref().map_or(0, |x| x.fresh.len() as u32) * cfg.mss
+        self.extra.as_ref().map_or(0, |x| x.fresh.len() as u32 + x.twice) * cfg.mss
     }
 
     /// An ACK that acknowledges nothing new delivers segments all the same. Linux counts them (`tcp_newly_delivered`), and where packets
     /// are known to come out of order by more than the duplicate ACKs that mean a loss, the window grows by them
     /// (`tcp_may_raise_cwnd`).
-    fn on_delivered(&mut self, cfg: &TcpConfig, in_flight: u32, echo: bool, now: Time) {
+    fn on_delivered(
+        &mut self,
+        cfg: &TcpConfig,
+        (in_flight, sacks): (u32, bool),
+        echo: bool,
+        now: Time,
+    ) {
         let out_of_order =
             self.extra.as_ref().is_some_and(|x| x.rack.reordered_by() > cfg.dupack_threshold);
         let acked = self.delivered(cfg);
@@ -281,7 +319,7 @@ impl Sender {
             marked: if echo { acked } else { 0 },
             in_flight,
             window_limited: self.is_window_limited(cfg, in_flight),
-            in_recovery: !out_of_order || self.is_reducing(cfg),
+            in_recovery: !(sacks && out_of_order) || self.is_reducing(cfg),
             rtt: None,
             srtt: self.rtt.srtt(),
             una: self.una,

@@ -96,6 +96,8 @@ pub(super) struct Extra {
     pub(super) lost_below: u32,
     /// Segments that the ACK in hand delivers, in the order of their numbers.
     pub(super) fresh: Vec<u32>,
+    /// Segments that the ACK in hand reports to have come twice (`whole_windows`).
+    pub(super) twice: u32,
     /// A mark's reduction is under way (`mark_prr`).
     pub(super) marked: bool,
     /// Trains of segments.
@@ -133,6 +135,7 @@ impl Default for Extra {
             resent_below: 0,
             lost_below: 0,
             fresh: Vec::new(),
+            twice: 0,
             marked: false,
             train: Train::default(),
             backlog: Backlog::default(),

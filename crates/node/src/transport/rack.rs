@@ -113,7 +113,18 @@ impl Rack {
         *self = Rack { lost, marked, resent, ..Rack::default() };
     }
 
-    /// Steps 1 to 3 for one segment that an ACK delivers, in the order of their numbers. `newer` is
+    /// Step 3 for what an ACK delivers, in the order of their numbers: a segment sent once is out of order if a later one
+    /// had been delivered before the ACK. What the ACK delivers at once is in order, whatever tells of it (Linux's
+    /// `prior_fack`).
+    pub(super) fn order(&mut self, sent: &Sent, fresh: &[u32]) {
+        let late = fresh.iter().copied().find(|s| *s < self.fack && !sent.again(*s));
+        self.fack = fresh.last().map_or(self.fack, |last| self.fack.max(last + 1));
+        if let Some(first) = late {
+            self.reordered(first);
+        }
+    }
+
+    /// Steps 1 and 2 for one segment that an ACK delivers. `newer` is
     /// whether the ACK can be of its last transmission: what it echoes is no older.
     ///
     /// With `any_rtt` as Linux does it: whatever was delivered last gives the round trip, and only what was sent once
@@ -128,12 +139,6 @@ impl Rack {
     ) {
         let (at, again) = (sent.at(segment), sent.again(segment));
         let rtt = now.since(at);
-        // Step 3, before step 2: an ACK of the first transmission reorders, whatever it measures.
-        if segment + 1 > self.fack {
-            self.fack = segment + 1;
-        } else if !again {
-            self.reordered(segment);
-        }
         if again && (!newer || rtt < self.min_rtt) {
             return;
         }
@@ -150,10 +155,11 @@ impl Rack {
         }
     }
 
-    /// Reordering was seen: `segment` came after others that were sent later.
+    /// Reordering was seen: `segment` came after others that were sent later. It counts itself
+    /// (`tcp_check_sack_reordering`: from its first byte).
     pub(super) fn reordered(&mut self, segment: u32) {
         self.reordering = true;
-        let by = self.fack.saturating_sub(segment + 1).min(MOST_REORDERED);
+        let by = self.fack.saturating_sub(segment).min(MOST_REORDERED);
         self.reordered_by = self.reordered_by.max(by);
     }
 
@@ -191,10 +197,15 @@ impl Rack {
         }
     }
 
-    /// The same as Linux does it: the round is over when something is delivered that was sent after it began, and an ACK that delivers
-    /// nothing leaves its D-SACK to the next. `latest`: when that was sent which this ACK delivers, the last of it.
-    pub(super) fn note_dsack_and(&mut self, latest: Option<Time>, reported: bool, now: Time) {
-        self.dsack_seen |= reported;
+    /// Linux's `tcp_dsack_seen`, before anything else is made of the ACK: what was sent again in vain asks for a wider window if
+    /// reordering has been seen by then, and if it was not a `probe`, which RACK did not ask for.
+    pub(super) fn see_dsack(&mut self, probe: bool) {
+        self.dsack_seen |= self.reordering && !probe;
+    }
+
+    /// The same as [`Rack::note_dsack`] as Linux does it: the round is over when something is delivered that was sent after it began, and an
+    /// ACK that delivers nothing leaves its D-SACK to the next. `latest`: when that was sent which this ACK delivers, the last of it.
+    pub(super) fn widen(&mut self, latest: Option<Time>, now: Time) {
         let Some(latest) = latest else { return };
         let over = latest >= self.widened;
         if std::mem::take(&mut self.dsack_seen) && over {
@@ -302,6 +313,7 @@ mod tests {
             let mut blocks = [SackBlock::default(); 3];
             blocks[0] = SackBlock { start: *segment, end: segment + 1 };
             board.update(&blocks, 0, 8);
+            rack.order(&sent, &[*segment]);
             rack.delivered(&sent, *segment, true, false, us(100 + u64::from(*segment)));
         }
         (sent, rack, board)
@@ -343,17 +355,36 @@ mod tests {
     /// delivered with is lost, or one is counted that was early.
     #[test]
     fn linux_counts_dsacks_by_what_is_delivered() {
-        let mut rack = Rack::default();
-        rack.note_dsack_and(None, true, us(100));
+        let mut rack = Rack { reordering: true, ..Rack::default() };
+        rack.see_dsack(false);
+        rack.widen(None, us(100));
         assert_eq!(rack.wider, 0, "it waits for a delivery");
-        rack.note_dsack_and(Some(us(50)), false, us(110));
+        rack.widen(Some(us(50)), us(110));
         assert_eq!(rack.wider, 1);
-        rack.note_dsack_and(Some(us(109)), true, us(120));
+        rack.see_dsack(false);
+        rack.widen(Some(us(109)), us(120));
         assert_eq!(rack.wider, 1, "sent before");
-        rack.note_dsack_and(Some(us(110)), false, us(130));
+        rack.widen(Some(us(110)), us(130));
         assert_eq!(rack.wider, 1, "that one is forgotten");
-        rack.note_dsack_and(Some(us(120)), true, us(140));
+        rack.see_dsack(false);
+        rack.widen(Some(us(120)), us(140));
         assert_eq!(rack.wider, 2);
+    }
+
+    /// Breaks if Linux's window grows for a D-SACK before reordering has been seen, or for one of a probe.
+    #[test]
+    fn linux_counts_dsacks_of_what_came_late() {
+        let mut rack = Rack::default();
+        rack.see_dsack(false);
+        rack.widen(Some(us(50)), us(110));
+        assert_eq!(rack.wider, 0, "no reordering yet");
+        rack.reordering = true;
+        rack.see_dsack(true);
+        rack.widen(Some(us(110)), us(120));
+        assert_eq!(rack.wider, 0, "a probe");
+        rack.see_dsack(false);
+        rack.widen(Some(us(120)), us(130));
+        assert_eq!(rack.wider, 1);
     }
 
     /// Breaks if D-SACKs do not widen the window by a quarter each round trip, up to the smoothed
@@ -388,6 +419,20 @@ mod tests {
         assert_eq!(rack.xmit, us(3), "99 us are shorter than the shortest");
         rack.delivered(&sent, 0, true, false, us(205));
         assert_eq!((rack.xmit, rack.end, rack.rtt), (us(104), 1, Span::from_micros(101)));
+    }
+
+    /// Breaks if what one ACK both acknowledges and SACKs counts as out of order, or what came after the SACK of a later one,
+    /// and was sent once, does not; or if the extent does not count the late segment itself.
+    #[test]
+    fn what_one_ack_delivers_is_in_order() {
+        let (mut sent, mut rack, _) = with(&[]);
+        rack.order(&sent, &[0, 1, 4, 5]);
+        assert_eq!((rack.reordering, rack.reordered_by()), (false, 0));
+        sent.note(0, 2, true, us(104));
+        rack.order(&sent, &[2]);
+        assert!(!rack.reordering, "it may be the copy");
+        rack.order(&sent, &[3, 6]);
+        assert_eq!((rack.reordering, rack.reordered_by()), (true, 4));
     }
 
     /// Breaks if, as Linux has it, an earlier segment that is delivered later does not give the round trip, or if what a

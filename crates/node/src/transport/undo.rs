@@ -61,7 +61,7 @@ impl Sender {
         let Some(x) = &mut self.extra else { return };
         if cfg.stack.rack_any_rtt {
             let latest = x.fresh.iter().map(|segment| x.sent.at(*segment)).max();
-            x.rack.note_dsack_and(latest, reported.is_some(), now);
+            x.rack.widen(latest, now);
         } else if cfg.stack.rack {
             x.rack.note_dsack(self.una, self.high, reported.is_some());
         }

@@ -6,7 +6,7 @@ use crate::spec::{Reduction, Stack, Timestamps, TransportSpec};
 use crate::transport::config::stamp;
 use crate::transport::{Fired, Sender, TcpConfig};
 use leafspine_core::{Flags, PacketMeta, SackBlock, Span, Time};
-use leafspine_schemes::cc::CongestionControl;
+use leafspine_schemes::cc::{CongestionControl, Control};
 use leafspine_schemes::{Amount, Value};
 
 fn us(us: u64) -> Time {
@@ -134,6 +134,71 @@ fn windows_grow_by_what_is_delivered() {
     };
     assert_eq!(windows(true), [11, 11, 12, 13, 18]);
     assert_eq!(windows(false), [11, 11, 12, 12, 20]);
+}
+
+/// Breaks if a segment that came twice does not count as delivered along with what is acknowledged, or if telling of it alone lets the window
+/// grow.
+#[test]
+fn what_came_twice_is_delivered() {
+    let windows = |whole_windows| {
+        let stack = Stack { whole_windows, rack: true, ..Stack::default() };
+        let spec = TransportSpec { stack, ..spec("newreno") };
+        let mut flow = Flow::of(&with_param(spec, "slow_start_limit", Value::Int(100)), 1000);
+        let acks = [(1, (0, 0)), (2, (0, 1)), (2, (0, 1)), (3, (0, 0))];
+        acks.map(|(una, twice)| {
+            flow.ack(100, una, &[twice], NONE);
+            flow.window().0
+        })
+    };
+    assert_eq!(windows(true), [11, 13, 13, 14]);
+    assert_eq!(windows(false), [11, 12, 12, 13]);
+}
+
+/// Breaks if the share of a reduction does not count what came twice. From 21 to 10: three that come let two go, the fourth none, the fifth
+/// the third; the fourth is the fifth as well where the ACK tells of a second copy of 0.
+#[test]
+fn what_came_twice_lets_others_go() {
+    let sent = |twice: bool| {
+        let mut flow = Flow::begun("newreno", 20, kernel());
+        flow.ack(99, 1, &[], NONE);
+        assert_eq!(flow.ack(100, 1, &[(2, 5)], NONE).len(), 2);
+        let blocks: &[(u32, u32)] = if twice { &[(0, 1), (2, 6)] } else { &[(2, 6)] };
+        flow.ack(101, 1, blocks, NONE).len()
+    };
+    assert_eq!([sent(true), sent(false)], [1, 0]);
+}
+
+/// Breaks if alpha does not count a segment that came twice, marked or not: with 1, which no mark is on, comes a marked copy of 0, in an
+/// ACK of its own. Half is marked: 960 - 60 + 64 / 2 of 1024.
+#[test]
+fn alpha_counts_what_came_twice() {
+    let mut flow = Flow::begun("dctcp", 10, kernel());
+    let mut after = |una, twice, flags| {
+        flow.ack(100, una, &[twice], flags);
+        match flow.sender.control() {
+            Control::Dctcp(control) => control.alpha() * 1024.0,
+            _ => unreachable!("DCTCP"),
+        }
+    };
+    assert_eq!(after(1, (0, 0), NONE), 960.0);
+    assert_eq!(after(1, (0, 1), Flags::ECE), 960.0);
+    assert_eq!(after(10, (0, 0), NONE), 906.0);
+}
+
+/// Breaks if a D-SACK of what was sent again, is SACKed and lies beyond the acknowledged does not tell of packets out of order, or if one of
+/// what was not sent again does: 0 and 2 are sent again, 2 comes, and its first transmission; 4 was sent once.
+#[test]
+fn a_late_copy_is_out_of_order() {
+    let by = |twice: (u32, u32)| {
+        let mut flow = Flow::begun("newreno", 20, kernel());
+        let mut sent = flow.ack(100, 0, &[(1, 2), (3, 8)], NONE);
+        sent.extend(flow.ack(101, 0, &[(8, 12)], NONE));
+        assert_eq!(sent[..2], [0, 2]);
+        flow.ack(201, 0, &[(1, 12)], NONE);
+        flow.ack(202, 0, &[twice, (1, 12)], NONE);
+        flow.sender.extra.as_ref().unwrap().rack.reordered_by()
+    };
+    assert_eq!([by((2, 3)), by((4, 5))], [10, 0]);
 }
 
 /// Breaks if a loss that comes with a mark is not the loss alone: the window of 20 is halved once. Cut for the mark first, the window of
