@@ -10,6 +10,15 @@ use crate::spec::{Reduction, Timestamps};
 use leafspine_core::{Flags, PacketMeta, SackBlock, Span, Time};
 use leafspine_schemes::cc::{AckSample, CongestionControl, Loss};
 
+/// The round trips that an ACK measures.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RoundTrip {
+    /// For the smoothed one, and the timeout.
+    pub(super) smoothed: Option<Span>,
+    /// Of what was delivered last, for the congestion control.
+    pub(super) latest: Option<Span>,
+}
+
 /// The D-SACK that the first of `blocks` is (RFC 2883 §4): below the cumulative ACK, or part of the
 /// second block.
 pub(super) fn duplicate(blocks: &[SackBlock; 3], ack: u32) -> Option<SackBlock> {
@@ -71,6 +80,9 @@ impl Sender {
             }
         } else if self.una < self.high {
             self.dup_acks += 1;
+            if cfg.stack.kernel_timers {
+                outcome.rtt = self.time_sacked(cfg, p, now);
+            }
         }
         // Linux: where nothing was outstanding, an ACK tells nothing (`tcp_ack`); and a reduction that is shared out would have no end.
         let idle = cfg.stack.mark_prr && from == self.high;
@@ -106,7 +118,7 @@ impl Sender {
             self.on_echo(cfg, now);
         }
         if outcome.acked == 0 && cfg.stack.whole_windows && self.delivered(cfg) > 0 {
-            self.on_delivered(cfg, (in_flight, newly_sacked > 0), echo, now);
+            self.on_delivered(cfg, (in_flight, outcome.rtt), echo, now);
         }
         self.end_sample(cfg, now);
         self.share_out(cfg, outcome.acked > 0);
@@ -307,20 +319,23 @@ impl Sender {
     fn on_delivered(
         &mut self,
         cfg: &TcpConfig,
-        (in_flight, sacks): (u32, bool),
+        (in_flight, rtt): (u32, Option<Span>),
         echo: bool,
         now: Time,
     ) {
-        let out_of_order =
-            self.extra.as_ref().is_some_and(|x| x.rack.reordered_by() > cfg.dupack_threshold);
+        // What came twice is counted, but no progress.
+        let raises = self
+            .extra
+            .as_ref()
+            .is_some_and(|x| !x.fresh.is_empty() && x.rack.reordered_by() > cfg.dupack_threshold);
         let acked = self.delivered(cfg);
         let sample = AckSample {
             acked,
             marked: if echo { acked } else { 0 },
             in_flight,
             window_limited: self.is_window_limited(cfg, in_flight),
-            in_recovery: !(sacks && out_of_order) || self.is_reducing(cfg),
-            rtt: None,
+            in_recovery: !raises || self.is_reducing(cfg),
+            rtt,
             srtt: self.rtt.srtt(),
             una: self.una,
             nxt: self.high,
@@ -383,24 +398,53 @@ impl Sender {
     }
 
     /// The round trip that an ACK of `from` and what follows measures. If any of it may have been sent
-    /// twice there is none without timestamps (RFC 6298 §3), and with a kernel's there are ticks
-    /// (Linux: `tcp_ack_update_rtt`).
+    /// twice there is none without timestamps (RFC 6298 §3).
     pub(super) fn measured(
         &self,
         cfg: &TcpConfig,
         from: u32,
-        echo: u32,
+        p: &PacketMeta,
         now: Time,
-    ) -> Option<Span> {
-        let rtt = since_stamp(now, echo);
-        if self.extra.as_ref().is_none_or(|x| from >= x.resent_below) {
-            return Some(rtt);
+    ) -> RoundTrip {
+        if cfg.stack.kernel_timers {
+            return self.timed(cfg, from, p, now);
         }
-        match cfg.stack.timestamps {
-            Timestamps::Off => None,
-            _ if cfg.stack.kernel_timers => Some(in_ticks(rtt, now)),
-            _ => Some(rtt),
+        let known = cfg.stack.timestamps != Timestamps::Off
+            || self.extra.as_ref().is_none_or(|x| from >= x.resent_below);
+        let rtt = known.then(|| since_stamp(now, p.stamp));
+        RoundTrip { smoothed: rtt, latest: rtt }
+    }
+
+    /// The same as Linux does it (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`): the first segment that is acknowledged, and was neither
+    /// SACKed before nor sent twice, is timed, unless something that was sent twice is acknowledged with it; else the first one
+    /// that is SACKed. Only if there is neither do timestamps tell, in whole ticks.
+    fn timed(&self, cfg: &TcpConfig, from: u32, p: &PacketMeta, now: Time) -> RoundTrip {
+        let Some(x) = &self.extra else { return RoundTrip::default() };
+        let (acked, sacked) = x.fresh.split_at(x.fresh.partition_point(|s| *s < p.seq));
+        let resent = (from..p.seq.min(x.resent_below)).any(|s| x.sent.again(s));
+        let acked = if resent { &[] } else { acked };
+        let mut once = acked.iter().chain(sacked).filter(|s| !x.sent.again(**s));
+        let time = |s: &u32| now.since(x.sent.at(*s));
+        if let Some(first) = once.next() {
+            let last = once.next_back().unwrap_or(first);
+            return RoundTrip { smoothed: Some(time(first)), latest: Some(time(last)) };
         }
+        let told = p.seq > from && cfg.stack.timestamps != Timestamps::Off;
+        let rtt = told.then(|| in_ticks(since_stamp(now, p.stamp), now));
+        RoundTrip { smoothed: rtt, latest: rtt }
+    }
+
+    /// Linux: an ACK that only SACKs measures a round trip as well, and the retransmission timer begins anew if what it tells of was sent before the
+    /// first segment was, that last time.
+    fn time_sacked(&mut self, cfg: &TcpConfig, p: &PacketMeta, now: Time) -> Option<Span> {
+        let RoundTrip { smoothed, latest } = self.timed(cfg, self.una, p, now);
+        let rtt = smoothed?;
+        self.sample(cfg, rtt, latest.unwrap_or(rtt));
+        let first = self.extra.as_ref().map_or(now, |x| x.sent.at(self.una));
+        if rtt > now.since(first) {
+            self.restart_timer(cfg, now);
+        }
+        latest
     }
 
     /// RFC 8985 §7.4 `TLP_process_ack`.

@@ -127,8 +127,8 @@ impl Rack {
     /// Steps 1 and 2 for one segment that an ACK delivers. `newer` is
     /// whether the ACK can be of its last transmission: what it echoes is no older.
     ///
-    /// With `any_rtt` as Linux does it: whatever was delivered last gives the round trip, and only what was sent once
-    /// gives the shortest one.
+    /// With `any_rtt` as Linux does it: whatever was delivered last gives the round trip, and the shortest one is
+    /// told by [`Rack::measured`].
     pub(super) fn delivered(
         &mut self,
         sent: &Sent,
@@ -142,9 +142,8 @@ impl Rack {
         if again && (!newer || rtt < self.min_rtt) {
             return;
         }
-        let measures = !(again && any_rtt);
-        if measures && (self.min_rtt == Span::ZERO || rtt < self.min_rtt) {
-            self.min_rtt = rtt;
+        if !any_rtt {
+            self.measured(rtt);
         }
         let latest = sent_after((at, segment + 1), (self.xmit, self.end));
         if latest {
@@ -152,6 +151,13 @@ impl Rack {
         }
         if latest || any_rtt {
             self.rtt = rtt;
+        }
+    }
+
+    /// A round trip for [`Rack::min_rtt`].
+    pub(super) fn measured(&mut self, rtt: Span) {
+        if self.min_rtt == Span::ZERO || rtt < self.min_rtt {
+            self.min_rtt = rtt;
         }
     }
 

@@ -1,6 +1,7 @@
 //! The sending side of a flow.
 
 use super::TcpConfig;
+use super::acks::RoundTrip;
 use super::config::{since_stamp, stamp};
 use super::extra::Extra;
 use super::rtt::RttEstimator;
@@ -431,7 +432,7 @@ impl Sender {
         }
         let measured = cfg.stack.timestamps != Timestamps::Off || self.timeouts == 0;
         if measured {
-            self.rtt.sample(cfg, rtt);
+            self.sample(cfg, rtt, rtt);
         } else {
             self.rtt.after_lost_syn(cfg);
         }
@@ -470,13 +471,15 @@ impl Sender {
             self.board.advance(from, una);
         }
         // RFC 7323 §4.1: an ACK of new data gives a sample, whatever was retransmitted.
-        outcome.rtt = if cfg.extra {
-            self.measured(cfg, from, p.stamp, now)
+        let RoundTrip { smoothed, latest } = if cfg.extra {
+            self.measured(cfg, from, p, now)
         } else {
-            Some(since_stamp(now, p.stamp))
+            let rtt = Some(since_stamp(now, p.stamp));
+            RoundTrip { smoothed: rtt, latest: rtt }
         };
-        if let Some(rtt) = outcome.rtt {
-            self.rtt.sample(cfg, rtt);
+        outcome.rtt = latest;
+        if let (Some(smoothed), Some(latest)) = (smoothed, latest) {
+            self.sample(cfg, smoothed, latest);
         }
 
         let mut acked = (una - from) * cfg.mss;
@@ -507,6 +510,18 @@ impl Sender {
         self.restart_timer(cfg, now);
     }
 
+    /// A round trip, for the smoothed one, and the latest. Linux takes the shortest one from these, the handshake's with them
+    /// (`tcp_update_rtt_min`).
+    #[inline]
+    pub(super) fn sample(&mut self, cfg: &TcpConfig, smoothed: Span, latest: Span) {
+        self.rtt.sample(cfg, smoothed);
+        if cfg.stack.rack_any_rtt
+            && let Some(x) = &mut self.extra
+        {
+            x.rack.measured(latest);
+        }
+    }
+
     /// Whether it was the window that let no more than `in_flight` bytes be in flight.
     #[inline]
     pub(super) fn is_window_limited(&mut self, cfg: &TcpConfig, in_flight: u32) -> bool {
@@ -520,7 +535,7 @@ impl Sender {
     /// RFC 6298 §5.2 and §5.3. Without SACK, only the first partial ACK of a recovery restarts the
     /// timer (RFC 6582 §3.2 step 3); with SACK, none is called partial.
     #[inline]
-    fn restart_timer(&mut self, cfg: &TcpConfig, now: Time) {
+    pub(super) fn restart_timer(&mut self, cfg: &TcpConfig, now: Time) {
         if self.una == self.high {
             self.deadline = Time::MAX;
         } else if self.phase != Phase::Recovery || !self.partial_seen || self.una >= self.recover {
