@@ -241,17 +241,15 @@ impl Sender {
             self.after_pause(cfg, now);
         }
         let mut window = self.control.window();
-        if self.dup_streak > 0 {
-            window += self.limited_transmit(cfg);
-        }
+        let mut beyond = if self.dup_streak > 0 { self.limited_transmit(cfg) } else { 0 };
         let shares = cfg.extra && self.is_sharing();
         if shares {
-            window = self.shared_window(cfg);
+            (window, beyond) = (self.shared_window(cfg), 0);
         }
         let may = if cfg.stack.gso {
-            self.may_leave(cfg, window, now)
+            self.may_leave(cfg, (window, beyond), now)
         } else {
-            (self.nxt - self.una + 1) * cfg.mss <= window.min(cfg.max_cwnd)
+            (self.nxt - self.una + 1) * cfg.mss <= (window + beyond).min(cfg.max_cwnd)
         };
         if may {
             self.emit_new(cfg, now, out);

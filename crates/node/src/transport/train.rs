@@ -94,11 +94,18 @@ impl Train {
 }
 
 impl Sender {
-    /// Whether the next new segment may leave now: with the train under way, or as the first of one.
-    pub(super) fn may_leave(&mut self, cfg: &TcpConfig, window: u32, now: Time) -> bool {
+    /// Whether the next new segment may leave now: with the train under way, or as the first of one. `beyond`: what may be
+    /// outstanding besides the window, since as much has been SACKed.
+    pub(super) fn may_leave(
+        &mut self,
+        cfg: &TcpConfig,
+        (window, beyond): (u32, u32),
+        now: Time,
+    ) -> bool {
         let (una, nxt, total) = (self.una, self.nxt, self.total);
+        let most = (window + beyond).min(cfg.max_cwnd) / cfg.mss;
+        let room = most.saturating_sub(nxt - una);
         let window = window.min(cfg.max_cwnd) / cfg.mss;
-        let room = window.saturating_sub(nxt - una);
         let left = self.extra.as_ref().map_or(0, |x| x.train.left);
         let mut limited = false;
         let quota = if room == 0 || left > 0 {
