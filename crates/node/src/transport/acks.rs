@@ -5,7 +5,7 @@ use super::config::{since_stamp, stamp};
 use super::prr::{Progress, Prr};
 use super::rack::Situation;
 use super::sender::{AckOutcome, Phase, Sender};
-use super::ticks::in_ticks;
+use super::ticks::{in_micros, in_ticks};
 use crate::spec::{Reduction, Timestamps};
 use leafspine_core::{Flags, PacketMeta, SackBlock, Span, Time};
 use leafspine_schemes::cc::{AckSample, CongestionControl, Loss};
@@ -58,6 +58,9 @@ impl Sender {
         }
         let reported = if cfg.sack { duplicate(&p.sack, p.seq) } else { None };
         self.see_duplicate(cfg, reported);
+        if p.seq < self.una && cfg.stack.rack_any_rtt {
+            return self.on_old_ack(cfg, p, reported, now);
+        }
         if p.seq < self.una {
             // An old ACK tells of duplicates all the same.
             if let Some(x) = &mut self.extra {
@@ -95,11 +98,9 @@ impl Sender {
         }
         self.note_duplicate(cfg, reported, now);
         self.look_at_probe(cfg, p, reported, newly_sacked, now);
-        if outcome.acked > 0 {
-            let in_vain = self.look_at_stamp(cfg, p, now);
-            // Linux: with the ACK by which a recovery ends before its time a mark reduces nothing (`tcp_fastretrans_alert`).
-            counts &= !in_vain;
-        }
+        // Linux: with the ACK by which a recovery ends before its time a mark reduces nothing, and nothing is lost (`tcp_fastretrans_alert`).
+        let in_vain = outcome.acked > 0 && self.look_at_stamp(cfg, p, now);
+        counts &= !in_vain;
         if self.phase == Phase::Loss {
             self.look_at_timeout(cfg, outcome.acked, original, now);
         }
@@ -110,7 +111,9 @@ impl Sender {
         } else if !cfg.stack.rack {
             outcome.fast_retransmit = self.on_duplicate(cfg, newly_sacked, now);
         }
-        if cfg.stack.rack {
+        if in_vain && cfg.stack.rack {
+            self.count_streak(cfg);
+        } else if cfg.stack.rack {
             outcome.fast_retransmit = self.look_for_losses(cfg, now);
         }
         if counts && cfg.stack.mark_prr && self.phase == Phase::Open {
@@ -125,6 +128,40 @@ impl Sender {
         self.arm_early(cfg, self.high, now);
         self.set_deadline();
         outcome
+    }
+
+    /// An ACK below another one, which came before it. In Linux its SACK blocks count (`tcp_ack`, `old_ack`): what they tell of has
+    /// arrived, a reduction may have been in vain, and segments may be lost. It lets go what has left the network, and
+    /// nothing grows by it.
+    fn on_old_ack(
+        &mut self,
+        cfg: &TcpConfig,
+        p: &PacketMeta,
+        reported: Option<SackBlock>,
+        now: Time,
+    ) -> AckOutcome {
+        let window = match self.shared_flight(cfg) {
+            Some(flight) => flight + self.extra.as_ref().map_or(0, |x| x.prr.allowance()),
+            None => self.control.window(),
+        };
+        self.deliver(cfg, p, reported, now);
+        self.note_duplicate(cfg, reported, now);
+        let fast_retransmit = cfg.stack.rack && self.look_for_losses(cfg, now);
+        if let (Some(flight), Some(x)) = (self.shared_flight(cfg), &mut self.extra) {
+            x.prr.allow(window.saturating_sub(flight));
+        }
+        self.arm_early(cfg, self.high, now);
+        self.set_deadline();
+        AckOutcome { fast_retransmit, ..AckOutcome::default() }
+    }
+
+    /// Bytes in the network while a reduction is shared out; `None` when none is.
+    fn shared_flight(&self, cfg: &TcpConfig) -> Option<u32> {
+        let active = self.extra.as_ref().is_some_and(|x| x.prr.active);
+        if active && self.phase == Phase::Recovery {
+            return Some(self.pipe * cfg.mss);
+        }
+        self.is_sharing().then(|| (self.high - self.una - self.board.sacked()) * cfg.mss)
     }
 
     /// Linux's `tcp_dsack_seen`: what was sent again in vain is delivered too, and RACK may wait longer for what is late.
@@ -152,9 +189,10 @@ impl Sender {
     ) -> u32 {
         let Some(x) = &mut self.extra else { return 0 };
         x.fresh.clear();
+        let una = p.seq.max(self.una);
         // Linux: the copy of what is SACKed and was sent again has come late (`tcp_sacktag_one`).
         let late_copy =
-            reported.filter(|b| cfg.stack.rack_any_rtt && b.start > p.seq).and_then(|block| {
+            reported.filter(|b| cfg.stack.rack_any_rtt && b.start > una).and_then(|block| {
                 (block.start..block.end).find(|s| self.board.is_sacked(*s) && x.sent.again(*s))
             });
         let mut segment = self.una;
@@ -169,7 +207,7 @@ impl Sender {
             let acked = x.fresh.len();
             for block in &p.sack {
                 let end = block.end.min(self.high);
-                let mut segment = self.board.first_missing(block.start.max(p.seq));
+                let mut segment = self.board.first_missing(block.start.max(una));
                 while segment < end {
                     x.fresh.push(segment);
                     segment = self.board.first_missing(segment + 1);
@@ -194,7 +232,7 @@ impl Sender {
                 }
             } else {
                 // Linux looks at the SACK option first, and tells timestamps apart by their ticks.
-                let (acked, sacked) = x.fresh.split_at(x.fresh.partition_point(|s| *s < p.seq));
+                let (acked, sacked) = x.fresh.split_at(x.fresh.partition_point(|s| *s < una));
                 let echoed = tick_of(cfg, p.stamp, now);
                 for segment in sacked.iter().chain(acked).copied() {
                     let newer = !echoed_for(segment) || echoed >= tick(cfg, x.sent.at(segment));
@@ -226,19 +264,29 @@ impl Sender {
             self.set_pipe(cfg);
             return false;
         }
-        let (_, wait) = x.rack.detect(&x.sent, &self.board, &at);
-        x.wait = wait;
-        let lost = !x.rack.lost.is_empty();
+        x.keeps_wait = cfg.stack.rack_any_rtt && !x.rack.take_advanced();
+        if !x.keeps_wait {
+            (_, x.wait) = x.rack.detect(&x.sent, &self.board, &at);
+        }
+        // Linux: what was given up counts until it is delivered, though it was sent again (`lost_out`): the end of a recovery begins the next.
+        let probe = x.probe.filter(|p| p.again && x.rack.resent.contains(p.end - 1));
+        let resent = x.rack.resent.len() > u32::from(probe.is_some());
+        let lost = !x.rack.lost.is_empty() || (cfg.stack.rack_any_rtt && resent);
         let enters = lost && self.phase == Phase::Open;
         self.tell_lost(cfg, now);
         if enters {
             self.enter_recovery(cfg, now);
-        } else if self.phase != Phase::Open {
+        }
+        self.count_streak(cfg);
+        enters
+    }
+
+    /// Open: what is SACKed is not in the network, and as much new data may be. Else the pipe is counted.
+    fn count_streak(&mut self, cfg: &TcpConfig) {
+        if self.phase != Phase::Open {
             self.set_pipe(cfg);
         }
-        // Open: what is SACKed is not in the network, and as much new data may be.
         self.dup_streak = if self.phase == Phase::Open { self.board.sacked() } else { 0 };
-        enters
     }
 
     pub(super) fn situation(&self, cfg: &TcpConfig, now: Time) -> Situation {
@@ -249,6 +297,7 @@ impl Sender {
             threshold: cfg.dupack_threshold,
             srtt: self.rtt.srtt(),
             now,
+            in_micros: cfg.stack.rack_any_rtt,
         }
     }
 
@@ -424,7 +473,7 @@ impl Sender {
         let resent = (from..p.seq.min(x.resent_below)).any(|s| x.sent.again(s));
         let acked = if resent { &[] } else { acked };
         let mut once = acked.iter().chain(sacked).filter(|s| !x.sent.again(**s));
-        let time = |s: &u32| now.since(x.sent.at(*s));
+        let time = |s: &u32| in_micros(now.since(x.sent.at(*s)));
         if let Some(first) = once.next() {
             let last = once.next_back().unwrap_or(first);
             return RoundTrip { smoothed: Some(time(first)), latest: Some(time(last)) };

@@ -68,6 +68,8 @@ pub(super) struct Extra {
     pub(super) early: Option<(Time, Early)>,
     /// How long what is late may still take, if something is.
     pub(super) wait: Option<Span>,
+    /// Nothing new has come to look for losses by, and what is waited for is the same.
+    pub(super) keeps_wait: bool,
     /// When the retransmission timer fires; the sender's deadline is this or the early one.
     pub(super) rto_at: Time,
     pub(super) probe: Option<Probe>,
@@ -120,6 +122,7 @@ impl Default for Extra {
             frto_new: 0,
             early: None,
             wait: None,
+            keeps_wait: false,
             rto_at: Time::MAX,
             probe: None,
             free_at: Time::ZERO,

@@ -30,7 +30,9 @@ impl Sender {
         let rto_at = self.deadline;
         let Some(x) = &mut self.extra else { return };
         x.rto_at = rto_at;
+        let kept = x.early.filter(|(_, early)| x.keeps_wait && *early == Early::Reorder);
         x.early = match (x.wait, probe) {
+            (Some(_), _) if kept.is_some() => kept,
             (Some(wait), _) => Some((reorder_at(cfg, wait, now), Early::Reorder)),
             (None, Some(delay)) => Some((fires(cfg, delay, now).min(rto_at), Early::Probe)),
             (None, None) => None,

@@ -82,6 +82,11 @@ impl Prr {
         u32::try_from(self.allowance).unwrap_or(0)
     }
 
+    /// So much may be sent until the next ACK.
+    pub(super) fn allow(&mut self, bytes: u32) {
+        self.allowance = i64::from(bytes);
+    }
+
     /// A segment has been sent.
     pub(super) fn sent(&mut self, mss: u32) {
         self.out += u64::from(mss);

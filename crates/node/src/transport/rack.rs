@@ -2,6 +2,7 @@
 
 use super::scoreboard::Scoreboard;
 use super::segments::SegmentSet;
+use super::ticks::in_micros;
 use leafspine_core::{Span, Time};
 
 /// When each segment of the window was last sent, and whether it had been before: a ring by segment
@@ -69,6 +70,8 @@ pub(super) struct Rack {
     min_rtt: Span,
     /// `RACK.fack`: one past the highest segment that was delivered.
     fack: u32,
+    /// Linux's `advanced`: what was delivered, or a reduction undone, asks for another look at what may be lost.
+    advanced: bool,
     /// `RACK.reordering_seen`.
     reordering: bool,
     /// By how many segments, at most: Linux's `reordering`.
@@ -95,6 +98,15 @@ pub(super) struct Situation {
     pub(super) threshold: u32,
     pub(super) srtt: Span,
     pub(super) now: Time,
+    /// Round trips are counted in whole microseconds (Linux).
+    pub(super) in_micros: bool,
+}
+
+impl Situation {
+    fn since(&self, when: Time) -> Span {
+        let age = self.now.since(when);
+        if self.in_micros { in_micros(age) } else { age }
+    }
 }
 
 /// Whether the first, sent at a time and ending so, was sent after the second (`RACK_sent_after`).
@@ -138,10 +150,11 @@ impl Rack {
         now: Time,
     ) {
         let (at, again) = (sent.at(segment), sent.again(segment));
-        let rtt = now.since(at);
+        let rtt = if any_rtt { in_micros(now.since(at)) } else { now.since(at) };
         if again && (!newer || rtt < self.min_rtt) {
             return;
         }
+        self.advanced = true;
         if !any_rtt {
             self.measured(rtt);
         }
@@ -152,6 +165,16 @@ impl Rack {
         if latest || any_rtt {
             self.rtt = rtt;
         }
+    }
+
+    /// A reduction was undone.
+    pub(super) fn undone(&mut self) {
+        self.advanced = true;
+    }
+
+    /// Whether there is something new to look for losses by; no longer after this.
+    pub(super) fn take_advanced(&mut self) -> bool {
+        std::mem::take(&mut self.advanced)
     }
 
     /// A round trip for [`Rack::min_rtt`].
@@ -235,7 +258,9 @@ impl Rack {
             return Span::ZERO;
         }
         let quarters = u64::from(self.wider) + 1;
-        Span((quarters * (self.min_rtt.0 / 4)).min(at.srtt.0))
+        let quarter = Span(self.min_rtt.0 / 4);
+        let quarter = if at.in_micros { in_micros(quarter) } else { quarter };
+        Span((quarters * quarter.0).min(at.srtt.0))
     }
 
     /// Step 5, `RACK_detect_loss`: marks what is lost. Gives whether anything was marked, and how long
@@ -264,14 +289,14 @@ impl Rack {
                 return (marked, wait);
             }
             if older && !self.lost.contains(segment) {
-                let due = when + patience;
-                if due <= at.now {
+                let age = at.since(when);
+                if age >= patience {
                     self.lost.insert(at.una, segment, segment + 1);
                     self.resent.remove(at.una, segment);
                     self.marked.push(segment);
                     marked = true;
                 } else {
-                    let left = due.since(at.now);
+                    let left = Span(patience.0 - age.0);
                     wait = Some(wait.map_or(left, |most: Span| most.max(left)));
                 }
             }
@@ -307,7 +332,15 @@ mod tests {
 
     fn at(now: u64) -> Situation {
         let srtt = Span::from_micros(100);
-        Situation { una: 0, high: 8, recovering: false, threshold: 3, srtt, now: us(now) }
+        Situation {
+            una: 0,
+            high: 8,
+            recovering: false,
+            threshold: 3,
+            srtt,
+            now: us(now),
+            in_micros: false,
+        }
     }
 
     /// Segments 0 to 7 are sent at 0, 1, .. 7 us; these are SACKed, each 100 us after it was sent.

@@ -6,7 +6,7 @@ use super::config::{since_stamp, stamp};
 use super::extra::Extra;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
-use super::ticks::{fires, in_ticks};
+use super::ticks::{fires, in_micros, in_ticks};
 use crate::spec::Timestamps;
 use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Span, Time};
 use leafspine_schemes::cc::{AckSample, CongestionControl, Control, FlowEnv, Loss, NewReno};
@@ -516,7 +516,7 @@ impl Sender {
         if cfg.stack.rack_any_rtt
             && let Some(x) = &mut self.extra
         {
-            x.rack.measured(latest);
+            x.rack.measured(in_micros(latest));
         }
     }
 

@@ -27,6 +27,12 @@ pub(super) fn fires(cfg: &TcpConfig, span: Span, now: Time) -> Time {
     Time((((due >> shift) + 1) << shift) * TICK)
 }
 
+/// What a kernel's clock, which counts in microseconds, makes of a span.
+pub(super) fn in_micros(span: Span) -> Span {
+    const MICRO: u64 = Span::from_micros(1).0;
+    Span(span.0 - span.0 % MICRO)
+}
+
 /// A round trip that ends at `now` as timestamps tell it, which count in ticks: one at least (Linux: `tcp_rtt_tsopt_us`).
 pub(super) fn in_ticks(rtt: Span, now: Time) -> Span {
     let sent = now.0.saturating_sub(rtt.0);

@@ -145,6 +145,7 @@ impl Sender {
         let Some(x) = &mut self.extra else { return };
         let Some(episode) = x.episode.take() else { return };
         x.undos += 1;
+        x.rack.undone();
         x.prr.active = false;
         x.frto = Frto::Off;
         x.frto_new = 0;
