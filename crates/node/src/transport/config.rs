@@ -136,6 +136,9 @@ const STAMP_SHIFT: u32 = 16;
 pub const LONGEST_ROUND_TRIP: Span = Span::from_millis(140_000);
 const _: () = assert!(LONGEST_ROUND_TRIP.0 < 1 << (31 + STAMP_SHIFT));
 
+/// What a stamp counts in.
+pub(super) const STAMP_UNIT: Span = Span(1 << STAMP_SHIFT);
+
 /// The timestamp clock: units of 65,536 ps, wrapping after 281 s. Stamps are compared over half of
 /// that, which is longer than the longest timeout (60 s by default).
 #[inline]

@@ -460,6 +460,20 @@ mod tests {
         assert_eq!((rack.xmit, rack.end, rack.rtt), (us(104), 1, Span::from_micros(101)));
     }
 
+    /// Breaks if Linux's round trips, and what they are held against, are not in whole microseconds.
+    #[test]
+    fn linux_counts_microseconds() {
+        let (sent, mut rack, board) = with(&[]);
+        let later = us(103) + Span::from_nanos(900);
+        rack.delivered(&sent, 3, true, true, later);
+        assert_eq!(rack.rtt, Span::from_micros(100));
+        rack.measured(Span::from_micros(103));
+        let at = |now| Situation { recovering: false, in_micros: true, ..at(now) };
+        assert_eq!(rack.reorder_window(&at(0), 1), Span::from_micros(25));
+        assert!(!rack.detect(&sent, &board, &at(124)).0);
+        assert!(rack.detect(&sent, &board, &at(125)).0);
+    }
+
     /// Breaks if what one ACK both acknowledges and SACKs counts as out of order, or what came after the SACK of a later one,
     /// and was sent once, does not; or if the extent does not count the late segment itself.
     #[test]

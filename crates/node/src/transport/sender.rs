@@ -2,7 +2,7 @@
 
 use super::TcpConfig;
 use super::acks::RoundTrip;
-use super::config::{since_stamp, stamp};
+use super::config::{STAMP_UNIT, since_stamp, stamp};
 use super::extra::Extra;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
@@ -430,7 +430,8 @@ impl Sender {
         }
         let measured = cfg.stack.timestamps != Timestamps::Off || self.timeouts == 0;
         if measured {
-            self.sample(cfg, rtt, rtt);
+            // Stamps are cut off, and the shortest round trip is counted in whole microseconds.
+            self.sample(cfg, rtt, rtt + STAMP_UNIT);
         } else {
             self.rtt.after_lost_syn(cfg);
         }

@@ -1,114 +1,12 @@
 //! Windows as Linux's kernel counts, cuts and gives them back. Segments of 1000 bytes; all of a window leave at 0 and a round trip takes
 //! 100 us.
 
-use super::pipe::{Pipe, config, losing, spec, with_param};
-use crate::spec::{Reduction, Stack, Timestamps, TransportSpec};
-use crate::transport::config::stamp;
-use crate::transport::{Fired, Sender, TcpConfig};
-use leafspine_core::{Flags, PacketMeta, SackBlock, Span, Time};
+use super::flow::{Flow, NONE, kernel, us};
+use super::pipe::{Pipe, losing, spec, with_param};
+use crate::spec::{Stack, TransportSpec};
+use leafspine_core::{Flags, PacketMeta, Span};
 use leafspine_schemes::cc::{CongestionControl, Control};
 use leafspine_schemes::{Amount, Value};
-
-fn us(us: u64) -> Time {
-    Time::ZERO + Span::from_micros(us)
-}
-
-fn kernel() -> Stack {
-    Stack {
-        mark_prr: true,
-        whole_windows: true,
-        reduction: Reduction::Prr9937,
-        rack: true,
-        rack_any_rtt: true,
-        timestamps: Timestamps::Option,
-        eifel: Some(Span::from_micros(1)),
-        undo_dsack: true,
-        undo_waits: true,
-        ece_forbids_undo: true,
-        ..Stack::default()
-    }
-}
-
-/// A sender with its first window under way.
-struct Flow {
-    cfg: TcpConfig,
-    sender: Sender,
-    /// Whether one of those that left last carried CWR.
-    cwr: bool,
-}
-
-impl Flow {
-    fn of(spec: &TransportSpec, segments: u64) -> Flow {
-        let cfg = config(spec);
-        let mut sender = Sender::new();
-        sender.reset(&cfg, segments * 1000);
-        sender.open(&cfg, us(0));
-        let mut flow = Flow { cfg, sender, cwr: false };
-        flow.leaving(us(0));
-        flow
-    }
-
-    /// With ECN and a window of so many segments.
-    fn begun(scheme: &str, window: u32, stack: Stack) -> Flow {
-        let init_cwnd = Amount::Packets(window);
-        Flow::of(&TransportSpec { init_cwnd, ecn: Some(true), stack, ..spec(scheme) }, 1000)
-    }
-
-    fn leaving(&mut self, now: Time) -> Vec<u32> {
-        let mut packet = PacketMeta::default();
-        let mut sent = Vec::new();
-        self.cwr = false;
-        while self.sender.poll_send(&self.cfg, now, &mut packet) {
-            self.cwr |= packet.flags.has(Flags::CWR);
-            sent.push(packet.seq);
-        }
-        sent
-    }
-
-    /// An ACK of what was sent at 0, at so many microseconds, which SACKs these segments. Gives the segments that it lets go.
-    fn ack(&mut self, at: u64, una: u32, sacked: &[(u32, u32)], flags: Flags) -> Vec<u32> {
-        self.ack_of(0, at, una, sacked, flags)
-    }
-
-    /// The same of what was sent at `sent`.
-    fn ack_of(
-        &mut self,
-        sent: u64,
-        at: u64,
-        una: u32,
-        sacked: &[(u32, u32)],
-        flags: Flags,
-    ) -> Vec<u32> {
-        let mut sack = [SackBlock::default(); 3];
-        for (block, (start, end)) in sack.iter_mut().zip(sacked) {
-            *block = SackBlock { start: *start, end: *end };
-        }
-        let flags = Flags::ACK.with(flags);
-        let packet = PacketMeta {
-            seq: una,
-            stamp: stamp(us(sent)),
-            size: 40,
-            flags,
-            sack,
-            ..PacketMeta::default()
-        };
-        self.sender.on_packet(&self.cfg, &packet, us(at));
-        self.leaving(us(at))
-    }
-
-    /// Window and threshold, in segments.
-    fn window(&self) -> (u32, u32) {
-        let control = self.sender.control();
-        (control.window() / 1000, control.ssthresh() / 1000)
-    }
-
-    /// The retransmission timer fires.
-    fn time_out(&mut self) {
-        while self.sender.on_timer(&self.cfg, self.sender.deadline()) != Fired::Timeout {}
-    }
-}
-
-const NONE: Flags = Flags::ACK;
 
 /// Breaks if what was SACKed counts again when it is acknowledged, if nothing does that is SACKed although packets are known to come
 /// out of order by more than three, or if something does before.

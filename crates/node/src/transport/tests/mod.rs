@@ -1,5 +1,7 @@
 //! A sender and a receiver joined by a scripted pipe: traces to read, and properties.
 
+mod flow;
+mod kernel_acks;
 mod kernel_recovery;
 mod kernel_traces;
 mod kernel_windows;

@@ -1,0 +1,164 @@
+//! What Linux's kernel makes of an ACK: round trips, what is lost, and what an older ACK than the last still tells. Each was seen in
+//! packets of kernels first, sprayed over two ways of which one is longer (`validation/linux/reordering.toml`).
+
+use super::flow::{Flow, NONE, kernel, us};
+use super::pipe::{spec, with_param};
+use crate::spec::{Stack, TransportSpec};
+use leafspine_core::{Flags, PacketMeta, Span};
+use leafspine_schemes::{Amount, Value};
+
+/// [`kernel`], with its timers.
+fn timed() -> Stack {
+    Stack { kernel_timers: true, ..kernel() }
+}
+
+/// The smoothed round trip, to the next microsecond.
+fn srtt_us(flow: &Flow) -> u64 {
+    (flow.sender.rtt.srtt().0 + 500_000) / 1_000_000
+}
+
+/// Breaks if an ACK that only SACKs measures no round trip: after one of 100 us comes one of 140, of which the smoothed one takes an eighth.
+#[test]
+fn what_is_sacked_is_timed() {
+    let srtt = |stack| {
+        let mut flow = Flow::begun("newreno", 10, stack);
+        flow.ack(100, 1, &[], NONE);
+        flow.ack(140, 1, &[(2, 3)], NONE);
+        srtt_us(&flow)
+    };
+    assert_eq!([srtt(timed()), srtt(kernel())], [105, 100]);
+}
+
+/// Breaks if an ACK of what was sent twice is not timed by what it SACKs, or without that not in whole ticks of a millisecond.
+///
+/// 100 us is the first round trip; then an eighth of 210 us, or of 1000.
+#[test]
+fn a_sack_times_what_was_sent_twice() {
+    let srtt = |sacked: &[(u32, u32)]| {
+        let mut flow = Flow::begun("newreno", 10, timed());
+        assert_eq!(flow.ack(100, 0, &[(1, 4)], NONE)[0], 0);
+        flow.ack_of(100, 210, 4, sacked, NONE);
+        srtt_us(&flow)
+    };
+    assert_eq!([srtt(&[(5, 6)]), srtt(&[])], [114, 213]);
+}
+
+/// Breaks if it is not the first segment acknowledged that gives the smoothed round trip, whatever the ACK echoes, and the last one
+/// the shortest: 1 was sent at 0 and 10 at 100 us; both are acknowledged at 200.
+#[test]
+fn the_first_is_smoothed_and_the_last_may_be_the_shortest() {
+    let mut flow = Flow::begun("newreno", 10, timed());
+    flow.ack(120, 1, &[], NONE);
+    flow.ack_of(120, 200, 11, &[], NONE);
+    assert_eq!(srtt_us(&flow), 130);
+    assert_eq!(flow.sender.extra.as_ref().unwrap().rack.min_rtt(), Span::from_micros(80));
+}
+
+/// Breaks if the handshake's round trip, which no data waits in, is not among those of which the shortest is taken.
+#[test]
+fn the_handshake_may_be_the_shortest() {
+    let spec = TransportSpec { handshake: true, stack: timed(), ..spec("newreno") };
+    let mut flow = Flow::of(&spec, 1000);
+    let answer = PacketMeta { flags: Flags::SYN.with(Flags::ACK), ..PacketMeta::default() };
+    flow.sender.on_packet(&flow.cfg, &answer, us(60));
+    assert!(!flow.leaving(us(60)).is_empty());
+    flow.ack_of(60, 160, 1, &[], NONE);
+    assert_eq!(flow.sender.extra.as_ref().unwrap().rack.min_rtt(), Span::from_micros(60));
+}
+
+/// Breaks if what an ACK SACKs that comes after a later one is not known.
+///
+/// Of 20 segments two are acknowledged, and three more leave. The older ACK SACKs 5 to 7, so that 2 to 4 are lost: 15 of 21 are in the
+/// network, and six may leave at once, since nothing is reduced before the next ACK.
+#[test]
+fn an_old_ack_tells_what_has_come() {
+    let sent = |rack_any_rtt| {
+        let mut flow = Flow::begun("newreno", 20, Stack { rack_any_rtt, ..kernel() });
+        assert_eq!(flow.ack(100, 2, &[], NONE), [20, 21, 22]);
+        flow.ack(110, 1, &[(5, 8)], NONE)
+    };
+    assert_eq!([sent(true), sent(false)], [vec![2, 3, 4, 23, 24, 25], vec![]]);
+}
+
+/// Breaks if in a recovery an older ACK does not let as much go as has left the network, or if it counts for the share. Of 21 segments
+/// three that come let two go, and the fourth none: only an ACK that is not old reduces.
+#[test]
+fn an_old_ack_lets_go_what_has_left() {
+    let sent = |una, sacked| {
+        let mut flow = Flow::begun("newreno", 20, kernel());
+        flow.ack(99, 2, &[], NONE);
+        assert_eq!(flow.ack(100, 2, &[(3, 6)], NONE), [2, 23]);
+        flow.ack(101, una, &[sacked], NONE)
+    };
+    assert_eq!([sent(1, (6, 7)), sent(2, (3, 7))], [vec![24], vec![]]);
+}
+
+/// Breaks if an ACK that delivers nothing lets segments be lost by the time that has passed: the timer is there for it.
+#[test]
+fn nothing_is_lost_without_news() {
+    let sends_again = |rack_any_rtt| {
+        let mut flow = Flow::begun("newreno", 10, Stack { rack_any_rtt, ..timed() });
+        flow.ack(100, 0, &[(1, 2)], NONE);
+        let waits_until = flow.sender.extra.as_ref().unwrap().early;
+        let sent = flow.ack(130, 0, &[(1, 2)], NONE);
+        let waits = flow.sender.extra.as_ref().unwrap().early;
+        (sent.contains(&0), waits == waits_until)
+    };
+    assert_eq!([sends_again(true), sends_again(false)], [(false, true), (true, false)]);
+}
+
+/// Breaks if with the ACK by which a recovery was in vain something is lost again, or is never.
+///
+/// Of 0 to 2, which counted as lost, 0 and 1 are sent again, and come late themselves. At 200 us 2 would be lost once more; it is when
+/// 20 has come, which was sent then.
+#[test]
+fn the_end_of_what_was_in_vain_marks_nothing() {
+    let mut flow = Flow::begun("newreno", 20, kernel());
+    assert_eq!(flow.ack(100, 0, &[(3, 6)], NONE), [0, 1]);
+    flow.ack(110, 1, &[(3, 6)], NONE);
+    assert!(!flow.ack(200, 2, &[(3, 6)], NONE).contains(&2));
+    assert_eq!(flow.sender.undos(), 1);
+    assert_eq!(flow.ack_of(200, 310, 2, &[(3, 6), (20, 21)], NONE)[0], 2);
+}
+
+/// Breaks if a reduction that a D-SACK undoes does not ask for another look at what is lost. After the recovery of 0, 21 and 22 are late; that
+/// 0 came twice is told of when nothing else is.
+#[test]
+fn undoing_looks_for_losses() {
+    let sent = |blocks: &[(u32, u32)]| {
+        let mut flow = Flow::begun("newreno", 20, kernel());
+        flow.ack(100, 0, &[(1, 4)], NONE);
+        flow.ack_of(100, 200, 21, &[], NONE);
+        flow.ack_of(200, 300, 21, &[(23, 24)], NONE);
+        flow.ack_of(200, 400, 21, blocks, NONE)
+    };
+    assert!(!sent(&[(23, 24)]).contains(&21));
+    assert_eq!(sent(&[(0, 1), (23, 24)])[0], 21);
+}
+
+/// Breaks if a segment that was given up and sent again does not count as lost when a recovery ends: another begins, and halves once more.
+///
+/// 0 is lost; 10, which is sent in the recovery, is as well, and is under way again when all before it is acknowledged.
+#[test]
+fn what_was_sent_again_begins_the_next_recovery() {
+    let window = |rack_any_rtt| {
+        let mut flow = Flow::begun("newreno", 10, Stack { rack_any_rtt, ..kernel() });
+        let mut sent = flow.ack(100, 0, &[(1, 8)], NONE);
+        sent.extend(flow.ack(101, 0, &[(1, 10)], NONE));
+        assert_eq!(sent[..4], [0, 10, 11, 12]);
+        assert!(flow.ack_of(100, 220, 0, &[(11, 13), (1, 10)], NONE).contains(&10));
+        flow.ack_of(100, 221, 10, &[(11, 13)], NONE);
+        flow.window().1
+    };
+    assert_eq!([window(true), window(false)], [2, 5]);
+}
+
+/// Breaks if what has been SACKed makes a train look smaller beside the window: 12 segments after an ACK of one that SACKs another, of which 4 may
+/// leave, a third. With the SACKed one it were 13.
+#[test]
+fn a_train_is_measured_by_the_window() {
+    let stack = Stack { gso: true, ..timed() };
+    let spec = TransportSpec { init_cwnd: Amount::Packets(10), stack, ..spec("newreno") };
+    let mut flow = Flow::of(&with_param(spec, "slow_start_limit", Value::Int(100)), 1000);
+    assert_eq!(flow.ack(166, 1, &[(3, 4)], NONE), [10, 11, 12, 13]);
+}
