@@ -95,7 +95,8 @@ pub struct Stack {
     pub undo_waits: bool,
     /// Once an ACK of an episode had ECE, its window is not given back (Linux).
     pub ece_forbids_undo: bool,
-    /// RACK's round trip is that of whatever was delivered last (Linux), and not of what was sent last.
+    /// RACK as Linux has it: its round trip is that of whatever was delivered last, and not of what was sent last; what is lost is
+    /// looked for when something was delivered or undone, and old ACKs are read for what they SACK.
     pub rack_any_rtt: bool,
     /// Under DCTCP every packet is ECN-capable: SYNs, ACKs and what is sent again, too (Linux).
     pub ecn_all: bool,
@@ -108,7 +109,7 @@ pub struct Stack {
     /// The last segment of a train says that it is (PSH), and is acknowledged at once (Linux).
     pub push_acks: bool,
     /// Timers tick once a millisecond, the longer ones more coarsely; the timeout is the round trip and its variation, of which
-    /// `min_rto` is the least; a probe of a lone segment waits for `min_rto` (Linux).
+    /// `min_rto` is the least; a probe of a lone segment waits for `min_rto`. Round trips are taken from what is SACKed, too (Linux).
     pub kernel_timers: bool,
 }
 

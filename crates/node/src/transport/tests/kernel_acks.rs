@@ -29,18 +29,34 @@ fn what_is_sacked_is_timed() {
     assert_eq!([srtt(timed()), srtt(kernel())], [105, 100]);
 }
 
-/// Breaks if an ACK of what was sent twice is not timed by what it SACKs, or without that not in whole ticks of a millisecond.
+/// Breaks if an ACK of what was sent twice is not timed by what it SACKs, or without that not in whole ticks of a millisecond, though it
+/// acknowledges others.
 ///
-/// 100 us is the first round trip; then an eighth of 210 us, or of 1000.
+/// 100 us is the first round trip; then an eighth of 110 us, 10 having been sent at 100, or of 1000. For 4 and 5 it would be of 210.
 #[test]
 fn a_sack_times_what_was_sent_twice() {
     let srtt = |sacked: &[(u32, u32)]| {
         let mut flow = Flow::begun("newreno", 10, timed());
-        assert_eq!(flow.ack(100, 0, &[(1, 4)], NONE)[0], 0);
-        flow.ack_of(100, 210, 4, sacked, NONE);
+        assert_eq!(flow.ack(100, 0, &[(1, 4)], NONE)[..2], [0, 10]);
+        flow.ack_of(100, 210, 6, sacked, NONE);
         srtt_us(&flow)
     };
-    assert_eq!([srtt(&[(5, 6)]), srtt(&[])], [114, 213]);
+    assert_eq!([srtt(&[(10, 11)]), srtt(&[])], [101, 213]);
+}
+
+/// Breaks if the retransmission timer does not begin anew with an ACK that SACKs what was sent before the first segment was, that last time, or
+/// if it does with one of what was sent then. It counts in milliseconds.
+#[test]
+fn what_is_sacked_restarts_the_timer() {
+    let mut flow = Flow::begun("newreno", 10, timed());
+    assert_eq!(flow.ack(100, 0, &[(1, 4)], NONE)[..2], [0, 10]);
+    let fires = |flow: &Flow| flow.sender.extra.as_ref().unwrap().rto_at.0 / 1_000_000_000;
+    let first = fires(&flow);
+    flow.ack(2_150, 0, &[(1, 5)], NONE);
+    let second = fires(&flow);
+    flow.ack_of(100, 4_210, 0, &[(10, 11), (1, 5)], NONE);
+    assert!(second >= first + 2, "{first} {second}");
+    assert_eq!(fires(&flow), second);
 }
 
 /// Breaks if it is not the first segment acknowledged that gives the smoothed round trip, whatever the ACK echoes, and the last one
