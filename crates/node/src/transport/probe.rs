@@ -176,6 +176,8 @@ impl Sender {
         match why {
             Early::Reorder => {
                 x.fresh.clear();
+                x.twice = 0;
+                x.rack.look_again();
                 self.look_for_losses(cfg, now);
                 self.share_out(cfg, false);
                 self.arm_early(cfg, self.high, now);

@@ -70,7 +70,7 @@ pub(super) struct Rack {
     min_rtt: Span,
     /// `RACK.fack`: one past the highest segment that was delivered.
     fack: u32,
-    /// Linux's `advanced`: what was delivered, or a reduction undone, asks for another look at what may be lost.
+    /// Linux's `advanced`: what was delivered, a reduction undone or a timer asks for another look at what may be lost.
     advanced: bool,
     /// `RACK.reordering_seen`.
     reordering: bool,
@@ -167,8 +167,8 @@ impl Rack {
         }
     }
 
-    /// A reduction was undone.
-    pub(super) fn undone(&mut self) {
+    /// A reduction was undone, or the timer for what is late has fired.
+    pub(super) fn look_again(&mut self) {
         self.advanced = true;
     }
 
@@ -242,6 +242,12 @@ impl Rack {
             self.wider += 1;
             self.persist = PERSIST;
         }
+    }
+
+    /// Linux: D-SACKs have shown a reduction to be in vain, and the wider window lasts one more recovery, sixteen at most
+    /// (`tcp_try_undo_dsack`).
+    pub(super) fn proven_late(&mut self) {
+        self.persist = (self.persist + 1).min(PERSIST);
     }
 
     /// Step 4: a recovery has ended. After sixteen without a D-SACK the window is narrow again.
@@ -442,6 +448,9 @@ mod tests {
         assert_eq!(window(&rack), Span::from_micros(100), "no more than a round trip");
         (0..15).for_each(|_| rack.recovered());
         assert_eq!(window(&rack), Span::from_micros(100));
+        rack.proven_late();
+        rack.recovered();
+        assert_eq!(window(&rack), Span::from_micros(100), "one more, where it was in vain");
         rack.recovered();
         assert_eq!(window(&rack), Span::from_micros(25));
     }

@@ -223,7 +223,9 @@ impl Sender {
         if !reduced {
             let before = self.before_reduction(cfg);
             self.reduce(cfg, Loss::Fast, now);
-            self.begin_episode(before);
+            let linux = cfg.stack.undo_waits && cfg.stack.rack;
+            let resent = self.extra.as_ref().map_or(0, |x| x.rack.resent.len());
+            self.begin_episode(before, if linux { resent } else { 0 });
             if marked && cfg.stack.ece_forbids_undo {
                 self.forbid_undo();
             }
@@ -324,7 +326,7 @@ impl Sender {
         now: Time,
     ) {
         if from == Phase::Open {
-            self.begin_episode(before);
+            self.begin_episode(before, 0);
         }
         let at = self.situation(cfg, now);
         let Some(x) = &mut self.extra else { return };

@@ -14,15 +14,17 @@ impl Sender {
         if cfg.stack.undoes() { self.control.before_reduction() } else { None }
     }
 
-    /// A reduction has been made for what is outstanding.
-    pub(super) fn begin_episode(&mut self, before: Option<Control>) {
+    /// A reduction has been made for what is outstanding. `resent`: how much of it is under way again, from the recovery that has just
+    /// ended, whose first retransmission's timestamp stays the one to go by (Linux: `tcp_init_undo`, `tcp_retrans_stamp_cleanup`).
+    pub(super) fn begin_episode(&mut self, before: Option<Control>, resent: u32) {
         let Some(x) = &mut self.extra else { return };
+        let stamp = x.episode.as_ref().and_then(|last| last.stamp).filter(|_| resent > 0);
         x.episode = before.map(|before| Episode {
             from: self.una,
             to: self.high,
-            again: 0,
-            unreported: 0,
-            stamp: None,
+            again: u32::from(stamp.is_some()),
+            unreported: resent,
+            stamp,
             before,
             forbidden: false,
         });
@@ -71,6 +73,7 @@ impl Sender {
         }
         episode.unreported = episode.unreported.saturating_sub(block.end - block.start);
         if episode.unreported == 0 && cfg.stack.undo_dsack {
+            x.rack.proven_late();
             self.undo(cfg, now);
         }
     }
@@ -145,7 +148,7 @@ impl Sender {
         let Some(x) = &mut self.extra else { return };
         let Some(episode) = x.episode.take() else { return };
         x.undos += 1;
-        x.rack.undone();
+        x.rack.look_again();
         x.prr.active = false;
         x.frto = Frto::Off;
         x.frto_new = 0;

@@ -123,6 +123,18 @@ fn nothing_is_lost_without_news() {
     assert_eq!([sends_again(true), sends_again(false)], [(false, true), (true, false)]);
 }
 
+/// Breaks if the timer for what is late finds nothing: 1 comes, 0 is late by more than a quarter of a round trip, and nothing else
+/// tells of it.
+#[test]
+fn the_timer_looks_without_news() {
+    let mut flow = Flow::begun("newreno", 10, timed());
+    flow.ack(100, 0, &[(1, 2)], NONE);
+    let due = flow.sender.deadline();
+    assert!(due < flow.sender.extra.as_ref().unwrap().rto_at, "the early one");
+    flow.sender.on_timer(&flow.cfg, due);
+    assert_eq!(flow.leaving(due)[0], 0);
+}
+
 /// Breaks if with the ACK by which a recovery was in vain something is lost again, or is never.
 ///
 /// Of 0 to 2, which counted as lost, 0 and 1 are sent again, and come late themselves. At 200 us 2 would be lost once more; it is when
@@ -167,6 +179,26 @@ fn what_was_sent_again_begins_the_next_recovery() {
         flow.window().1
     };
     assert_eq!([window(true), window(false)], [2, 5]);
+}
+
+/// Breaks if a recovery that begins as another ends is undone without a D-SACK of what was under way again by then, or by what is newer than that
+/// one's first retransmission.
+///
+/// 0 was sent again at 100 us and 10 at 220; with the next recovery, at 221, follow 13 and 14 once 15 to 17 have come.
+#[test]
+fn the_next_recovery_answers_for_what_is_under_way_again() {
+    let undos = |echo| {
+        let mut flow = Flow::begun("newreno", 10, kernel());
+        flow.ack(100, 0, &[(1, 8)], NONE);
+        flow.ack(101, 0, &[(1, 10)], NONE);
+        flow.ack_of(100, 220, 0, &[(11, 13), (1, 10)], NONE);
+        flow.ack_of(100, 221, 10, &[(11, 13)], NONE);
+        let episode = flow.sender.extra.as_ref().unwrap().episode.as_ref().unwrap();
+        assert_eq!((episode.from, episode.unreported), (10, 1));
+        flow.ack_of(echo, 330, 13, &[], NONE);
+        flow.sender.undos()
+    };
+    assert_eq!([undos(90), undos(150)], [1, 0]);
 }
 
 /// Breaks if what has been SACKed makes a train look smaller beside the window: 12 segments after an ACK of one that SACKs another, of which 4 may
