@@ -84,7 +84,7 @@ pub(super) struct Rack {
     /// `RACK.reo_wnd_mult`, less one.
     wider: u32,
     /// `RACK.reo_wnd_persist`.
-    persist: u32,
+    pub(super) persist: u32,
 }
 
 /// Where the sender stands when it looks for losses.

@@ -4,6 +4,7 @@
 use super::flow::{Flow, NONE, kernel, us};
 use super::pipe::{spec, with_param};
 use crate::spec::{Stack, TransportSpec};
+use crate::transport::sender::Phase;
 use leafspine_core::{Flags, PacketMeta, Span};
 use leafspine_schemes::{Amount, Value};
 
@@ -149,7 +150,7 @@ fn the_end_of_what_was_in_vain_marks_nothing() {
     assert_eq!(flow.ack_of(200, 310, 2, &[(3, 6), (20, 21)], NONE)[0], 2);
 }
 
-/// Breaks if a reduction that a D-SACK undoes does not ask for another look at what is lost. After the recovery of 0, 21 and 22 are late; that
+/// Breaks if a reduction that a D-SACK undoes does not ask for another look at what is lost, or does not let a wider window last. After the recovery of 0, 21 and 22 are late; that
 /// 0 came twice is told of when nothing else is.
 #[test]
 fn undoing_looks_for_losses() {
@@ -158,10 +159,11 @@ fn undoing_looks_for_losses() {
         flow.ack(100, 0, &[(1, 4)], NONE);
         flow.ack_of(100, 200, 21, &[], NONE);
         flow.ack_of(200, 300, 21, &[(23, 24)], NONE);
-        flow.ack_of(200, 400, 21, blocks, NONE)
+        let sent = flow.ack_of(200, 400, 21, blocks, NONE);
+        (sent.first() == Some(&21), flow.sender.extra.as_ref().unwrap().rack.persist)
     };
-    assert!(!sent(&[(23, 24)]).contains(&21));
-    assert_eq!(sent(&[(0, 1), (23, 24)])[0], 21);
+    assert_eq!(sent(&[(23, 24)]), (false, 0));
+    assert_eq!(sent(&[(0, 1), (23, 24)]), (true, 1));
 }
 
 /// Breaks if a segment that was given up and sent again does not count as lost when a recovery ends: another begins, and halves once more.
@@ -184,7 +186,7 @@ fn what_was_sent_again_begins_the_next_recovery() {
 /// Breaks if a recovery that begins as another ends is undone without a D-SACK of what was under way again by then, or by what is newer than that
 /// one's first retransmission.
 ///
-/// 0 was sent again at 100 us and 10 at 220; with the next recovery, at 221, follow 13 and 14 once 15 to 17 have come.
+/// 0 was sent again at 100 us and 10 at 220; in the next recovery, from 221 on, once more at 330.
 #[test]
 fn the_next_recovery_answers_for_what_is_under_way_again() {
     let undos = |echo| {
@@ -195,10 +197,24 @@ fn the_next_recovery_answers_for_what_is_under_way_again() {
         flow.ack_of(100, 221, 10, &[(11, 13)], NONE);
         let episode = flow.sender.extra.as_ref().unwrap().episode.as_ref().unwrap();
         assert_eq!((episode.from, episode.unreported), (10, 1));
-        flow.ack_of(echo, 330, 13, &[], NONE);
+        assert_eq!(flow.ack_of(221, 330, 10, &[(11, 13), (15, 16)], NONE), [10]);
+        flow.ack_of(echo, 340, 13, &[(15, 16)], NONE);
         flow.sender.undos()
     };
     assert_eq!([undos(90), undos(150)], [1, 0]);
+}
+
+/// Breaks if a probe that sent the last segment again counts as a loss: with the next ACK a recovery would begin.
+#[test]
+fn a_probe_is_no_loss() {
+    let stack = Stack { tlp: Some(Span::from_millis(2)), ..timed() };
+    let mut flow = Flow::of(&TransportSpec { stack, ..spec("newreno") }, 10);
+    flow.ack(100, 8, &[], NONE);
+    let due = flow.sender.deadline();
+    flow.sender.on_timer(&flow.cfg, due);
+    assert_eq!((flow.leaving(due), flow.sender.probes()), (vec![9], 1));
+    flow.ack(9_000, 9, &[], NONE);
+    assert_eq!(flow.sender.phase, Phase::Open);
 }
 
 /// Breaks if what has been SACKed makes a train look smaller beside the window: 12 segments after an ACK of one that SACKs another, of which 4 may
