@@ -110,6 +110,17 @@ fn an_old_ack_lets_go_what_has_left() {
     assert_eq!([sent(1, (6, 7)), sent(2, (3, 7))], [vec![24], vec![]]);
 }
 
+/// Breaks if in a mark's reduction an older ACK lets more go than has left the network: one segment, and none for telling of it again.
+#[test]
+fn an_old_ack_in_a_marks_reduction() {
+    let mut flow = Flow::begun("dctcp", 20, kernel());
+    flow.ack(99, 2, &[], NONE);
+    flow.ack(100, 3, &[], Flags::ECE);
+    assert_eq!(flow.window(), (12, 12));
+    let mut sent = || flow.ack(101, 2, &[(6, 7)], NONE).len();
+    assert_eq!([sent(), sent()], [1, 0]);
+}
+
 /// Breaks if an ACK that delivers nothing lets segments be lost by the time that has passed: the timer is there for it.
 #[test]
 fn nothing_is_lost_without_news() {
