@@ -11,12 +11,18 @@ use leafspine_core::{Flags, PacketMeta, SackBlock, Span, Time};
 use leafspine_schemes::cc::{AckSample, CongestionControl, Loss};
 
 /// The round trips that an ACK measures.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct RoundTrip {
     /// For the smoothed one, and the timeout.
-    pub(super) smoothed: Option<Span>,
+    pub(super) smoothed: Span,
     /// Of what was delivered last, for the congestion control.
-    pub(super) latest: Option<Span>,
+    pub(super) latest: Span,
+}
+
+impl RoundTrip {
+    pub(super) fn alike(rtt: Span) -> RoundTrip {
+        RoundTrip { smoothed: rtt, latest: rtt }
+    }
 }
 
 /// The D-SACK that the first of `blocks` is (RFC 2883 §4): below the cumulative ACK, or part of the
@@ -454,21 +460,20 @@ impl Sender {
         from: u32,
         p: &PacketMeta,
         now: Time,
-    ) -> RoundTrip {
+    ) -> Option<RoundTrip> {
         if cfg.stack.kernel_timers {
             return self.timed(cfg, from, p, now);
         }
         let known = cfg.stack.timestamps != Timestamps::Off
             || self.extra.as_ref().is_none_or(|x| from >= x.resent_below);
-        let rtt = known.then(|| since_stamp(now, p.stamp));
-        RoundTrip { smoothed: rtt, latest: rtt }
+        known.then(|| RoundTrip::alike(since_stamp(now, p.stamp)))
     }
 
     /// The same as Linux does it (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`): the first segment that is acknowledged, and was neither
     /// SACKed before nor sent twice, is timed, unless something that was sent twice is acknowledged with it; else the first one
     /// that is SACKed. Only if there is neither do timestamps tell, in whole ticks.
-    fn timed(&self, cfg: &TcpConfig, from: u32, p: &PacketMeta, now: Time) -> RoundTrip {
-        let Some(x) = &self.extra else { return RoundTrip::default() };
+    fn timed(&self, cfg: &TcpConfig, from: u32, p: &PacketMeta, now: Time) -> Option<RoundTrip> {
+        let x = self.extra.as_ref()?;
         let (acked, sacked) = x.fresh.split_at(x.fresh.partition_point(|s| *s < p.seq));
         let resent = (from..p.seq.min(x.resent_below)).any(|s| x.sent.again(s));
         let acked = if resent { &[] } else { acked };
@@ -476,24 +481,22 @@ impl Sender {
         let time = |s: &u32| in_micros(now.since(x.sent.at(*s)));
         if let Some(first) = once.next() {
             let last = once.next_back().unwrap_or(first);
-            return RoundTrip { smoothed: Some(time(first)), latest: Some(time(last)) };
+            return Some(RoundTrip { smoothed: time(first), latest: time(last) });
         }
         let told = p.seq > from && cfg.stack.timestamps != Timestamps::Off;
-        let rtt = told.then(|| in_ticks(since_stamp(now, p.stamp), now));
-        RoundTrip { smoothed: rtt, latest: rtt }
+        told.then(|| RoundTrip::alike(in_ticks(since_stamp(now, p.stamp), now)))
     }
 
     /// Linux: an ACK that only SACKs measures a round trip as well, and the retransmission timer begins anew if what it tells of was sent before the
     /// first segment was, that last time.
     fn time_sacked(&mut self, cfg: &TcpConfig, p: &PacketMeta, now: Time) -> Option<Span> {
-        let RoundTrip { smoothed, latest } = self.timed(cfg, self.una, p, now);
-        let rtt = smoothed?;
-        self.sample(cfg, rtt, latest.unwrap_or(rtt));
+        let rtt = self.timed(cfg, self.una, p, now)?;
+        self.sample(cfg, rtt);
         let first = self.extra.as_ref().map_or(now, |x| x.sent.at(self.una));
-        if rtt > now.since(first) {
+        if rtt.smoothed > now.since(first) {
             self.restart_timer(cfg, now);
         }
-        latest
+        Some(rtt.latest)
     }
 
     /// RFC 8985 §7.4 `TLP_process_ack`.

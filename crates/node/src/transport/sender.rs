@@ -431,7 +431,7 @@ impl Sender {
         let measured = cfg.stack.timestamps != Timestamps::Off || self.timeouts == 0;
         if measured {
             // Stamps are cut off, and the shortest round trip is counted in whole microseconds.
-            self.sample(cfg, rtt, rtt + STAMP_UNIT);
+            self.sample(cfg, RoundTrip { smoothed: rtt, latest: rtt + STAMP_UNIT });
         } else {
             self.rtt.after_lost_syn(cfg);
         }
@@ -470,15 +470,14 @@ impl Sender {
             self.board.advance(from, una);
         }
         // RFC 7323 §4.1: an ACK of new data gives a sample, whatever was retransmitted.
-        let RoundTrip { smoothed, latest } = if cfg.extra {
+        let rtt = if cfg.extra {
             self.measured(cfg, from, p, now)
         } else {
-            let rtt = Some(since_stamp(now, p.stamp));
-            RoundTrip { smoothed: rtt, latest: rtt }
+            Some(RoundTrip::alike(since_stamp(now, p.stamp)))
         };
-        outcome.rtt = latest;
-        if let (Some(smoothed), Some(latest)) = (smoothed, latest) {
-            self.sample(cfg, smoothed, latest);
+        outcome.rtt = rtt.map(|rtt| rtt.latest);
+        if let Some(rtt) = rtt {
+            self.sample(cfg, rtt);
         }
 
         let mut acked = (una - from) * cfg.mss;
@@ -509,15 +508,15 @@ impl Sender {
         self.restart_timer(cfg, now);
     }
 
-    /// A round trip, for the smoothed one, and the latest. Linux takes the shortest one from these, the handshake's with them
+    /// Round trips. Linux takes the shortest one from these, the handshake's with them
     /// (`tcp_update_rtt_min`).
     #[inline]
-    pub(super) fn sample(&mut self, cfg: &TcpConfig, smoothed: Span, latest: Span) {
-        self.rtt.sample(cfg, smoothed);
+    pub(super) fn sample(&mut self, cfg: &TcpConfig, rtt: RoundTrip) {
+        self.rtt.sample(cfg, rtt.smoothed);
         if cfg.stack.rack_any_rtt
             && let Some(x) = &mut self.extra
         {
-            x.rack.measured(in_micros(latest));
+            x.rack.measured(in_micros(rtt.latest));
         }
     }
 
