@@ -115,7 +115,7 @@ impl Receiver {
         now: Time,
     ) -> bool {
         let gap = self.assembly.has_gap();
-        let quick = cfg.delayed_ack.is_some() && self.is_quick(cfg);
+        let quick = cfg.delayed_ack.is_some() && self.is_quick();
         if !cfg.stack.comp_sack || !gap || duplicate || delivered > cfg.mss || quick {
             return false;
         }

@@ -48,8 +48,9 @@ pub struct Receiver {
     echo: bool,
     /// A segment waits for its ACK.
     ack_pending: bool,
-    /// ACKs since the quick phase began; -1: one more than it has may go.
-    pub(super) quick: i32,
+    /// ACKs that are not delayed though they could be, and whether the first of them have been granted.
+    pub(super) quick: u32,
+    begun: bool,
     /// One past the duplicate segment that the next ACK reports (RFC 2883); 0: none.
     duplicate: u32,
     pub(super) deadline: Time,
@@ -82,6 +83,7 @@ impl Receiver {
             echo: false,
             ack_pending: false,
             quick: 0,
+            begun: false,
             duplicate: 0,
             deadline: Time::MAX,
             blocks: [SackBlock::default(); 3],
@@ -122,6 +124,9 @@ impl Receiver {
         if !p.is_data() {
             return Received::default();
         }
+        if !self.begun && p.seq == self.assembly.expected() {
+            self.quicken(cfg, cfg.stack.quick_acks);
+        }
         if cfg.stack.growth_acks {
             self.note_growth(cfg, now);
         }
@@ -158,10 +163,8 @@ impl Receiver {
             growth.begin(cfg.mss, now);
         }
         let held = u64::from(self.assembly.held()) * u64::from(cfg.mss);
-        if growth.comes(u64::from(cfg.max_cwnd), held)
-            && (cfg.stack.quick_acks as i32 - self.quick) & 1 == 0
-        {
-            self.quick -= 1;
+        if growth.comes(u64::from(cfg.max_cwnd), held) {
+            self.quick |= 1;
         }
     }
 
@@ -294,7 +297,7 @@ impl Receiver {
         reply: &mut PacketMeta,
     ) -> bool {
         if let Some(delay) = cfg.delayed_ack
-            && (flushed || (!at_once && !self.ack_pending && !self.is_quick(cfg)))
+            && (flushed || (!at_once && !self.ack_pending && !self.is_quick()))
         {
             self.ack_pending = true;
             self.deadline = if at_once { now } else { fires(cfg, delay, now) };
@@ -302,7 +305,8 @@ impl Receiver {
         }
         self.ack_pending = false;
         self.deadline = Time::MAX;
-        self.quick += i32::from(self.is_quick(cfg));
+        self.begun |= self.quick == 1;
+        self.quick = self.quick.saturating_sub(1);
         self.write_ack(cfg, reply);
         true
     }
@@ -310,14 +314,16 @@ impl Receiver {
     /// Whether an ACK that could be delayed is not, because few have been sent: the sender may be in slow
     /// start, or short of news (Linux's quick acknowledgments).
     #[inline]
-    pub(super) fn is_quick(&self, cfg: &TcpConfig) -> bool {
-        self.quick < cfg.stack.quick_acks as i32
+    pub(super) fn is_quick(&self) -> bool {
+        self.quick > 0
     }
 
-    /// The next `count` ACKs, of as many as there are at the start, are not delayed.
+    /// The next `count` ACKs, of as many as there are at the start, are not delayed. At the start: with the first segment that comes
+    /// in order, unless others have been granted before, for a mark or for one out of order with which the window could grow (Linux:
+    /// `tcp_event_data_recv` looks for `ato`, which `tcp_dec_quickack_mode` may have set).
     fn quicken(&mut self, cfg: &TcpConfig, count: u32) {
-        let most = cfg.stack.quick_acks;
-        self.quick = self.quick.min(most.saturating_sub(count) as i32);
+        self.begun = true;
+        self.quick = self.quick.max(count.min(cfg.stack.quick_acks));
     }
 
     /// A pure ACK of all that has come. Not ECN-capable (RFC 3168 §6.1.4).

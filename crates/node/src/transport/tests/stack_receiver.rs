@@ -6,6 +6,7 @@ use crate::spec::{Stack, Timestamps, TransportSpec};
 use crate::transport::config::stamp;
 use crate::transport::{Receiver, Sender, TcpConfig};
 use leafspine_core::{Ecn, Flags, PacketMeta, Span, Time};
+use leafspine_schemes::Amount;
 
 fn us(us: u64) -> Time {
     Time::ZERO + Span::from_micros(us)
@@ -84,6 +85,24 @@ fn quick_acknowledgments() {
     let cfg = config(&quick(0));
     let mut plain = Receiver::new();
     assert!(give(&mut plain, &cfg, &data(0)).is_none(), "off: the first waits for the second");
+}
+
+/// Breaks if the first quick ACKs are used up by segments that leave a gap, or are granted although the window could grow with such a one: Linux
+/// then takes the start to be over. Those that leave a gap or fill it are acknowledged at once in any case.
+#[test]
+fn quick_acknowledgments_begin_in_order() {
+    let acked = |growth_acks| {
+        let spec = TransportSpec {
+            delayed_ack: Some(Span::from_millis(40)),
+            // With the first segment the window grows beyond half of it.
+            max_cwnd: Some(Amount::Packets(129)),
+            ..with(Stack { quick_acks: 4, growth_acks, ..Stack::default() })
+        };
+        let (cfg, mut receiver) = (config(&spec), Receiver::new());
+        [2, 0, 1, 3, 4, 5, 6].map(|seq| give(&mut receiver, &cfg, &data(seq)).is_some())
+    };
+    assert_eq!(acked(false), [true, true, true, true, true, false, true]);
+    assert_eq!(acked(true), [true, true, true, false, true, false, true]);
 }
 
 /// The first `count` SYNs are lost.
