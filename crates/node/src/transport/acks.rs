@@ -72,6 +72,7 @@ impl Sender {
             if let Some(x) = &mut self.extra {
                 x.fresh.clear();
             }
+            self.widen(cfg, reported, now);
             self.note_duplicate(cfg, reported, now);
             self.set_deadline();
             return AckOutcome::default();
@@ -102,9 +103,10 @@ impl Sender {
         if echo && cfg.stack.ece_forbids_undo {
             self.forbid_undo();
         }
+        self.widen(cfg, reported, now);
         self.note_duplicate(cfg, reported, now);
         self.look_at_probe(cfg, p, reported, newly_sacked, now);
-        // Linux: with the ACK by which a recovery ends before its time a mark reduces nothing, and nothing is lost (`tcp_fastretrans_alert`).
+        // Linux: with the ACK by which a recovery ends before its time a mark reduces nothing (`tcp_fastretrans_alert`).
         let in_vain = outcome.acked > 0 && self.look_at_stamp(cfg, p, now);
         counts &= !in_vain;
         if self.phase == Phase::Loss {
@@ -117,9 +119,7 @@ impl Sender {
         } else if !cfg.stack.rack {
             outcome.fast_retransmit = self.on_duplicate(cfg, newly_sacked, now);
         }
-        if in_vain && cfg.stack.rack {
-            self.count_streak(cfg);
-        } else if cfg.stack.rack {
+        if cfg.stack.rack {
             outcome.fast_retransmit = self.look_for_losses(cfg, now);
         }
         if counts && cfg.stack.mark_prr && self.phase == Phase::Open {
@@ -146,19 +146,20 @@ impl Sender {
         reported: Option<SackBlock>,
         now: Time,
     ) -> AckOutcome {
-        let window = match self.shared_flight(cfg) {
-            Some(flight) => flight + self.extra.as_ref().map_or(0, |x| x.prr.allowance()),
-            None => self.control.window(),
-        };
         self.deliver(cfg, p, reported, now);
         self.note_duplicate(cfg, reported, now);
         let fast_retransmit = cfg.stack.rack && self.look_for_losses(cfg, now);
-        if let (Some(flight), Some(x)) = (self.shared_flight(cfg), &mut self.extra) {
-            x.prr.allow(window.saturating_sub(flight));
-        }
+        self.keep_window(cfg);
         self.arm_early(cfg, self.high, now);
         self.set_deadline();
         AckOutcome { fast_retransmit, ..AckOutcome::default() }
+    }
+
+    /// While a reduction is shared out the window stays: what has left, or is given up, lets as much go.
+    pub(super) fn keep_window(&mut self, cfg: &TcpConfig) {
+        if let (Some(flight), Some(x)) = (self.shared_flight(cfg), &mut self.extra) {
+            x.prr.keep_window(flight);
+        }
     }
 
     /// Bytes in the network while a reduction is shared out; `None` when none is.
@@ -266,6 +267,7 @@ impl Sender {
     pub(super) fn look_for_losses(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         let at = self.situation(cfg, now);
         let Some(x) = &mut self.extra else { return false };
+        x.rack.marked.clear();
         if x.waits {
             self.set_pipe(cfg);
             return false;
@@ -278,7 +280,11 @@ impl Sender {
         let probe = x.probe.filter(|p| p.again && x.rack.resent.contains(p.end - 1));
         let resent = x.rack.resent.len() > u32::from(probe.is_some());
         let lost = !x.rack.lost.is_empty() || (cfg.stack.rack_any_rtt && resent);
-        let enters = lost && self.phase == Phase::Open;
+        // Linux: what is lost once more ends a timeout's recovery (`FLAG_LOST_RETRANS`).
+        let once_more = cfg.stack.undo_waits
+            && self.phase == Phase::Loss
+            && x.rack.marked.iter().any(|segment| x.sent.again(*segment));
+        let enters = (lost && self.phase == Phase::Open) || once_more;
         self.tell_lost(cfg, now);
         if enters {
             self.enter_recovery(cfg, now);
@@ -303,7 +309,7 @@ impl Sender {
             threshold: cfg.dupack_threshold,
             srtt: self.rtt.srtt(),
             now,
-            in_micros: cfg.stack.rack_any_rtt,
+            as_linux: cfg.stack.rack_any_rtt,
         }
     }
 
@@ -313,18 +319,22 @@ impl Sender {
         let marked = self.is_sharing();
         let outstanding = self.high - self.una - self.board.sacked();
         let delivered = self.delivered(cfg);
+        if delivered == 0 && cfg.stack.whole_windows {
+            return self.keep_window(cfg);
+        }
         let Some(x) = &mut self.extra else { return };
         let recovers = self.phase == Phase::Recovery;
         if !x.prr.active || !(recovers || marked) {
             return;
         }
-        let lost_below = if cfg.stack.rack {
-            x.rack.lost.top()
+        let further = if cfg.stack.rack {
+            !x.rack.marked.is_empty()
         } else {
-            self.board.lost_below(self.una, cfg.dupack_threshold)
+            let lost_below = self.board.lost_below(self.una, cfg.dupack_threshold);
+            let further = lost_below > x.lost_below.max(self.una);
+            x.lost_below = x.lost_below.max(lost_below);
+            further
         };
-        let further = lost_below > x.lost_below.max(self.una);
-        x.lost_below = x.lost_below.max(lost_below);
         let progress = Progress {
             delivered,
             pipe: if recovers { self.pipe } else { outstanding } * cfg.mss,
@@ -339,7 +349,7 @@ impl Sender {
     /// the round trip is over.
     pub(super) fn begin_marked_share(&mut self, cfg: &TcpConfig, before: u32) {
         let Some(x) = &mut self.extra else { return };
-        x.prr = Prr::begin(Reduction::Prr9937, before, 0).in_segments(cfg.mss);
+        x.prr = Prr::begin_window(Reduction::Prr9937, before, cfg.mss);
         x.marked = true;
         x.lost_below = 0;
         // What was reduced before is not undone any more.
@@ -401,10 +411,12 @@ impl Sender {
     }
 
     /// The window that Linux reduces, and would show: the control's, or the one that a reduction has left by now.
-    pub(super) fn window_in_force(&self, cfg: &TcpConfig) -> u32 {
+    pub(super) fn window_in_force(&self) -> u32 {
         let recovers =
             self.phase == Phase::Recovery && self.extra.as_ref().is_some_and(|x| x.prr.active);
-        if recovers || self.is_sharing() { self.shared_window(cfg) } else { self.control.window() }
+        let shares = recovers || self.is_sharing();
+        let shared = self.extra.as_ref().filter(|_| shares).map(|x| x.prr.window());
+        shared.unwrap_or(self.control.window())
     }
 
     /// The window while a reduction is under way: what is in flight, and what it lets go.
@@ -432,16 +444,11 @@ impl Sender {
         // A control that goes by rates has its own answer.
         let kind = if cfg.sack && !cfg.by_rate { cfg.stack.reduction } else { Reduction::AtOnce };
         x.prr = if cfg.stack.mark_prr && kind != Reduction::AtOnce {
-            // Linux counts from the window.
-            Prr::begin(kind, window, 0).in_segments(cfg.mss)
+            Prr::begin_window(kind, window, cfg.mss)
         } else {
             Prr::begin(kind, outstanding * cfg.mss, before * cfg.mss)
         };
-        x.lost_below = if cfg.stack.rack {
-            x.rack.lost.top()
-        } else {
-            self.board.lost_below(self.una, cfg.dupack_threshold)
-        };
+        x.lost_below = self.board.lost_below(self.una, cfg.dupack_threshold);
     }
 
     /// Whether a segment may be sent in a recovery with SACK.

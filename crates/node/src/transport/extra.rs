@@ -41,9 +41,8 @@ pub(super) enum Frto {
 /// The reduction that may turn out to have answered no loss.
 #[derive(Clone, Debug)]
 pub(super) struct Episode {
-    /// What was outstanding: D-SACKs of other segments say nothing of it.
+    /// What was acknowledged by then: D-SACKs of it say nothing of the reduction.
     pub(super) from: u32,
-    pub(super) to: u32,
     /// Retransmissions.
     pub(super) again: u32,
     /// Of which no D-SACK has reported.
@@ -90,6 +89,8 @@ pub(super) struct Extra {
     /// The ACK in hand is of an older transmission than the first retransmission, and others are outstanding: nothing is
     /// marked as lost or sent again (`undo_waits`).
     pub(super) waits: bool,
+    /// The first segment that was outstanding at the last timeout.
+    pub(super) timed_out: Option<u32>,
     /// When data was last sent.
     pub(super) last_sent: Option<Time>,
     /// One past the highest segment that was sent again: Karn's algorithm takes samples beyond it.
@@ -134,6 +135,7 @@ impl Default for Extra {
             most_until: 0,
             episode: None,
             waits: false,
+            timed_out: None,
             last_sent: None,
             resent_below: 0,
             lost_below: 0,

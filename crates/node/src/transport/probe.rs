@@ -178,14 +178,30 @@ impl Sender {
                 x.fresh.clear();
                 x.twice = 0;
                 x.rack.look_again();
-                self.look_for_losses(cfg, now);
-                self.share_out(cfg, false);
-                self.arm_early(cfg, self.high, now);
+                self.look_late(cfg, now);
             }
             Early::Probe => self.phase = Phase::Probing,
         }
         self.set_deadline();
         true
+    }
+
+    /// The timer for what is late has fired. Linux counts a segment that has left where a recovery begins with it, lets go what
+    /// is given up in one that is under way, and waits for ACKs then, or for a timeout (`tcp_rack_reo_timeout`).
+    fn look_late(&mut self, cfg: &TcpConfig, now: Time) {
+        let enters = self.look_for_losses(cfg, now);
+        let Some(x) = &mut self.extra else { return };
+        if !cfg.stack.whole_windows {
+            self.share_out(cfg, false);
+            self.arm_early(cfg, self.high, now);
+            return;
+        }
+        x.twice = 1;
+        if enters {
+            self.share_out(cfg, false);
+        } else {
+            self.keep_window(cfg);
+        }
     }
 
     /// RFC 8985 §7.3 `TLP_send_probe`: new data if there is any, else the last segment again; then the

@@ -17,6 +17,8 @@ pub(super) struct Prr {
     allowance: i64,
     /// A share is rounded up to a multiple of so many bytes: one, as the RFCs have it, or a segment.
     unit: u64,
+    /// The window that the last ACK has left, which Linux has for its `snd_cwnd`; before the first the one that is reduced.
+    window: u32,
 }
 
 /// What an ACK in recovery tells.
@@ -40,13 +42,14 @@ impl Prr {
             active: kind != Reduction::AtOnce,
             flight: u64::from(outstanding.saturating_sub(before)).max(1),
             unit: 1,
+            window: outstanding,
             ..Prr::default()
         }
     }
 
-    /// Shares are of whole segments of `mss` bytes (Linux: `tcp_cwnd_reduction` divides in segments).
-    pub(super) fn in_segments(self, mss: u32) -> Prr {
-        Prr { unit: u64::from(mss), ..self }
+    /// As Linux begins one (`tcp_init_cwnd_reduction`): it counts from the window, and shares are of whole segments of `mss` bytes.
+    pub(super) fn begin_window(kind: Reduction, window: u32, mss: u32) -> Prr {
+        Prr { unit: u64::from(mss), ..Prr::begin(kind, window, 0) }
     }
 
     /// An ACK has come in recovery, the one that began it included.
@@ -70,6 +73,7 @@ impl Prr {
             count = count.max(i64::from(mss));
         }
         self.allowance = count.max(0);
+        self.window = p.pipe + self.allowance();
     }
 
     /// Whether a segment of `mss` bytes may be sent.
@@ -82,9 +86,14 @@ impl Prr {
         u32::try_from(self.allowance).unwrap_or(0)
     }
 
-    /// So much may be sent until the next ACK.
-    pub(super) fn allow(&mut self, bytes: u32) {
-        self.allowance = i64::from(bytes);
+    /// See [`Prr::window`].
+    pub(super) fn window(&self) -> u32 {
+        self.window
+    }
+
+    /// The window stays, with `flight` bytes in the network.
+    pub(super) fn keep_window(&mut self, flight: u32) {
+        self.allowance = i64::from(self.window.saturating_sub(flight));
     }
 
     /// A segment has been sent.
@@ -138,7 +147,7 @@ mod tests {
         let acks = [Progress { ssthresh: 5 * MSS, ..ack(1, 9, false) }; 6];
         let bytes = Prr::begin(Reduction::Prr9937, 10 * MSS, 0);
         assert_eq!(sent(&mut bytes.clone(), Reduction::Prr9937, &acks), [1, 0, 0, 1, 0, 1]);
-        let mut segments = bytes.in_segments(MSS);
+        let mut segments = Prr::begin_window(Reduction::Prr9937, 10 * MSS, MSS);
         assert_eq!(sent(&mut segments, Reduction::Prr9937, &acks), [1, 0, 1, 0, 1, 0]);
     }
 

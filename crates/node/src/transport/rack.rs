@@ -58,7 +58,10 @@ pub(super) struct Rack {
     pub(super) lost: SegmentSet,
     /// Segments that were sent again and have neither been delivered nor marked lost again since.
     pub(super) resent: SegmentSet,
-    /// Those that were marked when it was last looked for losses.
+    /// Linux: what it has marked lost and has not been sent again since. It is off its list of what was sent
+    /// (`tcp_rack_detect_loss`), and is not marked again when a recovery in vain has unmarked it.
+    given_up: SegmentSet,
+    /// Those that were marked with the ACK or the timer in hand.
     pub(super) marked: Vec<u32>,
     /// `RACK.xmit_ts`: when the segment was sent that, of those delivered, was sent last.
     xmit: Time,
@@ -98,14 +101,14 @@ pub(super) struct Situation {
     pub(super) threshold: u32,
     pub(super) srtt: Span,
     pub(super) now: Time,
-    /// Round trips are counted in whole microseconds (Linux).
-    pub(super) in_micros: bool,
+    /// As Linux does it: round trips in whole microseconds, and what is given up is off the list.
+    pub(super) as_linux: bool,
 }
 
 impl Situation {
     fn since(&self, when: Time) -> Span {
         let age = self.now.since(when);
-        if self.in_micros { in_micros(age) } else { age }
+        if self.as_linux { in_micros(age) } else { age }
     }
 }
 
@@ -118,11 +121,13 @@ impl Rack {
     pub(super) fn reset(&mut self) {
         let (mut lost, mut marked) =
             (std::mem::take(&mut self.lost), std::mem::take(&mut self.marked));
-        let mut resent = std::mem::take(&mut self.resent);
+        let (mut resent, mut given_up) =
+            (std::mem::take(&mut self.resent), std::mem::take(&mut self.given_up));
         lost.clear();
         marked.clear();
         resent.clear();
-        *self = Rack { lost, marked, resent, ..Rack::default() };
+        given_up.clear();
+        *self = Rack { lost, marked, resent, given_up, ..Rack::default() };
     }
 
     /// Step 3 for what an ACK delivers, in the order of their numbers: a segment sent once is out of order if a later one
@@ -201,12 +206,28 @@ impl Rack {
     pub(super) fn settled(&mut self, una: u32, segment: u32) {
         self.lost.remove(una, segment);
         self.resent.remove(una, segment);
+        self.given_up.remove(una, segment);
+    }
+
+    /// A segment is sent again.
+    pub(super) fn sent_again(&mut self, una: u32, segment: u32) {
+        self.resent.insert(una, segment, segment + 1);
+        self.given_up.remove(una, segment);
+    }
+
+    /// A timeout in which no recovery was under way: by how much packets come out of order was thought too much
+    /// (Linux's `tcp_enter_loss`).
+    pub(super) fn timed_out(&mut self, sacked: u32, threshold: u32) {
+        if sacked >= threshold {
+            self.reordered_by = self.reordered_by.min(threshold);
+        }
     }
 
     /// All below `una` is acknowledged; before, `from` was the first.
     pub(super) fn acknowledged(&mut self, from: u32, una: u32) {
         self.lost.remove_below(from, una);
         self.resent.remove_below(from, una);
+        self.given_up.remove_below(from, una);
     }
 
     /// The shortest round trip of the flow; zero before the first.
@@ -265,7 +286,7 @@ impl Rack {
         }
         let quarters = u64::from(self.wider) + 1;
         let quarter = Span(self.min_rtt.0 / 4);
-        let quarter = if at.in_micros { in_micros(quarter) } else { quarter };
+        let quarter = if at.as_linux { in_micros(quarter) } else { quarter };
         Span((quarters * quarter.0).min(at.srtt.0))
     }
 
@@ -294,12 +315,15 @@ impl Rack {
             if !older && !sent.again(segment) {
                 return (marked, wait);
             }
-            if older && !self.lost.contains(segment) {
+            if older && !self.lost.contains(segment) && !self.given_up.contains(segment) {
                 let age = at.since(when);
                 if age >= patience {
                     self.lost.insert(at.una, segment, segment + 1);
                     self.resent.remove(at.una, segment);
                     self.marked.push(segment);
+                    if at.as_linux {
+                        self.given_up.insert(at.una, segment, segment + 1);
+                    }
                     marked = true;
                 } else {
                     let left = Span(patience.0 - age.0);
@@ -311,13 +335,14 @@ impl Rack {
     }
 
     /// §6.3: the retransmission timer has fired. The first segment is lost, and so is what was sent so
-    /// long ago.
+    /// long ago. (Linux gives nothing more time then: `tcp_timeout_mark_lost`.)
     pub(super) fn mark_after_timeout(&mut self, sent: &Sent, board: &Scoreboard, at: &Situation) {
-        let patience = self.rtt + self.reorder_window(at, board.sacked());
+        let more = if at.as_linux { Span::ZERO } else { self.reorder_window(at, board.sacked()) };
+        let patience = self.rtt + more;
         self.marked.clear();
         let mut segment = board.first_missing(at.una);
         while segment < at.high {
-            let late = segment == at.una || sent.at(segment) + patience <= at.now;
+            let late = segment == at.una || at.since(sent.at(segment)) >= patience;
             if late && self.lost.insert(at.una, segment, segment + 1) > 0 {
                 self.resent.remove(at.una, segment);
                 self.marked.push(segment);
@@ -345,7 +370,7 @@ mod tests {
             threshold: 3,
             srtt,
             now: us(now),
-            in_micros: false,
+            as_linux: false,
         }
     }
 
@@ -477,7 +502,7 @@ mod tests {
         rack.delivered(&sent, 3, true, true, later);
         assert_eq!(rack.rtt, Span::from_micros(100));
         rack.measured(Span::from_micros(103));
-        let at = |now| Situation { recovering: false, in_micros: true, ..at(now) };
+        let at = |now| Situation { recovering: false, as_linux: true, ..at(now) };
         assert_eq!(rack.reorder_window(&at(0), 1), Span::from_micros(25));
         assert!(!rack.detect(&sent, &board, &at(124)).0);
         assert!(rack.detect(&sent, &board, &at(125)).0);

@@ -216,16 +216,15 @@ impl Sender {
         // RFC 3168 §6.1.2: one reduction per window, for marks and drops together. DCTCP's marks
         // may have cut next to nothing, so its losses halve all the same (RFC 8257 §3.5).
         let once = !cfg.precise_echo || cfg.stack.one_reduction;
-        let reduced = cfg.ecn && !cfg.by_rate && once && self.una < self.reduced_until;
         let window = self.window(cfg);
         // A mark's reduction that is under way goes on.
         let marked = self.is_sharing();
+        let lately = if cfg.stack.mark_prr { marked } else { self.una < self.reduced_until };
+        let reduced = cfg.ecn && !cfg.by_rate && once && lately;
         if !reduced {
             let before = self.before_reduction(cfg);
             self.reduce(cfg, Loss::Fast, now);
-            let linux = cfg.stack.undo_waits && cfg.stack.rack;
-            let resent = self.extra.as_ref().map_or(0, |x| x.rack.resent.len());
-            self.begin_episode(before, if linux { resent } else { 0 });
+            self.begin_episode(cfg, before);
             if marked && cfg.stack.ece_forbids_undo {
                 self.forbid_undo();
             }
@@ -301,8 +300,8 @@ impl Sender {
         self.begin_sample(cfg);
         let (before, from) = (self.before_reduction(cfg), self.phase);
         // Linux: a recovery that is under way, or a mark's reduction, has reduced the threshold.
-        let reducing =
-            from == Phase::Recovery || (self.is_sharing() && self.una < self.reduced_until);
+        let shares = self.is_sharing() && self.una < self.reduced_until;
+        let reducing = from == Phase::Recovery || shares;
         let first = first && !(cfg.stack.whole_windows && reducing);
         self.reduce(cfg, Loss::Timeout { first }, now);
         self.phase = Phase::Loss;
@@ -313,11 +312,15 @@ impl Sender {
         self.pipe = 0;
         if self.extra.is_some() {
             self.enter_loss_extra(cfg, from, before, now);
+            if shares && cfg.stack.ece_forbids_undo {
+                self.forbid_undo();
+            }
         }
     }
 
     /// A timeout's part of what `Stack` may ask for. A recovery that was under way is part of the same
-    /// reduction; F-RTO looks at a timeout, not at one that follows another (RFC 5682 §2.1 step 1).
+    /// reduction; F-RTO looks at a timeout, not at one that follows another (RFC 5682 §2.1 step 1). Linux has it look at those
+    /// that follow another of the same segment (§3.2), and not at one that breaks off a fast recovery.
     fn enter_loss_extra(
         &mut self,
         cfg: &TcpConfig,
@@ -325,20 +328,25 @@ impl Sender {
         before: Option<Control>,
         now: Time,
     ) {
-        if from == Phase::Open {
-            self.begin_episode(before, 0);
+        let linux = cfg.stack.undo_waits && cfg.stack.rack;
+        let una = self.una;
+        let repeated = self.extra.as_ref().is_some_and(|x| x.timed_out == Some(una));
+        if from == Phase::Open || (linux && from == Phase::Loss && !repeated) {
+            self.begin_episode(cfg, before);
         }
-        let at = self.situation(cfg, now);
+        let (at, sacked) = (self.situation(cfg, now), self.board.sacked());
         let Some(x) = &mut self.extra else { return };
-        if let Some(episode) = &mut x.episode {
-            episode.to = self.high;
+        x.timed_out = Some(una);
+        if linux && from == Phase::Open {
+            x.rack.timed_out(sacked, cfg.dupack_threshold);
         }
         x.prr.active = false;
         x.probe = None;
         x.early = None;
         x.wait = None;
         x.waits = false;
-        let checks = cfg.stack.frto && cfg.sack && from != Phase::Loss;
+        let looks = if linux { from == Phase::Open || repeated } else { from != Phase::Loss };
+        let checks = cfg.stack.frto && cfg.sack && looks;
         x.frto = if checks { Frto::Resent } else { Frto::Off };
         x.frto_new = 0;
         if cfg.stack.rack {

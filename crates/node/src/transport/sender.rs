@@ -559,7 +559,7 @@ impl Sender {
     pub(super) fn reduce(&mut self, cfg: &TcpConfig, loss: Loss, now: Time) {
         let window = self.control.window();
         let of =
-            if cfg.stack.whole_windows { self.window_in_force(cfg) } else { self.flight_size(cfg) };
+            if cfg.stack.whole_windows { self.window_in_force() } else { self.flight_size(cfg) };
         self.control.on_loss(loss, of, now);
         self.note_window(cfg, window, now);
         self.reduced_until = self.high;

@@ -14,14 +14,16 @@ impl Sender {
         if cfg.stack.undoes() { self.control.before_reduction() } else { None }
     }
 
-    /// A reduction has been made for what is outstanding. `resent`: how much of it is under way again, from the recovery that has just
-    /// ended, whose first retransmission's timestamp stays the one to go by (Linux: `tcp_init_undo`, `tcp_retrans_stamp_cleanup`).
-    pub(super) fn begin_episode(&mut self, before: Option<Control>, resent: u32) {
+    /// A reduction has been made for what is outstanding. Linux: where some of it is under way again, or the first of it was sent again,
+    /// the timestamp of the first retransmission stays the one to go by (`tcp_init_undo`, `tcp_any_retrans_done`).
+    pub(super) fn begin_episode(&mut self, cfg: &TcpConfig, before: Option<Control>) {
+        let linux = cfg.stack.undo_waits && cfg.stack.rack;
         let Some(x) = &mut self.extra else { return };
-        let stamp = x.episode.as_ref().and_then(|last| last.stamp).filter(|_| resent > 0);
+        let resent = if linux { x.rack.resent.len() } else { 0 };
+        let goes_on = linux && (resent > 0 || (self.una < self.high && x.sent.again(self.una)));
+        let stamp = x.episode.as_ref().and_then(|last| last.stamp).filter(|_| goes_on);
         x.episode = before.map(|before| Episode {
             from: self.una,
-            to: self.high,
             again: u32::from(stamp.is_some()),
             unreported: resent,
             stamp,
@@ -41,7 +43,7 @@ impl Sender {
     pub(super) fn count_retransmission(&mut self, segment: u32, stamp: u32) {
         let Some(x) = &mut self.extra else { return };
         x.resent_below = x.resent_below.max(segment + 1);
-        x.rack.resent.insert(self.una, segment, segment + 1);
+        x.rack.sent_again(self.una, segment);
         if let Some(episode) = &mut x.episode {
             if episode.again == 0 {
                 episode.stamp = Some(stamp);
@@ -51,15 +53,9 @@ impl Sender {
         }
     }
 
-    /// A D-SACK, if `reported` is one: a wider window for reordering (RFC 8985 §6.2 step 4), and one
-    /// retransmission fewer that may have been needed. When none is left, the reduction is undone
-    /// (RFC 3708 §2).
-    pub(super) fn note_duplicate(
-        &mut self,
-        cfg: &TcpConfig,
-        reported: Option<SackBlock>,
-        now: Time,
-    ) {
+    /// A D-SACK, if `reported` is one: a wider window for reordering (RFC 8985 §6.2 step 4). Linux does not do it with an
+    /// ACK behind a later one (`tcp_rack_update_reo_wnd`).
+    pub(super) fn widen(&mut self, cfg: &TcpConfig, reported: Option<SackBlock>, now: Time) {
         let Some(x) = &mut self.extra else { return };
         if cfg.stack.rack_any_rtt {
             let latest = x.fresh.iter().map(|segment| x.sent.at(*segment)).max();
@@ -67,8 +63,19 @@ impl Sender {
         } else if cfg.stack.rack {
             x.rack.note_dsack(self.una, self.high, reported.is_some());
         }
+    }
+
+    /// A D-SACK, if `reported` is one: one retransmission fewer that may have been needed. When none is left, the reduction
+    /// is undone (RFC 3708 §2).
+    pub(super) fn note_duplicate(
+        &mut self,
+        cfg: &TcpConfig,
+        reported: Option<SackBlock>,
+        now: Time,
+    ) {
+        let Some(x) = &mut self.extra else { return };
         let (Some(block), Some(episode)) = (reported, &mut x.episode) else { return };
-        if block.start < episode.from || block.end > episode.to || episode.unreported == 0 {
+        if block.start < episode.from || episode.unreported == 0 {
             return;
         }
         episode.unreported = episode.unreported.saturating_sub(block.end - block.start);
@@ -144,10 +151,11 @@ impl Sender {
     ///
     /// Linux ends it in any case, and what is still lost begins another.
     fn undo(&mut self, cfg: &TcpConfig, now: Time) {
-        let in_force = self.window_in_force(cfg);
+        let in_force = self.window_in_force();
         let Some(x) = &mut self.extra else { return };
         let Some(episode) = x.episode.take() else { return };
         x.undos += 1;
+        x.timed_out = None;
         x.rack.look_again();
         x.prr.active = false;
         x.frto = Frto::Off;

@@ -147,20 +147,6 @@ fn the_timer_looks_without_news() {
     assert_eq!(flow.leaving(due)[0], 0);
 }
 
-/// Breaks if with the ACK by which a recovery was in vain something is lost again, or is never.
-///
-/// Of 0 to 2, which counted as lost, 0 and 1 are sent again, and come late themselves. At 200 us 2 would be lost once more; it is when
-/// 20 has come, which was sent then.
-#[test]
-fn the_end_of_what_was_in_vain_marks_nothing() {
-    let mut flow = Flow::begun("newreno", 20, kernel());
-    assert_eq!(flow.ack(100, 0, &[(3, 6)], NONE), [0, 1]);
-    flow.ack(110, 1, &[(3, 6)], NONE);
-    assert!(!flow.ack(200, 2, &[(3, 6)], NONE).contains(&2));
-    assert_eq!(flow.sender.undos(), 1);
-    assert_eq!(flow.ack_of(200, 310, 2, &[(3, 6), (20, 21)], NONE)[0], 2);
-}
-
 /// Breaks if a reduction that a D-SACK undoes does not ask for another look at what is lost, or does not let a wider window last. After the recovery of 0, 21 and 22 are late; that
 /// 0 came twice is told of when nothing else is.
 #[test]

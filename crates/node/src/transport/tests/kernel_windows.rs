@@ -123,6 +123,18 @@ fn a_loss_halves_what_a_mark_has_left_by_then() {
     assert_eq!(flow.window(), (9, 9));
 }
 
+/// Breaks if that window is taken for what is outstanding, part of which has come. Of 11 segments 4 comes with a mark: six are to be left, and one may
+/// leave; with 5 another. That is 11 in the network, and half of it are 5; 13 are outstanding.
+#[test]
+fn what_has_come_is_not_in_the_window() {
+    let mut flow = Flow::begun("dctcp", 10, kernel());
+    flow.ack(99, 1, &[], NONE);
+    let marked = [5, 6].map(|end| flow.ack(100, 1, &[(4, end)], Flags::ECE).len());
+    assert_eq!((marked, flow.window()), ([1, 1], (6, 6)));
+    flow.ack(101, 1, &[(4, 7)], Flags::ECE);
+    assert_eq!(flow.window(), (5, 5));
+}
+
 /// Breaks if a timeout while a mark's reduction is under way reduces the threshold a second time: with the ninth ACK 16 are outstanding, of
 /// which half would be 8.
 #[test]

@@ -1,0 +1,148 @@
+//! What Linux's kernel takes for lost, and when it does not: by RACK, by the timer of what is late, after a timeout. Segments of 1000 bytes; all
+//! of a window leave at 0.
+
+use super::flow::{Flow, NONE, kernel, us};
+use crate::spec::Stack;
+use crate::transport::extra::{Extra, Frto};
+use crate::transport::sender::Phase;
+
+fn extra(flow: &Flow) -> &Extra {
+    flow.sender.extra.as_ref().unwrap()
+}
+
+/// The early timer fires; gives what leaves.
+fn fire_early(flow: &mut Flow) -> Vec<u32> {
+    let due = flow.sender.deadline();
+    assert!(due < extra(flow).rto_at, "the early one");
+    flow.sender.on_timer(&flow.cfg, due);
+    flow.leaving(due)
+}
+
+/// Breaks if what a recovery in vain had given up, and had not sent again, is given up once more, or if nothing else is.
+///
+/// Of 0 to 2, which counted as lost, 0 and 1 are sent again, and come late themselves: 2 does not count as lost any more. At 310 us 20
+/// has come, which was sent at 200: all before it that is missing is late, 2 with the rest, and only the rest is lost.
+#[test]
+fn what_was_given_up_in_vain_is_not_given_up_again() {
+    let mut flow = Flow::begun("newreno", 20, kernel());
+    assert_eq!(flow.ack(100, 0, &[(3, 6)], NONE), [0, 1]);
+    flow.ack(110, 1, &[(3, 6)], NONE);
+    assert!(!flow.ack(200, 2, &[(3, 6)], NONE).contains(&2));
+    assert_eq!(flow.sender.undos(), 1);
+    let sent = flow.ack_of(200, 310, 2, &[(3, 6), (20, 21)], NONE);
+    assert_eq!((sent[0], sent.contains(&2)), (6, false));
+}
+
+/// Breaks if a timeout does not give it up: 2 is sent again, first of all, and may be given up like any other from then on.
+#[test]
+fn a_timeout_gives_up_what_was_given_up_in_vain() {
+    let mut flow = Flow::begun("newreno", 20, kernel());
+    flow.ack(100, 0, &[(3, 6)], NONE);
+    flow.ack(110, 1, &[(3, 6)], NONE);
+    flow.ack(200, 2, &[(3, 6)], NONE);
+    flow.time_out();
+    let at = flow.sender.extra.as_ref().unwrap().last_sent.unwrap();
+    assert_eq!(flow.leaving(flow.sender.deadline())[0], 2, "{at:?}");
+}
+
+/// Breaks if an ACK that tells of progress and of a loss lets a segment more go than it delivers, as one does that tells of progress alone. What
+/// is lost may be below what was lost before.
+///
+/// 17 to 19 come: 0 to 16 are lost, and three are sent again. 0 comes, or 0 and 2: then 1 was lost once more.
+#[test]
+fn a_retransmission_that_is_lost_is_a_loss() {
+    let sent = |sacked: &[(u32, u32)]| {
+        let mut flow = Flow::begun("newreno", 20, kernel());
+        assert_eq!(flow.ack(100, 0, &[(17, 20)], NONE), [0, 1, 2]);
+        flow.ack_of(100, 210, 1, sacked, NONE)
+    };
+    assert_eq!([sent(&[(17, 20)]), sent(&[(2, 3), (17, 20)])], [[3, 4], [1, 3]]);
+}
+
+/// Breaks if a D-SACK of a segment that was sent after the recovery had begun, and sent again in it, does not count: when all four
+/// retransmissions have come twice the reduction is undone.
+#[test]
+fn what_was_sent_in_a_recovery_may_have_come_twice() {
+    let mut flow = Flow::begun("newreno", 10, kernel());
+    assert_eq!(flow.ack(100, 0, &[(1, 8)], NONE), [0, 10, 11]);
+    println!("{:?}", flow.ack_of(100, 205, 8, &[(11, 12)], NONE));
+    let undos = [0, 8, 9, 10].map(|segment| {
+        flow.ack_of(205, 310, 12, &[(segment, segment + 1)], NONE);
+        flow.sender.undos()
+    });
+    assert_eq!(undos, [0, 0, 0, 1]);
+}
+
+/// Breaks if an ACK behind a later one widens RACK's window: the next does.
+#[test]
+fn an_old_ack_widens_nothing() {
+    let mut flow = Flow::begun("newreno", 20, kernel());
+    flow.ack(100, 2, &[(4, 5)], NONE);
+    flow.ack(101, 3, &[(4, 5)], NONE);
+    flow.ack(102, 2, &[(0, 1), (6, 7)], NONE);
+    assert_eq!(extra(&flow).rack.persist, 0);
+    flow.ack(103, 3, &[(4, 5), (6, 8)], NONE);
+    assert_eq!(extra(&flow).rack.persist, 16);
+}
+
+/// Breaks if the timer that begins a recovery counts no segment as having left, or if in a recovery it does not let as much go as it gives up.
+///
+/// Of 24 segments the first two are acknowledged, 4 and then 2 come: what is late has 24 us more. 3 has until 125: it is sent again, and
+/// half of 23 is to be left. With 8 and 9 three have left, so that two may have been sent; by 164 us 5 to 7 are late.
+#[test]
+fn the_timer_begins_a_recovery_and_goes_on_with_it() {
+    let mut flow = Flow::begun("newreno", 20, kernel());
+    assert_eq!(flow.ack(100, 2, &[(4, 5)], NONE), [20, 21, 22, 23]);
+    assert_eq!(flow.ack(101, 3, &[(4, 5)], NONE), [24, 25]);
+    assert_eq!((flow.sender.deadline(), fire_early(&mut flow)), (us(125), vec![3]));
+    assert_eq!(flow.window().1, 11);
+    assert_eq!(flow.ack(140, 3, &[(4, 5), (8, 10)], NONE), [26]);
+    assert_eq!((flow.sender.deadline(), fire_early(&mut flow)), (us(164), vec![5, 6, 7]));
+    assert_eq!(flow.ack(180, 3, &[(4, 5), (8, 11)], NONE), []);
+}
+
+/// Breaks if a retransmission that is lost after a timeout does not begin a recovery, which halves again: 0 to 9 are lost, 1 and 2 are
+/// sent again when 0 has come, and 2 comes alone.
+#[test]
+fn what_is_lost_once_more_ends_a_timeouts_recovery() {
+    let mut flow = Flow::begun("newreno", 10, kernel());
+    flow.time_out();
+    assert_eq!((flow.leaving(us(10_000)), flow.window()), (vec![0], (1, 5)));
+    assert_eq!((flow.ack_of(10_000, 10_200, 1, &[], NONE), flow.window()), (vec![1, 2], (2, 5)));
+    assert_eq!(flow.sender.phase, Phase::Loss);
+    assert_eq!(flow.ack_of(10_200, 10_400, 1, &[(2, 3)], NONE), [1]);
+    assert_eq!((flow.sender.phase, flow.window()), (Phase::Recovery, (2, 2)));
+}
+
+/// Breaks if F-RTO looks at a timeout that breaks off a fast recovery, does not at a second one of the same segment, or does at one of another
+/// while that recovery goes on.
+#[test]
+fn f_rto_looks_at_the_first_and_at_what_is_repeated() {
+    let stack = Stack { frto: true, ..kernel() };
+    let mut flow = Flow::begun("newreno", 10, stack.clone());
+    let looks = |flow: &mut Flow| {
+        flow.time_out();
+        extra(flow).frto == Frto::Resent
+    };
+    assert_eq!([looks(&mut flow), looks(&mut flow)], [true, true]);
+    flow.leaving(us(50_000));
+    flow.ack_of(50_000, 50_200, 1, &[], NONE);
+    assert!(!looks(&mut flow));
+    let mut flow = Flow::begun("newreno", 10, stack);
+    flow.ack(100, 0, &[(3, 6)], NONE);
+    assert!(!looks(&mut flow));
+}
+
+/// Breaks if a timeout leaves what is thought of reordering though three are SACKed and no recovery is under way, or does not in a recovery:
+/// 0 was out of order by six.
+#[test]
+fn a_timeout_thinks_less_of_reordering() {
+    let by = |comes: u32| {
+        let mut flow = Flow::begun("newreno", 20, kernel());
+        flow.ack(100, 0, &[(3, 6)], NONE);
+        (1..=comes).for_each(|una| drop(flow.ack(110, una, &[(3, 6)], NONE)));
+        flow.time_out();
+        extra(&flow).rack.reordered_by()
+    };
+    assert_eq!([by(1), by(2)], [6, 3]);
+}
