@@ -37,7 +37,7 @@ pub struct Stack {
     pub syn_losses_spared: u32,
     /// The window decays while nothing is sent (RFC 2861 §3.1, RFC 5681 §4.1).
     pub idle_restart: bool,
-    /// Delayed ACKs: segments at the start, and after a duplicate, that are acknowledged at once.
+    /// Delayed ACKs: segments at the start, from the first that comes in order, and after a duplicate, that are acknowledged at once.
     pub quick_acks: u32,
     /// An ACK is longer by its SACK blocks (RFC 2018 §3).
     pub sack_bytes: bool,
@@ -85,18 +85,20 @@ pub struct Stack {
     /// A SYN that is sent again asks for no ECN, and the connection has none (RFC 3168 §6.1.1.1).
     pub ecn_fallback: bool,
     /// Windows are counted as Linux counts them: in whole segments, reduced from themselves to two at least,
-    /// CUBIC's on a clock of a millisecond.
+    /// CUBIC's on a clock of a millisecond; while a reduction is shared out, from what the last ACK has left.
     pub whole_windows: bool,
     /// Receivers put ACKs off that tell of segments beyond a gap, after the first three (Linux).
     pub comp_sack: bool,
     /// A reduction is undone as Linux does it: each ACK of new data is asked whether it is of an older transmission than the first
     /// retransmission; in the middle of a recovery nothing is undone while retransmissions are outstanding, and until
-    /// then such an ACK marks nothing as lost and sends nothing again.
+    /// then such an ACK marks nothing as lost and sends nothing again. Timeouts as Linux's `tcp_enter_loss` has them: which begin
+    /// another reduction, at which F-RTO looks, and a retransmission that is lost once more ends what follows one.
     pub undo_waits: bool,
     /// Once an ACK of an episode had ECE, its window is not given back (Linux).
     pub ece_forbids_undo: bool,
     /// RACK as Linux has it: its round trip is that of whatever was delivered last, and not of what was sent last; what is lost is
-    /// looked for when something was delivered or undone, and old ACKs are read for what they SACK.
+    /// looked for when something was delivered or undone, what was given up is not given up again before it has been sent again, and
+    /// old ACKs are read for what they SACK.
     pub rack_any_rtt: bool,
     /// Under DCTCP every packet is ECN-capable: SYNs, ACKs and what is sent again, too (Linux).
     pub ecn_all: bool,
@@ -114,6 +116,11 @@ pub struct Stack {
 }
 
 impl Stack {
+    /// Whether recoveries and timeouts are Linux's (`undo_waits`, with RACK).
+    pub(crate) fn recovers_as_linux(&self) -> bool {
+        self.undo_waits && self.rack
+    }
+
     /// Whether the sender keeps more than RFC 6675 asks for.
     pub(crate) fn keeps_more(&self) -> bool {
         self.idle_restart

@@ -281,7 +281,7 @@ impl Sender {
         let resent = x.rack.resent.len() > u32::from(probe.is_some());
         let lost = !x.rack.lost.is_empty() || (cfg.stack.rack_any_rtt && resent);
         // Linux: what is lost once more ends a timeout's recovery (`FLAG_LOST_RETRANS`).
-        let once_more = cfg.stack.undo_waits
+        let once_more = cfg.stack.recovers_as_linux()
             && self.phase == Phase::Loss
             && x.rack.marked.iter().any(|segment| x.sent.again(*segment));
         let enters = (lost && self.phase == Phase::Open) || once_more;
@@ -319,9 +319,6 @@ impl Sender {
         let marked = self.is_sharing();
         let outstanding = self.high - self.una - self.board.sacked();
         let delivered = self.delivered(cfg);
-        if delivered == 0 && cfg.stack.whole_windows {
-            return self.keep_window(cfg);
-        }
         let Some(x) = &mut self.extra else { return };
         let recovers = self.phase == Phase::Recovery;
         if !x.prr.active || !(recovers || marked) {

@@ -206,7 +206,6 @@ impl Rack {
     pub(super) fn settled(&mut self, una: u32, segment: u32) {
         self.lost.remove(una, segment);
         self.resent.remove(una, segment);
-        self.given_up.remove(una, segment);
     }
 
     /// A segment is sent again.

@@ -328,7 +328,7 @@ impl Sender {
         before: Option<Control>,
         now: Time,
     ) {
-        let linux = cfg.stack.undo_waits && cfg.stack.rack;
+        let linux = cfg.stack.recovers_as_linux();
         let una = self.una;
         let repeated = self.extra.as_ref().is_some_and(|x| x.timed_out == Some(una));
         if from == Phase::Open || (linux && from == Phase::Loss && !repeated) {

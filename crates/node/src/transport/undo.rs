@@ -17,7 +17,7 @@ impl Sender {
     /// A reduction has been made for what is outstanding. Linux: where some of it is under way again, or the first of it was sent again,
     /// the timestamp of the first retransmission stays the one to go by (`tcp_init_undo`, `tcp_any_retrans_done`).
     pub(super) fn begin_episode(&mut self, cfg: &TcpConfig, before: Option<Control>) {
-        let linux = cfg.stack.undo_waits && cfg.stack.rack;
+        let linux = cfg.stack.recovers_as_linux();
         let Some(x) = &mut self.extra else { return };
         let resent = if linux { x.rack.resent.len() } else { 0 };
         let goes_on = linux && (resent > 0 || (self.una < self.high && x.sent.again(self.una)));
@@ -155,7 +155,6 @@ impl Sender {
         let Some(x) = &mut self.extra else { return };
         let Some(episode) = x.episode.take() else { return };
         x.undos += 1;
-        x.timed_out = None;
         x.rack.look_again();
         x.prr.active = false;
         x.frto = Frto::Off;
@@ -167,7 +166,7 @@ impl Sender {
         } else if cfg.stack.mark_prr && self.phase == Phase::Recovery {
             self.control.on_broken_off(in_force);
         }
-        let begins_anew = cfg.stack.undo_waits && cfg.stack.rack && self.phase == Phase::Recovery;
+        let begins_anew = cfg.stack.recovers_as_linux() && self.phase == Phase::Recovery;
         let ends = match self.phase {
             Phase::Loss => true,
             Phase::Recovery => begins_anew || (cfg.stack.rack && x.rack.lost.is_empty()),

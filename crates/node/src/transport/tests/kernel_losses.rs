@@ -5,6 +5,7 @@ use super::flow::{Flow, NONE, kernel, us};
 use crate::spec::Stack;
 use crate::transport::extra::{Extra, Frto};
 use crate::transport::sender::Phase;
+use leafspine_schemes::cc::CongestionControl;
 
 fn extra(flow: &Flow) -> &Extra {
     flow.sender.extra.as_ref().unwrap()
@@ -114,6 +115,21 @@ fn what_is_lost_once_more_ends_a_timeouts_recovery() {
     assert_eq!((flow.sender.phase, flow.window()), (Phase::Recovery, (2, 2)));
 }
 
+/// Breaks if what is lost for the first time does. When the timer fires at 10.1 ms, 10 and 11, which left at 100 us, may still come (8 took so
+/// long); when 1 and 2 have come, which were sent again, they may no more.
+#[test]
+fn what_is_lost_once_does_not_end_it() {
+    let mut flow = Flow::begun("newreno", 10, kernel());
+    assert_eq!(flow.ack(100, 1, &[], NONE), [10, 11]);
+    flow.ack(110, 1, &[(4, 7)], NONE);
+    flow.ack(10_050, 1, &[(4, 9)], NONE);
+    flow.time_out();
+    flow.leaving(us(10_100));
+    assert_eq!((flow.sender.phase, extra(&flow).rack.lost.contains(10)), (Phase::Loss, false));
+    let sent = flow.ack_of(10_101, 10_250, 3, &[(4, 9)], NONE);
+    assert_eq!((flow.sender.phase, sent.contains(&10)), (Phase::Loss, true));
+}
+
 /// Breaks if F-RTO looks at a timeout that breaks off a fast recovery, does not at a second one of the same segment, or does at one of another
 /// while that recovery goes on.
 #[test]
@@ -133,16 +149,32 @@ fn f_rto_looks_at_the_first_and_at_what_is_repeated() {
     assert!(!looks(&mut flow));
 }
 
-/// Breaks if a timeout leaves what is thought of reordering though three are SACKed and no recovery is under way, or does not in a recovery:
-/// 0 was out of order by six.
+/// Breaks if a second timeout of the same segment is another reduction, or one after progress is the same: the first may be undone to the window of
+/// before it, 10, the other to what the first has left.
+#[test]
+fn a_timeout_after_progress_is_another_reduction() {
+    let mut flow = Flow::begun("newreno", 10, kernel());
+    let begins = |flow: &mut Flow| {
+        flow.time_out();
+        let episode = extra(flow).episode.as_ref().unwrap();
+        (episode.from, episode.before.window())
+    };
+    assert_eq!([begins(&mut flow), begins(&mut flow)], [(0, 10_000); 2]);
+    flow.leaving(us(50_000));
+    flow.ack_of(50_001, 50_200, 1, &[], NONE);
+    assert_eq!(begins(&mut flow), (1, 2_000));
+}
+
+/// Breaks if a timeout leaves what is thought of reordering though three are SACKed and no recovery is under way, or does not in a recovery,
+/// or with two. 0 was out of order by six or five; the recovery ends when 1 has come as well.
 #[test]
 fn a_timeout_thinks_less_of_reordering() {
-    let by = |comes: u32| {
+    let by = |sacked: (u32, u32), comes: u32| {
         let mut flow = Flow::begun("newreno", 20, kernel());
-        flow.ack(100, 0, &[(3, 6)], NONE);
-        (1..=comes).for_each(|una| drop(flow.ack(110, una, &[(3, 6)], NONE)));
+        flow.ack(100, 0, &[sacked], NONE);
+        (1..=comes).for_each(|una| drop(flow.ack(110, una, &[sacked], NONE)));
         flow.time_out();
         extra(&flow).rack.reordered_by()
     };
-    assert_eq!([by(1), by(2)], [6, 3]);
+    assert_eq!([by((3, 6), 1), by((3, 5), 2), by((3, 6), 2)], [6, 5, 3]);
 }
