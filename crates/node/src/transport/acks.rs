@@ -319,6 +319,10 @@ impl Sender {
         let marked = self.is_sharing();
         let outstanding = self.high - self.una - self.board.sacked();
         let delivered = self.delivered(cfg);
+        if delivered == 0 && cfg.stack.whole_windows {
+            // A mark may have begun it with an ACK of nothing new.
+            return self.keep_window(cfg);
+        }
         let Some(x) = &mut self.extra else { return };
         let recovers = self.phase == Phase::Recovery;
         if !x.prr.active || !(recovers || marked) {

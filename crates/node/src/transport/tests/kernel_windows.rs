@@ -146,6 +146,16 @@ fn a_timeout_after_a_mark_reduces_once() {
     assert_eq!(flow.window().1, 10);
 }
 
+/// Breaks if a mark on an ACK of nothing new takes away what the window has left: nine of eleven are in the network, and a train of two waits.
+#[test]
+fn a_mark_alone_leaves_what_may_be_sent() {
+    let mut flow = Flow::begun("dctcp", 10, Stack { gso: true, ..kernel() });
+    assert_eq!(flow.ack(166, 1, &[], NONE), []);
+    flow.ack(167, 1, &[], Flags::ECE);
+    let allowance = flow.sender.extra.as_ref().unwrap().prr.allowance();
+    assert_eq!((flow.window(), allowance), ((6, 6), 2_000));
+}
+
 /// Breaks if a timeout in a mark's reduction that was in vain gives the window back.
 #[test]
 fn what_a_mark_has_reduced_is_not_given_back_after_a_timeout() {
