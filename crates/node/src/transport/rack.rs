@@ -407,6 +407,18 @@ mod tests {
         assert_eq!(lost(&rack), [0, 1, 2]);
     }
 
+    /// Breaks if a timeout gives what is late no more than a round trip, or if Linux's gives it a quarter more. All was sent 103 to 110 us before.
+    #[test]
+    fn what_a_timeout_gives_up() {
+        let after = |as_linux| {
+            let (sent, mut rack, board) = with(&[3]);
+            rack.mark_after_timeout(&sent, &board, &Situation { as_linux, ..at(110) });
+            lost(&rack)
+        };
+        assert_eq!(after(false), [0]);
+        assert_eq!(after(true), [0, 1, 2, 4, 5, 6, 7]);
+    }
+
     /// Breaks if, while no reordering has been seen, three SACKed segments do not mean a loss at once,
     /// or if they do once it has been (step 4).
     #[test]
