@@ -247,17 +247,20 @@ impl CongestionControl for Cubic {
         if !ack.may_grow() {
             return;
         }
+        let mut acked = ack.acked;
         if self.reno.in_slow_start() {
-            self.reno.slow_start(ack, now);
-            return;
+            acked = self.reno.slow_start(ack, now);
+            if acked == 0 {
+                return;
+            }
         }
         if self.reno.whole {
-            return self.step(ack.acked, now);
+            return self.step(acked, now);
         }
         if !self.in_epoch {
             self.start_epoch();
         }
-        self.avoid_congestion(ack.acked, ack.srtt);
+        self.avoid_congestion(acked, ack.srtt);
     }
 
     fn on_loss(&mut self, loss: Loss, in_flight: u32, _now: Time) {
@@ -277,10 +280,11 @@ impl CongestionControl for Cubic {
                 let ssthresh =
                     if first { self.reduce(in_flight).max(two) } else { self.reno.ssthresh };
                 self.reno.shrink(self.reno.mss, ssthresh);
+                self.reno.watch_again();
                 self.in_epoch = false;
                 self.searching = true;
                 if let Some(steps) = self.reno.steps() {
-                    steps.end_epoch();
+                    steps.forget();
                 }
                 self.w_max = 0.0;
             }

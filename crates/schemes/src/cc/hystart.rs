@@ -47,7 +47,7 @@ pub(super) enum Growth {
 }
 
 /// A flow's first slow start. Later ones, after timeouts, have a threshold to stop at (RFC 9406
-/// §4.3: only the initial slow start).
+/// §4.3: only the initial slow start). Linux looks at those as well.
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
     plus: bool,
@@ -94,6 +94,11 @@ impl HyStart {
     /// An ACK of new data has come in slow start; `window` is in segments and in bytes.
     pub(super) fn on_ack(&mut self, ack: &AckSample, window: (u32, u32), now: Time) -> Growth {
         if self.plus { self.plus_plus(ack, now) } else { self.classic(ack, window, now) }
+    }
+
+    /// The same before its first ACK, for a slow start after a timeout (Linux: `bictcp_hystart_reset`); `None` for HyStart++.
+    pub(super) fn anew(&self) -> Option<HyStart> {
+        if self.plus { None } else { HyStart::new(SlowStart::HyStart, self.gso) }
     }
 
     /// Segments are counted from 0 again: the round ends with the next ACK.

@@ -284,7 +284,7 @@ impl Control {
             return;
         }
         match (self, before) {
-            (Control::NewReno(control), Control::NewReno(before)) => *control = before.clone(),
+            (Control::NewReno(control), Control::NewReno(before)) => control.undo(before),
             (Control::Dctcp(control), Control::Dctcp(before)) => control.undo(before),
             (Control::Cubic(control), Control::Cubic(before)) => control.undo(before, now),
             _ => {}

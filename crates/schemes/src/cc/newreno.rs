@@ -69,6 +69,8 @@ pub struct NewReno {
 #[derive(Clone, Debug)]
 struct Aside {
     hystart: Option<HyStart>,
+    /// It has ended a slow start, and says no more before a timeout (Linux's `found`).
+    found: bool,
     /// CUBIC's.
     steps: Option<Steps>,
 }
@@ -77,7 +79,8 @@ impl Aside {
     fn new(env: &FlowEnv) -> Option<Box<Aside>> {
         let hystart = HyStart::new(env.slow_start, env.gso);
         let steps = env.whole.then(Steps::default);
-        (hystart.is_some() || steps.is_some()).then(|| Box::new(Aside { hystart, steps }))
+        (hystart.is_some() || steps.is_some())
+            .then(|| Box::new(Aside { hystart, found: false, steps }))
     }
 }
 
@@ -103,14 +106,22 @@ impl NewReno {
         self.cwnd < self.ssthresh
     }
 
-    /// RFC 5681 §3.1 eq. 2: `cwnd += min(N, SMSS)`, with L segments for one by RFC 3465 §2.2.
+    /// RFC 5681 §3.1 eq. 2: `cwnd += min(N, SMSS)`, with L segments for one by RFC 3465 §2.2. Returns what is left of the ACK: Linux ends slow start
+    /// at the threshold, and the rest counts for what follows it (`tcp_slow_start`).
     #[inline]
-    pub(super) fn slow_start(&mut self, ack: &AckSample, now: Time) {
-        let more = ack.acked.min(u32::from(self.per_ack).saturating_mul(self.mss));
-        if self.watch.is_some() {
-            return self.watched(ack, more, now);
+    pub(super) fn slow_start(&mut self, ack: &AckSample, now: Time) -> u32 {
+        let mut more = ack.acked.min(u32::from(self.per_ack).saturating_mul(self.mss));
+        let mut left = 0;
+        if self.whole {
+            left = more.saturating_sub(self.ssthresh - self.cwnd);
+            more -= left;
         }
-        self.cwnd += more;
+        if self.watch.is_some() {
+            self.watched(ack, more, now);
+        } else {
+            self.cwnd += more;
+        }
+        left
     }
 
     /// CUBIC's growth, where windows are counted as Linux counts them.
@@ -118,18 +129,27 @@ impl NewReno {
         self.watch.as_mut()?.steps.as_mut()
     }
 
-    /// No slow start is watched any more.
+    /// No slow start is watched any more; in Linux those after a timeout are.
     fn end_watch(&mut self) {
         match &mut self.watch {
-            Some(aside) if aside.steps.is_some() => aside.hystart = None,
+            Some(aside) if self.whole => aside.found = true,
             watch => *watch = None,
+        }
+    }
+
+    /// A timeout: Linux watches the next slow start.
+    pub(super) fn watch_again(&mut self) {
+        if let Some(aside) = self.watch.as_mut().filter(|_| self.whole) {
+            aside.hystart = aside.hystart.as_ref().and_then(HyStart::anew);
+            aside.found = false;
         }
     }
 
     /// Slow start under watch: an ACK grows the window by all of `more`, by a part, or ends it.
     fn watched(&mut self, ack: &AckSample, more: u32, now: Time) {
         let window = (self.cwnd / self.mss, self.cwnd);
-        let watch = self.watch.as_mut().and_then(|aside| aside.hystart.as_mut());
+        let watch = self.watch.as_mut().filter(|aside| !aside.found);
+        let watch = watch.and_then(|aside| aside.hystart.as_mut());
         match watch.map_or(Growth::Full, |watch| watch.on_ack(ack, window, now)) {
             Growth::Full => self.cwnd += more,
             Growth::Divided(by) => self.cwnd += more / by,
@@ -143,11 +163,14 @@ impl NewReno {
     /// RFC 5681 §3.1: a segment more each time a whole window has been acknowledged.
     #[inline]
     pub(super) fn grow(&mut self, ack: &AckSample, now: Time) {
+        let mut acked = ack.acked;
         if self.in_slow_start() {
-            self.slow_start(ack, now);
-            return;
+            acked = self.slow_start(ack, now);
+            if acked == 0 {
+                return;
+            }
         }
-        self.gathered += ack.acked;
+        self.gathered += acked;
         if self.gathered >= self.cwnd {
             self.gathered -= self.cwnd;
             self.cwnd += self.mss;
@@ -159,13 +182,26 @@ impl NewReno {
         self.cwnd = cwnd.max(self.mss);
         self.ssthresh = ssthresh.max(self.mss);
         self.gathered = 0;
-        self.end_watch();
+        if !self.whole {
+            // Linux goes on, in case this is undone.
+            self.end_watch();
+        }
     }
 
-    /// The window and threshold that `before` had.
+    /// All is as it was in `before`; in Linux window and threshold.
+    pub(super) fn undo(&mut self, before: &NewReno) {
+        if self.whole {
+            self.restore(before);
+        } else {
+            self.clone_from(before);
+        }
+    }
+
+    /// The window and threshold that `before` had; Linux's threshold is three quarters of the window at least (`tcp_current_ssthresh`).
     pub(super) fn restore(&mut self, before: &NewReno) {
-        self.cwnd = before.cwnd;
-        self.ssthresh = before.ssthresh;
+        let segments = before.cwnd / self.mss;
+        let least = if self.whole { segments / 2 + segments / 4 } else { 0 };
+        (self.cwnd, self.ssthresh) = (before.cwnd, before.ssthresh.max(least * self.mss));
     }
 
     /// The least that a mark leaves of the window.

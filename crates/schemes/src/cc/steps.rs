@@ -55,9 +55,15 @@ impl Steps {
         self.shortest = Some(self.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
     }
 
-    /// A congestion event ends the epoch.
+    /// A congestion event ends the epoch. What the curve gave stays until it is looked at again: if the event is undone and the window
+    /// is the one of before, that is when the period is over, and only then the next epoch begins.
     pub(super) fn end_epoch(&mut self) {
-        *self = Steps { shortest: self.shortest, ..Steps::default() };
+        (self.began, self.credit) = (None, 0);
+    }
+
+    /// A timeout forgets everything (`bictcp_reset`).
+    pub(super) fn forget(&mut self) {
+        *self = Steps::default();
     }
 
     /// So many segments have been acknowledged with a window of `window`; gives by how many it grows.

@@ -1,5 +1,6 @@
 //! Each control against numbers worked out by hand. Segments are 1000 bytes.
 
+use super::steps::Steps;
 use super::*;
 use crate::Value;
 
@@ -600,9 +601,113 @@ fn cubic_is_a_tick_ahead() {
     let mut control = whole("cubic", 70, &[]);
     let Control::Cubic(cubic) = &mut control else { panic!("CUBIC") };
     cubic.reno.ssthresh = 70 * MSS;
-    control.on_ack(&ack(1, 2), Time::ZERO);
+    for _ in 0..9 {
+        control.on_ack(&ack(1, 2), Time::ZERO);
+    }
     control.on_loss(Loss::Fast, 70 * MSS, Time::ZERO);
     assert_eq!(cubic_windows(&mut control, 100, 105, &[100, 103, 104]), [49, 49, 50]);
+}
+
+/// Breaks if a cut that is undone begins an epoch before the curve is looked at again, which is when the window has been the same for a 32nd of a
+/// second: Reno's estimate then knows only of what came after, and the window stands for twice as long.
+///
+/// From 10 to 7, and to 8 at 101 ms. Cut and undone at 105, it is looked at in 133 and 165.
+#[test]
+fn cubic_stands_still_after_what_is_undone() {
+    let mut control = whole("cubic", 10, &[]);
+    control.on_loss(Loss::Fast, 10 * MSS, Time::ZERO);
+    assert_eq!(cubic_windows(&mut control, 100, 105, &[101, 104]), [8, 8]);
+    let (before, now) = (control.before_reduction().expect("CUBIC"), Time::ZERO);
+    control.on_loss(Loss::Fast, 8 * MSS, now);
+    control.undo(&before, now);
+    let windows = cubic_windows(&mut control, 105, 170, &[105, 164, 168]);
+    assert_eq!(windows[..2], [8, 8]);
+    assert!(windows[2] > 9, "{windows:?}");
+}
+
+/// Breaks if a timeout leaves anything of the curve.
+#[test]
+fn a_timeout_forgets_the_steps() {
+    let mut control = whole("cubic", 10, &[]);
+    control.on_loss(Loss::Fast, 10 * MSS, Time::ZERO);
+    cubic_windows(&mut control, 100, 105, &[]);
+    control.on_loss(Loss::Timeout { first: true }, 8 * MSS, Time::ZERO);
+    let Control::Cubic(cubic) = &mut control else { panic!("CUBIC") };
+    assert_eq!(format!("{:?}", cubic.reno.steps()), format!("{:?}", Some(Steps::default())));
+}
+
+/// Breaks if Linux's threshold is not three quarters of the window after an undoing, or if another's is.
+#[test]
+fn an_undone_threshold_is_three_quarters() {
+    let after = |name, mut control: Control| {
+        match &mut control {
+            Control::NewReno(control) => control.ssthresh = 10 * MSS,
+            Control::Cubic(control) => control.reno.ssthresh = 10 * MSS,
+            _ => unreachable!("{name}"),
+        }
+        let before = control.before_reduction().expect(name);
+        control.on_loss(Loss::Fast, 22 * MSS, Time::ZERO);
+        control.undo(&before, Time::ZERO);
+        (control.window() / MSS, control.ssthresh() / MSS)
+    };
+    for name in ["newreno", "cubic"] {
+        assert_eq!(after(name, whole(name, 22, &[])), (22, 16), "{name}");
+    }
+    let mut plain = halved("dctcp", 20);
+    while plain.window() < 22 * MSS {
+        plain.on_ack(&ack(1, 2), Time::ZERO);
+    }
+    let before = plain.before_reduction().expect("DCTCP");
+    plain.on_loss(Loss::Fast, 22 * MSS, Time::ZERO);
+    plain.undo(&before, Time::ZERO);
+    assert_eq!((plain.window() / MSS, plain.ssthresh() / MSS), (22, 10));
+}
+
+/// Breaks if Linux's slow start passes the threshold, or if what is left of the ACK counts for nothing: of 8 segments and five acknowledged two lead
+/// to the threshold of 10; the other three and seven more are a window.
+#[test]
+fn slow_start_ends_at_the_threshold() {
+    let mut control = whole("newreno", 8, &[("slow_start_limit", Value::Int(100))]);
+    let Control::NewReno(reno) = &mut control else { panic!("NewReno") };
+    reno.ssthresh = 10 * MSS;
+    let windows = [5, 6, 1].map(|acked| {
+        control.on_ack(&AckSample { acked: acked * MSS, ..ack(1, 40) }, Time::ZERO);
+        control.window() / MSS
+    });
+    assert_eq!(windows, [10, 10, 11]);
+}
+
+/// Breaks if Linux's HyStart does not look at a slow start that goes on after an undoing, or at one after a timeout, or if it looks at one again
+/// that it has ended.
+#[test]
+fn hystart_goes_on() {
+    let entry = entry("cubic");
+    let env = FlowEnv {
+        init_cwnd: 60 * MSS,
+        slow_start: SlowStart::HyStart,
+        whole: true,
+        ..FlowEnv::of_segments(MSS)
+    };
+    let mut control = (entry.build)(&Params::defaults(entry.info.params), &env).expect("valid");
+    let mut at = 0;
+    let mut train = |control: &mut Control| {
+        at += 1_000;
+        for number in 0..60 {
+            let now = Time::ZERO + Span::from_micros(at + 3 * number);
+            control.on_ack(&ack(number as u32 + 1, 200), now);
+        }
+        control.ssthresh() / MSS
+    };
+    let before = control.before_reduction().expect("CUBIC");
+    control.on_loss(Loss::Fast, 60 * MSS, Time::ZERO);
+    control.undo(&before, Time::ZERO);
+    assert_eq!((train(&mut control), control.window() / MSS), (77, 77));
+    let Control::Cubic(cubic) = &mut control else { panic!("CUBIC") };
+    cubic.reno.ssthresh = u32::MAX;
+    assert_eq!((train(&mut control), control.window() / MSS), (u32::MAX / MSS, 137));
+    control.on_loss(Loss::Timeout { first: true }, 60 * MSS, Time::ZERO);
+    assert_eq!((control.window() / MSS, control.ssthresh() / MSS), (1, 95));
+    assert_eq!(train(&mut control), 18, "once there are 16");
 }
 
 /// Breaks if a window whose maximum is not known does not grow by a twentieth a round trip, or one whose maximum is does.
