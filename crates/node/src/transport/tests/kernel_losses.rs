@@ -135,7 +135,7 @@ fn what_is_lost_once_does_not_end_it() {
 #[test]
 fn f_rto_looks_at_the_first_and_at_what_is_repeated() {
     let stack = Stack { frto: true, ..kernel() };
-    let mut flow = Flow::begun("newreno", 10, stack.clone());
+    let mut flow = Flow::begun("newreno", 10, stack);
     let looks = |flow: &mut Flow| {
         flow.time_out();
         extra(flow).frto == Frto::Resent
