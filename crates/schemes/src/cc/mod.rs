@@ -295,4 +295,6 @@ impl Control {
 #[cfg(test)]
 mod bbr_tests;
 #[cfg(test)]
+mod linux_tests;
+#[cfg(test)]
 mod tests;
