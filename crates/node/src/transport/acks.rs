@@ -2,6 +2,7 @@
 
 use super::TcpConfig;
 use super::config::{since_stamp, stamp};
+use super::extra::Early;
 use super::prr::{Progress, Prr};
 use super::rack::Situation;
 use super::sender::{AckOutcome, Phase, Sender};
@@ -61,6 +62,8 @@ impl Sender {
         if let Some(x) = &mut self.extra {
             self.deadline = x.rto_at;
             x.waits = false;
+            x.echo = false;
+            x.buffer.ask();
         }
         let reported = if cfg.sack { duplicate(&p.sack, p.seq) } else { None };
         self.see_duplicate(cfg, reported);
@@ -87,6 +90,7 @@ impl Sender {
             self.on_new_ack(cfg, p, in_flight, echo, now, &mut outcome);
             if let Some(x) = &mut self.extra {
                 x.rack.acknowledged(from, p.seq);
+                x.buffer.acknowledged(p.seq);
             }
         } else if self.una < self.high {
             self.dup_acks += 1;
@@ -102,6 +106,9 @@ impl Sender {
         }
         if echo && cfg.stack.ece_forbids_undo {
             self.forbid_undo();
+        }
+        if let Some(x) = &mut self.extra {
+            x.echo = echo;
         }
         self.widen(cfg, reported, now);
         self.note_duplicate(cfg, reported, now);
@@ -120,7 +127,10 @@ impl Sender {
             outcome.fast_retransmit = self.on_duplicate(cfg, newly_sacked, now);
         }
         if cfg.stack.rack {
-            outcome.fast_retransmit = self.look_for_losses(cfg, now);
+            outcome.fast_retransmit = self.look_for_losses(cfg, None, now);
+        }
+        if self.phase == Phase::Open {
+            self.forget_first_again(cfg);
         }
         if counts && cfg.stack.mark_prr && self.phase == Phase::Open {
             // Linux: what the ACK tells of losses comes first.
@@ -130,7 +140,7 @@ impl Sender {
             self.on_delivered(cfg, (in_flight, outcome.rtt), echo, now);
         }
         self.end_sample(cfg, now);
-        self.share_out(cfg, outcome.acked > 0);
+        self.share_out(cfg, self.delivered(cfg), outcome.acked > 0);
         self.arm_early(cfg, self.high, now);
         self.set_deadline();
         outcome
@@ -148,7 +158,7 @@ impl Sender {
     ) -> AckOutcome {
         self.deliver(cfg, p, reported, now);
         self.note_duplicate(cfg, reported, now);
-        let fast_retransmit = cfg.stack.rack && self.look_for_losses(cfg, now);
+        let fast_retransmit = cfg.stack.rack && self.look_for_losses(cfg, None, now);
         self.keep_window(cfg);
         self.arm_early(cfg, self.high, now);
         self.set_deadline();
@@ -263,8 +273,14 @@ impl Sender {
         x.fresh.iter().any(|segment| *segment < self.recover && !x.sent.again(*segment))
     }
 
-    /// RFC 8985 §6.2 steps 4 and 5, and what a mark leads to. Returns whether fast recovery begins.
-    pub(super) fn look_for_losses(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+    /// RFC 8985 §6.2 steps 4 and 5, and what a mark leads to. `timer`: which one has fired, if it is no ACK. Returns whether fast
+    /// recovery begins.
+    pub(super) fn look_for_losses(
+        &mut self,
+        cfg: &TcpConfig,
+        timer: Option<Early>,
+        now: Time,
+    ) -> bool {
         let at = self.situation(cfg, now);
         let Some(x) = &mut self.extra else { return false };
         x.rack.marked.clear();
@@ -277,14 +293,14 @@ impl Sender {
             (_, x.wait) = x.rack.detect(&x.sent, &self.board, &at);
         }
         // Linux: what was given up counts until it is delivered, though it was sent again (`lost_out`): the end of a recovery begins the next.
-        let probe = x.probe.filter(|p| p.again && x.rack.resent.contains(p.end - 1));
-        let resent = x.rack.resent.len() > u32::from(probe.is_some());
-        let lost = !x.rack.lost.is_empty() || (cfg.stack.rack_any_rtt && resent);
-        // Linux: what is lost once more ends a timeout's recovery (`FLAG_LOST_RETRANS`).
-        let once_more = cfg.stack.recovers_as_linux()
+        let lost =
+            if cfg.stack.rack_any_rtt { x.rack.lost_out() > 0 } else { !x.rack.lost.is_empty() };
+        // Linux: what is lost once more ends a timeout's recovery (`FLAG_LOST_RETRANS`), and whatever its timer finds does
+        // (`tcp_rack_reo_timeout`).
+        let ends = cfg.stack.recovers_as_linux()
             && self.phase == Phase::Loss
-            && x.rack.marked.iter().any(|segment| x.sent.again(*segment));
-        let enters = (lost && self.phase == Phase::Open) || once_more;
+            && x.rack.marked.iter().any(|segment| timer.is_some() || x.sent.again(*segment));
+        let enters = (lost && self.phase == Phase::Open) || ends;
         self.tell_lost(cfg, now);
         if enters {
             self.enter_recovery(cfg, now);
@@ -313,12 +329,11 @@ impl Sender {
         }
     }
 
-    /// What proportional rate reduction lets go with this ACK.
-    pub(super) fn share_out(&mut self, cfg: &TcpConfig, advanced: bool) {
+    /// What proportional rate reduction lets go, so many bytes having been delivered.
+    pub(super) fn share_out(&mut self, cfg: &TcpConfig, delivered: u32, advanced: bool) {
         let ssthresh = self.window(cfg);
         let marked = self.is_sharing();
         let outstanding = self.high - self.una - self.board.sacked();
-        let delivered = self.delivered(cfg);
         if delivered == 0 && cfg.stack.whole_windows {
             // A mark may have begun it with an ACK of nothing new.
             return self.keep_window(cfg);
@@ -449,7 +464,9 @@ impl Sender {
         } else {
             Prr::begin(kind, outstanding * cfg.mss, before * cfg.mss)
         };
-        x.lost_below = self.board.lost_below(self.una, cfg.dupack_threshold);
+        if !cfg.stack.rack {
+            x.lost_below = self.board.lost_below(self.una, cfg.dupack_threshold);
+        }
     }
 
     /// Whether a segment may be sent in a recovery with SACK.

@@ -5,6 +5,7 @@ use super::backlog::Backlog;
 use super::prr::Prr;
 use super::rack::{Rack, Sent};
 use super::rate::Rate;
+use super::send_buffer::SendBuffer;
 use super::train::Train;
 use leafspine_core::{Span, Time};
 use leafspine_schemes::cc::Control;
@@ -38,17 +39,23 @@ pub(super) enum Frto {
     Waiting,
 }
 
+/// The timestamp of the first retransmission, which ACKs are held against.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum FirstAgain {
+    /// Nothing has been sent again.
+    NotYet,
+    At(u32),
+    /// The one ACK that is asked has been.
+    Asked,
+}
+
 /// The reduction that may turn out to have answered no loss.
 #[derive(Clone, Debug)]
 pub(super) struct Episode {
     /// What was acknowledged by then: D-SACKs of it say nothing of the reduction.
     pub(super) from: u32,
-    /// Retransmissions.
-    pub(super) again: u32,
-    /// Of which no D-SACK has reported.
+    /// Retransmissions of which no D-SACK has reported.
     pub(super) unreported: u32,
-    /// The first one's timestamp, until an ACK has been held against it.
-    pub(super) stamp: Option<u32>,
     /// The control before the reduction.
     pub(super) before: Control,
     /// The window is not given back: it was also reduced for a mark (`ece_forbids_undo`).
@@ -86,6 +93,9 @@ pub(super) struct Extra {
     /// What was outstanding then.
     pub(super) most_until: u32,
     pub(super) episode: Option<Episode>,
+    pub(super) first_again: FirstAgain,
+    /// The ACK in hand has ECE.
+    pub(super) echo: bool,
     /// The ACK in hand is of an older transmission than the first retransmission, and others are outstanding: nothing is
     /// marked as lost or sent again (`undo_waits`).
     pub(super) waits: bool,
@@ -105,6 +115,8 @@ pub(super) struct Extra {
     pub(super) marked: bool,
     /// Trains of segments.
     pub(super) train: Train,
+    /// What the application has written.
+    pub(super) buffer: SendBuffer,
     /// What is in the host's port (`small_queues`).
     pub(super) backlog: Backlog,
     /// The connection has no ECN: the SYN that asked for it was lost.
@@ -134,6 +146,8 @@ impl Default for Extra {
             most_in_flight: 0,
             most_until: 0,
             episode: None,
+            first_again: FirstAgain::NotYet,
+            echo: false,
             waits: false,
             timed_out: None,
             last_sent: None,
@@ -143,6 +157,7 @@ impl Default for Extra {
             twice: 0,
             marked: false,
             train: Train::default(),
+            buffer: SendBuffer::default(),
             backlog: Backlog::default(),
             no_ecn: false,
             undos: 0,
@@ -161,10 +176,12 @@ impl Extra {
             rate.reset();
         }
         let mut backlog = std::mem::take(&mut self.backlog);
+        let mut buffer = std::mem::take(&mut self.buffer);
         rack.reset();
         fresh.clear();
         backlog.reset();
-        *self = Extra { sent, rack, fresh, rate, backlog, ..Extra::default() };
+        buffer.reset();
+        *self = Extra { sent, rack, fresh, rate, buffer, backlog, ..Extra::default() };
     }
 
     /// The earliest of the timers.

@@ -44,6 +44,7 @@ mod report;
 mod rtt;
 mod scoreboard;
 mod segments;
+mod send_buffer;
 mod sender;
 mod ticks;
 mod train;

@@ -177,6 +177,7 @@ impl Sender {
             Early::Reorder => {
                 x.fresh.clear();
                 x.twice = 0;
+                x.echo = false;
                 x.rack.look_again();
                 self.look_late(cfg, now);
             }
@@ -189,16 +190,12 @@ impl Sender {
     /// The timer for what is late has fired. Linux counts a segment that has left where a recovery begins with it, lets go what
     /// is given up in one that is under way, and waits for ACKs then, or for a timeout (`tcp_rack_reo_timeout`).
     fn look_late(&mut self, cfg: &TcpConfig, now: Time) {
-        let enters = self.look_for_losses(cfg, now);
-        let Some(x) = &mut self.extra else { return };
+        let enters = self.look_for_losses(cfg, Some(Early::Reorder), now);
         if !cfg.stack.whole_windows {
-            self.share_out(cfg, false);
+            self.share_out(cfg, self.delivered(cfg), false);
             self.arm_early(cfg, self.high, now);
-            return;
-        }
-        x.twice = 1;
-        if enters {
-            self.share_out(cfg, false);
+        } else if enters {
+            self.share_out(cfg, cfg.mss, false);
         } else {
             self.keep_window(cfg);
         }
@@ -207,13 +204,13 @@ impl Sender {
     /// RFC 8985 §7.3 `TLP_send_probe`: new data if there is any, else the last segment again; then the
     /// retransmission timer alone, from now.
     pub(super) fn emit_probe(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) {
-        self.phase = Phase::Open;
         let again = !self.has_new_data(cfg);
         if again {
             self.emit_again(cfg, self.high - 1, now, out);
         } else {
             self.emit_new(cfg, now, out);
         }
+        self.phase = Phase::Open;
         let rto = self.rtt.rto();
         let Some(x) = &mut self.extra else { return };
         x.probe = Some(Probe { end: self.high, again });

@@ -58,6 +58,8 @@ pub(super) struct Rack {
     pub(super) lost: SegmentSet,
     /// Segments that were sent again and have neither been delivered nor marked lost again since.
     pub(super) resent: SegmentSet,
+    /// Those of them that do not count as lost any more, since the timeout was in vain.
+    forgiven: SegmentSet,
     /// Linux: what it has marked lost and has not been sent again since. It is off its list of what was sent
     /// (`tcp_rack_detect_loss`), and is not marked again when a recovery in vain has unmarked it.
     given_up: SegmentSet,
@@ -123,11 +125,13 @@ impl Rack {
             (std::mem::take(&mut self.lost), std::mem::take(&mut self.marked));
         let (mut resent, mut given_up) =
             (std::mem::take(&mut self.resent), std::mem::take(&mut self.given_up));
+        let mut forgiven = std::mem::take(&mut self.forgiven);
         lost.clear();
         marked.clear();
         resent.clear();
         given_up.clear();
-        *self = Rack { lost, marked, resent, given_up, ..Rack::default() };
+        forgiven.clear();
+        *self = Rack { lost, marked, resent, forgiven, given_up, ..Rack::default() };
     }
 
     /// Step 3 for what an ACK delivers, in the order of their numbers: a segment sent once is out of order if a later one
@@ -205,12 +209,32 @@ impl Rack {
     /// A segment was delivered, whatever transmission of it.
     pub(super) fn settled(&mut self, una: u32, segment: u32) {
         self.lost.remove(una, segment);
-        self.resent.remove(una, segment);
+        self.not_under_way(una, segment);
     }
 
-    /// A segment is sent again.
-    pub(super) fn sent_again(&mut self, una: u32, segment: u32) {
-        self.resent.insert(una, segment, segment + 1);
+    /// What was sent again has come, or is given up once more.
+    fn not_under_way(&mut self, una: u32, segment: u32) {
+        self.resent.remove(una, segment);
+        self.forgiven.remove(una, segment);
+    }
+
+    /// A timeout was in vain: nothing counts as lost (Linux: `tcp_try_undo_loss`).
+    pub(super) fn forgive(&mut self) {
+        self.lost.clear();
+        self.forgiven.clone_from(&self.resent);
+    }
+
+    /// Segments that count as lost, of which some are under way again (Linux's `lost_out`).
+    pub(super) fn lost_out(&self) -> u32 {
+        self.lost.len() + self.resent.len() - self.forgiven.len()
+    }
+
+    /// A segment is sent again, by a probe or because it was given up.
+    pub(super) fn sent_again(&mut self, una: u32, segment: u32, probes: bool) {
+        if !probes {
+            self.resent.insert(una, segment, segment + 1);
+            self.forgiven.remove(una, segment);
+        }
         self.given_up.remove(una, segment);
     }
 
@@ -226,6 +250,7 @@ impl Rack {
     pub(super) fn acknowledged(&mut self, from: u32, una: u32) {
         self.lost.remove_below(from, una);
         self.resent.remove_below(from, una);
+        self.forgiven.remove_below(from, una);
         self.given_up.remove_below(from, una);
     }
 
@@ -318,7 +343,7 @@ impl Rack {
                 let age = at.since(when);
                 if age >= patience {
                     self.lost.insert(at.una, segment, segment + 1);
-                    self.resent.remove(at.una, segment);
+                    self.not_under_way(at.una, segment);
                     self.marked.push(segment);
                     if at.as_linux {
                         self.given_up.insert(at.una, segment, segment + 1);
@@ -343,7 +368,7 @@ impl Rack {
         while segment < at.high {
             let late = segment == at.una || at.since(sent.at(segment)) >= patience;
             if late && self.lost.insert(at.una, segment, segment + 1) > 0 {
-                self.resent.remove(at.una, segment);
+                self.not_under_way(at.una, segment);
                 self.marked.push(segment);
             }
             segment = board.first_missing(segment + 1);

@@ -241,7 +241,7 @@ impl Sender {
         let in_flight = (self.high - self.una - self.board.sacked() - lost) * cfg.mss;
         let window = self.window(cfg);
         let full = in_flight + cfg.mss > window;
-        let dry = self.high == self.total && in_flight < window && lost == 0;
+        let dry = self.high == self.written(cfg) && in_flight < window && lost == 0;
         Flight { in_flight, dry, full }
     }
 

@@ -7,6 +7,17 @@ use super::sender::{Phase, Sender};
 use leafspine_core::{PacketMeta, Time};
 use leafspine_schemes::cc::{CongestionControl, Control, Loss, Repair};
 
+/// What a timeout breaks off.
+#[derive(Clone, Copy, Debug)]
+struct Broken {
+    from: Phase,
+    /// A mark's reduction was under way; and what was outstanding when it began still is.
+    marked: bool,
+    shares: bool,
+    /// The segment has timed out before.
+    repeated: bool,
+}
+
 impl Sender {
     /// [`Sender::poll_send`] in every phase but [`Phase::Open`].
     pub(super) fn poll_recovering(
@@ -124,7 +135,7 @@ impl Sender {
 
     /// Whether there is data never sent, within the receive window.
     pub(super) fn has_new_data(&self, cfg: &TcpConfig) -> bool {
-        self.high < self.total && (self.high - self.una + 1) * cfg.mss <= cfg.max_cwnd
+        self.high < self.written(cfg) && (self.high - self.una + 1) * cfg.mss <= cfg.max_cwnd
     }
 
     /// RFC 6582 §3.2 step 3: new data as the inflated window allows.
@@ -221,11 +232,16 @@ impl Sender {
         let marked = self.is_sharing();
         let lately = if cfg.stack.mark_prr { marked } else { self.una < self.reduced_until };
         let reduced = cfg.ecn && !cfg.by_rate && once && lately;
+        let before = self.before_reduction(cfg);
         if !reduced {
-            let before = self.before_reduction(cfg);
             self.reduce(cfg, Loss::Fast, now);
+        }
+        // Linux: what a mark has reduced is not given back, but losses may turn out to be none (`tcp_enter_recovery`).
+        if !reduced || cfg.stack.recovers_as_linux() {
+            let echo = self.extra.as_ref().is_some_and(|x| x.echo);
+            self.forget_first_again(cfg);
             self.begin_episode(cfg, before);
-            if marked && cfg.stack.ece_forbids_undo {
+            if (marked || echo) && cfg.stack.ece_forbids_undo {
                 self.forbid_undo();
             }
         }
@@ -234,7 +250,6 @@ impl Sender {
         }
         if let Some(x) = &mut self.extra {
             x.probe = None;
-            x.train.shift(cfg.mss, self.nxt);
         }
         self.phase = Phase::Recovery;
         self.recover = self.high;
@@ -296,12 +311,17 @@ impl Sender {
     /// The retransmission timer has fired (RFC 6298 §5.4 to §5.6, RFC 5681 §3.1). SACK information
     /// stays: receivers here never discard what they have reported (RFC 6675 §5.1).
     pub(super) fn enter_loss(&mut self, cfg: &TcpConfig, now: Time) {
-        let first = !self.rtt.backed_off();
+        // Linux: it is the first of this segment, whatever the timer has come to (`icsk_retransmits`).
+        let repeated = self.extra.as_ref().is_some_and(|x| x.timed_out == Some(self.una));
+        let linux = cfg.stack.recovers_as_linux();
+        let first = if linux { !repeated } else { !self.rtt.backed_off() };
         self.begin_sample(cfg);
-        let (before, from) = (self.before_reduction(cfg), self.phase);
+        let before = self.before_reduction(cfg);
+        let marked = self.is_sharing();
+        let shares = marked && self.una < self.reduced_until;
+        let broken = Broken { from: self.phase, marked, shares, repeated };
         // Linux: a recovery that is under way, or a mark's reduction, has reduced the threshold.
-        let shares = self.is_sharing() && self.una < self.reduced_until;
-        let reducing = from == Phase::Recovery || shares;
+        let reducing = broken.from == Phase::Recovery || shares;
         let first = first && !(cfg.stack.whole_windows && reducing);
         self.reduce(cfg, Loss::Timeout { first }, now);
         self.phase = Phase::Loss;
@@ -311,46 +331,31 @@ impl Sender {
         self.resend_due = false;
         self.pipe = 0;
         if self.extra.is_some() {
-            self.enter_loss_extra(cfg, from, before, now);
-            if shares && cfg.stack.ece_forbids_undo {
-                self.forbid_undo();
-            }
+            self.enter_loss_extra(cfg, &broken, before, now);
         }
     }
 
-    /// A timeout's part of what `Stack` may ask for. A recovery that was under way is part of the same
-    /// reduction; F-RTO looks at a timeout, not at one that follows another (RFC 5682 §2.1 step 1). Linux has it look at those
-    /// that follow another of the same segment (§3.2), and not at one that breaks off a fast recovery.
+    /// A timeout's part of what `Stack` may ask for.
     fn enter_loss_extra(
         &mut self,
         cfg: &TcpConfig,
-        from: Phase,
+        broken: &Broken,
         before: Option<Control>,
         now: Time,
     ) {
-        let linux = cfg.stack.recovers_as_linux();
-        let una = self.una;
-        let repeated = self.extra.as_ref().is_some_and(|x| x.timed_out == Some(una));
-        if from == Phase::Open || (linux && from == Phase::Loss && !repeated) {
-            self.begin_episode(cfg, before);
-        }
-        let (at, sacked) = (self.situation(cfg, now), self.board.sacked());
+        let at = self.situation(cfg, now);
         let Some(x) = &mut self.extra else { return };
-        x.timed_out = Some(una);
-        if linux && from == Phase::Open {
-            x.rack.timed_out(sacked, cfg.dupack_threshold);
-        }
+        x.timed_out = Some(self.una);
         x.prr.active = false;
         x.probe = None;
         x.early = None;
         x.wait = None;
         x.waits = false;
-        let looks = if linux { from == Phase::Open || repeated } else { from != Phase::Loss };
-        let checks = cfg.stack.frto && cfg.sack && looks;
-        x.frto = if checks { Frto::Resent } else { Frto::Off };
-        x.frto_new = 0;
         if cfg.stack.rack {
             x.rack.mark_after_timeout(&x.sent, &self.board, &at);
+        }
+        self.judge_timeout(cfg, broken, before);
+        if cfg.stack.rack {
             self.nxt = self.high;
             self.resend_due = true;
             self.tell_lost(cfg, now);
@@ -361,6 +366,30 @@ impl Sender {
             }
             self.tell_repair(cfg, Repair::Timeout, now);
         }
+    }
+
+    /// Whether a timeout may turn out to have been in vain, and who looks. A recovery that was under way is part of the same
+    /// reduction; F-RTO looks at a timeout, not at one that follows another (RFC 5682 §2.1 step 1).
+    ///
+    /// Linux (`tcp_enter_loss`): one after progress is another reduction, and one in a mark's reduction is none, so that F-RTO alone
+    /// may say that nothing was lost. F-RTO looks at those that follow another of the same segment (§3.2), and not at one that breaks
+    /// off a fast recovery. If packets were out of order and no reduction was under way, they were thought to be by too many.
+    fn judge_timeout(&mut self, cfg: &TcpConfig, broken: &Broken, before: Option<Control>) {
+        let Broken { from, marked, shares, repeated } = *broken;
+        let linux = cfg.stack.recovers_as_linux();
+        let open = from == Phase::Open && !(linux && shares);
+        if open || (linux && from == Phase::Loss && !repeated) {
+            self.begin_episode(cfg, before);
+        }
+        let sacked = self.board.sacked();
+        let Some(x) = &mut self.extra else { return };
+        if linux && from == Phase::Open && !marked {
+            x.rack.timed_out(sacked, cfg.dupack_threshold);
+        }
+        let looks = if linux { from == Phase::Open || repeated } else { from != Phase::Loss };
+        let checks = cfg.stack.frto && cfg.sack && looks;
+        x.frto = if checks { Frto::Resent } else { Frto::Off };
+        x.frto_new = 0;
     }
 
     /// Counts what is in the network: RFC 6675 §4 `SetPipe`; after a timeout, what has been sent

@@ -6,7 +6,7 @@
 /// Segment `s` is bit `s % 64` of word `s / 64`, and the words form a ring: the window slides
 /// without moving anything. All members lie in `base..top`, where `base` is the window's lower
 /// edge that every call is given or implies, and the ring is always at least as wide.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SegmentSet {
     words: Box<[u64]>,
     /// Members.

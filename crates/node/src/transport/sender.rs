@@ -232,7 +232,8 @@ impl Sender {
             return false;
         }
         if self.phase != Phase::Open {
-            return self.poll_recovering(cfg, now, out);
+            return self.poll_recovering(cfg, now, out)
+                || (cfg.stack.gso && self.poll_written(cfg, now, out));
         }
         if self.nxt == self.total {
             return false;
@@ -289,6 +290,9 @@ impl Sender {
         self.emit_segment(cfg, self.nxt, flags, now, out);
         self.nxt += 1;
         self.high = self.nxt;
+        if cfg.stack.gso {
+            self.end_piece();
+        }
     }
 
     /// A segment that was sent before.

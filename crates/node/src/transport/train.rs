@@ -1,10 +1,11 @@
 //! Trains: segments that leave back to back, as a kernel with segmentation offload builds them, and what
 //! a sender waits for so that they are long (Linux: `tcp_tso_autosize`, `tcp_tso_should_defer`).
 //!
-//! A kernel's TCP works by buffers of up to 64 KB, whoever cuts them into segments in the end. While an
+//! A kernel's TCP works by pieces of up to 64 KB (`send_buffer.rs`), whoever cuts them into segments in the end. While an
 //! acknowledgment lets less go than a third of the window or a full train, it waits for the next ones.
 
 use super::TcpConfig;
+use super::send_buffer::{Push, Standing};
 use super::sender::{Phase, Sender};
 use leafspine_core::{PacketMeta, Span, Time};
 use leafspine_schemes::cc::CongestionControl;
@@ -22,33 +23,9 @@ const RECENT: Span = Span::from_millis(1);
 /// A window's share that is worth a train, as a divisor.
 const SHARE: u32 = 3;
 
-/// Buffers are no longer than half of what the other end offers, so that they are whole only after a while: five have some 30 segments, half
-/// of what is offered then. The first one has 44, for a reason that is not known. Inferred from where a kernel's trains end at 1 Gb/s over
-/// 40 us; at other rates they end elsewhere.
-const EARLY: [(u32, u64); 2] = [(1, 64_240), (5, 85_680 / 2)];
-
 /// Whether the acknowledgment of what was sent so long ago is due within a millisecond and half a round trip.
 fn is_near(ago: Span, srtt: Span) -> bool {
     ago.0 >= srtt.0 - RECENT.0.min(srtt.0 / 2)
-}
-
-/// Full segments in so many bytes.
-fn segments(mss: u32, bytes: u64) -> u32 {
-    (bytes / u64::from(mss)).max(1) as u32
-}
-
-/// Segments from `nxt` to the end of its buffer, those of after a recovery moved by `shift`.
-fn left_in_buffer(mss: u32, nxt: u32, shift: u32) -> u32 {
-    let mut begins = 0;
-    for (count, bytes) in EARLY {
-        let each = segments(mss, bytes);
-        if nxt - begins < count * each {
-            return each - (nxt - begins) % each;
-        }
-        begins += count * each;
-    }
-    let whole = segments(mss, LONGEST);
-    whole - (nxt - begins + shift) % whole
 }
 
 /// A sender's train under way, and how far its window has been used up.
@@ -64,24 +41,12 @@ pub(super) struct Train {
     most: u32,
     /// What was outstanding when that was noted.
     until: u32,
-    /// By how much buffers end earlier than those of a flow that has lost nothing.
-    shift: u32,
-    /// One past the last segment of the next buffer, if it was cut off or has taken some of the one behind it.
-    cut: u32,
 }
 
 impl Train {
     /// Whether nothing is outstanding before it.
     pub(super) fn is_first(&self, una: u32) -> bool {
         una >= self.begun
-    }
-
-    /// A recovery begins, after which buffers end elsewhere: acknowledged segments that wait for a lost one keep their room in the
-    /// sender's memory, the application fills what there is, and a buffer leaves before it is full. By how many segments hangs
-    /// on when the application is woken, which is not modelled (kernels' captures show 1 and 4): it is drawn, from the next segment's number.
-    pub(super) fn shift(&mut self, mss: u32, nxt: u32) {
-        let drawn = nxt.wrapping_mul(0x9E37_79B1) >> 7;
-        self.shift = drawn % segments(mss, LONGEST);
     }
 
     /// Linux's `tcp_cwnd_validate`: how far the window has been used up.
@@ -102,56 +67,130 @@ impl Sender {
         (window, beyond): (u32, u32),
         now: Time,
     ) -> bool {
-        let (una, nxt, total) = (self.una, self.nxt, self.total);
         let most = (window + beyond).min(cfg.max_cwnd) / cfg.mss;
-        let room = most.saturating_sub(nxt - una);
+        let room = most.saturating_sub(self.nxt - self.una);
         let window = window.min(cfg.max_cwnd) / cfg.mss;
-        let left = self.extra.as_ref().map_or(0, |x| x.train.left);
-        let mut limited = false;
-        let quota = if room == 0 || left > 0 {
-            left.min(room)
-        } else {
-            let most = self.longest_train(cfg);
-            // No train takes more than half of the window.
-            let quota = room.min(most).min((window / 2).max(1)).min(total - nxt);
-            let buffer = self.buffer(cfg, quota);
-            if self.waits_for_more((room, window, most), buffer, now) {
-                self.cut(nxt + buffer);
-                0
-            } else {
-                let quota = quota.min(buffer);
-                self.cut(nxt + quota);
-                let port = cfg.stack.small_queues && self.waits_for_port(cfg, quota, now);
-                limited = port;
-                if port { 0 } else { quota }
+        let left = self.extra.as_ref().map_or(0, |x| x.train.left).min(room);
+        if left > 0 {
+            self.goes(left);
+            return true;
+        }
+        let mut push = Some(Push::Pending);
+        while let Some(which) = push {
+            if which != Push::None && self.begins_train(cfg, (room, window), which, now) {
+                return true;
             }
-        };
+            push = self.application_writes(cfg);
+        }
+        false
+    }
+
+    /// Whether a train may leave, with `room` segments free in a window of so many.
+    fn begins_train(
+        &mut self,
+        cfg: &TcpConfig,
+        (room, window): (u32, u32),
+        push: Push,
+        now: Time,
+    ) -> bool {
+        let (una, nxt) = (self.una, self.nxt);
+        let most = self.longest_train(cfg);
         let Some(x) = &mut self.extra else { return false };
-        if left == 0 && quota > 0 {
-            x.train.begun = nxt;
+        // No train takes more than half of the window.
+        let quota = room.min(most).min((window / 2).max(1));
+        let mut piece = x.buffer.end_of(nxt) - nxt;
+        if room == 0 || piece == 0 {
+            x.train.left = 0;
+            if room == 0 {
+                x.train.note(una, nxt, true);
+            }
+            return false;
         }
-        x.train.left = quota.saturating_sub(1);
-        // Who waits for the port does not wait for the window.
-        x.train.note(una, nxt + u32::from(quota > 0), quota == 0 && !limited);
-        quota > 0
+        if quota > piece {
+            x.buffer.grow(nxt, quota - piece);
+            piece = x.buffer.end_of(nxt) - nxt;
+        }
+        if push != Push::One && self.waits_for_more((room, window, most), piece, now) {
+            self.note_waiting(room <= piece);
+            return false;
+        }
+        let quota = quota.min(piece);
+        if cfg.stack.small_queues && self.waits_for_port(cfg, quota, now) {
+            // Who waits for the port does not wait for the window.
+            self.note_waiting(false);
+            return false;
+        }
+        let Some(x) = &mut self.extra else { return false };
+        x.buffer.split(nxt + quota);
+        x.train.begun = nxt;
+        self.goes(quota);
+        true
     }
 
-    /// Segments of the next buffer, which takes of the one behind it what it has less than `quota` (Linux's `tcp_grow_skb`).
-    fn buffer(&self, cfg: &TcpConfig, quota: u32) -> u32 {
-        let Some(Train { shift, cut, .. }) = self.extra.as_ref().map(|x| x.train) else {
-            return quota;
+    /// The next segment leaves, as the first of so many.
+    fn goes(&mut self, left: u32) {
+        let (una, nxt) = (self.una, self.nxt);
+        let Some(x) = &mut self.extra else { return };
+        x.train.left = left - 1;
+        x.train.note(una, nxt + 1, false);
+    }
+
+    /// No train leaves, though there is data and room.
+    fn note_waiting(&mut self, limited: bool) {
+        let (una, nxt) = (self.una, self.nxt);
+        let Some(x) = &mut self.extra else { return };
+        x.train.left = 0;
+        if limited {
+            x.train.note(una, nxt, true);
+        }
+    }
+
+    /// The application writes what it may; `None` if it waits.
+    pub(super) fn application_writes(&mut self, cfg: &TcpConfig) -> Option<Push> {
+        let sacked = self.board.sacked();
+        let in_flight =
+            if self.phase == Phase::Open { self.nxt - self.una - sacked } else { self.pipe };
+        let window = self.window_in_force() / cfg.mss;
+        let x = self.extra.as_mut()?;
+        let at = Standing {
+            una: self.una,
+            nxt: self.high,
+            total: self.total,
+            window,
+            in_flight,
+            reordered_by: x.rack.reordered_by(),
+            board: &self.board,
         };
-        let left = |from| left_in_buffer(cfg.mss, from, shift);
-        let own = if cut > self.nxt { cut - self.nxt } else { left(self.nxt) };
-        let more = quota.saturating_sub(own);
-        if more == 0 { own } else { own + more.min(left(self.nxt + own)) }
+        x.buffer.write(cfg.mss, &at)
     }
 
-    /// The next buffer ends there.
-    fn cut(&mut self, end: u32) {
-        if let Some(x) = &mut self.extra {
-            x.train.cut = end;
+    /// The application may be woken in a recovery, too: the next segment that leaves by it.
+    pub(super) fn poll_written(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        out: &mut PacketMeta,
+    ) -> bool {
+        if !matches!(self.phase, Phase::Recovery | Phase::Loss) {
+            return false;
         }
+        let before = self.written(cfg);
+        while self.application_writes(cfg).is_some() {}
+        self.written(cfg) > before && self.poll_recovering(cfg, now, out)
+    }
+
+    /// A segment has left that is no train's, or ends one: a piece ends with it.
+    pub(super) fn end_piece(&mut self) {
+        let alone = self.phase != Phase::Open;
+        if let Some(x) = self.extra.as_mut().filter(|x| alone || x.train.left == 0) {
+            x.buffer.split(self.high);
+        }
+    }
+
+    /// Segments that the application has written.
+    pub(super) fn written(&self, cfg: &TcpConfig) -> u32 {
+        let buffer = self.extra.as_ref().filter(|_| cfg.stack.gso).map(|x| x.buffer.written());
+        buffer.unwrap_or(self.total)
     }
 
     /// What the next new segment notes: that nothing follows it, if it ends a train of two at least (Linux: `__tcp_transmit_skb` sets PSH on what
@@ -184,18 +223,18 @@ impl Sender {
         (bytes / u64::from(cfg.mss)).max(SHORTEST) as u32
     }
 
-    /// Whether it is worth waiting for more acknowledgments: `room`, `window` and `most` in segments.
-    fn waits_for_more(
-        &self,
-        (room, window, most): (u32, u32, u32),
-        buffer: u32,
-        now: Time,
-    ) -> bool {
+    /// Whether it is worth waiting for more acknowledgments, with `piece` segments next in the send buffer: `room`, `window` and `most` in
+    /// segments.
+    fn waits_for_more(&self, (room, window, most): (u32, u32, u32), piece: u32, now: Time) -> bool {
         let Some(x) = &self.extra else { return false };
         let recent = x.last_sent.is_some_and(|last| now.since(last) <= RECENT);
-        // What follows a full buffer's end is another's, and what ends the flow gets no more.
-        let ends = self.total - self.nxt < room || buffer <= room;
-        if !recent || room >= most || room >= window.div_ceil(SHARE) || ends {
+        // To a piece that others follow nothing is added, nor to one that ends the flow; a lone segment does not wait.
+        let whole = if x.buffer.is_last(self.nxt) {
+            self.nxt + piece == self.total && piece < room
+        } else {
+            piece <= room
+        };
+        if !recent || room >= most || room >= window.div_ceil(SHARE) || whole || piece == 1 {
             return false;
         }
         self.una < self.nxt && is_near(now.since(x.sent.at(self.una)), self.rtt.srtt())
@@ -213,18 +252,6 @@ impl Sender {
 mod tests {
     use super::*;
 
-    /// By hand, with segments of 1,448 bytes: buffers of 44, five of 29, then of 45 each, which end ten segments earlier
-    /// after a recovery that moved them by ten; the early ones stay where they are.
-    ///
-    /// Breaks if a buffer begins or ends elsewhere, or if those of after a recovery are not moved.
-    #[test]
-    fn buffers_end_by_hand() {
-        let left = |nxt, shift| left_in_buffer(1448, nxt, shift);
-        assert_eq!([left(0, 0), left(43, 0), left(44, 0), left(188, 0)], [44, 1, 29, 1]);
-        assert_eq!([left(189, 0), left(233, 0), left(234, 0)], [45, 1, 45]);
-        assert_eq!([left(188, 10), left(189, 10), left(223, 10), left(224, 10)], [1, 35, 1, 45]);
-    }
-
     /// Breaks if a sender waits for an acknowledgment that is further away than a millisecond or half a round trip, or not for one
     /// that is near.
     #[test]
@@ -232,20 +259,5 @@ mod tests {
         let near = |ago, srtt| is_near(Span::from_micros(ago), Span::from_micros(srtt));
         assert_eq!([near(18_999, 20_000), near(19_000, 20_000)], [false, true]);
         assert_eq!([near(499, 1_000), near(500, 1_000)], [false, true]);
-    }
-
-    /// Breaks if a recovery leaves buffers where they were, moves them by what another run would not, or some places of a
-    /// buffer's end are hardly drawn: of 45 places in 45,000 recoveries each is to have a tenth more or less than its share.
-    #[test]
-    fn recoveries_move_buffers() {
-        let moved = |nxt| {
-            let mut train = Train::default();
-            train.shift(1448, nxt);
-            train.shift
-        };
-        let mut places = [0; 45];
-        (0..45_000).for_each(|nxt| places[moved(nxt) as usize] += 1);
-        assert!(places.iter().all(|count| (900..=1100).contains(count)), "{places:?}");
-        assert_eq!(moved(12_345), moved(12_345));
     }
 }

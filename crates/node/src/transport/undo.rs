@@ -2,7 +2,7 @@
 
 use super::TcpConfig;
 use super::acks::tick_of;
-use super::extra::{Episode, Frto};
+use super::extra::{Episode, FirstAgain, Frto};
 use super::sender::{Phase, Sender};
 use crate::spec::Timestamps;
 use leafspine_core::{PacketMeta, SackBlock, Time};
@@ -14,22 +14,27 @@ impl Sender {
         if cfg.stack.undoes() { self.control.before_reduction() } else { None }
     }
 
-    /// A reduction has been made for what is outstanding. Linux: where some of it is under way again, or the first of it was sent again,
-    /// the timestamp of the first retransmission stays the one to go by (`tcp_init_undo`, `tcp_any_retrans_done`).
+    /// A reduction has been made for what is outstanding. In Linux what is under way again belongs to it (`tcp_init_undo`), and the
+    /// first retransmission may have been before it.
     pub(super) fn begin_episode(&mut self, cfg: &TcpConfig, before: Option<Control>) {
         let linux = cfg.stack.recovers_as_linux();
+        let from = self.una;
         let Some(x) = &mut self.extra else { return };
-        let resent = if linux { x.rack.resent.len() } else { 0 };
-        let goes_on = linux && (resent > 0 || (self.una < self.high && x.sent.again(self.una)));
-        let stamp = x.episode.as_ref().and_then(|last| last.stamp).filter(|_| goes_on);
-        x.episode = before.map(|before| Episode {
-            from: self.una,
-            again: u32::from(stamp.is_some()),
-            unreported: resent,
-            stamp,
-            before,
-            forbidden: false,
-        });
+        let unreported = if linux { x.rack.resent.len() } else { 0 };
+        if !linux {
+            x.first_again = FirstAgain::NotYet;
+        }
+        x.episode = before.map(|before| Episode { from, unreported, before, forbidden: false });
+    }
+
+    /// Linux forgets when it first sent something again once nothing of that is under way, and the first segment was sent once
+    /// (`tcp_any_retrans_done`).
+    pub(super) fn forget_first_again(&mut self, cfg: &TcpConfig) {
+        let (una, high) = (self.una, self.high);
+        let Some(x) = self.extra.as_mut().filter(|_| cfg.stack.recovers_as_linux()) else { return };
+        if x.rack.resent.is_empty() && !(una < high && x.sent.again(una)) {
+            x.first_again = FirstAgain::NotYet;
+        }
     }
 
     /// The window of the episode is not given back.
@@ -39,16 +44,19 @@ impl Sender {
         }
     }
 
-    /// A segment has been sent again, with this timestamp.
+    /// A segment has been sent again, with this timestamp. What a probe sends repairs nothing, and what tells of it is `look_at_probe`.
     pub(super) fn count_retransmission(&mut self, segment: u32, stamp: u32) {
+        let probes = self.phase == Phase::Probing;
         let Some(x) = &mut self.extra else { return };
         x.resent_below = x.resent_below.max(segment + 1);
-        x.rack.sent_again(self.una, segment);
+        x.rack.sent_again(self.una, segment, probes);
+        if probes {
+            return;
+        }
+        if x.first_again == FirstAgain::NotYet {
+            x.first_again = FirstAgain::At(stamp);
+        }
         if let Some(episode) = &mut x.episode {
-            if episode.again == 0 {
-                episode.stamp = Some(stamp);
-            }
-            episode.again += 1;
             episode.unreported += 1;
         }
     }
@@ -93,9 +101,13 @@ impl Sender {
         }
         let asks_all = cfg.stack.undo_waits;
         let Some(x) = &mut self.extra else { return false };
-        let Some(episode) = &mut x.episode else { return false };
-        let first = if asks_all { episode.stamp } else { episode.stamp.take() };
-        let Some(first) = first else { return false };
+        let FirstAgain::At(first) = x.first_again else { return false };
+        if x.episode.is_none() {
+            return false;
+        }
+        if !asks_all {
+            x.first_again = FirstAgain::Asked;
+        }
         // On a coarse clock they may be of one tick.
         let late = cfg.stack.timestamps != Timestamps::Off
             && tick_of(cfg, p.stamp, now) < tick_of(cfg, first, now);
@@ -104,12 +116,12 @@ impl Sender {
         }
         // Linux's `tcp_try_undo_partial`: until all that was sent again is settled, what is late clocks out new data only.
         let amid = self.phase == Phase::Recovery && self.una < self.recover;
-        x.waits = asks_all && cfg.stack.rack && amid && !x.rack.resent.is_empty();
+        x.waits = cfg.stack.recovers_as_linux() && amid && !x.rack.resent.is_empty();
         if let Some(first) = x.fresh.first().filter(|_| asks_all && amid) {
             x.rack.reordered(*first);
         }
         if !x.waits {
-            if asks_all && cfg.stack.rack && amid {
+            if cfg.stack.recovers_as_linux() && amid {
                 x.rack.lost.clear();
             }
             self.undo(cfg, now);
@@ -128,9 +140,12 @@ impl Sender {
         now: Time,
     ) {
         let more = self.has_new_data(cfg);
+        let linux = cfg.stack.recovers_as_linux();
         let Some(x) = &mut self.extra else { return };
         match x.frto {
             Frto::Off => {}
+            // Linux: so does the first ACK (`tcp_process_loss`).
+            Frto::Resent if original && linux => self.undo(cfg, now),
             // Step 2b: new data in place of old. Without any, the timeout stands.
             Frto::Resent if acked > 0 && self.una < self.recover && more => {
                 x.frto = Frto::Waiting;
@@ -138,6 +153,8 @@ impl Sender {
             }
             // Step 3b.
             Frto::Waiting if original => self.undo(cfg, now),
+            // Linux: what was sent again has come, which decides nothing.
+            Frto::Waiting if linux && acked > 0 && x.fresh.iter().all(|s| *s < self.una) => {}
             Frto::Resent | Frto::Waiting => {
                 x.frto = Frto::Off;
                 x.frto_new = 0;
@@ -153,14 +170,16 @@ impl Sender {
     fn undo(&mut self, cfg: &TcpConfig, now: Time) {
         let in_force = self.window_in_force();
         let Some(x) = &mut self.extra else { return };
-        let Some(episode) = x.episode.take() else { return };
+        // F-RTO may find out about a timeout whose window nothing gives back.
+        let episode = x.episode.take();
         x.undos += 1;
+        x.timed_out = None;
         x.rack.look_again();
         x.prr.active = false;
         x.frto = Frto::Off;
         x.frto_new = 0;
         let window = self.control.window();
-        if !episode.forbidden {
+        if let Some(episode) = episode.filter(|episode| !episode.forbidden) {
             self.control.undo(&episode.before, now);
             self.cwr_due &= !cfg.stack.mark_prr;
         } else if cfg.stack.mark_prr && self.phase == Phase::Recovery {
@@ -174,7 +193,7 @@ impl Sender {
         };
         if ends {
             if !begins_anew {
-                x.rack.lost.clear();
+                x.rack.forgive();
             }
             self.phase = Phase::Open;
             self.nxt = self.high;

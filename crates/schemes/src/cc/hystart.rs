@@ -96,6 +96,10 @@ impl HyStart {
         if self.plus { self.plus_plus(ack, now) } else { self.classic(ack, window, now) }
     }
 
+    pub(super) fn is_plus(&self) -> bool {
+        self.plus
+    }
+
     /// The same before its first ACK, for a slow start after a timeout (Linux: `bictcp_hystart_reset`); `None` for HyStart++.
     pub(super) fn anew(&self) -> Option<HyStart> {
         if self.plus { None } else { HyStart::new(SlowStart::HyStart, self.gso) }

@@ -116,10 +116,11 @@ impl NewReno {
             left = more.saturating_sub(self.ssthresh - self.cwnd);
             more -= left;
         }
-        if self.watch.is_some() {
-            self.watched(ack, more, now);
-        } else {
+        if self.watch.is_none() {
             self.cwnd += more;
+        } else if self.watched(ack, more, now) && self.whole {
+            // Linux looks first (`hystart_update`): none of it is slow start's.
+            left = ack.acked;
         }
         left
     }
@@ -145,12 +146,13 @@ impl NewReno {
         }
     }
 
-    /// Slow start under watch: an ACK grows the window by all of `more`, by a part, or ends it.
-    fn watched(&mut self, ack: &AckSample, more: u32, now: Time) {
+    /// Slow start under watch: an ACK grows the window by all of `more`, by a part, or ends it, which is returned.
+    fn watched(&mut self, ack: &AckSample, more: u32, now: Time) -> bool {
         let window = (self.cwnd / self.mss, self.cwnd);
         let watch = self.watch.as_mut().filter(|aside| !aside.found);
         let watch = watch.and_then(|aside| aside.hystart.as_mut());
-        match watch.map_or(Growth::Full, |watch| watch.on_ack(ack, window, now)) {
+        let growth = watch.map_or(Growth::Full, |watch| watch.on_ack(ack, window, now));
+        match growth {
             Growth::Full => self.cwnd += more,
             Growth::Divided(by) => self.cwnd += more / by,
             Growth::End => {
@@ -158,6 +160,7 @@ impl NewReno {
                 self.end_watch();
             }
         }
+        matches!(growth, Growth::End)
     }
 
     /// RFC 5681 §3.1: a segment more each time a whole window has been acknowledged.
@@ -182,8 +185,9 @@ impl NewReno {
         self.cwnd = cwnd.max(self.mss);
         self.ssthresh = ssthresh.max(self.mss);
         self.gathered = 0;
-        if !self.whole {
-            // Linux goes on, in case this is undone.
+        let hystart = self.watch.as_ref().and_then(|aside| aside.hystart.as_ref());
+        // Linux goes on, in case this is undone. It has no HyStart++, which is for the first slow start alone.
+        if !self.whole || hystart.is_some_and(HyStart::is_plus) {
             self.end_watch();
         }
     }

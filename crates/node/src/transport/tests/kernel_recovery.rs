@@ -146,9 +146,9 @@ fn all_of_dctcps_packets_are_capable() {
 
 /// Breaks if more of a flow waits in the port than two trains, or if a sender that waits is not asked again.
 ///
-/// A hundred segments wait in the port from 200 ms on, one leaves each 10 us. The round trip is 100 ms, so a millisecond's
+/// Of a window of a hundred segments 96 wait in the port from 200 ms on (the last four wait for a longer train), one leaves each 10 us. The round trip is 100 ms, so a millisecond's
 /// worth is 2 segments, and so is a train: two of them count 5,792 bytes. Three segments in the port, which are cut, count 5,688, and
-/// with four a train waits. At 200.96 ms the 97th has left.
+/// with four a train waits. At 200.92 ms the 93rd has left.
 #[test]
 fn small_queues_wait_for_the_port() {
     let first = |small| {
@@ -175,7 +175,7 @@ fn small_queues_wait_for_the_port() {
         }
         now
     };
-    assert_eq!(first(true), us(200_960));
+    assert_eq!(first(true), us(200_920));
     assert_eq!(first(false), us(100_000));
 }
 
@@ -220,12 +220,12 @@ fn in_trains(window: u32, rtt: Time) -> (Sender, TcpConfig) {
     (sender, cfg)
 }
 
-/// Breaks if a train ends with a buffer although the next one has what it has room for, or does not end with that one.
+/// Breaks if a train ends with a piece of the send buffer although the next one has what it has room for, or does not end with that one.
 ///
-/// The first 60 segments leave four of the first buffer's 64. A train of half the window, 60 segments, takes these and all 42 of
-/// the second buffer, and no more; then there are 42 of the third, and 18 of the fourth with which it grows to 60.
+/// Pieces are of 32 segments. The first two trains are half of the window each, 30; of the second piece 32 are left, once it is full again. A train of
+/// 60, half the window, takes these and 28 of the next; then there are four, with which all 32 of another leave, and room for 24.
 #[test]
-fn buffers_grow_into_trains() {
+fn pieces_grow_into_trains() {
     let (mut sender, cfg) = in_trains(60, us(20));
     let mut packet = PacketMeta::default();
     let mut trains = vec![0];
@@ -235,7 +235,7 @@ fn buffers_grow_into_trains() {
             trains.push(0);
         }
     }
-    assert_eq!(trains, [46, 60, 14, 0]);
+    assert_eq!(trains, [60, 36, 24, 0]);
 }
 
 /// Whether each of these segments is acknowledged at once: marked or not, with CWR or not.

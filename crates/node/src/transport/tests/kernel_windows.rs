@@ -156,17 +156,6 @@ fn a_mark_alone_leaves_what_may_be_sent() {
     assert_eq!((flow.window(), allowance), ((6, 6), 2_000));
 }
 
-/// Breaks if a timeout in a mark's reduction that was in vain gives the window back.
-#[test]
-fn what_a_mark_has_reduced_is_not_given_back_after_a_timeout() {
-    let mut flow = Flow::begun("dctcp", 20, kernel());
-    flow.ack(100, 1, &[], Flags::ECE);
-    flow.time_out();
-    flow.leaving(us(10_100));
-    flow.ack(10_200, 2, &[], NONE);
-    assert_eq!((flow.sender.undos(), flow.window()), (1, (2, 10)));
-}
-
 /// Breaks if a timeout takes the window to one segment though others may still arrive: Linux leaves what they take, and one more.
 ///
 /// 4 to 6 come, 1 to 3 count as lost, and 1 is sent again. 7 and 8 take 10.05 ms and let 2 go. When the timer fires at 10.1 ms, 1 and 3 are lost

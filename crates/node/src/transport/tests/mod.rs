@@ -4,6 +4,7 @@ mod flow;
 mod kernel_acks;
 mod kernel_losses;
 mod kernel_recovery;
+mod kernel_timeouts;
 mod kernel_traces;
 mod kernel_windows;
 mod pipe;
