@@ -87,10 +87,13 @@ impl Sender {
         let mut outcome = AckOutcome::default();
         let echo = cfg.ecn && p.flags.has(Flags::ECE);
         if p.seq > self.una {
+            if let Some(x) = self.extra.as_mut().filter(|_| cfg.stack.gso) {
+                let (limits, sent) = ((cfg.mss, cfg.max_cwnd), x.sent.at(p.seq - 1));
+                x.buffer.acknowledged(limits, (from, p.seq), sent, now);
+            }
             self.on_new_ack(cfg, p, in_flight, echo, now, &mut outcome);
             if let Some(x) = &mut self.extra {
                 x.rack.acknowledged(from, p.seq);
-                x.buffer.acknowledged(p.seq);
             }
         } else if self.una < self.high {
             self.dup_acks += 1;

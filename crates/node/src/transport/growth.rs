@@ -64,6 +64,11 @@ impl Default for Growth {
 }
 
 impl Growth {
+    /// Bytes that the window offers.
+    pub(super) fn offered(&self) -> u64 {
+        self.offered
+    }
+
     /// Whether no segment has come.
     pub(super) fn is_unused(&self) -> bool {
         self.mss == 0

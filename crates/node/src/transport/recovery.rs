@@ -105,7 +105,7 @@ impl Sender {
         });
         if let Some(segment) = lost {
             self.emit_again(cfg, segment, now, out);
-        } else if self.has_new_data(cfg) {
+        } else if self.has_new_data(cfg) && self.may_send(cfg) {
             self.emit_new(cfg, now, out);
         } else {
             return false;

@@ -115,13 +115,15 @@ impl Sender {
             return false;
         }
         let quota = quota.min(piece);
+        let Some(x) = &mut self.extra else { return false };
+        // It is cut off also if it has to wait for the port then.
+        x.buffer.split(nxt + quota);
         if cfg.stack.small_queues && self.waits_for_port(cfg, quota, now) {
             // Who waits for the port does not wait for the window.
             self.note_waiting(false);
             return false;
         }
         let Some(x) = &mut self.extra else { return false };
-        x.buffer.split(nxt + quota);
         x.train.begun = nxt;
         self.goes(quota);
         true
