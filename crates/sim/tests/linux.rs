@@ -1,4 +1,4 @@
-//! Hosts that are kernels, where `make linux` has built one: without, these tests say so and pass.
+//! Hosts that are kernels, where `make linux` has built one: without, these tests say so and pass, unless `LEAFSPINE_NEEDS_LINUX` is set.
 
 mod common;
 
@@ -7,6 +7,8 @@ use leafspine_core::{Rate, Span, Time};
 use leafspine_schemes::Amount;
 use leafspine_sim::spec::*;
 use leafspine_sim::{Column, Output, Progress, Simulation, installed_linux};
+use std::fmt::Display;
+use std::process::Command;
 
 /// Kernels for hosts; `None` where there is no kernel.
 fn kernels(congestion: &str) -> Option<HostsSpec> {
@@ -19,10 +21,30 @@ fn kernels(congestion: &str) -> Option<HostsSpec> {
             interrupt_moderation: Span::ZERO,
         })),
         Err(error) => {
-            eprintln!("not tested: {error}");
+            not_tested(&error);
             None
         }
     }
+}
+
+/// Says so. Where a kernel has been built for these tests (.ci/run), one that passes without it would hide what is wrong.
+fn not_tested(why: &dyn Display) {
+    assert!(std::env::var_os("LEAFSPINE_NEEDS_LINUX").is_none(), "{why}");
+    eprintln!("not tested: {why}");
+}
+
+/// Breaks if tests pass for want of a kernel where one has been built for them, or fail where nobody has built one.
+#[test]
+fn no_kernel_is_a_failure_where_one_is_needed() {
+    let passes = |needs: Option<&str>| {
+        let mut test = Command::new(std::env::current_exe().unwrap());
+        test.args(["--exact", "a_lone_flow_fills_its_link"]);
+        test.env("LEAFSPINE_LINUX_FOLDER", "/nowhere").env_remove("LEAFSPINE_LINUX");
+        test.env_remove("LEAFSPINE_NEEDS_LINUX");
+        test.envs(needs.map(|needs| ("LEAFSPINE_NEEDS_LINUX", needs)));
+        test.output().unwrap().status.success()
+    };
+    assert!(passes(None) && !passes(Some("1")));
 }
 
 /// Two leaves and two spines at 1 Gb/s, two hosts a leaf, under the model's defaults of a kernel.
@@ -339,7 +361,7 @@ fn programs_talk_over_the_fabric() {
                   print(len(c.makefile('rb').read()), round(time.monotonic() - t, 6))";
     let python = std::path::Path::new("/usr/bin/python3");
     if !python.is_file() {
-        eprintln!("not tested: no {}", python.display());
+        not_tested(&format!("no {}", python.display()));
         return;
     }
     let client = WorkloadSpec {
