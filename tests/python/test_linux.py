@@ -86,6 +86,14 @@ def test_a_missing_kernel_is_one_line(scenario: Path) -> None:
     for word in ("hosts.kind", "/nowhere/kernel", "make linux", "LEAFSPINE_LINUX=path"):
         assert word in done.stderr
     assert leafspine("check", scenario, **nowhere).returncode == 0
+    # With a kernel of one's own `make linux` alone would build another one.
+    own = {**nowhere, "LEAFSPINE_LINUX": "/bin/sh"}
+    done = leafspine("run", scenario, "--set", "hosts.kind=linux", **own)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "files are not there: /nowhere/guest.cpio" in done.stderr
+    assert "after `LEAFSPINE_LINUX=/bin/sh make linux`" in done.stderr
+
+
 @pytest.mark.parametrize(("needs", "outcome"), [("", "1 skipped"), ("1", "1 error")])
 def test_no_kernel_is_a_failure_where_one_is_needed(needs: str, outcome: str) -> None:
     """Breaks if tests are skipped for want of a kernel where one has been built for them, or fail
