@@ -304,7 +304,7 @@ pub(crate) fn check(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), 
         Some(edge) if needs_stack(edge) => {
             let found = quote(&edge.name);
             let allowed = "an edge that packets alone tell enough, or none: this one has to be told by the \
-                           hosts' TCP of round trips and losses, or hands it packets in order, and \
+                           hosts' TCP of ACKs, round trips or losses, or hands it packets in order, and \
                            these hosts are kernels";
             refuse("host_edge", "scheme", found, allowed)
         }
