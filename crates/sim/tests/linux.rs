@@ -9,6 +9,7 @@ use leafspine_sim::spec::*;
 use leafspine_sim::{Column, Output, Progress, Simulation, installed_linux};
 use std::fmt::Display;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Kernels for hosts; `None` where there is no kernel.
 fn kernels(congestion: &str) -> Option<HostsSpec> {
@@ -94,6 +95,61 @@ fn runs_with_kernels_repeat() {
     assert!(one.counters.marks > 0, "{:?}", one.counters);
     spec.run.seed = 2;
     assert_ne!(run(&spec).trace_hash, one.trace_hash);
+}
+
+/// Breaks if how much of this machine others take gets into a run: it is the same beside as many threads that never rest as
+/// there are CPUs, one of them on the CPU of leafspine and its kernels.
+#[test]
+fn runs_repeat_beside_other_work() {
+    let Some(mut spec) = small("dctcp") else { return };
+    spec.workloads = vec![fixed_flows(12, 100_000, 0.6)];
+    let alone = run(&spec);
+    let over = AtomicBool::new(false);
+    let beside = std::thread::scope(|threads| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            threads.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        // Also if the run panics: the threads are waited for.
+        let beside = std::panic::catch_unwind(|| run(&spec));
+        over.store(true, Ordering::Relaxed);
+        beside
+    });
+    common::assert_same_packets(&alone, &beside.expect("a run that ends"));
+}
+
+/// Breaks if a kernel is woken once for each thing that reaches it at an instant, and not once for all: to start eight flows
+/// at once takes seven events more than to start one, and no turn of either host's kernel.
+#[test]
+fn an_instant_is_one_turn_of_a_kernel() {
+    let Some(mut spec) = small("cubic") else { return };
+    // Before the first of them has sent anything.
+    spec.run.until = Some(Time(1));
+    let mut events = |flows| {
+        spec.workloads = vec![long_flows(flows, 1_000, hosts(&[0]), hosts(&[2]))];
+        run(&spec).counters.events
+    };
+    assert_eq!(events(8) - events(1), 7);
+}
+
+/// Breaks if a kernel whose frame leaves when another one arrives has a turn for each: over delays of 6 us frames of 12 us each go and come in
+/// step, over 3 us they do not, which is all that differs.
+#[test]
+fn what_leaves_and_what_comes_is_one_turn() {
+    let Some(mut spec) = small("cubic") else { return };
+    spec.topology.kind = TopologyKind::Star { hosts: 2 };
+    spec.workloads = vec![long_flows(2, 300_000, hosts(&[0, 1]), hosts(&[1, 0]))];
+    let mut of = |delay| {
+        spec.topology.host_link.delay = Span::from_micros(delay);
+        let counters = run(&spec).counters;
+        (counters.sent, counters.events)
+    };
+    let ((sent, in_step), (also_sent, apart)) = (of(6), of(3));
+    assert!(sent.abs_diff(also_sent) < sent / 20, "{sent} packets, {also_sent} packets");
+    assert!(in_step + sent / 3 < apart, "{in_step} events, {apart} events, {sent} packets");
 }
 
 /// Breaks if a mark of a switch does not reach the kernels, or one that they do not understand is set:
