@@ -151,14 +151,31 @@ def test_what_a_kernel_does_not_take_is_one_line(
 
 
 def test_model_and_kernels_side_by_side(kernels: Path, tmp_path: Path) -> None:
-    """Breaks if hosts cannot be what a comparison compares."""
+    """Breaks if hosts cannot be what a comparison compares, in its tables and in its plots."""
     text = kernels.read_text() + '\n[sweep]\n"hosts.kind" = ["model", "linux"]\n'
     kernels.write_text(text)
-    done = leafspine("compare", kernels, "--out", tmp_path / "out", "--no-plots")
+    done = leafspine("compare", kernels, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     table = (tmp_path / "out" / "tables.md").read_text()
-    assert "model" in table
-    assert "linux" in table
+    found = {kind: re.search(rf"^\| {kind} \|.*$", table, re.M) for kind in ("model", "linux")}
+    for row in found.values():
+        assert row is not None
+        _, _, flows, unfinished, mean, *_ = row.group().split("|")
+        assert (int(flows), int(unfinished)) == (2, 0)
+        # Two flows of 1 MB, each over a link of its own: 8.3 ms and the headers.
+        assert 8.3 < float(mean) < 9
+    # Each figure is drawn of both, and what they differ in shows.
+    figures = json.loads((tmp_path / "out" / "plots" / "figures.json").read_text())["figures"]
+    files = {figure["name"]: figure["files"] for figure in figures}
+    drawn = {
+        kind: {name.removesuffix(f"-kind-{kind}") for name in files if name.endswith(kind)}
+        for kind in ("model", "linux")
+    }
+    assert drawn["model"] == drawn["linux"] > {"fct-all", "cdf", "slowdown", "queue", "utilisation"}
+    pictures = [files[f"cdf-kind-{kind}"][f"cdf-kind-{kind}.png"] for kind in ("model", "linux")]
+    assert pictures[0] != pictures[1]
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "fct-all-kind-linux" in report
 
 
 def test_captures_have_the_kernels_frames(kernels: Path, tmp_path: Path) -> None:
