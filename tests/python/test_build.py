@@ -1,10 +1,13 @@
 """How leafspine is built: what is compiled for speed, and what a fresh machine waits for."""
 
 import os
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,3 +49,63 @@ def test_compiling_does_not_wait_for_packages(tmp_path: Path) -> None:
     )  # fmt: skip
     assert "-m venv" in done.stdout and "maturin develop" in done.stdout
     assert "-r requirements.lock" not in done.stdout
+
+
+# Writes down how it was called, and does nothing else.
+STUB = """#!/bin/sh
+echo "$(basename "$0") $* (needs ${LEAFSPINE_NEEDS_LINUX:-nothing})" >>"$CALLS"
+"""
+
+
+def ci(folder: Path, build: str) -> tuple[subprocess.CompletedProcess[str], str]:
+    """``.ci/run`` with stubs for all that it calls, and with this for ``linux/build``. Gives how it
+    ended, and what it has called."""
+    tools = ("make", "cargo", "rustup", "apt-get", "apt-cache", "df")
+    stubs = [*(f"bin/{tool}" for tool in tools), ".venv/bin/python", ".ci/installed"]
+    for name, text in [*((stub, STUB) for stub in stubs), ("linux/build", build)]:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+    shutil.copy(ROOT / ".ci" / "run", folder / ".ci" / "run")
+    environment = {name: value for name, value in os.environ.items() if "LINUX" not in name}
+    environment |= {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "CALLS": "calls"}
+    words = [folder / ".ci" / "run"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    return done, (folder / "calls").read_text()
+
+
+TESTS_WITH_KERNELS = [
+    "cargo test --locked --package leafspine-linux",
+    "cargo test --locked --package leafspine-sim --test linux",
+    "python -m pytest tests/python/test_linux.py",
+    "make validate-linux-quick",
+]
+
+
+def test_ci_needs_the_kernel_that_it_has_built(tmp_path: Path) -> None:
+    """Breaks if CI passes without tests with kernels though it has built one: they are not run,
+    have another kernel, or may be skipped; or if tests that have none yet may not be."""
+    build = '#!/bin/sh\nmkdir -p "$1" && touch "$1/kernel" "$1/kernel.config" "$1/guest.cpio"\n'
+    done, calls = ci(tmp_path, build)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "SKIPPED" not in done.stdout
+    for test in TESTS_WITH_KERNELS:
+        assert f"{test} (needs 1)\n" in calls
+    assert "make test (needs nothing)" in calls
+    built = {file.name for file in (tmp_path / "target" / "linux").iterdir()}
+    assert built == {"kernel", "kernel.config", "guest.cpio"}
+
+
+@pytest.mark.parametrize(("code", "ends", "says"), [(3, 0, "SKIPPED"), (1, 1, "FAILED")])
+def test_ci_passes_without_a_kernel_only_where_none_can_be_built(
+    code: int, ends: int, says: str, tmp_path: Path
+) -> None:
+    """Breaks if CI passes though the kernel or the guests' program does not compile, or fails on a
+    machine that has not what their build needs (linux/build: exit code 3)."""
+    done, calls = ci(tmp_path, f"#!/bin/sh\necho no kernel >&2\nexit {code}\n")
+    assert done.returncode == ends, done.stdout + done.stderr
+    assert says in done.stdout
+    assert "no kernel" in done.stdout
+    assert not any(test in calls for test in TESTS_WITH_KERNELS)
+    assert ("== all good" in done.stdout) == (ends == 0)

@@ -85,14 +85,14 @@ pub enum LinuxError {
     #[error("cancelled")]
     Cancelled,
     /// There is no kernel, or no files for it.
-    #[error(
-        "{what} is not there: {path}; `make linux` builds it, LEAFSPINE_LINUX=path takes a kernel of your own"
-    )]
+    #[error("{what}: {path}; run {remedy}")]
     Missing {
-        /// What.
+        /// What is not there.
         what: &'static str,
         /// Where it was looked for.
         path: String,
+        /// The command that makes it, and what else there is to say of that.
+        remedy: String,
     },
     /// There is another kernel than the run is to have.
     #[error("this run is one of the Linux kernel {wanted}, and {found} is what there is")]

@@ -23,6 +23,8 @@ const FOLDER: &str = match option_env!("CARGO_TARGET_DIR") {
     None => concat!(env!("CARGO_MANIFEST_DIR"), "/../../target"),
 };
 
+const BUILDS_A_KERNEL: &str = "`make linux`, which builds it in some six minutes (LEAFSPINE_LINUX=path takes a kernel of your own)";
+
 /// The kernel that `make linux` has built (or that is in the folder of `LEAFSPINE_LINUX_FOLDER`), or that
 /// of `LEAFSPINE_LINUX`; and the guests' files beside the former.
 ///
@@ -35,11 +37,22 @@ pub fn installed() -> Result<Installed, LinuxError> {
 }
 
 fn in_folder(folder: &Path, own: Option<PathBuf>) -> Result<Installed, LinuxError> {
+    // Without the name of a kernel of one's own it would build another one first.
+    let makes_files = match &own {
+        Some(own) => {
+            let own = own.display();
+            format!("`LEAFSPINE_LINUX={own} make linux`, which checks that kernel and makes them")
+        }
+        None => "`make linux`, which makes them".to_owned(),
+    };
     let kernel = own.unwrap_or_else(|| folder.join("kernel"));
     let files = folder.join("guest.cpio");
-    for (what, path) in [("the Linux kernel", &kernel), ("the guests' files", &files)] {
+    for (what, path, remedy) in [
+        ("the Linux kernel is not there", &kernel, BUILDS_A_KERNEL.to_owned()),
+        ("the guests' files are not there", &files, makes_files),
+    ] {
         if !path.is_file() {
-            return Err(LinuxError::Missing { what, path: path.display().to_string() });
+            return Err(LinuxError::Missing { what, path: path.display().to_string(), remedy });
         }
     }
     let whole = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
@@ -114,12 +127,18 @@ mod tests {
         assert!(put("no version", "files").starts_with("linux-"));
     }
 
-    /// Breaks if what is missing is not named, with what to do about it.
+    /// Breaks if what is missing is not named, with what to do about it: of a kernel of one's own that is more than `make linux`.
     #[test]
     fn what_is_missing_is_named() {
         let error = in_folder(Path::new("/nowhere"), None).unwrap_err().to_string();
         assert!(error.contains("/nowhere/kernel") && error.contains("make linux"), "{error}");
         let error = in_folder(Path::new("/nowhere"), Some("/bin/sh".into())).unwrap_err();
-        assert!(error.to_string().contains("/nowhere/guest.cpio"), "{error}");
+        let error = error.to_string();
+        assert!(error.contains("files are not there: /nowhere/guest.cpio"), "{error}");
+        assert!(error.contains("`LEAFSPINE_LINUX=/bin/sh make linux`"), "{error}");
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("kernel"), "").unwrap();
+        let error = in_folder(folder.path(), None).unwrap_err().to_string();
+        assert!(error.contains("guest.cpio; run `make linux`, which makes them"), "{error}");
     }
 }

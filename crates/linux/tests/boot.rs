@@ -1,4 +1,4 @@
-//! Real kernels, where `make linux` has built one: without, these tests say so and pass.
+//! Real kernels, where `make linux` has built one: without, these tests say so and pass, unless `LEAFSPINE_NEEDS_LINUX` is set.
 
 mod common;
 
@@ -6,6 +6,7 @@ use common::{Wire, one_flow, setup};
 use leafspine_linux::Fleet;
 use leafspine_linux::fleet::BOOTED;
 use leafspine_linux::orders::{Order, Report};
+use std::process::Command;
 use std::sync::Arc;
 
 fn between_two(seed: u64, bytes: u64) -> Option<Wire> {
@@ -40,4 +41,18 @@ fn runs_repeat() {
     assert_eq!((wire.hash, wire.frames, &wire.reports), (again.hash, again.frames, &again.reports));
     let other = between_two(2, 300_000).expect("it is there");
     assert_ne!(wire.hash, other.hash, "initial sequence numbers are of the seed");
+}
+
+/// Breaks if tests pass for want of a kernel where one has been built for them, or fail where nobody has built one.
+#[test]
+fn no_kernel_is_a_failure_where_one_is_needed() {
+    let passes = |needs: Option<&str>| {
+        let mut test = Command::new(std::env::current_exe().unwrap());
+        test.args(["--exact", "a_flow_between_two_kernels"]);
+        test.env("LEAFSPINE_LINUX_FOLDER", "/nowhere").env_remove("LEAFSPINE_LINUX");
+        test.env_remove("LEAFSPINE_NEEDS_LINUX");
+        test.envs(needs.map(|needs| ("LEAFSPINE_NEEDS_LINUX", needs)));
+        test.output().unwrap().status.success()
+    };
+    assert!(passes(None) && !passes(Some("1")));
 }

@@ -194,15 +194,14 @@ fn present(place: Around<'_>, root: &Table) -> Result<String, ScenarioError> {
     installed_linux().map(|installed| installed.identity).map_err(|error| {
         let table = root.get("hosts").and_then(Node::table);
         let origin = table.and_then(|table| table.get("kind")).map(|node| node.origin);
-        let found = match &error {
-            LinuxError::Missing { what, path } => {
-                format!("\"linux\", but {what} is not there: {path}")
+        let (found, then) = match error {
+            LinuxError::Missing { what, path, remedy } => {
+                (format!("{what}: {path}"), format!("after {remedy}"))
             }
-            other => format!("\"linux\", but {other}"),
+            other => (other.to_string(), "with a kernel that can be read".to_owned()),
         };
-        let allowed = "\"model\", or \"linux\" after `make linux`, which builds it in some six minutes \
-                       (LEAFSPINE_LINUX=path takes a kernel of your own)";
-        place.error(origin, "hosts.kind", found, allowed)
+        let found = format!("\"linux\", but {found}");
+        place.error(origin, "hosts.kind", found, format!("\"model\", or \"linux\" {then}"))
     })
 }
 
@@ -305,7 +304,7 @@ pub(crate) fn check(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), 
         Some(edge) if needs_stack(edge) => {
             let found = quote(&edge.name);
             let allowed = "an edge that packets alone tell enough, or none: this one has to be told by the \
-                           hosts' TCP of round trips and losses, or hands it packets in order, and \
+                           hosts' TCP of ACKs, round trips or losses, or hands it packets in order, and \
                            these hosts are kernels";
             refuse("host_edge", "scheme", found, allowed)
         }

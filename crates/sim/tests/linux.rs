@@ -1,12 +1,15 @@
-//! Hosts that are kernels, where `make linux` has built one: without, these tests say so and pass.
+//! Hosts that are kernels, where `make linux` has built one: without, these tests say so and pass, unless `LEAFSPINE_NEEDS_LINUX` is set.
 
 mod common;
 
 use common::{base, edge, fixed_flows, hosts, leaf_spine, long_flows, port, scheme};
 use leafspine_core::{Rate, Span, Time};
-use leafspine_schemes::Amount;
+use leafspine_schemes::{Amount, registry};
 use leafspine_sim::spec::*;
 use leafspine_sim::{Column, Output, Progress, Simulation, installed_linux};
+use std::fmt::Display;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Kernels for hosts; `None` where there is no kernel.
 fn kernels(congestion: &str) -> Option<HostsSpec> {
@@ -19,10 +22,30 @@ fn kernels(congestion: &str) -> Option<HostsSpec> {
             interrupt_moderation: Span::ZERO,
         })),
         Err(error) => {
-            eprintln!("not tested: {error}");
+            not_tested(&error);
             None
         }
     }
+}
+
+/// Says so. Where a kernel has been built for these tests (.ci/run), one that passes without it would hide what is wrong.
+fn not_tested(why: &dyn Display) {
+    assert!(std::env::var_os("LEAFSPINE_NEEDS_LINUX").is_none(), "{why}");
+    eprintln!("not tested: {why}");
+}
+
+/// Breaks if tests pass for want of a kernel where one has been built for them, or fail where nobody has built one.
+#[test]
+fn no_kernel_is_a_failure_where_one_is_needed() {
+    let passes = |needs: Option<&str>| {
+        let mut test = Command::new(std::env::current_exe().unwrap());
+        test.args(["--exact", "a_lone_flow_fills_its_link"]);
+        test.env("LEAFSPINE_LINUX_FOLDER", "/nowhere").env_remove("LEAFSPINE_LINUX");
+        test.env_remove("LEAFSPINE_NEEDS_LINUX");
+        test.envs(needs.map(|needs| ("LEAFSPINE_NEEDS_LINUX", needs)));
+        test.output().unwrap().status.success()
+    };
+    assert!(passes(None) && !passes(Some("1")));
 }
 
 /// Two leaves and two spines at 1 Gb/s, two hosts a leaf, under the model's defaults of a kernel.
@@ -34,6 +57,12 @@ fn small(congestion: &str) -> Option<Spec> {
     (spec.transport.mss, spec.transport.header) = (1448, 52);
     spec.hosts = kernels(congestion)?;
     Some(spec)
+}
+
+/// A queue for each of three stages of a flow, which host edges tell.
+fn by_stages(switch: &mut SwitchSpec) {
+    (switch.queues, switch.weights) = (3, vec![1; 3]);
+    (switch.classifier, switch.stage_queues) = (Classifier::Stage, vec![0, 1, 2]);
 }
 
 fn run(spec: &Spec) -> Output {
@@ -66,6 +95,61 @@ fn runs_with_kernels_repeat() {
     assert!(one.counters.marks > 0, "{:?}", one.counters);
     spec.run.seed = 2;
     assert_ne!(run(&spec).trace_hash, one.trace_hash);
+}
+
+/// Breaks if how much of this machine others take gets into a run: it is the same beside as many threads that never rest as
+/// there are CPUs, one of them on the CPU of leafspine and its kernels.
+#[test]
+fn runs_repeat_beside_other_work() {
+    let Some(mut spec) = small("dctcp") else { return };
+    spec.workloads = vec![fixed_flows(12, 100_000, 0.6)];
+    let alone = run(&spec);
+    let over = AtomicBool::new(false);
+    let beside = std::thread::scope(|threads| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            threads.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        // Also if the run panics: the threads are waited for.
+        let beside = std::panic::catch_unwind(|| run(&spec));
+        over.store(true, Ordering::Relaxed);
+        beside
+    });
+    common::assert_same_packets(&alone, &beside.expect("a run that ends"));
+}
+
+/// Breaks if a kernel is woken once for each thing that reaches it at an instant, and not once for all: to start eight flows
+/// at once takes seven events more than to start one, and no turn of either host's kernel.
+#[test]
+fn an_instant_is_one_turn_of_a_kernel() {
+    let Some(mut spec) = small("cubic") else { return };
+    // Before the first of them has sent anything.
+    spec.run.until = Some(Time(1));
+    let mut events = |flows| {
+        spec.workloads = vec![long_flows(flows, 1_000, hosts(&[0]), hosts(&[2]))];
+        run(&spec).counters.events
+    };
+    assert_eq!(events(8) - events(1), 7);
+}
+
+/// Breaks if a kernel whose frame leaves when another one arrives has a turn for each: over delays of 6 us frames of 12 us each go and come in
+/// step, over 3 us they do not, which is all that differs.
+#[test]
+fn what_leaves_and_what_comes_is_one_turn() {
+    let Some(mut spec) = small("cubic") else { return };
+    spec.topology.kind = TopologyKind::Star { hosts: 2 };
+    spec.workloads = vec![long_flows(2, 300_000, hosts(&[0, 1]), hosts(&[1, 0]))];
+    let mut of = |delay| {
+        spec.topology.host_link.delay = Span::from_micros(delay);
+        let counters = run(&spec).counters;
+        (counters.sent, counters.events)
+    };
+    let ((sent, in_step), (also_sent, apart)) = (of(6), of(3));
+    assert!(sent.abs_diff(also_sent) < sent / 20, "{sent} packets, {also_sent} packets");
+    assert!(in_step + sent / 3 < apart, "{in_step} events, {apart} events, {sent} packets");
 }
 
 /// Breaks if a mark of a switch does not reach the kernels, or one that they do not understand is set:
@@ -171,10 +255,69 @@ fn a_run_ends_when_it_is_told() {
     assert!(output.flows.packets[0] > 1_000);
 }
 
-/// Breaks if a balancer that writes into packets, marks from a queue manager, or ACKs that a switch holds and sets ECE on do
-/// not work with the frames of kernels: each has to show in the result.
+/// Breaks if a balancer does not work with the frames of kernels: flows do not finish, are all sent over one of two uplinks, or go as ECMP
+/// has them go. Uplinks of one weight are ECMP's to WCMP, and so is what nobody has given a path.
 #[test]
-fn schemes_of_switches_work_under_kernels() {
+fn every_balancer_works_under_kernels() {
+    let Some(mut spec) = small("dctcp") else { return };
+    spec.workloads = vec![long_flows(12, 100_000, hosts(&[0, 1]), hosts(&[2, 3]))];
+    let mut ecmp = None;
+    for entry in registry::load_balancers() {
+        let name = entry.info.name;
+        let mut spec = spec.clone();
+        (spec.balancer, spec.edge) = (scheme(name), entry.edge.map(edge));
+        if name == "aq-car" {
+            by_stages(&mut spec.switch);
+        }
+        let output = run(&spec);
+        assert_eq!(output.flows.finished(), 12, "{name}");
+        let [one, other] =
+            ["leaf0-spine0", "leaf0-spine1"].map(|uplink| port(&output, uplink).bytes);
+        assert!(one.min(other) > 100_000, "{name} sends {one} and {other} bytes");
+        let ecmp = *ecmp.get_or_insert(output.trace_hash);
+        let as_ecmp = ["ecmp", "wcmp", "pinned"].contains(&name);
+        assert_eq!(output.trace_hash == ecmp, as_ecmp, "{name}");
+    }
+}
+
+/// Breaks if a queue manager does nothing to the frames of kernels, or they do not heed it: each marks (kernels that know ECN)
+/// or drops (those that do not), and its queue is shorter than drop-tail's.
+#[test]
+fn every_queue_manager_works_under_kernels() {
+    let Some(mut spec) = small("cubic") else { return };
+    spec.topology.kind = TopologyKind::Star { hosts: 3 };
+    spec.workloads = vec![long_flows(2, 2_000_000, HostSet::Rest, HostSet::First(1))];
+    let of = |name: &str, ecn: bool| {
+        let mut spec = spec.clone();
+        let HostsSpec::Linux(linux) = &mut spec.hosts else { panic!("kernels") };
+        linux.ecn = ecn;
+        spec.aqm = scheme(name);
+        if name == "ml-ecn" {
+            by_stages(&mut spec.switch);
+            spec.edge = Some(edge("aq-car"));
+        }
+        let output = run(&spec);
+        assert_eq!(output.flows.finished(), 2, "{name}");
+        let [buffer_full, dropped, ..] = output.counters.dropped;
+        assert_eq!(buffer_full, 0, "{name}");
+        (output.counters.marks, dropped, port(&output, "switch0-host0").queue_mean_packets)
+    };
+    let (marks, dropped, longest) = of("droptail", true);
+    assert_eq!((marks, dropped), (0, 0));
+    let others = registry::queue_managers().map(|entry| entry.info.name);
+    let marking = others.filter(|name| *name != "droptail").map(|name| (name, true));
+    for (name, ecn) in marking.chain([("red", false), ("codel", false)]) {
+        let (marks, dropped, queue) = of(name, ecn);
+        let (does, does_not) = if ecn { (marks, dropped) } else { (dropped, marks) };
+        assert!(does > 50 && does_not == 0, "{name}, ECN {ecn}: {marks} marks, {dropped} drops");
+        assert!(queue < 0.5 * longest, "{name}, ECN {ecn}: {queue} packets wait, not {longest}");
+    }
+}
+
+/// Breaks if what host edges write, or ACKs that a switch holds and sets ECE on, do not work with the frames of kernels: each has to
+/// show in the result.
+#[test]
+fn edges_and_holds_work_under_kernels() {
     let Some(mut spec) = small("dctcp") else { return };
     let of = |spec: &Spec| {
         let output = run(spec);
@@ -187,25 +330,15 @@ fn schemes_of_switches_work_under_kernels() {
         output
     };
     spec.workloads = vec![long_flows(4, 1_000_000, hosts(&[0, 1]), hosts(&[2, 3]))];
-    let one_queue = spec.switch.clone();
-    let plain = of(&spec).trace_hash;
-    for name in ["conga", "drill", "qdaps", "qall"] {
-        spec.balancer = scheme(name);
-        assert_ne!(of(&spec).trace_hash, plain, "{name} does what ECMP does");
-    }
     // Host edges that go by packets alone: what they write sends packets to another queue or by another way.
-    (spec.switch.queues, spec.switch.weights) = (3, vec![1; 3]);
-    (spec.switch.classifier, spec.switch.stage_queues) = (Classifier::Stage, vec![0, 1, 2]);
-    for (name, balancer) in [("stage", "ecmp"), ("aq-car", "aq-car"), ("presto", "presto")] {
+    by_stages(&mut spec.switch);
+    for (name, balancer) in
+        [("stage", "ecmp"), ("aq-car", "aq-car"), ("presto", "presto"), ("oblivious", "ecmp")]
+    {
         (spec.balancer, spec.edge) = (scheme(balancer), None);
         let without = of(&spec).trace_hash;
         spec.edge = Some(edge(name));
         assert_ne!(of(&spec).trace_hash, without, "{name} does nothing");
-    }
-    (spec.balancer, spec.edge, spec.switch) = (scheme("ecmp"), None, one_queue);
-    for name in ["red", "codel"] {
-        spec.aqm = scheme(name);
-        of(&spec);
     }
     // A long queue at the one receiver's port: its ACKs are held there, and with them the senders.
     let mut spec = small("cubic").expect("there is a kernel");
@@ -219,6 +352,28 @@ fn schemes_of_switches_work_under_kernels() {
     spec.hold = Some(scheme("abq"));
     let with = queue(&spec);
     assert!(with < 0.7 * without, "{with} packets wait with ABQ, {without} without");
+}
+
+/// Breaks if an edge that goes by nothing does not spray what a kernel sends: a lone flow then has one uplink, as it has with ECMP. Its ACKs
+/// are a kernel's, which nobody hands to the edge, and have one in any case.
+#[test]
+fn kernels_packets_are_sprayed() {
+    let Some(mut spec) = small("cubic") else { return };
+    spec.aqm = scheme("droptail");
+    spec.workloads = vec![long_flows(1, 1_000_000, hosts(&[0]), hosts(&[2]))];
+    let mut least = |name: Option<&str>| {
+        spec.edge = name.map(edge);
+        let output = run(&spec);
+        assert_eq!(output.flows.finished(), 1);
+        let sent = |links: [&str; 2]| links.map(|link| port(&output, link).bytes);
+        let [data, acks] = [["leaf0-spine0", "leaf0-spine1"], ["leaf1-spine0", "leaf1-spine1"]]
+            .map(sent)
+            .map(|[one, other]| one.min(other));
+        (data, acks)
+    };
+    assert_eq!(least(None), (0, 0));
+    let (data, acks) = least(Some("oblivious"));
+    assert!(data > 400_000 && acks == 0, "{data}, {acks}");
 }
 
 /// Breaks if what probes tell of a slow link does not send kernels' packets another way: HULA and CONGA go round it, ECMP does not.
@@ -339,7 +494,7 @@ fn programs_talk_over_the_fabric() {
                   print(len(c.makefile('rb').read()), round(time.monotonic() - t, 6))";
     let python = std::path::Path::new("/usr/bin/python3");
     if !python.is_file() {
-        eprintln!("not tested: no {}", python.display());
+        not_tested(&format!("no {}", python.display()));
         return;
     }
     let client = WorkloadSpec {

@@ -42,7 +42,8 @@ impl HostEdge for Oblivious {
         packet.tag = self.next((flow, cx));
     }
 
-    /// The feedback is not read, but ACKs are sprayed like the others'.
+    /// The feedback is not read, but ACKs are sprayed like the others'. (Where a kernel is the transport, nobody calls this, nor what is
+    /// below: data are sprayed, and ACKs take the way of their connection.)
     fn receiving(
         &mut self,
         packet: &mut PacketMeta,
@@ -105,7 +106,7 @@ pub(crate) const ENTRY: Entry = Entry {
     build,
     balancers: BALANCERS,
     by_marks: false,
-    by_stack: true,
+    by_stack: false,
     sprays: true,
 };
 
