@@ -1,6 +1,7 @@
 """Which runs a figure needs at a scale, and what is read off them."""
 
 import subprocess
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -196,7 +197,10 @@ def _origin(case: Case, summary: Mapping[str, Any], timing: Mapping[str, Any]) -
     build = timing.get("build")
     made_by = commit() if build == engine.build() else f"build.{build}"
     version = "+".join(part for part in (summary["leafspine"], made_by) if part)
-    return Origin(case.key, version, summary["packet_hops"], summary["trace_hash"])
+    hosts = tomllib.loads(case.toml).get("hosts", {})
+    return Origin(
+        case.key, version, summary["packet_hops"], summary["trace_hash"], hosts.get("kernel", "")
+    )
 
 
 SOURCES = ("crates", "python", "Cargo.toml", "Cargo.lock")
