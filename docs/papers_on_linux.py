@@ -58,11 +58,12 @@ def _sentence(known: Sequence[Beside], figures: int) -> str:
     alike = sum(entry.by_settings for entry in changed)
     moved = sum(entry.changes_in_model for entry in changed)
     alone = sum(entry.changes_in_model and not entry.changes for entry in known)
+    agreed = sum(entry.profile.verdict == entry.kernels.verdict for entry in known)
     return (
         f"Of {len(known)} claims of {figures} figures, each judged by its own test on all sides at the same size, "
         f"{len(changed)} get another verdict with kernels than with the model's hosts as the paper has them. {moved} of these {len(changed)} change "
         f"already in the model under `profile = \"linux\"`, {alike} to the kernels' verdict; {len(changed) - moved} with real kernels alone. "
-        f"Under the profile, and not with kernels, {alone} more change."
+        f"Under the profile, and not with kernels, {alone} more change. {agreed} of the {len(known)} are alike under the profile and with kernels."
     )
 
 
