@@ -16,6 +16,10 @@ END = "<!-- end of the generated part: {} -->"
 HELD = (Verdict.REPRODUCED, Verdict.EXCEEDS)
 
 KERNELS = "[Linux kernels as hosts](linux.md#the-papers-on-real-hosts), at a smaller size"
+PROFILE = (
+    'the model\'s hosts under `profile = "linux"`, at the smaller size of '
+    "[Linux kernels](linux.md#the-papers-on-real-hosts)"
+)
 
 
 class Tried(NamedTuple):
@@ -57,8 +61,8 @@ def _section(chapter: Chapter) -> list[str]:
 
 
 def _tried(chapter: Chapter) -> list[Tried]:
-    """Each setting's verdicts, beside those of the same runs as the paper is read; kernels' beside the
-    model's at their size."""
+    """Each setting's verdicts, beside those of the same runs as the paper is read; those of kernels, and
+    of the model with their settings, beside the model's at their size."""
     found = []
     for page in chapter.pages:
         claims = {entry.claim.id: entry.claim for entry in page.judged}
@@ -71,10 +75,10 @@ def _tried(chapter: Chapter) -> list[Tried]:
             if Verdict.MISSING not in (before.verdict, after.verdict):
                 found.append(Tried(plain, after.claim.id, before.verdict, after.verdict))
         found += [
-            Tried(KERNELS, entry.model.claim.id, entry.model.verdict, entry.kernels.verdict)
+            Tried(name, entry.model.claim.id, entry.model.verdict, other.verdict)
             for sides in page.on_linux
-            for entry in sides.claims
-            if entry.is_known
+            for entry in sides.known
+            for name, other in ((KERNELS, entry.kernels), (PROFILE, entry.profile))
         ]
     return found
 

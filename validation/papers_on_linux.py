@@ -2,11 +2,16 @@
 
     .venv/bin/python validation/papers_on_linux.py              all figures with an [[on_linux]]
     .venv/bin/python validation/papers_on_linux.py qdaps/fig16    these only
+    .venv/bin/python validation/papers_on_linux.py --kept         beside the kernels' numbers that
+                                                                  are kept; needs no kernel
 
 A figure's ``[[on_linux]]`` says what is run; its numbers, of kernels and of the model's hosts at
-the same size, go to ``papers/PAPER/FIGURE/linux/data.csv`` when all of its runs are made: of a
+the same size (with the paper's TCP, and with Linux's settings), go to
+``papers/PAPER/FIGURE/linux/data.csv`` when all of its runs are made: of a
 figure one of whose runs fails the numbers that were there stay. Runs are in
-``target/papers-on-linux``, and used again as long as scenario and kernel are the same. Pages and
+``target/papers-on-linux``. Those with kernels are used again as long as scenario and kernel are the
+same; those with the model's hosts, which take a minute in all, are made anew each time, since a
+run's key does not tell one build of leafspine from another. Pages and
 verdicts are made of the kept numbers, without a kernel (``leafspine reproduce --from-kept``).
 
 Exit codes: 0 all figures have their numbers, 1 some have not, 2 no kernel, or no such figure.
@@ -14,6 +19,7 @@ Exit codes: 0 all figures have their numbers, 1 some have not, 2 no kernel, or n
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,6 +44,11 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument(
         "figures", nargs="*", help="such as qdaps/fig16; default all that ask for it"
     )
+    parser.add_argument(
+        "--kept",
+        action="store_true",
+        help="only the model's hosts; kernels' numbers are those that are kept",
+    )
     parser.add_argument("--papers", type=Path, default=ROOT / "papers", help="the folder of papers")
     parser.add_argument("--jobs", type=int, default=None, help="runs at once; default one a core")
     parser.add_argument(
@@ -46,7 +57,7 @@ def main(words: Sequence[str]) -> int:
     given = parser.parse_args(words)
     try:
         asked = chosen(given.papers, given.figures)
-        return make(asked, given.out, given.jobs)
+        return make(asked, given.out, given.jobs, given.kept)
     except leafspine.InputError as error:
         print(f"papers on linux: {error}", file=sys.stderr)
         return 2
@@ -67,30 +78,58 @@ def chosen(library: Path, names: Sequence[str]) -> list[Asked]:
     return [entry for path, entry in found.items() if not names or path in names]
 
 
-def make(asked: Sequence[Asked], out: Path, jobs: int | None) -> int:
-    """Make the runs and keep what is whole; says what of it is new."""
-    plans = {figure.path: needed(figure, claims) for figure, claims in asked}
+def make(asked: Sequence[Asked], out: Path, jobs: int | None, by_kept: bool) -> int:
+    """Make the runs and keep what is whole; says what of it is new. ``by_kept``: none with
+    kernels."""
+    before = {figure.path: on_linux.kept(figure) for figure, _ in asked}
+    needed = {
+        figure.path: on_linux.all_wanted(
+            figure, claims, kernel(figure, before[figure.path]) if by_kept else ""
+        )
+        for figure, claims in asked
+    }
     reproducing.claim(out)
-    kept = {figure.path: on_linux.kept(figure) for figure, _ in asked}
-    all_plans = [Plan(figure, claims, tuple(plans[figure.path])) for figure, claims in asked]
-    failures = reproducing.run(all_plans, kept, out, How(jobs=jobs), True)
-    for failure in failures:
+    forget(out, [entry for found in needed.values() for entry in of_model(found)])
+    made = {path: of_model(found) if by_kept else found for path, found in needed.items()}
+    kept = {path: on_linux.of_kernels(found) for path, found in before.items()}
+    plans = [Plan(figure, claims, tuple(made[figure.path])) for figure, claims in asked]
+    for failure in reproducing.run(plans, kept, out, How(jobs=jobs), True):
         print(f"{failure.case.label()}: {failure.message}", file=sys.stderr)
     whole = True
     for figure, claims in asked:
-        found: Data = plan.reduce(plans[figure.path], out / "runs", kept[figure.path])
-        missing = on_linux.keep(figure, found, plans[figure.path])
-        whole &= not missing
-        for line in missing:
-            print(f"{figure.path}: no numbers of {line}; what was kept stays", file=sys.stderr)
-        for sides in on_linux.sides(figure, claims, on_linux.kept(figure)):
-            print(f"{figure.path}: {sides.summary}")
+        found = plan.reduce(needed[figure.path], out / "runs", kept[figure.path])
+        whole &= keep(figure, claims, found, needed[figure.path])
     return 0 if whole else 1
 
 
-def needed(figure: Figure, claims: Sequence[Claim]) -> list[Wanted]:
-    """All runs of a figure, those with the model's hosts first: they say sooner what is wrong."""
-    return [entry for who in on_linux.WHO for entry in on_linux.wanted(figure, claims, who)]
+def kernel(figure: Figure, found: Data) -> str:
+    """The kernel of a figure's kept numbers. Raises :class:`leafspine.InputError`."""
+    if not (known := on_linux.kernel_of(found)):
+        raise leafspine.InputError(
+            f"{figure.path}: no numbers of a kernel are kept: make papers-on-linux"
+        )
+    return known
+
+
+def of_model(needed: Sequence[Wanted]) -> list[Wanted]:
+    """Those of a figure's runs that need no kernel."""
+    return [entry for entry in needed if not on_linux.is_of_kernels(entry.runs)]
+
+
+def forget(out: Path, made_anew: Sequence[Wanted]) -> None:
+    """Remove finished runs: they may be another build's."""
+    for entry in made_anew:
+        shutil.rmtree(out / "runs" / entry.case.key, ignore_errors=True)
+
+
+def keep(figure: Figure, claims: Sequence[Claim], found: Data, needed: Sequence[Wanted]) -> bool:
+    """Keep a figure's numbers if they are whole, and say what has come of them."""
+    missing = on_linux.keep(figure, found, needed)
+    for line in missing:
+        print(f"{figure.path}: no numbers of {line}; what was kept stays", file=sys.stderr)
+    for sides in on_linux.sides(figure, claims, on_linux.kept(figure)):
+        print(f"{figure.path}: {sides.summary}")
+    return not missing
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ does), ``fake_stuck``, ``fake_refuse`` (bad input that only the graph can tell),
 ``fake_short`` (the engine warns, with the seed as a number), ``fake_memory`` (so many bytes are
 needed), ``fake_most`` (fail unless so many may be held), ``fake_check`` (fail unless checked),
 ``fake_knob`` (completion times are shortest at 300), ``fake_noise`` (by so much they differ by
-chance, from one resolved text to another). With ``hosts.kind = "linux"``
-the slow schemes are the fast ones.
+chance, from one resolved text to another), ``fake_settings`` (Linux's settings of TCP do what its
+kernels do). With ``hosts.kind = "linux"`` the slow schemes are the fast ones; such a scenario is
+resolved as the engine's are.
 """
 
 import itertools
@@ -24,6 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+KERNEL = "6.0-fake"
+"""That which is there."""
 
 SPEED = {"ecmp": 1.6, "letflow": 1.2, "rps": 1.35, "drb": 1.1, "presto": 1.05, "qdaps": 1.0}
 
@@ -151,6 +155,7 @@ def expand(
             for key, value in [*chosen, *((key, _value(text)) for key, text in own)]:
                 _set(tree, key, value)
             seed = tree.setdefault("run", {}).setdefault("seed", 1)
+            _kernels(tree)
             found.append(
                 {
                     "variant": variant["name"],
@@ -166,6 +171,17 @@ def expand(
                 }
             )
     return found
+
+
+def _kernels(tree: dict[str, Any]) -> None:
+    """Write out what hosts that are kernels have, and leave out what they do not take."""
+    hosts = tree.get("hosts", {})
+    if hosts.get("kind") != "linux":
+        tree.pop("hosts", None)
+        return
+    hosts.setdefault("kernel", KERNEL)
+    hosts.setdefault("congestion", tree.get("transport", {}).get("scheme", "dctcp"))
+    tree["transport"] = {"ecn": True, "mss": 1448, "header": 52}
 
 
 def _facts(tree: dict[str, Any]) -> dict[str, Any]:
@@ -238,7 +254,9 @@ class Output:
         ideal = (size * 8_000 + 100_000_000).astype(np.uint64)
         knob, draws = run.get("fake_knob"), run.get("fake_noise", 0.0)
         speed = SPEED.get(scheme, 1.3)
-        if tree.get("hosts", {}).get("kind") == "linux":
+        profile = tree.get("transport", {}).get("profile", "")
+        turned = profile == "linux" and run.get("fake_settings", False)
+        if turned or tree.get("hosts", {}).get("kind") == "linux":
             speed = 2.8 - speed
         if knob is not None:
             speed *= 1 + math.log10(int(str(knob).removesuffix("us")) / 300) ** 2

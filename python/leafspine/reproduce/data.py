@@ -27,6 +27,8 @@ SERIES_FILE = "series.csv"
 BATCHES_FILE = "batches.csv"
 PLACE_HEADS = ["runs", "variant", "point", "seed"]
 ORIGIN_HEADS = ["key", "version", "packet_hops", "trace_hash"]
+KERNEL_HEAD = "kernel"
+"""A column more where hosts of some runs are Linux kernels."""
 SERIES_HEADS = [*PLACE_HEADS, "series", "x", "y"]
 BATCHES_HEADS = [*PLACE_HEADS, "batch"]
 HEADS = {
@@ -50,13 +52,15 @@ class Origin:
 
     ``key``: that of the resolved scenario and the seed (:attr:`leafspine.engine.Case.key`);
     ``version``: leafspine's; ``trace_hash``: who makes the run again with that version and gets it
-    has the same packets.
+    has the same packets; ``kernel``: version and hash of the Linux kernel that the hosts were, if
+    they were one.
     """
 
     key: str
     version: str
     packet_hops: int
     trace_hash: str
+    kernel: str = ""
 
 
 @dataclass
@@ -179,12 +183,17 @@ def write(data: Data, folder: Path) -> None:
     ``series.csv``; if there are none, not those of before either."""
     folder.mkdir(parents=True, exist_ok=True)
     names = list(dict.fromkeys(name for metrics in data.values.values() for name in metrics))
+    kernels = any(origin.kernel for seeds in data.origins.values() for origin in seeds.values())
+    origin_heads = [*ORIGIN_HEADS, *([KERNEL_HEAD] * kernels)]
     rows = (
-        (*_start(place), seed, *_cells(data, place, seed, names), *astuple(origin))
+        (
+            *(*_start(place), seed, *_cells(data, place, seed, names)),
+            *astuple(origin)[: len(origin_heads)],
+        )
         for place, seeds in data.origins.items()
         for seed, origin in seeds.items()
     )
-    _write(folder / FILE, [*PLACE_HEADS, *names, *ORIGIN_HEADS], rows)
+    _write(folder / FILE, [*PLACE_HEADS, *names, *origin_heads], rows)
     if data.batches:
         names = list(dict.fromkeys(name for metrics in data.batches.values() for name in metrics))
         parts = (
@@ -257,9 +266,10 @@ def read(folder: Path) -> Data:
 
 def _put_row(data: Data, row: Mapping[str, str]) -> None:
     place, seed = _place(row), int(row["seed"])
-    for name, value in _cells_of(row, (*PLACE_HEADS, *ORIGIN_HEADS)):
+    for name, value in _cells_of(row, (*PLACE_HEADS, *ORIGIN_HEADS, KERNEL_HEAD)):
         data.put(place, name, seed, value)
-    origin = Origin(row["key"], row["version"], int(row["packet_hops"]), row["trace_hash"])
+    hops, kernel = int(row["packet_hops"]), row.get(KERNEL_HEAD) or ""
+    origin = Origin(row["key"], row["version"], hops, row["trace_hash"], kernel)
     data.put_origin(place, seed, origin)
 
 

@@ -145,7 +145,16 @@ def markdown(page: Page) -> str:
     return "\n".join(lines)
 
 
-KERNEL_HEADS = ("claim", "the model's hosts", "Linux kernels", "model found", "kernels found")
+KERNEL_HEADS = (
+    "claim",
+    *("the model's hosts", "the model's hosts, profile linux", "Linux kernels"),
+    *("model found", "profile linux found", "kernels found"),
+)
+
+
+PROFILE = """Under the profile linux the model's hosts have a kernel's settings of TCP and the
+paper's congestion control, and none of the paper's other ones: what changes with it is due to
+settings, what changes with kernels alone only real hosts show.""".replace("\n", " ")
 
 
 def kernel_rows(sides: Sides) -> list[tuple[str, ...]]:
@@ -153,21 +162,21 @@ def kernel_rows(sides: Sides) -> list[tuple[str, ...]]:
     return [
         (
             entry.model.claim.id,
-            entry.model.verdict.words,
-            entry.kernels.verdict.words,
-            entry.model.found,
-            entry.kernels.found,
+            *(judged.verdict.words for judged in entry.all),
+            *(judged.found for judged in entry.all),
         )
         for entry in sides.claims
     ]
 
 
 def kernel_text(sides: Sides) -> str:
-    """What was run, what came of it, and what the kernels have otherwise."""
+    """What was run, what came of it, what the kernels have otherwise, and who made it."""
     seeds = f"{sides.seeds} seed{'s' if sides.seeds != 1 else ''}"
-    return " ".join(
-        (f"{sides.asked.size}, {seeds}, both alike. {sides.summary}", *sides.asked.notes)
+    sentences = (
+        *(f"{sides.asked.size}, {seeds}, all alike.", sides.summary, PROFILE),
+        *(*sides.asked.notes, sides.provenance),
     )
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _with_kernels(all_sides: Sequence[Sides]) -> list[str]:

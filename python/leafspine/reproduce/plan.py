@@ -1,6 +1,7 @@
 """Which runs a figure needs at a scale, and what is read off them."""
 
 import subprocess
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -196,20 +197,39 @@ def _origin(case: Case, summary: Mapping[str, Any], timing: Mapping[str, Any]) -
     build = timing.get("build")
     made_by = commit() if build == engine.build() else f"build.{build}"
     version = "+".join(part for part in (summary["leafspine"], made_by) if part)
-    return Origin(case.key, version, summary["packet_hops"], summary["trace_hash"])
+    hosts = tomllib.loads(case.toml).get("hosts", {})
+    return Origin(
+        case.key, version, summary["packet_hops"], summary["trace_hash"], hosts.get("kernel", "")
+    )
+
+
+SOURCES = ("crates", "python", "Cargo.toml", "Cargo.lock")
+"""What numbers depend on besides their scenario, which their key is of."""
 
 
 @cache
 def commit() -> str:
-    """The commit of the sources that leafspine is used from; empty where it is installed."""
-    root = Path(__file__).parents[3]
+    """The commit of the sources that leafspine is used from, ``-dirty`` where these were changed
+    since; empty where it is installed."""
+    return commit_of(Path(__file__).parents[3])
+
+
+def commit_of(root: Path) -> str:
+    """The commit of a folder of sources, as :func:`commit` says it."""
     if not (root / "crates").is_dir():
         return ""
-    command = ("git", "-C", str(root), "describe", "--always", "--match=", "--dirty")
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        name = _git(root, "describe", "--always", "--match=")
+        # Kept numbers and pages are in the repository, too, and change while runs are made.
+        changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", *SOURCES)
     except (OSError, subprocess.CalledProcessError):
         return ""
+    return f"{name}-dirty" if changed else name
+
+
+def _git(root: Path, *words: str) -> str:
+    command = ("git", "-C", str(root), *words)
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def unmet(claims: Sequence[Claim], plan_: Plan) -> list[str]:

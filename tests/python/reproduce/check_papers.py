@@ -1,12 +1,13 @@
 """What a process with the real engine says of the papers: a line of JSON.
 
 Claims and figures by paper, figures that draw nothing, the runs of each scale, every test of a
-claim that its runs can never judge, and contradictions that the numbers do not bear out.
+claim that its runs can never judge, contradictions that the numbers do not bear out, and numbers of
+real hosts that are kept and are not those of the present scenarios.
 """
 
 import json
 
-from leafspine.reproduce import figures, plan
+from leafspine.reproduce import figures, on_linux, plan
 
 
 def main() -> None:
@@ -17,6 +18,7 @@ def main() -> None:
     unmet: list[str] = []
     unnamed: list[str] = []
     unborne: list[str] = []
+    stale: list[str] = []
     for paper in figures.papers():
         claims[paper.name] = [claim.id for claim in paper.claims]
         names[paper.name] = [figure.name for figure in paper.figures]
@@ -27,6 +29,11 @@ def main() -> None:
             if not entry.holds
         ]
         empty += [figure.path for figure in paper.figures if not figure.panels]
+        stale += [
+            f"{figure.path}: {line}"
+            for figure in paper.figures
+            for line in on_linux.stale(figure, paper.claims_of(figure.name))
+        ]
         for scale in figures.SCALES:
             keys = set()
             for figure in paper.figures:
@@ -46,6 +53,7 @@ def main() -> None:
         "unmet": sorted(set(unmet)),
         "unnamed": sorted(set(unnamed)),
         "unborne": unborne,
+        "stale": stale,
     }
     print(json.dumps(found))
 

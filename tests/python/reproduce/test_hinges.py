@@ -1,8 +1,10 @@
 """``docs/hinges.py``: a setting that was tried is compared with the same runs."""
 
 import importlib.util
+from types import SimpleNamespace
 
 from leafspine.reproduce.data import Data, Origin
+from leafspine.reproduce.verdicts import Verdict
 from test_engine import ROOT
 
 SPEC = importlib.util.spec_from_file_location("hinges", ROOT / "docs" / "hinges.py")
@@ -44,3 +46,17 @@ def test_another_sweep_is_left_as_it_is() -> None:
     """Breaks if nothing is left of the paper's sweep, where the setting has another one."""
     other = data((("load", 0.5),))
     assert hinges._alike(other, "main", "main~x") == other
+
+
+def test_settings_of_linux_are_tried_beside_kernels() -> None:
+    """Breaks if a verdict that changes with Linux's settings seems to hinge on kernels alone."""
+    claim = SimpleNamespace(id="B2")
+    verdicts = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.NOT)
+    model, profile, kernels = (SimpleNamespace(claim=claim, verdict=each) for each in verdicts)
+    sides = SimpleNamespace(known=[SimpleNamespace(model=model, profile=profile, kernels=kernels)])
+    figure = SimpleNamespace(sensitivities=())
+    page = SimpleNamespace(judged=(), figure=figure, sensitive=(), on_linux=(sides,))
+    assert hinges._tried(SimpleNamespace(pages=(page,))) == [
+        hinges.Tried(hinges.KERNELS, "B2", Verdict.REPRODUCED, Verdict.NOT),
+        hinges.Tried(hinges.PROFILE, "B2", Verdict.REPRODUCED, Verdict.DIRECTION),
+    ]

@@ -3,20 +3,34 @@
 The fake engine's kernels turn the order of schemes round.
 """
 
+import csv
+import importlib.util
+import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from test_papers import real
 from test_reproducing import FIGURE, library  # noqa: F401  (a fixture)
 
+import fake_engine
 from leafspine.errors import InputError
-from leafspine.reproduce import figures, on_linux, reproducing
-from leafspine.reproduce.verdicts import Verdict
+from leafspine.reproduce import figures, like_kernels, on_linux, plan, reproducing
+from leafspine.reproduce.on_linux import Sides
+from leafspine.reproduce.verdicts import Finding, Judged, Part, Verdict
 from test_engine import ROOT
 
 sys.path.append(str(ROOT / "validation"))
 
 import papers_on_linux
+
+DOCS = ROOT / "docs"
+sys.path.append(str(DOCS))
+SPEC = importlib.util.spec_from_file_location("page_on_linux", DOCS / "papers_on_linux.py")
+assert SPEC is not None and SPEC.loader is not None
+page_on_linux = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(page_on_linux)
 
 ASKED = """
 [[on_linux]]
@@ -41,25 +55,93 @@ def asking(library: Path) -> Path:  # noqa: F811
     return library
 
 
+def the_sides(folder: Path) -> Sides:
+    """What is kept of the first figure."""
+    (found,) = figures.papers(folder)
+    (sides,) = on_linux.sides(found.figures[0], found.claims, on_linux.kept(found.figures[0]))
+    return sides
+
+
+def with_verdict(judged: Judged, verdict: Verdict) -> Judged:
+    """A claim judged otherwise."""
+    return replace(judged, findings=(Finding((Part(verdict, "", ()),)),))
+
+
+def kept_rows(folder: Path) -> list[dict[str, str]]:
+    """The rows that are kept of it."""
+    path = folder / "some" / "fig1" / "linux" / "data.csv"
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
 def test_a_verdict_that_changes(
     asking: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Breaks if kernels are judged otherwise than the model, at another size, or if what changes is
     not said."""
     assert on_real_hosts(asking) == 0
-    words = "1 verdict changes of 1 claim: C1 (reproduced: with kernels not reproduced)."
-    assert f"some/fig1: {words}" in capsys.readouterr().out
-    (found,) = figures.papers(asking)
-    (sides,) = on_linux.sides(found.figures[0], found.claims, on_linux.kept(found.figures[0]))
-    (beside,) = sides.claims
-    assert (beside.model.verdict, beside.kernels.verdict) == (Verdict.REPRODUCED, Verdict.NOT)
-    assert sides.seeds == 2
-    rows = (asking / "some" / "fig1" / "linux" / "data.csv").read_text().splitlines()
-    assert (
-        sorted(row.split(",")[0] for row in rows[1:])
-        == ["main~Linux kernels"] * 8 + ["main~the model's hosts"] * 8
+    words = (
+        "With kernels 1 verdict changes of 1 (0 of them alike under the model's profile linux): "
+        "C1 (reproduced; profile linux: reproduced; kernels: not reproduced)."
     )
-    assert len(list((tmp_path / "on-linux" / "runs").iterdir())) == 16
+    assert f"some/fig1: {words}\n" in capsys.readouterr().out
+    sides = the_sides(asking)
+    (beside,) = sides.claims
+    verdicts = [judged.verdict for judged in beside.all]
+    assert verdicts == [Verdict.REPRODUCED, Verdict.REPRODUCED, Verdict.NOT]
+    assert sides.seeds == 2
+    assert [row["runs"] for row in kept_rows(asking)] == [
+        *["main~the model's hosts"] * 8,
+        *["main~the model's hosts, profile linux"] * 8,
+        *["main~Linux kernels"] * 8,
+    ]
+    assert len(list((tmp_path / "on-linux" / "runs").iterdir())) == 24
+
+
+def test_a_verdict_that_settings_change(asking: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Breaks if what Linux's settings change in the model, too, passes for what only kernels show,
+    or the other way round."""
+    figure = asking / "some" / "fig1" / "figure.toml"
+    figure.write_text(FIGURE + ASKED.replace("= 50 }", '= 50, "run.fake_settings" = true }'))
+    assert on_real_hosts(asking) == 0
+    assert "of 1 (1 of them alike under the model's profile linux)" in capsys.readouterr().out
+    sides = the_sides(asking)
+    assert "Under the profile alone" not in sides.summary
+    (beside,) = sides.claims
+    assert (beside.changes, beside.by_settings, beside.changes_in_model) == (True, True, True)
+    # Another verdict than the paper's, and than the kernels', is not alike.
+    apart = replace(beside, profile=with_verdict(beside.profile, Verdict.DIRECTION))
+    assert (apart.changes, apart.by_settings, apart.changes_in_model) == (True, False, True)
+    alone = replace(beside, kernels=beside.model)
+    assert (alone.changes, alone.by_settings, alone.changes_in_model) == (False, False, True)
+    assert replace(sides, claims=(alone,)).summary == (
+        "With kernels no verdict changes (of 1). Under the profile alone 1 verdict changes: "
+        "C1 (reproduced; profile linux: not reproduced; kernels: reproduced)."
+    )
+    unmade = replace(beside, profile=with_verdict(beside.profile, Verdict.MISSING))
+    assert replace(sides, claims=(unmade,)).summary == "There are no numbers yet."
+
+
+def test_who_made_the_numbers(
+    asking: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Breaks if it is not said which kernel and which leafspine numbers are of, if that of the
+    model's numbers is said of the kernels', or if results without kernels get the column."""
+    monkeypatch.setattr(plan, "commit", lambda: "before")
+    assert on_real_hosts(asking) == 0
+    monkeypatch.setattr(plan, "commit", lambda: "after")
+    assert on_real_hosts(asking, "--kept") == 0
+    sides = the_sides(asking)
+    assert (sides.kernel, sides.switches, sides.model) == (
+        "6.0-fake",
+        "0.0.1+before",
+        "0.0.1+after",
+    )
+    kernels = [row["kernel"] for row in kept_rows(asking)]
+    assert kernels == [""] * 16 + ["6.0-fake"] * 8
+    chosen = reproducing.choose(["some"], asking)
+    reproducing.reproduce(chosen, "paper", tmp_path / "plain")
+    heads, *_ = (tmp_path / "plain/some/fig1/data.csv").read_text().splitlines()
+    assert heads.endswith(",trace_hash")
 
 
 def test_pages_need_no_kernel(
@@ -79,10 +161,12 @@ def test_pages_need_no_kernel(
     reproducing.from_kept(chosen, tmp_path / "two")
     page = (tmp_path / "two/some/fig1/page.md").read_text()
     assert "## With Linux kernels as hosts" in page
-    assert "50 flows, 2 seeds, both alike. 1 verdict changes of 1 claim" in page
-    assert "Their own timeouts." in page
-    assert "| C1 | reproduced | not reproduced |" in page
-    assert "with kernels not reproduced" in (tmp_path / "two/report.html").read_text()
+    assert "50 flows, 2 seeds, all alike. With kernels 1 verdict changes of 1" in page
+    assert "Their own timeouts. Kernel 6.0-fake, between leafspine's switches of 0.0.1" in page
+    assert "| the model's hosts | the model's hosts, profile linux | Linux kernels |" in page
+    assert "| C1 | reproduced | reproduced | not reproduced |" in page
+    report = (tmp_path / "two/report.html").read_text()
+    assert "kernels: not reproduced" in report and "<th>profile linux found</th>" in report
     assert "Linux kernels" not in (tmp_path / "two/some/fig2/page.md").read_text()
 
 
@@ -101,20 +185,184 @@ def test_a_failed_run_loses_nothing(asking: Path, capsys: pytest.CaptureFixture[
     assert kept.read_bytes() == before
 
 
-def test_kept_runs_are_not_made_again(asking: Path, tmp_path: Path) -> None:
-    """Breaks if numbers that are kept cost a run, or those of another scenario are taken for
-    them."""
+def test_the_table_of_all_figures(asking: Path, tmp_path: Path) -> None:
+    """Breaks if docs/linux.md counts a verdict that Linux's settings change for the real kernels',
+    leaves out one that they alone change, or does not say who made the numbers."""
     assert on_real_hosts(asking) == 0
-    assert papers_on_linux.main(["--papers", str(asking), "--out", str(tmp_path / "again")]) == 0
-    assert list((tmp_path / "again" / "runs").iterdir()) == []
-    figure = asking / "some" / "fig1" / "figure.toml"
-    figure.write_text(
-        figure.read_text().replace(
-            '"workload.0.flows" = 50 }\nsweep', '"workload.0.flows" = 60 }\nsweep'
-        )
+    chosen = reproducing.choose(["some"], asking)
+    (chapter,) = reproducing.from_kept(chosen, tmp_path / "pages").chapters
+    sides = chapter.pages[0].on_linux[0]
+    (beside,) = sides.claims
+    turned = beside.kernels
+    claims = (
+        beside,
+        replace(beside, profile=turned),
+        replace(beside, profile=with_verdict(turned, Verdict.DIRECTION)),
+        replace(beside, profile=turned, kernels=beside.model),
+        replace(beside, kernels=beside.model),
     )
-    assert papers_on_linux.main(["--papers", str(asking), "--out", str(tmp_path / "again")]) == 0
-    assert len(list((tmp_path / "again" / "runs").iterdir())) == 16
+    page = replace(chapter.pages[0], on_linux=(replace(sides, claims=claims),))
+    said, table = page_on_linux.papers_section([replace(chapter, pages=(page,))])
+    assert said.startswith("Of 5 claims of 1 figures,")
+    assert ", 3 get another verdict with kernels" in said
+    assert "2 of these 3 change already in the model" in said
+    assert "1 to the kernels' verdict; 1 with real kernels alone" in said
+    assert "and not with kernels, 1 more change. 2 of the 5 are alike under" in said
+    assert "of kernel 6.0-fake between switches of leafspine 0.0.1" in said
+    assert [line.split(" | ")[4:] for line in table.splitlines()[2:]] == [
+        ["reproduced", "reproduced", "not reproduced |"],
+        ["reproduced", "not reproduced", "not reproduced |"],
+        ["reproduced", "direction only", "not reproduced |"],
+        ["reproduced", "not reproduced", "reproduced |"],
+    ]
+
+
+def sixty_flows(folder: Path) -> None:
+    """Change what the figure asks for."""
+    figure = folder / "some" / "fig1" / "figure.toml"
+    asked = ASKED.replace("= 50 }", "= 60 }").replace("50 flows", "60 flows")
+    figure.write_text(FIGURE + asked)
+
+
+def runs_made(out: Path) -> list[str]:
+    """Which sides' runs are finished in a folder, one entry a run."""
+    texts = [path.read_text() for path in out.glob("runs/*/scenario.toml")]
+    return sorted(
+        "kernels" if "[hosts]" in text else "profile" if "profile" in text else "model"
+        for text in texts
+    )
+
+
+def test_kernels_are_not_run_again(asking: Path, tmp_path: Path) -> None:
+    """Breaks if kernels' numbers that are kept cost a run, or those of another scenario or kernel
+    are taken for them; or if the model's are taken for those of the present build."""
+    out = tmp_path / "again"
+    words = ["--papers", str(asking), "--out", str(out), "--jobs", "1"]
+    assert on_real_hosts(asking) == 0
+    assert papers_on_linux.main(words) == 0
+    assert runs_made(out) == ["model"] * 8 + ["profile"] * 8
+    made = {path: path.stat().st_mtime_ns for path in out.glob("runs/*/summary.json")}
+    assert papers_on_linux.main(words) == 0
+    assert all(path.stat().st_mtime_ns > before for path, before in made.items())
+    sixty_flows(asking)
+    assert papers_on_linux.main(words) == 0
+    assert runs_made(out).count("kernels") == 8
+
+
+def test_without_a_kernel(
+    asking: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Breaks if the model's numbers beside kept ones need the kernels' runs, or their kernel; or if
+    kernels' numbers of another scenario, or none, are taken for those."""
+    assert on_real_hosts(asking, "--kept") == 2
+    assert "some/fig1: no numbers of a kernel are kept" in capsys.readouterr().err
+    assert on_real_hosts(asking) == 0
+    before = [row for row in kept_rows(asking) if row["kernel"]]
+    monkeypatch.setattr(fake_engine, "KERNEL", "7.0-other")
+    out = tmp_path / "kept"
+    words = ["--papers", str(asking), "--out", str(out), "--jobs", "1", "--kept"]
+    assert papers_on_linux.main(words) == 0
+    assert runs_made(out) == ["model"] * 8 + ["profile"] * 8
+    assert [row for row in kept_rows(asking) if row["kernel"]] == before
+    sixty_flows(asking)
+    all_before = kept_rows(asking)
+    assert papers_on_linux.main(words) == 1
+    assert "no numbers of main~Linux kernels" in capsys.readouterr().err
+    assert "kernels" not in runs_made(out)
+    assert kept_rows(asking) == all_before
+
+
+def test_stale_numbers_are_found(asking: Path) -> None:
+    """Breaks if kept numbers pass for those of a scenario that was changed, or of runs that nothing
+    asks for any more."""
+
+    def stale() -> list[str]:
+        (found,) = figures.papers(asking)
+        return on_linux.stale(found.figures[0], found.claims)
+
+    assert len(stale()) == 24
+    assert on_real_hosts(asking) == 0
+    assert stale() == []
+    sixty_flows(asking)
+    assert len(stale()) == 24
+    figure = asking / "some" / "fig1" / "figure.toml"
+    figure.write_text(FIGURE + ASKED.replace("[1, 2]", "[1]"))
+    found = stale()
+    assert len(found) == 12
+    assert all(line.endswith("seed=2: nothing asks for it") for line in found)
+
+
+def test_settings_of_a_kernel() -> None:
+    """Breaks if the model's hosts keep settings of a paper that kernels do not take, have other
+    packets than kernels, or lack what a kernel is told."""
+    hosts = {"congestion": "reno", "sysctl": {like_kernels.RTO_MIN: "10000"}}
+    assert like_kernels.transport(hosts, {"ecn": False, "mss": 1446, "header": 54}) == {
+        "scheme": "newreno",
+        "profile": "linux",
+        "ecn": False,
+        "mss": 1448,
+        "header": 52,
+        "min_rto": "10000us",
+    }
+
+
+@pytest.mark.parametrize(
+    ("hosts", "words"),
+    [
+        ({"congestion": "vegas"}, "hosts.congestion: found 'vegas'; allowed: reno"),
+        (
+            {"congestion": "reno", "sysctl": {"net.ipv4.tcp_sack": "0"}},
+            "hosts.sysctl: found 'net.ipv4.tcp_sack'",
+        ),
+        (
+            {"congestion": "reno", "interrupt_moderation": "9us"},
+            "interrupt_moderation: found '9us'",
+        ),
+    ],
+)
+def test_settings_that_the_model_lacks(hosts: dict[str, object], words: str) -> None:
+    """Breaks if the model's hosts are put beside kernels that have what they have not."""
+    with pytest.raises(InputError, match=words):
+        like_kernels.transport(hosts, {"ecn": False, "mss": 1448, "header": 52})
+
+
+RESOLVE = """
+import json, tomllib
+from leafspine.reproduce import figures, like_kernels, on_linux
+found = {}
+for paper in figures.papers():
+    for figure in paper.figures:
+        for who in on_linux.SIDES:
+            claims = paper.claims_of(figure.name)
+            for entry in on_linux.wanted(figure, claims, who, like_kernels.UNNAMED):
+                place = " ".join((figure.path, entry.case.label()))
+                found.setdefault(place, {})[who] = tomllib.loads(entry.case.toml)
+print(json.dumps(found))
+"""
+
+OF_LINUX = {"init_cwnd": "10pkt", "sack": True, "initial_rto": "1s", "mss": 1448, "header": 52}
+"""What all the kernels have from themselves, as the model says it."""
+
+
+def test_only_hosts_differ_between_the_sides() -> None:
+    """Breaks if a scenario under the profile differs from that of kernels in more than its hosts,
+    from the paper's in more than its TCP, or if a paper's own setting of TCP is left in it."""
+    found = json.loads(real("-c", RESOLVE))
+    assert len(found) == 130
+    for place, by_side in found.items():
+        model, profile, kernels = (dict(by_side[who]) for who in on_linux.SIDES)
+        tables = [side.pop("transport") for side in (model, profile, kernels)]
+        hosts = kernels.pop("hosts")
+        assert model == profile == kernels, place
+        assert like_kernels.CONTROLS[hosts["congestion"]] == tables[1]["scheme"], place
+        assert tables[0]["scheme"] == tables[1]["scheme"], place
+        assert tables[1]["ecn"] == tables[2]["ecn"], place
+        assert {key: tables[1][key] for key in OF_LINUX} == OF_LINUX, place
+        shortest = "10ms" if "sysctl" in hosts else "200ms"
+        assert tables[1]["min_rto"] == shortest, place
 
 
 WRONG = [

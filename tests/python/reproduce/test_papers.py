@@ -81,6 +81,22 @@ def test_what_contradicts_a_paper_does(said: dict[str, Any]) -> None:
     assert said["unborne"] == []
 
 
+def test_numbers_of_real_hosts_are_of_the_present_scenarios(said: dict[str, Any]) -> None:
+    """Breaks if a scenario, a size or a claim of a figure with real hosts is changed and the kept
+    numbers are still those of before. ``validation/papers_on_linux.py`` makes them."""
+    assert said["stale"] == []
+
+
+def test_numbers_beside_real_hosts_are_of_this_model() -> None:
+    """Breaks if the model's TCP changes and the numbers that stand beside the kernels' are those of
+    the former one. ``validation/papers_on_linux.py --kept`` makes them again."""
+    found = json.loads(real(HERE / "model_on_linux.py"))
+    assert len(found) == 16
+    assert {place: now for place, (_, now) in found.items()} == {
+        place: kept for place, (kept, _) in found.items()
+    }
+
+
 def test_some_figures_are_reproduced(tmp_path: Path) -> None:
     """Breaks if a figure's runs fail, or a claim of theirs ends without numbers."""
     real("-m", "leafspine", "reproduce", *SUBSET, "--out", tmp_path / "out", "--jobs", 2)

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -536,3 +537,26 @@ def test_every_test_of_a_claim_has_its_runs(library: Path, scale: str) -> None:
         claims = paper.claims_of(figure.name)
         found += plan.unmet(claims, plan.plan(figure, claims, scale))
     assert len(found) == 2 and "ECNP" in found[0] and "0.3" in found[1]
+
+
+def test_a_commit_is_dirty_by_its_sources(tmp_path: Path) -> None:
+    """Breaks if a run is said to be of a commit whose sources were changed, or kept numbers that
+    are written make the next ones seem to be of none."""
+
+    def git(*words: str) -> None:
+        name = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", "-C", str(tmp_path), *name, *words], check=True, capture_output=True)
+
+    for name in ("crates", "papers"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text("1")
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "a")
+    clean = plan.commit_of(tmp_path)
+    assert len(clean) >= 7
+    (tmp_path / "papers" / "file").write_text("2")
+    assert plan.commit_of(tmp_path) == clean
+    (tmp_path / "crates" / "file").write_text("2")
+    assert plan.commit_of(tmp_path) == f"{clean}-dirty"
+    assert plan.commit_of(tmp_path / "crates") == ""
