@@ -36,7 +36,8 @@ class Kept:
 
 def asked(case: Case, flows: Mapping[str, Any]) -> str:
     """A digest of a case's scenario, of what changes it, and of the flows that a seed draws."""
-    parts = [case.scenario.read_text(encoding="utf-8"), json.dumps(case.set, sort_keys=True)]
+    changes = {"set": case.set, "delay_step": case.delay_step, "undos": case.undos}
+    parts = [case.scenario.read_text(encoding="utf-8"), json.dumps(changes, sort_keys=True)]
     parts += [str(flows[column].to_pylist()) for column in COLUMNS]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
@@ -48,7 +49,10 @@ def write(made: Mapping[str, str], runs: Iterable[Kept]) -> None:
     RUNS.write_text(text, encoding="utf-8")
 
 
-def read() -> tuple[dict[str, str], Callable[[Case, int], Kept]]:
+Runs = Callable[[Case, int], Kept]
+
+
+def read() -> tuple[dict[str, str], Runs]:
     """What the runs were made with, and the run of a case and a seed; or :class:`StaleError`."""
     if not RUNS.is_file():
         raise StaleError(f"{RUNS} is not there: make validate-linux")

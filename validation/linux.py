@@ -3,6 +3,7 @@
     .venv/bin/python validation/linux.py           every case; the figures go to results/linux.json,
                                                    the kernels' runs to results/linux-runs.jsonl
     .venv/bin/python validation/linux.py --kept      against the runs that are kept; needs no kernel
+    .venv/bin/python validation/linux.py --add       the same, but cases that are new or changed are run
     .venv/bin/python validation/linux.py --quick     the small ones, as CI does; nothing is written
     .venv/bin/python validation/linux.py NAME...     these only; nothing is written
 
@@ -60,7 +61,7 @@ DELAY = "topology.host_link.delay"
 # is below the lowest of 39, or above the highest, once in 20.
 REPEATS = 39
 
-Runs = Callable[[Case, int], Kept]
+Runs = Callable[[Case, int], Kept | None]
 
 
 @dataclass(frozen=True)
@@ -88,11 +89,12 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", help="cases of linux.toml; default all")
     parser.add_argument("--quick", action="store_true", help="only the small cases")
     parser.add_argument("--kept", action="store_true", help="against kept runs; needs no kernel")
+    parser.add_argument("--add", action="store_true", help="kernels run only what is not kept")
     parser.add_argument("--anew", action="store_true", help="runs with kernels are made again")
     parser.add_argument("--jobs", type=int, default=1, help="processes; each run keeps to one CPU")
     given = parser.parse_args(words)
-    if given.kept and given.anew:
-        parser.error("--anew makes runs with kernels, and --kept wants none")
+    if sum((given.kept, given.anew, given.add)) > 1:
+        parser.error("--kept, --add and --anew exclude each other")
     chosen = [case for case in load() if case.quick or not given.quick]
     if unknown := set(given.names) - {case.name for case in chosen}:
         parser.error(f"no case {', '.join(sorted(unknown))}")
@@ -102,8 +104,12 @@ def main(words: Sequence[str]) -> int:
             for seed in range(1, case.seeds + 1):
                 shutil.rmtree(FOLDERS / f"{case.name}-{seed}", ignore_errors=True)
     try:
-        made, runs = kept.read() if given.kept else (None, None)
-        found, theirs = all_of(chosen, given.jobs, runs)
+        made, runs = (None, None)
+        if given.kept:
+            made, runs = kept.read()
+        elif given.add:
+            runs = unless_missing(*kept.read())
+        found, theirs = all_of(chosen, given.jobs, runs, given.add)
         if not given.quick and not given.names:
             if made is None:
                 made = made_with()
@@ -126,17 +132,17 @@ def load() -> list[Case]:
 
 
 def all_of(
-    chosen: Sequence[Case], jobs: int, runs: Runs | None = None
+    chosen: Sequence[Case], jobs: int, runs: Runs | None = None, adds: bool = False
 ) -> tuple[list[dict[str, Any]], list[Kept]]:
     """The figures of all cases, and the kernels' sides; a line for each case is printed.
 
-    ``runs``: the kernels' sides, where kernels are not to run.
+    ``runs``: the kernels' sides, where kernels are not to run; ``adds``: see :func:`compare`.
     """
     found, theirs = [], []
     with ProcessPoolExecutor(jobs) as pool:
         waiting = {
             case.name: [
-                pool.submit(compare, case, seed, None if runs is None else runs(case, seed))
+                pool.submit(compare, case, seed, None if runs is None else runs(case, seed), adds)
                 for seed in range(1, case.seeds + 1)
             ]
             for case in chosen
@@ -190,10 +196,29 @@ def chance(case: Case, jobs: int, theirs: Sequence[Kept]) -> dict[str, tuple[flo
     return {what: (min(each), max(each)) for what, each in found.items() if len(each) == REPEATS}
 
 
-def compare(case: Case, seed: int, theirs: Kept | None) -> tuple[Modelled, Kept]:
-    """One seed of a case with the model, and with kernels or what is kept of them."""
+def unless_missing(made: Mapping[str, str], runs: kept.Runs) -> Runs:
+    """The kept runs, none for those that are not there, of one kernel all: another raises
+    :class:`kept.StaleError`."""
+    now = made_with()["kernel"]
+    if made["kernel"] != now:
+        raise kept.StaleError(f"{kept.RUNS.name} is of kernel {made['kernel']}, this one is {now}")
+
+    def of(case: Case, seed: int) -> Kept | None:
+        try:
+            return runs(case, seed)
+        except kept.StaleError:
+            return None
+
+    return of
+
+
+def compare(
+    case: Case, seed: int, theirs: Kept | None, adds: bool = False
+) -> tuple[Modelled, Kept]:
+    """One seed of a case with the model, and with kernels or what is kept of them. ``adds``: what is
+    kept of another scenario counts as missing."""
     ours = modelled(case, seed)
-    if theirs is None:
+    if theirs is None or (adds and theirs.asked != ours.asked):
         return ours, with_kernels(case, seed, ours.asked)
     if theirs.asked != ours.asked:
         raise kept.StaleError(

@@ -165,7 +165,7 @@ fn small_queues_wait_for_the_port() {
         sender.reset(&cfg, 1_000_000);
         sender.open(&cfg, us(0));
         for place in 0..leaving(&mut sender, &cfg, us(0)).len() as u64 {
-            sender.note_leaving(us(200_000 + 10 * place));
+            sender.note_leaving(us(200_000 + 10 * place), us(0));
         }
         let mut now = us(100_000);
         sender.on_packet(&cfg, &ack(2, us(0), 0, Flags::ACK), now);
@@ -195,7 +195,7 @@ fn no_more_than_a_megabyte_waits() {
         let mut packet = PacketMeta::default();
         let mut sent = 0;
         while sender.poll_send(&cfg, us(0), &mut packet) {
-            sender.note_leaving(us(1000));
+            sender.note_leaving(us(1000), us(0));
             sent += 1;
         }
         sent

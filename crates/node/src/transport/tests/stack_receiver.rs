@@ -95,7 +95,7 @@ fn quick_acknowledgments_begin_in_order() {
         let spec = TransportSpec {
             delayed_ack: Some(Span::from_millis(40)),
             // With the first segment the window grows beyond half of it.
-            max_cwnd: Some(Amount::Packets(129)),
+            max_cwnd: Some(Amount::Packets(130)),
             ..with(Stack { quick_acks: 4, growth_acks, ..Stack::default() })
         };
         let (cfg, mut receiver) = (config(&spec), Receiver::new());
