@@ -128,7 +128,7 @@ impl Receiver {
             self.quicken(cfg, cfg.stack.quick_acks);
         }
         if cfg.stack.growth_acks {
-            self.note_growth(cfg, now);
+            self.note_growth(cfg, p.seq, now);
         }
         let answered = self.must_tell(p.seq);
         if answered {
@@ -147,8 +147,12 @@ impl Receiver {
             compressed.growth.measure(delivered, echoed, now);
             compressed.growth.read(delivered, limit, now);
         }
-        if (answered || !flushed) && self.compresses(cfg, seen.duplicate, seen.delivered, now) {
-            seen.reply = answered;
+        if answered {
+            // Linux: with that one no ACK is due any more (`tcp_event_ack_sent`), though it does not tell of this segment.
+            seen.reply = true;
+            return seen;
+        }
+        if !flushed && self.compresses(cfg, seen.duplicate, seen.delivered, now) {
             return seen;
         }
         seen.reply = self.acknowledge(cfg, now, at_once, flushed, reply);
@@ -156,14 +160,19 @@ impl Receiver {
     }
 
     /// A segment has come with which the window may grow: then the next ACK is not delayed (Linux: `quick |= 1`).
-    fn note_growth(&mut self, cfg: &TcpConfig, now: Time) {
+    fn note_growth(&mut self, cfg: &TcpConfig, segment: u32, now: Time) {
+        if self.assembly.has(segment) {
+            return;
+        }
+        let in_order = segment == self.assembly.expected();
+        let joins = !in_order && self.assembly.has(segment - 1);
         let Some(compressed) = &mut self.compressed else { return };
         let growth = &mut compressed.growth;
         if growth.is_unused() {
             growth.begin(cfg.mss, now);
         }
-        let held = u64::from(self.assembly.held()) * u64::from(cfg.mss);
-        if growth.comes(u64::from(cfg.max_cwnd), held) {
+        let taken = growth.taken(self.assembly.held(), in_order, joins);
+        if growth.comes(u64::from(cfg.max_cwnd), taken) {
             self.quick |= 1;
         }
     }

@@ -125,7 +125,7 @@ impl SendBuffer {
         let limit = u64::from(limit);
         for segment in from..una {
             let delivered = u64::from(segment + 1) * u64::from(mss);
-            self.growth.comes(limit, 0);
+            self.growth.comes(limit, u64::from(mss));
             self.growth.measure(delivered, sent, now);
             self.growth.read(delivered, limit, now);
         }
