@@ -3,7 +3,7 @@
     .venv/bin/python validation/linux.py           every case; the figures go to results/linux.json,
                                                    the kernels' runs to results/linux-runs.jsonl
     .venv/bin/python validation/linux.py --kept      against the runs that are kept; needs no kernel
-    .venv/bin/python validation/linux.py --add       the same, but cases that are new or changed are run
+    .venv/bin/python validation/linux.py --add       the same, but new or changed cases are run
     .venv/bin/python validation/linux.py --quick     the small ones, as CI does; nothing is written
     .venv/bin/python validation/linux.py NAME...     these only; nothing is written
 
@@ -215,8 +215,8 @@ def unless_missing(made: Mapping[str, str], runs: kept.Runs) -> Runs:
 def compare(
     case: Case, seed: int, theirs: Kept | None, adds: bool = False
 ) -> tuple[Modelled, Kept]:
-    """One seed of a case with the model, and with kernels or what is kept of them. ``adds``: what is
-    kept of another scenario counts as missing."""
+    """One seed of a case with the model, and with kernels or what is kept of them. ``adds``: what
+    is kept of another scenario counts as missing."""
     ours = modelled(case, seed)
     if theirs is None or (adds and theirs.asked != ours.asked):
         return ours, with_kernels(case, seed, ours.asked)

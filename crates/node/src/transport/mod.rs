@@ -40,6 +40,7 @@ mod rack;
 mod rate;
 mod receiver;
 mod recovery;
+mod reducing;
 mod report;
 mod rtt;
 mod scoreboard;
