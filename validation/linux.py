@@ -104,7 +104,8 @@ def main(words: Sequence[str]) -> int:
             for seed in range(1, case.seeds + 1):
                 shutil.rmtree(FOLDERS / f"{case.name}-{seed}", ignore_errors=True)
     try:
-        made, runs = (None, None)
+        made: Mapping[str, str] | None = None
+        runs: Runs | None = None
         if given.kept:
             made, runs = kept.read()
         elif given.add:
