@@ -1,7 +1,7 @@
 //! An ACK at a sender that does more than RFC 6675.
 
 use super::TcpConfig;
-use super::config::{since_stamp, stamp};
+use super::config::{since_stamp, stamp, stamped};
 use super::sender::{AckOutcome, Phase, Sender};
 use super::ticks::{in_micros, in_ticks};
 use crate::spec::Timestamps;
@@ -42,7 +42,7 @@ pub(super) fn tick(cfg: &TcpConfig, at: Time) -> u64 {
 
 /// See [`tick`].
 pub(super) fn tick_of(cfg: &TcpConfig, stamp: u32, now: Time) -> u64 {
-    tick(cfg, Time(now.0.saturating_sub(since_stamp(now, stamp).0)))
+    tick(cfg, stamped(now, stamp))
 }
 
 impl Sender {
@@ -327,7 +327,7 @@ impl Sender {
             return Some(RoundTrip { smoothed: time(first), latest: time(last) });
         }
         let told = p.seq > from && cfg.stack.timestamps != Timestamps::Off;
-        told.then(|| RoundTrip::alike(in_ticks(since_stamp(now, p.stamp), now)))
+        told.then(|| RoundTrip::alike(in_ticks(stamped(now, p.stamp), now)))
     }
 
     /// Linux: an ACK that only SACKs measures a round trip as well, and the retransmission timer begins anew if what it tells of was sent before the

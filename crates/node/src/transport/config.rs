@@ -146,6 +146,12 @@ pub(crate) fn stamp(now: Time) -> u32 {
     (now.0 >> STAMP_SHIFT) as u32
 }
 
+/// When `echo` was stamped, or a unit of the clock later at most: what leaves with a timer leaves as a tick begins, and is of that tick.
+pub(super) fn stamped(now: Time, echo: u32) -> Time {
+    let begun = now.0 >> STAMP_SHIFT << STAMP_SHIFT;
+    Time((begun.saturating_sub(since_stamp(now, echo).0) + STAMP_UNIT.0 - 1).min(now.0))
+}
+
 /// The time since `echo` was stamped.
 #[inline]
 pub(crate) fn since_stamp(now: Time, echo: u32) -> Span {

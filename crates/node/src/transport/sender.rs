@@ -2,7 +2,7 @@
 
 use super::TcpConfig;
 use super::acks::RoundTrip;
-use super::config::{STAMP_UNIT, since_stamp, stamp};
+use super::config::{STAMP_UNIT, since_stamp, stamp, stamped};
 use super::extra::Extra;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
@@ -430,7 +430,7 @@ impl Sender {
         }
         let mut rtt = since_stamp(now, p.stamp);
         if cfg.stack.kernel_timers && self.timeouts > 0 {
-            rtt = in_ticks(rtt, now);
+            rtt = in_ticks(stamped(now, p.stamp), now);
         }
         let measured = cfg.stack.timestamps != Timestamps::Off || self.timeouts == 0;
         if measured {

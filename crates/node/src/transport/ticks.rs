@@ -33,8 +33,7 @@ pub(super) fn in_micros(span: Span) -> Span {
     Span(span.0 - span.0 % MICRO)
 }
 
-/// A round trip that ends at `now` as timestamps tell it, which count in ticks: one at least (Linux: `tcp_rtt_tsopt_us`).
-pub(super) fn in_ticks(rtt: Span, now: Time) -> Span {
-    let sent = now.0.saturating_sub(rtt.0);
-    Span((now.0 / TICK - sent / TICK).max(1) * TICK)
+/// A round trip from `sent` to `now` as timestamps tell it, which count in ticks: one at least (Linux: `tcp_rtt_tsopt_us`).
+pub(super) fn in_ticks(sent: Time, now: Time) -> Span {
+    Span((now.0 / TICK - sent.0 / TICK).max(1) * TICK)
 }

@@ -3,9 +3,10 @@
 //! of a window leave at 0.
 
 use super::flow::{Flow, NONE, kernel, us};
+use crate::spec::Stack;
 use crate::transport::extra::Extra;
 use crate::transport::sender::Phase;
-use leafspine_core::Flags;
+use leafspine_core::{Flags, Span};
 
 fn extra(flow: &Flow) -> &Extra {
     flow.sender.extra.as_ref().unwrap()
@@ -170,4 +171,20 @@ fn a_recovery_that_begins_with_ece_gives_nothing_back() {
         (flow.sender.undos(), flow.window().1 > 10)
     };
     assert_eq!([after(Flags::ECE), after(NONE)], [(1, false), (1, true)]);
+}
+
+/// Breaks if the ACK of a segment that a timer has sent again, exactly as a tick begins, is taken for one of its first transmission, since what it
+/// echoes is cut off: then what left before would not be lost with it.
+///
+/// 5 comes, and by 5 ms 1 to 4 are late; 1 is sent again. When it comes 6 to 9 are late as well.
+#[test]
+fn what_a_timer_sends_is_of_its_tick() {
+    let stack = Stack { kernel_timers: true, rack_slack: Some(Span::from_millis(2)), ..kernel() };
+    let mut flow = Flow::begun("dctcp", 10, stack);
+    flow.ack(1_000, 1, &[], Flags::ECE);
+    flow.ack(1_070, 1, &[(5, 6)], Flags::ECE);
+    assert_eq!((flow.sender.deadline(), fire_early(&mut flow)[0]), (us(5_000), 1));
+    assert!(!extra(&flow).rack.lost.contains(6));
+    flow.ack_of(5_000, 6_200, 2, &[(5, 6)], Flags::ECE);
+    assert!(extra(&flow).rack.lost.contains(6));
 }

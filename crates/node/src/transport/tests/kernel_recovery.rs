@@ -286,9 +286,9 @@ fn kernels_timers_tick() {
 /// From 1.8 to 2.1 ms is one tick, from 1.8 to 4.1 ms three. The SYN is lost, the next one leaves with the timer at 1.024 s, and is answered after 0.1 ms.
 #[test]
 fn what_is_sent_twice_is_timed_in_ticks() {
-    assert_eq!(in_ticks(Span::from_micros(300), us(2_100)), Span::from_millis(1));
-    assert_eq!(in_ticks(Span::from_micros(2_300), us(4_100)), Span::from_millis(3));
-    assert_eq!(in_ticks(Span::from_micros(10), us(2_100)), Span::from_millis(1));
+    assert_eq!(in_ticks(us(1_800), us(2_100)), Span::from_millis(1));
+    assert_eq!(in_ticks(us(1_800), us(4_100)), Span::from_millis(3));
+    assert_eq!(in_ticks(us(2_090), us(2_100)), Span::from_millis(1));
     let found = |kernel_timers, lost| {
         let stack = Stack { kernel_timers, ..Stack::default() };
         let cfg = config(&TransportSpec { handshake: true, ..with("newreno", stack) });
