@@ -23,6 +23,7 @@ const LARGEST: u64 = 4_194_304;
 const LEAST: u32 = 10;
 /// The longest piece in bytes: 64 KB less room for headers.
 const LONGEST: u64 = 65_215;
+
 /// What follows what was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Push {
