@@ -92,7 +92,7 @@ impl Growth {
     pub(super) fn taken(&mut self, held: u32, in_order: bool, joins: bool) -> u64 {
         self.joined = self.joined.min(u64::from(held)) + u64::from(joins);
         let counted = u64::from(held) + u64::from(in_order || joins);
-        counted * self.mss - self.joined * JOINS
+        counted * self.mss - self.joined * JOINS.min(self.mss)
     }
 
     /// A segment has come: whether the window grows with it. `limit`: the largest window; `taken`: bytes of it that the buffer takes
@@ -190,6 +190,15 @@ mod tests {
         assert_eq!(found.iter().filter(|(_, grown)| *grown).count(), 13);
         let taken: Vec<u64> = found.iter().take(6).map(|(taken, _)| *taken).collect();
         assert_eq!(taken, [0, 2_726, 4_004, 5_282, 6_560, 6_560]);
+    }
+
+    /// Breaks if segments that are shorter than a description take less than nothing.
+    #[test]
+    fn short_segments_take_no_less_than_nothing() {
+        let mut growth = Growth::default();
+        growth.begin(100, us(0));
+        let taken: Vec<u64> = (1..4).map(|held| growth.taken(held, false, true)).collect();
+        assert_eq!(taken, [100; 3]);
     }
 
     /// Breaks if the window does not grow as fast as what comes in a round trip asks for.
