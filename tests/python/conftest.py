@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import fake_engine
+import needs
 from leafspine import native
 
 sys.modules["leafspine._engine"] = fake_engine
@@ -91,6 +92,16 @@ def many(tmp_path: Path) -> Path:
     path = tmp_path / "many.toml"
     path.write_text(SCENARIO + VARIANTS)
     return path
+
+
+@pytest.fixture
+def chromium() -> str:
+    return needs.need("chromium")
+
+
+@pytest.fixture
+def tshark() -> str:
+    return needs.need("tshark")
 
 
 @pytest.fixture

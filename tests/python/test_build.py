@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import needs
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -53,7 +55,7 @@ def test_compiling_does_not_wait_for_packages(tmp_path: Path) -> None:
 
 # Writes down how it was called, and does nothing else.
 STUB = """#!/bin/sh
-echo "$(basename "$0") $* (needs ${LEAFSPINE_NEEDS_LINUX:-nothing})" >>"$CALLS"
+echo "$(basename "$0") $* (needs ${LEAFSPINE_NEEDS:-nothing})" >>"$CALLS"
 """
 
 
@@ -68,7 +70,7 @@ def ci(folder: Path, build: str) -> tuple[subprocess.CompletedProcess[str], str]
         path.write_text(text)
         path.chmod(0o755)
     shutil.copy(ROOT / ".ci" / "run", folder / ".ci" / "run")
-    environment = {name: value for name, value in os.environ.items() if "LINUX" not in name}
+    environment = {name: value for name, value in os.environ.items() if "LEAFSPINE" not in name}
     environment |= {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "CALLS": "calls"}
     words = [folder / ".ci" / "run"]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
@@ -91,8 +93,8 @@ def test_ci_needs_the_kernel_that_it_has_built(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "SKIPPED" not in done.stdout
     for test in TESTS_WITH_KERNELS:
-        assert f"{test} (needs 1)\n" in calls
-    assert "make test (needs nothing)" in calls
+        assert f"{test} (needs chromium tshark iperf3 linux)\n" in calls
+    assert "make test (needs chromium tshark iperf3)" in calls
     built = {file.name for file in (tmp_path / "target" / "linux").iterdir()}
     assert built == {"kernel", "kernel.config", "guest.cpio"}
 
@@ -109,3 +111,18 @@ def test_ci_passes_without_a_kernel_only_where_none_can_be_built(
     assert "no kernel" in done.stdout
     assert not any(test in calls for test in TESTS_WITH_KERNELS)
     assert ("== all good" in done.stdout) == (ends == 0)
+
+
+@pytest.mark.parametrize("program", needs.NAMES)
+def test_ci_skips_no_test_for_want_of_a_program(
+    program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Breaks if a test that wants a browser, say, passes where it has been installed for the tests
+    and is not found, or fails where nobody has installed it."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("LEAFSPINE_NEEDS", raising=False)
+    with pytest.raises(pytest.skip.Exception, match=f"apt install {program}"):
+        needs.need(program)
+    monkeypatch.setenv("LEAFSPINE_NEEDS", f"linux {program}")
+    with pytest.raises(pytest.fail.Exception, match=f"apt install {program}"):
+        needs.need(program)

@@ -11,10 +11,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pyarrow.parquet as pa_parquet
 import pytest
+
+import needs
 
 SCENARIO = """
 name = "two"
@@ -59,20 +61,12 @@ def scenario(tmp_path: Path) -> Path:
     return path
 
 
-def skip(why: str) -> NoReturn:
-    """Where a kernel has been built for these tests (``.ci/run``), one that is skipped would hide
-    what is wrong."""
-    if os.environ.get("LEAFSPINE_NEEDS_LINUX"):
-        pytest.fail(why)
-    pytest.skip(why)
-
-
 @pytest.fixture
 def kernels(scenario: Path) -> Path:
     """The scenario, where there is a kernel."""
     checked = leafspine("check", scenario, "--set", "hosts.kind=linux")
     if "make linux" in checked.stderr:
-        skip("no kernel: make linux builds it")
+        needs.missing("linux", "no kernel: make linux builds it")
     assert checked.returncode == 0, checked.stderr
     return scenario
 
@@ -94,17 +88,19 @@ def test_a_missing_kernel_is_one_line(scenario: Path) -> None:
     assert "after `LEAFSPINE_LINUX=/bin/sh make linux`" in done.stderr
 
 
-@pytest.mark.parametrize(("needs", "outcome"), [("", "1 skipped"), ("1", "1 error")])
-def test_no_kernel_is_a_failure_where_one_is_needed(needs: str, outcome: str) -> None:
+@pytest.mark.parametrize(
+    ("needed", "outcome"), [("tshark", "1 skipped"), ("tshark linux", "1 error")]
+)
+def test_no_kernel_is_a_failure_where_one_is_needed(needed: str, outcome: str) -> None:
     """Breaks if tests are skipped for want of a kernel where one has been built for them, or fail
     where nobody has built one."""
     nowhere = {"LEAFSPINE_LINUX_FOLDER": "/nowhere", "LEAFSPINE_LINUX": ""}
     test = f"{__file__}::{test_a_run_with_kernels.__name__}"
     words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", test]
-    environment = {**os.environ, **nowhere, "LEAFSPINE_NEEDS_LINUX": needs}
+    environment = {**os.environ, **nowhere, "LEAFSPINE_NEEDS": needed}
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
     assert outcome in done.stdout
-    assert "no kernel: make linux builds it" in done.stdout or not needs
+    assert "no kernel: make linux builds it" in done.stdout or "linux" not in needed
 
 
 def test_a_run_with_kernels(kernels: Path, tmp_path: Path) -> None:
@@ -435,8 +431,7 @@ def test_the_example_of_programs(kernels: Path, tmp_path: Path) -> None:
 def test_iperf3_as_documented(kernels: Path, tmp_path: Path) -> None:
     """Breaks if what docs/linux.md tells users of iperf3 cannot be run, or iperf3 does not find the
     link's rate (1,448 of 1,500 bytes)."""
-    if shutil.which("iperf3") is None:
-        skip("no iperf3")
+    needs.need("iperf3")
     page = (Path(__file__).parents[2] / "docs" / "linux.md").read_text()
     recipe = next(part for part in re.findall(r"```toml\n(.*?)```", page, re.S) if "iperf3" in part)
     fabric = SCENARIO.split("[hosts]")[0].split("[[workload]]")[0]
@@ -461,7 +456,7 @@ def build_kernel(
     words = [script, folder / "built"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
     if done.returncode == 3:
-        skip(done.stderr)
+        needs.missing("linux", done.stderr)
     return done
 
 

@@ -397,7 +397,7 @@ def console(page: Path, at: str) -> tuple[str, str]:
     return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (.ci/run installs it)")
+@pytest.mark.usefixtures("chromium")
 def test_the_page_plays_and_scrubs(tmp_path: Path) -> None:
     """Breaks if the page has an error, does not start, does not move, or shows one time at all."""
     page = tmp_path / "fabric.html"
@@ -423,7 +423,7 @@ def test_the_page_plays_and_scrubs(tmp_path: Path) -> None:
     assert (np.abs(shots[0] - shots[1]).max(axis=2) > 40).mean() > 0.01
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (.ci/run installs it)")
+@pytest.mark.usefixtures("chromium")
 def test_pauses_are_drawn(tmp_path: Path) -> None:
     """Breaks if a paused port looks as any other, or the key tells of pauses nobody watched."""
     shots, keys = [], []
@@ -470,7 +470,7 @@ def contrast(*colours: str) -> float:
     return max(light) / min(light)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (.ci/run installs it)")
+@pytest.mark.usefixtures("chromium")
 def test_the_page_says_what_was_not_measured(tmp_path: Path) -> None:
     """Breaks if a run without a packets probe looks as if nothing had gone anywhere."""
     page = tmp_path / "fabric.html"

@@ -1,19 +1,17 @@
 """Captures: what `leafspine run --pcap` writes, as tshark reads it."""
 
 import json
-import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+import needs
 from test_docs import real
 
-TSHARK = shutil.which("tshark")
-needs_tshark = pytest.mark.skipif(
-    TSHARK is None, reason="tshark is not installed (Debian, Ubuntu: apt install tshark)"
-)
+TSHARK = needs.installed("tshark")
+needs_tshark = pytest.mark.usefixtures("tshark")
 
 DROPS = """\
 [topology]

@@ -2,7 +2,6 @@
 
 import io
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from PIL import Image
 
 import leafspine
+import needs
 from conftest import SCENARIO, VARIANTS
 from leafspine import drawing, findings, graphics, plots, rendering, report_parts, style
 from leafspine.comparison_data import ComparisonData, Row
@@ -213,7 +213,7 @@ def test_marks_are_those_of_the_variants(many: Path, tmp_path: Path) -> None:
 
 # In a browser
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+CHROMIUM = needs.installed("chromium")
 
 
 def screenshot(page: Path, width: int, height: int, dark: bool = False) -> "np.ndarray":
@@ -253,7 +253,7 @@ def dumped(page: Path, script: str, width: int) -> str:
     return found[1]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (.ci/run installs it)")
+@pytest.mark.usefixtures("chromium")
 def test_the_page_fits_a_screen_and_a_phone(tmp_path: Path) -> None:
     """Breaks if anything scrolls sideways at 1400 px, the page does at 400 px, or dark is light."""
     (tmp_path / "many.toml").write_text(SCENARIO + VARIANTS)

@@ -75,7 +75,8 @@ pub fn setup(seed: u64) -> Option<Setup> {
         }),
         Err(error) => {
             // Where a kernel has been built for them (.ci/run), tests that pass without it would hide what is wrong.
-            assert!(std::env::var_os("LEAFSPINE_NEEDS_LINUX").is_none(), "{error}");
+            let needs = std::env::var("LEAFSPINE_NEEDS").unwrap_or_default();
+            assert!(needs.split_whitespace().all(|what| what != "linux"), "{error}");
             eprintln!("not tested: {error}");
             None
         }
