@@ -3,6 +3,7 @@
 use super::pipe::{config, spec};
 use crate::spec::{Reduction, Stack, Timestamps, TransportSpec};
 use crate::transport::config::stamp;
+use crate::transport::extra::Extra;
 use crate::transport::{Fired, Sender, TcpConfig};
 use leafspine_core::{Flags, PacketMeta, SackBlock, Span, Time};
 use leafspine_schemes::Amount;
@@ -51,6 +52,11 @@ impl Flow {
     pub(super) fn begun(scheme: &str, window: u32, stack: Stack) -> Flow {
         let init_cwnd = Amount::Packets(window);
         Flow::of(&TransportSpec { init_cwnd, ecn: Some(true), stack, ..spec(scheme) }, 1000)
+    }
+
+    /// What a sender keeps whose stack is not the plain one.
+    pub(super) fn extra(&self) -> &Extra {
+        self.sender.extra.as_ref().unwrap()
     }
 
     pub(super) fn leaving(&mut self, now: Time) -> Vec<u32> {

@@ -51,7 +51,7 @@ fn a_sack_times_what_was_sent_twice() {
 fn what_is_sacked_restarts_the_timer() {
     let mut flow = Flow::begun("newreno", 10, timed());
     assert_eq!(flow.ack(100, 0, &[(1, 4)], NONE)[..2], [0, 10]);
-    let fires = |flow: &Flow| flow.sender.extra.as_ref().unwrap().rto_at.0 / 1_000_000_000;
+    let fires = |flow: &Flow| flow.extra().rto_at.0 / 1_000_000_000;
     let first = fires(&flow);
     flow.ack(2_150, 0, &[(1, 5)], NONE);
     let second = fires(&flow);
@@ -68,7 +68,7 @@ fn the_first_is_smoothed_and_the_last_may_be_the_shortest() {
     flow.ack(120, 1, &[], NONE);
     flow.ack_of(120, 200, 11, &[], NONE);
     assert_eq!(srtt_us(&flow), 130);
-    assert_eq!(flow.sender.extra.as_ref().unwrap().rack.min_rtt(), Span::from_micros(80));
+    assert_eq!(flow.extra().rack.min_rtt(), Span::from_micros(80));
 }
 
 /// Breaks if the handshake's round trip, which no data waits in, is not among those of which the shortest is taken.
@@ -80,7 +80,7 @@ fn the_handshake_may_be_the_shortest() {
     flow.sender.on_packet(&flow.cfg, &answer, us(60));
     assert!(!flow.leaving(us(60)).is_empty());
     flow.ack_of(60, 160, 1, &[], NONE);
-    assert_eq!(flow.sender.extra.as_ref().unwrap().rack.min_rtt(), Span::from_micros(60));
+    assert_eq!(flow.extra().rack.min_rtt(), Span::from_micros(60));
 }
 
 /// Breaks if what an ACK SACKs that comes after a later one is not known.
@@ -127,9 +127,9 @@ fn nothing_is_lost_without_news() {
     let sends_again = |rack_any_rtt| {
         let mut flow = Flow::begun("newreno", 10, Stack { rack_any_rtt, ..timed() });
         flow.ack(100, 0, &[(1, 2)], NONE);
-        let waits_until = flow.sender.extra.as_ref().unwrap().early;
+        let waits_until = flow.extra().early;
         let sent = flow.ack(130, 0, &[(1, 2)], NONE);
-        let waits = flow.sender.extra.as_ref().unwrap().early;
+        let waits = flow.extra().early;
         (sent.contains(&0), waits == waits_until)
     };
     assert_eq!([sends_again(true), sends_again(false)], [(false, true), (true, false)]);
@@ -142,7 +142,7 @@ fn the_timer_looks_without_news() {
     let mut flow = Flow::begun("newreno", 10, timed());
     flow.ack(100, 0, &[(1, 2)], NONE);
     let due = flow.sender.deadline();
-    assert!(due < flow.sender.extra.as_ref().unwrap().rto_at, "the early one");
+    assert!(due < flow.extra().rto_at, "the early one");
     flow.sender.on_timer(&flow.cfg, due);
     assert_eq!(flow.leaving(due)[0], 0);
 }
@@ -157,7 +157,7 @@ fn undoing_looks_for_losses() {
         flow.ack_of(100, 200, 21, &[], NONE);
         flow.ack_of(200, 300, 21, &[(23, 24)], NONE);
         let sent = flow.ack_of(200, 400, 21, blocks, NONE);
-        (sent.first() == Some(&21), flow.sender.extra.as_ref().unwrap().rack.persist)
+        (sent.first() == Some(&21), flow.extra().rack.persist)
     };
     assert_eq!(sent(&[(23, 24)]), (false, 0));
     assert_eq!(sent(&[(0, 1), (23, 24)]), (true, 1));
@@ -192,7 +192,7 @@ fn the_next_recovery_answers_for_what_is_under_way_again() {
         flow.ack(101, 0, &[(1, 10)], NONE);
         flow.ack_of(100, 220, 0, &[(11, 13), (1, 10)], NONE);
         flow.ack_of(100, 221, 10, &[(11, 13)], NONE);
-        let episode = flow.sender.extra.as_ref().unwrap().episode.as_ref().unwrap();
+        let episode = flow.extra().episode.as_ref().unwrap();
         assert_eq!((episode.from, episode.unreported), (10, 1));
         assert_eq!(flow.ack_of(221, 330, 10, &[(11, 13), (15, 16)], NONE), [10]);
         flow.ack_of(echo, 340, 13, &[(15, 16)], NONE);
@@ -208,12 +208,12 @@ fn the_next_recovery_goes_by_the_first_stamp() {
     let episode = |undo_waits, sacked: &[(u32, u32)]| {
         let mut flow = Flow::begun("newreno", 10, Stack { undo_waits, ..kernel() });
         flow.ack(100, 0, &[(1, 8)], NONE);
-        let first = flow.sender.extra.as_ref().unwrap().first_again;
+        let first = flow.extra().first_again;
         flow.ack(101, 0, &[(1, 10)], NONE);
         assert!(flow.ack_of(100, 220, 0, &[(11, 13), (1, 10)], NONE).contains(&10));
         // Of a first transmission: what was sent at 220 has not come.
         flow.ack_of(219, 330, 10, sacked, NONE);
-        let x = flow.sender.extra.as_ref().unwrap();
+        let x = flow.extra();
         (x.episode.as_ref().unwrap().unreported, x.first_again == first)
     };
     assert_eq!(episode(true, &[(11, 13)]), (1, true));

@@ -4,18 +4,13 @@
 
 use super::flow::{Flow, NONE, kernel, us};
 use crate::spec::Stack;
-use crate::transport::extra::Extra;
 use crate::transport::sender::Phase;
 use leafspine_core::{Flags, Span};
-
-fn extra(flow: &Flow) -> &Extra {
-    flow.sender.extra.as_ref().unwrap()
-}
 
 /// The early timer fires; gives what leaves.
 fn fire_early(flow: &mut Flow) -> Vec<u32> {
     let due = flow.sender.deadline();
-    assert!(due < extra(flow).rto_at, "the early one");
+    assert!(due < flow.extra().rto_at, "the early one");
     flow.sender.on_timer(&flow.cfg, due);
     flow.leaving(due)
 }
@@ -81,9 +76,9 @@ fn an_old_ack_widens_nothing() {
     flow.ack(100, 2, &[(4, 5)], NONE);
     flow.ack(101, 3, &[(4, 5)], NONE);
     flow.ack(102, 2, &[(0, 1), (6, 7)], NONE);
-    assert_eq!(extra(&flow).rack.persist, 0);
+    assert_eq!(flow.extra().rack.persist, 0);
     flow.ack(103, 3, &[(4, 5), (6, 8)], NONE);
-    assert_eq!(extra(&flow).rack.persist, 16);
+    assert_eq!(flow.extra().rack.persist, 16);
 }
 
 /// Breaks if the timer that begins a recovery counts no segment as having left, or if in a recovery it does not let as much go as it gives up.
@@ -125,7 +120,7 @@ fn what_is_lost_once_does_not_end_it() {
     flow.ack(10_050, 1, &[(4, 9)], NONE);
     flow.time_out();
     flow.leaving(us(10_100));
-    assert_eq!((flow.sender.phase, extra(&flow).rack.lost.contains(10)), (Phase::Loss, false));
+    assert_eq!((flow.sender.phase, flow.extra().rack.lost.contains(10)), (Phase::Loss, false));
     let sent = flow.ack_of(10_101, 10_250, 3, &[(4, 9)], NONE);
     assert_eq!((flow.sender.phase, sent.contains(&10)), (Phase::Loss, true));
 }
@@ -143,7 +138,7 @@ fn what_the_timer_finds_ends_a_timeouts_recovery() {
     flow.time_out();
     flow.leaving(us(10_100));
     flow.ack_of(101, 10_110, 3, &[(13, 14), (6, 9)], NONE);
-    assert_eq!((flow.sender.phase, extra(&flow).rack.lost.contains(10)), (Phase::Loss, false));
+    assert_eq!((flow.sender.phase, flow.extra().rack.lost.contains(10)), (Phase::Loss, false));
     fire_early(&mut flow);
     assert_eq!(flow.sender.phase, Phase::Recovery);
 }
@@ -184,7 +179,7 @@ fn what_a_timer_sends_is_of_its_tick() {
     flow.ack(1_000, 1, &[], Flags::ECE);
     flow.ack(1_070, 1, &[(5, 6)], Flags::ECE);
     assert_eq!((flow.sender.deadline(), fire_early(&mut flow)[0]), (us(5_000), 1));
-    assert!(!extra(&flow).rack.lost.contains(6));
+    assert!(!flow.extra().rack.lost.contains(6));
     flow.ack_of(5_000, 6_200, 2, &[(5, 6)], Flags::ECE);
-    assert!(extra(&flow).rack.lost.contains(6));
+    assert!(flow.extra().rack.lost.contains(6));
 }

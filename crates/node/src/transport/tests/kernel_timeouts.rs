@@ -3,14 +3,10 @@
 
 use super::flow::{Flow, NONE, kernel, us};
 use crate::spec::Stack;
-use crate::transport::extra::{Extra, FirstAgain, Frto};
+use crate::transport::extra::{FirstAgain, Frto};
 use crate::transport::sender::Phase;
 use leafspine_core::{Flags, Span};
 use leafspine_schemes::cc::CongestionControl;
-
-fn extra(flow: &Flow) -> &Extra {
-    flow.sender.extra.as_ref().unwrap()
-}
 
 /// Breaks if F-RTO looks at a timeout that breaks off a fast recovery, does not at a second one of the same segment, or does at one of another
 /// while that recovery goes on.
@@ -20,7 +16,7 @@ fn f_rto_looks_at_the_first_and_at_what_is_repeated() {
     let mut flow = Flow::begun("newreno", 10, stack);
     let looks = |flow: &mut Flow| {
         flow.time_out();
-        extra(flow).frto == Frto::Resent
+        flow.extra().frto == Frto::Resent
     };
     assert_eq!([looks(&mut flow), looks(&mut flow)], [true, true]);
     flow.leaving(us(50_000));
@@ -38,7 +34,7 @@ fn a_timeout_after_progress_is_another_reduction() {
     let mut flow = Flow::begun("newreno", 10, kernel());
     let begins = |flow: &mut Flow| {
         flow.time_out();
-        let episode = extra(flow).episode.as_ref().unwrap();
+        let episode = flow.extra().episode.as_ref().unwrap();
         (episode.from, episode.before.window())
     };
     assert_eq!([begins(&mut flow), begins(&mut flow)], [(0, 10_000); 2]);
@@ -56,7 +52,7 @@ fn a_timeout_thinks_less_of_reordering() {
         flow.ack(100, 0, &[sacked], NONE);
         (1..=comes).for_each(|una| drop(flow.ack(110, una, &[sacked], NONE)));
         flow.time_out();
-        extra(&flow).rack.reordered_by()
+        flow.extra().rack.reordered_by()
     };
     assert_eq!([by((3, 6), 1), by((3, 5), 2), by((3, 6), 2)], [6, 5, 3]);
 }
@@ -70,7 +66,7 @@ fn in_a_marks_reduction_it_does_not() {
         (1..=2).for_each(|una| drop(flow.ack(110, una, &[(3, 6)], NONE)));
         flow.ack(111, 2, &[(3, 7)], flags);
         flow.time_out();
-        extra(&flow).rack.reordered_by()
+        flow.extra().rack.reordered_by()
     };
     assert_eq!([by(Flags::ECE), by(NONE)], [6, 3]);
 }
@@ -110,9 +106,9 @@ fn f_rto_takes_the_first_ack() {
     assert_eq!([after(0, &[(1, 2)]), after(2, &[]), after(1, &[])], [open, open, (0, Phase::Loss)]);
     let mut flow = begun();
     assert_eq!(flow.ack_of(10_000, 10_200, 1, &[], NONE), [10, 11]);
-    assert_eq!(extra(&flow).frto, Frto::Waiting);
+    assert_eq!(flow.extra().frto, Frto::Waiting);
     flow.ack_of(10_200, 10_400, 1, &[(10, 11)], NONE);
-    assert_eq!(extra(&flow).frto, Frto::Off);
+    assert_eq!(flow.extra().frto, Frto::Off);
 }
 
 /// Breaks if a second timeout of the same segment reduces the threshold because a round trip was measured between them.
@@ -141,10 +137,10 @@ fn a_timeout_counts_what_is_still_under_way() {
     flow.leaving(us(10_000));
     assert_eq!(flow.ack_of(10_000, 10_200, 1, &[], NONE), [1, 2]);
     flow.time_out();
-    assert_eq!(extra(&flow).episode.as_ref().unwrap().unreported, 0);
+    assert_eq!(flow.extra().episode.as_ref().unwrap().unreported, 0);
     let at = flow.sender.deadline();
     flow.leaving(at);
-    assert_eq!(extra(&flow).episode.as_ref().unwrap().unreported, 1);
+    assert_eq!(flow.extra().episode.as_ref().unwrap().unreported, 1);
 }
 
 /// Breaks if another timeout forgets when something was first sent again, while some of it may still come.
@@ -153,12 +149,12 @@ fn the_first_retransmission_is_that_of_the_first_timeout() {
     let mut flow = Flow::begun("newreno", 10, Stack { frto: true, ..kernel() });
     flow.time_out();
     flow.leaving(us(10_000));
-    let first = extra(&flow).first_again;
+    let first = flow.extra().first_again;
     assert_ne!(first, FirstAgain::NotYet);
     flow.ack_of(10_000, 10_200, 1, &[], NONE);
     flow.time_out();
     flow.leaving(us(20_000));
-    assert_eq!(extra(&flow).first_again, first);
+    assert_eq!(flow.extra().first_again, first);
 }
 
 /// Breaks if what a probe sends counts as the first retransmission: 9 to 11 are late, a probe sends 11 again, and after a timeout 9, sent
@@ -171,7 +167,7 @@ fn a_probe_is_no_first_retransmission() {
     flow.ack(100, 9, &[], NONE);
     flow.sender.on_timer(&flow.cfg, flow.sender.deadline());
     assert_eq!((flow.leaving(us(3_000)), flow.sender.probes()), (vec![11], 1));
-    assert_eq!(extra(&flow).first_again, FirstAgain::NotYet);
+    assert_eq!(flow.extra().first_again, FirstAgain::NotYet);
     flow.time_out();
     flow.leaving(us(200_000));
     flow.ack_of(3_001, 201_000, 10, &[], NONE);

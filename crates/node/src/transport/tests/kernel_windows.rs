@@ -94,7 +94,7 @@ fn a_late_copy_is_out_of_order() {
         assert_eq!(sent[..2], [0, 2]);
         flow.ack(201, 0, &[(1, 12)], NONE);
         flow.ack(202, 0, &[twice, (1, 12)], NONE);
-        flow.sender.extra.as_ref().unwrap().rack.reordered_by()
+        flow.extra().rack.reordered_by()
     };
     assert_eq!([by((2, 3)), by((4, 5))], [10, 0]);
 }
@@ -152,7 +152,7 @@ fn a_mark_alone_leaves_what_may_be_sent() {
     let mut flow = Flow::begun("dctcp", 10, Stack { gso: true, ..kernel() });
     assert_eq!(flow.ack(166, 1, &[], NONE), []);
     flow.ack(167, 1, &[], Flags::ECE);
-    let allowance = flow.sender.extra.as_ref().unwrap().prr.allowance();
+    let allowance = flow.extra().prr.allowance();
     assert_eq!((flow.window(), allowance), ((6, 6), 2_000));
 }
 
