@@ -34,10 +34,19 @@ def kernels_section() -> str:
     """All tables, with the markers around them."""
     found = json.loads(RESULTS.read_text(encoding="utf-8"))
     cases, made = found["cases"], found["made"]
-    tools = f"Made with leafspine {made['leafspine']} and Linux {made['kernel']}"
-    where = f"{tools} on {made['machine']}; Python {made['python']}, numpy {made['numpy']}."
-    parts = [where, _completion(cases), _counts(cases), _queues(cases), _beyond(cases)]
+    parts = [_made(made), _completion(cases), _counts(cases), _queues(cases), _beyond(cases)]
     return "\n\n".join([BEGIN, *parts, END])
+
+
+def _made(made: dict[str, Any]) -> str:
+    """What the figures were made with: the kernels' runs, and the model's."""
+    noted = [name for name in made["switches"] if name]
+    older = " (not noted for older runs)" if "" in made["switches"] else ""
+    switches = f"leafspine {', '.join(noted)}{older}" if noted else "not noted"
+    return (
+        f"Made with Linux {made['kernel']} on {made['machine']}; Python {made['python']}, numpy {made['numpy']}; "
+        f"the model is leafspine {made['model']}; switches between the kernels: {switches}."
+    )
 
 
 def _completion(cases: list[dict[str, Any]]) -> str:

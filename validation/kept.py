@@ -1,21 +1,24 @@
 """What kernels gave, run by run: so the model's TCP is judged where there is no kernel, too.
 
 The first line says what the runs were made with. Each other line is a run: case, seed, a digest of
-what was asked, completion times in flow order (ps), counts, and seconds of wall time.
+what was asked, completion times in flow order (ps), counts, seconds of wall time, and whose
+switches were between the kernels.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from cases import Case
 
 RUNS = Path(__file__).parent / "results" / "linux-runs.jsonl"
 # What the flows of a run are.
 COLUMNS = ("start_ps", "src", "dst", "bytes")
+# What is said of how all runs were made.
+MADE = ("kernel", "machine", "python", "numpy")
 
 
 class StaleError(Exception):
@@ -24,7 +27,10 @@ class StaleError(Exception):
 
 @dataclass(frozen=True)
 class Kept:
-    """A run with kernels as hosts: what the comparison needs of it."""
+    """A run with kernels as hosts: what the comparison needs of it.
+
+    ``leafspine``: version and commit; empty in runs from before it was noted.
+    """
 
     case: str
     seed: int
@@ -32,6 +38,11 @@ class Kept:
     fct_ps: list[int]
     totals: dict[str, float]
     seconds: float
+    leafspine: str = ""
+
+
+Runs = Mapping[tuple[str, int], Kept]
+"""By case and seed."""
 
 
 def asked(case: Case, flows: Mapping[str, Any]) -> str:
@@ -44,29 +55,28 @@ def asked(case: Case, flows: Mapping[str, Any]) -> str:
 
 def write(made: Mapping[str, str], runs: Iterable[Kept]) -> None:
     """Keeps all runs of a comparison."""
-    lines = [made, *(asdict(run) for run in runs)]
+    rows = [asdict(run) for run in runs]
+    lines = [made, *({key: row[key] for key in row if row[key] != ""} for row in rows)]
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
     RUNS.write_text(text, encoding="utf-8")
 
 
-Runs = Callable[[Case, int], Kept]
-
-
 def read() -> tuple[dict[str, str], Runs]:
-    """What the runs were made with, and the run of a case and a seed; or :class:`StaleError`."""
+    """What the runs were made with, and the runs; or :class:`StaleError`."""
     if not RUNS.is_file():
         raise StaleError(f"{RUNS} is not there: make validate-linux")
     try:
-        made, *lines = map(json.loads, RUNS.read_text(encoding="utf-8").splitlines())
+        head, *lines = map(json.loads, RUNS.read_text(encoding="utf-8").splitlines())
+        made = {name: head[name] for name in MADE}
         runs = {(line["case"], line["seed"]): Kept(**line) for line in lines}
     except (KeyError, TypeError, ValueError) as error:
         raise StaleError(f"{RUNS} is damaged ({error}): make validate-linux") from None
+    return made, runs
 
-    def of(case: Case, seed: int) -> Kept:
-        if (case.name, seed) not in runs:
-            raise StaleError(
-                f"{RUNS.name} has no {case.name} with seed {seed}: make validate-linux"
-            )
-        return runs[case.name, seed]
 
-    return made, of
+def refuse(case: Case, seed: int, asked: str) -> NoReturn:
+    """Says that no run is kept of what is asked."""
+    raise StaleError(
+        f"{case.name}, seed {seed}: {RUNS.name} has none, or of another scenario or flows: "
+        "validation/linux.py --add"
+    )

@@ -14,7 +14,7 @@ A difference beyond a limit is *undecided* if the kernels may be one more run of
 these seeds cannot tell.
 
 Exit codes: 0 all is within the limits of linux.toml or undecided, 1 something is not, 2 there is no
-kernel, or what is kept is of other cases.
+kernel, what is kept is of another kernel or of other cases, or no such case.
 """
 
 import argparse
@@ -41,6 +41,9 @@ import leafspine
 from cases import Case
 from kept import Kept
 from leafspine import scenario as scenarios
+from leafspine.errors import refused
+from leafspine.nearest import nearest
+from leafspine.reproduce import plan
 from leafspine.results import Result
 from referee import number
 
@@ -61,7 +64,7 @@ DELAY = "topology.host_link.delay"
 # is below the lowest of 39, or above the highest, once in 20.
 REPEATS = 39
 
-Runs = Callable[[Case, int], Kept | None]
+Otherwise = Callable[[Case, int, str], Kept]
 
 
 @dataclass(frozen=True)
@@ -95,35 +98,44 @@ def main(words: Sequence[str]) -> int:
     given = parser.parse_args(words)
     if sum((given.kept, given.anew, given.add)) > 1:
         parser.error("--kept, --add and --anew exclude each other")
-    chosen = [case for case in load() if case.quick or not given.quick]
-    if unknown := set(given.names) - {case.name for case in chosen}:
-        parser.error(f"no case {', '.join(sorted(unknown))}")
-    chosen = [case for case in chosen if not given.names or case.name in given.names]
+    try:
+        if given.jobs < 1:
+            raise refused(str(given.jobs), "1 or more", file="--jobs")
+        chosen = choose(given.names, given.quick)
+        return judge(chosen, given, writes=not given.quick and not given.names)
+    except (kept.StaleError, leafspine.InputError) as error:
+        print(f"validation: {error}", file=sys.stderr)
+        return 2
+
+
+def choose(names: Sequence[str], quick: bool) -> list[Case]:
+    """The cases with these names, of the small ones or of all; without names these all."""
+    found = {case.name: case for case in load() if case.quick or not quick}
+    for name in names:
+        if name not in found:
+            raise refused(repr(name), ", ".join(found), key="case", nearest=nearest(name, found))
+    return [case for name, case in found.items() if not names or name in names]
+
+
+def judge(chosen: Sequence[Case], given: argparse.Namespace, writes: bool) -> int:
+    """The cases' figures, kept if asked. Gives the exit code."""
+    made, runs = kept.read() if given.kept or given.add else ({}, {})
+    if not given.kept:
+        # Before anything is thrown away.
+        now = kernel()
+        if made and made["kernel"] != now:
+            what = f"{kept.RUNS.name} is of kernel {made['kernel']}, this one is {now}"
+            raise kept.StaleError(what)
+        made = made or made_with(now)
     if given.anew:
         for case in chosen:
             for seed in range(1, case.seeds + 1):
                 shutil.rmtree(FOLDERS / f"{case.name}-{seed}", ignore_errors=True)
-    try:
-        made: Mapping[str, str] | None = None
-        runs: Runs | None = None
-        if given.kept:
-            made, runs = kept.read()
-        elif given.add:
-            runs = unless_missing(*kept.read())
-        found, theirs = all_of(chosen, given.jobs, runs, given.add)
-        if not given.quick and not given.names:
-            if made is None:
-                made = made_with()
-                kept.write(made, theirs)
-            write(made, found)
-    except kept.StaleError as error:
-        print(f"validation: {error}", file=sys.stderr)
-        return 2
-    except leafspine.ScenarioError as error:
-        if "make linux" not in str(error):
-            raise
-        print(f"validation: {error}", file=sys.stderr)
-        return 2
+    found, theirs = all_of(chosen, given.jobs, runs, kept.refuse if given.kept else with_kernels)
+    if writes and not given.kept:
+        kept.write(made, theirs)
+    if writes:
+        write(made, theirs, found)
     return 1 if any(row["open"] for row in found) else 0
 
 
@@ -133,17 +145,17 @@ def load() -> list[Case]:
 
 
 def all_of(
-    chosen: Sequence[Case], jobs: int, runs: Runs | None = None, adds: bool = False
+    chosen: Sequence[Case], jobs: int, runs: kept.Runs, otherwise: Otherwise
 ) -> tuple[list[dict[str, Any]], list[Kept]]:
     """The figures of all cases, and the kernels' sides; a line for each case is printed.
 
-    ``runs``: the kernels' sides, where kernels are not to run; ``adds``: see :func:`compare`.
+    ``runs``: the kernels' sides that are known; ``otherwise``: see :func:`compare`.
     """
     found, theirs = [], []
     with ProcessPoolExecutor(jobs) as pool:
         waiting = {
             case.name: [
-                pool.submit(compare, case, seed, None if runs is None else runs(case, seed), adds)
+                pool.submit(compare, case, seed, runs.get((case.name, seed)), otherwise)
                 for seed in range(1, case.seeds + 1)
             ]
             for case in chosen
@@ -197,35 +209,15 @@ def chance(case: Case, jobs: int, theirs: Sequence[Kept]) -> dict[str, tuple[flo
     return {what: (min(each), max(each)) for what, each in found.items() if len(each) == REPEATS}
 
 
-def unless_missing(made: Mapping[str, str], runs: kept.Runs) -> Runs:
-    """The kept runs, none for those that are not there, of one kernel all: another raises
-    :class:`kept.StaleError`."""
-    now = made_with()["kernel"]
-    if made["kernel"] != now:
-        raise kept.StaleError(f"{kept.RUNS.name} is of kernel {made['kernel']}, this one is {now}")
-
-    def of(case: Case, seed: int) -> Kept | None:
-        try:
-            return runs(case, seed)
-        except kept.StaleError:
-            return None
-
-    return of
-
-
 def compare(
-    case: Case, seed: int, theirs: Kept | None, adds: bool = False
+    case: Case, seed: int, known: Kept | None, otherwise: Otherwise
 ) -> tuple[Modelled, Kept]:
-    """One seed of a case with the model, and with kernels or what is kept of them. ``adds``: what
-    is kept of another scenario counts as missing."""
+    """One seed of a case with the model, and with kernels. ``otherwise``: whence the kernels' side,
+    if what is known is of another scenario, or nothing is."""
     ours = modelled(case, seed)
-    if theirs is None or (adds and theirs.asked != ours.asked):
-        return ours, with_kernels(case, seed, ours.asked)
-    if theirs.asked != ours.asked:
-        raise kept.StaleError(
-            f"{case.name}, seed {seed}: {kept.RUNS.name} has it of another scenario"
-        )
-    return ours, theirs
+    if known is None or known.asked != ours.asked:
+        return ours, otherwise(case, seed, ours.asked)
+    return ours, known
 
 
 def modelled(case: Case, seed: int, shift_ns: int = 0) -> Modelled:
@@ -275,6 +267,7 @@ def with_kernels(case: Case, seed: int, asked: str) -> Kept:
         fct_ps=times(result).tolist(),
         totals=totals(case, result),
         seconds=timing["wall_seconds"],
+        leafspine=plan.made_by(result.summary, timing),
     )
 
 
@@ -366,24 +359,30 @@ def verdict(row: dict[str, Any]) -> str:
     return "explained" if row["explained"] else "undecided"
 
 
-def made_with() -> dict[str, str]:
-    """The kernel of the runs, and where they were made."""
+def kernel() -> str:
+    """The kernel that hosts are here, by version and hash. Raises :class:`InputError`."""
     case = load()[0]
-    words = {**case.set, **KERNELS, "run.seed": 1}
-    first = leafspine.run(case.scenario, out=FOLDERS / f"{case.name}-1", **words)
-    lines = first.scenario.splitlines()
+    words = scenarios.to_settings({**case.set, **KERNELS})
+    resolved = tomllib.loads(scenarios.single(scenarios.read(case.scenario), words).toml)
+    return str(resolved["hosts"]["kernel"])
+
+
+def made_with(now: str) -> dict[str, str]:
+    """Where the runs of this kernel are made."""
     return {
-        "leafspine": leafspine.__version__,
-        "kernel": next(line.split('"')[1] for line in lines if line.startswith("kernel")),
+        "kernel": now,
         "machine": cases.processor(),
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
 
 
-def write(made: Mapping[str, str], found: list[dict[str, Any]]) -> None:
+def write(made: Mapping[str, str], theirs: Sequence[Kept], found: list[dict[str, Any]]) -> None:
     """The figures, and what they were made with."""
-    text = json.dumps({"made": made, "cases": found}, indent=1, ensure_ascii=False)
+    switches = sorted({run.leafspine for run in theirs})
+    model = "+".join(part for part in (leafspine.__version__, plan.commit()) if part)
+    of = {**made, "model": model, "switches": switches}
+    text = json.dumps({"made": of, "cases": found}, indent=1, ensure_ascii=False)
     RESULTS.write_text(text + "\n", encoding="utf-8")
     print(f"written: {RESULTS}; docs/generate.py takes it into docs/validation.md")
 

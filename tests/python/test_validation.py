@@ -3,13 +3,16 @@
 import json
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 import pytest
 
+from leafspine.errors import InputError
 from leafspine.results import Result
 from test_engine import ROOT, python
 
@@ -256,10 +259,11 @@ def test_the_figures_of_kernels_are_of_this_model(tmp_path: Path) -> None:
         import json, pathlib, sys
         sys.path.insert(0, {str(ROOT / "validation")!r})
         import kept, linux
-        _, run = kept.read()
+        _, runs = kept.read()
+        def pair(case, seed):
+            return linux.compare(case, seed, runs.get((case.name, seed)), kept.refuse)
         def pairs(case):
-            seeds = range(1, case.seeds + 1)
-            return [linux.compare(case, seed, run(case, seed)) for seed in seeds]
+            return [pair(case, seed) for seed in range(1, case.seeds + 1)]
         rows = [linux.row_of(case, pairs(case)) for case in linux.load()]
         pathlib.Path({str(written)!r}).write_text(json.dumps(rows))
     """
@@ -291,18 +295,237 @@ def test_runs_of_other_flows_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_pa
     """Breaks if kernels' times are held against flows that they did not have, or if a file that is
     missing or damaged ends with a traceback."""
     case = linux.load()[0]
-    known = kept.read()[1](case, 1)
+    _, runs = kept.read()
     ours = linux.Modelled("other", np.array([1]), np.array([1]), {}, 0.0)
     monkeypatch.setattr(linux, "modelled", lambda case, seed: ours)
-    with pytest.raises(kept.StaleError, match=r"lone-100m, seed 1: .* of another scenario"):
-        linux.compare(case, 1, known)
-    with pytest.raises(kept.StaleError, match="no lone-100m with seed 2: make validate-linux"):
-        kept.read()[1](case, 2)
+    for seed in (1, 2):
+        known = runs.get((case.name, seed))
+        assert (known is None) == (seed == 2)
+        words = rf"lone-100m, seed {seed}: linux-runs.jsonl has none, .* --add"
+        with pytest.raises(kept.StaleError, match=words):
+            linux.compare(case, seed, known, kept.refuse)
     damaged = tmp_path / "runs.jsonl"
     monkeypatch.setattr(kept, "RUNS", damaged)
     with pytest.raises(kept.StaleError, match="is not there: make validate-linux"):
         kept.read()
-    for text in ("", "{}\n{", '{}\n{"case": "lone-100m", "seed": 1}'):
+    head = json.dumps(MADE)
+    for text in ("", "{}", f"{head}\n{{", f'{head}\n{{"case": "lone-100m", "seed": 1}}'):
         damaged.write_text(text)
         with pytest.raises(kept.StaleError, match="damaged"):
             kept.read()
+
+
+KERNEL = "6.0-fake"
+MADE = {"kernel": KERNEL, "machine": "one", "python": "3", "numpy": "2"}
+STAGED = {"lone-1g": 1, "incast-32": 3}
+"""The cases on the stage, with their seeds."""
+
+
+class Here:
+    """A pool of processes that works in this one, where what a test replaces is replaced."""
+
+    def __init__(self, jobs: int) -> None:
+        pass
+
+    def __enter__(self) -> "Here":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        pass
+
+    def submit(self, do: Callable[..., Any], *given: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(do(*given))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, int]]:
+    """``validation/linux.py`` with two cases, hosts that agree, and a folder of its own. Gives the
+    runs that kernels make, as they make them."""
+    made: list[tuple[str, int]] = []
+    totals = dict.fromkeys((*figures.TOTALS, "fct_without_timeouts"), 0.0)
+
+    def modelled(case: cases.Case, seed: int) -> linux.Modelled:
+        return linux.Modelled(f"{case.name} {seed}", np.array([1]), np.array([5]), totals, 0.1)
+
+    def with_kernels(case: cases.Case, seed: int, asked: str) -> kept.Kept:
+        made.append((case.name, seed))
+        return kept.Kept(case.name, seed, asked, [5], totals, 1.0, "0.0.1+here")
+
+    staged = [case for case in linux.load() if case.name in STAGED]
+    assert {case.name: case.seeds for case in staged} == STAGED
+    monkeypatch.setattr(linux, "load", lambda: staged)
+    monkeypatch.setattr(linux, "modelled", modelled)
+    monkeypatch.setattr(linux, "with_kernels", with_kernels)
+    monkeypatch.setattr(linux, "kernel", lambda: KERNEL)
+    monkeypatch.setattr(linux, "ProcessPoolExecutor", Here)
+    monkeypatch.setattr(linux, "FOLDERS", tmp_path / "folders")
+    monkeypatch.setattr(linux, "RESULTS", tmp_path / "linux.json")
+    monkeypatch.setattr(kept, "RUNS", tmp_path / "linux-runs.jsonl")
+    return made
+
+
+ALL = [(name, seed) for name, seeds in STAGED.items() for seed in range(1, seeds + 1)]
+
+
+def written() -> list[bytes]:
+    """What is kept of a comparison."""
+    return [path.read_bytes() for path in (kept.RUNS, linux.RESULTS) if path.is_file()]
+
+
+def with_runs(change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
+    """Change the kept runs, or leave out those of which nothing is left."""
+    head, *lines = kept.RUNS.read_text().splitlines()
+    changed = [run for line in lines if (run := change(json.loads(line))) is not None]
+    kept.RUNS.write_text("\n".join([head, *map(json.dumps, changed), ""]))
+
+
+def one_line(capsys: pytest.CaptureFixture[str]) -> str:
+    """What was said on standard error, which is one line."""
+    said = capsys.readouterr().err
+    assert said.startswith("validation: ") and said.count("\n") == 1, said
+    return said
+
+
+def test_kernels_run_what_is_not_kept(made: list[tuple[str, int]]) -> None:
+    """Breaks if ``--add`` runs kernels for what is kept, takes a run of another scenario for one of
+    this, leaves one out, or forgets whose switches the older ones had."""
+
+    def older(run: dict[str, Any]) -> dict[str, Any] | None:
+        if (run["case"], run["seed"]) == ("incast-32", 2):
+            return None
+        if (run["case"], run["seed"]) == ("incast-32", 3):
+            run["asked"] = "something else"
+        if run["case"] == "lone-1g":
+            del run["leafspine"]
+        return run
+
+    assert linux.main([]) == 0
+    assert made == ALL
+    with_runs(older)
+    made.clear()
+    assert linux.main(["--add"]) == 0
+    assert made == [("incast-32", 2), ("incast-32", 3)]
+    head, runs = kept.read()
+    assert head["kernel"] == KERNEL
+    assert list(runs) == ALL
+    assert all(run.asked == f"{name} {seed}" for (name, seed), run in runs.items())
+    assert runs["lone-1g", 1].leafspine == "" and runs["incast-32", 2].leafspine == "0.0.1+here"
+    of = json.loads(linux.RESULTS.read_text())["made"]
+    assert of["switches"] == ["", "0.0.1+here"]
+    assert set(of) == {*kept.MADE, "model", "switches"}
+    made.clear()
+    assert linux.main(["--kept"]) == linux.main(["--add"]) == 0
+    assert made == []
+
+
+def test_kept_runs_stay_of_one_kernel(
+    made: list[tuple[str, int]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Breaks if ``--add`` puts runs of another kernel beside those that are kept."""
+    assert linux.main([]) == 0
+    with_runs(lambda run: run if run["seed"] == 1 else None)
+    before = written()
+    made.clear()
+    monkeypatch.setattr(linux, "kernel", lambda: "7.0-other")
+    assert linux.main(["--add"]) == 2
+    assert f"is of kernel {KERNEL}, this one is 7.0-other" in one_line(capsys)
+    assert (made, written()) == ([], before)
+
+
+def test_named_cases_write_nothing(made: list[tuple[str, int]]) -> None:
+    """Breaks if a comparison of some cases takes the place of that of all."""
+    assert linux.main(["incast-32"]) == 0
+    assert made == [("incast-32", seed) for seed in (1, 2, 3)]
+    assert linux.main(["--quick"]) == 0
+    assert written() == []
+    assert linux.main([]) == 0
+    before = written()
+    assert len(before) == 2
+    with_runs(lambda run: None)
+    kept_runs = kept.RUNS.read_bytes()
+    assert linux.main(["--add", "lone-1g"]) == 0
+    assert written() == [kept_runs, before[1]]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["incast-23"], "case: found 'incast-23'; allowed: lone-1g, incast-32; did you mean"),
+        (["--jobs", "0"], "--jobs: found 0; allowed: 1 or more"),
+        (["--kept"], "linux-runs.jsonl is not there: make validate-linux"),
+        (["--add"], "linux-runs.jsonl is not there: make validate-linux"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(
+    words: list[str],
+    says: str,
+    made: list[tuple[str, int]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Breaks if what is wrong on the command line is a traceback, or nothing."""
+    assert linux.main(words) == 2
+    assert says in one_line(capsys)
+    assert made == []
+
+
+@pytest.mark.parametrize("words", [["--kept", "--add"], ["--add", "--anew"], ["--kept", "--anew"]])
+def test_ways_to_take_kept_runs_exclude_each_other(
+    words: list[str], made: list[tuple[str, int]]
+) -> None:
+    """Breaks if of two that contradict each other one is taken."""
+    with pytest.raises(SystemExit) as ended:
+        linux.main(words)
+    assert ended.value.code == 2
+    assert made == []
+
+
+def test_without_a_kernel_nothing_is_removed(
+    made: list[tuple[str, int]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Breaks if ``--anew`` removes runs that nothing can make again, or none where one can."""
+
+    def no_kernel() -> str:
+        raise InputError("the Linux kernel is not there")
+
+    run = linux.FOLDERS / "lone-1g-1"
+    run.mkdir(parents=True)
+    with monkeypatch.context() as without:
+        without.setattr(linux, "kernel", no_kernel)
+        assert linux.main(["--anew"]) == 2
+    assert "the Linux kernel is not there" in one_line(capsys)
+    assert run.is_dir() and made == []
+    assert linux.main(["--anew"]) == 0
+    assert not run.exists() and made == ALL
+
+
+def test_a_kernel_is_looked_for_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Breaks if that a kernel is missing is noticed by its first run, or is a traceback."""
+    monkeypatch.delenv("LEAFSPINE_LINUX", raising=False)
+    monkeypatch.setenv("LEAFSPINE_LINUX_FOLDER", "/nowhere")
+    run = tmp_path / "lone-1g-1"
+    run.mkdir()
+    code = f"""
+        import pathlib, sys
+        sys.path.insert(0, {str(ROOT / "validation")!r})
+        import linux
+        linux.FOLDERS = pathlib.Path({str(tmp_path)!r})
+        sys.exit(linux.main(["--anew", "lone-1g"]))
+    """
+    done = python("-c", textwrap.dedent(code))
+    assert done.returncode == 2, done.stderr
+    assert "/nowhere/kernel" in done.stderr and done.stderr.count("\n") == 1
+    assert run.is_dir()

@@ -193,14 +193,20 @@ def _read(data: Data, entry: Wanted, folder: Path) -> None:
 
 
 def _origin(case: Case, summary: Mapping[str, Any], timing: Mapping[str, Any]) -> Origin:
-    # The present commit does not identify a run of another build.
-    build = timing.get("build")
-    made_by = commit() if build == engine.build() else f"build.{build}"
-    version = "+".join(part for part in (summary["leafspine"], made_by) if part)
+    version = made_by(summary, timing)
     hosts = tomllib.loads(case.toml).get("hosts", {})
     return Origin(
         case.key, version, summary["packet_hops"], summary["trace_hash"], hosts.get("kernel", "")
     )
+
+
+def made_by(summary: Mapping[str, Any], timing: Mapping[str, Any]) -> str:
+    """Version and commit of the leafspine that made a run, given its ``summary.json`` and
+    ``timing.json``."""
+    # The present commit does not identify a run of another build.
+    build = timing.get("build")
+    name = commit() if build == engine.build() else f"build.{build}"
+    return "+".join(part for part in (summary["leafspine"], name) if part)
 
 
 SOURCES = ("crates", "python", "Cargo.toml", "Cargo.lock")
