@@ -16,7 +16,9 @@ from leafspine.errors import InputError
 from leafspine.results import Result
 from test_engine import ROOT, python
 
-sys.path.append(str(ROOT / "validation"))
+sys.path += [str(ROOT / "validation"), str(ROOT / "docs")]
+
+import kernels
 
 import cases
 import figures
@@ -538,3 +540,51 @@ def test_a_kernel_is_looked_for_first(tmp_path: Path, monkeypatch: pytest.Monkey
     assert done.returncode == 2, done.stderr
     assert "/nowhere/kernel" in done.stderr and done.stderr.count("\n") == 1
     assert run.is_dir()
+
+
+BEYOND = "retransmits -30.3%, limit 20%"
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({"open": [BEYOND], "explained": "clocks are slow"}, f"open: {BEYOND}"),
+        ({"open": [], "explained": "clocks are slow"}, "because clocks are slow"),
+        ({"open": []}, "undecided: 39 runs of the model, retransmits −30.34 % to +35.36 %"),
+    ],
+)
+def test_what_is_said_of_a_difference(found: dict[str, Any], words: str) -> None:
+    """Breaks if docs/validation.md excuses what is open, or calls undecided what is explained; or
+    if the range of something that is within its limit is given for what is beyond."""
+    ranges = {"all: mean FCT": [-0.01, 0.02], "retransmits": [-0.3034, 0.3536]}
+    case = {"explained": "", "beyond": [BEYOND], "repeats": 39, "chance": ranges, **found}
+    assert kernels._why(case) == words
+
+
+@pytest.mark.parametrize(("model", "theirs", "rows"), [(0, 0, 0), (1, 0, 1), (0, 1, 1)])
+def test_what_either_side_counts_is_shown(model: float, theirs: float, rows: int) -> None:
+    """Breaks if docs/validation.md leaves out losses that only one side has, or has rows without
+    any."""
+    nothing = {"model": 0.0, "linux": 0.0, "difference": 0.0}
+    totals = {**dict.fromkeys(kernels.TOTALS, nothing), "queue_mean": {**nothing, "linux": 1.0}}
+    totals["drops"] = {"model": model, "linux": theirs, "difference": None}
+    head, _, *found = kernels._counts([{"title": "Some", "totals": totals}]).splitlines()
+    assert len(found) == rows
+    assert [line.count("|") for line in found] == [head.count("|")] * rows
+
+
+@pytest.mark.parametrize(
+    ("switches", "words"),
+    [
+        ([""], "switches between the kernels: not noted."),
+        (["", "0.1+a"], "switches between the kernels: leafspine 0.1+a (not noted for older runs)"),
+        (["0.1+a", "0.1+b"], "switches between the kernels: leafspine 0.1+a, 0.1+b."),
+    ],
+)
+def test_who_made_the_kernels_runs_is_said(switches: list[str], words: str) -> None:
+    """Breaks if docs/validation.md does not say which leafspine the model is, or gives its switches
+    for those of older runs."""
+    said = kernels._made({**MADE, "model": "0.1+c", "switches": switches})
+    assert said.startswith(f"Made with Linux {KERNEL} on one; Python 3, numpy 2; ")
+    assert "the model is leafspine 0.1+c; " in said
+    assert words in said
