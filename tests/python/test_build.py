@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,12 @@ echo "$(basename "$0") $* (needs ${LEAFSPINE_NEEDS:-nothing})" >>"$CALLS"
 """
 
 
-def ci(folder: Path, build: str) -> tuple[subprocess.CompletedProcess[str], str]:
-    """``.ci/run`` with stubs for all that it calls, and with this for ``linux/build``. Gives how it
-    ended, and what it has called."""
+def ci(
+    folder: Path, build: str, *, archive: Path | None = None, missing: Sequence[str] = ()
+) -> tuple[subprocess.CompletedProcess[str], str]:
+    """``.ci/run`` with stubs for all that it calls, and with this for ``linux/build``; with this
+    archive of the kernel's source, and without some programs. Gives how it ended, and what it has
+    called."""
     tools = ("make", "cargo", "rustup", "apt-get", "apt-cache", "df")
     stubs = [*(f"bin/{tool}" for tool in tools), ".venv/bin/python", ".ci/installed"]
     for name, text in [*((stub, STUB) for stub in stubs), ("linux/build", build)]:
@@ -71,10 +75,27 @@ def ci(folder: Path, build: str) -> tuple[subprocess.CompletedProcess[str], str]
         path.chmod(0o755)
     shutil.copy(ROOT / ".ci" / "run", folder / ".ci" / "run")
     environment = {name: value for name, value in os.environ.items() if "LEAFSPINE" not in name}
-    environment |= {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "CALLS": "calls"}
+    environment |= {"PATH": f"{folder / 'bin'}:{path_without(missing, folder)}", "CALLS": "calls"}
+    if archive is not None:
+        environment["LEAFSPINE_LINUX_SOURCE"] = str(archive)
     words = [folder / ".ci" / "run"]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     return done, (folder / "calls").read_text()
+
+
+def path_without(missing: Sequence[str], folder: Path) -> str:
+    """``PATH``; if a program is to be missing, a folder with links to all others."""
+    path = os.environ["PATH"]
+    if not missing:
+        return path
+    links = folder / "others"
+    links.mkdir()
+    for place in filter(Path.is_dir, map(Path, path.split(os.pathsep))):
+        for program in place.iterdir():
+            link = links / program.name
+            if program.name not in missing and not link.is_symlink():
+                link.symlink_to(program)
+    return str(links)
 
 
 TESTS_WITH_KERNELS = [
@@ -88,7 +109,9 @@ TESTS_WITH_KERNELS = [
 def test_ci_needs_the_kernel_that_it_has_built(tmp_path: Path) -> None:
     """Breaks if CI passes without tests with kernels though it has built one: they are not run,
     have another kernel, or may be skipped; or if tests that have none yet may not be."""
-    build = '#!/bin/sh\nmkdir -p "$1" && touch "$1/kernel" "$1/kernel.config" "$1/guest.cpio"\n'
+    build = """#!/bin/sh
+        mkdir -p "$1" && touch "$1/kernel" "$1/kernel.config" "$1/guest.cpio" "$1/build.log"
+    """
     done, calls = ci(tmp_path, build)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "SKIPPED" not in done.stdout
@@ -97,6 +120,47 @@ def test_ci_needs_the_kernel_that_it_has_built(tmp_path: Path) -> None:
     assert "make test (needs chromium tshark iperf3)" in calls
     built = {file.name for file in (tmp_path / "target" / "linux").iterdir()}
     assert built == {"kernel", "kernel.config", "guest.cpio"}
+
+
+OF_THE_KERNEL = {
+    "flex": "flex",
+    "bison": "bison",
+    "bc": "bc",
+    "cpio": "cpio",
+    "xz": "xz-utils",
+    "": "linux-source-6.12",
+}
+"""What is installed for a kernel, by what is missing; the source if no archive is there."""
+
+
+@pytest.mark.parametrize(
+    ("archive", "missing"),
+    [
+        (True, []),
+        *((True, [program]) for program in OF_THE_KERNEL if program),
+        (False, []),
+        (False, ["flex", "xz"]),
+    ],
+)
+def test_ci_installs_what_a_kernel_is_built_with(
+    archive: bool, missing: list[str], tmp_path: Path
+) -> None:
+    """Breaks if CI passes without kernels on a machine that has their source, and lacks a program
+    that could have been installed; or if it installs what is there."""
+    for program in OF_THE_KERNEL.keys() - {"", *missing}:
+        path = tmp_path / "bin" / program
+        path.parent.mkdir(exist_ok=True)
+        path.symlink_to("/bin/true")
+    source = tmp_path / "linux.tar.xz"
+    if archive:
+        source.touch()
+    build = "#!/bin/sh\nexit 3\n"
+    done, calls = ci(tmp_path, build, archive=source, missing=missing)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line for line in calls.splitlines() if line.startswith("apt-get install")]
+    installed = {word for line in lines for word in line.split()} & set(OF_THE_KERNEL.values())
+    needed = [*missing, *([] if archive else [""])]
+    assert installed == {OF_THE_KERNEL[program] for program in needed}
 
 
 @pytest.mark.parametrize(("code", "ends", "says"), [(3, 0, "SKIPPED"), (1, 1, "FAILED")])
