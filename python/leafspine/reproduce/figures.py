@@ -10,7 +10,7 @@ from leafspine.nearest import nearest
 from leafspine.reproduce import reading, run_sets, words
 from leafspine.reproduce.claims import Claim, read_claims
 from leafspine.reproduce.reading import Keys
-from leafspine.reproduce.run_sets import Layer, RunSet, Settings
+from leafspine.reproduce.run_sets import FILE, Layer, RunSet, Settings
 
 SCALES = ("quick", "paper")
 KINDS = ("line", "bar", "cdf", "time", "points", "table")
@@ -119,6 +119,11 @@ class Figure:
         """``paper/figure``, as on the command line."""
         return f"{self.paper}/{self.name}"
 
+    @property
+    def file(self) -> Path:
+        """Where it is described."""
+        return self.folder / FILE
+
     def by_name(self) -> tuple[tuple[Panel, ...], ...]:
         """The panels as they are seen: those of one name are one."""
         found: dict[str, list[Panel]] = {}
@@ -216,7 +221,7 @@ def _agree(folder: Path, figures: tuple[Figure, ...], claims: tuple[Claim, ...])
         ]
         asked += [("on_linux", number, "", other) for number, other in enumerate(figure.on_linux)]
         for table, number, title, other in asked:
-            keys = Keys({}, figure.folder / "figure.toml", (table, str(number)), title)
+            keys = Keys({}, figure.file, (table, str(number)), title)
             for name in other.claims:
                 if name not in own:
                     raise keys.wrong(f"this figure has no claim {name!r}")
@@ -226,7 +231,7 @@ def _agree(folder: Path, figures: tuple[Figure, ...], claims: tuple[Claim, ...])
 
 def read_figure(folder: Path, paper: str, changes: Mapping[str, Layer] | None = None) -> Figure:
     """One figure's folder. ``changes``: the paper's, that its sensitivities name."""
-    path = folder / "figure.toml"
+    path = folder / FILE
     keys = Keys(reading.load(path), path)
     title, place = keys.need("title", str), keys.need("place", str)
     assumptions, notes = keys.texts("assumptions"), keys.texts("notes")

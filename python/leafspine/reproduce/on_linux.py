@@ -11,6 +11,7 @@ Linux's settings; what changes between the last two only real hosts show.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from leafspine.engine import Case
 from leafspine.reproduce import data as numbers
@@ -152,16 +153,16 @@ def wanted(figure: Figure, claims: Sequence[Claim], who: str, kernel: str = "") 
         tests = [test for name in asked.claims for test in by_id[name].about(asked.runs).tests]
         metrics = tuple(dict.fromkeys(test.metric for test in tests))
         runs = named[asked.runs].on_top(name_of(number, asked, who), (asked.layer,))
-        for case in _cases(runs, who, kernel):
+        for case in _cases(runs, who, kernel, figure.file):
             yield Wanted(runs.name, case, metrics, ())
 
 
-def _cases(runs: RunSet, who: str, kernel: str) -> list[Case]:
-    """The cases of a side."""
+def _cases(runs: RunSet, who: str, kernel: str, file: Path) -> list[Case]:
+    """The cases of a side, which a figure's file asks for."""
     if who == PROFILE:
         # The kernels' settings are asked for, and no kernel is run.
-        beside = _cases(runs, KERNELS, like_kernels.UNNAMED)
-        return [like_kernels.case_of(case) for case in beside]
+        beside = _cases(runs, KERNELS, like_kernels.UNNAMED, file)
+        return [like_kernels.case_of(case, file) for case in beside]
     hosts = {"hosts.kind": "linux" if who == KERNELS else "model"}
     if kernel and who == KERNELS:
         hosts["hosts.kernel"] = kernel

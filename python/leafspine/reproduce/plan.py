@@ -100,7 +100,7 @@ def _ideal(
     known = list(dict.fromkeys(case.variant for case in found))
     for name in figure.ideal.variants:
         if name not in known:
-            keys = Keys({}, figure.folder / "figure.toml", ("ideal",))
+            keys = Keys({}, figure.file, ("ideal",))
             raise keys.refuse("variants", repr(name), ", ".join(known), nearest(name, known))
     for case in found:
         there = any(matches(case.point, at) for at in figure.ideal.at)

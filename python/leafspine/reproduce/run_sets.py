@@ -13,6 +13,9 @@ from leafspine.reproduce.reading import Keys
 
 Settings = Mapping[str, Any]
 
+FILE = "figure.toml"
+"""Of a figure's folder: what describes it."""
+
 
 @dataclass(frozen=True)
 class Layer:
@@ -141,7 +144,7 @@ def _read(
     name: str, folder: Path, table: Mapping[str, object], above: tuple[tuple[Path, str], ...]
 ) -> RunSet:
     """One of them, with those that it extends. ``above``: that led here, each with its folder."""
-    keys = Keys(table[name], folder / "figure.toml", ("runs", name))
+    keys = Keys(table[name], folder / FILE, ("runs", name))
     scenario, extends = keys.get("scenario", str), keys.get("extends", str)
     own = layer(keys)
     keys.end()
@@ -152,7 +155,7 @@ def _read(
     figure, _, base = extends.rpartition("/")
     where = folder.parent / figure if figure else folder
     if figure:
-        table = reading.load(where / "figure.toml").get("runs", {})
+        table = reading.load(where / FILE).get("runs", {})
     if base not in table:
         raise keys.refuse("extends", repr(extends), ", ".join(table), nearest(base, list(table)))
     if (where, base) in (*above, (folder, name)):

@@ -299,7 +299,8 @@ def test_settings_of_a_kernel() -> None:
     """Breaks if the model's hosts keep settings of a paper that kernels do not take, have other
     packets than kernels, or lack what a kernel is told."""
     hosts = {"congestion": "reno", "sysctl": {like_kernels.RTO_MIN: "10000"}}
-    assert like_kernels.transport(hosts, {"ecn": False, "mss": 1446, "header": 54}) == {
+    taken = {"ecn": False, "mss": 1446, "header": 54}
+    assert like_kernels.transport(hosts, taken, Path("figure.toml")) == {
         "scheme": "newreno",
         "profile": "linux",
         "ecn": False,
@@ -310,23 +311,34 @@ def test_settings_of_a_kernel() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hosts", "words"),
+    ("setting", "words"),
     [
-        ({"congestion": "vegas"}, "hosts.congestion: found 'vegas'; allowed: reno"),
         (
-            {"congestion": "reno", "sysctl": {"net.ipv4.tcp_sack": "0"}},
-            "hosts.sysctl: found 'net.ipv4.tcp_sack'",
+            '"hosts.congestion" = "renoo"',
+            "hosts.congestion: found 'renoo'; allowed: reno, cubic, dctcp, bbr; "
+            'did you mean "reno"?',
         ),
         (
-            {"congestion": "reno", "interrupt_moderation": "9us"},
-            "interrupt_moderation: found '9us'",
+            '"hosts.sysctl" = { "net.ipv4.tcp_rto_min" = 5 }',
+            'hosts.sysctl."net.ipv4.tcp_rto_min": found a setting that the model\'s hosts do not '
+            "have; allowed: net.ipv4.tcp_rto_min_us; "
+            'did you mean "net.ipv4.tcp_rto_min_us"?',
+        ),
+        (
+            '"hosts.interrupt_moderation" = "9us"',
+            "hosts.interrupt_moderation: found '9us'; allowed: nothing",
         ),
     ],
 )
-def test_settings_that_the_model_lacks(hosts: dict[str, object], words: str) -> None:
-    """Breaks if the model's hosts are put beside kernels that have what they have not."""
-    with pytest.raises(InputError, match=words):
-        like_kernels.transport(hosts, {"ecn": False, "mss": 1448, "header": 52})
+def test_settings_that_the_model_lacks(
+    setting: str, words: str, asking: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Breaks if the model's hosts are put beside kernels that have what they have not, or if it is
+    not said which figure asks for that."""
+    figure = asking / "some" / "fig1" / "figure.toml"
+    figure.write_text(FIGURE + ASKED.replace("= 50 }", f"= 50, {setting} }}"))
+    assert on_real_hosts(asking) == 2
+    assert capsys.readouterr().err == f"papers on linux: {figure}: {words}\n"
 
 
 RESOLVE = """
