@@ -197,7 +197,7 @@ validate-linux: build
 	@nice $(BIN)/python validation/linux.py
 
 # Of the papers' figures: numbers go to papers/*/fig*/linux, and what is kept there stays where a run fails.
-# validation/papers_on_linux.py --kept makes those of the model's hosts again, in a minute and without a kernel.
+# validation/papers_on_linux.py --kept makes those of the model's hosts again, in a minute and without a kernel; --anew all.
 papers-on-linux: build
 	@nice $(BIN)/python validation/papers_on_linux.py
 

@@ -29,7 +29,7 @@ and those with Linux kernels as hosts in their folders ``linux``:
 
     make papers-on-linux
 
-(``validation/papers_on_linux.py --kept``: those of the model's hosts beside them, without a kernel.)
+(``.venv/bin/python validation/papers_on_linux.py --kept``: those of the model's hosts beside them, without a kernel.)
 
 What public papers on RDMA say beside ours is kept in ``validation/public``:
 

@@ -4,15 +4,17 @@
     .venv/bin/python validation/papers_on_linux.py qdaps/fig16    these only
     .venv/bin/python validation/papers_on_linux.py --kept         beside the kernels' numbers that
                                                                   are kept; needs no kernel
+    .venv/bin/python validation/papers_on_linux.py --anew         runs with kernels are made again
 
 A figure's ``[[on_linux]]`` says what is run; its numbers, of kernels and of the model's hosts at
 the same size (with the paper's TCP, and with Linux's settings), go to
 ``papers/PAPER/FIGURE/linux/data.csv`` when all of its runs are made: of a
 figure one of whose runs fails the numbers that were there stay. Runs are in
-``target/papers-on-linux``. Those with kernels are used again as long as scenario and kernel are the
-same; those with the model's hosts, which take a minute in all, are made anew each time, since a
-run's key does not tell one build of leafspine from another. Pages and
-verdicts are made of the kept numbers, without a kernel (``leafspine reproduce --from-kept``).
+``target/papers-on-linux``. Those with kernels are not made again as long as scenario and kernel are
+the same, so after a change to switches, queues or balancers ``--anew`` is needed: a run's key does
+not tell one build of leafspine from another. Those with the model's hosts, which take a minute in
+all, are made anew each time. Pages and verdicts are made of the kept numbers, without a kernel
+(``leafspine reproduce --from-kept``).
 
 Exit codes: 0 all figures have their numbers, 1 some have not, 2 no kernel, or no such figure.
 """
@@ -25,6 +27,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import leafspine
+from leafspine.errors import refused
+from leafspine.nearest import nearest
 from leafspine.places import How
 from leafspine.reproduce import on_linux, plan, reproducing
 from leafspine.reproduce.claims import Claim
@@ -44,11 +48,13 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument(
         "figures", nargs="*", help="such as qdaps/fig16; default all that ask for it"
     )
-    parser.add_argument(
+    kernels = parser.add_mutually_exclusive_group()
+    kernels.add_argument(
         "--kept",
         action="store_true",
         help="only the model's hosts; kernels' numbers are those that are kept",
     )
+    kernels.add_argument("--anew", action="store_true", help="runs with kernels are made again")
     parser.add_argument("--papers", type=Path, default=ROOT / "papers", help="the folder of papers")
     parser.add_argument("--jobs", type=int, default=None, help="runs at once; default one a core")
     parser.add_argument(
@@ -57,7 +63,7 @@ def main(words: Sequence[str]) -> int:
     given = parser.parse_args(words)
     try:
         asked = chosen(given.papers, given.figures)
-        return make(asked, given.out, given.jobs, given.kept)
+        return make(asked, given.out, given.jobs, by_kept=given.kept, anew=given.anew)
     except leafspine.InputError as error:
         print(f"papers on linux: {error}", file=sys.stderr)
         return 2
@@ -74,13 +80,14 @@ def chosen(library: Path, names: Sequence[str]) -> list[Asked]:
     }
     for name in names:
         if name not in found:
-            raise leafspine.InputError(f"found {name!r}; allowed: {', '.join(found)}")
+            near = nearest(name, found)
+            raise refused(repr(name), ", ".join(found), key="figures", nearest=near)
     return [entry for path, entry in found.items() if not names or path in names]
 
 
-def make(asked: Sequence[Asked], out: Path, jobs: int | None, by_kept: bool) -> int:
+def make(asked: Sequence[Asked], out: Path, jobs: int | None, *, by_kept: bool, anew: bool) -> int:
     """Make the runs and keep what is whole; says what of it is new. ``by_kept``: none with
-    kernels."""
+    kernels; ``anew``: also those with kernels that are kept."""
     before = {figure.path: on_linux.kept(figure) for figure, _ in asked}
     needed = {
         figure.path: on_linux.all_wanted(
@@ -89,9 +96,11 @@ def make(asked: Sequence[Asked], out: Path, jobs: int | None, by_kept: bool) -> 
         for figure, claims in asked
     }
     reproducing.claim(out)
-    forget(out, [entry for found in needed.values() for entry in of_model(found)])
+    forget(out, [e for found in needed.values() for e in (found if anew else of_model(found))])
     made = {path: of_model(found) if by_kept else found for path, found in needed.items()}
-    kept = {path: on_linux.of_kernels(found) for path, found in before.items()}
+    kept = {path: Data() if anew else on_linux.of_kernels(each) for path, each in before.items()}
+    for path, entries in needed.items():
+        say_kept(path, entries, kept[path])
     plans = [Plan(figure, claims, tuple(made[figure.path])) for figure, claims in asked]
     for failure in reproducing.run(plans, kept, out, How(jobs=jobs), True):
         print(f"{failure.case.label()}: {failure.message}", file=sys.stderr)
@@ -114,6 +123,18 @@ def kernel(figure: Figure, found: Data) -> str:
 def of_model(needed: Sequence[Wanted]) -> list[Wanted]:
     """Those of a figure's runs that need no kernel."""
     return [entry for entry in needed if not on_linux.is_of_kernels(entry.runs)]
+
+
+def say_kept(path: str, needed: Sequence[Wanted], kept: Data) -> None:
+    """Say how many of a figure's runs with kernels are not made, and whose switches they had."""
+    entries = [entry for entry in needed if on_linux.is_of_kernels(entry.runs)]
+    found = [kept.origins[e.place][e.case.seed] for e in entries if e.kept_in(kept)]
+    if found:
+        versions = ", ".join(dict.fromkeys(origin.version for origin in found))
+        print(
+            f"{path}: {len(found)} of {len(entries)} runs with kernels are kept ones, with "
+            f"leafspine's switches of {versions}; --anew makes them again"
+        )
 
 
 def forget(out: Path, made_anew: Sequence[Wanted]) -> None:

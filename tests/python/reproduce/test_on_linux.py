@@ -7,6 +7,7 @@ import csv
 import importlib.util
 import json
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -249,6 +250,42 @@ def test_kernels_are_not_run_again(asking: Path, tmp_path: Path) -> None:
     assert runs_made(out).count("kernels") == 8
 
 
+def test_kernels_are_run_anew(
+    asking: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Breaks if kernels are never run with switches that were changed, neither kept runs nor those
+    that are finished, or if it is not said that they are not."""
+
+    def versions() -> dict[str, int]:
+        return Counter(row["version"] for row in kept_rows(asking) if row["kernel"])
+
+    monkeypatch.setattr(plan, "commit", lambda: "before")
+    assert on_real_hosts(asking) == 0
+    assert "runs with kernels are kept" not in capsys.readouterr().out
+    monkeypatch.setattr(plan, "commit", lambda: "after")
+    assert on_real_hosts(asking) == 0
+    said = (
+        "some/fig1: 8 of 8 runs with kernels are kept ones, with leafspine's switches of "
+        "0.0.1+before; --anew makes them again\n"
+    )
+    assert said in capsys.readouterr().out
+    assert versions() == {"0.0.1+before": 8}
+    runs = asking.parent / "on-linux" / "runs"
+    made = {path: path.stat().st_mtime_ns for path in runs.glob("*/summary.json")}
+    assert len(made) == 24
+    assert on_real_hosts(asking, "--anew") == 0
+    assert "runs with kernels are kept" not in capsys.readouterr().out
+    assert versions() == {"0.0.1+after": 8}
+    assert all(path.stat().st_mtime_ns > before for path, before in made.items())
+
+
+def test_anew_is_not_from_kept(asking: Path) -> None:
+    """Breaks if of two that contradict each other one is taken."""
+    with pytest.raises(SystemExit) as ended:
+        on_real_hosts(asking, "--kept", "--anew")
+    assert ended.value.code == 2
+
+
 def test_without_a_kernel(
     asking: Path,
     tmp_path: Path,
@@ -397,4 +434,5 @@ def test_wrong_tables_are_one_error(asking: Path, old: str, new: str, words: str
 def test_a_figure_that_asks_for_nothing(asking: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Breaks if the name of such a figure is no error."""
     assert on_real_hosts(asking, "some/fig2") == 2
-    assert "allowed: some/fig1" in capsys.readouterr().err
+    words = "figures: found 'some/fig2'; allowed: some/fig1; did you mean \"some/fig1\"?"
+    assert capsys.readouterr().err == f"papers on linux: {words}\n"
