@@ -547,9 +547,11 @@ def test_a_commit_is_dirty_by_its_sources(tmp_path: Path) -> None:
         name = ("-c", "user.name=a", "-c", "user.email=a@b")
         subprocess.run(["git", "-C", str(tmp_path), *name, *words], check=True, capture_output=True)
 
-    for name in ("crates", "papers"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "file").write_text("1")
+    sources = ("crates/file", "python/file", "Cargo.toml", "Cargo.lock")
+    for name in (*sources, "papers/file"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("1")
     git("init")
     git("add", ".")
     git("commit", "-m", "a")
@@ -557,6 +559,21 @@ def test_a_commit_is_dirty_by_its_sources(tmp_path: Path) -> None:
     assert len(clean) >= 7
     (tmp_path / "papers" / "file").write_text("2")
     assert plan.commit_of(tmp_path) == clean
-    (tmp_path / "crates" / "file").write_text("2")
-    assert plan.commit_of(tmp_path) == f"{clean}-dirty"
-    assert plan.commit_of(tmp_path / "crates") == ""
+    for name in sources:
+        path = tmp_path / name
+        path.write_text("2")
+        assert plan.commit_of(tmp_path) == f"{clean}-dirty", name
+        path.write_text("1")
+        assert plan.commit_of(tmp_path) == clean, name
+
+
+def test_where_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Breaks if what is installed, not under git, or on a machine without git, has no numbers for
+    want of a commit."""
+    assert plan.commit_of(tmp_path) == ""
+    (tmp_path / "crates").mkdir()
+    # A folder above may be under git.
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert plan.commit_of(tmp_path) == ""
+    monkeypatch.setenv("PATH", "")
+    assert plan.commit_of(tmp_path) == ""
