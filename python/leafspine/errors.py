@@ -64,7 +64,12 @@ class InputError(LeafspineError, ValueError):
 
 
 class ScenarioError(InputError):
-    """A scenario that cannot be run."""
+    """A scenario that cannot be run.
+
+    ``case`` is the key of the run that was refused, where several are made.
+    """
+
+    case: str | None = None
 
 
 def refused(

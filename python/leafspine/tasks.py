@@ -78,7 +78,9 @@ def settle(answer: dict[str, Any], task: Task, watcher: Watcher, failures: list[
         watcher(Event("progress", task.case, min(share, 1.0), answer.get("building", "")))
         return False
     if kind == "refused":
-        raise ScenarioError(answer["message"], **answer["parts"])
+        error = ScenarioError(answer["message"], **answer["parts"])
+        error.case = task.case.key
+        raise error
     if kind == "stranger":
         raise InputError(answer["message"])
     if kind == "unwritable":

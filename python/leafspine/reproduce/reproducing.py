@@ -249,7 +249,9 @@ def run(
         ):
             return places.choose(how, directory, tasks, watcher).run(tasks)
     except ScenarioError as error:
-        raise InputError(f"a figure's scenario: {error}") from None
+        asking = (p.figure.file for p in plans for e in p.wanted if e.case.key == error.case)
+        where = next(asking, "a figure's scenario")
+        raise InputError(f"{where}: {error}", **error.parts()) from None
 
 
 def _page(

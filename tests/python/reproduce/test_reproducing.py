@@ -539,6 +539,17 @@ def test_every_test_of_a_claim_has_its_runs(library: Path, scale: str) -> None:
     assert len(found) == 2 and "ECNP" in found[0] and "0.3" in found[1]
 
 
+def test_a_refused_run_names_its_figure(library: Path, tmp_path: Path) -> None:
+    """Breaks if of many figures nobody says which one's scenario the engine refuses, or why."""
+    figure = library / "some" / "fig2" / "figure.toml"
+    refused = '[runs.main]\nset = { "run.fake_refuse" = true }'
+    figure.write_text(figure.read_text().replace("[runs.main]", refused))
+    with pytest.raises(InputError) as caught:
+        reproducing.reproduce(reproducing.choose(["all"], library), "quick", tmp_path / "out")
+    assert str(caught.value) == f"{figure}: no link is called 'leaf9-spine9'"
+    assert caught.value.key == "topology.change.0.link"
+
+
 def test_a_commit_is_dirty_by_its_sources(tmp_path: Path) -> None:
     """Breaks if a run is said to be of a commit whose sources were changed, or kept numbers that
     are written make the next ones seem to be of none."""
