@@ -8,7 +8,7 @@ import contextlib
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -186,10 +186,7 @@ def write(data: Data, folder: Path) -> None:
     kernels = any(origin.kernel for seeds in data.origins.values() for origin in seeds.values())
     origin_heads = [*ORIGIN_HEADS, *([KERNEL_HEAD] * kernels)]
     rows = (
-        (
-            *(*_start(place), seed, *_cells(data, place, seed, names)),
-            *astuple(origin)[: len(origin_heads)],
-        )
+        _row(place, seed, _cells(data, place, seed, names), origin, origin_heads)
         for place, seeds in data.origins.items()
         for seed, origin in seeds.items()
     )
@@ -215,6 +212,13 @@ def write(data: Data, folder: Path) -> None:
         _write(folder / SERIES_FILE, SERIES_HEADS, curves)
     else:
         (folder / SERIES_FILE).unlink(missing_ok=True)
+
+
+def _row(
+    place: Place, seed: int, cells: Iterable[str], origin: Origin, origin_heads: Iterable[str]
+) -> tuple[Any, ...]:
+    """The numbers of a run, between where they stand and where they are from."""
+    return *_start(place), seed, *cells, *(getattr(origin, head) for head in origin_heads)
 
 
 def _cells(data: Data, place: Place, seed: int, names: Iterable[str]) -> Iterator[str]:

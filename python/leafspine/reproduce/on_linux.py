@@ -182,7 +182,8 @@ def kept(figure: Figure) -> Data:
 
 def is_of_kernels(runs: str) -> bool:
     """Whether a set of runs, by its name in the data, is the kernels' side."""
-    return KERNELS in runs
+    _, mark, who = runs.rpartition(KERNELS[0])
+    return f"{mark}{who}".partition(",")[0] == KERNELS
 
 
 def of_kernels(found: Data) -> Data:

@@ -332,6 +332,17 @@ def test_stale_numbers_are_found(asking: Path) -> None:
     assert all(line.endswith("seed=2: nothing asks for it") for line in found)
 
 
+@pytest.mark.parametrize("runs", ["main", "Linux kernels", "main~Linux kernels"])
+@pytest.mark.parametrize("number", [0, 1])
+def test_sides_are_told_by_what_is_added(runs: str, number: int) -> None:
+    """Breaks if runs with the model's hosts pass for the kernels' because of what they are called,
+    or if those that a figure asks for a second time do not."""
+    assert not on_linux.is_of_kernels("Linux kernels")
+    for who in on_linux.SIDES:
+        name = f"{runs}{on_linux.suffix(number, who)}"
+        assert on_linux.is_of_kernels(name) == (who == on_linux.KERNELS), name
+
+
 def test_settings_of_a_kernel() -> None:
     """Breaks if the model's hosts keep settings of a paper that kernels do not take, have other
     packets than kernels, or lack what a kernel is told."""
