@@ -48,8 +48,8 @@ from hinges import with_hinges
 from kernels import with_kernels
 from keys import keys_file
 from ns3 import with_ns3
-from papers_on_linux import with_papers
 from public import with_public
+from real_hosts import with_papers
 from theory import with_theory
 
 from leafspine import api, catalogue, costs, schema

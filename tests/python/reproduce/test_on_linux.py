@@ -4,7 +4,6 @@ The fake engine's kernels turn the order of schemes round.
 """
 
 import csv
-import importlib.util
 import json
 import sys
 from collections import Counter
@@ -18,20 +17,15 @@ from test_reproducing import FIGURE, library  # noqa: F401  (a fixture)
 import fake_engine
 from leafspine.errors import InputError
 from leafspine.reproduce import figures, like_kernels, on_linux, plan, reproducing
-from leafspine.reproduce.on_linux import Sides
+from leafspine.reproduce.on_linux import Beside, Sides
 from leafspine.reproduce.verdicts import Finding, Judged, Part, Verdict
 from test_engine import ROOT
 
-sys.path.append(str(ROOT / "validation"))
+sys.path += [str(ROOT / "validation"), str(ROOT / "docs")]
+
+import real_hosts
 
 import papers_on_linux
-
-DOCS = ROOT / "docs"
-sys.path.append(str(DOCS))
-SPEC = importlib.util.spec_from_file_location("page_on_linux", DOCS / "papers_on_linux.py")
-assert SPEC is not None and SPEC.loader is not None
-page_on_linux = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(page_on_linux)
 
 ASKED = """
 [[on_linux]]
@@ -162,7 +156,10 @@ def test_pages_need_no_kernel(
     reproducing.from_kept(chosen, tmp_path / "two")
     page = (tmp_path / "two/some/fig1/page.md").read_text()
     assert "## With Linux kernels as hosts" in page
-    assert "50 flows, 2 seeds, all alike. With kernels 1 verdict changes of 1" in page
+    assert (
+        "50 flows, 2 seeds, all alike. With kernels 1 verdict changes of 1"
+        in page
+    )
     assert "Their own timeouts. Kernel 6.0-fake, between leafspine's switches of 0.0.1" in page
     assert "| the model's hosts | the model's hosts, profile linux | Linux kernels |" in page
     assert "| C1 | reproduced | reproduced | not reproduced |" in page
@@ -203,19 +200,67 @@ def test_the_table_of_all_figures(asking: Path, tmp_path: Path) -> None:
         replace(beside, kernels=beside.model),
     )
     page = replace(chapter.pages[0], on_linux=(replace(sides, claims=claims),))
-    said, table = page_on_linux.papers_section([replace(chapter, pages=(page,))])
-    assert said.startswith("Of 5 claims of 1 figures,")
-    assert ", 3 get another verdict with kernels" in said
-    assert "2 of these 3 change already in the model" in said
-    assert "1 to the kernels' verdict; 1 with real kernels alone" in said
-    assert "and not with kernels, 1 more change. 2 of the 5 are alike under" in said
-    assert "of kernel 6.0-fake between switches of leafspine 0.0.1" in said
+    said, table = real_hosts.papers_section([replace(chapter, pages=(page,))])
+    assert said.startswith(
+        "Of 5 claims in 1 figure, each judged by the same test on all three sides"
+    )
+    assert ", 3 get a different verdict with Linux kernels" in said
+    assert "In 2 of these 3 the verdict also changes in the model" in said
+    assert "(in 1 to the kernels' verdict); 1 changes with real kernels only." in said
+    assert " 1 more changes under the profile but not with kernels. In 2 of the 5 the" in said
+    assert "Linux 6.0 (fake), with leafspine's switches of 1 build (listed in" in said
+    assert said.endswith(f"the model's runs: leafspine {sides.model}.")
     assert [line.split(" | ")[4:] for line in table.splitlines()[2:]] == [
         ["reproduced", "reproduced", "not reproduced |"],
         ["reproduced", "not reproduced", "not reproduced |"],
         ["reproduced", "direction only", "not reproduced |"],
         ["reproduced", "not reproduced", "reproduced |"],
     ]
+
+
+NOT, AS_IT_IS = Verdict.NOT, Verdict.REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "words"),
+    [
+        (
+            [(AS_IT_IS, AS_IT_IS)] * 2,
+            "none gets a different verdict|In 2 of the 2 the profile and the kernels agree.",
+        ),
+        (
+            [(NOT, AS_IT_IS)],
+            "Of 1 claim in 1 figure|none gets a|them. 1 changes under the profile but not with "
+            "kernels. In none of the 1 do the profile and the kernels agree.",
+        ),
+        (
+            [(NOT, NOT)],
+            "1 gets a different verdict|The verdict also changes in the model under `profile = |"
+            "(in 1 to the kernels' verdict). In 1 of the 1 the profile",
+        ),
+        (
+            [(AS_IT_IS, NOT)] * 2,
+            "2 get a different verdict|All 2 change with real kernels only. In none of the 2 do",
+        ),
+    ],
+)
+def test_the_sentence_on_all_figures(
+    verdicts: list[tuple[Verdict, Verdict]], words: str, asking: Path
+) -> None:
+    """Breaks if docs/linux.md says nonsense where nothing changes, or one verdict alone."""
+    assert on_real_hosts(asking) == 0
+    (beside,) = the_sides(asking).claims
+    claims = [
+        Beside(
+            with_verdict(beside.model, AS_IT_IS),
+            with_verdict(beside.profile, profile),
+            with_verdict(beside.kernels, kernels),
+        )
+        for profile, kernels in verdicts
+    ]
+    said = real_hosts._sentence(claims, 1)
+    for part in words.split("|"):
+        assert part in said
 
 
 def sixty_flows(folder: Path) -> None:

@@ -55,16 +55,45 @@ def _row(page: Page, sides: Sides, entry: Beside) -> list[str]:
 def _sentence(known: Sequence[Beside], figures: int) -> str:
     """How many verdicts change with kernels and with their settings, and how many in both ways."""
     changed = [entry for entry in known if entry.changes]
-    alike = sum(entry.by_settings for entry in changed)
-    moved = sum(entry.changes_in_model for entry in changed)
     alone = sum(entry.changes_in_model and not entry.changes for entry in known)
-    agreed = sum(entry.profile.verdict == entry.kernels.verdict for entry in known)
-    return (
-        f"Of {len(known)} claims of {figures} figures, each judged by its own test on all sides at the same size, "
-        f"{len(changed)} get another verdict with kernels than with the model's hosts as the paper has them. {moved} of these {len(changed)} change "
-        f"already in the model under `profile = \"linux\"`, {alike} to the kernels' verdict; {len(changed) - moved} with real kernels alone. "
-        f"Under the profile, and not with kernels, {alone} more change. {agreed} of the {len(known)} are alike under the profile and with kernels."
-    )
+    get = "gets" if len(changed) <= 1 else "get"
+    sentences = [
+        f"Of {_counted(len(known), 'claim')} in {_counted(figures, 'figure')}, each judged by the same test on all three sides at the same size, "
+        f"{len(changed) or 'none'} {get} a different verdict with Linux kernels than with the model's hosts as the paper has them."
+    ]
+    if changed:
+        sentences.append(_also_in_model(changed))
+    if alone:
+        more = " more" if changed else ""
+        sentences.append(f"{alone}{more} {_change(alone)} under the profile but not with kernels.")
+    return " ".join([*sentences, _agreed(known)])
+
+
+def _also_in_model(changed: Sequence[Beside]) -> str:
+    """Of verdicts that change with kernels: how many do so in the model under their settings."""
+    moved = sum(entry.changes_in_model for entry in changed)
+    alike = sum(entry.by_settings for entry in changed)
+    only = len(changed) - moved
+    if not moved:
+        return "It changes with real kernels only." if only == 1 else f"All {only} change with real kernels only."
+    which = "The" if len(changed) == 1 else f"In {moved} of these {len(changed)} the"
+    sentence = f"{which} verdict also changes in the model under `profile = \"linux\"` (in {alike or 'none'} to the kernels' verdict)"
+    return f"{sentence}; {only} {_change(only)} with real kernels only." if only else f"{sentence}."
+
+
+def _agreed(known: Sequence[Beside]) -> str:
+    count = sum(entry.profile.verdict == entry.kernels.verdict for entry in known)
+    if count == 0:
+        return f"In none of the {len(known)} do the profile and the kernels agree."
+    return f"In {count} of the {len(known)} the profile and the kernels agree."
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _change(count: int) -> str:
+    return "changes" if count == 1 else "change"
 
 
 def _provenance(shown: Sequence[Sides]) -> str:
@@ -73,6 +102,12 @@ def _provenance(shown: Sequence[Sides]) -> str:
     switches = dict.fromkeys(name for sides in shown for name in sides.switches.split(", "))
     models = dict.fromkeys(name for sides in shown for name in sides.model.split(", "))
     return (
-        f"The kernels' numbers are of kernel {', '.join(kernels)} between switches of leafspine {', '.join(switches)}, "
-        f"the model's of leafspine {', '.join(models)}."
+        f"The kernels' runs: Linux {', '.join(map(_kernel, kernels))}, with leafspine's switches of {_counted(len(switches), 'build')} "
+        f"(listed in each `data.csv`); the model's runs: leafspine {', '.join(models)}."
     )
+
+
+def _kernel(name: str) -> str:
+    """Its version, and the hash over it."""
+    version, _, digest = name.rpartition("-")
+    return f"{version} ({digest})"
