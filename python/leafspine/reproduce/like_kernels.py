@@ -1,7 +1,7 @@
 """The model's hosts with the settings of a kernel's TCP: the side between a paper's and kernels'.
 
 Of a scenario's ``[transport]`` kernels take the congestion control, ECN and the size of packets,
-and have all else from themselves; ``hosts.sysctl`` changes it. Beside a case with kernels
+and have their own defaults for all else; ``hosts.sysctl`` changes them. Beside a case with kernels
 :func:`case_of` gives that with the model's hosts under ``transport.profile = "linux"`` and nothing
 else of the paper's TCP, so that both differ in who the hosts are alone.
 """

@@ -152,9 +152,10 @@ KERNEL_HEADS = (
 )
 
 
-PROFILE = """Under the profile linux the model's hosts have a kernel's settings of TCP and the
-paper's congestion control, and none of the paper's other ones: what changes with it is due to
-settings, what changes with kernels alone only real hosts show.""".replace("\n", " ")
+PROFILE = """With the profile linux the model's hosts use a kernel's TCP settings and the paper's
+congestion control, and none of the paper's other settings. What changes with the profile is due to
+settings; what changes only with kernels is due to how real hosts behave, or to the model's distance
+from them (docs/linux.md).""".replace("\n", " ")
 
 
 def kernel_rows(sides: Sides) -> list[tuple[str, ...]]:
@@ -173,7 +174,7 @@ def kernel_text(sides: Sides) -> str:
     """What was run, what came of it, what the kernels have otherwise, and who made it."""
     seeds = f"{sides.seeds} seed{'s' if sides.seeds != 1 else ''}"
     sentences = (
-        *(f"{sides.asked.size}, {seeds}, all alike.", sides.summary, PROFILE),
+        *(f"{sides.asked.size}, {seeds}, the same on all three sides.", sides.summary, PROFILE),
         *(*sides.asked.notes, sides.provenance),
     )
     return " ".join(sentence for sentence in sentences if sentence)

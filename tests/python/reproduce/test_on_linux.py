@@ -157,7 +157,7 @@ def test_pages_need_no_kernel(
     page = (tmp_path / "two/some/fig1/page.md").read_text()
     assert "## With Linux kernels as hosts" in page
     assert (
-        "50 flows, 2 seeds, all alike. With kernels 1 verdict changes of 1"
+        "50 flows, 2 seeds, the same on all three sides. With kernels 1 verdict changes of 1"
         in page
     )
     assert "Their own timeouts. Kernel 6.0-fake, between leafspine's switches of 0.0.1" in page
@@ -449,7 +449,7 @@ print(json.dumps(found))
 """
 
 OF_LINUX = {"init_cwnd": "10pkt", "sack": True, "initial_rto": "1s", "mss": 1448, "header": 52}
-"""What all the kernels have from themselves, as the model says it."""
+"""The kernels' own defaults, as the model says them."""
 
 
 def test_only_hosts_differ_between_the_sides() -> None:
