@@ -436,7 +436,15 @@ def test_settings_that_the_model_lacks(
 
 RESOLVE = """
 import json, tomllib
+from leafspine import scenario
 from leafspine.reproduce import figures, like_kernels, on_linux
+def plain(case):
+    table = tomllib.loads(case.toml)
+    taken = {key: table["transport"][key] for key in ("scheme", "ecn")}
+    table["transport"] = {"profile": "linux", **taken}
+    del table["version"]
+    source = scenario.Source(scenario.to_toml(table), "plain", case.base_dir)
+    return tomllib.loads(scenario.single(source).toml)["transport"]
 found = {}
 for paper in figures.papers():
     for figure in paper.figures:
@@ -444,17 +452,20 @@ for paper in figures.papers():
             claims = paper.claims_of(figure.name)
             for entry in on_linux.wanted(figure, claims, who, like_kernels.UNNAMED):
                 place = " ".join((figure.path, entry.case.label()))
-                found.setdefault(place, {})[who] = tomllib.loads(entry.case.toml)
+                sides = found.setdefault(place, {})
+                sides[who] = tomllib.loads(entry.case.toml)
+                if who == on_linux.PROFILE:
+                    sides["plain"] = plain(entry.case)
 print(json.dumps(found))
 """
 
-OF_LINUX = {"init_cwnd": "10pkt", "sack": True, "initial_rto": "1s", "mss": 1448, "header": 52}
-"""The kernels' own defaults, as the model says them."""
+OF_SCENARIO = ("min_rto", "mss", "header")
+"""What the profile leaves to the scenario: the kernels' ``hosts.sysctl``, and their packets."""
 
 
 def test_only_hosts_differ_between_the_sides() -> None:
     """Breaks if a scenario under the profile differs from that of kernels in more than its hosts,
-    from the paper's in more than its TCP, or if a paper's own setting of TCP is left in it."""
+    from the paper's in more than its TCP, or from the profile in what a paper's TCP has."""
     found = json.loads(real("-c", RESOLVE))
     assert len(found) == 130
     for place, by_side in found.items():
@@ -465,9 +476,10 @@ def test_only_hosts_differ_between_the_sides() -> None:
         assert like_kernels.CONTROLS[hosts["congestion"]] == tables[1]["scheme"], place
         assert tables[0]["scheme"] == tables[1]["scheme"], place
         assert tables[1]["ecn"] == tables[2]["ecn"], place
-        assert {key: tables[1][key] for key in OF_LINUX} == OF_LINUX, place
+        profile, plain = tables[1], by_side["plain"]
         shortest = "10ms" if "sysctl" in hosts else "200ms"
-        assert tables[1]["min_rto"] == shortest, place
+        assert [profile.pop(key) for key in OF_SCENARIO] == [shortest, 1448, 52], place
+        assert profile == {key: plain[key] for key in plain if key not in OF_SCENARIO}, place
 
 
 WRONG = [
