@@ -3,6 +3,7 @@
 Scenarios, commands and keys go to the real engine, all in one process.
 """
 
+import csv
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import click
@@ -412,6 +414,53 @@ def test_generated_parts_are_up_to_date() -> None:
     )
     done = real("-B", "-c", code, DOCS)
     assert done.returncode == 0, f"out of date, run docs/generate.py: {done.stderr}"
+
+
+SENDERS = ("20", "60", "100")
+
+
+def of_abq(side: str, metric: str) -> dict[str, list[float]]:
+    """A metric of ABQ's incast as it is kept of a side with real hosts: a scheme's means over the
+    seeds, by the number of senders."""
+    with (ROOT / "papers/abq/fig04/linux/data.csv").open(newline="") as stream:
+        rows = [row for row in csv.DictReader(stream) if row["runs"] == f"main~{side}"]
+    found: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        senders = str(json.loads(row["point"])["workload.0.fan_in"])
+        found.setdefault(row["variant"], {}).setdefault(senders, []).append(float(row[metric]))
+    return {
+        scheme: [mean(by_senders[each]) for each in SENDERS] for scheme, by_senders in found.items()
+    }
+
+
+def test_abq_with_kernels_is_quoted_from_the_runs() -> None:
+    """Breaks if what-stands.md gives other drops and goodputs with real hosts than were found, or
+    makes more of them."""
+
+    def three(values: list[float]) -> str:
+        first, second, third = (f"{value:.0f}" for value in values)
+        return f"{first}, {second} and {third}"
+
+    text = " ".join((DOCS / "what-stands.md").read_text().split())
+    drops, goodput = (
+        of_abq("Linux kernels", metric) for metric in ("own.drop_share", "own.goodput")
+    )
+    model = of_abq("the model's hosts, profile linux", "own.drop_share")
+    assert (
+        f"it drops {three(drops['ABQ'])} % with 20, 60 and 100 senders, "
+        f"drop-tail {three(drops['DropTail'])} %."
+    ) in text
+    assert (
+        f"the largest of the three there, too ({three(goodput['ABQ'])} Mb/s; "
+        f"drop-tail {three(goodput['DropTail'])})"
+    ) in text
+    assert (
+        f"drop {three(model['ABQ'])} % with ABQ, {three(model['DropTail'])} % with drop-tail"
+    ) in text
+    least = [min(drops, key=lambda name: drops[name][n]) for n in range(len(SENDERS))]
+    assert [scheme == "ABQ" for scheme in least] == [True, False, False]
+    most = [max(goodput, key=lambda name: goodput[name][n]) for n in range(len(SENDERS))]
+    assert most == ["ABQ"] * 3
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
