@@ -458,7 +458,7 @@ impl Host {
             free.max(jitter.last) + port.rate.time_for(u64::from(packet.size))
         });
         if let Sender::Tcp(sender) = &mut self.senders[usize::from(slot)] {
-            sender.note_leaving(at, now);
+            sender.note_leaving(packet.seq, at, now);
         }
     }
 

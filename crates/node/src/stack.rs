@@ -78,7 +78,9 @@ pub struct Stack {
     /// A mark shrinks the window as a recovery does, in proportion to what arrives, and until the round
     /// trip is over it does not grow (Linux).
     pub mark_prr: bool,
-    /// Segments leave in trains, and a sender waits until one may be long (Linux's segmentation offload).
+    /// Segments leave in trains, and a sender waits until one may be long (Linux's segmentation offload). The application writes
+    /// into a send buffer of two windows (three under BBR), 4,194,304 bytes at most (`tcp_sndbuf_expand`, `tcp_wmem`): no more is
+    /// outstanding.
     pub gso: bool,
     /// Bytes of options that a SYN or SYN-ACK has beyond other packets' header.
     pub syn_options: u32,
@@ -91,8 +93,10 @@ pub struct Stack {
     pub comp_sack: bool,
     /// A reduction is undone as Linux does it: each ACK of new data is asked whether it is of an older transmission than the first
     /// retransmission; in the middle of a recovery nothing is undone while retransmissions are outstanding, and until
-    /// then such an ACK marks nothing as lost and sends nothing again. Timeouts as Linux's `tcp_enter_loss` has them: which begin
-    /// another reduction, at which F-RTO looks, and a retransmission that is lost once more ends what follows one.
+    /// then such an ACK marks nothing as lost and sends nothing again. Timeouts are Linux's, too (`tcp_enter_loss`, needs `rack`): a
+    /// timeout reduces the threshold again only if no reduction is under way, or after progress since the last timeout; F-RTO
+    /// examines timeouts outside fast recoveries and repeated ones of the same segment; and a retransmission that is lost again
+    /// ends the recovery from a timeout and begins a fast recovery.
     pub undo_waits: bool,
     /// Once an ACK of an episode had ECE, its window is not given back (Linux).
     pub ece_forbids_undo: bool,
@@ -103,6 +107,7 @@ pub struct Stack {
     /// Under DCTCP every packet is ECN-capable: SYNs, ACKs and what is sent again, too (Linux).
     pub ecn_all: bool,
     /// No more than two trains, or a millisecond's worth (1 MB at most), of a flow wait in its host's port (Linux's small queues).
+    /// The sender learns what has left as virtio's driver does (`virtqueue_enable_cb_delayed`), not at once.
     pub small_queues: bool,
     /// Receivers acknowledge a change of marks under DCTCP, and CWR, at once (Linux).
     pub ack_changes: bool,

@@ -35,12 +35,12 @@ pub(super) fn duplicate(blocks: &[SackBlock; 3], ack: u32) -> Option<SackBlock> 
     (below || within).then_some(first)
 }
 
-/// The tick of the timestamp clock at `at`, and the one in which `stamp` was taken.
+/// The tick of the timestamp clock at `at`.
 pub(super) fn tick(cfg: &TcpConfig, at: Time) -> u64 {
     at.0 / cfg.stack.eifel.map_or(1, |tick| tick.0.max(1))
 }
 
-/// See [`tick`].
+/// The tick of the timestamp clock in which `stamp` was taken.
 pub(super) fn tick_of(cfg: &TcpConfig, stamp: u32, now: Time) -> u64 {
     tick(cfg, stamped(now, stamp))
 }
@@ -61,6 +61,9 @@ impl Sender {
             x.waits = false;
             x.echo = false;
             x.buffer.ask();
+            if cfg.stack.small_queues {
+                x.backlog.look(now);
+            }
         }
         let reported = if cfg.sack { duplicate(&p.sack, p.seq) } else { None };
         self.see_duplicate(cfg, reported);
@@ -117,7 +120,7 @@ impl Sender {
         let in_vain = outcome.acked > 0 && self.look_at_stamp(cfg, p, now);
         counts &= !in_vain;
         if self.phase == Phase::Loss {
-            self.look_at_timeout(cfg, outcome.acked, original, now);
+            self.look_at_timeout(cfg, (outcome.acked, original), reported, now);
         }
         if outcome.acked > 0 {
             if self.phase != Phase::Open {
@@ -127,7 +130,7 @@ impl Sender {
             outcome.fast_retransmit = self.on_duplicate(cfg, newly_sacked, now);
         }
         if cfg.stack.rack {
-            outcome.fast_retransmit = self.look_for_losses(cfg, None, now);
+            outcome.fast_retransmit = self.look_for_losses(cfg, false, now);
         }
         if self.phase == Phase::Open {
             self.forget_first_again(cfg);
@@ -158,7 +161,7 @@ impl Sender {
     ) -> AckOutcome {
         self.deliver(cfg, p, reported, now);
         self.note_duplicate(cfg, reported, now);
-        let fast_retransmit = cfg.stack.rack && self.look_for_losses(cfg, None, now);
+        let fast_retransmit = cfg.stack.rack && self.look_for_losses(cfg, false, now);
         self.keep_window(cfg);
         self.arm_early(cfg, self.high, now);
         self.set_deadline();

@@ -1,9 +1,11 @@
 //! Small queues: how much of a flow may wait in its host's port (Linux: `tcp_small_queue_check`).
 //!
 //! What does not fit waits in the sender, where it takes no place of others: two trains, or what the flow sends in a
-//! millisecond, a megabyte at most. The device's driver hears that packets have left when three quarters of those have that were in the
-//! port when the last one came (virtio: `virtqueue_enable_cb_delayed`), or when the next one comes; from then on of each. When it has
-//! heard so, the sender is asked again.
+//! millisecond, a megabyte at most. The driver of the device is told that packets have left once three quarters have of those that
+//! were in the port before the last one came (virtio: `virtqueue_enable_cb_delayed`), and when another one comes or an ACK arrives;
+//! after that, of each. Only this flow's packets are counted. Then the sender is asked again.
+//!
+//! Nor is a segment sent again whose last copy has not left (`skb_still_in_host_queue`).
 
 use super::TcpConfig;
 use super::sender::Sender;
@@ -15,27 +17,40 @@ use std::collections::VecDeque;
 const BEYOND: u64 = 896;
 /// Segments of which a train has no more, for what it counts beyond its data.
 const WHOLE: u64 = 45;
-/// A device's ring takes so many segments, which are cut; what waits before it is not.
-const RING: u64 = 256;
+/// A device's ring takes so many segments, which are cut; what waits before it is not. It has 256 places, and takes no more once
+/// fewer are free than the longest packet may need (virtio: `tx_may_stop`).
+const RING: u64 = 256 - 19 + 1;
 /// Trains that fit however slow the flow is.
 const TRAINS: u64 = 2;
 /// Bytes that fit however fast it is, unless its packets are paced (Linux: `tcp_limit_output_bytes`).
 const MOST: u64 = 1 << 20;
 
+/// A segment in the port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Waiting {
+    /// When it will have left.
+    until: Time,
+    segment: u32,
+    /// It came with its neighbours, as a piece that is cut for the device.
+    piece: bool,
+}
+
 /// What of a flow is in the port.
 #[derive(Debug)]
 pub(super) struct Backlog {
-    /// When each packet will have left, the first to leave first; of some the driver has not heard yet.
-    leaves: VecDeque<Time>,
+    /// The first to leave first; of some that have left the driver has not heard yet.
+    leaves: VecDeque<Waiting>,
+    /// When the last one came.
+    last: Time,
     /// When it hears next.
     heard: Time,
-    /// A train has to wait for the first of them.
+    /// A train, or a retransmission, waits until the driver hears again.
     full: bool,
 }
 
 impl Default for Backlog {
     fn default() -> Backlog {
-        Backlog { leaves: VecDeque::new(), heard: Time::MAX, full: false }
+        Backlog { leaves: VecDeque::new(), last: Time::ZERO, heard: Time::MAX, full: false }
     }
 }
 
@@ -49,17 +64,42 @@ impl Backlog {
 
     /// The driver hears of all that have left by now.
     fn hear(&mut self, now: Time) {
-        while self.leaves.front().is_some_and(|at| *at <= now) {
+        while self.leaves.front().is_some_and(|first| first.until <= now) {
             self.leaves.pop_front();
         }
-        self.heard = self.leaves.front().copied().unwrap_or(Time::MAX);
+        self.heard = self.leaves.front().map_or(Time::MAX, |first| first.until);
     }
 
-    /// A packet comes into the port, which it leaves at `at`.
-    fn comes(&mut self, at: Time, now: Time) {
+    /// A segment comes into the port, which it leaves at `until`.
+    fn comes(&mut self, segment: u32, until: Time, now: Time) {
         self.hear(now);
-        self.leaves.push_back(at);
-        self.heard = self.leaves[3 * self.leaves.len() / 4];
+        let before = self.leaves.len();
+        let follows = |last: &&mut Waiting| self.last == now && last.segment + 1 == segment;
+        let neighbour = self.leaves.back_mut().filter(follows);
+        let piece = neighbour.is_some();
+        if let Some(neighbour) = neighbour {
+            neighbour.piece = true;
+        }
+        self.leaves.push_back(Waiting { until, segment, piece });
+        self.last = now;
+        self.heard = self.leaves[3 * before / 4].until;
+    }
+
+    /// Whether a segment is there as the sender gave it: of a piece the sender's own copy is gone once it has been cut.
+    fn has(&mut self, segment: u32, now: Time) -> bool {
+        if self.heard <= now {
+            self.hear(now);
+        }
+        let place = self.leaves.iter().rposition(|waiting| waiting.segment == segment);
+        place.is_some_and(|place| !self.leaves[place].piece || place as u64 >= RING)
+    }
+
+    /// A packet has arrived, upon which the driver looks what has left (`virtnet_poll_cleantx`).
+    pub(super) fn look(&mut self, now: Time) {
+        self.hear(now);
+        if let Some(waiting) = self.leaves.get(3 * self.leaves.len() / 4) {
+            self.heard = waiting.until;
+        }
     }
 
     /// When the sender wants to be asked again, if it waits.
@@ -88,11 +128,23 @@ impl Backlog {
 }
 
 impl Sender {
-    /// The packet that was sent now will have left the host's port at `at`.
-    pub(crate) fn note_leaving(&mut self, at: Time, now: Time) {
+    /// The segment that was sent now will have left the host's port at `until`.
+    pub(crate) fn note_leaving(&mut self, segment: u32, until: Time, now: Time) {
         if let Some(x) = &mut self.extra {
-            x.backlog.comes(at, now);
+            x.backlog.comes(segment, until, now);
         }
+    }
+
+    /// Whether a segment is not to be sent again now, since its last copy is still in the host's port. The sender is asked again
+    /// when the driver hears that something has left.
+    pub(super) fn is_in_port(&mut self, cfg: &TcpConfig, segment: u32, now: Time) -> bool {
+        let Some(x) = self.extra.as_mut().filter(|_| cfg.stack.small_queues) else { return false };
+        let there = x.backlog.has(segment, now);
+        if there {
+            x.backlog.full = true;
+            self.deadline = x.deadline();
+        }
+        there
     }
 
     /// Whether a train of `segments` has to wait for the port. One that follows no more than one other never has.
@@ -117,8 +169,9 @@ mod tests {
     use super::*;
     use leafspine_core::Span;
 
-    /// By hand: of five packets, which leave at 1 to 5 us, the driver hears when three quarters and one more have left, 4; then of each. With another
-    /// packet at 2.5 us it hears at once of two, and of the four that are left then when all have.
+    /// By hand: five packets leave at 1 to 5 us. Before the last one came there were four, of which three quarters are three: the
+    /// driver hears when one more has left, and then of each. With another packet at 2.5 us it hears at once of two, and next when
+    /// three quarters of the other three, and one more, have left. With an ACK then instead it hears of the two, and next of all.
     ///
     /// Breaks if it hears sooner or later.
     #[test]
@@ -126,7 +179,7 @@ mod tests {
         let at = |ns| Time::ZERO + Span::from_nanos(ns);
         let five = || {
             let mut backlog = Backlog { full: true, ..Backlog::default() };
-            (1..=5).for_each(|us| backlog.comes(at(1_000 * us), at(0)));
+            (1..=5).for_each(|us| backlog.comes(us as u32, at(1_000 * us), at(0)));
             backlog
         };
         let mut backlog = five();
@@ -134,7 +187,31 @@ mod tests {
         backlog.hear(at(4_000));
         assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(5_000)), 1));
         let mut backlog = five();
-        backlog.comes(at(6_000), at(2_500));
-        assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(6_000)), 4));
+        backlog.comes(6, at(6_000), at(2_500));
+        assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(5_000)), 4));
+        let mut backlog = five();
+        backlog.look(at(2_500));
+        assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(5_000)), 3));
+    }
+
+    /// By hand: 900, alone, leaves at 1 us; 1 to 300 come as one piece, of which the first 238 places are cut. The driver hears at once of
+    /// 900, and of nothing else before three quarters of 300.
+    ///
+    /// Breaks if a segment counts as there when the driver has heard that it left, or when it is a part of what was cut; or if it does not while
+    /// the driver has not heard.
+    #[test]
+    fn what_is_still_there() {
+        let at = |ns| Time::ZERO + Span::from_nanos(ns);
+        let mut backlog = Backlog::default();
+        backlog.comes(900, at(1_000), at(0));
+        (1..=300).for_each(|s| backlog.comes(s, at(1_000 + u64::from(s)), at(10)));
+        let there =
+            |backlog: &mut Backlog, now| [900, 1, 237, 238, 300].map(|s| backlog.has(s, at(now)));
+        assert_eq!(there(&mut backlog, 999), [true, false, false, true, true]);
+        assert_eq!(there(&mut backlog, 1_001), [true, false, false, true, true], "not heard");
+        backlog.look(at(1_001));
+        assert_eq!(there(&mut backlog, 1_001), [false, false, false, false, true]);
+        backlog.comes(900, at(9_000), at(2_000));
+        assert_eq!(there(&mut backlog, 2_000), [true, false, false, false, false]);
     }
 }

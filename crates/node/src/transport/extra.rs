@@ -37,6 +37,8 @@ pub(super) enum Frto {
     Resent,
     /// Step 3: new data has been sent after an ACK.
     Waiting,
+    /// The same, and another ACK has decided nothing: what is lost may be sent again (Linux).
+    Sent,
 }
 
 /// The timestamp of the first retransmission, which ACKs are held against.
@@ -44,6 +46,7 @@ pub(super) enum Frto {
 pub(super) enum FirstAgain {
     /// Nothing has been sent again.
     NotYet,
+    /// In units of the timestamp clock (65,536 ps).
     At(u32),
     /// The one ACK that is asked has been.
     Asked,
@@ -97,7 +100,7 @@ pub(super) struct Extra {
     /// The ACK in hand has ECE.
     pub(super) echo: bool,
     /// The ACK in hand is of an older transmission than the first retransmission, and others are outstanding: nothing is
-    /// marked as lost or sent again (`undo_waits`).
+    /// marked as lost or sent again (`recovers_as_linux`).
     pub(super) waits: bool,
     /// The first segment that was outstanding at the last timeout.
     pub(super) timed_out: Option<u32>,
@@ -121,7 +124,9 @@ pub(super) struct Extra {
     pub(super) backlog: Backlog,
     /// The connection has no ECN: the SYN that asked for it was lost.
     pub(super) no_ecn: bool,
+    /// Reductions that were undone.
     pub(super) undos: u32,
+    /// Tail loss probes that were sent.
     pub(super) probes: u32,
 }
 

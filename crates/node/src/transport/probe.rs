@@ -75,7 +75,7 @@ impl Sender {
     pub(super) fn note_sent(&mut self, cfg: &TcpConfig, out: &PacketMeta, now: Time) {
         let again = out.notes & PacketMeta::RETRANSMIT != 0;
         if again {
-            self.count_retransmission(out.seq, out.stamp);
+            self.count_retransmission(cfg, out.seq, out.stamp);
         }
         let (una, rto) = (self.una, self.rtt.rto());
         let pace = if cfg.paced { self.pace(cfg, out, now) } else { None };
@@ -181,7 +181,12 @@ impl Sender {
                 x.rack.look_again();
                 self.look_late(cfg, now);
             }
-            Early::Probe => self.phase = Phase::Probing,
+            // Linux: none if what it would send again has not left (`tcp_send_loss_probe`).
+            Early::Probe => {
+                if self.has_new_data(cfg) || !self.is_in_port(cfg, self.high - 1, now) {
+                    self.phase = Phase::Probing;
+                }
+            }
         }
         self.set_deadline();
         true
@@ -190,7 +195,7 @@ impl Sender {
     /// The timer for what is late has fired. Linux counts a segment that has left where a recovery begins with it, lets go what
     /// is given up in one that is under way, and waits for ACKs then, or for a timeout (`tcp_rack_reo_timeout`).
     fn look_late(&mut self, cfg: &TcpConfig, now: Time) {
-        let enters = self.look_for_losses(cfg, Some(Early::Reorder), now);
+        let enters = self.look_for_losses(cfg, true, now);
         if !cfg.stack.whole_windows {
             self.share_out(cfg, self.delivered(cfg), false);
             self.arm_early(cfg, self.high, now);

@@ -25,6 +25,8 @@ pub struct Received {
 
 /// Quick acknowledgments after the first mark, under RFC 3168's echo and DCTCP's alike.
 const QUICK_AFTER_MARK: u32 = 2;
+/// Segments of fewer bytes in order do not widen the window (`tcp_event_data_recv`).
+const SHORT: u32 = 128;
 
 /// Bytes of the SACK option, padded (RFC 2018 §3): none without a block.
 #[inline]
@@ -165,6 +167,10 @@ impl Receiver {
             return;
         }
         let in_order = segment == self.assembly.expected();
+        // Linux: what is beyond a gap is kept with SACK alone, and short segments say nothing.
+        if (in_order && cfg.mss < SHORT) || (!in_order && !cfg.sack) {
+            return;
+        }
         let joins = !in_order && self.assembly.has(segment - 1);
         let Some(compressed) = &mut self.compressed else { return };
         let growth = &mut compressed.growth;

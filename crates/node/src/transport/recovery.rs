@@ -11,8 +11,9 @@ use leafspine_schemes::cc::{CongestionControl, Control, Loss, Repair};
 #[derive(Clone, Copy, Debug)]
 struct Broken {
     from: Phase,
-    /// A mark's reduction was under way; and what was outstanding when it began still is.
+    /// A mark's reduction was under way (CWR).
     marked: bool,
+    /// And part of what was outstanding when it began still is.
     shares: bool,
     /// The segment has timed out before.
     repeated: bool,
@@ -85,7 +86,8 @@ impl Sender {
     }
 
     /// With RACK: what is marked lost, lowest first, then new data (RFC 8985 §6, "the sender can
-    /// retransmit in any order"); the first segment of a recovery whatever the window.
+    /// retransmit in any order"); the first segment of a recovery whatever the window. Linux: one whose last copy is still in the
+    /// host's port holds up the others that are lost (`tcp_xmit_retransmit_queue`).
     fn poll_rack(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) -> bool {
         if let Some(sent) = self.poll_frto(cfg, now, out) {
             return sent;
@@ -95,24 +97,32 @@ impl Sender {
             return false;
         }
         let una = self.una;
-        let lost = self.extra.as_mut().filter(|x| !x.waits).and_then(|x| {
-            let segment = x.rack.lost.first_present(una)?;
-            x.rack.lost.remove(una, segment);
-            if let Some(rate) = &mut x.rate {
-                rate.resending = true;
-            }
-            Some(segment)
-        });
-        if let Some(segment) = lost {
+        let waits = self.extra.as_ref().is_none_or(|x| x.waits);
+        let lost = self.extra.as_ref().and_then(|x| x.rack.lost.first_present(una));
+        let lost = lost.filter(|_| !waits);
+        let stuck = lost.is_some_and(|segment| self.is_in_port(cfg, segment, now));
+        if let Some(segment) = lost.filter(|_| !stuck) {
+            self.take_lost(segment);
             self.emit_again(cfg, segment, now, out);
-        } else if self.has_new_data(cfg) && self.may_send(cfg) {
+        } else if self.has_new_data(cfg) && ((stuck && due) || self.may_send(cfg)) {
             self.emit_new(cfg, now, out);
         } else {
+            self.resend_due = stuck && due;
             return false;
         }
         self.pipe += 1;
         self.count_shared(cfg);
         true
+    }
+
+    /// A lost segment is about to be sent again.
+    fn take_lost(&mut self, segment: u32) {
+        let una = self.una;
+        let Some(x) = &mut self.extra else { return };
+        x.rack.lost.remove(una, segment);
+        if let Some(rate) = &mut x.rate {
+            rate.resending = true;
+        }
     }
 
     /// What F-RTO has to say of the next segment: new data (RFC 5682 §3.1 step 2b), or none until the
@@ -347,7 +357,6 @@ impl Sender {
         let Some(x) = &mut self.extra else { return };
         x.timed_out = Some(self.una);
         x.prr.active = false;
-        x.probe = None;
         x.early = None;
         x.wait = None;
         x.waits = false;
@@ -355,6 +364,9 @@ impl Sender {
             x.rack.mark_after_timeout(&x.sent, &self.board, &at);
         }
         self.judge_timeout(cfg, broken, before);
+        if let Some(x) = &mut self.extra {
+            x.probe = None;
+        }
         if cfg.stack.rack {
             self.nxt = self.high;
             self.resend_due = true;
@@ -371,9 +383,9 @@ impl Sender {
     /// Whether a timeout may turn out to have been in vain, and who looks. A recovery that was under way is part of the same
     /// reduction; F-RTO looks at a timeout, not at one that follows another (RFC 5682 §2.1 step 1).
     ///
-    /// Linux (`tcp_enter_loss`): one after progress is another reduction, and one in a mark's reduction is none, so that F-RTO alone
-    /// may say that nothing was lost. F-RTO looks at those that follow another of the same segment (§3.2), and not at one that breaks
-    /// off a fast recovery. If packets were out of order and no reduction was under way, they were thought to be by too many.
+    /// Linux (`tcp_enter_loss`): a timeout after progress is a reduction of its own. One during a mark's reduction is not, so only
+    /// F-RTO can find that nothing was lost. F-RTO examines repeated timeouts of one segment (§3.2), but none that interrupts a fast
+    /// recovery. With enough segments SACKed and no reduction under way, the extent of reordering was overestimated.
     fn judge_timeout(&mut self, cfg: &TcpConfig, broken: &Broken, before: Option<Control>) {
         let Broken { from, marked, shares, repeated } = *broken;
         let linux = cfg.stack.recovers_as_linux();

@@ -1,7 +1,6 @@
 //! What counts as lost, for a sender that keeps more than RFC 6675 asks for, and how the reduction that follows is shared out.
 
 use super::TcpConfig;
-use super::extra::Early;
 use super::prr::{Progress, Prr};
 use super::rack::Situation;
 use super::sender::{Phase, Sender};
@@ -26,14 +25,9 @@ impl Sender {
         self.is_sharing().then(|| (self.high - self.una - self.board.sacked()) * cfg.mss)
     }
 
-    /// RFC 8985 §6.2 steps 4 and 5, and what a mark leads to. `timer`: which one has fired, if it is no ACK. Returns whether fast
-    /// recovery begins.
-    pub(super) fn look_for_losses(
-        &mut self,
-        cfg: &TcpConfig,
-        timer: Option<Early>,
-        now: Time,
-    ) -> bool {
+    /// RFC 8985 §6.2 steps 4 and 5, and what a mark leads to. `by_timer`: the timer of what is late has fired, and no ACK has come.
+    /// Returns whether fast recovery begins.
+    pub(super) fn look_for_losses(&mut self, cfg: &TcpConfig, by_timer: bool, now: Time) -> bool {
         let at = self.situation(cfg, now);
         let Some(x) = &mut self.extra else { return false };
         x.rack.marked.clear();
@@ -52,7 +46,7 @@ impl Sender {
         // (`tcp_rack_reo_timeout`).
         let ends = cfg.stack.recovers_as_linux()
             && self.phase == Phase::Loss
-            && x.rack.marked.iter().any(|segment| timer.is_some() || x.sent.again(*segment));
+            && x.rack.marked.iter().any(|segment| by_timer || x.sent.again(*segment));
         let enters = (lost && self.phase == Phase::Open) || ends;
         self.tell_lost(cfg, now);
         if enters {

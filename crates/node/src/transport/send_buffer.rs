@@ -11,18 +11,20 @@ use std::collections::VecDeque;
 
 /// Memory that a piece takes besides its data: what a kernel that printed `sk_wmem_queued` added for each.
 const BESIDES: u64 = 832;
-/// Memory in the buffer for each segment of the window, as multiples of what a segment takes (`tcp_sndbuf_expand`).
-const WINDOWS: u64 = 2;
-/// What a segment takes is its length and the room for headers and for its description, rounded up to a power of two, and that of
-/// the description of memory.
-const HEADERS: u32 = 480;
+/// Memory in the buffer for each segment of the window, as multiples of what a segment takes: of other controls, and of those that
+/// go by delivery rates (`tcp_sndbuf_expand`, `bbr_sndbuf_expand`).
+const WINDOWS: [u64; 2] = [2, 3];
+/// Room for headers before the data, and for the description of memory (`MAX_TCP_HEADER`, `struct skb_shared_info`).
+const HEADERS: u32 = 160;
+const SHARED: u32 = 320;
+/// What a segment takes is its length and these two, rounded up to a power of two, and its own description (`struct sk_buff`).
 const DESCRIPTION: u64 = 256;
 /// No buffer is larger (`tcp_wmem`).
 const LARGEST: u64 = 4_194_304;
 /// The smallest is for so many segments.
 const LEAST: u32 = 10;
-/// The longest piece in bytes: 64 KB less room for headers.
-const LONGEST: u64 = 65_215;
+/// The longest piece, and train, in bytes: 64 KB less the room for headers and one (`sk_setup_caps`).
+pub(super) const LONGEST: u64 = 65_536 - HEADERS as u64 - 1;
 
 /// What follows what was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,6 +82,8 @@ pub(super) struct Standing<'a> {
     pub(super) in_flight: u32,
     /// By how many segments packets have been out of order.
     pub(super) reordered_by: u32,
+    /// The control goes by delivery rates.
+    pub(super) by_rate: bool,
     pub(super) board: &'a Scoreboard,
 }
 
@@ -90,9 +94,9 @@ fn goal(mss: u32, offered: u64) -> u32 {
 }
 
 /// Bytes for a window of so many segments.
-fn size_for(mss: u32, segments: u32) -> u64 {
-    let each = u64::from((mss + HEADERS).next_power_of_two()) + DESCRIPTION;
-    (WINDOWS * u64::from(segments.max(LEAST)) * each).min(LARGEST)
+fn size_for(mss: u32, segments: u32, by_rate: bool) -> u64 {
+    let each = u64::from((mss + HEADERS + SHARED).next_power_of_two()) + DESCRIPTION;
+    (WINDOWS[usize::from(by_rate)] * u64::from(segments.max(LEAST)) * each).min(LARGEST)
 }
 
 impl SendBuffer {
@@ -103,6 +107,7 @@ impl SendBuffer {
         *self = SendBuffer { ends, ..SendBuffer::default() };
     }
 
+    /// Segments written so far.
     pub(super) fn written(&self) -> u32 {
         self.written
     }
@@ -222,7 +227,7 @@ impl SendBuffer {
     /// The buffer is as large as the window asks for; it never shrinks.
     fn expand(&mut self, mss: u32, at: &Standing) {
         let segments = at.window.max(at.reordered_by + 1);
-        self.size = self.size.max(size_for(mss, segments));
+        self.size = self.size.max(size_for(mss, segments, at.by_rate));
     }
 
     /// Bytes of memory that it takes. What is SACKed is in pieces of its own, which its neighbours join.
@@ -252,6 +257,15 @@ mod tests {
 
     const MSS: u32 = 1448;
 
+    /// Breaks if BBR's buffer is not of three windows, the smallest not for ten segments, or the largest more than 4 MB. A segment takes 2,048
+    /// and 256 bytes.
+    #[test]
+    fn how_large_it_is() {
+        let sizes = [(100, false), (100, true), (1, false), (2_000, false)];
+        let found = sizes.map(|(segments, by_rate)| size_for(MSS, segments, by_rate));
+        assert_eq!(found, [2 * 100 * 2_304, 3 * 100 * 2_304, 2 * 10 * 2_304, LARGEST]);
+    }
+
     /// A buffer, and what it is asked about a flow of many segments.
     struct Script {
         buffer: SendBuffer,
@@ -270,14 +284,31 @@ mod tests {
         fn at(&self, window: u32, in_flight: u32) -> Standing<'_> {
             let (una, nxt) = (self.una, self.nxt);
             let board = &self.board;
-            Standing { una, nxt, total: 10_000, window, in_flight, reordered_by: 3, board }
+            Standing {
+                una,
+                nxt,
+                total: 10_000,
+                window,
+                in_flight,
+                reordered_by: 3,
+                by_rate: false,
+                board,
+            }
         }
 
         fn write(&mut self, window: u32) -> Option<Push> {
             let (una, nxt, in_flight) = (self.una, self.nxt, self.nxt - self.una);
             let board = &self.board;
-            let at =
-                Standing { una, nxt, total: 10_000, window, in_flight, reordered_by: 3, board };
+            let at = Standing {
+                una,
+                nxt,
+                total: 10_000,
+                window,
+                in_flight,
+                reordered_by: 3,
+                by_rate: false,
+                board,
+            };
             self.buffer.write(MSS, &at)
         }
 

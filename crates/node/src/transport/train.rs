@@ -5,13 +5,11 @@
 //! acknowledgment lets less go than a third of the window or a full train, it waits for the next ones.
 
 use super::TcpConfig;
-use super::send_buffer::{Push, Standing};
+use super::send_buffer::{LONGEST, Push, Standing};
 use super::sender::{Phase, Sender};
 use leafspine_core::{PacketMeta, Span, Time};
 use leafspine_schemes::cc::CongestionControl;
 
-/// The longest train in bytes: 64 KB less room for headers.
-const LONGEST: u64 = 65_215;
 /// A train is no shorter if there is data and the window allows it.
 const SHORTEST: u64 = 2;
 /// What may leave in this time, a 1024th of a second, at the sender's rate may be one train.
@@ -31,10 +29,10 @@ fn is_near(ago: Span, srtt: Span) -> bool {
 /// A sender's train under way, and how far its window has been used up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Train {
-    /// Segments that may still leave with it.
-    left: u32,
     /// Its first segment.
     begun: u32,
+    /// One past its last; a recovery may have sent it since.
+    end: u32,
     /// Whether the window, and not the application, was the limit in this window of data.
     limited: bool,
     /// The most segments that were outstanding in it.
@@ -44,6 +42,11 @@ pub(super) struct Train {
 }
 
 impl Train {
+    /// Segments that may still leave with it, the next of which is `nxt`.
+    fn left(&self, nxt: u32) -> u32 {
+        self.end.saturating_sub(nxt)
+    }
+
     /// Whether nothing is outstanding before it.
     pub(super) fn is_first(&self, una: u32) -> bool {
         una >= self.begun
@@ -70,7 +73,7 @@ impl Sender {
         let most = (window + beyond).min(cfg.max_cwnd) / cfg.mss;
         let room = most.saturating_sub(self.nxt - self.una);
         let window = window.min(cfg.max_cwnd) / cfg.mss;
-        let left = self.extra.as_ref().map_or(0, |x| x.train.left).min(room);
+        let left = self.extra.as_ref().map_or(0, |x| x.train.left(self.nxt)).min(room);
         if left > 0 {
             self.goes(left);
             return true;
@@ -100,7 +103,7 @@ impl Sender {
         let quota = room.min(most).min((window / 2).max(1));
         let mut piece = x.buffer.end_of(nxt) - nxt;
         if room == 0 || piece == 0 {
-            x.train.left = 0;
+            x.train.end = nxt;
             if room == 0 {
                 x.train.note(una, nxt, true);
             }
@@ -133,7 +136,7 @@ impl Sender {
     fn goes(&mut self, left: u32) {
         let (una, nxt) = (self.una, self.nxt);
         let Some(x) = &mut self.extra else { return };
-        x.train.left = left - 1;
+        x.train.end = nxt + left;
         x.train.note(una, nxt + 1, false);
     }
 
@@ -141,7 +144,7 @@ impl Sender {
     fn note_waiting(&mut self, limited: bool) {
         let (una, nxt) = (self.una, self.nxt);
         let Some(x) = &mut self.extra else { return };
-        x.train.left = 0;
+        x.train.end = nxt;
         if limited {
             x.train.note(una, nxt, true);
         }
@@ -161,6 +164,7 @@ impl Sender {
             window,
             in_flight,
             reordered_by: x.rack.reordered_by(),
+            by_rate: cfg.by_rate,
             board: &self.board,
         };
         x.buffer.write(cfg.mss, &at)
@@ -183,9 +187,9 @@ impl Sender {
 
     /// A segment has left that is no train's, or ends one: a piece ends with it.
     pub(super) fn end_piece(&mut self) {
-        let alone = self.phase != Phase::Open;
-        if let Some(x) = self.extra.as_mut().filter(|x| alone || x.train.left == 0) {
-            x.buffer.split(self.high);
+        let (alone, high) = (self.phase != Phase::Open, self.high);
+        if let Some(x) = self.extra.as_mut().filter(|x| alone || x.train.left(high) == 0) {
+            x.buffer.split(high);
         }
     }
 
@@ -199,7 +203,7 @@ impl Sender {
     /// it gives to segmentation). A segment that leaves alone has none, though it may end a buffer. A recovery has no trains.
     pub(super) fn push_note(&self) -> u8 {
         let train = self.extra.as_ref().filter(|_| self.phase == Phase::Open).map(|x| x.train);
-        if train.is_some_and(|train| train.left > 0) {
+        if train.is_some_and(|train| train.left(self.nxt) > 1) {
             return 0;
         }
         let ends = train.is_some_and(|train| self.nxt > train.begun);

@@ -14,13 +14,14 @@ impl Sender {
         if cfg.stack.undoes() { self.control.before_reduction() } else { None }
     }
 
-    /// A reduction has been made for what is outstanding. In Linux what is under way again belongs to it (`tcp_init_undo`), and the
-    /// first retransmission may have been before it.
+    /// A reduction has been made for what is outstanding. In Linux what is under way again belongs to it, what a probe sent again
+    /// too (`tcp_init_undo`), and the first retransmission may have been before it.
     pub(super) fn begin_episode(&mut self, cfg: &TcpConfig, before: Option<Control>) {
         let linux = cfg.stack.recovers_as_linux();
         let from = self.una;
         let Some(x) = &mut self.extra else { return };
-        let unreported = if linux { x.rack.resent.len() } else { 0 };
+        let probe = x.probe.is_some_and(|probe| probe.again);
+        let unreported = if linux { x.rack.resent.len() + u32::from(probe) } else { 0 };
         if !linux {
             x.first_again = FirstAgain::NotYet;
         }
@@ -44,9 +45,10 @@ impl Sender {
         }
     }
 
-    /// A segment has been sent again, with this timestamp. What a probe sends repairs nothing, and what tells of it is `look_at_probe`.
-    pub(super) fn count_retransmission(&mut self, segment: u32, stamp: u32) {
-        let probes = self.phase == Phase::Probing;
+    /// A segment has been sent again, with this timestamp. In Linux a probe's is not the first retransmission that ACKs are held
+    /// against, and no D-SACK is expected of it (`tcp_send_loss_probe`).
+    pub(super) fn count_retransmission(&mut self, cfg: &TcpConfig, segment: u32, stamp: u32) {
+        let probes = self.phase == Phase::Probing && cfg.stack.recovers_as_linux();
         let Some(x) = &mut self.extra else { return };
         x.resent_below = x.resent_below.max(segment + 1);
         x.rack.sent_again(self.una, segment, probes);
@@ -101,16 +103,24 @@ impl Sender {
         }
         let asks_all = cfg.stack.undo_waits;
         let Some(x) = &mut self.extra else { return false };
-        let FirstAgain::At(first) = x.first_again else { return false };
-        if x.episode.is_none() {
+        let first = match x.first_again {
+            FirstAgain::At(first) => Some(first),
+            // Linux: what comes before anything was sent again is late (`tcp_packet_delayed`).
+            FirstAgain::NotYet if cfg.stack.recovers_as_linux() => None,
+            _ => return false,
+        };
+        if x.episode.is_none() || (first.is_none() && self.phase == Phase::Open) {
             return false;
         }
         if !asks_all {
             x.first_again = FirstAgain::Asked;
         }
         // On a coarse clock they may be of one tick.
-        let late = cfg.stack.timestamps != Timestamps::Off
-            && tick_of(cfg, p.stamp, now) < tick_of(cfg, first, now);
+        let older = |first| {
+            cfg.stack.timestamps != Timestamps::Off
+                && tick_of(cfg, p.stamp, now) < tick_of(cfg, first, now)
+        };
+        let late = first.is_none_or(older);
         if !late {
             return false;
         }
@@ -131,35 +141,46 @@ impl Sender {
     }
 
     /// F-RTO with SACK (RFC 5682 §3.1): an ACK after a timeout. `original` is whether it delivers what
-    /// was sent before the timeout and not again.
+    /// was sent before the timeout and not again; `reported`: what it says to have come twice.
     pub(super) fn look_at_timeout(
         &mut self,
         cfg: &TcpConfig,
-        acked: u32,
-        original: bool,
+        (acked, original): (u32, bool),
+        reported: Option<SackBlock>,
         now: Time,
     ) {
         let more = self.has_new_data(cfg);
         let linux = cfg.stack.recovers_as_linux();
+        let undecided = linux && self.decides_nothing(acked, reported);
         let Some(x) = &mut self.extra else { return };
         match x.frto {
             Frto::Off => {}
-            // Linux: so does the first ACK (`tcp_process_loss`).
+            // Linux: the first ACK may already show it (`tcp_process_loss`, step 3.b).
             Frto::Resent if original && linux => self.undo(cfg, now),
+            Frto::Resent if linux && acked == 0 => {}
             // Step 2b: new data in place of old. Without any, the timeout stands.
             Frto::Resent if acked > 0 && self.una < self.recover && more => {
                 x.frto = Frto::Waiting;
                 x.frto_new = 2;
             }
             // Step 3b.
-            Frto::Waiting if original => self.undo(cfg, now),
-            // Linux: what was sent again has come, which decides nothing.
-            Frto::Waiting if linux && acked > 0 && x.fresh.iter().all(|s| *s < self.una) => {}
-            Frto::Resent | Frto::Waiting => {
+            Frto::Waiting | Frto::Sent if original => self.undo(cfg, now),
+            // Linux: what was sent again has come, which decides nothing; what is lost is sent again meanwhile.
+            Frto::Waiting | Frto::Sent if undecided => {
+                x.frto = Frto::Sent;
+                x.frto_new = 0;
+            }
+            Frto::Resent | Frto::Waiting | Frto::Sent => {
                 x.frto = Frto::Off;
                 x.frto_new = 0;
             }
         }
+    }
+
+    /// Whether an ACK after a timeout is neither a duplicate nor the first to SACK something.
+    fn decides_nothing(&self, acked: u32, reported: Option<SackBlock>) -> bool {
+        let sacks = self.extra.as_ref().is_some_and(|x| x.fresh.iter().any(|s| *s >= self.una));
+        !sacks && (acked > 0 || reported.is_some())
     }
 
     /// The reduction answered no loss: the window is what it was. After a timeout nothing counts as
@@ -170,8 +191,9 @@ impl Sender {
     fn undo(&mut self, cfg: &TcpConfig, now: Time) {
         let in_force = self.window_in_force();
         let Some(x) = &mut self.extra else { return };
-        // F-RTO may find out about a timeout whose window nothing gives back.
-        let episode = x.episode.take();
+        // F-RTO may undo a timeout that has no episode: nothing is lost, but the window stays.
+        let episode = x.episode.take().filter(|episode| !episode.forbidden);
+        let untold = episode.is_none();
         x.undos += 1;
         x.timed_out = None;
         x.rack.look_again();
@@ -179,7 +201,7 @@ impl Sender {
         x.frto = Frto::Off;
         x.frto_new = 0;
         let window = self.control.window();
-        if let Some(episode) = episode.filter(|episode| !episode.forbidden) {
+        if let Some(episode) = episode {
             self.control.undo(&episode.before, now);
             self.cwr_due &= !cfg.stack.mark_prr;
         } else if cfg.stack.mark_prr && self.phase == Phase::Recovery {
@@ -200,6 +222,9 @@ impl Sender {
             self.resend_due = false;
             self.inflation = 0;
             self.end_reduction(cfg);
+            if untold && cfg.by_rate {
+                self.tell_repaired(cfg, now);
+            }
         }
         self.note_window(cfg, window, now);
     }

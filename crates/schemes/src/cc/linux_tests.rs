@@ -2,7 +2,7 @@
 //! 1000 bytes.
 
 use super::steps::Steps;
-use super::tests::{MSS, ack, entry, halved};
+use super::tests::{MSS, ack, entry, halved, slow_start};
 use super::*;
 use crate::Value;
 
@@ -233,6 +233,37 @@ fn cubic_searches_before_its_first_loss() {
     let Control::Cubic(cubic) = &mut control else { panic!("CUBIC") };
     cubic.reno.ssthresh = 40 * MSS;
     assert_eq!(cubic_windows(&mut control, 0, 10, &[9]), [45]);
+}
+
+/// New windows counted in whole segments, watched.
+fn watched(slow_start: SlowStart) -> NewReno {
+    let env = FlowEnv { init_cwnd: 16 * MSS, whole: true, slow_start, ..FlowEnv::of_segments(MSS) };
+    NewReno::new(&env, 1)
+}
+
+/// Breaks if the ACK with which HyStart ends slow start counts for slow start, or not for what follows.
+///
+/// The window is 64 when round trips are 46 ms after 40 ms. Eight ACKs add a segment each; the ninth ends slow start, and acknowledges all 72, which
+/// is worth one segment.
+#[test]
+fn the_ack_that_ends_slow_start_counts_for_what_follows() {
+    let mut control = Control::NewReno(watched(SlowStart::HyStart));
+    assert_eq!(slow_start(&mut control, &[40, 45]), [32, 64]);
+    let late = |acked| AckSample { acked, rtt: Some(Span::from_millis(46)), ..ack(200, 300) };
+    (0..8).for_each(|_| control.on_ack(&late(MSS), Time::ZERO));
+    control.on_ack(&late(72 * MSS), Time::ZERO);
+    assert_eq!((control.window() / MSS, control.ssthresh() / MSS), (73, 72));
+}
+
+/// Breaks if HyStart++, which Linux has not, looks at another slow start than the first: after a loss 46 ms are no sign.
+#[test]
+fn hystart_plus_plus_looks_at_the_first_slow_start() {
+    let mut control = Control::NewReno(watched(SlowStart::HyStartPlusPlus));
+    slow_start(&mut control, &[40]);
+    control.on_loss(Loss::Fast, 32 * MSS, Time::ZERO);
+    let Control::NewReno(reno) = &mut control else { panic!("NewReno") };
+    reno.ssthresh = u32::MAX;
+    assert_eq!(slow_start(&mut control, &[40, 40, 46]), [32, 64, 128]);
 }
 
 /// Breaks if trains do not lengthen what HyStart bears: with them, a train of ACKs of 51 us is no sign.

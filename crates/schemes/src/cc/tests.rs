@@ -384,7 +384,7 @@ fn controls_are_small() {
 
 /// Windows after ACKs, one a segment, of so many segments each, with these round trips in ms; a round
 /// of ACKs comes in a burst, and the next begins when all that was sent is acknowledged.
-fn slow_start(control: &mut Control, rounds: &[u64]) -> Vec<u32> {
+pub(super) fn slow_start(control: &mut Control, rounds: &[u64]) -> Vec<u32> {
     let (mut una, mut now) = (0, Time::ZERO);
     let after_round = |rtt: &u64| {
         let segments = control.window() / MSS;

@@ -90,6 +90,19 @@ impl Flow {
         sacked: &[(u32, u32)],
         flags: Flags,
     ) -> Vec<u32> {
+        self.comes(sent, at, una, sacked, flags);
+        self.leaving(us(at))
+    }
+
+    /// The same, and nothing leaves.
+    pub(super) fn comes(
+        &mut self,
+        sent: u64,
+        at: u64,
+        una: u32,
+        sacked: &[(u32, u32)],
+        flags: Flags,
+    ) {
         let mut sack = [SackBlock::default(); 3];
         for (block, (start, end)) in sack.iter_mut().zip(sacked) {
             *block = SackBlock { start: *start, end: *end };
@@ -104,7 +117,6 @@ impl Flow {
             ..PacketMeta::default()
         };
         self.sender.on_packet(&self.cfg, &packet, us(at));
-        self.leaving(us(at))
     }
 
     /// Window and threshold, in segments.

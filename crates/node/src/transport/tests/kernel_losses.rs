@@ -183,3 +183,45 @@ fn what_a_timer_sends_is_of_its_tick() {
     flow.ack_of(5_000, 6_200, 2, &[(5, 6)], Flags::ECE);
     assert!(flow.extra().rack.lost.contains(6));
 }
+
+/// Breaks if an ACK of new data that comes before the first retransmission has left undoes nothing: what it is of was merely late.
+#[test]
+fn what_comes_before_anything_is_sent_again_is_late() {
+    let mut flow = Flow::begun("newreno", 20, kernel());
+    flow.comes(0, 100, 0, &[(1, 8)], NONE);
+    assert_eq!(flow.sender.phase, Phase::Recovery);
+    flow.comes(0, 101, 8, &[], NONE);
+    assert_eq!((flow.sender.undos(), flow.sender.phase), (1, Phase::Open));
+}
+
+/// Breaks if a segment is sent again whose last copy is still in the host's port, if it does not hold up others that are lost, or if it is
+/// not sent when the driver hears that the copy has left.
+///
+/// Of 0 to 2, which are lost, 0 still waits until 400 us; in its place goes new data.
+#[test]
+fn what_has_not_left_is_not_sent_again() {
+    let mut flow = Flow::begun("newreno", 10, Stack { small_queues: true, ..kernel() });
+    flow.sender.note_leaving(0, us(400), us(0));
+    let sent = flow.ack(100, 0, &[(3, 7)], NONE);
+    assert!(!sent.is_empty() && sent.iter().all(|segment| *segment >= 10), "{sent:?}");
+    assert_eq!(flow.sender.deadline(), us(400));
+    flow.sender.on_timer(&flow.cfg, us(400));
+    let mut sent = flow.leaving(us(400));
+    sent.extend(flow.ack(401, 0, &[(3, 10)], NONE));
+    assert_eq!(sent[..3], [0, 1, 2]);
+}
+
+/// Breaks if a probe sends again what has not left the host.
+#[test]
+fn no_probe_of_what_has_not_left() {
+    let probes = |until| {
+        let stack = Stack { tlp: Some(Span::from_millis(2)), small_queues: true, ..kernel() };
+        let mut flow = Flow::begun("newreno", 10, stack);
+        flow.sender.total = 10;
+        flow.sender.note_leaving(9, us(until), us(0));
+        flow.ack(100, 8, &[], NONE);
+        flow.sender.on_timer(&flow.cfg, flow.sender.deadline());
+        flow.leaving(us(9_000)).len()
+    };
+    assert_eq!([probes(50), probes(60_000)], [1, 0]);
+}

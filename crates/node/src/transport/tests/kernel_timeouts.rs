@@ -73,7 +73,7 @@ fn in_a_marks_reduction_it_does_not() {
 
 /// Breaks if a timeout in a mark's reduction may be undone by what is echoed; or if F-RTO, which may, gives the window back.
 #[test]
-fn a_timeout_in_a_marks_reduction_stands() {
+fn only_f_rto_undoes_a_timeout_in_a_marks_reduction() {
     let after = |frto| {
         let mut flow = Flow::begun("dctcp", 20, Stack { frto, ..kernel() });
         flow.ack(100, 1, &[], Flags::ECE);
@@ -87,16 +87,19 @@ fn a_timeout_in_a_marks_reduction_stands() {
     assert_eq!(after(true), (1, Phase::Open, 10));
 }
 
-/// Breaks if F-RTO waits for a second ACK where the first delivers what was sent once, also by SACK alone; or if it gives up when all that comes
-/// was sent again, after it has let new data go.
+/// A flow whose first segment has timed out, and was sent again at 10 ms.
+fn watched_by_f_rto() -> Flow {
+    let mut flow = Flow::begun("newreno", 10, Stack { frto: true, eifel: None, ..kernel() });
+    flow.time_out();
+    flow.leaving(us(10_000));
+    flow
+}
+
+/// Breaks if F-RTO waits for a second ACK where the first delivers what was sent once, also by SACK alone; or if it does not give up when new
+/// data comes and nothing else.
 #[test]
 fn f_rto_takes_the_first_ack() {
-    let begun = || {
-        let mut flow = Flow::begun("newreno", 10, Stack { frto: true, eifel: None, ..kernel() });
-        flow.time_out();
-        flow.leaving(us(10_000));
-        flow
-    };
+    let begun = watched_by_f_rto;
     let after = |una, sacked: &[(u32, u32)]| {
         let mut flow = begun();
         flow.ack_of(10_000, 10_200, una, sacked, NONE);
@@ -172,4 +175,96 @@ fn a_probe_is_no_first_retransmission() {
     flow.leaving(us(200_000));
     flow.ack_of(3_001, 201_000, 10, &[], NONE);
     assert_eq!((flow.sender.undos(), flow.sender.phase), (1, Phase::Open));
+}
+
+/// Breaks if F-RTO gives up with an ACK that tells nothing: before it lets new data go a duplicate, after it a D-SACK. What was sent
+/// once comes later.
+#[test]
+fn f_rto_goes_on_when_nothing_is_told() {
+    let mut flow = watched_by_f_rto();
+    flow.ack_of(10_000, 10_150, 0, &[], NONE);
+    flow.ack_of(10_000, 10_200, 2, &[], NONE);
+    assert_eq!((flow.sender.undos(), flow.sender.phase), (1, Phase::Open));
+    let mut flow = watched_by_f_rto();
+    flow.ack_of(10_000, 10_200, 1, &[], NONE);
+    flow.ack_of(10_000, 10_300, 1, &[(0, 1)], NONE);
+    flow.ack_of(10_000, 10_400, 1, &[(5, 6)], NONE);
+    assert_eq!(flow.sender.undos(), 1);
+}
+
+/// Breaks if nothing that is lost is sent again once F-RTO has had its new data and what comes then decides nothing: 1 was sent again before
+/// the timeouts, so that its ACK tells nothing of the others.
+#[test]
+fn losses_are_repaired_while_f_rto_waits() {
+    let mut flow = Flow::begun("newreno", 10, Stack { frto: true, eifel: None, ..kernel() });
+    assert_eq!(flow.ack(100, 0, &[(4, 7)], NONE)[..2], [0, 1]);
+    flow.time_out();
+    flow.leaving(us(10_000));
+    flow.time_out();
+    assert_eq!(flow.leaving(us(50_000)), [0]);
+    let new = flow.ack_of(50_000, 50_100, 1, &[(4, 7)], NONE);
+    assert!(!new.is_empty() && new.iter().all(|segment| *segment >= 10), "{new:?}");
+    assert_eq!(flow.extra().frto, Frto::Waiting);
+    assert_eq!(flow.ack_of(50_000, 50_200, 2, &[(4, 7)], NONE)[0], 2);
+    assert_eq!(flow.extra().frto, Frto::Sent);
+    flow.ack_of(0, 50_300, 2, &[(9, 10), (4, 7)], NONE);
+    assert_eq!(flow.sender.undos(), 1, "9 was sent once");
+}
+
+/// Breaks if a control by delivery rates is not told that a timeout has been in vain where no window is given back: it would keep the one of after
+/// the timeout.
+#[test]
+fn a_rate_control_hears_of_an_undoing_without_an_episode() {
+    let mut flow = Flow::begun("bbr1", 10, Stack { frto: true, eifel: None, ..kernel() });
+    (1..100).for_each(|at| drop(flow.leaving(us(10 * at))));
+    flow.time_out();
+    flow.leaving(us(10_000));
+    let after_timeout = flow.window().0;
+    flow.sender.extra.as_mut().unwrap().episode = None;
+    flow.ack_of(10_000, 10_200, 0, &[(1, 2)], NONE);
+    assert_eq!(flow.sender.phase, Phase::Open);
+    assert!(after_timeout < 10 && flow.window().0 >= 10, "{after_timeout}, {}", flow.window().0);
+}
+
+/// Breaks if a D-SACK of what a probe sent again is not expected when a recovery or a timeout comes after it, so that it undoes the reduction for
+/// a loss; or if probes do not count with other stacks, whose D-SACKs do.
+///
+/// 11 is slow, and a probe sends it again; 10 is lost.
+#[test]
+fn a_probes_report_is_expected() {
+    let probed = || {
+        let mut flow =
+            Flow::begun("newreno", 12, Stack { tlp: Some(Span::from_millis(2)), ..kernel() });
+        flow.sender.total = 12;
+        flow.ack(100, 10, &[], NONE);
+        flow.sender.on_timer(&flow.cfg, flow.sender.deadline());
+        assert_eq!((flow.leaving(us(3_000)), flow.sender.probes()), (vec![11], 1));
+        flow
+    };
+    let unreported = |flow: &Flow| flow.extra().episode.as_ref().unwrap().unreported;
+    let mut flow = probed();
+    assert_eq!(flow.ack(3_200, 10, &[(11, 12)], NONE), [10]);
+    assert_eq!(unreported(&flow), 2);
+    flow.ack_of(3_000, 3_300, 10, &[(11, 12), (11, 12)], NONE);
+    assert_eq!((flow.sender.undos(), flow.sender.phase), (0, Phase::Recovery));
+    let mut flow = probed();
+    flow.time_out();
+    assert_eq!(unreported(&flow), 1);
+}
+
+/// Breaks if in an episode that goes on a probe counts under Linux, or does not with others.
+#[test]
+fn a_probe_in_an_episode() {
+    let unreported = |undo_waits| {
+        let stack = Stack { tlp: Some(Span::from_millis(2)), undo_waits, ..kernel() };
+        let mut flow = Flow::begun("newreno", 12, stack);
+        flow.sender.total = 14;
+        flow.ack(100, 0, &[(1, 8)], NONE);
+        flow.ack_of(100, 200, 12, &[], NONE);
+        flow.ack_of(200, 300, 13, &[], NONE);
+        flow.sender.on_timer(&flow.cfg, flow.sender.deadline());
+        assert_eq!((flow.leaving(us(6_000)), flow.sender.probes()), (vec![13], 1));
+        flow.extra().episode.as_ref().unwrap().unreported
+    };
+    assert_eq!([unreported(true), unreported(false)], [1, 2]);
 }
