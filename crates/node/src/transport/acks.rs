@@ -144,6 +144,9 @@ impl Sender {
         }
         self.end_sample(cfg, now);
         self.share_out(cfg, self.delivered(cfg), outcome.acked > 0);
+        if cfg.stack.gso {
+            self.note_rate(cfg);
+        }
         self.arm_early(cfg, self.high, now);
         self.set_deadline();
         outcome

@@ -8,6 +8,7 @@
 //! Nor is a segment sent again whose last copy has not left (`skb_still_in_host_queue`).
 
 use super::TcpConfig;
+use super::config::stamp;
 use super::sender::Sender;
 use leafspine_core::Time;
 use std::collections::VecDeque;
@@ -46,11 +47,19 @@ pub(super) struct Backlog {
     heard: Time,
     /// A train, or a retransmission, waits until the driver hears again.
     full: bool,
+    /// When a segment that is still there was last to be sent again.
+    tried: Option<Time>,
 }
 
 impl Default for Backlog {
     fn default() -> Backlog {
-        Backlog { leaves: VecDeque::new(), last: Time::ZERO, heard: Time::MAX, full: false }
+        Backlog {
+            leaves: VecDeque::new(),
+            last: Time::ZERO,
+            heard: Time::MAX,
+            full: false,
+            tried: None,
+        }
     }
 }
 
@@ -60,6 +69,7 @@ impl Backlog {
         self.leaves.clear();
         self.heard = Time::MAX;
         self.full = false;
+        self.tried = None;
     }
 
     /// The driver hears of all that have left by now.
@@ -74,15 +84,19 @@ impl Backlog {
     fn comes(&mut self, segment: u32, until: Time, now: Time) {
         self.hear(now);
         let before = self.leaves.len();
-        let follows = |last: &&mut Waiting| self.last == now && last.segment + 1 == segment;
-        let neighbour = self.leaves.back_mut().filter(follows);
-        let piece = neighbour.is_some();
-        if let Some(neighbour) = neighbour {
+        let piece = self.continues(segment, now);
+        if let Some(neighbour) = self.leaves.back_mut().filter(|_| piece) {
             neighbour.piece = true;
         }
         self.leaves.push_back(Waiting { until, segment, piece });
         self.last = now;
         self.heard = self.leaves[3 * before / 4].until;
+    }
+
+    /// Whether the segment before came last, and in this instant.
+    fn continues(&self, segment: u32, now: Time) -> bool {
+        let last = self.leaves.back().filter(|_| self.last == now);
+        last.is_some_and(|last| last.segment + 1 == segment)
     }
 
     /// Whether a segment is there as the sender gave it: of a piece the sender's own copy is gone once it has been cut.
@@ -112,18 +126,25 @@ impl Backlog {
         self.full = false;
     }
 
-    /// Whether a train of so many segments has to wait; `rate`: bytes that the flow sends in a millisecond.
-    fn is_full(&mut self, cfg: &TcpConfig, train: u32, rate: u64, now: Time) -> bool {
+    /// Whether a train of so many segments has to wait; `rate`: bytes that the flow sends in a millisecond. Twice as much may
+    /// be there before what was lost has to wait (`again`).
+    fn is_full(
+        &mut self,
+        cfg: &TcpConfig,
+        (train, again): (u32, bool),
+        rate: u64,
+        now: Time,
+    ) -> bool {
         if self.heard <= now {
             self.hear(now);
         }
         let mss = u64::from(cfg.mss);
         let most = if cfg.paced { u64::MAX } else { MOST };
-        let limit = rate.max(TRAINS * (u64::from(train) * mss + BEYOND)).min(most);
+        let limit =
+            rate.max(TRAINS * (u64::from(train) * mss + BEYOND)).min(most) << u32::from(again);
         let there = self.leaves.len() as u64;
         let cut = there.min(RING);
-        self.full = cut * (mss + BEYOND) + (there - cut) * (mss + BEYOND / WHOLE) > limit;
-        self.full
+        cut * (mss + BEYOND) + (there - cut) * (mss + BEYOND / WHOLE) > limit
     }
 }
 
@@ -140,23 +161,53 @@ impl Sender {
     pub(super) fn is_in_port(&mut self, cfg: &TcpConfig, segment: u32, now: Time) -> bool {
         let Some(x) = self.extra.as_mut().filter(|_| cfg.stack.small_queues) else { return false };
         let there = x.backlog.has(segment, now);
-        if there {
-            x.backlog.full = true;
-            self.deadline = x.deadline();
-        }
+        x.backlog.full |= there;
+        self.set_deadline();
         there
+    }
+
+    /// A segment was to be sent again, and is still in the port. Once an instant that counts as a retransmission does, the first one
+    /// with the time when it was last sent (`tcp_retransmit_skb`).
+    pub(super) fn note_attempt(&mut self, segment: u32, now: Time) {
+        let Some(x) = &mut self.extra else { return };
+        if x.backlog.tried.replace(now) != Some(now) {
+            let stamp = stamp(x.sent.at(segment));
+            self.count_attempt(stamp);
+        }
+    }
+
+    /// Whether new data that leaves in a recovery has to wait for the port, by the piece of the send buffer that it begins.
+    pub(super) fn new_waits_for_port(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+        let (rate, nxt) = (self.in_a_millisecond(cfg), self.high);
+        let Some(x) = self.extra.as_mut().filter(|_| cfg.stack.small_queues) else { return false };
+        if x.backlog.continues(nxt, now) {
+            return false;
+        }
+        let piece = (x.buffer.end_of(nxt) - nxt).max(1);
+        let full = x.backlog.is_full(cfg, (piece, false), rate, now);
+        x.backlog.full |= full;
+        self.set_deadline();
+        full
+    }
+
+    /// Whether what was lost has to wait for the port (`tcp_small_queue_check`).
+    pub(super) fn is_crowded(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+        let rate = self.in_a_millisecond(cfg);
+        let lone = self.high - self.una <= 1;
+        let Some(x) = self.extra.as_mut().filter(|_| cfg.stack.small_queues) else { return false };
+        let full = x.backlog.is_full(cfg, (1, true), rate, now) && !lone;
+        x.backlog.full |= full;
+        self.set_deadline();
+        full
     }
 
     /// Whether a train of `segments` has to wait for the port. One that follows no more than one other never has.
     pub(super) fn waits_for_port(&mut self, cfg: &TcpConfig, segments: u32, now: Time) -> bool {
-        let rate = self.in_a_millisecond();
+        let rate = self.in_a_millisecond(cfg);
         let una = self.una;
         let Some(x) = &mut self.extra else { return false };
-        let full = x.backlog.is_full(cfg, segments, rate, now);
-        if full && x.train.is_first(una) {
-            x.backlog.look_again();
-            return false;
-        }
+        let full = x.backlog.is_full(cfg, (segments, false), rate, now) && !x.train.is_first(una);
+        x.backlog.full = full;
         if full {
             self.deadline = x.deadline();
         }

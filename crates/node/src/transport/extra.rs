@@ -120,6 +120,8 @@ pub(super) struct Extra {
     pub(super) train: Train,
     /// What the application has written.
     pub(super) buffer: SendBuffer,
+    /// Bytes that leave in a millisecond at the rate that the last ACK has left, if one has come.
+    pub(super) in_a_millisecond: Option<u64>,
     /// What is in the host's port (`small_queues`).
     pub(super) backlog: Backlog,
     /// The connection has no ECN: the SYN that asked for it was lost.
@@ -163,6 +165,7 @@ impl Default for Extra {
             marked: false,
             train: Train::default(),
             buffer: SendBuffer::default(),
+            in_a_millisecond: None,
             backlog: Backlog::default(),
             no_ecn: false,
             undos: 0,

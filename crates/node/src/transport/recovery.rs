@@ -87,7 +87,7 @@ impl Sender {
 
     /// With RACK: what is marked lost, lowest first, then new data (RFC 8985 §6, "the sender can
     /// retransmit in any order"); the first segment of a recovery whatever the window. Linux: one whose last copy is still in the
-    /// host's port holds up the others that are lost (`tcp_xmit_retransmit_queue`).
+    /// host's port holds up the others that are lost, and so does a crowded port (`tcp_xmit_retransmit_queue`).
     fn poll_rack(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) -> bool {
         if let Some(sent) = self.poll_frto(cfg, now, out) {
             return sent;
@@ -100,11 +100,19 @@ impl Sender {
         let waits = self.extra.as_ref().is_none_or(|x| x.waits);
         let lost = self.extra.as_ref().and_then(|x| x.rack.lost.first_present(una));
         let lost = lost.filter(|_| !waits);
-        let stuck = lost.is_some_and(|segment| self.is_in_port(cfg, segment, now));
+        let crowded = lost.is_some() && self.is_crowded(cfg, now);
+        let there = lost.filter(|segment| !crowded && self.is_in_port(cfg, *segment, now));
+        if let Some(segment) = there {
+            self.note_attempt(segment, now);
+        }
+        let stuck = crowded || there.is_some();
         if let Some(segment) = lost.filter(|_| !stuck) {
             self.take_lost(segment);
             self.emit_again(cfg, segment, now, out);
-        } else if self.has_new_data(cfg) && ((stuck && due) || self.may_send(cfg)) {
+        } else if self.has_new_data(cfg)
+            && ((stuck && due) || self.may_send(cfg))
+            && !self.new_waits_for_port(cfg, now)
+        {
             self.emit_new(cfg, now, out);
         } else {
             self.resend_due = stuck && due;
@@ -263,7 +271,8 @@ impl Sender {
         }
         self.phase = Phase::Recovery;
         self.recover = self.high;
-        self.resend_due = true;
+        // Linux: what a mark's reduction has sent counts on, so that nothing may leave at once (`tcp_cwnd_reduction`, `prr_out`).
+        self.resend_due = !(marked && cfg.stack.recovers_as_linux());
         self.partial_seen = false;
         self.inflation = (cfg.dupack_threshold * cfg.mss) as i32;
         self.board.begin_recovery(self.una);

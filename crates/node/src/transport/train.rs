@@ -210,10 +210,26 @@ impl Sender {
         if ends { PacketMeta::PUSH } else { 0 }
     }
 
-    /// Bytes that leave in a millisecond at the rate of the window, as many as there may be before the first round trip.
-    pub(super) fn in_a_millisecond(&self) -> u64 {
-        let window = u64::from(self.control.window());
-        let percent = if self.control.window() < self.control.ssthresh() / 2 { 200 } else { 120 };
+    /// Bytes that leave in a millisecond at the rate that the last ACK has left: that of the window.
+    pub(super) fn in_a_millisecond(&self, cfg: &TcpConfig) -> u64 {
+        let noted = self.extra.as_ref().and_then(|x| x.in_a_millisecond);
+        noted.unwrap_or_else(|| self.rate_now(cfg))
+    }
+
+    /// An ACK has been dealt with, and nothing has left yet.
+    pub(super) fn note_rate(&mut self, cfg: &TcpConfig) {
+        let rate = self.rate_now(cfg);
+        if let Some(x) = &mut self.extra {
+            x.in_a_millisecond = Some(rate);
+        }
+    }
+
+    /// Bytes in a millisecond at the rate of the window, or of what is outstanding if that is more; as many as there may be before
+    /// the first round trip (`tcp_update_pacing_rate`).
+    fn rate_now(&self, cfg: &TcpConfig) -> u64 {
+        let cwnd = self.window_in_force();
+        let window = u64::from(cwnd.max((self.high - self.una) * cfg.mss));
+        let percent = if cwnd < self.control.ssthresh() / 2 { 200 } else { 120 };
         let rate = u128::from(window * percent / 100) * u128::from(IN.0);
         let bytes = rate.checked_div(u128::from(self.rtt.srtt().0));
         bytes.map_or(u64::MAX, |bytes| u64::try_from(bytes).unwrap_or(u64::MAX))
@@ -222,7 +238,7 @@ impl Sender {
     /// Segments of the longest train: what leaves in a millisecond at the rate of the window, and where the
     /// other end is near as much as a buffer holds.
     fn longest_train(&self, cfg: &TcpConfig) -> u32 {
-        let by_rate = self.in_a_millisecond();
+        let by_rate = self.in_a_millisecond(cfg);
         let halvings = self.extra.as_ref().map_or(0, |x| x.rack.min_rtt().0 / NEAR.0);
         let near = if halvings < 32 { LONGEST >> halvings } else { 0 };
         let bytes = by_rate.saturating_add(near).min(LONGEST);

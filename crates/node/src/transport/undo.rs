@@ -52,9 +52,14 @@ impl Sender {
         let Some(x) = &mut self.extra else { return };
         x.resent_below = x.resent_below.max(segment + 1);
         x.rack.sent_again(self.una, segment, probes);
-        if probes {
-            return;
+        if !probes {
+            self.count_attempt(stamp);
         }
+    }
+
+    /// A segment was to be sent again, with this timestamp.
+    pub(super) fn count_attempt(&mut self, stamp: u32) {
+        let Some(x) = &mut self.extra else { return };
         if x.first_again == FirstAgain::NotYet {
             x.first_again = FirstAgain::At(stamp);
         }

@@ -4,6 +4,8 @@
 
 use super::flow::{Flow, NONE, kernel, us};
 use crate::spec::Stack;
+use crate::transport::config::stamp;
+use crate::transport::extra::FirstAgain;
 use crate::transport::sender::Phase;
 use leafspine_core::{Flags, Span};
 
@@ -224,4 +226,52 @@ fn no_probe_of_what_has_not_left() {
         flow.leaving(us(9_000)).len()
     };
     assert_eq!([probes(50), probes(60_000)], [1, 0]);
+}
+
+/// Breaks if an attempt to send again what has not left counts more than once an instant, not at all, or goes by another time than that
+/// of the last copy: D-SACKs are expected of it (`tcp_retransmit_skb`).
+#[test]
+fn an_attempt_counts() {
+    let mut flow = Flow::begun("newreno", 10, Stack { small_queues: true, ..kernel() });
+    flow.sender.note_leaving(0, us(400), us(0));
+    flow.ack(100, 0, &[(3, 7)], NONE);
+    flow.leaving(us(100));
+    let unreported = |flow: &Flow| flow.extra().episode.as_ref().unwrap().unreported;
+    assert_eq!((unreported(&flow), flow.extra().first_again), (1, FirstAgain::At(stamp(us(0)))));
+    flow.ack(101, 0, &[(3, 8)], NONE);
+    assert_eq!(unreported(&flow), 2);
+}
+
+/// Breaks if a recovery that begins in a mark's reduction sends a segment whatever the reduction lets go: what that has sent counts on
+/// (`prr_out`). The timer for what is late finds 6 to 8; with a reduction of its own the recovery sends one at once.
+#[test]
+fn a_recovery_in_a_marks_reduction_sends_by_it() {
+    let again = |flags| {
+        let mut flow = Flow::begun("newreno", 20, kernel());
+        flow.ack(100, 2, &[], flags);
+        flow.ack(101, 4, &[], NONE);
+        flow.ack(102, 6, &[], NONE);
+        let sent = flow.ack(103, 6, &[(9, 10)], NONE);
+        assert!(sent.len() < 2, "{sent:?}");
+        flow.sender.on_timer(&flow.cfg, flow.sender.deadline());
+        assert_eq!(flow.sender.phase, Phase::Recovery);
+        flow.sender.resend_due
+    };
+    assert_eq!([again(Flags::ECE), again(NONE)], [false, true]);
+}
+
+/// Breaks if new data in a recovery leaves though the port has more than two pieces of it (Linux: `tcp_small_queue_check`), or if what is lost waits where
+/// twice as much may be there.
+///
+/// A segment counts 1,896 bytes there. Two may be there when new data leaves, and four when what is lost does: 1, of which 2 to 8 tell.
+#[test]
+fn a_recovery_waits_for_the_port() {
+    let sent = |there: u32| {
+        let mut flow = Flow::begun("newreno", 20, Stack { small_queues: true, ..kernel() });
+        flow.ack(100_000, 1, &[], NONE);
+        (0..there).for_each(|n| flow.sender.note_leaving(100 + 2 * n, us(900_000), us(0)));
+        flow.ack(100_001, 1, &[(2, 9)], NONE)
+    };
+    assert_eq!([sent(2), sent(3)], [vec![1, 22, 23, 24], vec![1]]);
+    assert_eq!([sent(4), sent(5)], [vec![1], vec![]]);
 }
