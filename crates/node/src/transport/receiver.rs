@@ -167,15 +167,15 @@ impl Receiver {
             return;
         }
         let in_order = segment == self.assembly.expected();
-        // Linux: what is beyond a gap is kept with SACK alone, and short segments say nothing.
-        if (in_order && cfg.mss < SHORT) || (!in_order && !cfg.sack) {
-            return;
-        }
         let joins = !in_order && self.assembly.has(segment - 1);
         let Some(compressed) = &mut self.compressed else { return };
         let growth = &mut compressed.growth;
         if growth.is_unused() {
             growth.begin(cfg.mss, now);
+        }
+        // Linux: what is beyond a gap is kept with SACK alone, and short segments say nothing.
+        if (in_order && cfg.mss < SHORT) || (!in_order && !cfg.sack) {
+            return;
         }
         let taken = growth.taken(self.assembly.held(), in_order, joins);
         if growth.comes(u64::from(cfg.max_cwnd), taken) {

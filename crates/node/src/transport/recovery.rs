@@ -109,9 +109,7 @@ impl Sender {
         if let Some(segment) = lost.filter(|_| !stuck) {
             self.take_lost(segment);
             self.emit_again(cfg, segment, now, out);
-        } else if self.has_new_data(cfg)
-            && ((stuck && due) || self.may_send(cfg))
-            && !self.new_waits_for_port(cfg, now)
+        } else if self.has_new_data(cfg) && self.may_send(cfg) && !self.new_waits_for_port(cfg, now)
         {
             self.emit_new(cfg, now, out);
         } else {

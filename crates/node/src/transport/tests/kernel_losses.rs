@@ -3,7 +3,7 @@
 //! of a window leave at 0.
 
 use super::flow::{Flow, NONE, kernel, us};
-use crate::spec::Stack;
+use crate::spec::{Reduction, Stack};
 use crate::transport::config::stamp;
 use crate::transport::extra::FirstAgain;
 use crate::transport::sender::Phase;
@@ -211,6 +211,47 @@ fn what_has_not_left_is_not_sent_again() {
     let mut sent = flow.leaving(us(400));
     sent.extend(flow.ack(401, 0, &[(3, 10)], NONE));
     assert_eq!(sent[..3], [0, 1, 2]);
+}
+
+/// Breaks if the retransmission that a recovery begins with is forgotten when its segment has not left: without proportional reduction only it may leave,
+/// of 20 segments with a window of 10.
+#[test]
+fn the_first_retransmission_is_made_up_for() {
+    let stack = Stack { small_queues: true, reduction: Reduction::AtOnce, ..kernel() };
+    let mut flow = Flow::begun("newreno", 20, stack);
+    flow.sender.note_leaving(0, us(400), us(0));
+    assert_eq!(flow.ack(100, 0, &[(1, 4)], NONE), []);
+    flow.sender.on_timer(&flow.cfg, us(400));
+    assert_eq!(flow.leaving(us(400)), [0]);
+}
+
+/// Breaks if the driver does not look what has left when an ACK comes: it would hear at 401 us, when three quarters have, that 0 left at 150.
+#[test]
+fn the_driver_looks_when_an_ack_comes() {
+    let mut flow = Flow::begun("newreno", 10, Stack { small_queues: true, ..kernel() });
+    for (segment, until) in [(0, 150), (6, 400), (8, 401), (1, 402)] {
+        flow.sender.note_leaving(segment, us(until), us(0));
+    }
+    assert_eq!(flow.ack(200, 0, &[(3, 7)], NONE)[0], 0);
+}
+
+/// Breaks if the rate that trains and the port go by changes with what is sent: it is that of the last ACK, with what was outstanding then, where
+/// that is more than the window: two segments are SACKed.
+#[test]
+fn the_rate_is_of_the_last_ack() {
+    let mut flow = Flow::begun("newreno", 10, Stack { gso: true, ..kernel() });
+    flow.ack(100, 2, &[], NONE);
+    flow.comes(0, 110, 2, &[(3, 5)], NONE);
+    let (rate, before) = (flow.sender.in_a_millisecond(&flow.cfg), flow.sender.high);
+    flow.leaving(us(110));
+    let outstanding = |flow: &Flow| u64::from(flow.sender.high - flow.sender.una);
+    assert!(flow.sender.high > before);
+    assert_eq!(flow.sender.in_a_millisecond(&flow.cfg), rate);
+    flow.comes(0, 111, 2, &[(3, 5)], NONE);
+    let window = u64::from(flow.window().0);
+    assert!(outstanding(&flow) > window);
+    let later = flow.sender.in_a_millisecond(&flow.cfg);
+    assert!((later * window).abs_diff(rate * outstanding(&flow)) <= later, "{later}, {rate}");
 }
 
 /// Breaks if a probe sends again what has not left the host.

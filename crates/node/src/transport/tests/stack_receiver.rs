@@ -105,6 +105,20 @@ fn quick_acknowledgments_begin_in_order() {
     assert_eq!(acked(true), [true, true, true, false, true, false, true]);
 }
 
+/// Breaks if segments below 128 bytes in order widen the window: no ACK is delayed while it grows.
+#[test]
+fn short_segments_do_not_widen_the_window() {
+    let acked = |mss| {
+        let stack = Stack { growth_acks: true, ..Stack::default() };
+        let delayed_ack = Some(Span::from_millis(40));
+        let spec = TransportSpec { delayed_ack, mss, ..with(stack) };
+        let (cfg, mut receiver) = (config(&spec), Receiver::new());
+        [0, 1, 2, 3].map(|seq| give(&mut receiver, &cfg, &data(seq)).is_some())
+    };
+    assert_eq!(acked(128), [true; 4]);
+    assert_eq!(acked(127), [false, true, false, true]);
+}
+
 /// The first `count` SYNs are lost.
 fn losing_syns(mut count: u32) -> Network {
     Box::new(move |packet, to_receiver| {
