@@ -266,6 +266,16 @@ mod tests {
         assert_eq!(found, [2 * 100 * 2_304, 3 * 100 * 2_304, 2 * 10 * 2_304, LARGEST]);
     }
 
+    fn standing(
+        board: &Scoreboard,
+        (una, nxt): (u32, u32),
+        window: u32,
+        in_flight: u32,
+    ) -> Standing<'_> {
+        let (total, reordered_by, by_rate) = (10_000, 3, false);
+        Standing { una, nxt, total, window, in_flight, reordered_by, by_rate, board }
+    }
+
     /// A buffer, and what it is asked about a flow of many segments.
     struct Script {
         buffer: SendBuffer,
@@ -282,33 +292,12 @@ mod tests {
         }
 
         fn at(&self, window: u32, in_flight: u32) -> Standing<'_> {
-            let (una, nxt) = (self.una, self.nxt);
-            let board = &self.board;
-            Standing {
-                una,
-                nxt,
-                total: 10_000,
-                window,
-                in_flight,
-                reordered_by: 3,
-                by_rate: false,
-                board,
-            }
+            standing(&self.board, (self.una, self.nxt), window, in_flight)
         }
 
         fn write(&mut self, window: u32) -> Option<Push> {
-            let (una, nxt, in_flight) = (self.una, self.nxt, self.nxt - self.una);
-            let board = &self.board;
-            let at = Standing {
-                una,
-                nxt,
-                total: 10_000,
-                window,
-                in_flight,
-                reordered_by: 3,
-                by_rate: false,
-                board,
-            };
+            let (una, nxt) = (self.una, self.nxt);
+            let at = standing(&self.board, (una, nxt), window, nxt - una);
             self.buffer.write(MSS, &at)
         }
 

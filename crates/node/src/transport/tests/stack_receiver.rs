@@ -119,6 +119,22 @@ fn short_segments_do_not_widen_the_window() {
     assert_eq!(acked(127), [false, true, false, true]);
 }
 
+/// Breaks if a segment beyond a gap widens the window without SACK: nothing of it is kept (`tcp_data_queue_ofo`).
+#[test]
+fn what_is_beyond_a_gap_widens_the_window_with_sack() {
+    let widens = |sack| {
+        let stack = Stack { growth_acks: true, comp_sack: true, ..Stack::default() };
+        let (cfg, mut receiver) = (config(&TransportSpec { sack, ..with(stack) }), Receiver::new());
+        let mut offered = |seq| {
+            give(&mut receiver, &cfg, &data(seq));
+            receiver.compressed.as_ref().unwrap().growth.offered()
+        };
+        (offered(0), offered(2))
+    };
+    let ((_, with), (first, without)) = (widens(true), widens(false));
+    assert!(with > first && without == first, "{first}, {with}, {without}");
+}
+
 /// The first `count` SYNs are lost.
 fn losing_syns(mut count: u32) -> Network {
     Box::new(move |packet, to_receiver| {
