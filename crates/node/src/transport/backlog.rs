@@ -19,7 +19,7 @@ const BEYOND: u64 = 896;
 /// Segments of which a train has no more, for what it counts beyond its data.
 const WHOLE: u64 = 45;
 /// A device's ring takes so many segments, which are cut; what waits before it is not. It has 256 places, and takes no more once
-/// fewer are free than the longest packet may need (virtio: `tx_may_stop`).
+/// fewer are free than the longest packet may need (virtio: `check_sq_full_and_disable`).
 const RING: u64 = 256 - 19 + 1;
 /// Trains that fit however slow the flow is.
 const TRAINS: u64 = 2;
@@ -90,7 +90,8 @@ impl Backlog {
         }
         self.leaves.push_back(Waiting { until, segment, piece });
         self.last = now;
-        self.heard = self.leaves[3 * before / 4].until;
+        // A jittering host's packets may be out of order by a little.
+        self.heard = self.leaves[3 * before / 4].until.max(now);
     }
 
     /// Whether the segment before came last, and in this instant.
@@ -112,7 +113,7 @@ impl Backlog {
     pub(super) fn look(&mut self, now: Time) {
         self.hear(now);
         if let Some(waiting) = self.leaves.get(3 * self.leaves.len() / 4) {
-            self.heard = waiting.until;
+            self.heard = waiting.until.max(now);
         }
     }
 
@@ -243,6 +244,11 @@ mod tests {
         let mut backlog = five();
         backlog.look(at(2_500));
         assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(5_000)), 3));
+        let mut backlog = Backlog { full: true, ..Backlog::default() };
+        backlog.comes(1, at(5_000), at(0));
+        backlog.comes(2, at(4_900), at(0));
+        backlog.look(at(4_950));
+        assert_eq!(backlog.until(), Some(at(4_950)), "not in the past");
     }
 
     /// By hand: 900, alone, leaves at 1 us; 1 to 300 come as one piece, of which the first 238 places are cut. The driver hears at once of

@@ -48,11 +48,11 @@ impl Sender {
     /// A segment has been sent again, with this timestamp. In Linux a probe's is not the first retransmission that ACKs are held
     /// against, and no D-SACK is expected of it (`tcp_send_loss_probe`).
     pub(super) fn count_retransmission(&mut self, cfg: &TcpConfig, segment: u32, stamp: u32) {
-        let probes = self.phase == Phase::Probing && cfg.stack.recovers_as_linux();
+        let probes = self.phase == Phase::Probing;
         let Some(x) = &mut self.extra else { return };
         x.resent_below = x.resent_below.max(segment + 1);
         x.rack.sent_again(self.una, segment, probes);
-        if !probes {
+        if !(probes && cfg.stack.recovers_as_linux()) {
             self.count_attempt(stamp);
         }
     }
@@ -114,7 +114,9 @@ impl Sender {
             FirstAgain::NotYet if cfg.stack.recovers_as_linux() => None,
             _ => return false,
         };
-        if x.episode.is_none() || (first.is_none() && self.phase == Phase::Open) {
+        if x.episode.is_none()
+            || (first.is_none() && !matches!(self.phase, Phase::Recovery | Phase::Loss))
+        {
             return false;
         }
         if !asks_all {
