@@ -100,7 +100,9 @@ impl Sender {
         let waits = self.extra.as_ref().is_none_or(|x| x.waits);
         let lost = self.extra.as_ref().and_then(|x| x.rack.lost.first_present(una));
         let lost = lost.filter(|_| !waits);
-        let crowded = lost.is_some() && self.is_crowded(cfg, now);
+        // What has timed out waits for no other (`tcp_retransmit_timer`).
+        let timed_out = due && self.phase == Phase::Loss;
+        let crowded = lost.is_some() && !timed_out && self.is_crowded(cfg, now);
         let there = lost.filter(|segment| !crowded && self.is_in_port(cfg, *segment, now));
         if let Some(segment) = there {
             self.note_attempt(segment, now);

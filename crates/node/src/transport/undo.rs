@@ -164,7 +164,7 @@ impl Sender {
             Frto::Off => {}
             // Linux: the first ACK may already show it (`tcp_process_loss`, step 3.b).
             Frto::Resent if original && linux => self.undo(cfg, now),
-            Frto::Resent if linux && acked == 0 => {}
+            Frto::Resent if linux && acked == 0 && self.high == self.recover => {}
             // Step 2b: new data in place of old. Without any, the timeout stands.
             Frto::Resent if acked > 0 && self.una < self.recover && more => {
                 x.frto = Frto::Waiting;

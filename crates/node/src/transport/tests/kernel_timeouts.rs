@@ -268,3 +268,13 @@ fn a_probe_in_an_episode() {
     };
     assert_eq!([unreported(true), unreported(false)], [1, 2]);
 }
+
+/// Breaks if what has timed out waits for a crowded port: five segments, of which nothing else that is lost may follow more than four.
+#[test]
+fn a_timeout_does_not_wait_for_the_port() {
+    let mut flow = Flow::begun("newreno", 20, Stack { small_queues: true, ..kernel() });
+    flow.ack(100_000, 1, &[], NONE);
+    (0..5).for_each(|n| flow.sender.note_leaving(100 + 2 * n, us(90_000_000), us(0)));
+    flow.time_out();
+    assert_eq!(flow.leaving(us(400_000)), [1]);
+}
