@@ -29,6 +29,9 @@ pub(super) fn kernel() -> Stack {
     }
 }
 
+/// First segments of what is SACKed, and those after the last.
+type Blocks<'a> = &'a [(u32, u32)];
+
 /// A sender with its first window under way.
 pub(super) struct Flow {
     pub(super) cfg: TcpConfig,
@@ -71,13 +74,7 @@ impl Flow {
     }
 
     /// An ACK of what was sent at 0, at so many microseconds, which SACKs these segments. Gives the segments that it lets go.
-    pub(super) fn ack(
-        &mut self,
-        at: u64,
-        una: u32,
-        sacked: &[(u32, u32)],
-        flags: Flags,
-    ) -> Vec<u32> {
+    pub(super) fn ack(&mut self, at: u64, una: u32, sacked: Blocks, flags: Flags) -> Vec<u32> {
         self.ack_of(0, at, una, sacked, flags)
     }
 
@@ -87,7 +84,7 @@ impl Flow {
         sent: u64,
         at: u64,
         una: u32,
-        sacked: &[(u32, u32)],
+        sacked: Blocks,
         flags: Flags,
     ) -> Vec<u32> {
         self.comes(sent, at, una, sacked, flags);
@@ -95,14 +92,7 @@ impl Flow {
     }
 
     /// The same, and nothing leaves.
-    pub(super) fn comes(
-        &mut self,
-        sent: u64,
-        at: u64,
-        una: u32,
-        sacked: &[(u32, u32)],
-        flags: Flags,
-    ) {
+    pub(super) fn comes(&mut self, sent: u64, at: u64, una: u32, sacked: Blocks, flags: Flags) {
         let mut sack = [SackBlock::default(); 3];
         for (block, (start, end)) in sack.iter_mut().zip(sacked) {
             *block = SackBlock { start: *start, end: *end };
