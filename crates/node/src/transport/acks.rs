@@ -45,6 +45,20 @@ pub(super) fn tick_of(cfg: &TcpConfig, stamp: u32, now: Time) -> u64 {
     tick(cfg, stamped(now, stamp))
 }
 
+/// What the ACK in hand tells.
+struct Told<'a> {
+    p: &'a PacketMeta,
+    /// What it says to have come twice.
+    reported: Option<SackBlock>,
+    /// It has ECE, and the flow ECN.
+    echo: bool,
+    /// The first segment that was outstanding before it, and how many bytes were in the network.
+    from: u32,
+    in_flight: u32,
+    /// Segments that it SACKs and that were not known before.
+    newly_sacked: u32,
+}
+
 impl Sender {
     /// [`Sender::on_packet`] of an ACK, with all that [`Stack`](crate::spec::Stack) may ask for.
     pub(super) fn on_ack_extra(
@@ -56,86 +70,23 @@ impl Sender {
         if p.seq > self.high {
             return AckOutcome::default();
         }
-        if let Some(x) = &mut self.extra {
-            self.deadline = x.rto_at;
-            x.waits = false;
-            x.echo = false;
-            x.buffer.ask();
-            if cfg.stack.small_queues {
-                x.backlog.look(now);
-            }
-        }
+        self.begin_ack(cfg, now);
         let reported = if cfg.sack { duplicate(&p.sack, p.seq) } else { None };
         self.see_duplicate(cfg, reported);
-        if p.seq < self.una && cfg.stack.rack_any_rtt {
-            return self.on_old_ack(cfg, p, reported, now);
-        }
         if p.seq < self.una {
-            // An old ACK tells of duplicates all the same.
-            if let Some(x) = &mut self.extra {
-                x.fresh.clear();
-            }
-            self.widen(cfg, reported, now);
-            self.note_duplicate(cfg, reported, now);
-            self.set_deadline();
-            return AckOutcome::default();
+            return self.on_old_ack(cfg, p, reported, now);
         }
         let (from, in_flight) = (self.una, self.in_flight() * cfg.mss);
         self.begin_sample(cfg);
         let newly_sacked = self.deliver(cfg, p, reported, now);
-        let original = self.original_delivered();
-        let mut outcome = AckOutcome::default();
         let echo = cfg.ecn && p.flags.has(Flags::ECE);
-        if p.seq > self.una {
-            if let Some(x) = self.extra.as_mut().filter(|_| cfg.stack.gso) {
-                let (limits, sent) = ((cfg.mss, cfg.max_cwnd), x.sent.at(p.seq - 1));
-                x.buffer.acknowledged(limits, (from, p.seq), sent, now);
-            }
-            self.on_new_ack(cfg, p, in_flight, echo, now, &mut outcome);
-            if let Some(x) = &mut self.extra {
-                x.rack.acknowledged(from, p.seq);
-            }
-        } else if self.una < self.high {
-            self.dup_acks += 1;
-            if cfg.stack.kernel_timers {
-                outcome.rtt = self.time_sacked(cfg, p, now);
-            }
-        }
-        // Linux: where nothing was outstanding, an ACK tells nothing (`tcp_ack`); and a reduction that is shared out would have no end.
-        let idle = cfg.stack.mark_prr && from == self.high;
-        let mut counts = echo && !idle && (outcome.acked > 0 || !cfg.stack.ignore_duplicate_ece);
-        if counts && !cfg.stack.mark_prr {
-            self.on_echo(cfg, now);
-        }
-        if echo && cfg.stack.ece_forbids_undo {
-            self.forbid_undo();
-        }
-        if let Some(x) = &mut self.extra {
-            x.echo = echo;
-        }
-        self.widen(cfg, reported, now);
-        self.note_duplicate(cfg, reported, now);
-        self.look_at_probe(cfg, p, reported, newly_sacked, now);
-        // Linux: with the ACK by which a recovery ends before its time a mark reduces nothing (`tcp_fastretrans_alert`).
-        let in_vain = outcome.acked > 0 && self.look_at_stamp(cfg, p, now);
-        counts &= !in_vain;
-        if self.phase == Phase::Loss {
-            self.look_at_timeout(cfg, (outcome.acked, original), reported, now);
-        }
-        if outcome.acked > 0 {
-            if self.phase != Phase::Open {
-                self.on_progress(cfg, outcome.acked, now);
-            }
-        } else if !cfg.stack.rack {
-            outcome.fast_retransmit = self.on_duplicate(cfg, newly_sacked, now);
-        }
-        if cfg.stack.rack {
-            outcome.fast_retransmit = self.look_for_losses(cfg, false, now);
-        }
-        if self.phase == Phase::Open {
-            self.forget_first_again(cfg);
-        }
-        if counts && cfg.stack.mark_prr && self.phase == Phase::Open {
+        let told = Told { p, reported, echo, from, in_flight, newly_sacked };
+        let original = self.original_delivered();
+        let mut outcome = self.note_acknowledged(cfg, &told, now);
+        let marked = self.note_echo(cfg, &told, outcome.acked > 0, now);
+        let in_vain = self.look_for_reasons(cfg, &told, (outcome.acked, original), now);
+        outcome.fast_retransmit = self.go_on(cfg, &told, outcome.acked, now);
+        if marked && !in_vain && self.phase == Phase::Open {
             // Linux: what the ACK tells of losses comes first.
             self.on_echo(cfg, now);
         }
@@ -152,9 +103,21 @@ impl Sender {
         outcome
     }
 
-    /// An ACK below another one, which came before it. In Linux its SACK blocks count (`tcp_ack`, `old_ack`): what they tell of has
-    /// arrived, a reduction may have been in vain, and segments may be lost. It lets go what has left the network, and
-    /// nothing grows by it.
+    /// An ACK has come: what the one before told is over.
+    fn begin_ack(&mut self, cfg: &TcpConfig, now: Time) {
+        let Some(x) = &mut self.extra else { return };
+        self.deadline = x.rto_at;
+        x.waits = false;
+        x.echo = false;
+        x.buffer.ask();
+        if cfg.stack.small_queues {
+            x.backlog.look(now);
+        }
+    }
+
+    /// An ACK below another one, which came before it, tells of duplicates all the same. In Linux its SACK blocks count (`tcp_ack`,
+    /// `old_ack`): what they tell of has arrived, a reduction may have been in vain, and segments may be lost. It lets go what has
+    /// left the network, and nothing grows by it.
     fn on_old_ack(
         &mut self,
         cfg: &TcpConfig,
@@ -162,13 +125,99 @@ impl Sender {
         reported: Option<SackBlock>,
         now: Time,
     ) -> AckOutcome {
-        self.deliver(cfg, p, reported, now);
-        self.note_duplicate(cfg, reported, now);
-        let fast_retransmit = cfg.stack.rack && self.look_for_losses(cfg, false, now);
-        self.keep_window(cfg);
-        self.arm_early(cfg, self.high, now);
+        let mut outcome = AckOutcome::default();
+        if cfg.stack.rack_any_rtt {
+            self.deliver(cfg, p, reported, now);
+            self.note_duplicate(cfg, reported, now);
+            outcome.fast_retransmit = cfg.stack.rack && self.look_for_losses(cfg, false, now);
+            self.keep_window(cfg);
+            self.arm_early(cfg, self.high, now);
+        } else {
+            if let Some(x) = &mut self.extra {
+                x.fresh.clear();
+            }
+            self.widen(cfg, reported, now);
+            self.note_duplicate(cfg, reported, now);
+        }
         self.set_deadline();
-        AckOutcome { fast_retransmit, ..AckOutcome::default() }
+        outcome
+    }
+
+    /// The window and the timer follow what is acknowledged, or is not.
+    fn note_acknowledged(&mut self, cfg: &TcpConfig, told: &Told, now: Time) -> AckOutcome {
+        let &Told { p, echo, from, in_flight, .. } = told;
+        let mut outcome = AckOutcome::default();
+        if p.seq > from {
+            if let Some(x) = self.extra.as_mut().filter(|_| cfg.stack.gso) {
+                let (limits, sent) = ((cfg.mss, cfg.max_cwnd), x.sent.at(p.seq - 1));
+                x.buffer.acknowledged(limits, (from, p.seq), sent, now);
+            }
+            self.on_new_ack(cfg, p, in_flight, echo, now, &mut outcome);
+            if let Some(x) = &mut self.extra {
+                x.rack.acknowledged(from, p.seq);
+            }
+        } else if from < self.high {
+            self.dup_acks += 1;
+            if cfg.stack.kernel_timers {
+                outcome.rtt = self.time_sacked(cfg, p, now);
+            }
+        }
+        outcome
+    }
+
+    /// What a mark means, if the ACK has one. Returns whether it is still to reduce the window, after the losses that the ACK may tell of.
+    fn note_echo(&mut self, cfg: &TcpConfig, told: &Told, acked: bool, now: Time) -> bool {
+        let echo = told.echo;
+        // Linux: where nothing was outstanding, an ACK tells nothing (`tcp_ack`); and a reduction that is shared out would have no end.
+        let idle = cfg.stack.mark_prr && told.from == self.high;
+        let counts = echo && !idle && (acked || !cfg.stack.ignore_duplicate_ece);
+        if counts && !cfg.stack.mark_prr {
+            self.on_echo(cfg, now);
+        }
+        if echo && cfg.stack.ece_forbids_undo {
+            self.forbid_undo();
+        }
+        if let Some(x) = &mut self.extra {
+            x.echo = echo;
+        }
+        counts && cfg.stack.mark_prr
+    }
+
+    /// Whether a reduction or a timeout was in vain. `acked`: segments that are newly acknowledged; `original`: whether it delivers what was
+    /// sent before a timeout. Returns whether a recovery has ended before its time: in Linux a mark reduces nothing then
+    /// (`tcp_fastretrans_alert`).
+    fn look_for_reasons(
+        &mut self,
+        cfg: &TcpConfig,
+        told: &Told,
+        (acked, original): (u32, bool),
+        now: Time,
+    ) -> bool {
+        let &Told { p, reported, newly_sacked, .. } = told;
+        self.widen(cfg, reported, now);
+        self.note_duplicate(cfg, reported, now);
+        self.look_at_probe(cfg, p, reported, newly_sacked, now);
+        let in_vain = acked > 0 && self.look_at_stamp(cfg, p, now);
+        if self.phase == Phase::Loss {
+            self.look_at_timeout(cfg, (acked, original), reported, now);
+        }
+        in_vain
+    }
+
+    /// A recovery goes on, ends or begins. Returns whether one begins.
+    fn go_on(&mut self, cfg: &TcpConfig, told: &Told, acked: u32, now: Time) -> bool {
+        if acked > 0 && self.phase != Phase::Open {
+            self.on_progress(cfg, acked, now);
+        }
+        let begins = if cfg.stack.rack {
+            self.look_for_losses(cfg, false, now)
+        } else {
+            acked == 0 && self.on_duplicate(cfg, told.newly_sacked, now)
+        };
+        if self.phase == Phase::Open {
+            self.forget_first_again(cfg);
+        }
+        begins
     }
 
     /// Linux's `tcp_dsack_seen`: what was sent again in vain is delivered too, and RACK may wait longer for what is late.
@@ -194,66 +243,74 @@ impl Sender {
         reported: Option<SackBlock>,
         now: Time,
     ) -> u32 {
-        let Some(x) = &mut self.extra else { return 0 };
-        x.fresh.clear();
+        let Some(x) = &self.extra else { return 0 };
         let una = p.seq.max(self.una);
         // Linux: the copy of what is SACKed and was sent again has come late (`tcp_sacktag_one`).
         let late_copy =
             reported.filter(|b| cfg.stack.rack_any_rtt && b.start > una).and_then(|block| {
                 (block.start..block.end).find(|s| self.board.is_sacked(*s) && x.sent.again(*s))
             });
-        let mut segment = self.una;
-        while segment < p.seq {
-            if !self.board.is_sacked(segment) {
-                x.fresh.push(segment);
-            }
-            segment += 1;
-        }
-        let mut newly_sacked = 0;
-        if cfg.sack && p.sack[0].end > p.sack[0].start {
-            let acked = x.fresh.len();
-            for block in &p.sack {
-                let end = block.end.min(self.high);
-                let mut segment = self.board.first_missing(block.start.max(una));
-                while segment < end {
-                    x.fresh.push(segment);
-                    segment = self.board.first_missing(segment + 1);
-                }
-            }
-            // Blocks do not overlap, but a D-SACK's, in which nothing is new.
-            x.fresh[acked..].sort_unstable();
-            newly_sacked = self.board.update(&p.sack, self.una, self.high);
-        }
+        let newly_sacked = self.list_fresh(cfg, p);
         if cfg.stack.rack {
-            x.rack.order(&x.sent, &x.fresh);
-            if let Some(segment) = late_copy {
-                x.rack.reordered(segment);
-            }
-            // Of a segment beyond the cumulative ACK the echo says nothing (RFC 7323 §4.3).
-            let echoed_for = |segment| cfg.stack.timestamps != Timestamps::Off && segment < p.seq;
-            if !cfg.stack.rack_any_rtt {
-                for segment in x.fresh.iter().copied() {
-                    let last = stamp(x.sent.at(segment));
-                    let newer = !echoed_for(segment) || p.stamp.wrapping_sub(last) as i32 >= 0;
-                    x.rack.delivered(&x.sent, segment, newer, false, now);
-                }
-            } else {
-                // Linux looks at the SACK option first, and tells timestamps apart by their ticks.
-                let (acked, sacked) = x.fresh.split_at(x.fresh.partition_point(|s| *s < una));
-                let echoed = tick_of(cfg, p.stamp, now);
-                for segment in sacked.iter().chain(acked).copied() {
-                    let newer = !echoed_for(segment) || echoed >= tick(cfg, x.sent.at(segment));
-                    x.rack.delivered(&x.sent, segment, newer, true, now);
-                }
-            }
-            for segment in &x.fresh {
-                x.rack.settled(self.una, *segment);
-            }
+            self.tell_rack(cfg, p, late_copy, now);
         }
         if cfg.by_rate {
             self.sample_fresh(cfg, p, now);
         }
         newly_sacked
+    }
+
+    /// Lists the segments that the ACK delivers. Returns how many it SACKs that were not known before.
+    fn list_fresh(&mut self, cfg: &TcpConfig, p: &PacketMeta) -> u32 {
+        let Some(x) = &mut self.extra else { return 0 };
+        x.fresh.clear();
+        let una = p.seq.max(self.una);
+        x.fresh.extend((self.una..p.seq).filter(|segment| !self.board.is_sacked(*segment)));
+        if !cfg.sack || p.sack[0].end <= p.sack[0].start {
+            return 0;
+        }
+        let acked = x.fresh.len();
+        for block in &p.sack {
+            let end = block.end.min(self.high);
+            let mut segment = self.board.first_missing(block.start.max(una));
+            while segment < end {
+                x.fresh.push(segment);
+                segment = self.board.first_missing(segment + 1);
+            }
+        }
+        // Blocks do not overlap, but a D-SACK's, in which nothing is new.
+        x.fresh[acked..].sort_unstable();
+        self.board.update(&p.sack, self.una, self.high)
+    }
+
+    /// RFC 8985 §6.2 steps 1 to 3: the round trip, what left last of what is delivered, and whether packets come out of order.
+    fn tell_rack(&mut self, cfg: &TcpConfig, p: &PacketMeta, late_copy: Option<u32>, now: Time) {
+        let una = p.seq.max(self.una);
+        let Some(x) = &mut self.extra else { return };
+        x.rack.order(&x.sent, &x.fresh);
+        if let Some(segment) = late_copy {
+            x.rack.reordered(segment);
+        }
+        // Of a segment beyond the cumulative ACK the echo says nothing (RFC 7323 §4.3).
+        let echoed_for = |segment| cfg.stack.timestamps != Timestamps::Off && segment < p.seq;
+        if !cfg.stack.rack_any_rtt {
+            for segment in x.fresh.iter().copied() {
+                let last = stamp(x.sent.at(segment));
+                let newer = !echoed_for(segment) || p.stamp.wrapping_sub(last) as i32 >= 0;
+                x.rack.delivered(&x.sent, segment, newer, false, now);
+            }
+        } else {
+            // Linux looks at the SACK option first, and tells timestamps apart by their ticks.
+            let (acked, sacked) = x.fresh.split_at(x.fresh.partition_point(|s| *s < una));
+            let echoed = tick_of(cfg, p.stamp, now);
+            for segment in sacked.iter().chain(acked).copied() {
+                let newer = !echoed_for(segment) || echoed >= tick(cfg, x.sent.at(segment));
+                x.rack.delivered(&x.sent, segment, newer, true, now);
+            }
+        }
+        for segment in &x.fresh {
+            x.rack.settled(self.una, *segment);
+        }
     }
 
     /// Whether the ACK in hand delivers a segment that was outstanding at the timeout and has been
