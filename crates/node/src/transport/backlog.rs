@@ -2,16 +2,20 @@
 //!
 //! What does not fit waits in the sender, where it takes no place of others: two trains, or what the flow sends in a
 //! millisecond, a megabyte at most. The driver of the device is told that packets have left once three quarters have of those that
-//! were in the port before the last one came (virtio: `virtqueue_enable_cb_delayed`), and when another one comes or an ACK arrives;
-//! after that, of each. Only this flow's packets are counted. Then the sender is asked again.
+//! were in its ring before the last one came (virtio: `virtqueue_enable_cb_delayed`), and when another one comes or an ACK arrives;
+//! after that, of each. Once the ring is full it asks for three quarters of it, and what comes waits before it until the driver hears. Only
+//! this flow's packets are counted. Then the sender is asked again.
 //!
-//! Nor is a segment sent again whose last copy has not left (`skb_still_in_host_queue`).
+//! New data, what is lost and probes are held against the port piece by piece, as the kernel sends them: the segments that follow in one
+//! are not asked again. Nor is a segment sent again whose last copy has not left (`skb_still_in_host_queue`).
 
 use super::TcpConfig;
 use super::config::stamp;
-use super::sender::Sender;
+use super::extra::Extra;
+use super::sender::{Phase, Sender};
 use leafspine_core::Time;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// What a kernel's memory for a piece of data counts beyond the data, in bytes: a head of 640 and the 256 of its description
 /// (`SKB_TRUESIZE`). A train is one piece until it is cut for the device, then each segment is one.
@@ -20,7 +24,7 @@ const BEYOND: u64 = 896;
 const WHOLE: u64 = 45;
 /// A device's ring takes so many segments, which are cut; what waits before it is not. It has 256 places, and takes no more once
 /// fewer are free than the longest packet may need (virtio: `check_sq_full_and_disable`).
-const RING: u64 = 256 - 19 + 1;
+const RING: usize = 256 - 19 + 1;
 /// Trains that fit however slow the flow is.
 const TRAINS: u64 = 2;
 /// Bytes that fit however fast it is, unless its packets are paced (Linux: `tcp_limit_output_bytes`).
@@ -47,6 +51,8 @@ pub(super) struct Backlog {
     heard: Time,
     /// A train, or a retransmission, waits until the driver hears again.
     full: bool,
+    /// The segments that leave as a piece without asking again, and when the first was let go.
+    piece: (Range<u32>, Time),
     /// When a segment that is still there was last to be sent again.
     tried: Option<Time>,
 }
@@ -58,6 +64,7 @@ impl Default for Backlog {
             last: Time::ZERO,
             heard: Time::MAX,
             full: false,
+            piece: (0..0, Time::ZERO),
             tried: None,
         }
     }
@@ -69,29 +76,59 @@ impl Backlog {
         self.leaves.clear();
         self.heard = Time::MAX;
         self.full = false;
+        self.piece = (0..0, Time::ZERO);
         self.tried = None;
     }
 
-    /// The driver hears of all that have left by now.
-    fn hear(&mut self, now: Time) {
+    /// What has left by now is gone.
+    fn free(&mut self, now: Time) {
         while self.leaves.front().is_some_and(|first| first.until <= now) {
             self.leaves.pop_front();
         }
-        self.heard = self.leaves.front().map_or(Time::MAX, |first| first.until);
+    }
+
+    /// The driver hears next when three quarters of so many have left, and one more.
+    fn expect(&mut self, of: usize, now: Time) {
+        // A jittering host's packets may be out of order by a little.
+        let next = self.leaves.get(3 * of / 4);
+        self.heard = next.map_or(Time::MAX, |next| next.until.max(now));
+    }
+
+    /// A packet has come into the ring.
+    fn filled(&mut self, now: Time) {
+        let there = self.leaves.len().min(RING);
+        self.expect(if there == RING { RING } else { there - 1 }, now);
+    }
+
+    /// The driver hears of all that have left by now. What has waited before the ring comes into it.
+    fn hear(&mut self, now: Time) {
+        let waited = self.leaves.len() > RING;
+        self.free(now);
+        if waited && !self.leaves.is_empty() {
+            self.filled(now);
+        } else {
+            self.expect(0, now);
+        }
     }
 
     /// A segment comes into the port, which it leaves at `until`.
     fn comes(&mut self, segment: u32, until: Time, now: Time) {
-        self.hear(now);
-        let before = self.leaves.len();
+        if self.heard <= now {
+            self.hear(now);
+        }
+        let waits = self.leaves.len() >= RING;
+        if !waits {
+            self.free(now);
+        }
         let piece = self.continues(segment, now);
         if let Some(neighbour) = self.leaves.back_mut().filter(|_| piece) {
             neighbour.piece = true;
         }
         self.leaves.push_back(Waiting { until, segment, piece });
         self.last = now;
-        // A jittering host's packets may be out of order by a little.
-        self.heard = self.leaves[3 * before / 4].until.max(now);
+        if !waits {
+            self.filled(now);
+        }
     }
 
     /// Whether the segment before came last, and in this instant.
@@ -106,14 +143,17 @@ impl Backlog {
             self.hear(now);
         }
         let place = self.leaves.iter().rposition(|waiting| waiting.segment == segment);
-        place.is_some_and(|place| !self.leaves[place].piece || place as u64 >= RING)
+        place.is_some_and(|place| !self.leaves[place].piece || place >= RING)
     }
 
     /// A packet has arrived, upon which the driver looks what has left (`virtnet_poll_cleantx`).
     pub(super) fn look(&mut self, now: Time) {
-        self.hear(now);
-        if let Some(waiting) = self.leaves.get(3 * self.leaves.len() / 4) {
-            self.heard = waiting.until.max(now);
+        let waited = self.leaves.len() > RING;
+        self.free(now);
+        if waited && !self.leaves.is_empty() {
+            self.filled(now);
+        } else {
+            self.expect(self.leaves.len(), now);
         }
     }
 
@@ -127,12 +167,12 @@ impl Backlog {
         self.full = false;
     }
 
-    /// Whether a train of so many segments has to wait; `rate`: bytes that the flow sends in a millisecond. Twice as much may
-    /// be there before what was lost has to wait (`again`).
+    /// Whether the port has too much for a piece of so many segments; `rate`: bytes that the flow sends in a millisecond. Twice as
+    /// much may be there before what was lost has to wait (`again`).
     fn is_full(
         &mut self,
         cfg: &TcpConfig,
-        (train, again): (u32, bool),
+        (piece, again): (u32, bool),
         rate: u64,
         now: Time,
     ) -> bool {
@@ -142,10 +182,31 @@ impl Backlog {
         let mss = u64::from(cfg.mss);
         let most = if cfg.paced { u64::MAX } else { MOST };
         let limit =
-            rate.max(TRAINS * (u64::from(train) * mss + BEYOND)).min(most) << u32::from(again);
-        let there = self.leaves.len() as u64;
+            rate.max(TRAINS * (u64::from(piece) * mss + BEYOND)).min(most) << u32::from(again);
+        let there = self.leaves.len();
         let cut = there.min(RING);
-        cut * (mss + BEYOND) + (there - cut) * (mss + BEYOND / WHOLE) > limit
+        let (cut, whole) = (cut as u64, (there - cut) as u64);
+        cut * (mss + BEYOND) + whole * (mss + BEYOND / WHOLE) > limit
+    }
+
+    /// Whether a segment is of the piece that was let go in this instant.
+    fn goes_on(&self, segment: u32, now: Time) -> bool {
+        self.piece.1 == now && self.piece.0.contains(&segment)
+    }
+}
+
+impl Extra {
+    /// Whether no more than one piece is outstanding, which never waits for the port (`tcp_rtx_queue_empty_or_single_skb`). What is SACKed or
+    /// has been sent again is a piece of its own.
+    fn has_one_piece(&self, una: u32, high: u32, sacked: u32) -> bool {
+        sacked == 0 && self.resent_below <= una && self.buffer.end_of(una).max(una + 1) >= high
+    }
+
+    /// Segments of the piece that begins with `segment`, which is lost.
+    fn lost_piece(&self, segment: u32) -> u32 {
+        let end = self.buffer.end_of(segment);
+        let lost = (segment + 1..end).take_while(|next| self.rack.lost.contains(*next));
+        1 + lost.count() as u32
     }
 }
 
@@ -154,6 +215,71 @@ impl Sender {
     pub(crate) fn note_leaving(&mut self, segment: u32, until: Time, now: Time) {
         if let Some(x) = &mut self.extra {
             x.backlog.comes(segment, until, now);
+        }
+    }
+
+    /// Whether a piece of so many segments has to wait for the port; if so, the sender is asked again when the driver hears.
+    /// (`tcp_small_queue_check`.)
+    fn is_too_much(&mut self, cfg: &TcpConfig, piece: (u32, bool), now: Time) -> bool {
+        let rate = self.in_a_millisecond(cfg);
+        let (una, high, sacked) = (self.una, self.high, self.board.sacked());
+        let Some(x) = &mut self.extra else { return false };
+        let full = x.backlog.is_full(cfg, piece, rate, now) && !x.has_one_piece(una, high, sacked);
+        x.backlog.full |= full;
+        self.set_deadline();
+        full
+    }
+
+    /// Whether a train of `segments` has to wait for the port.
+    pub(super) fn waits_for_port(&mut self, cfg: &TcpConfig, segments: u32, now: Time) -> bool {
+        cfg.stack.small_queues && self.is_too_much(cfg, (segments, false), now)
+    }
+
+    /// Whether new data that leaves in a recovery, or as a probe, has to wait for the port: asked for as much of it as may leave now.
+    pub(super) fn new_waits_for_port(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+        let nxt = self.high;
+        let Some(x) = self.extra.as_ref().filter(|_| cfg.stack.small_queues) else { return false };
+        if x.backlog.goes_on(nxt, now) {
+            return false;
+        }
+        let room = if self.phase == Phase::Probing { 1 } else { self.room(cfg) };
+        let piece = room.min(self.longest_train(cfg)).min(self.written(cfg) - nxt).max(1);
+        let waits = self.waits_for_port(cfg, piece, now);
+        if !waits {
+            self.let_go(nxt..nxt + piece, now);
+        }
+        waits
+    }
+
+    /// Whether a lost segment has to wait for the port, or its last copy is still there, which counts as an attempt
+    /// (`tcp_xmit_retransmit_queue`). What has timed out waits for no other (`tcp_retransmit_timer`).
+    pub(super) fn lost_waits_for_port(
+        &mut self,
+        cfg: &TcpConfig,
+        (segment, timed_out): (u32, bool),
+        now: Time,
+    ) -> bool {
+        let Some(x) = self.extra.as_ref().filter(|_| cfg.stack.small_queues) else { return false };
+        if x.backlog.goes_on(segment, now) {
+            return false;
+        }
+        let piece = x.lost_piece(segment);
+        if !timed_out && self.is_too_much(cfg, (piece, true), now) {
+            return true;
+        }
+        if self.is_in_port(cfg, segment, now) {
+            self.note_attempt((segment, piece), now);
+            return true;
+        }
+        let train = if timed_out { 1 } else { piece.min(self.longest_train(cfg)) };
+        self.let_go(segment..segment + train, now);
+        false
+    }
+
+    /// These segments leave as one piece.
+    fn let_go(&mut self, segments: Range<u32>, now: Time) {
+        if let Some(x) = &mut self.extra {
+            x.backlog.piece = (segments, now);
         }
     }
 
@@ -167,52 +293,14 @@ impl Sender {
         there
     }
 
-    /// A segment was to be sent again, and is still in the port. Once an instant that counts as a retransmission does, the first one
-    /// with the time when it was last sent (`tcp_retransmit_skb`).
-    pub(super) fn note_attempt(&mut self, segment: u32, now: Time) {
+    /// A piece of so many segments was to be sent again, and is still in the port. Once an instant that counts as a retransmission does,
+    /// the first one with the time when it was last sent (`tcp_retransmit_skb`).
+    fn note_attempt(&mut self, (segment, piece): (u32, u32), now: Time) {
         let Some(x) = &mut self.extra else { return };
         if x.backlog.tried.replace(now) != Some(now) {
             let stamp = stamp(x.sent.at(segment));
-            self.count_attempt(stamp);
+            self.count_attempt(stamp, piece);
         }
-    }
-
-    /// Whether new data that leaves in a recovery has to wait for the port, by the piece of the send buffer that it begins.
-    pub(super) fn new_waits_for_port(&mut self, cfg: &TcpConfig, now: Time) -> bool {
-        let (rate, nxt) = (self.in_a_millisecond(cfg), self.high);
-        let Some(x) = self.extra.as_mut().filter(|_| cfg.stack.small_queues) else { return false };
-        if x.backlog.continues(nxt, now) {
-            return false;
-        }
-        let piece = (x.buffer.end_of(nxt) - nxt).max(1);
-        let full = x.backlog.is_full(cfg, (piece, false), rate, now);
-        x.backlog.full |= full;
-        self.set_deadline();
-        full
-    }
-
-    /// Whether what was lost has to wait for the port (`tcp_small_queue_check`).
-    pub(super) fn is_crowded(&mut self, cfg: &TcpConfig, now: Time) -> bool {
-        let rate = self.in_a_millisecond(cfg);
-        let lone = self.high - self.una <= 1;
-        let Some(x) = self.extra.as_mut().filter(|_| cfg.stack.small_queues) else { return false };
-        let full = x.backlog.is_full(cfg, (1, true), rate, now) && !lone;
-        x.backlog.full |= full;
-        self.set_deadline();
-        full
-    }
-
-    /// Whether a train of `segments` has to wait for the port. One that follows no more than one other never has.
-    pub(super) fn waits_for_port(&mut self, cfg: &TcpConfig, segments: u32, now: Time) -> bool {
-        let rate = self.in_a_millisecond(cfg);
-        let una = self.una;
-        let Some(x) = &mut self.extra else { return false };
-        let full = x.backlog.is_full(cfg, (segments, false), rate, now) && !x.train.is_first(una);
-        x.backlog.full = full;
-        if full {
-            self.deadline = x.deadline();
-        }
-        full
     }
 }
 
@@ -251,8 +339,33 @@ mod tests {
         assert_eq!(backlog.until(), Some(at(4_950)), "not in the past");
     }
 
+    /// By hand: 300 packets leave, one each nanosecond from 1 on. The ring takes 238, and the driver hears when 178 of them and one more have
+    /// left, at 179 ns. Then 121 are there, and the ring is not full: it hears when 90 of the 120 before the last one have left, and one more. An ACK
+    /// at 62 ns leaves 238, a full ring.
+    ///
+    /// Breaks if the driver counts what waits before its ring, or looks when a packet comes there; or if what has waited does not come into it.
+    #[test]
+    fn a_full_ring() {
+        let at = |ns| Time::ZERO + Span::from_nanos(ns);
+        let full = || {
+            let mut backlog = Backlog { full: true, ..Backlog::default() };
+            (1..=300).for_each(|ns| backlog.comes(2 * ns as u32, at(ns), at(0)));
+            backlog
+        };
+        let mut backlog = full();
+        assert_eq!(backlog.until(), Some(at(179)));
+        backlog.comes(1_000, at(301), at(50));
+        assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(179)), 301));
+        backlog = full();
+        backlog.hear(at(179));
+        assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(179 + 91)), 121));
+        backlog = full();
+        backlog.look(at(62));
+        assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(62 + 179)), 238));
+    }
+
     /// By hand: 900, alone, leaves at 1 us; 1 to 300 come as one piece, of which the first 238 places are cut. The driver hears at once of
-    /// 900, and of nothing else before three quarters of 300.
+    /// 900, and of nothing else before three quarters of the ring.
     ///
     /// Breaks if a segment counts as there when the driver has heard that it left, or when it is a part of what was cut; or if it does not while
     /// the driver has not heard.

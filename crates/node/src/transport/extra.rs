@@ -28,6 +28,9 @@ pub(super) struct Probe {
     pub(super) again: bool,
 }
 
+/// New segments that F-RTO sends in place of old ones (RFC 5682 §3.1 step 2b).
+pub(super) const FRTO_NEW: u32 = 2;
+
 /// How far F-RTO is with a timeout (RFC 5682 §2.1, §3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Frto {
@@ -72,7 +75,7 @@ pub(super) struct Extra {
     pub(super) rack: Rack,
     pub(super) prr: Prr,
     pub(super) frto: Frto,
-    /// New segments that F-RTO may still send (step 2b).
+    /// New segments that F-RTO may still send.
     pub(super) frto_new: u32,
     pub(super) early: Option<(Time, Early)>,
     /// How long what is late may still take, if something is.

@@ -25,6 +25,8 @@ const USUAL: u64 = 10;
 const MORE: u64 = 16;
 /// Segments by which the window grows with each that comes.
 const STEP: u64 = 2;
+/// Segments of fewer bytes in order do not widen it (`tcp_event_data_recv`).
+pub(super) const SHORT: u32 = 128;
 
 /// How far it is.
 #[derive(Debug)]

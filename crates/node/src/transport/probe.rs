@@ -181,10 +181,16 @@ impl Sender {
                 x.rack.look_again();
                 self.look_late(cfg, now);
             }
-            // Linux: none if what it would send again has not left (`tcp_send_loss_probe`).
+            // Linux: none if the port is full, or has not yet sent what would be sent again (`tcp_send_loss_probe`).
             Early::Probe => {
-                if self.has_new_data(cfg) || !self.is_in_port(cfg, self.high - 1, now) {
-                    self.phase = Phase::Probing;
+                self.phase = Phase::Probing;
+                let waits = if self.has_new_data(cfg) {
+                    self.new_waits_for_port(cfg, now)
+                } else {
+                    self.is_in_port(cfg, self.high - 1, now)
+                };
+                if waits {
+                    self.phase = Phase::Open;
                 }
             }
         }

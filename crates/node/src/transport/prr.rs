@@ -76,11 +76,6 @@ impl Prr {
         self.window = p.pipe + self.allowance();
     }
 
-    /// Whether a segment of `mss` bytes may be sent.
-    pub(super) fn allows(&self, mss: u32) -> bool {
-        self.allowance >= i64::from(mss)
-    }
-
     /// What may still be sent until the next ACK.
     pub(super) fn allowance(&self) -> u32 {
         u32::try_from(self.allowance).unwrap_or(0)
@@ -118,7 +113,7 @@ mod tests {
         let count = |p| {
             prr.on_ack(kind, MSS, p);
             let mut count = 0;
-            while prr.allows(MSS) {
+            while prr.allowance() >= MSS {
                 prr.sent(MSS);
                 count += 1;
             }

@@ -1,6 +1,7 @@
 //! The receiving side of a flow.
 
 use super::compress::Compressed;
+use super::growth::SHORT;
 use super::ticks::fires;
 use super::{Assembly, TcpConfig};
 use leafspine_core::{Ecn, Flags, PacketMeta, SackBlock, Time};
@@ -25,8 +26,6 @@ pub struct Received {
 
 /// Quick acknowledgments after the first mark, under RFC 3168's echo and DCTCP's alike.
 const QUICK_AFTER_MARK: u32 = 2;
-/// Segments of fewer bytes in order do not widen the window (`tcp_event_data_recv`).
-const SHORT: u32 = 128;
 
 /// Bytes of the SACK option, padded (RFC 2018 §3): none without a block.
 #[inline]

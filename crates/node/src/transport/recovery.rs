@@ -1,7 +1,7 @@
 //! Loss recovery: fast retransmit, RFC 6582 and 6675, and what follows a timeout.
 
 use super::TcpConfig;
-use super::extra::Frto;
+use super::extra::{FRTO_NEW, Frto};
 use super::scoreboard::NextSeg;
 use super::sender::{Phase, Sender};
 use leafspine_core::{PacketMeta, Time};
@@ -100,14 +100,8 @@ impl Sender {
         let waits = self.extra.as_ref().is_none_or(|x| x.waits);
         let lost = self.extra.as_ref().and_then(|x| x.rack.lost.first_present(una));
         let lost = lost.filter(|_| !waits);
-        // What has timed out waits for no other (`tcp_retransmit_timer`).
         let timed_out = due && self.phase == Phase::Loss;
-        let crowded = lost.is_some() && !timed_out && self.is_crowded(cfg, now);
-        let there = lost.filter(|segment| !crowded && self.is_in_port(cfg, *segment, now));
-        if let Some(segment) = there {
-            self.note_attempt(segment, now);
-        }
-        let stuck = crowded || there.is_some();
+        let stuck = lost.is_some_and(|lost| self.lost_waits_for_port(cfg, (lost, timed_out), now));
         if let Some(segment) = lost.filter(|_| !stuck) {
             self.take_lost(segment);
             self.emit_again(cfg, segment, now, out);
@@ -136,10 +130,17 @@ impl Sender {
     /// What F-RTO has to say of the next segment: new data (RFC 5682 §3.1 step 2b), or none until the
     /// next ACK; `None` if it has nothing to say.
     fn poll_frto(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) -> Option<bool> {
-        let more = self.has_new_data(cfg);
-        let x = self.extra.as_mut().filter(|x| x.frto == Frto::Waiting)?;
-        if x.frto_new == 0 || !more {
+        let left = self.extra.as_ref().filter(|x| x.frto == Frto::Waiting)?.frto_new;
+        let goes = left > 0 && self.has_new_data(cfg) && !self.new_waits_for_port(cfg, now);
+        if !goes && (left < FRTO_NEW || !cfg.stack.recovers_as_linux()) {
             return Some(false);
+        }
+        let x = self.extra.as_mut()?;
+        if !goes {
+            // Linux: where nothing leaves, what is lost is sent again after all (`tcp_xmit_recovery`).
+            x.frto = Frto::Off;
+            x.frto_new = 0;
+            return None;
         }
         x.frto_new -= 1;
         let next = std::mem::replace(&mut self.nxt, self.high);

@@ -178,11 +178,17 @@ impl Sender {
         }
     }
 
-    /// Whether a segment may be sent in a recovery with SACK.
+    /// Segments that may be sent in a recovery with SACK.
+    pub(super) fn room(&self, cfg: &TcpConfig) -> u32 {
+        let bytes = match &self.extra {
+            Some(x) if x.prr.active && self.phase == Phase::Recovery => x.prr.allowance(),
+            _ => self.window(cfg).saturating_sub(self.pipe * cfg.mss),
+        };
+        bytes / cfg.mss
+    }
+
+    /// Whether one may.
     pub(super) fn may_send(&self, cfg: &TcpConfig) -> bool {
-        match &self.extra {
-            Some(x) if x.prr.active && self.phase == Phase::Recovery => x.prr.allows(cfg.mss),
-            _ => (self.pipe + 1) * cfg.mss <= self.window(cfg),
-        }
+        self.room(cfg) > 0
     }
 }

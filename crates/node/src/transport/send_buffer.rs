@@ -4,7 +4,7 @@
 //! that leaves a third of it free wakes it. What it then writes goes to the end of the last piece first; and if that piece is the
 //! next to leave, a train leaves at once, whether or not waiting for more acknowledgments would make it longer.
 
-use super::growth::Growth;
+use super::growth::{Growth, SHORT};
 use super::scoreboard::Scoreboard;
 use leafspine_core::Time;
 use std::collections::VecDeque;
@@ -14,8 +14,9 @@ const BESIDES: u64 = 832;
 /// Memory in the buffer for each segment of the window, as multiples of what a segment takes: of other controls, and of those that
 /// go by delivery rates (`tcp_sndbuf_expand`, `bbr_sndbuf_expand`).
 const WINDOWS: [u64; 2] = [2, 3];
-/// Room for headers before the data, and for the description of memory (`MAX_TCP_HEADER`, `struct skb_shared_info`).
-const HEADERS: u32 = 160;
+/// Room for headers before the data, in whole cache lines of a kernel without radio or tunnels, and for the description of memory
+/// (`MAX_TCP_HEADER`, `struct skb_shared_info`).
+const HEADERS: u32 = 192;
 const SHARED: u32 = 320;
 /// What a segment takes is its length and these two, rounded up to a power of two, and its own description (`struct sk_buff`).
 const DESCRIPTION: u64 = 256;
@@ -131,7 +132,9 @@ impl SendBuffer {
         let limit = u64::from(limit);
         for segment in from..una {
             let delivered = u64::from(segment + 1) * u64::from(mss);
-            self.growth.comes(limit, u64::from(mss));
+            if mss >= SHORT {
+                self.growth.comes(limit, u64::from(mss));
+            }
             self.growth.measure(delivered, sent, now);
             self.growth.read(delivered, limit, now);
         }
@@ -390,5 +393,19 @@ mod tests {
         assert_eq!(flow.buffer.ends, [20, 30]);
         flow.buffer.grow(25, 40);
         assert_eq!(flow.buffer.ends, [20, 30]);
+    }
+
+    /// Breaks if short segments widen what the other end is thought to offer: the receiver leaves them out.
+    #[test]
+    fn short_segments_widen_nothing() {
+        let widens = |mss| {
+            let mut buffer = SendBuffer::default();
+            let mut after = |from, una| {
+                buffer.acknowledged((mss, 1 << 22), (from, una), Time::ZERO, Time::ZERO);
+                buffer.growth.offered()
+            };
+            after(0, 0) < after(0, 10)
+        };
+        assert_eq!([widens(127), widens(128)], [false, true]);
     }
 }

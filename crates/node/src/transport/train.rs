@@ -47,11 +47,6 @@ impl Train {
         self.end.saturating_sub(nxt)
     }
 
-    /// Whether nothing is outstanding before it.
-    pub(super) fn is_first(&self, una: u32) -> bool {
-        una >= self.begun
-    }
-
     /// Linux's `tcp_cwnd_validate`: how far the window has been used up.
     fn note(&mut self, una: u32, nxt: u32, limited: bool) {
         let out = nxt - una;
@@ -121,7 +116,7 @@ impl Sender {
         let Some(x) = &mut self.extra else { return false };
         // It is cut off also if it has to wait for the port then.
         x.buffer.split(nxt + quota);
-        if cfg.stack.small_queues && self.waits_for_port(cfg, quota, now) {
+        if self.waits_for_port(cfg, quota, now) {
             // Who waits for the port does not wait for the window.
             self.note_waiting(false);
             return false;
@@ -230,14 +225,14 @@ impl Sender {
         let cwnd = self.window_in_force();
         let window = u64::from(cwnd.max((self.high - self.una) * cfg.mss));
         let percent = if cwnd < self.control.ssthresh() / 2 { 200 } else { 120 };
-        let rate = u128::from(window * percent / 100) * u128::from(IN.0);
-        let bytes = rate.checked_div(u128::from(self.rtt.srtt().0));
-        bytes.map_or(u64::MAX, |bytes| u64::try_from(bytes).unwrap_or(u64::MAX))
+        // 33 and 30 bits.
+        let rate = (window * percent / 100) * IN.0;
+        rate.checked_div(self.rtt.srtt().0).unwrap_or(u64::MAX)
     }
 
     /// Segments of the longest train: what leaves in a millisecond at the rate of the window, and where the
     /// other end is near as much as a buffer holds.
-    fn longest_train(&self, cfg: &TcpConfig) -> u32 {
+    pub(super) fn longest_train(&self, cfg: &TcpConfig) -> u32 {
         let by_rate = self.in_a_millisecond(cfg);
         let halvings = self.extra.as_ref().map_or(0, |x| x.rack.min_rtt().0 / NEAR.0);
         let near = if halvings < 32 { LONGEST >> halvings } else { 0 };

@@ -2,7 +2,7 @@
 
 use super::TcpConfig;
 use super::acks::tick_of;
-use super::extra::{Episode, FirstAgain, Frto};
+use super::extra::{Episode, FRTO_NEW, FirstAgain, Frto};
 use super::sender::{Phase, Sender};
 use crate::spec::Timestamps;
 use leafspine_core::{PacketMeta, SackBlock, Time};
@@ -53,18 +53,18 @@ impl Sender {
         x.resent_below = x.resent_below.max(segment + 1);
         x.rack.sent_again(self.una, segment, probes);
         if !(probes && cfg.stack.recovers_as_linux()) {
-            self.count_attempt(stamp);
+            self.count_attempt(stamp, 1);
         }
     }
 
-    /// A segment was to be sent again, with this timestamp.
-    pub(super) fn count_attempt(&mut self, stamp: u32) {
+    /// So many segments were to be sent again, with this timestamp.
+    pub(super) fn count_attempt(&mut self, stamp: u32, segments: u32) {
         let Some(x) = &mut self.extra else { return };
         if x.first_again == FirstAgain::NotYet {
             x.first_again = FirstAgain::At(stamp);
         }
         if let Some(episode) = &mut x.episode {
-            episode.unreported += 1;
+            episode.unreported += segments;
         }
     }
 
@@ -168,7 +168,7 @@ impl Sender {
             // Step 2b: new data in place of old. Without any, the timeout stands.
             Frto::Resent if acked > 0 && self.una < self.recover && more => {
                 x.frto = Frto::Waiting;
-                x.frto_new = 2;
+                x.frto_new = FRTO_NEW;
             }
             // Step 3b.
             Frto::Waiting | Frto::Sent if original => self.undo(cfg, now),

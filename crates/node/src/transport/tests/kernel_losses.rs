@@ -3,11 +3,13 @@
 //! of a window leave at 0.
 
 use super::flow::{Flow, NONE, kernel, us};
-use crate::spec::{Reduction, Stack};
+use super::pipe::spec;
+use crate::spec::{Reduction, Stack, TransportSpec};
 use crate::transport::config::stamp;
 use crate::transport::extra::FirstAgain;
 use crate::transport::sender::Phase;
 use leafspine_core::{Flags, Span};
+use leafspine_schemes::Amount;
 
 /// The early timer fires; gives what leaves.
 fn fire_early(flow: &mut Flow) -> Vec<u32> {
@@ -301,10 +303,11 @@ fn a_recovery_in_a_marks_reduction_sends_by_it() {
     assert_eq!([again(Flags::ECE), again(NONE)], [false, true]);
 }
 
-/// Breaks if new data in a recovery leaves though the port has more than two pieces of it (Linux: `tcp_small_queue_check`), or if what is lost waits where
-/// twice as much may be there.
+/// Breaks if new data in a recovery leaves though the port has more than two pieces of it (Linux: `tcp_small_queue_check`), if it is asked for segment
+/// by segment, or but once; or if what is lost waits where twice as much may be there.
 ///
-/// A segment counts 1,896 bytes there. Two may be there when new data leaves, and four when what is lost does: 1, of which 2 to 8 tell.
+/// A segment counts 1,896 bytes there, one of a piece 1,000 and the piece 896. Of the three that may leave the first two are a piece, which leaves
+/// if no more than three are there; the third is one, which leaves if two are. What is lost leaves if four are: 1, of which 2 to 8 tell.
 #[test]
 fn a_recovery_waits_for_the_port() {
     let sent = |there: u32| {
@@ -313,6 +316,70 @@ fn a_recovery_waits_for_the_port() {
         (0..there).for_each(|n| flow.sender.note_leaving(100 + 2 * n, us(900_000), us(0)));
         flow.ack(100_001, 1, &[(2, 9)], NONE)
     };
-    assert_eq!([sent(2), sent(3)], [vec![1, 22, 23, 24], vec![1]]);
+    assert_eq!([sent(2), sent(3)], [vec![1, 22, 23, 24], vec![1, 22, 23]]);
     assert_eq!([sent(4), sent(5)], [vec![1], vec![]]);
+}
+
+/// A flow with small queues and trains, whose port has so many others until 900 ms.
+fn crowded(segments: u64, window: u32, there: u32, stack: Stack) -> Flow {
+    let stack = Stack { small_queues: true, ..stack };
+    let init_cwnd = Amount::Packets(window);
+    let mut flow = Flow::of(&TransportSpec { init_cwnd, stack, ..spec("newreno") }, segments);
+    (0..there).for_each(|n| flow.sender.note_leaving(2_000 + 2 * n, us(900_000), us(0)));
+    flow
+}
+
+/// Breaks if a lone piece waits for the port, or if one that is not alone does not (`tcp_rtx_queue_empty_or_single_skb`): ten segments that left as one
+/// train, or as two, have timed out, and the first has come.
+#[test]
+fn a_lone_piece_does_not_wait() {
+    let sent = |window| {
+        let mut flow = crowded(10, window, 100, Stack { gso: true, ..kernel() });
+        flow.time_out();
+        assert_eq!(flow.leaving(us(10_000)), [0]);
+        flow.ack_of(10_000, 110_000, 1, &[], NONE)
+    };
+    assert_eq!([sent(20), sent(10)], [vec![1, 2], vec![]]);
+}
+
+/// Breaks if what is lost goes by a segment and not by the piece that it begins, of eight: four times 8,896 bytes may be there, of 1,896 each. One that
+/// has not left counts as an attempt to send all eight, and new data leaves.
+#[test]
+fn what_is_lost_goes_by_its_piece() {
+    let lost = |there| {
+        let mut flow = crowded(1_000, 20, there, Stack { gso: true, ..kernel() });
+        flow.comes(0, 100_000, 2, &[], NONE);
+        if there == 0 {
+            flow.sender.note_leaving(2, us(400_000), us(0));
+        }
+        let sent = flow.ack(100_001, 2, &[(12, 20)], NONE);
+        (sent, flow.extra().episode.as_ref().unwrap().unreported)
+    };
+    let new = (20..28).collect();
+    assert_eq!([lost(18), lost(19), lost(0)], [(vec![2, 3], 2), (vec![], 0), (new, 8)]);
+}
+
+/// Breaks if F-RTO sends new data though the port is full, or, since it cannot, nothing (`tcp_xmit_recovery`). For the two segments three may be there,
+/// for what is lost four.
+#[test]
+fn frto_waits_for_the_port() {
+    let sent = |there| {
+        let mut flow = crowded(1_000, 10, there, Stack { frto: true, ..kernel() });
+        flow.time_out();
+        assert_eq!(flow.leaving(us(10_000)), [0]);
+        flow.ack_of(10_000, 110_000, 1, &[], NONE)
+    };
+    assert_eq!([sent(3), sent(4)], [vec![10, 11], vec![1, 2]]);
+}
+
+/// Breaks if a probe of new data leaves though the port is full, or does not if it is not.
+#[test]
+fn a_probe_of_new_data_waits_for_the_port() {
+    let probes = |there| {
+        let stack = Stack { tlp: Some(Span::from_millis(2)), ..kernel() };
+        let mut flow = crowded(1_000, 10, there, stack);
+        flow.ack(9_000, 1, &[], NONE);
+        (fire_early(&mut flow), flow.extra().probes)
+    };
+    assert_eq!([probes(2), probes(3)], [(vec![12], 1), (vec![], 0)]);
 }
