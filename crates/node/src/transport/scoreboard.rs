@@ -95,6 +95,11 @@ impl Scoreboard {
         self.sacked.len()
     }
 
+    /// Runs of segments that are SACKed.
+    pub(super) fn runs(&self, una: u32) -> u32 {
+        self.sacked.runs(una)
+    }
+
     /// Whether `segment`, at or above `una`, is SACKed.
     pub(super) fn is_sacked(&self, segment: u32) -> bool {
         self.sacked.contains(segment)

@@ -155,6 +155,19 @@ impl SegmentSet {
             .sum()
     }
 
+    /// Runs of members from `lo` on.
+    pub(super) fn runs(&self, lo: u32) -> u32 {
+        let mut before = 0;
+        spans(lo, self.top)
+            .map(|(word, mask)| {
+                let present = mask & self.words[self.slot(word)];
+                let starts = present & !(present << 1 | before);
+                before = present >> 63;
+                starts.count_ones()
+            })
+            .sum()
+    }
+
     /// The first segment from `from` on that is not a member.
     pub(crate) fn first_absent(&self, from: u32) -> u32 {
         for (word, mask) in spans(from, self.top) {
@@ -239,6 +252,8 @@ mod tests {
                 prop_assert_eq!(
                     set.last_absent(base, at), (base..at).rev().find(|s| !plain.contains(s)));
                 prop_assert_eq!(set.first_present(base), plain.first().copied());
+                let begins = |s: &&u32| **s == base || !plain.contains(&(**s - 1));
+                prop_assert_eq!(set.runs(base) as usize, plain.iter().filter(begins).count());
                 for gone in [at, top.saturating_sub(1).max(base)] {
                     set.remove(base, gone);
                     plain.remove(&gone);

@@ -238,12 +238,13 @@ impl SendBuffer {
         let mut pieces = self.ends.len();
         if at.board.sacked() > 0 {
             let sacked = |segment| at.board.is_sacked(segment);
-            pieces = 1
-                + (at.una + 1..self.written)
-                    .filter(|s| {
-                        sacked(*s) != sacked(s - 1) || (!sacked(*s) && self.end_of(s - 1) == *s)
-                    })
-                    .count();
+            let within = at.una + 1..self.written;
+            let ends = self.ends.iter().filter(|end| within.contains(end));
+            let apart = ends.filter(|end| !sacked(**end) && !sacked(**end - 1)).count();
+            // A run is between two others, but at either end.
+            let outermost = [at.una, self.written - 1].map(|s| usize::from(sacked(s)));
+            let runs = 2 * at.board.runs(at.una) as usize - outermost[0] - outermost[1];
+            pieces = 1 + runs + apart;
         }
         self.data(mss, at) + pieces as u64 * BESIDES
     }
@@ -380,6 +381,25 @@ mod tests {
             (flow.memory() - 32 * u64::from(MSS)) / BESIDES
         };
         assert_eq!([pieces(2, 4), pieces(1, 6)], [5, 4]);
+    }
+
+    /// Breaks if runs of what is SACKed and ends of pieces are not counted as one piece after the other would be.
+    #[test]
+    fn pieces_one_by_one() {
+        for sacked in 0u32..1 << 12 {
+            let mut flow = Script::new();
+            flow.buffer.ends.extend([3, 4, 7, 11, 12]);
+            flow.buffer.written = 12;
+            for start in (0..12).filter(|s| sacked >> s & 1 == 1) {
+                let block = leafspine_core::SackBlock { start, end: start + 1 };
+                flow.board.update(&[block; 3], 0, 12);
+            }
+            let is_end = |s| [3, 4, 7, 11].contains(&s);
+            let bit = |s| sacked >> s & 1;
+            let begins = |s: &u32| bit(*s) != bit(s - 1) || (bit(*s) == 0 && is_end(*s));
+            let pieces = 1 + (1..12).filter(begins).count() as u64;
+            assert_eq!(flow.memory(), 12 * u64::from(MSS) + pieces * BESIDES, "{sacked:b}");
+        }
     }
 
     /// Breaks if a piece that takes of the next one takes more than there is, or leaves an empty one.
