@@ -35,7 +35,8 @@ fn scenario_run() {
     replay("scenario_run");
 }
 
-/// Breaks if a scenario with queue pairs that was written by hand is refused, and so tests nothing: once all were, for a key of TCP's in what they override.
+/// Breaks if a scenario with queue pairs that was written by hand is refused, and so tests nothing:
+/// once all were, for a key of TCP's in what they override.
 #[test]
 fn queue_pairs_are_run() {
     let files =

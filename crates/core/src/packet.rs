@@ -114,8 +114,8 @@ pub struct PacketMeta {
     pub header: SchemeHeader,
     /// The uplink that `pinned` obeys, by index at the source's leaf; `NO_PATH` if none was given.
     pub path: u16,
-    /// Entropy that a host edge gives (FlowBender, Flex; edges that spray): what the source port of an encapsulation or of a
-    /// queue pair stands for. Switches hash it with the five-tuple.
+    /// Entropy that a host edge gives (FlowBender, Flex; edges that spray): what the source port of
+    /// an encapsulation or of a queue pair stands for. Switches hash it with the five-tuple.
     pub tag: u16,
     /// ACKs: what the receiver holds, most recent block first (RFC 2018 §4).
     pub sack: [SackBlock; 3],
@@ -132,7 +132,8 @@ impl PacketMeta {
     pub const REPLY: u8 = 4;
     /// In `notes`: a pause frame of the link's far end (IEEE 802.1Qbb). Nothing but the far end's port sees it.
     pub const PAUSE: u8 = 8;
-    /// In `notes`: a list of what ports have written stands beside the packet (in-band telemetry); `sack[2]` says which.
+    /// In `notes`: a list of what ports have written stands beside the packet (in-band telemetry);
+    /// `sack[2]` says which.
     pub const TELEMETRY: u8 = 16;
     /// In `notes`: a switch has cut the payload off; with [`PacketMeta::REPLY`], and sent the header back.
     pub const TRIMMED: u8 = 32;

@@ -206,8 +206,8 @@ impl Standing {
         Standing { at, since: Instant::now(), requests: 0 }
     }
 
-    /// Whether that is longer than patience lasts, or somebody has asked for an end. To be called with each request; most
-    /// calls look at nothing.
+    /// Whether that is longer than patience lasts, or somebody has asked for an end. To be called
+    /// with each request; most calls look at nothing.
     fn is_too_long(&mut self, now: u64, patience: &Patience) -> bool {
         const SELDOM: u32 = 256;
         self.requests += 1;
@@ -359,7 +359,8 @@ impl Guest {
         Ok(fed)
     }
 
-    /// Interrupts it for a ring of a device, if it wants to know of something new there, and waits until it has noted that.
+    /// Interrupts it for a ring of a device, if it wants to know of something new there, and waits
+    /// until it has noted that.
     fn interrupt(&mut self, device: usize, ring: usize) -> Result<(), LinuxError> {
         let Socket::Connected(connected) = &mut self.devices[device] else { return Ok(()) };
         if !connected.is_ready() {

@@ -219,8 +219,8 @@ fn a_turn_and_a_frame_each_way() {
     thread.join().unwrap();
 }
 
-/// Breaks if an interrupt comes sooner than the gap after the last one, later than it has to, or if without a gap a frame
-/// is told of later than it arrives.
+/// Breaks if an interrupt comes sooner than the gap after the last one, later than it has to, or if
+/// without a gap a frame is told of later than it arrives.
 #[test]
 fn interrupts_keep_apart() {
     let told = |gap| {
@@ -315,8 +315,8 @@ fn a_guest_that_notes_no_interrupt() {
     }
 }
 
-/// Breaks if a guest that is busy for ever at one instant of its clock holds the run up, or whoever asks for an end then is
-/// not heard.
+/// Breaks if a guest that is busy for ever at one instant of its clock holds the run up, or whoever
+/// asks for an end then is not heard.
 #[test]
 fn a_guest_whose_clock_stands() {
     for cancelled in [false, true] {

@@ -127,7 +127,8 @@ mod tests {
         assert!(put("no version", "files").starts_with("linux-"));
     }
 
-    /// Breaks if what is missing is not named, with what to do about it: of a kernel of one's own that is more than `make linux`.
+    /// Breaks if what is missing is not named, with what to do about it: of a kernel of one's own
+    /// that is more than `make linux`.
     #[test]
     fn what_is_missing_is_named() {
         let error = in_folder(Path::new("/nowhere"), None).unwrap_err().to_string();

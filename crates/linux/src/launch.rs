@@ -132,8 +132,9 @@ fn confine(parent: u32) -> Result<()> {
     }
 }
 
-/// From now on this thread, and what it starts, gets this error from a system call (seccomp(2)). Of `getrandom` that it is not there: this
-/// machine's random numbers do not get into the guest's pool.
+/// From now on this thread, and what it starts, gets this error from a system call (seccomp(2)). Of
+/// `getrandom` that it is not there: this machine's random numbers do not get into the guest's
+/// pool.
 ///
 /// # Safety
 /// None of the caller's own: one system call, with a pointer to what lives until it returns.
@@ -210,7 +211,8 @@ mod tests {
         );
     }
 
-    /// Breaks if who runs in a container that refuses `personality` reads of nothing but an operation that is not permitted.
+    /// Breaks if who runs in a container that refuses `personality` reads of nothing but an
+    /// operation that is not permitted.
     #[test]
     fn what_a_container_refuses_is_named() {
         let folder = tempfile::tempdir().unwrap();

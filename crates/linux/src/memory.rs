@@ -1,8 +1,9 @@
 //! Memory that is shared with guests. This is the unsafe part of the crate, with [`crate::launch`]:
 //! a file mapped into this process, read and written by copying alone. No reference into it is ever
 //! made, so that what another process does to it at the same time can give wrong bytes and nothing
-//! worse; bytes are checked by whoever reads them. A file system that is full when a page is touched for the first time ends
-//! this process (SIGBUS), as it would the guest: [`crate::fleet::Setup`] asks for the room before.
+//! worse; bytes are checked by whoever reads them. A file system that is full when a page is
+//! touched for the first time ends this process (SIGBUS), as it would the guest:
+//! [`crate::fleet::Setup`] asks for the room before.
 #![allow(unsafe_code, reason = "memory that another process has mapped, too")]
 
 use crate::vhost::message::Region;

@@ -1,4 +1,5 @@
-//! Real kernels, where `make linux` has built one: without, these tests say so and pass, unless `LEAFSPINE_NEEDS` names `linux`.
+//! Real kernels, where `make linux` has built one: without, these tests say so and pass, unless
+//! `LEAFSPINE_NEEDS` names `linux`.
 
 mod common;
 

@@ -287,7 +287,8 @@ impl Host {
         self.reassemble(slot, net, world);
     }
 
-    /// A header without its payload passes the edge on its way to the transport. One that a switch has sent back is an answer.
+    /// A header without its payload passes the edge on its way to the transport. One that a switch
+    /// has sent back is an answer.
     #[inline(never)]
     pub(crate) fn edge_trimmed<W: World>(
         &mut self,

@@ -24,8 +24,8 @@ impl HostEdge for Counts {
     }
 }
 
-/// Breaks if two messages of a connection do not share their memory, if two connections or two flows do, if a new flow finds what another has
-/// left, or if a receiving side has some.
+/// Breaks if two messages of a connection do not share their memory, if two connections or two
+/// flows do, if a new flow finds what another has left, or if a receiving side has some.
 #[test]
 fn connections_keep_their_memory() {
     let mut edge = EdgeState::new(Box::new(Counts), Rng::new(1, Role::Edge, 0));

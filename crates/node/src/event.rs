@@ -46,8 +46,8 @@ classes! {
     FlowStart = 5,
     /// A sender's retransmission timer. Id: the flow's number; item: the sender's address.
     Retransmit = 6,
-    /// A receiver's delayed ACK. Id: the flow's number; item: the receiver's address. With queue pairs: a receiver's card asks for
-    /// a packet. Id: the host; item: an address there.
+    /// A receiver's delayed ACK. Id: the flow's number; item: the receiver's address. With queue
+    /// pairs: a receiver's card asks for a packet. Id: the host; item: an address there.
     DelayedAck = 7,
     /// A host edge's reassembly timer. Id: the flow's number; item: the receiver's address.
     Reassembly = 8,

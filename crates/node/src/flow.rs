@@ -159,8 +159,8 @@ pub const FLOW_BYTES: u64 = (size_of::<Sending>()
     + 2 * 24
     + 128) as u64;
 
-/// The same of a flow of this transport: with the block that TCP's switches need, in a run that uses one; with the ends of a queue
-/// pair, which stand behind pointers.
+/// The same of a flow of this transport: with the block that TCP's switches need, in a run that
+/// uses one; with the ends of a queue pair, which stand behind pointers.
 #[must_use]
 pub fn flow_bytes(stack: &Stack, pairs: bool) -> u64 {
     let more = match pairs {

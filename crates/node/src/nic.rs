@@ -1,8 +1,9 @@
 //! A host's network card in a run with queue pairs: whose packet leaves next.
 //!
-//! Queue pairs that may send take turns, one packet each. A packet is taken only when the port can send it at once, so what a host has to
-//! send waits in its memory and not in the port; acknowledgments go to the port when they are made. While the port is paused, one
-//! packet waits there.
+//! Queue pairs that may send take turns, one packet each. A packet is taken only when the port can
+//! send it at once, so what a host has to send waits in its memory and not in the port;
+//! acknowledgments go to the port when they are made. While the port is paused, one packet waits
+//! there.
 
 use crate::ends::{Receiver, Sender};
 use crate::event::{Class, Key};
@@ -22,8 +23,8 @@ use std::collections::{BinaryHeap, VecDeque};
 pub(crate) struct Nic {
     /// May send now, in turn.
     ready: VecDeque<u16>,
-    /// May send later, by their rates: when, the flow's number and its slot. Of those of one instant the older flow is first;
-    /// which slot a flow has depends on when others were freed.
+    /// May send later, by their rates: when, the flow's number and its slot. Of those of one
+    /// instant the older flow is first; which slot a flow has depends on when others were freed.
     later: BinaryHeap<Reverse<(Time, u32, u16)>>,
     /// When the line has sent what was taken last: with jitter the port does not know yet.
     line_free: Time,
@@ -52,8 +53,8 @@ impl Default for Nic {
 }
 
 impl Nic {
-    /// Moves those whose time has come to the others that may send. Before any other comes there: turns go by who was ready
-    /// first, and not by when the card was called.
+    /// Moves those whose time has come to the others that may send. Before any other comes there:
+    /// turns go by who was ready first, and not by when the card was called.
     fn ripen(&mut self, now: Time) {
         while let Some(Reverse((at, _, slot))) = self.later.peek().copied()
             && at <= now
@@ -105,8 +106,8 @@ impl Host {
         }
     }
 
-    /// When the port would send a packet that is handed down: now or later; `None` if something else waits there, after which the
-    /// card is called again.
+    /// When the port would send a packet that is handed down: now or later; `None` if something
+    /// else waits there, after which the card is called again.
     fn port_free_at(&mut self, now: Time) -> Option<Time> {
         let port = &self.egress.ports[usize::from(PORT.0)];
         match &port.store {
@@ -116,8 +117,8 @@ impl Host {
         }
     }
 
-    /// Sees that the card is called when it may send next: now, too, but after all else that happens now, so that which kind of port a
-    /// host has makes no difference.
+    /// Sees that the card is called when it may send next: now, too, but after all else that
+    /// happens now, so that which kind of port a host has makes no difference.
     pub(crate) fn look<W: World>(&mut self, world: &mut W) {
         let now = world.now();
         let Some(nic) = &self.nic else { return };
@@ -244,8 +245,9 @@ impl Host {
         self.offer_others(slot, net, world);
     }
 
-    /// What a message has under way the others of its queue pair may not have, and a credit is for any of them: those that have begun
-    /// before it may have something to send again, the one after it something new.
+    /// What a message has under way the others of its queue pair may not have, and a credit is for
+    /// any of them: those that have begun before it may have something to send again, the one after
+    /// it something new.
     fn offer_others<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
         let connection = self.sending[usize::from(slot)].tuple;
         let begun = |host: &Host, at: usize| {

@@ -3,9 +3,9 @@
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Asks the processor to bring the cache line in which `items[at]` begins, and the one in which it ends, and goes on at
-/// once. Changes nothing that a program can see; what lies outside of `items` is not touched. A hint that only x86-64 has in
-/// stable Rust: elsewhere nothing is done.
+/// Asks the processor to bring the cache line in which `items[at]` begins, and the one in which it
+/// ends, and goes on at once. Changes nothing that a program can see; what lies outside of `items`
+/// is not touched. A hint that only x86-64 has in stable Rust: elsewhere nothing is done.
 #[inline(always)]
 pub fn prefetch<T>(items: &[T], at: usize) {
     let Some(item) = items.get(at) else { return };

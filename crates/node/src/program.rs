@@ -199,8 +199,8 @@ impl Program {
         self.lines.get(&connection).map_or(&[], |line| &line.under_way)
     }
 
-    /// A message has all been acknowledged. A connection that has no other one, and leaves nothing to the next, is forgotten: an all-to-all
-    /// among a thousand ranks has a million of them.
+    /// A message has all been acknowledged. A connection that has no other one, and leaves nothing
+    /// to the next, is forgotten: an all-to-all among a thousand ranks has a million of them.
     pub(crate) fn acknowledged(&mut self, connection: FiveTuple, slot: u16) {
         let Some(line) = self.lines.get_mut(&connection) else { return };
         line.under_way.retain(|other| *other != slot);

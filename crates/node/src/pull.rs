@@ -1,5 +1,5 @@
-//! A receiver's card asks its senders for packets, one after the other, as fast as its line can take them (EQDS: Olteanu et al., NSDI 2022,
-//! section 3; NDP's pull queue).
+//! A receiver's card asks its senders for packets, one after the other, as fast as its line can
+//! take them (EQDS: Olteanu et al., NSDI 2022, section 3; NDP's pull queue).
 
 use crate::ends::Receiver;
 use crate::event::{Class, Key};
@@ -68,7 +68,8 @@ impl Host {
         }
     }
 
-    /// The next turn: a queue pair is asked for one packet, and the next one for another as soon as the line has had time for this one.
+    /// The next turn: a queue pair is asked for one packet, and the next one for another as soon as
+    /// the line has had time for this one.
     pub(crate) fn take_turn<W: World>(&mut self, net: &Network, world: &mut W) {
         let (now, rate) = (world.now(), self.egress.ports[usize::from(PORT.0)].rate);
         let Some(nic) = &mut self.nic else { return };

@@ -37,7 +37,8 @@ pub struct Stack {
     pub syn_losses_spared: u32,
     /// The window decays while nothing is sent (RFC 2861 §3.1, RFC 5681 §4.1).
     pub idle_restart: bool,
-    /// Delayed ACKs: segments at the start, from the first that comes in order, and after a duplicate, that are acknowledged at once.
+    /// Delayed ACKs: segments at the start, from the first that comes in order, and after a
+    /// duplicate, that are acknowledged at once.
     pub quick_acks: u32,
     /// An ACK is longer by its SACK blocks (RFC 2018 §3).
     pub sack_bytes: bool,
@@ -78,9 +79,9 @@ pub struct Stack {
     /// A mark shrinks the window as a recovery does, in proportion to what arrives, and until the round
     /// trip is over it does not grow (Linux).
     pub mark_prr: bool,
-    /// Segments leave in trains, and a sender waits until one may be long (Linux's segmentation offload). The application writes
-    /// into a send buffer of two windows (three under BBR), 4,194,304 bytes at most (`tcp_sndbuf_expand`, `tcp_wmem`): no more is
-    /// outstanding.
+    /// Segments leave in trains, and a sender waits until one may be long (Linux's segmentation
+    /// offload). The application writes into a send buffer of two windows (three under BBR),
+    /// 4,194,304 bytes at most (`tcp_sndbuf_expand`, `tcp_wmem`): no more is outstanding.
     pub gso: bool,
     /// Bytes of options that a SYN or SYN-ACK has beyond other packets' header.
     pub syn_options: u32,
@@ -91,23 +92,27 @@ pub struct Stack {
     pub whole_windows: bool,
     /// Receivers put ACKs off that tell of segments beyond a gap, after the first three (Linux).
     pub comp_sack: bool,
-    /// A reduction is undone as Linux does it: each ACK of new data is asked whether it is of an older transmission than the first
-    /// retransmission; in the middle of a recovery nothing is undone while retransmissions are outstanding, and until
-    /// then such an ACK marks nothing as lost and sends nothing again. Timeouts are Linux's, too (`tcp_enter_loss`, needs `rack`): a
-    /// timeout reduces the threshold again only if no reduction is under way, or after progress since the last timeout; F-RTO
-    /// examines timeouts outside fast recoveries and repeated ones of the same segment; and a retransmission that is lost again
-    /// ends the recovery from a timeout and begins a fast recovery.
+    /// A reduction is undone as Linux does it: each ACK of new data is asked whether it is of an
+    /// older transmission than the first retransmission; in the middle of a recovery nothing is
+    /// undone while retransmissions are outstanding, and until then such an ACK marks nothing as
+    /// lost and sends nothing again. Timeouts are Linux's, too (`tcp_enter_loss`, needs `rack`): a
+    /// timeout reduces the threshold again only if no reduction is under way, or after progress
+    /// since the last timeout; F-RTO examines timeouts outside fast recoveries and repeated ones of
+    /// the same segment; and a retransmission that is lost again ends the recovery from a timeout
+    /// and begins a fast recovery.
     pub undo_waits: bool,
     /// Once an ACK of an episode had ECE, its window is not given back (Linux).
     pub ece_forbids_undo: bool,
-    /// RACK as Linux has it: its round trip is that of whatever was delivered last, and not of what was sent last; what is lost is
-    /// looked for when something was delivered or undone, what was given up is not given up again before it has been sent again, and
-    /// old ACKs are read for what they SACK.
+    /// RACK as Linux has it: its round trip is that of whatever was delivered last, and not of what
+    /// was sent last; what is lost is looked for when something was delivered or undone, what was
+    /// given up is not given up again before it has been sent again, and old ACKs are read for what
+    /// they SACK.
     pub rack_any_rtt: bool,
     /// Under DCTCP every packet is ECN-capable: SYNs, ACKs and what is sent again, too (Linux).
     pub ecn_all: bool,
-    /// No more than two trains, or a millisecond's worth (1 MB at most), of a flow wait in its host's port (Linux's small queues).
-    /// The sender learns what has left as virtio's driver does (`virtqueue_enable_cb_delayed`), not at once.
+    /// No more than two trains, or a millisecond's worth (1 MB at most), of a flow wait in its
+    /// host's port (Linux's small queues). The sender learns what has left as virtio's driver does
+    /// (`virtqueue_enable_cb_delayed`), not at once.
     pub small_queues: bool,
     /// Receivers acknowledge a change of marks under DCTCP, and CWR, at once (Linux).
     pub ack_changes: bool,
@@ -115,8 +120,9 @@ pub struct Stack {
     pub growth_acks: bool,
     /// The last segment of a train says that it is (PSH), and is acknowledged at once (Linux).
     pub push_acks: bool,
-    /// Timers tick once a millisecond, the longer ones more coarsely; the timeout is the round trip and its variation, of which
-    /// `min_rto` is the least; a probe of a lone segment waits for `min_rto`. Round trips are taken from what is SACKed, too (Linux).
+    /// Timers tick once a millisecond, the longer ones more coarsely; the timeout is the round trip
+    /// and its variation, of which `min_rto` is the least; a probe of a lone segment waits for
+    /// `min_rto`. Round trips are taken from what is SACKed, too (Linux).
     pub kernel_timers: bool,
 }
 

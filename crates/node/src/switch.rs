@@ -147,7 +147,8 @@ impl Switch {
         }
     }
 
-    /// A packet comes in where flow control counts it. Whether that is all: no hold has to see it, and it is no pause frame.
+    /// A packet comes in where flow control counts it. Whether that is all: no hold has to see it,
+    /// and it is no pause frame.
     #[inline(always)]
     fn comes_in(&mut self, from: PortId, packet: &PacketMeta) -> bool {
         self.egress.comes_from(from.0);

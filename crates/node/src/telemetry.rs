@@ -1,7 +1,8 @@
 //! In-band network telemetry: what switches' ports write into packets on their way, for HPCC.
 //!
-//! A packet of the engine fills a cache line, so what it carries beyond stands in a list beside it, by a number in the packet. Lists are with
-//! the part of the run that has the packet; where a packet changes parts its list does, too.
+//! A packet of the engine fills a cache line, so what it carries beyond stands in a list beside it,
+//! by a number in the packet. Lists are with the part of the run that has the packet; where a
+//! packet changes parts its list does, too.
 
 use crate::egress::Egress;
 use crate::port::Store;
@@ -85,7 +86,8 @@ impl Telemetry {
 }
 
 impl Egress {
-    /// A packet with a list is about to be sent: a switch adds what its port is like, if it is data, and the packet grows by that.
+    /// A packet with a list is about to be sent: a switch adds what its port is like, if it is
+    /// data, and the packet grows by that.
     #[cold]
     pub(crate) fn write_hop<W: World>(
         &mut self,
@@ -114,7 +116,8 @@ mod tests {
     use super::*;
     use leafspine_core::{Rate, Time};
 
-    /// Breaks if a list is lost on its way to an answer or to another part, if two packets share one, or if one is kept for ever.
+    /// Breaks if a list is lost on its way to an answer or to another part, if two packets share
+    /// one, or if one is kept for ever.
     #[test]
     fn lists_go_with_packets() {
         let hop = |port| Hop { port, queue: 1, sent: 2, at: Time(3), rate: Rate::from_gbps(4) };

@@ -1,5 +1,6 @@
-//! Packet trimming (Handley et al., NDP, SIGCOMM 2017, section 3.1; Ultra Ethernet calls it so, too): where a switch's port has no room for a
-//! packet of data, its payload is cut off, and the header goes on in another queue.
+//! Packet trimming (Handley et al., NDP, SIGCOMM 2017, section 3.1; Ultra Ethernet calls it so,
+//! too): where a switch's port has no room for a packet of data, its payload is cut off, and the
+//! header goes on in another queue.
 
 use crate::counters::Cause;
 use crate::egress::Egress;

@@ -200,12 +200,13 @@ fn a_host_by_hand() {
     assert!(world.delivered.iter().all(|(_, _, packet)| packet.is_data()));
 }
 
-/// Three packets of 1,000 bytes and an answer come to an idle port of 10 Gb/s at 5 us. The first two carry telemetry. The first goes at once:
-/// 0 bytes wait, 0 are sent, and its header grows to 1,008 bytes, 806.4 ns. The second goes then; the third and the answer wait, 1,064
-/// bytes, and 1,008 are sent.
+/// Three packets of 1,000 bytes and an answer come to an idle port of 10 Gb/s at 5 us. The first
+/// two carry telemetry. The first goes at once: 0 bytes wait, 0 are sent, and its header grows to
+/// 1,008 bytes, 806.4 ns. The second goes then; the third and the answer wait, 1,064 bytes, and
+/// 1,008 are sent.
 ///
-/// Breaks if a port writes another queue, count or time into a packet, itself among what waits or has been sent, or into one without
-/// telemetry, or an answer; or if a packet does not grow.
+/// Breaks if a port writes another queue, count or time into a packet, itself among what waits or
+/// has been sent, or into one without telemetry, or an answer; or if a packet does not grow.
 #[test]
 fn telemetry_by_hand() {
     let graph = graph();

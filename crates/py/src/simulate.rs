@@ -191,8 +191,9 @@ impl Output {
         ])
     }
 
-    /// A column each of the programs that hosts ran, and of each what it wrote to its standard output and error. 2^64 - 1
-    /// stands for what a program that the run's end has cut off does not have.
+    /// A column each of the programs that hosts ran, and of each what it wrote to its standard
+    /// output and error. 2^64 - 1 stands for what a program that the run's end has cut off does not
+    /// have.
     #[expect(clippy::type_complexity, reason = "columns, and pairs of bytes")]
     fn programs<'py>(
         &self,

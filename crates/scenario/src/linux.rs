@@ -208,8 +208,9 @@ fn present(place: Around<'_>, root: &Table) -> Result<String, ScenarioError> {
 /// What kernels take of `[transport]`; all else is the model's.
 const OF_KERNELS: &[&str] = &["kind", "scheme", "ecn", "mss", "header"];
 
-/// Refuses settings of the model's TCP in a file all of whose cases have kernels: they would have no effect. Where kernels
-/// are asked for from outside (`--set hosts.kind=linux`), the file is one of the model's, and they are passed over.
+/// Refuses settings of the model's TCP in a file all of whose cases have kernels: they would have
+/// no effect. Where kernels are asked for from outside (`--set hosts.kind=linux`), the file is one
+/// of the model's, and they are passed over.
 pub(crate) fn check_unread<'a>(
     place: Around<'_>,
     cases: impl Iterator<Item = &'a Table> + Clone,

@@ -34,7 +34,8 @@ impl Case {
         Simulation::new(&self.spec).map(drop).map_err(|error| self.refused(&error))
     }
 
-    /// The memory that the run will need; a part of the sum if that is above `enough` already. `other`: a case whose estimate is known.
+    /// The memory that the run will need; a part of the sum if that is above `enough` already.
+    /// `other`: a case whose estimate is known.
     ///
     /// # Errors
     /// As [`Case::check`].

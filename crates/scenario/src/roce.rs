@@ -68,7 +68,8 @@ pub(crate) fn settings(
     Ok(transport(name, spec, (mss, header), source_ports))
 }
 
-/// Receivers' credits, if there are any. The default is not written out: resolved scenarios of before there was a choice stay as they are.
+/// Receivers' credits, if there are any. The default is not written out: resolved scenarios of
+/// before there was a choice stay as they are.
 fn credits(
     section: &mut Section<'_>,
     recovery: &str,
@@ -137,8 +138,8 @@ fn recovery(
     Ok(Recovery::Selective { low, few, after: after as u32 })
 }
 
-/// Whether go-back-N's receivers tell of each packet beyond a gap. The default is not written out: resolved scenarios of before there was a
-/// choice stay as they are.
+/// Whether go-back-N's receivers tell of each packet beyond a gap. The default is not written out:
+/// resolved scenarios of before there was a choice stay as they are.
 fn nak_each(section: &mut Section<'_>, recovery: &str) -> Result<bool, ScenarioError> {
     if recovery != "go-back-n" && section.has("naks") {
         let found = format!("naks beside recovery = \"{recovery}\"");
@@ -175,8 +176,8 @@ fn control(
     })
 }
 
-/// HPCC's parameters, as its paper has them (sections 3.3 and 5.1): the additive step is what 100 flows have of the part of the line's
-/// product of bandwidth and delay that eta leaves free.
+/// HPCC's parameters, as its paper has them (sections 3.3 and 5.1): the additive step is what 100
+/// flows have of the part of the line's product of bandwidth and delay that eta leaves free.
 fn hpcc(section: &mut Section<'_>, line: Rate) -> Result<HpccSettings, ScenarioError> {
     let base_rtt = content!(section.value("hpcc_rtt", TIMER, Some("1rtt"))?, Span);
     let eta = content!(section.value("hpcc_eta", Kind::Float(0.01, 1.0), Some("0.95"))?, Float);
@@ -188,8 +189,9 @@ fn hpcc(section: &mut Section<'_>, line: Rate) -> Result<HpccSettings, ScenarioE
     Ok(HpccSettings { base_rtt, eta, stages, additive })
 }
 
-/// NSCC's parameters. Steps are those of a line of 100 Gb/s and a round trip of 12 us, in proportion to the bytes that this line sends in
-/// its round trip; the target is for fabrics that trim (without, a whole round trip is said to be better).
+/// NSCC's parameters. Steps are those of a line of 100 Gb/s and a round trip of 12 us, in
+/// proportion to the bytes that this line sends in its round trip; the target is for fabrics that
+/// trim (without, a whole round trip is said to be better).
 fn nscc(section: &mut Section<'_>, packet: u32, line: Rate) -> Result<NsccSettings, ScenarioError> {
     let base_rtt = content!(section.value("nscc_rtt", TIMER, Some("1rtt"))?, Span);
     let default = Span((base_rtt.0 / 4 * 3).max(10_000)).to_string();

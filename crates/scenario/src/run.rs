@@ -70,7 +70,8 @@ pub(crate) fn measure(
     Ok((MeasureSpec { window, warmup, recovery }, section.block("[measure]")))
 }
 
-/// When goodput is back after a fault. Written out only where it is measured: resolved scenarios of before there was a choice stay as they are.
+/// When goodput is back after a fault. Written out only where it is measured: resolved scenarios of
+/// before there was a choice stay as they are.
 fn recovery(section: &mut Section<'_>) -> Result<Option<RecoverySpec>, ScenarioError> {
     let surveyed = section.place.survey.is_some();
     if !section.has("recovery") && !surveyed {

@@ -63,8 +63,8 @@ fn check_size(section: &Section<'_>, spec: &TransportSpec) -> Result<(), Scenari
     Err(section.wrong("mss", found, format!("at most {} bytes in all", u32::from(u16::MAX) - more)))
 }
 
-/// Whether the transport is RoCE. TCP, the default, is not written out: resolved scenarios of before there was a choice stay as
-/// they are.
+/// Whether the transport is RoCE. TCP, the default, is not written out: resolved scenarios of
+/// before there was a choice stay as they are.
 fn is_roce(section: &mut Section<'_>, written: bool) -> Result<bool, ScenarioError> {
     let before = section.written();
     let kind = content!(section.quiet_value("kind", Kind::Word(KINDS), Some("tcp"))?, Word);

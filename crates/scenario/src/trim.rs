@@ -15,8 +15,8 @@ const WORDS: &[&str] = &["off", "arriving", "either"];
 const CLASSES: Kind = Kind::Int(0, 63);
 const BYTES: Kind = Kind::Bytes(64, u32::MAX as u64);
 
-/// Trimming, if the table has it; `buffer` is what a port has for data. The default is not written out: resolved scenarios of before there
-/// was a choice stay as they are.
+/// Trimming, if the table has it; `buffer` is what a port has for data. The default is not written
+/// out: resolved scenarios of before there was a choice stay as they are.
 pub(crate) fn trimming(
     section: &mut Section<'_>,
     (queues, classifier, buffer): (u32, Classifier, Amount),

@@ -60,8 +60,9 @@ fn a_million_messages() {
     assert!(each < 450.0, "{each} bytes a message");
 }
 
-/// Breaks if what waits in one large iteration, every message on a connection of its own, keeps more than its place in the plan and its
-/// queue pair: of an all-to-all among a thousand ranks, a million messages in one iteration, that would be more than 1 GB.
+/// Breaks if what waits in one large iteration, every message on a connection of its own, keeps
+/// more than its place in the plan and its queue pair: of an all-to-all among a thousand ranks, a
+/// million messages in one iteration, that would be more than 1 GB.
 #[test]
 fn a_large_iteration() {
     let pairwise = (Collective::AllToAll, Algorithm::Pairwise);

@@ -1,4 +1,5 @@
-//! Hosts that are kernels, where `make linux` has built one: without, these tests say so and pass, unless `LEAFSPINE_NEEDS` names `linux`.
+//! Hosts that are kernels, where `make linux` has built one: without, these tests say so and pass,
+//! unless `LEAFSPINE_NEEDS` names `linux`.
 
 mod common;
 
@@ -28,7 +29,8 @@ fn kernels(congestion: &str) -> Option<HostsSpec> {
     }
 }
 
-/// Says so. Where a kernel has been built for these tests (.ci/run), one that passes without it would hide what is wrong.
+/// Says so. Where a kernel has been built for these tests (.ci/run), one that passes without it
+/// would hide what is wrong.
 fn not_tested(why: &dyn Display) {
     let needs = std::env::var("LEAFSPINE_NEEDS").unwrap_or_default();
     assert!(needs.split_whitespace().all(|what| what != "linux"), "{why}");
@@ -98,8 +100,8 @@ fn runs_with_kernels_repeat() {
     assert_ne!(run(&spec).trace_hash, one.trace_hash);
 }
 
-/// Breaks if how much of this machine others take gets into a run: it is the same beside as many threads that never rest as
-/// there are CPUs, one of them on the CPU of leafspine and its kernels.
+/// Breaks if how much of this machine others take gets into a run: it is the same beside as many
+/// threads that never rest as there are CPUs, one of them on the CPU of leafspine and its kernels.
 #[test]
 fn runs_repeat_beside_other_work() {
     let Some(mut spec) = small("dctcp") else { return };
@@ -122,8 +124,9 @@ fn runs_repeat_beside_other_work() {
     common::assert_same_packets(&alone, &beside.expect("a run that ends"));
 }
 
-/// Breaks if a kernel is woken once for each thing that reaches it at an instant, and not once for all: to start eight flows
-/// at once takes seven events more than to start one, and no turn of either host's kernel.
+/// Breaks if a kernel is woken once for each thing that reaches it at an instant, and not once for
+/// all: to start eight flows at once takes seven events more than to start one, and no turn of
+/// either host's kernel.
 #[test]
 fn an_instant_is_one_turn_of_a_kernel() {
     let Some(mut spec) = small("cubic") else { return };
@@ -136,8 +139,9 @@ fn an_instant_is_one_turn_of_a_kernel() {
     assert_eq!(events(8) - events(1), 7);
 }
 
-/// Breaks if a kernel whose frame leaves when another one arrives has a turn for each: over delays of 6 us frames of 12 us each go and come in
-/// step, over 3 us they do not, which is all that differs.
+/// Breaks if a kernel whose frame leaves when another one arrives has a turn for each: over delays
+/// of 6 us frames of 12 us each go and come in step, over 3 us they do not, which is all that
+/// differs.
 #[test]
 fn what_leaves_and_what_comes_is_one_turn() {
     let Some(mut spec) = small("cubic") else { return };
@@ -256,8 +260,9 @@ fn a_run_ends_when_it_is_told() {
     assert!(output.flows.packets[0] > 1_000);
 }
 
-/// Breaks if a balancer does not work with the frames of kernels: flows do not finish, are all sent over one of two uplinks, or go as ECMP
-/// has them go. Uplinks of one weight are ECMP's to WCMP, and so is what nobody has given a path.
+/// Breaks if a balancer does not work with the frames of kernels: flows do not finish, are all sent
+/// over one of two uplinks, or go as ECMP has them go. Uplinks of one weight are ECMP's to WCMP,
+/// and so is what nobody has given a path.
 #[test]
 fn every_balancer_works_under_kernels() {
     let Some(mut spec) = small("dctcp") else { return };
@@ -281,8 +286,9 @@ fn every_balancer_works_under_kernels() {
     }
 }
 
-/// Breaks if a queue manager does nothing to the frames of kernels, or they do not heed it: each marks (kernels that know ECN)
-/// or drops (those that do not), and its queue is shorter than drop-tail's.
+/// Breaks if a queue manager does nothing to the frames of kernels, or they do not heed it: each
+/// marks (kernels that know ECN) or drops (those that do not), and its queue is shorter than
+/// drop-tail's.
 #[test]
 fn every_queue_manager_works_under_kernels() {
     let Some(mut spec) = small("cubic") else { return };
@@ -315,8 +321,8 @@ fn every_queue_manager_works_under_kernels() {
     }
 }
 
-/// Breaks if what host edges write, or ACKs that a switch holds and sets ECE on, do not work with the frames of kernels: each has to
-/// show in the result.
+/// Breaks if what host edges write, or ACKs that a switch holds and sets ECE on, do not work with
+/// the frames of kernels: each has to show in the result.
 #[test]
 fn edges_and_holds_work_under_kernels() {
     let Some(mut spec) = small("dctcp") else { return };
@@ -355,8 +361,9 @@ fn edges_and_holds_work_under_kernels() {
     assert!(with < 0.7 * without, "{with} packets wait with ABQ, {without} without");
 }
 
-/// Breaks if an edge that goes by nothing does not spray what a kernel sends: a lone flow then has one uplink, as it has with ECMP. Its ACKs
-/// are a kernel's, which nobody hands to the edge, and have one in any case.
+/// Breaks if an edge that goes by nothing does not spray what a kernel sends: a lone flow then has
+/// one uplink, as it has with ECMP. Its ACKs are a kernel's, which nobody hands to the edge, and
+/// have one in any case.
 #[test]
 fn kernels_packets_are_sprayed() {
     let Some(mut spec) = small("cubic") else { return };
@@ -377,7 +384,8 @@ fn kernels_packets_are_sprayed() {
     assert!(data > 400_000 && acks == 0, "{data}, {acks}");
 }
 
-/// Breaks if what probes tell of a slow link does not send kernels' packets another way: HULA and CONGA go round it, ECMP does not.
+/// Breaks if what probes tell of a slow link does not send kernels' packets another way: HULA and
+/// CONGA go round it, ECMP does not.
 #[test]
 fn feedback_of_switches_works_under_kernels() {
     let Some(mut spec) = small("cubic") else { return };
@@ -401,8 +409,9 @@ fn feedback_of_switches_works_under_kernels() {
     }
 }
 
-/// Breaks if BBR of a kernel does not pace: its packets would come in bursts of a window and wait at the first link, whatever the bottleneck behind
-/// it holds. With CUBIC the narrow link's queue is full.
+/// Breaks if BBR of a kernel does not pace: its packets would come in bursts of a window and wait
+/// at the first link, whatever the bottleneck behind it holds. With CUBIC the narrow link's queue
+/// is full.
 #[test]
 fn bbr_of_kernels_paces() {
     let queue = |congestion: &str| {
@@ -483,8 +492,8 @@ fn programs_see_this_machines_files() {
     );
 }
 
-/// Breaks if programs cannot reach each other by name, their connections are in nobody's counts, or a run with them does
-/// not repeat; a server in the background is not waited for.
+/// Breaks if programs cannot reach each other by name, their connections are in nobody's counts, or
+/// a run with them does not repeat; a server in the background is not waited for.
 #[test]
 fn programs_talk_over_the_fabric() {
     let Some(mut spec) = small("dctcp") else { return };

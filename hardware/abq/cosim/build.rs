@@ -1,4 +1,5 @@
-//! Has Verilator make C++ of the RTL, and compiles it with `src/shim.cpp`. With `ABQ_RTL=none` it does nothing, for lints.
+//! Has Verilator make C++ of the RTL, and compiles it with `src/shim.cpp`. With `ABQ_RTL=none` it
+//! does nothing, for lints.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

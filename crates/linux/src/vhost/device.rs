@@ -238,8 +238,8 @@ impl Device {
         Ok(self.rings[TO_GUEST].fill(&self.memory, &bytes)?)
     }
 
-    /// Interrupts the guest for a ring, if it wants to know of something new there. Where it does, it answers: that comes
-    /// to the connection that this gives, and [`Device::called`] reads it.
+    /// Interrupts the guest for a ring, if it wants to know of something new there. Where it does,
+    /// it answers: that comes to the connection that this gives, and [`Device::called`] reads it.
     ///
     /// # Errors
     /// If the ring says nonsense, or the guest has gone.

@@ -1,4 +1,5 @@
-//! A packet's way through a general port: there is room for it, its manager takes it, it waits, its turn comes, it is sent.
+//! A packet's way through a general port: there is room for it, its manager takes it, it waits, its
+//! turn comes, it is sent.
 
 use super::{Departure, Egress, admit, manager, mark};
 use crate::counters::Cause;

@@ -1,5 +1,5 @@
-//! The egress side of a switch or host: packets are queued at its ports and sent. What a general port does with one is in
-//! [`general`].
+//! The egress side of a switch or host: packets are queued at its ports and sent. What a general
+//! port does with one is in [`general`].
 
 mod general;
 

@@ -68,7 +68,8 @@ impl Egress {
         }
     }
 
-    /// What has come in by a port of one priority is now more, or less, than before: its far end is told if it should know.
+    /// What has come in by a port of one priority is now more, or less, than before: its far end is
+    /// told if it should know.
     #[inline]
     pub(crate) fn tell_far_end<W: World>(
         &mut self,

@@ -64,8 +64,9 @@ struct ServiceQueue {
     bytes: u32,
 }
 
-/// Takes the first packet of a queue. By the next one's turn it would be out of the cache, so it is prefetched; a queue that
-/// has become empty begins again at its first place, which the cache has, instead of going round its memory.
+/// Takes the first packet of a queue. By the next one's turn it would be out of the cache, so it is
+/// prefetched; a queue that has become empty begins again at its first place, which the cache has,
+/// instead of going round its memory.
 #[inline]
 fn take_first(packets: &mut VecDeque<Queued>) -> Queued {
     let first = packets.pop_front().expect("schedulers choose queues with packets");

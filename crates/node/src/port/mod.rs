@@ -240,8 +240,8 @@ impl Port {
         }
     }
 
-    /// What is wrong with its queues, if anything is. `headers`: the queue of trimmed packets, which has a limit of its own, where
-    /// there is one.
+    /// What is wrong with its queues, if anything is. `headers`: the queue of trimmed packets,
+    /// which has a limit of its own, where there is one.
     pub fn wrong(&mut self, now: Time, headers: Option<(usize, u64)>) -> Option<String> {
         let wrong = match &self.store {
             Store::Fifo(fifo) => fifo.wrong(),

@@ -15,7 +15,8 @@ pub enum Recovery {
         low: Span,
         /// See `low` (IRN §3.1, N).
         few: u32,
-        /// A missing packet is lost once a packet has come that was sent so many after it: more than 1 allows for reordering.
+        /// A missing packet is lost once a packet has come that was sent so many after it: more
+        /// than 1 allows for reordering.
         after: u32,
     },
     /// Those that a switch has trimmed, and after a timeout all that have not come.
@@ -41,8 +42,8 @@ pub struct RoceSpec {
     pub max_timeout: Span,
     /// Go-back-N: a NAK for each packet beyond a gap, not only for the first.
     pub nak_each: bool,
-    /// Whether the network card takes a NAK, which reordering causes as loss does, for a sign of congestion: it cuts the rate as a CNP
-    /// does.
+    /// Whether the network card takes a NAK, which reordering causes as loss does, for a sign of
+    /// congestion: it cuts the rate as a CNP does.
     pub nak_cuts: bool,
     /// The class (DSCP) of data, and of what is sent back.
     pub classes: (u8, u8),

@@ -1,8 +1,11 @@
-//! Credits of receivers (EQDS: Olteanu et al., NSDI 2022; Ultra Ethernet's RCCC): a sender says how much it has, a receiver says when.
+//! Credits of receivers (EQDS: Olteanu et al., NSDI 2022; Ultra Ethernet's RCCC): a sender says how
+//! much it has, a receiver says when.
 //!
-//! Packets are counted, all that a queue pair has sent, over and over. What a sender may send without being asked (its first window, and
-//! what keeps it from waiting for ever) it counts apart, so that what it asks for is what it lacks. What has been trimmed the receiver knows first
-//! and counts itself: a sender leaves out what it has been told of, so nothing is asked for twice, whichever of the two is heard first.
+//! Packets are counted, all that a queue pair has sent, over and over. What a sender may send
+//! without being asked (its first window, and what keeps it from waiting for ever) it counts apart,
+//! so that what it asks for is what it lacks. What has been trimmed the receiver knows first and
+//! counts itself: a sender leaves out what it has been told of, so nothing is asked for twice,
+//! whichever of the two is heard first.
 
 /// Credits as a scenario has them.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -49,7 +52,8 @@ impl Credit {
         }
     }
 
-    /// How many the receiver has to ask for in all, besides what it knows to be trimmed, if `more` are to follow those `sent`.
+    /// How many the receiver has to ask for in all, besides what it knows to be trimmed, if `more`
+    /// are to follow those `sent`.
     pub(super) fn wanted(self, sent: u32, more: u32) -> u32 {
         sent.wrapping_add(more).wrapping_sub(self.unasked).wrapping_sub(self.told)
     }
@@ -71,7 +75,8 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// A packet of the message in `slot` has come and says what is wanted; if it is trimmed, it will be sent again, too.
+    /// A packet of the message in `slot` has come and says what is wanted; if it is trimmed, it
+    /// will be sent again, too.
     pub(crate) fn note(&mut self, slot: u16, wanted: u32, trimmed: bool) {
         if !self.open.contains(&slot) {
             self.open.push(slot);
@@ -86,8 +91,8 @@ impl Demand {
         }
     }
 
-    /// The message in `slot` has come, or is over: it wants nothing any more. What else is wanted others of its queue pair want; if there are none,
-    /// nothing is.
+    /// The message in `slot` has come, or is over: it wants nothing any more. What else is wanted
+    /// others of its queue pair want; if there are none, nothing is.
     pub(crate) fn end(&mut self, slot: u16) {
         self.open.retain(|open| *open != slot);
         if self.open.is_empty() {
@@ -105,7 +110,8 @@ impl Demand {
         self.wants() > 0 && !std::mem::replace(&mut self.listed, true)
     }
 
-    /// Its turn: it is asked for one more, if it still wants to be, under the slot of a message that is not over; its sender sends what it has of any.
+    /// Its turn: it is asked for one more, if it still wants to be, under the slot of a message
+    /// that is not over; its sender sends what it has of any.
     pub(crate) fn take_turn(&mut self) -> Option<u16> {
         self.listed = false;
         let slot = *self.open.last().filter(|_| self.wants() > 0)?;
@@ -118,8 +124,9 @@ impl Demand {
 mod tests {
     use super::*;
 
-    /// By hand: a message of ten packets, four of them unasked. The first says that six are wanted. The second comes trimmed: seven, which the sender
-    /// knows of later and says itself, and once only. The receiver asks, one turn each. What was overtaken changes nothing.
+    /// By hand: a message of ten packets, four of them unasked. The first says that six are wanted.
+    /// The second comes trimmed: seven, which the sender knows of later and says itself, and once
+    /// only. The receiver asks, one turn each. What was overtaken changes nothing.
     ///
     /// Breaks if a lost packet is asked for twice or not at all, or if a sender takes a credit for more than it is.
     #[test]
@@ -150,8 +157,8 @@ mod tests {
         std::iter::from_fn(|| demand.joins().then(|| demand.take_turn())).count()
     }
 
-    /// Breaks if an idle queue pair has more than its first window, if what it had left is lost, or if one without credit is not wanted less for
-    /// what it sent unasked.
+    /// Breaks if an idle queue pair has more than its first window, if what it had left is lost, or
+    /// if one without credit is not wanted less for what it sent unasked.
     #[test]
     fn unasked_packets_are_not_wanted() {
         let mut credit = Credit { unasked: 4, granted: 7, told: 0 };
@@ -177,12 +184,15 @@ mod tests {
         assert!(demand.joins(), "a trimmed packet is wanted again");
     }
 
-    /// By hand: of a message of five packets, all unasked, the headers of two come; then one of three packets begins, of which the first goes without
-    /// credit and says that two are wanted: four in all. It is over when three have been asked for: the fourth is the older message's, which is asked. Its third
-    /// header is late and comes when it is alone: it is asked for there, too, and nothing more when it is over.
+    /// By hand: of a message of five packets, all unasked, the headers of two come; then one of
+    /// three packets begins, of which the first goes without credit and says that two are wanted:
+    /// four in all. It is over when three have been asked for: the fourth is the older message's,
+    /// which is asked. Its third header is late and comes when it is alone: it is asked for there,
+    /// too, and nothing more when it is over.
     ///
-    /// Breaks if the end of a message takes what another one lacks; if a message that is over is asked; if the trimmed packets of one are wanted no more
-    /// when another says what it wants, or twice when its sender does.
+    /// Breaks if the end of a message takes what another one lacks; if a message that is over is
+    /// asked; if the trimmed packets of one are wanted no more when another says what it wants, or
+    /// twice when its sender does.
     #[test]
     fn a_message_ends_with_its_own_share() {
         let (mut credit, mut demand) = (Credit::default(), Demand::default());

@@ -1,5 +1,6 @@
-//! Recovery packet by packet: each one that has come is known to have, each one that a switch has trimmed is known to be missing, and the
-//! rest waits for a timeout. Nothing is concluded from the order in which packets come, so they may take any ways.
+//! Recovery packet by packet: each one that has come is known to have, each one that a switch has
+//! trimmed is known to be missing, and the rest waits for a timeout. Nothing is concluded from the
+//! order in which packets come, so they may take any ways.
 
 use super::{QueuePair, Sender};
 use crate::transport::SegmentSet;

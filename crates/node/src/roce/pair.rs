@@ -6,8 +6,8 @@ use foldhash::fast::FixedState;
 use leafspine_core::{FiveTuple, Rate, Time};
 use std::collections::HashMap;
 
-/// A queue pair as its sender's network card knows it. The messages of a job share one, of which several may be under way; a flow of
-/// any other workload has its own.
+/// A queue pair as its sender's network card knows it. The messages of a job share one, of which
+/// several may be under way; a flow of any other workload has its own.
 #[derive(Debug)]
 pub struct QueuePair {
     line: Rate,
@@ -98,8 +98,8 @@ impl QueuePair {
         self.left = self.left - before + now;
     }
 
-    /// What a packet that is being sent says of the credit that the queue pair lacks: each of its messages, for the receiver may hear of
-    /// one of them alone.
+    /// What a packet that is being sent says of the credit that the queue pair lacks: each of its
+    /// messages, for the receiver may hear of one of them alone.
     pub(super) fn wanted(&self) -> u32 {
         self.credit.wanted(self.sent.wrapping_add(1), self.left)
     }
@@ -198,7 +198,8 @@ impl<T> Default for Shared<T> {
 }
 
 impl<T> Shared<T> {
-    /// The number of a flow's own, which is `new`; of the connection's, if it is a message of one: that is `new` at the first.
+    /// The number of a flow's own, which is `new`; of the connection's, if it is a message of one:
+    /// that is `new` at the first.
     pub(crate) fn take(&mut self, connection: Option<FiveTuple>, new: impl FnOnce() -> T) -> u32 {
         if let Some(number) = connection.and_then(|connection| self.of.get(&connection)) {
             return *number;

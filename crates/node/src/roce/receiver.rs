@@ -30,7 +30,8 @@ impl Receiver {
         self.assembly.complete()
     }
 
-    /// A data packet has come. `notify_at`: from when on the queue pair may send a CNP. `reply` is written only if it is to be sent.
+    /// A data packet has come. `notify_at`: from when on the queue pair may send a CNP. `reply` is
+    /// written only if it is to be sent.
     pub fn on_packet(
         &mut self,
         cfg: &RoceConfig,
@@ -57,8 +58,8 @@ impl Receiver {
             seen.duplicate = true;
             Some(Flags::ACK)
         } else {
-            // Once for each gap, or for each packet beyond it; IRN tells of each packet that comes out of order, also of one that has come
-            // before: its NAK may be lost.
+            // Once for each gap, or for each packet beyond it; IRN tells of each packet that comes
+            // out of order, also of one that has come before: its NAK may be lost.
             seen.duplicate = selective && !self.assembly.hold(p.seq);
             let first = !selective && !std::mem::replace(&mut self.nak_sent, true);
             let tells = selective || first || cfg.spec.nak_each;
@@ -82,7 +83,8 @@ impl Receiver {
         reply: &mut PacketMeta,
     ) -> Received {
         let flags = if self.assembly.has(p.seq) { Flags::ACK } else { NAK };
-        // A NAK tells the sender's control of its loss and of nothing else: the mark of a packet before it waits for an acknowledgment.
+        // A NAK tells the sender's control of its loss and of nothing else: the mark of a packet
+        // before it waits for an acknowledgment.
         let waits = flags == NAK && std::mem::take(&mut self.marked);
         self.write(cfg, p, flags, reply);
         self.marked |= waits;
@@ -90,7 +92,8 @@ impl Receiver {
         Received { notify, reply: true, ..Received::default() }
     }
 
-    /// An answer: what is expected, and of IRN's NAKs the packet that came (§3.1); packet by packet, which one it is about.
+    /// An answer: what is expected, and of IRN's NAKs the packet that came (§3.1); packet by
+    /// packet, which one it is about.
     fn write(&mut self, cfg: &RoceConfig, p: &PacketMeta, flags: Flags, reply: &mut PacketMeta) {
         reply.seq = self.assembly.expected();
         reply.stamp = p.stamp;

@@ -247,8 +247,9 @@ impl Sender {
             pair.lose(cfg, u32::from(fast_retransmit), now);
             return AckOutcome { fast_retransmit, ..AckOutcome::default() };
         }
-        // One that was overtaken on its way back still tells of its own packet, packet by packet and if it is a NAK of IRN's: the number up to
-        // which all has come does not fall back by it, the bitmap takes every packet that is reported (§3.1).
+        // One that was overtaken on its way back still tells of its own packet, packet by packet
+        // and if it is a NAK of IRN's: the number up to which all has come does not fall back by
+        // it, the bitmap takes every packet that is reported (§3.1).
         let each = cfg.spec.recovery == Recovery::Each;
         let nak = p.flags.has(NAK);
         let selective = matches!(cfg.spec.recovery, Recovery::Selective { .. });
@@ -340,8 +341,9 @@ impl Sender {
         }
     }
 
-    /// IRN: a packet has come, and so all are lost that were sent `after` packets before it, or earlier, and have not; of those that were sent
-    /// before the last timeout all that were sent before it. How many more than before.
+    /// IRN: a packet has come, and so all are lost that were sent `after` packets before it, or
+    /// earlier, and have not; of those that were sent before the last timeout all that were sent
+    /// before it. How many more than before.
     fn note_gap(&mut self, came: u32, after: u32) -> u32 {
         if came < self.una || came >= self.high {
             return 0;
@@ -361,9 +363,10 @@ impl Sender {
         new - self.sacked.count(from, from + new)
     }
 
-    /// IRN, after a timeout: a recovery begins, in which the oldest packet that is missing is sent again, and others only if one that was sent after
-    /// them has come (§3.1): of those beyond it nothing is known, they may be on their way. What was sent before a timeout is not late any more,
-    /// however much reordering is allowed for.
+    /// IRN, after a timeout: a recovery begins, in which the oldest packet that is missing is sent
+    /// again, and others only if one that was sent after them has come (§3.1): of those beyond it
+    /// nothing is known, they may be on their way. What was sent before a timeout is not late any
+    /// more, however much reordering is allowed for.
     fn recover_anew(&mut self) {
         let told = self.sacked.top().saturating_sub(1);
         (self.recover, self.again) = (Some(self.high), self.una);
@@ -384,8 +387,10 @@ impl Sender {
         self.deadline
     }
 
-    /// The time has come, or not: an early call does nothing. Whether it was a timeout. What is sent again is by the recovery: all from the first
-    /// that is missing, all that are, or IRN's. Few packets are under way if they are now: when the timer began, a message's first packet was alone.
+    /// The time has come, or not: an early call does nothing. Whether it was a timeout. What is
+    /// sent again is by the recovery: all from the first that is missing, all that are, or IRN's.
+    /// Few packets are under way if they are now: when the timer began, a message's first packet
+    /// was alone.
     pub fn on_timer(&mut self, cfg: &RoceConfig, pair: &mut QueuePair, now: Time) -> bool {
         if now < self.deadline {
             return false;
@@ -406,7 +411,8 @@ impl Sender {
                 self.recover_anew();
             }
         }
-        // What is under way no longer is known to be missing; of IRN's packets, which stay so until they are acknowledged, one is.
+        // What is under way no longer is known to be missing; of IRN's packets, which stay so until
+        // they are acknowledged, one is.
         pair.time_out(cfg, lost.max(before - pair.under_way()), now);
         pair.overdraw(cfg);
         self.backed_off += 1;

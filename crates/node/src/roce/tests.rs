@@ -119,10 +119,13 @@ fn go_back_n_begins_again_at_the_gap() {
     assert_eq!((sender.message.deadline(), sender.ready_at(&cfg)), (Time::MAX, None));
 }
 
-/// By hand: of packets 0 to 4, number 1 is lost. With a NAK for each packet beyond the gap, 2, 3 and 4 cause three, and each makes the sender
-/// begin again with 1. Number 1 is lost once more: number 2 tells of that, without a timeout. Then 1 comes, and what was beyond the gap is in order.
+/// By hand: of packets 0 to 4, number 1 is lost. With a NAK for each packet beyond the gap, 2, 3
+/// and 4 cause three, and each makes the sender begin again with 1. Number 1 is lost once more:
+/// number 2 tells of that, without a timeout. Then 1 comes, and what was beyond the gap is in
+/// order.
 ///
-/// Breaks if packets beyond a gap cause one NAK only, if a NAK is not followed, or if one is sent where there is no gap.
+/// Breaks if packets beyond a gap cause one NAK only, if a NAK is not followed, or if one is sent
+/// where there is no gap.
 #[test]
 fn go_back_n_tells_of_each_packet_beyond_a_gap() {
     let mut cfg = config(Recovery::GoBackN, None);
@@ -179,10 +182,12 @@ fn irn_sends_what_is_missing() {
     assert_eq!((sender.message.retransmits(), sender.message.timeouts()), (2, 0));
 }
 
-/// By hand, of packets 0 to 5: 1 and 4 are lost. 2 comes, and 1 is sent again; the NAK of 5 is overtaken by the acknowledgment of all below 4, which
-/// 1 causes. It is the only one to tell that 5 has come, and so that 4 is lost, which its sender would else learn by a timeout.
+/// By hand, of packets 0 to 5: 1 and 4 are lost. 2 comes, and 1 is sent again; the NAK of 5 is
+/// overtaken by the acknowledgment of all below 4, which 1 causes. It is the only one to tell that
+/// 5 has come, and so that 4 is lost, which its sender would else learn by a timeout.
 ///
-/// Breaks if a NAK that is overtaken tells of nothing, or sends the sender back behind what is acknowledged; if one that is about nothing new makes it send.
+/// Breaks if a NAK that is overtaken tells of nothing, or sends the sender back behind what is
+/// acknowledged; if one that is about nothing new makes it send.
 #[test]
 fn irn_hears_a_nak_that_was_overtaken() {
     let cfg = config(IRN, Some(6_000));
@@ -204,8 +209,8 @@ fn irn_hears_a_nak_that_was_overtaken() {
     assert_eq!(numbers(&send(&mut sender, &cfg, Time(3))), [0; 0]);
 }
 
-/// By hand, of nine packets with a threshold of 3: 1 and 2 come before 0, which allows for reordering; 3 comes, and 0 is lost, but 4
-/// is not when 5 and 6 have come; with 7 it is.
+/// By hand, of nine packets with a threshold of 3: 1 and 2 come before 0, which allows for
+/// reordering; 3 comes, and 0 is lost, but 4 is not when 5 and 6 have come; with 7 it is.
 ///
 /// Breaks if a packet is sent again that may only be late, or one that is lost is not.
 #[test]
@@ -225,8 +230,9 @@ fn irn_allows_for_reordering() {
     assert_eq!((sender.message.retransmits(), sender.message.naks()), (2, 6));
 }
 
-/// Breaks if a packet that is kept already is answered by anything but a NAK of its own: if the first one's is lost, the sender would send it
-/// at every timeout until all before it has come. What lies below the next is acknowledged as that.
+/// Breaks if a packet that is kept already is answered by anything but a NAK of its own: if the
+/// first one's is lost, the sender would send it at every timeout until all before it has come.
+/// What lies below the next is acknowledged as that.
 #[test]
 fn irn_tells_again_of_what_it_has() {
     let cfg = config(IRN, None);
@@ -244,11 +250,13 @@ fn irn_tells_again_of_what_it_has() {
     assert_eq!(receiver.assembly.duplicates(), 2);
 }
 
-/// By hand, of packets 0 to 8: 0, 2 and 4 are lost, and 0 once more; 6 to 8 are on their way. The timeout sends 0 and 2 and 4 again, which lie below 5, the highest
-/// that is known to have come, and none of those beyond it. Nothing is known of 7 and 8 when 6 comes: they are not sent before a timeout of their own, which sends 7
-/// alone.
+/// By hand, of packets 0 to 8: 0, 2 and 4 are lost, and 0 once more; 6 to 8 are on their way. The
+/// timeout sends 0 and 2 and 4 again, which lie below 5, the highest that is known to have come,
+/// and none of those beyond it. Nothing is known of 7 and 8 when 6 comes: they are not sent before
+/// a timeout of their own, which sends 7 alone.
 ///
-/// Breaks if a timeout sends again what may be on its way, or not what is known to be lost: a window of packets would be sent twice for each.
+/// Breaks if a timeout sends again what may be on its way, or not what is known to be lost: a
+/// window of packets would be sent twice for each.
 #[test]
 fn irn_sends_what_is_known_to_be_lost_after_a_timeout() {
     let cfg = config(IRN, None);
@@ -273,10 +281,12 @@ fn irn_sends_what_is_known_to_be_lost_after_a_timeout() {
     assert_eq!((numbers(&last), sender.message.retransmits()), (vec![7], 7));
 }
 
-/// By hand: a window of six packets is lost, and 64 may come before one that is not missing. The timeout sends 0 again, whose acknowledgment lets 6 go, and when that comes
-/// 1 to 5 are lost: whatever was late would have come before the timeout.
+/// By hand: a window of six packets is lost, and 64 may come before one that is not missing. The
+/// timeout sends 0 again, whose acknowledgment lets 6 go, and when that comes 1 to 5 are lost:
+/// whatever was late would have come before the timeout.
 ///
-/// Breaks if reordering is allowed for among packets that were sent before a timeout: with fewer than 64 under way each lost one would cost a timeout.
+/// Breaks if reordering is allowed for among packets that were sent before a timeout: with fewer
+/// than 64 under way each lost one would cost a timeout.
 #[test]
 fn what_was_sent_before_a_timeout_is_not_late() {
     let tolerant = Recovery::Selective { low: Span::from_micros(100), few: 3, after: 64 };
@@ -294,8 +304,8 @@ fn what_was_sent_before_a_timeout_is_not_late() {
     assert_eq!(numbers(&send(&mut sender, &cfg, Time(3))), [1, 2, 3, 4, 5]);
 }
 
-/// Breaks if few packets under way wait for the long timeout, if timeouts do not double up to the longest, or if what has
-/// come is sent again after one.
+/// Breaks if few packets under way wait for the long timeout, if timeouts do not double up to the
+/// longest, or if what has come is sent again after one.
 #[test]
 fn timeouts_by_hand() {
     let cfg = config(IRN, None);
@@ -317,7 +327,8 @@ fn timeouts_by_hand() {
     assert_eq!(sender.message.deadline(), Time(0) + Span::from_micros(100));
 }
 
-/// Breaks if the low timeout counts where many packets are under way, because the first of them was alone when the timer began.
+/// Breaks if the low timeout counts where many packets are under way, because the first of them was
+/// alone when the timer began.
 #[test]
 fn few_packets_are_counted_at_the_end() {
     let cfg = config(IRN, None);
@@ -329,8 +340,9 @@ fn few_packets_are_counted_at_the_end() {
     assert!(sender.on_timer(&cfg, long));
 }
 
-/// Breaks if messages of one queue pair have a rate or a window each: a CNP that answers the first slows the second, whose packets wait
-/// for those of the first, and what is acknowledged of the first makes room.
+/// Breaks if messages of one queue pair have a rate or a window each: a CNP that answers the first
+/// slows the second, whose packets wait for those of the first, and what is acknowledged of the
+/// first makes room.
 #[test]
 fn messages_share_a_queue_pair() {
     let mut cfg = config(Recovery::GoBackN, Some(4_000));
@@ -419,9 +431,10 @@ fn marks_cut_the_rate() {
 
 /// By hand: of packets 0 to 4, number 1 comes trimmed, 2 and 3 come in the other order, 4 is lost.
 ///
-/// Breaks if a header without payload counts as come, or is told of twice; if order means loss; if what has come is sent again, or what
-/// is missing is not, or before its turn; if a timeout finds anything else than what no acknowledgment has reported; or if packets that are not under
-/// way fill the window.
+/// Breaks if a header without payload counts as come, or is told of twice; if order means loss; if
+/// what has come is sent again, or what is missing is not, or before its turn; if a timeout finds
+/// anything else than what no acknowledgment has reported; or if packets that are not under way
+/// fill the window.
 #[test]
 fn packet_by_packet_what_is_trimmed_comes_again() {
     let mut cfg = config(Recovery::Each, Some(5_000));
@@ -459,10 +472,13 @@ fn packet_by_packet_what_is_trimmed_comes_again() {
     assert_eq!(sender.pair.under_way(), 4);
 }
 
-/// By hand, with an acknowledgment for every fourth packet: 0 comes with a mark and is not answered, 1 comes trimmed (and was marked itself), and 2
-/// is the first to be acknowledged; the NAK tells the sender's control of a loss alone, so it is 2's that has to tell of 0's mark, and 3's has none.
+/// By hand, with an acknowledgment for every fourth packet: 0 comes with a mark and is not
+/// answered, 1 comes trimmed (and was marked itself), and 2 is the first to be acknowledged; the
+/// NAK tells the sender's control of a loss alone, so it is 2's that has to tell of 0's mark, and
+/// 3's has none.
 ///
-/// Breaks if the mark of a packet that came is lost with a NAK, is told of twice, or if that of a trimmed packet counts as one that came.
+/// Breaks if the mark of a packet that came is lost with a NAK, is told of twice, or if that of a
+/// trimmed packet counts as one that came.
 #[test]
 fn a_nak_keeps_no_mark() {
     let nscc = NsccSettings {
@@ -495,8 +511,8 @@ fn a_nak_keeps_no_mark() {
     assert_eq!([header(&sent[4]), sent[5]].map(|packet| flags(&packet)), [NAK, Flags::ACK]);
 }
 
-/// Breaks if a header that a switch has sent back is not sent again at once, or a packet twice for two signs of one loss; or if a timeout
-/// sends again what has come.
+/// Breaks if a header that a switch has sent back is not sent again at once, or a packet twice for
+/// two signs of one loss; or if a timeout sends again what has come.
 #[test]
 fn packet_by_packet_returned_headers_and_timeouts() {
     let cfg = config(Recovery::Each, None);

@@ -115,9 +115,10 @@ impl Sender {
         }
     }
 
-    /// An ACK below another one, which came before it, tells of duplicates all the same. In Linux its SACK blocks count (`tcp_ack`,
-    /// `old_ack`): what they tell of has arrived, a reduction may have been in vain, and segments may be lost. It lets go what has
-    /// left the network, and nothing grows by it.
+    /// An ACK below another one, which came before it, tells of duplicates all the same. In Linux
+    /// its SACK blocks count (`tcp_ack`, `old_ack`): what they tell of has arrived, a reduction may
+    /// have been in vain, and segments may be lost. It lets go what has left the network, and
+    /// nothing grows by it.
     fn on_old_ack(
         &mut self,
         cfg: &TcpConfig,
@@ -165,10 +166,12 @@ impl Sender {
         outcome
     }
 
-    /// What a mark means, if the ACK has one. Returns whether it is still to reduce the window, after the losses that the ACK may tell of.
+    /// What a mark means, if the ACK has one. Returns whether it is still to reduce the window,
+    /// after the losses that the ACK may tell of.
     fn note_echo(&mut self, cfg: &TcpConfig, told: &Told, acked: bool, now: Time) -> bool {
         let echo = told.echo;
-        // Linux: where nothing was outstanding, an ACK tells nothing (`tcp_ack`); and a reduction that is shared out would have no end.
+        // Linux: where nothing was outstanding, an ACK tells nothing (`tcp_ack`); and a reduction
+        // that is shared out would have no end.
         let idle = cfg.stack.mark_prr && told.from == self.high;
         let counts = echo && !idle && (acked || !cfg.stack.ignore_duplicate_ece);
         if counts && !cfg.stack.mark_prr {
@@ -183,9 +186,9 @@ impl Sender {
         counts && cfg.stack.mark_prr
     }
 
-    /// Whether a reduction or a timeout was in vain. `acked`: segments that are newly acknowledged; `original`: whether it delivers what was
-    /// sent before a timeout. Returns whether a recovery has ended before its time: in Linux a mark reduces nothing then
-    /// (`tcp_fastretrans_alert`).
+    /// Whether a reduction or a timeout was in vain. `acked`: segments that are newly acknowledged;
+    /// `original`: whether it delivers what was sent before a timeout. Returns whether a recovery
+    /// has ended before its time: in Linux a mark reduces nothing then (`tcp_fastretrans_alert`).
     fn look_for_reasons(
         &mut self,
         cfg: &TcpConfig,
@@ -220,7 +223,8 @@ impl Sender {
         begins
     }
 
-    /// Linux's `tcp_dsack_seen`: what was sent again in vain is delivered too, and RACK may wait longer for what is late.
+    /// Linux's `tcp_dsack_seen`: what was sent again in vain is delivered too, and RACK may wait
+    /// longer for what is late.
     fn see_duplicate(&mut self, cfg: &TcpConfig, reported: Option<SackBlock>) {
         let Some(x) = &mut self.extra else { return };
         x.twice = 0;
@@ -283,7 +287,8 @@ impl Sender {
         self.board.update(&p.sack, self.una, self.high)
     }
 
-    /// RFC 8985 §6.2 steps 1 to 3: the round trip, what left last of what is delivered, and whether packets come out of order.
+    /// RFC 8985 §6.2 steps 1 to 3: the round trip, what left last of what is delivered, and whether
+    /// packets come out of order.
     fn tell_rack(&mut self, cfg: &TcpConfig, p: &PacketMeta, late_copy: Option<u32>, now: Time) {
         let una = p.seq.max(self.una);
         let Some(x) = &mut self.extra else { return };
@@ -320,15 +325,15 @@ impl Sender {
         x.fresh.iter().any(|segment| *segment < self.recover && !x.sent.again(*segment))
     }
 
-    /// Bytes that the ACK in hand delivers, in full segments: what was SACKed before is not delivered again. Linux counts what came
-    /// twice as well.
+    /// Bytes that the ACK in hand delivers, in full segments: what was SACKed before is not
+    /// delivered again. Linux counts what came twice as well.
     pub(super) fn delivered(&self, cfg: &TcpConfig) -> u32 {
         self.extra.as_ref().map_or(0, |x| x.fresh.len() as u32 + x.twice) * cfg.mss
     }
 
-    /// An ACK that acknowledges nothing new delivers segments all the same. Linux counts them (`tcp_newly_delivered`), and where packets
-    /// are known to come out of order by more than the duplicate ACKs that mean a loss, the window grows by them
-    /// (`tcp_may_raise_cwnd`).
+    /// An ACK that acknowledges nothing new delivers segments all the same. Linux counts them
+    /// (`tcp_newly_delivered`), and where packets are known to come out of order by more than the
+    /// duplicate ACKs that mean a loss, the window grows by them (`tcp_may_raise_cwnd`).
     fn on_delivered(
         &mut self,
         cfg: &TcpConfig,
@@ -375,9 +380,10 @@ impl Sender {
         known.then(|| RoundTrip::alike(since_stamp(now, p.stamp)))
     }
 
-    /// The same as Linux does it (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`): the first segment that is acknowledged, and was neither
-    /// SACKed before nor sent twice, is timed, unless something that was sent twice is acknowledged with it; else the first one
-    /// that is SACKed. Only if there is neither do timestamps tell, in whole ticks.
+    /// The same as Linux does it (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`): the first segment
+    /// that is acknowledged, and was neither SACKed before nor sent twice, is timed, unless
+    /// something that was sent twice is acknowledged with it; else the first one that is SACKed.
+    /// Only if there is neither do timestamps tell, in whole ticks.
     fn timed(&self, cfg: &TcpConfig, from: u32, p: &PacketMeta, now: Time) -> Option<RoundTrip> {
         let x = self.extra.as_ref()?;
         let (acked, sacked) = x.fresh.split_at(x.fresh.partition_point(|s| *s < p.seq));
@@ -393,8 +399,8 @@ impl Sender {
         told.then(|| RoundTrip::alike(in_ticks(stamped(now, p.stamp), now)))
     }
 
-    /// Linux: an ACK that only SACKs measures a round trip as well, and the retransmission timer begins anew if what it tells of was sent before the
-    /// first segment was, that last time.
+    /// Linux: an ACK that only SACKs measures a round trip as well, and the retransmission timer
+    /// begins anew if what it tells of was sent before the first segment was, that last time.
     fn time_sacked(&mut self, cfg: &TcpConfig, p: &PacketMeta, now: Time) -> Option<Span> {
         let rtt = self.timed(cfg, self.una, p, now)?;
         self.sample(cfg, rtt);

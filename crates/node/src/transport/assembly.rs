@@ -3,8 +3,8 @@
 use super::SegmentSet;
 use leafspine_core::{Flags, PacketMeta};
 
-/// Puts segments in order, whatever the transport makes of those that are not: the flow's length is learnt from the last one's
-/// FIN, and each byte goes to the application once.
+/// Puts segments in order, whatever the transport makes of those that are not: the flow's length is
+/// learnt from the last one's FIN, and each byte goes to the application once.
 #[derive(Debug)]
 pub(crate) struct Assembly {
     /// RCV.NXT: the next segment expected.
@@ -45,8 +45,8 @@ impl Assembly {
         *self = Assembly { held, ..Assembly::default() };
     }
 
-    /// Notes that a segment has come. Whether it is reordered: overtaken by one that was sent later (RFC 4737 §3). A retransmission
-    /// is not.
+    /// Notes that a segment has come. Whether it is reordered: overtaken by one that was sent later
+    /// (RFC 4737 §3). A retransmission is not.
     #[inline]
     pub(crate) fn note(&mut self, p: &PacketMeta) -> bool {
         if p.flags.has(Flags::FIN) {
@@ -61,8 +61,8 @@ impl Assembly {
         reordered
     }
 
-    /// Takes the segment that was expected, and what is held behind it: gives the bytes that are in order now (`mss` each but the last's)
-    /// and whether they are the flow's last.
+    /// Takes the segment that was expected, and what is held behind it: gives the bytes that are in
+    /// order now (`mss` each but the last's) and whether they are the flow's last.
     #[inline]
     pub(crate) fn take(&mut self, mss: u32) -> (u32, bool) {
         let segment = self.expected;
@@ -96,7 +96,8 @@ impl Assembly {
         segment < self.expected || !self.held.is_empty() && self.held.contains(segment)
     }
 
-    /// The run of held segments that `segment`, which is held, is part of. `known`: a segment from which on, up to it, all are.
+    /// The run of held segments that `segment`, which is held, is part of. `known`: a segment from
+    /// which on, up to it, all are.
     pub(super) fn run(&self, segment: u32, known: Option<u32>) -> (u32, u32) {
         let start = known.unwrap_or_else(|| self.held.run_start(self.expected, segment));
         (start, self.held.first_absent(segment))

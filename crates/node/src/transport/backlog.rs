@@ -1,13 +1,16 @@
 //! Small queues: how much of a flow may wait in its host's port (Linux: `tcp_small_queue_check`).
 //!
-//! What does not fit waits in the sender, where it takes no place of others: two trains, or what the flow sends in a
-//! millisecond, a megabyte at most. The driver of the device is told that packets have left once three quarters have of those that
-//! were in its ring before the last one came (virtio: `virtqueue_enable_cb_delayed`), and when another one comes or an ACK arrives;
-//! after that, of each. Once the ring is full it asks for three quarters of it, and what comes waits before it until the driver hears. Only
-//! this flow's packets are counted. Then the sender is asked again.
+//! What does not fit waits in the sender, where it takes no place of others: two trains, or what
+//! the flow sends in a millisecond, a megabyte at most. The driver of the device is told that
+//! packets have left once three quarters have of those that were in its ring before the last one
+//! came (virtio: `virtqueue_enable_cb_delayed`), and when another one comes or an ACK arrives;
+//! after that, of each. Once the ring is full it asks for three quarters of it, and what comes
+//! waits before it until the driver hears. Only this flow's packets are counted. Then the sender is
+//! asked again.
 //!
-//! New data, what is lost and probes are held against the port piece by piece, as the kernel sends them: the segments that follow in one
-//! are not asked again. Nor is a segment sent again whose last copy has not left (`skb_still_in_host_queue`).
+//! New data, what is lost and probes are held against the port piece by piece, as the kernel sends
+//! them: the segments that follow in one are not asked again. Nor is a segment sent again whose
+//! last copy has not left (`skb_still_in_host_queue`).
 
 use super::TcpConfig;
 use super::config::stamp;
@@ -17,13 +20,15 @@ use leafspine_core::Time;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What a kernel's memory for a piece of data counts beyond the data, in bytes: a head of 640 and the 256 of its description
-/// (`SKB_TRUESIZE`). A train is one piece until it is cut for the device, then each segment is one.
+/// What a kernel's memory for a piece of data counts beyond the data, in bytes: a head of 640 and
+/// the 256 of its description (`SKB_TRUESIZE`). A train is one piece until it is cut for the
+/// device, then each segment is one.
 const BEYOND: u64 = 896;
 /// Segments of which a train has no more, for what it counts beyond its data.
 const WHOLE: u64 = 45;
-/// A device's ring takes so many segments, which are cut; what waits before it is not. It has 256 places, and takes no more once
-/// fewer are free than the longest packet may need (virtio: `check_sq_full_and_disable`).
+/// A device's ring takes so many segments, which are cut; what waits before it is not. It has 256
+/// places, and takes no more once fewer are free than the longest packet may need (virtio:
+/// `check_sq_full_and_disable`).
 const RING: usize = 256 - 19 + 1;
 /// Trains that fit however slow the flow is.
 const TRAINS: u64 = 2;
@@ -167,8 +172,9 @@ impl Backlog {
         self.full = false;
     }
 
-    /// Whether the port has too much for a piece of so many segments; `rate`: bytes that the flow sends in a millisecond. Twice as
-    /// much may be there before what was lost has to wait (`again`).
+    /// Whether the port has too much for a piece of so many segments; `rate`: bytes that the flow
+    /// sends in a millisecond. Twice as much may be there before what was lost has to wait
+    /// (`again`).
     fn is_full(
         &mut self,
         cfg: &TcpConfig,
@@ -196,8 +202,9 @@ impl Backlog {
 }
 
 impl Extra {
-    /// Whether no more than one piece is outstanding, which never waits for the port (`tcp_rtx_queue_empty_or_single_skb`). What is SACKed or
-    /// has been sent again is a piece of its own.
+    /// Whether no more than one piece is outstanding, which never waits for the port
+    /// (`tcp_rtx_queue_empty_or_single_skb`). What is SACKed or has been sent again is a piece of
+    /// its own.
     fn has_one_piece(&self, una: u32, high: u32, sacked: u32) -> bool {
         sacked == 0 && self.resent_below <= una && self.buffer.end_of(una).max(una + 1) >= high
     }
@@ -218,8 +225,8 @@ impl Sender {
         }
     }
 
-    /// Whether a piece of so many segments has to wait for the port; if so, the sender is asked again when the driver hears.
-    /// (`tcp_small_queue_check`.)
+    /// Whether a piece of so many segments has to wait for the port; if so, the sender is asked
+    /// again when the driver hears. (`tcp_small_queue_check`.)
     fn is_too_much(&mut self, cfg: &TcpConfig, piece: (u32, bool), now: Time) -> bool {
         let rate = self.in_a_millisecond(cfg);
         let (una, high, sacked) = (self.una, self.high, self.board.sacked());
@@ -235,7 +242,8 @@ impl Sender {
         cfg.stack.small_queues && self.is_too_much(cfg, (segments, false), now)
     }
 
-    /// Whether new data that leaves in a recovery, or as a probe, has to wait for the port: asked for as much of it as may leave now.
+    /// Whether new data that leaves in a recovery, or as a probe, has to wait for the port: asked
+    /// for as much of it as may leave now.
     pub(super) fn new_waits_for_port(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         let nxt = self.high;
         let Some(x) = self.extra.as_ref().filter(|_| cfg.stack.small_queues) else { return false };
@@ -283,8 +291,8 @@ impl Sender {
         }
     }
 
-    /// Whether a segment is not to be sent again now, since its last copy is still in the host's port. The sender is asked again
-    /// when the driver hears that something has left.
+    /// Whether a segment is not to be sent again now, since its last copy is still in the host's
+    /// port. The sender is asked again when the driver hears that something has left.
     pub(super) fn is_in_port(&mut self, cfg: &TcpConfig, segment: u32, now: Time) -> bool {
         let Some(x) = self.extra.as_mut().filter(|_| cfg.stack.small_queues) else { return false };
         let there = x.backlog.has(segment, now);
@@ -293,8 +301,9 @@ impl Sender {
         there
     }
 
-    /// A piece of so many segments was to be sent again, and is still in the port. Once an instant that counts as a retransmission does,
-    /// the first one with the time when it was last sent (`tcp_retransmit_skb`).
+    /// A piece of so many segments was to be sent again, and is still in the port. Once an instant
+    /// that counts as a retransmission does, the first one with the time when it was last sent
+    /// (`tcp_retransmit_skb`).
     fn note_attempt(&mut self, (segment, piece): (u32, u32), now: Time) {
         let Some(x) = &mut self.extra else { return };
         if x.backlog.tried.replace(now) != Some(now) {
@@ -309,9 +318,11 @@ mod tests {
     use super::*;
     use leafspine_core::Span;
 
-    /// By hand: five packets leave at 1 to 5 us. Before the last one came there were four, of which three quarters are three: the
-    /// driver hears when one more has left, and then of each. With another packet at 2.5 us it hears at once of two, and next when
-    /// three quarters of the other three, and one more, have left. With an ACK then instead it hears of the two, and next of all.
+    /// By hand: five packets leave at 1 to 5 us. Before the last one came there were four, of which
+    /// three quarters are three: the driver hears when one more has left, and then of each. With
+    /// another packet at 2.5 us it hears at once of two, and next when three quarters of the other
+    /// three, and one more, have left. With an ACK then instead it hears of the two, and next of
+    /// all.
     ///
     /// Breaks if it hears sooner or later.
     #[test]
@@ -339,11 +350,13 @@ mod tests {
         assert_eq!(backlog.until(), Some(at(4_950)), "not in the past");
     }
 
-    /// By hand: 300 packets leave, one each nanosecond from 1 on. The ring takes 238, and the driver hears when 178 of them and one more have
-    /// left, at 179 ns. Then 121 are there, and the ring is not full: it hears when 90 of the 120 before the last one have left, and one more. An ACK
-    /// at 62 ns leaves 238, a full ring.
+    /// By hand: 300 packets leave, one each nanosecond from 1 on. The ring takes 238, and the
+    /// driver hears when 178 of them and one more have left, at 179 ns. Then 121 are there, and the
+    /// ring is not full: it hears when 90 of the 120 before the last one have left, and one more.
+    /// An ACK at 62 ns leaves 238, a full ring.
     ///
-    /// Breaks if the driver counts what waits before its ring, or looks when a packet comes there; or if what has waited does not come into it.
+    /// Breaks if the driver counts what waits before its ring, or looks when a packet comes there;
+    /// or if what has waited does not come into it.
     #[test]
     fn a_full_ring() {
         let at = |ns| Time::ZERO + Span::from_nanos(ns);
@@ -364,11 +377,12 @@ mod tests {
         assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(62 + 179)), 238));
     }
 
-    /// By hand: 900, alone, leaves at 1 us; 1 to 300 come as one piece, of which the first 238 places are cut. The driver hears at once of
-    /// 900, and of nothing else before three quarters of the ring.
+    /// By hand: 900, alone, leaves at 1 us; 1 to 300 come as one piece, of which the first 238
+    /// places are cut. The driver hears at once of 900, and of nothing else before three quarters
+    /// of the ring.
     ///
-    /// Breaks if a segment counts as there when the driver has heard that it left, or when it is a part of what was cut; or if it does not while
-    /// the driver has not heard.
+    /// Breaks if a segment counts as there when the driver has heard that it left, or when it is a
+    /// part of what was cut; or if it does not while the driver has not heard.
     #[test]
     fn what_is_still_there() {
         let at = |ns| Time::ZERO + Span::from_nanos(ns);

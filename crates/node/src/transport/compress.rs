@@ -45,7 +45,8 @@ impl Compressed {
         }
     }
 
-    /// When that was sent from here which the sender of `p` had last heard, as its timestamp would tell; an ACK waits in no queue.
+    /// When that was sent from here which the sender of `p` had last heard, as its timestamp would
+    /// tell; an ACK waits in no queue.
     pub(super) fn echoed_by(&self, p: &PacketMeta, now: Time) -> Time {
         Time(now.0.saturating_sub(since_stamp(now, p.stamp).0 + self.back))
     }
@@ -91,8 +92,8 @@ impl Compressed {
 const SURE: usize = 2;
 
 impl Receiver {
-    /// Whether an ACK that waits goes before `segment` is taken, since that would move a block to where it may not be reported: it
-    /// opens another one, or touches one that is there already.
+    /// Whether an ACK that waits goes before `segment` is taken, since that would move a block to
+    /// where it may not be reported: it opens another one, or touches one that is there already.
     pub(super) fn must_tell(&self, segment: u32) -> bool {
         let waits = self.compressed.as_ref().is_some_and(|compressed| compressed.waits());
         if !waits || segment < self.assembly.expected() {

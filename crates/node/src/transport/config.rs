@@ -65,8 +65,8 @@ impl TcpConfig {
         if stack.keeps_more() { (size_of::<Extra>() + 3 * 64 * size_of::<u64>()) as u64 } else { 0 }
     }
 
-    /// The ECN field of what is no data, on a connection that has ECN or not: not capable (RFC 3168 §6.1.1, §6.1.4) but under
-    /// DCTCP with `ecn_all`.
+    /// The ECN field of what is no data, on a connection that has ECN or not: not capable (RFC 3168
+    /// §6.1.1, §6.1.4) but under DCTCP with `ecn_all`.
     #[inline]
     pub(super) fn other_ecn(&self, has: bool) -> Ecn {
         if self.stack.ecn_all && self.precise_echo && self.ecn && has {
@@ -146,7 +146,8 @@ pub(crate) fn stamp(now: Time) -> u32 {
     (now.0 >> STAMP_SHIFT) as u32
 }
 
-/// When `echo` was stamped, or a unit of the clock later at most: what leaves with a timer leaves as a tick begins, and is of that tick.
+/// When `echo` was stamped, or a unit of the clock later at most: what leaves with a timer leaves
+/// as a tick begins, and is of that tick.
 pub(super) fn stamped(now: Time, echo: u32) -> Time {
     let begun = now.0 >> STAMP_SHIFT << STAMP_SHIFT;
     Time((begun.saturating_sub(since_stamp(now, echo).0) + STAMP_UNIT.0 - 1).min(now.0))

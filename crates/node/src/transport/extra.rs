@@ -102,8 +102,8 @@ pub(super) struct Extra {
     pub(super) first_again: FirstAgain,
     /// The ACK in hand has ECE.
     pub(super) echo: bool,
-    /// The ACK in hand is of an older transmission than the first retransmission, and others are outstanding: nothing is
-    /// marked as lost or sent again (`recovers_as_linux`).
+    /// The ACK in hand is of an older transmission than the first retransmission, and others are
+    /// outstanding: nothing is marked as lost or sent again (`recovers_as_linux`).
     pub(super) waits: bool,
     /// The first segment that was outstanding at the last timeout.
     pub(super) timed_out: Option<u32>,

@@ -1,12 +1,13 @@
-//! A receiver's window that grows, as Linux tunes its buffers (`tcp_rcv_space_adjust`, `tcp_grow_window`): while it does, no ACK
-//! is delayed.
+//! A receiver's window that grows, as Linux tunes its buffers (`tcp_rcv_space_adjust`,
+//! `tcp_grow_window`): while it does, no ACK is delayed.
 //!
-//! Once in a round trip the receiver looks at how much has come. If it is more than ever before in one, the buffer becomes as large as
-//! twice that, and more the faster it grew; and the window that is offered follows by two segments with each segment that comes. The
-//! sender's window is a constant here: what counts is that these segments are acknowledged at once.
+//! Once in a round trip the receiver looks at how much has come. If it is more than ever before in
+//! one, the buffer becomes as large as twice that, and more the faster it grew; and the window that
+//! is offered follows by two segments with each segment that comes. The sender's window is a
+//! constant here: what counts is that these segments are acknowledged at once.
 //!
-//! It sees a round trip in two ways: by the timestamps that come back, in ticks, and as the time in which all that the window offered
-//! has come, if that is shorter.
+//! It sees a round trip in two ways: by the timestamps that come back, in ticks, and as the time in
+//! which all that the window offered has come, if that is shorter.
 
 use leafspine_core::{Span, Time};
 
@@ -14,10 +15,11 @@ use leafspine_core::{Span, Time};
 const TICK: u64 = Span::from_millis(1).0;
 /// What a buffer of 128 KB offers before a segment has come, and a segment more: half of it.
 const FIRST: u64 = 65_536;
-/// What it could hold in fact: the first segment's memory, of 2,176 bytes, tells by how much data is smaller (170 of 256).
+/// What it could hold in fact: the first segment's memory, of 2,176 bytes, tells by how much data
+/// is smaller (170 of 256).
 const HOLDS: u64 = 87_040;
-/// So much less of the window is taken by a segment that joins the one before it in the buffer (`tcp_ooo_try_coalesce`): the 256 bytes of a
-/// description.
+/// So much less of the window is taken by a segment that joins the one before it in the buffer
+/// (`tcp_ooo_try_coalesce`): the 256 bytes of a description.
 const JOINS: u64 = 170;
 /// What the first round trip is held against, in segments.
 const USUAL: u64 = 10;
@@ -89,16 +91,17 @@ impl Growth {
         *self = Growth { offered, since: now, begun: now, mss, usual, full, ..Growth::default() };
     }
 
-    /// Bytes of the window that the buffer's `held` segments take, which wait for something before them, and the one that has come. It is in
-    /// order, or joins the one before it; one that does neither is not counted yet (`tcp_data_queue_ofo`).
+    /// Bytes of the window that the buffer's `held` segments take, which wait for something before
+    /// them, and the one that has come. It is in order, or joins the one before it; one that does
+    /// neither is not counted yet (`tcp_data_queue_ofo`).
     pub(super) fn taken(&mut self, held: u32, in_order: bool, joins: bool) -> u64 {
         self.joined = self.joined.min(u64::from(held)) + u64::from(joins);
         let counted = u64::from(held) + u64::from(in_order || joins);
         counted * self.mss - self.joined * JOINS.min(self.mss)
     }
 
-    /// A segment has come: whether the window grows with it. `limit`: the largest window; `taken`: bytes of it that the buffer takes
-    /// (Linux: `tcp_space`).
+    /// A segment has come: whether the window grows with it. `limit`: the largest window; `taken`:
+    /// bytes of it that the buffer takes (Linux: `tcp_space`).
     pub(super) fn comes(&mut self, limit: u64, taken: u64) -> bool {
         // Beyond half of the largest, what is offered follows no more.
         let room = if self.offered > limit / 2 {
@@ -110,8 +113,8 @@ impl Growth {
         room > 0
     }
 
-    /// A segment came in order, `delivered` bytes have in all. It tells the round trip: `echoed` is when that was sent which its
-    /// sender had last heard.
+    /// A segment came in order, `delivered` bytes have in all. It tells the round trip: `echoed` is
+    /// when that was sent which its sender had last heard.
     pub(super) fn measure(&mut self, delivered: u64, echoed: Time, now: Time) {
         let tick = echoed.0 / TICK;
         if tick != self.echoed {
@@ -169,15 +172,17 @@ mod tests {
         (0..1000).filter(|_| growth.comes(LIMIT, u64::from(MSS))).count()
     }
 
-    /// Breaks if the window does not grow at first to what the buffer holds besides the segment in hand: from 64,088 bytes to 85,592, which are 7.4 steps
-    /// of two segments.
+    /// Breaks if the window does not grow at first to what the buffer holds besides the segment in
+    /// hand: from 64,088 bytes to 85,592, which are 7.4 steps of two segments.
     #[test]
     fn it_grows_to_what_the_buffer_holds() {
         assert_eq!(steps(&mut begun(us(0))), 8);
     }
 
-    /// A kernel that printed it: with the window at 710,970 of 764,543 bytes a segment is missing, and the first that comes beyond it is not counted yet. Those
-    /// that join it take 1,275 bytes each (it counts 1,445 where 1,448 are taken here); the sixth begins a run of its own. The window grows with thirteen.
+    /// A kernel that printed it: with the window at 710,970 of 764,543 bytes a segment is missing,
+    /// and the first that comes beyond it is not counted yet. Those that join it take 1,275 bytes
+    /// each (it counts 1,445 where 1,448 are taken here); the sixth begins a run of its own. The
+    /// window grows with thirteen.
     ///
     /// Breaks if what waits for something before it takes more room or less.
     #[test]
@@ -205,8 +210,9 @@ mod tests {
 
     /// Breaks if the window does not grow as fast as what comes in a round trip asks for.
     ///
-    /// Of 46 segments in one, where ten were usual: 2 x 66,608 + 16 x 1,448 = 156,384, and twice 156,384 x 52,128 / 14,480 more,
-    /// 1,282,346 in all. Besides the segment in hand that is 1,195,306 more than the buffer held, 412.7 steps of 2,896 (a kernel was seen to take 413).
+    /// Of 46 segments in one, where ten were usual: 2 x 66,608 + 16 x 1,448 = 156,384, and twice
+    /// 156,384 x 52,128 / 14,480 more, 1,282,346 in all. Besides the segment in hand that is
+    /// 1,195,306 more than the buffer held, 412.7 steps of 2,896 (a kernel was seen to take 413).
     #[test]
     fn it_grows_with_what_comes() {
         let mut growth = begun(us(0));
@@ -221,9 +227,9 @@ mod tests {
         assert_eq!(steps(&mut growth), 0);
     }
 
-    /// Breaks if a round trip is not the time in which all comes that was offered (one segment and 64,088 bytes), or, by
-    /// timestamps, whole ticks of a millisecond: none within one, an eighth of each longer one, a shorter one whole, and none from a timestamp that has
-    /// told already.
+    /// Breaks if a round trip is not the time in which all comes that was offered (one segment and
+    /// 64,088 bytes), or, by timestamps, whole ticks of a millisecond: none within one, an eighth
+    /// of each longer one, a shorter one whole, and none from a timestamp that has told already.
     #[test]
     fn round_trips_are_seen_in_two_ways() {
         let mut growth = begun(us(100));
@@ -243,7 +249,8 @@ mod tests {
         assert_eq!(far.trip, TICK, "a shorter one counts at once");
     }
 
-    /// Breaks if the window grows beyond half of the largest (and the step that passes it): 1,572,864 less 64,088 bytes are 521.0 steps.
+    /// Breaks if the window grows beyond half of the largest (and the step that passes it):
+    /// 1,572,864 less 64,088 bytes are 521.0 steps.
     #[test]
     fn it_stops_at_half_of_the_largest() {
         let mut growth = begun(us(0));

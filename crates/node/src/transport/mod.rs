@@ -17,11 +17,11 @@
 //! 2018 and 6675 (SACK), 6298 (timeout), 7323 (timestamps), 3168 (ECN), 8257 (DCTCP's echo), and
 //! delayed ACKs. Congestion control is [`leafspine_schemes::cc`].
 //!
-//! What is TCP here by a switch of [`Stack`](crate::spec::Stack): RFC 8985 (RACK-TLP), 6937 and 9937
-//! (proportional rate reduction), 2883 (D-SACK) and what undoes a reduction, 3708, 3522 with 4015
-//! (Eifel) and 5682 (F-RTO), 2861 (the window after a pause), quick acknowledgments, and what Linux does besides. A sender that
-//! uses one has an `Extra`, and `acks.rs` takes its ACKs. So has one whose control goes by delivery rates:
-//! `rate.rs` measures them.
+//! What is TCP here by a switch of [`Stack`](crate::spec::Stack): RFC 8985 (RACK-TLP), 6937 and
+//! 9937 (proportional rate reduction), 2883 (D-SACK) and what undoes a reduction, 3708, 3522 with
+//! 4015 (Eifel) and 5682 (F-RTO), 2861 (the window after a pause), quick acknowledgments, and what
+//! Linux does besides. A sender that uses one has an `Extra`, and `acks.rs` takes its ACKs. So has
+//! one whose control goes by delivery rates: `rate.rs` measures them.
 //!
 //! What is not: connection teardown (the last segment carries FIN, and its acknowledgment ends the
 //! flow), data in both directions, window scaling as such (the receive window is a bound on the

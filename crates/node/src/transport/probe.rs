@@ -198,8 +198,9 @@ impl Sender {
         true
     }
 
-    /// The timer for what is late has fired. Linux counts a segment that has left where a recovery begins with it, lets go what
-    /// is given up in one that is under way, and waits for ACKs then, or for a timeout (`tcp_rack_reo_timeout`).
+    /// The timer for what is late has fired. Linux counts a segment that has left where a recovery
+    /// begins with it, lets go what is given up in one that is under way, and waits for ACKs then,
+    /// or for a timeout (`tcp_rack_reo_timeout`).
     fn look_late(&mut self, cfg: &TcpConfig, now: Time) {
         let enters = self.look_for_losses(cfg, true, now);
         if !cfg.stack.whole_windows {

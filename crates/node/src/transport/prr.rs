@@ -17,7 +17,8 @@ pub(super) struct Prr {
     allowance: i64,
     /// A share is rounded up to a multiple of so many bytes: one, as the RFCs have it, or a segment.
     unit: u64,
-    /// The window that the last ACK has left, which Linux has for its `snd_cwnd`; before the first the one that is reduced.
+    /// The window that the last ACK has left, which Linux has for its `snd_cwnd`; before the first
+    /// the one that is reduced.
     window: u32,
 }
 
@@ -47,7 +48,8 @@ impl Prr {
         }
     }
 
-    /// As Linux begins one (`tcp_init_cwnd_reduction`): it counts from the window, and shares are of whole segments of `mss` bytes.
+    /// As Linux begins one (`tcp_init_cwnd_reduction`): it counts from the window, and shares are
+    /// of whole segments of `mss` bytes.
     pub(super) fn begin_window(kind: Reduction, window: u32, mss: u32) -> Prr {
         Prr { unit: u64::from(mss), ..Prr::begin(kind, window, 0) }
     }
@@ -135,8 +137,9 @@ mod tests {
 
     /// Breaks if a share counted in segments is not rounded up to one.
     ///
-    /// 10 segments outstanding, the new window is 5: after n that have arrived `CEIL(n / 2)` may have been sent, so one with the first,
-    /// third and fifth. In bytes n x 500 is enough for the second segment with the fourth, and for the third with the sixth.
+    /// 10 segments outstanding, the new window is 5: after n that have arrived `CEIL(n / 2)` may
+    /// have been sent, so one with the first, third and fifth. In bytes n x 500 is enough for the
+    /// second segment with the fourth, and for the third with the sixth.
     #[test]
     fn shares_of_whole_segments() {
         let acks = [Progress { ssthresh: 5 * MSS, ..ack(1, 9, false) }; 6];

@@ -134,9 +134,9 @@ impl Rack {
         *self = Rack { lost, marked, resent, forgiven, given_up, ..Rack::default() };
     }
 
-    /// Step 3 for what an ACK delivers, in the order of their numbers: a segment sent once is out of order if a later one
-    /// had been delivered before the ACK. What the ACK delivers at once is in order, whatever tells of it (Linux's
-    /// `prior_fack`).
+    /// Step 3 for what an ACK delivers, in the order of their numbers: a segment sent once is out
+    /// of order if a later one had been delivered before the ACK. What the ACK delivers at once is
+    /// in order, whatever tells of it (Linux's `prior_fack`).
     pub(super) fn order(&mut self, sent: &Sent, fresh: &[u32]) {
         let late = fresh.iter().copied().find(|s| *s < self.fack && !sent.again(*s));
         self.fack = fresh.last().map_or(self.fack, |last| self.fack.max(last + 1));
@@ -271,14 +271,16 @@ impl Rack {
         }
     }
 
-    /// Linux's `tcp_dsack_seen`, before anything else is made of the ACK: what was sent again in vain asks for a wider window if
-    /// reordering has been seen by then, and if it was not a `probe`, which RACK did not ask for.
+    /// Linux's `tcp_dsack_seen`, before anything else is made of the ACK: what was sent again in
+    /// vain asks for a wider window if reordering has been seen by then, and if it was not a
+    /// `probe`, which RACK did not ask for.
     pub(super) fn see_dsack(&mut self, probe: bool) {
         self.dsack_seen |= self.reordering && !probe;
     }
 
-    /// The same as [`Rack::note_dsack`] as Linux does it: the round is over when something is delivered that was sent after it began, and an
-    /// ACK that delivers nothing leaves its D-SACK to the next. `latest`: when that was sent which this ACK delivers, the last of it.
+    /// The same as [`Rack::note_dsack`] as Linux does it: the round is over when something is
+    /// delivered that was sent after it began, and an ACK that delivers nothing leaves its D-SACK
+    /// to the next. `latest`: when that was sent which this ACK delivers, the last of it.
     pub(super) fn widen(&mut self, latest: Option<Time>, now: Time) {
         let Some(latest) = latest else { return };
         let over = latest >= self.widened;
@@ -289,8 +291,8 @@ impl Rack {
         }
     }
 
-    /// Linux: D-SACKs have shown a reduction to be in vain, and the wider window lasts one more recovery, sixteen at most
-    /// (`tcp_try_undo_dsack`).
+    /// Linux: D-SACKs have shown a reduction to be in vain, and the wider window lasts one more
+    /// recovery, sixteen at most (`tcp_try_undo_dsack`).
     pub(super) fn proven_late(&mut self) {
         self.persist = (self.persist + 1).min(PERSIST);
     }
@@ -432,7 +434,8 @@ mod tests {
         assert_eq!(lost(&rack), [0, 1, 2]);
     }
 
-    /// Breaks if a timeout gives what is late no more than a round trip, or if Linux's gives it a quarter more. All was sent 103 to 110 us before.
+    /// Breaks if a timeout gives what is late no more than a round trip, or if Linux's gives it a
+    /// quarter more. All was sent 103 to 110 us before.
     #[test]
     fn what_a_timeout_gives_up() {
         let after = |as_linux| {
@@ -457,8 +460,9 @@ mod tests {
         assert!(!rack.detect(&sent, &board, &at(106)).0);
     }
 
-    /// Breaks if Linux's round trips for D-SACK are not over with what was sent after the last one was counted, or a D-SACK that nothing is
-    /// delivered with is lost, or one is counted that was early.
+    /// Breaks if Linux's round trips for D-SACK are not over with what was sent after the last one
+    /// was counted, or a D-SACK that nothing is delivered with is lost, or one is counted that was
+    /// early.
     #[test]
     fn linux_counts_dsacks_by_what_is_delivered() {
         let mut rack = Rack { reordering: true, ..Rack::default() };
@@ -544,8 +548,9 @@ mod tests {
         assert!(rack.detect(&sent, &board, &at(125)).0);
     }
 
-    /// Breaks if what one ACK both acknowledges and SACKs counts as out of order, or what came after the SACK of a later one,
-    /// and was sent once, does not; or if the extent does not count the late segment itself.
+    /// Breaks if what one ACK both acknowledges and SACKs counts as out of order, or what came
+    /// after the SACK of a later one, and was sent once, does not; or if the extent does not count
+    /// the late segment itself.
     #[test]
     fn what_one_ack_delivers_is_in_order() {
         let (mut sent, mut rack, _) = with(&[]);
@@ -558,8 +563,8 @@ mod tests {
         assert_eq!((rack.reordering, rack.reordered_by()), (true, 4));
     }
 
-    /// Breaks if, as Linux has it, an earlier segment that is delivered later does not give the round trip, or if what a
-    /// retransmission's first transmission may have brought does.
+    /// Breaks if, as Linux has it, an earlier segment that is delivered later does not give the
+    /// round trip, or if what a retransmission's first transmission may have brought does.
     #[test]
     fn any_delivery_gives_the_round_trip() {
         let (mut sent, mut rack, _) = with(&[3]);

@@ -419,8 +419,9 @@ mod tests {
         assert!((last.rate - 6_000.0 / 104e-6).abs() < 1e-3, "{}", last.rate);
     }
 
-    /// Breaks if an ACK that may answer either of two transmissions makes a rate before a round trip is known: sent again after a
-    /// timeout, a segment whose first transmission is acknowledged 1 us later would give 1 GB/s.
+    /// Breaks if an ACK that may answer either of two transmissions makes a rate before a round
+    /// trip is known: sent again after a timeout, a segment whose first transmission is
+    /// acknowledged 1 us later would give 1 GB/s.
     #[test]
     fn no_rate_without_a_round_trip() {
         let mut rate = Rate::default();

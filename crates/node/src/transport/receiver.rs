@@ -149,7 +149,8 @@ impl Receiver {
             compressed.growth.read(delivered, limit, now);
         }
         if answered {
-            // Linux: with that one no ACK is due any more (`tcp_event_ack_sent`), though it does not tell of this segment.
+            // Linux: with that one no ACK is due any more (`tcp_event_ack_sent`), though it does
+            // not tell of this segment.
             seen.reply = true;
             return seen;
         }
@@ -332,9 +333,10 @@ impl Receiver {
         self.quick > 0
     }
 
-    /// The next `count` ACKs, of as many as there are at the start, are not delayed. At the start: with the first segment that comes
-    /// in order, unless others have been granted before, for a mark or for one out of order with which the window could grow (Linux:
-    /// `tcp_event_data_recv` looks for `ato`, which `tcp_dec_quickack_mode` may have set).
+    /// The next `count` ACKs, of as many as there are at the start, are not delayed. At the start:
+    /// with the first segment that comes in order, unless others have been granted before, for a
+    /// mark or for one out of order with which the window could grow (Linux: `tcp_event_data_recv`
+    /// looks for `ato`, which `tcp_dec_quickack_mode` may have set).
     fn quicken(&mut self, cfg: &TcpConfig, count: u32) {
         self.begun = true;
         self.quick = self.quick.max(count.min(cfg.stack.quick_acks));

@@ -86,8 +86,9 @@ impl Sender {
     }
 
     /// With RACK: what is marked lost, lowest first, then new data (RFC 8985 §6, "the sender can
-    /// retransmit in any order"); the first segment of a recovery whatever the window. Linux: one whose last copy is still in the
-    /// host's port holds up the others that are lost, and so does a crowded port (`tcp_xmit_retransmit_queue`).
+    /// retransmit in any order"); the first segment of a recovery whatever the window. Linux: one
+    /// whose last copy is still in the host's port holds up the others that are lost, and so does a
+    /// crowded port (`tcp_xmit_retransmit_queue`).
     fn poll_rack(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) -> bool {
         if let Some(sent) = self.poll_frto(cfg, now, out) {
             return sent;
@@ -272,7 +273,8 @@ impl Sender {
         }
         self.phase = Phase::Recovery;
         self.recover = self.high;
-        // Linux: what a mark's reduction has sent counts on, so that nothing may leave at once (`tcp_cwnd_reduction`, `prr_out`).
+        // Linux: what a mark's reduction has sent counts on, so that nothing may leave at once
+        // (`tcp_cwnd_reduction`, `prr_out`).
         self.resend_due = !(marked && cfg.stack.recovers_as_linux());
         self.partial_seen = false;
         self.inflation = (cfg.dupack_threshold * cfg.mss) as i32;
@@ -390,12 +392,15 @@ impl Sender {
         }
     }
 
-    /// Whether a timeout may turn out to have been in vain, and who looks. A recovery that was under way is part of the same
-    /// reduction; F-RTO looks at a timeout, not at one that follows another (RFC 5682 §2.1 step 1).
+    /// Whether a timeout may turn out to have been in vain, and who looks. A recovery that was
+    /// under way is part of the same reduction; F-RTO looks at a timeout, not at one that follows
+    /// another (RFC 5682 §2.1 step 1).
     ///
-    /// Linux (`tcp_enter_loss`): a timeout after progress is a reduction of its own. One during a mark's reduction is not, so only
-    /// F-RTO can find that nothing was lost. F-RTO examines repeated timeouts of one segment (§3.2), but none that interrupts a fast
-    /// recovery. With enough segments SACKed and no reduction under way, the extent of reordering was overestimated.
+    /// Linux (`tcp_enter_loss`): a timeout after progress is a reduction of its own. One during a
+    /// mark's reduction is not, so only F-RTO can find that nothing was lost. F-RTO examines
+    /// repeated timeouts of one segment (§3.2), but none that interrupts a fast recovery. With
+    /// enough segments SACKed and no reduction under way, the extent of reordering was
+    /// overestimated.
     fn judge_timeout(&mut self, cfg: &TcpConfig, broken: &Broken, before: Option<Control>) {
         let Broken { from, marked, shares, repeated } = *broken;
         let linux = cfg.stack.recovers_as_linux();

@@ -1,4 +1,5 @@
-//! What counts as lost, for a sender that keeps more than RFC 6675 asks for, and how the reduction that follows is shared out.
+//! What counts as lost, for a sender that keeps more than RFC 6675 asks for, and how the reduction
+//! that follows is shared out.
 
 use super::TcpConfig;
 use super::prr::{Progress, Prr};
@@ -25,8 +26,8 @@ impl Sender {
         self.is_sharing().then(|| (self.high - self.una - self.board.sacked()) * cfg.mss)
     }
 
-    /// RFC 8985 §6.2 steps 4 and 5, and what a mark leads to. `by_timer`: the timer of what is late has fired, and no ACK has come.
-    /// Returns whether fast recovery begins.
+    /// RFC 8985 §6.2 steps 4 and 5, and what a mark leads to. `by_timer`: the timer of what is late
+    /// has fired, and no ACK has come. Returns whether fast recovery begins.
     pub(super) fn look_for_losses(&mut self, cfg: &TcpConfig, by_timer: bool, now: Time) -> bool {
         let at = self.situation(cfg, now);
         let Some(x) = &mut self.extra else { return false };
@@ -39,11 +40,12 @@ impl Sender {
         if !x.keeps_wait {
             (_, x.wait) = x.rack.detect(&x.sent, &self.board, &at);
         }
-        // Linux: what was given up counts until it is delivered, though it was sent again (`lost_out`): the end of a recovery begins the next.
+        // Linux: what was given up counts until it is delivered, though it was sent again
+        // (`lost_out`): the end of a recovery begins the next.
         let lost =
             if cfg.stack.rack_any_rtt { x.rack.lost_out() > 0 } else { !x.rack.lost.is_empty() };
-        // Linux: what is lost once more ends a timeout's recovery (`FLAG_LOST_RETRANS`), and whatever its timer finds does
-        // (`tcp_rack_reo_timeout`).
+        // Linux: what is lost once more ends a timeout's recovery (`FLAG_LOST_RETRANS`), and
+        // whatever its timer finds does (`tcp_rack_reo_timeout`).
         let ends = cfg.stack.recovers_as_linux()
             && self.phase == Phase::Loss
             && x.rack.marked.iter().any(|segment| by_timer || x.sent.again(*segment));

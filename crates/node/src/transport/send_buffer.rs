@@ -1,8 +1,9 @@
 //! What an application has written and the other end has not acknowledged: Linux's send buffer (`tcp_sendmsg_locked`).
 //!
-//! The application writes whenever it may, in pieces that are as long as a train can be, and waits once the buffer is full. An ACK
-//! that leaves a third of it free wakes it. What it then writes goes to the end of the last piece first; and if that piece is the
-//! next to leave, a train leaves at once, whether or not waiting for more acknowledgments would make it longer.
+//! The application writes whenever it may, in pieces that are as long as a train can be, and waits
+//! once the buffer is full. An ACK that leaves a third of it free wakes it. What it then writes
+//! goes to the end of the last piece first; and if that piece is the next to leave, a train leaves
+//! at once, whether or not waiting for more acknowledgments would make it longer.
 
 use super::growth::{Growth, SHORT};
 use super::scoreboard::Scoreboard;
@@ -11,14 +12,16 @@ use std::collections::VecDeque;
 
 /// Memory that a piece takes besides its data: what a kernel that printed `sk_wmem_queued` added for each.
 const BESIDES: u64 = 832;
-/// Memory in the buffer for each segment of the window, as multiples of what a segment takes: of other controls, and of those that
-/// go by delivery rates (`tcp_sndbuf_expand`, `bbr_sndbuf_expand`).
+/// Memory in the buffer for each segment of the window, as multiples of what a segment takes: of
+/// other controls, and of those that go by delivery rates (`tcp_sndbuf_expand`,
+/// `bbr_sndbuf_expand`).
 const WINDOWS: [u64; 2] = [2, 3];
-/// Room for headers before the data, in whole cache lines of a kernel without radio or tunnels, and for the description of memory
-/// (`MAX_TCP_HEADER`, `struct skb_shared_info`).
+/// Room for headers before the data, in whole cache lines of a kernel without radio or tunnels, and
+/// for the description of memory (`MAX_TCP_HEADER`, `struct skb_shared_info`).
 const HEADERS: u32 = 192;
 const SHARED: u32 = 320;
-/// What a segment takes is its length and these two, rounded up to a power of two, and its own description (`struct sk_buff`).
+/// What a segment takes is its length and these two, rounded up to a power of two, and its own
+/// description (`struct sk_buff`).
 const DESCRIPTION: u64 = 256;
 /// No buffer is larger (`tcp_wmem`).
 const LARGEST: u64 = 4_194_304;
@@ -53,7 +56,8 @@ pub(super) struct SendBuffer {
     writes: bool,
     /// An ACK has come: the application may be woken.
     asked: bool,
-    /// What the other end offers. ACKs do not say it here: it is worked out from when they come, by the receiver's own rules.
+    /// What the other end offers. ACKs do not say it here: it is worked out from when they come, by
+    /// the receiver's own rules.
     growth: Growth,
 }
 
@@ -118,7 +122,8 @@ impl SendBuffer {
         self.asked = true;
     }
 
-    /// All below `una` is acknowledged, `from` was the first before; the last of it was sent at `sent`. `limit`: the largest window.
+    /// All below `una` is acknowledged, `from` was the first before; the last of it was sent at
+    /// `sent`. `limit`: the largest window.
     pub(super) fn acknowledged(
         &mut self,
         (mss, limit): (u32, u32),
@@ -213,8 +218,8 @@ impl SendBuffer {
         (before.max(nxt).min(self.written), self.written)
     }
 
-    /// `tcp_new_space`: while the window is not used up the buffer grows with it, and the application is woken where a third of it is
-    /// free.
+    /// `tcp_new_space`: while the window is not used up the buffer grows with it, and the
+    /// application is woken where a third of it is free.
     fn wake(&mut self, mss: u32, at: &Standing) {
         if self.written == at.total {
             return;
@@ -261,8 +266,8 @@ mod tests {
 
     const MSS: u32 = 1448;
 
-    /// Breaks if BBR's buffer is not of three windows, the smallest not for ten segments, or the largest more than 4 MB. A segment takes 2,048
-    /// and 256 bytes.
+    /// Breaks if BBR's buffer is not of three windows, the smallest not for ten segments, or the
+    /// largest more than 4 MB. A segment takes 2,048 and 256 bytes.
     #[test]
     fn how_large_it_is() {
         let sizes = [(100, false), (100, true), (1, false), (2_000, false)];
@@ -331,8 +336,9 @@ mod tests {
         }
     }
 
-    /// A flow of a kernel that printed its `write_seq`, `sk_wmem_queued` and `sk_sndbuf` (1 Gb/s, 40 us): 32 segments are written at first, in pieces
-    /// of 22 of which ten leave; the next ones when five are acknowledged and the window is 15.
+    /// A flow of a kernel that printed its `write_seq`, `sk_wmem_queued` and `sk_sndbuf` (1 Gb/s,
+    /// 40 us): 32 segments are written at first, in pieces of 22 of which ten leave; the next ones
+    /// when five are acknowledged and the window is 15.
     ///
     /// Breaks if pieces, memory, the buffer's size or the wake-up are other than the kernel's.
     #[test]

@@ -1,8 +1,9 @@
 //! Trains: segments that leave back to back, as a kernel with segmentation offload builds them, and what
 //! a sender waits for so that they are long (Linux: `tcp_tso_autosize`, `tcp_tso_should_defer`).
 //!
-//! A kernel's TCP works by pieces of up to 64 KB (`send_buffer.rs`), whoever cuts them into segments in the end. While an
-//! acknowledgment lets less go than a third of the window or a full train, it waits for the next ones.
+//! A kernel's TCP works by pieces of up to 64 KB (`send_buffer.rs`), whoever cuts them into
+//! segments in the end. While an acknowledgment lets less go than a third of the window or a full
+//! train, it waits for the next ones.
 
 use super::TcpConfig;
 use super::send_buffer::{LONGEST, Push, Standing};
@@ -57,8 +58,8 @@ impl Train {
 }
 
 impl Sender {
-    /// Whether the next new segment may leave now: with the train under way, or as the first of one. `beyond`: what may be
-    /// outstanding besides the window, since as much has been SACKed.
+    /// Whether the next new segment may leave now: with the train under way, or as the first of
+    /// one. `beyond`: what may be outstanding besides the window, since as much has been SACKed.
     pub(super) fn may_leave(
         &mut self,
         cfg: &TcpConfig,
@@ -194,8 +195,9 @@ impl Sender {
         buffer.unwrap_or(self.total)
     }
 
-    /// What the next new segment notes: that nothing follows it, if it ends a train of two at least (Linux: `__tcp_transmit_skb` sets PSH on what
-    /// it gives to segmentation). A segment that leaves alone has none, though it may end a buffer. A recovery has no trains.
+    /// What the next new segment notes: that nothing follows it, if it ends a train of two at least
+    /// (Linux: `__tcp_transmit_skb` sets PSH on what it gives to segmentation). A segment that
+    /// leaves alone has none, though it may end a buffer. A recovery has no trains.
     pub(super) fn push_note(&self) -> u8 {
         let train = self.extra.as_ref().filter(|_| self.phase == Phase::Open).map(|x| x.train);
         if train.is_some_and(|train| train.left(self.nxt) > 1) {
@@ -219,8 +221,8 @@ impl Sender {
         }
     }
 
-    /// Bytes in a millisecond at the rate of the window, or of what is outstanding if that is more; as many as there may be before
-    /// the first round trip (`tcp_update_pacing_rate`).
+    /// Bytes in a millisecond at the rate of the window, or of what is outstanding if that is more;
+    /// as many as there may be before the first round trip (`tcp_update_pacing_rate`).
     fn rate_now(&self, cfg: &TcpConfig) -> u64 {
         let cwnd = self.window_in_force();
         let window = u64::from(cwnd.max((self.high - self.una) * cfg.mss));
@@ -240,8 +242,8 @@ impl Sender {
         (bytes / u64::from(cfg.mss)).max(SHORTEST) as u32
     }
 
-    /// Whether it is worth waiting for more acknowledgments, with `piece` segments next in the send buffer: `room`, `window` and `most` in
-    /// segments.
+    /// Whether it is worth waiting for more acknowledgments, with `piece` segments next in the send
+    /// buffer: `room`, `window` and `most` in segments.
     fn waits_for_more(&self, (room, window, most): (u32, u32, u32), piece: u32, now: Time) -> bool {
         let Some(x) = &self.extra else { return false };
         let recent = x.last_sent.is_some_and(|last| now.since(last) <= RECENT);
@@ -269,8 +271,8 @@ impl Sender {
 mod tests {
     use super::*;
 
-    /// Breaks if a sender waits for an acknowledgment that is further away than a millisecond or half a round trip, or not for one
-    /// that is near.
+    /// Breaks if a sender waits for an acknowledgment that is further away than a millisecond or
+    /// half a round trip, or not for one that is near.
     #[test]
     fn near_acknowledgments_by_hand() {
         let near = |ago, srtt| is_near(Span::from_micros(ago), Span::from_micros(srtt));

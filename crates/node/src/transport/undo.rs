@@ -14,8 +14,9 @@ impl Sender {
         if cfg.stack.undoes() { self.control.before_reduction() } else { None }
     }
 
-    /// A reduction has been made for what is outstanding. In Linux what is under way again belongs to it, what a probe sent again
-    /// too (`tcp_init_undo`), and the first retransmission may have been before it.
+    /// A reduction has been made for what is outstanding. In Linux what is under way again belongs
+    /// to it, what a probe sent again too (`tcp_init_undo`), and the first retransmission may have
+    /// been before it.
     pub(super) fn begin_episode(&mut self, cfg: &TcpConfig, before: Option<Control>) {
         let linux = cfg.stack.recovers_as_linux();
         let from = self.una;
@@ -28,8 +29,8 @@ impl Sender {
         x.episode = before.map(|before| Episode { from, unreported, before, forbidden: false });
     }
 
-    /// Linux forgets when it first sent something again once nothing of that is under way, and the first segment was sent once
-    /// (`tcp_any_retrans_done`).
+    /// Linux forgets when it first sent something again once nothing of that is under way, and the
+    /// first segment was sent once (`tcp_any_retrans_done`).
     pub(super) fn forget_first_again(&mut self, cfg: &TcpConfig) {
         let (una, high) = (self.una, self.high);
         let Some(x) = self.extra.as_mut().filter(|_| cfg.stack.recovers_as_linux()) else { return };
@@ -45,8 +46,9 @@ impl Sender {
         }
     }
 
-    /// A segment has been sent again, with this timestamp. In Linux a probe's is not the first retransmission that ACKs are held
-    /// against, and no D-SACK is expected of it (`tcp_send_loss_probe`).
+    /// A segment has been sent again, with this timestamp. In Linux a probe's is not the first
+    /// retransmission that ACKs are held against, and no D-SACK is expected of it
+    /// (`tcp_send_loss_probe`).
     pub(super) fn count_retransmission(&mut self, cfg: &TcpConfig, segment: u32, stamp: u32) {
         let probes = self.phase == Phase::Probing;
         let Some(x) = &mut self.extra else { return };
@@ -68,8 +70,8 @@ impl Sender {
         }
     }
 
-    /// A D-SACK, if `reported` is one: a wider window for reordering (RFC 8985 §6.2 step 4). Linux does not do it with an
-    /// ACK behind a later one (`tcp_rack_update_reo_wnd`).
+    /// A D-SACK, if `reported` is one: a wider window for reordering (RFC 8985 §6.2 step 4). Linux
+    /// does not do it with an ACK behind a later one (`tcp_rack_update_reo_wnd`).
     pub(super) fn widen(&mut self, cfg: &TcpConfig, reported: Option<SackBlock>, now: Time) {
         let Some(x) = &mut self.extra else { return };
         if cfg.stack.rack_any_rtt {
@@ -80,8 +82,8 @@ impl Sender {
         }
     }
 
-    /// A D-SACK, if `reported` is one: one retransmission fewer that may have been needed. When none is left, the reduction
-    /// is undone (RFC 3708 §2).
+    /// A D-SACK, if `reported` is one: one retransmission fewer that may have been needed. When
+    /// none is left, the reduction is undone (RFC 3708 §2).
     pub(super) fn note_duplicate(
         &mut self,
         cfg: &TcpConfig,
@@ -131,7 +133,8 @@ impl Sender {
         if !late {
             return false;
         }
-        // Linux's `tcp_try_undo_partial`: until all that was sent again is settled, what is late clocks out new data only.
+        // Linux's `tcp_try_undo_partial`: until all that was sent again is settled, what is late
+        // clocks out new data only.
         let amid = self.phase == Phase::Recovery && self.una < self.recover;
         x.waits = cfg.stack.recovers_as_linux() && amid && !x.rack.resent.is_empty();
         if let Some(first) = x.fresh.first().filter(|_| asks_all && amid) {

@@ -394,8 +394,8 @@ fn paths_have_one_giver() {
     ]));
 }
 
-/// Breaks if a host may spray over go-back-N, given or by default, over queues that never mark or switches that do not hash,
-/// or if it may not over selective repeat or TCP.
+/// Breaks if a host may spray over go-back-N, given or by default, over queues that never mark or
+/// switches that do not hash, or if it may not over selective repeat or TCP.
 #[test]
 fn who_sprays_takes_what_comes() {
     let spray = |edge: &str, transport: &str, more: &str| {
@@ -419,7 +419,8 @@ fn who_sprays_takes_what_comes() {
     ]));
 }
 
-/// Breaks if switches trim where headers have no queue of their own, nothing overflows, or receivers know nothing of it.
+/// Breaks if switches trim where headers have no queue of their own, nothing overflows, or
+/// receivers know nothing of it.
 #[test]
 fn trimming_and_what_it_needs() {
     let switch = |more: &str| format!("[switch]\ntrim = \"either\"\n{more}");
@@ -449,8 +450,8 @@ fn trimming_and_what_it_needs() {
     ]));
 }
 
-/// Breaks if keys of one transport are taken for another, or a host edge that goes by the marks of ACKs for queue pairs, whose
-/// ACKs echo none.
+/// Breaks if keys of one transport are taken for another, or a host edge that goes by the marks of
+/// ACKs for queue pairs, whose ACKs echo none.
 #[test]
 fn queue_pairs_and_what_is_not_theirs() {
     let roce = |more: &str| format!("[transport]\nkind = \"roce\"\n{more}");

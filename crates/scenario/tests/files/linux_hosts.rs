@@ -110,8 +110,9 @@ fn documented(begin: &str) -> Vec<&'static str> {
     rest[..rest.find('.').expect("an end")].split('`').skip(1).step_by(2).collect()
 }
 
-/// Breaks if a host edge that the hosts' TCP would have to tell of ACKs, losses or order is run with kernels, which
-/// tell nothing, if one that goes by packets alone is refused, or if the documentation has another list of either than there is.
+/// Breaks if a host edge that the hosts' TCP would have to tell of ACKs, losses or order is run
+/// with kernels, which tell nothing, if one that goes by packets alone is refused, or if the
+/// documentation has another list of either than there is.
 #[test]
 fn edges_that_need_the_stack_are_refused() {
     let edge = |words: &str| format!("[host_edge]\n{words}\n");
@@ -153,8 +154,8 @@ fn variants_of_hosts() {
     assert_eq!(linux, [false, true]);
 }
 
-/// Breaks if a setting that no kernel reads is passed over in silence, or refused where the model's hosts are in the same
-/// file or kernels are asked for from outside.
+/// Breaks if a setting that no kernel reads is passed over in silence, or refused where the model's
+/// hosts are in the same file or kernels are asked for from outside.
 #[test]
 fn settings_that_nobody_reads() {
     let more = "[transport]\nscheme = \"cubic\"\nmin_rto = \"5ms\"\n";

@@ -1,4 +1,5 @@
-//! `[[workload]] kind = "program"`: what is read, written out, and refused. A `kernel` given by name needs none to be there.
+//! `[[workload]] kind = "program"`: what is read, written out, and refused. A `kernel` given by
+//! name needs none to be there.
 
 use leafspine_scenario::{Case, ScenarioError, single};
 use leafspine_sim::spec::{ProgramSpec, WorkloadKind};

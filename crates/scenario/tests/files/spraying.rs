@@ -36,8 +36,9 @@ fn transports() -> Vec<String> {
     tcp.chain(pairs).collect()
 }
 
-/// Breaks if a spraying host cannot run over a transport and is not refused, if it is refused for another reason than that it would see no mark or
-/// that the receiver takes nothing out of order, or if it is refused where neither is so.
+/// Breaks if a spraying host cannot run over a transport and is not refused, if it is refused for
+/// another reason than that it would see no mark or that the receiver takes nothing out of order,
+/// or if it is refused where neither is so.
 #[test]
 fn each_over_each_transport() {
     let edges: Vec<_> = registry::host_edges().filter(|edge| edge.sprays).collect();

@@ -1,13 +1,14 @@
 //! A-ECN: a marking threshold per queue that moves with what the queue needs.
 //!
-//! Source: Wang, Zhang, Huang, Pan, Liu and Liu, "A-ECN Minimizing Queue Length for Datacenter Networks",
-//! IEEE Access 8, 2020; reconstructed from its descriptions. Its abstract has thresholds that adapt by
-//! themselves, so that queues are short and links stay busy, under any scheduler. AQ-CAR (§I, its reference 14) has it compared: an
-//! adaptive ECN marking scheme "that does not consider time interval, as in MQ-ECN, to update the
-//! marking threshold. Instead, it uses the number of enqueued packets as the interval". What
-//! moves the threshold is not stated there. Chosen here: after every `interval` packets enqueued in a
-//! queue, its threshold goes up by a step if the queue ran empty meanwhile (it lost throughput), and
-//! down by a step if it did not (it only adds delay), within `lowest` and `threshold`.
+//! Source: Wang, Zhang, Huang, Pan, Liu and Liu, "A-ECN Minimizing Queue Length for Datacenter
+//! Networks", IEEE Access 8, 2020; reconstructed from its descriptions. Its abstract has thresholds
+//! that adapt by themselves, so that queues are short and links stay busy, under any scheduler.
+//! AQ-CAR (§I, its reference 14) has it compared: an adaptive ECN marking scheme "that does not
+//! consider time interval, as in MQ-ECN, to update the marking threshold. Instead, it uses the
+//! number of enqueued packets as the interval". What moves the threshold is not stated there.
+//! Chosen here: after every `interval` packets enqueued in a queue, its threshold goes up by a step
+//! if the queue ran empty meanwhile (it lost throughput), and down by a step if it did not (it only
+//! adds delay), within `lowest` and `threshold`.
 //!
 //! State per service queue: 12 bytes. Cost per packet: two comparisons and a count.
 //!

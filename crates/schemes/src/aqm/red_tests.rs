@@ -183,8 +183,8 @@ fn thresholds_must_fit_each_other() {
     );
 }
 
-/// Breaks if RED whose average is the queue says that it need not be asked of packets that find nothing, and judges others by whether it
-/// was: a queue of 0 to 39 packets that rises and falls.
+/// Breaks if RED whose average is the queue says that it need not be asked of packets that find
+/// nothing, and judges others by whether it was: a queue of 0 to 39 packets that rises and falls.
 #[test]
 fn what_finds_nothing_need_not_be_asked_of() {
     let settings = [("weight", Value::Float(1.0)), ("max_probability", Value::Float(0.3))];

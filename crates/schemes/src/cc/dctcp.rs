@@ -76,8 +76,9 @@ impl Dctcp {
         self.alpha
     }
 
-    /// The same as Linux counts it (`dctcp_update_alpha`): in 1024ths, of which a part too small to be one is taken whole; and the
-    /// window ends with the ACK of its last segment, not with the next.
+    /// The same as Linux counts it (`dctcp_update_alpha`): in 1024ths, of which a part too small to
+    /// be one is taken whole; and the window ends with the ACK of its last segment, not with the
+    /// next.
     fn end_whole_window(&mut self, nxt: u32) {
         const WHOLE: f64 = 1024.0;
         let alpha = (self.alpha * WHOLE) as u64;

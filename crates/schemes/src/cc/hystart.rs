@@ -100,7 +100,8 @@ impl HyStart {
         self.plus
     }
 
-    /// The same before its first ACK, for a slow start after a timeout (Linux: `bictcp_hystart_reset`); `None` for HyStart++.
+    /// The same before its first ACK, for a slow start after a timeout (Linux:
+    /// `bictcp_hystart_reset`); `None` for HyStart++.
     pub(super) fn anew(&self) -> Option<HyStart> {
         if self.plus { None } else { HyStart::new(SlowStart::HyStart, self.gso) }
     }

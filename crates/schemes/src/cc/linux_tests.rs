@@ -1,5 +1,5 @@
-//! Windows as Linux's kernel counts them, by hand: whole segments, CUBIC's curve by steps, slow starts and what an undoing leaves. Segments are
-//! 1000 bytes.
+//! Windows as Linux's kernel counts them, by hand: whole segments, CUBIC's curve by steps, slow
+//! starts and what an undoing leaves. Segments are 1000 bytes.
 
 use super::steps::Steps;
 use super::tests::{MSS, ack, entry, halved, slow_start};
@@ -40,10 +40,11 @@ fn whole_windows_are_whole() {
     assert_eq!(small.window(), 2 * MSS);
 }
 
-/// Breaks if alpha is not counted in 1024ths, or without the ACK in hand, or if the last segment's ACK does not end a window.
+/// Breaks if alpha is not counted in 1024ths, or without the ACK in hand, or if the last segment's
+/// ACK does not end a window.
 ///
-/// 1024 less a 16th is 960, less a 16th 900. Of two segments the second is marked: 900 - 56 + 64 / 2 = 876. A 16th of 10 is none:
-/// all go.
+/// 1024 less a 16th is 960, less a 16th 900. Of two segments the second is marked: 900 - 56 + 64 /
+/// 2 = 876. A 16th of 10 is none: all go.
 #[test]
 fn alpha_is_counted_as_linux_does() {
     let of = |una, nxt, marked| AckSample {
@@ -96,12 +97,13 @@ fn cut_from_ten() -> Control {
     control
 }
 
-/// Breaks if CUBIC looks at its curve before a 32nd of a second has passed in which the window stayed as it was, or does not
-/// catch up then.
+/// Breaks if CUBIC looks at its curve before a 32nd of a second has passed in which the window
+/// stayed as it was, or does not catch up then.
 ///
-/// Cut from 10 to 7 at 100 ms. A tick past the cut the curve is at 7.005, which counts as 8, and seven ACKs later so is the window. Reno's
-/// estimate is no larger, so that it is to grow by a segment for 800. At 133 ms the estimate has long overtaken it: one for two, and
-/// on from there with every change.
+/// Cut from 10 to 7 at 100 ms. A tick past the cut the curve is at 7.005, which counts as 8, and
+/// seven ACKs later so is the window. Reno's estimate is no larger, so that it is to grow by a
+/// segment for 800. At 133 ms the estimate has long overtaken it: one for two, and on from there
+/// with every change.
 #[test]
 fn cubic_looks_again_after_31_milliseconds() {
     let mut control = cut_from_ten();
@@ -110,8 +112,8 @@ fn cubic_looks_again_after_31_milliseconds() {
     assert!(windows[2] > 9, "{windows:?}");
 }
 
-/// Breaks if the curve is not looked at a tick ahead, or a cut leaves credit from before: of 70 segments 49 are left, and the 50th comes
-/// with 49 ACKs, not later (a kernel's window, followed).
+/// Breaks if the curve is not looked at a tick ahead, or a cut leaves credit from before: of 70
+/// segments 49 are left, and the 50th comes with 49 ACKs, not later (a kernel's window, followed).
 #[test]
 fn cubic_is_a_tick_ahead() {
     let mut control = whole("cubic", 70, &[]);
@@ -124,8 +126,9 @@ fn cubic_is_a_tick_ahead() {
     assert_eq!(cubic_windows(&mut control, 100, 105, &[100, 103, 104]), [49, 49, 50]);
 }
 
-/// Breaks if a cut that is undone begins an epoch before the curve is looked at again, which is when the window has been the same for a 32nd of a
-/// second: Reno's estimate then knows only of what came after, and the window stands for twice as long.
+/// Breaks if a cut that is undone begins an epoch before the curve is looked at again, which is
+/// when the window has been the same for a 32nd of a second: Reno's estimate then knows only of
+/// what came after, and the window stands for twice as long.
 ///
 /// From 10 to 7, and to 8 at 101 ms. Cut and undone at 105, it is looked at in 133 and 165.
 #[test]
@@ -177,8 +180,9 @@ fn an_undone_threshold_is_three_quarters() {
     assert_eq!((plain.window() / MSS, plain.ssthresh() / MSS), (22, 10));
 }
 
-/// Breaks if Linux's slow start passes the threshold, or if what is left of the ACK counts for nothing: of 8 segments and five acknowledged two lead
-/// to the threshold of 10; the other three and seven more are a window.
+/// Breaks if Linux's slow start passes the threshold, or if what is left of the ACK counts for
+/// nothing: of 8 segments and five acknowledged two lead to the threshold of 10; the other three
+/// and seven more are a window.
 #[test]
 fn slow_start_ends_at_the_threshold() {
     let mut control = whole("newreno", 8, &[("slow_start_limit", Value::Int(100))]);
@@ -191,8 +195,8 @@ fn slow_start_ends_at_the_threshold() {
     assert_eq!(windows, [10, 10, 11]);
 }
 
-/// Breaks if Linux's HyStart does not look at a slow start that goes on after an undoing, or at one after a timeout, or if it looks at one again
-/// that it has ended.
+/// Breaks if Linux's HyStart does not look at a slow start that goes on after an undoing, or at one
+/// after a timeout, or if it looks at one again that it has ended.
 #[test]
 fn hystart_goes_on() {
     let entry = entry("cubic");
@@ -224,7 +228,8 @@ fn hystart_goes_on() {
     assert_eq!(train(&mut control), 18, "once there are 16");
 }
 
-/// Breaks if a window whose maximum is not known does not grow by a twentieth a round trip, or one whose maximum is does.
+/// Breaks if a window whose maximum is not known does not grow by a twentieth a round trip, or one
+/// whose maximum is does.
 ///
 /// 100 ACKs with a window of 40 past slow start: five segments.
 #[test]
@@ -243,8 +248,8 @@ fn watched(slow_start: SlowStart) -> NewReno {
 
 /// Breaks if the ACK with which HyStart ends slow start counts for slow start, or not for what follows.
 ///
-/// The window is 64 when round trips are 46 ms after 40 ms. Eight ACKs add a segment each; the ninth ends slow start, and acknowledges all 72, which
-/// is worth one segment.
+/// The window is 64 when round trips are 46 ms after 40 ms. Eight ACKs add a segment each; the
+/// ninth ends slow start, and acknowledges all 72, which is worth one segment.
 #[test]
 fn the_ack_that_ends_slow_start_counts_for_what_follows() {
     let mut control = Control::NewReno(watched(SlowStart::HyStart));
@@ -255,7 +260,8 @@ fn the_ack_that_ends_slow_start_counts_for_what_follows() {
     assert_eq!((control.window() / MSS, control.ssthresh() / MSS), (73, 72));
 }
 
-/// Breaks if HyStart++, which Linux has not, looks at another slow start than the first: after a loss 46 ms are no sign.
+/// Breaks if HyStart++, which Linux has not, looks at another slow start than the first: after a
+/// loss 46 ms are no sign.
 #[test]
 fn hystart_plus_plus_looks_at_the_first_slow_start() {
     let mut control = Control::NewReno(watched(SlowStart::HyStartPlusPlus));

@@ -23,8 +23,9 @@ pub use rate::{LostSegment, RateControl, RateSample, Repair};
 /// What an acknowledgment tells the congestion control.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
-    /// Bytes newly acknowledged, cumulatively. SACK blocks do not count (RFC 8257 §3.3, step 1). With [`FlowEnv::whole`] bytes that the ACK
-    /// delivers, as Linux counts them: what it SACKs counts, and not again when it is acknowledged.
+    /// Bytes newly acknowledged, cumulatively. SACK blocks do not count (RFC 8257 §3.3, step 1).
+    /// With [`FlowEnv::whole`] bytes that the ACK delivers, as Linux counts them: what it SACKs
+    /// counts, and not again when it is acknowledged.
     pub acked: u32,
     /// Of which bytes whose acknowledgment carried ECE: all or none.
     pub marked: u32,

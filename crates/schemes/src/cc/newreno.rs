@@ -106,8 +106,9 @@ impl NewReno {
         self.cwnd < self.ssthresh
     }
 
-    /// RFC 5681 §3.1 eq. 2: `cwnd += min(N, SMSS)`, with L segments for one by RFC 3465 §2.2. Returns what is left of the ACK: Linux ends slow start
-    /// at the threshold, and the rest counts for what follows it (`tcp_slow_start`).
+    /// RFC 5681 §3.1 eq. 2: `cwnd += min(N, SMSS)`, with L segments for one by RFC 3465 §2.2.
+    /// Returns what is left of the ACK: Linux ends slow start at the threshold, and the rest counts
+    /// for what follows it (`tcp_slow_start`).
     #[inline]
     pub(super) fn slow_start(&mut self, ack: &AckSample, now: Time) -> u32 {
         let mut more = ack.acked.min(u32::from(self.per_ack).saturating_mul(self.mss));
@@ -201,7 +202,8 @@ impl NewReno {
         }
     }
 
-    /// The window and threshold that `before` had; Linux's threshold is three quarters of the window at least (`tcp_current_ssthresh`).
+    /// The window and threshold that `before` had; Linux's threshold is three quarters of the
+    /// window at least (`tcp_current_ssthresh`).
     pub(super) fn restore(&mut self, before: &NewReno) {
         let segments = before.cwnd / self.mss;
         let least = if self.whole { segments / 2 + segments / 4 } else { 0 };

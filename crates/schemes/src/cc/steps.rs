@@ -55,8 +55,9 @@ impl Steps {
         self.shortest = Some(self.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
     }
 
-    /// A congestion event ends the epoch. What the curve gave stays until it is looked at again: if the event is undone and the window
-    /// is the one of before, that is when the period is over, and only then the next epoch begins.
+    /// A congestion event ends the epoch. What the curve gave stays until it is looked at again: if
+    /// the event is undone and the window is the one of before, that is when the period is over,
+    /// and only then the next epoch begins.
     pub(super) fn end_epoch(&mut self) {
         (self.began, self.credit) = (None, 0);
     }
@@ -106,8 +107,8 @@ impl Steps {
             self.origin = curve.maximum.max(window);
             now
         });
-        // Where the curve will be when this is acknowledged: no less than a tick, so that at an epoch's start it is past its own
-        // first segment.
+        // Where the curve will be when this is acknowledged: no less than a tick, so that at an
+        // epoch's start it is past its own first segment.
         let ahead = self.shortest.map_or(0, |shortest| shortest.0.div_ceil(TICK.0));
         let past = (now - began + ahead) as f64 / 1000.0 - self.k;
         let target = f64::from(self.origin) + libm::trunc(curve.c * past * past * past);

@@ -118,8 +118,8 @@ pub trait HostEdge: Send {
         let _ = (packet, flow, cx);
     }
 
-    /// The header of a data packet, whose payload a switch has cut off, has come for a flow that this host receives. The
-    /// transport answers it at once.
+    /// The header of a data packet, whose payload a switch has cut off, has come for a flow that
+    /// this host receives. The transport answers it at once.
     fn trimmed(&mut self, header: &PacketMeta, flow: &mut FlowView<'_>, cx: &mut EdgeContext<'_>) {
         let _ = (header, flow, cx);
     }
@@ -213,8 +213,9 @@ pub struct Entry {
     /// Whether it goes by what the hosts' transport tells of a flow (ACKs with their round trips, losses):
     /// it is refused where that is a kernel's.
     pub by_stack: bool,
-    /// Whether it gives each packet an entropy value of its own. Then its receiving side tells the sender of marks itself, whatever the
-    /// transport's ACKs echo, and packets come out of order: it is refused over a transport that takes none such.
+    /// Whether it gives each packet an entropy value of its own. Then its receiving side tells the
+    /// sender of marks itself, whatever the transport's ACKs echo, and packets come out of order:
+    /// it is refused over a transport that takes none such.
     pub sprays: bool,
 }
 

@@ -18,16 +18,18 @@
 //!
 //! A peak of 60 with K = 20 releases at 20, 10 and 5, one of 30 at 10 and 5.
 //!
-//! **Bytes.** The text gives K as 20 packets, but Algorithm 1 compares `Num_Words_in_Q`, the queue has 128 KB and X ends
-//! below "the size of four maximum transmission units". With `threshold` and `floor` in bytes (30 KB and 6 KB for full
-//! packets of 1500) all of the above is in bytes: 20 queued ACKs are then no congestion.
+//! **Bytes.** The text gives K as 20 packets, but Algorithm 1 compares `Num_Words_in_Q`, the queue
+//! has 128 KB and X ends below "the size of four maximum transmission units". With `threshold` and
+//! `floor` in bytes (30 KB and 6 KB for full packets of 1500) all of the above is in bytes: 20
+//! queued ACKs are then no congestion.
 //!
-//! **Pace.** "Once dequeuing, Q_in dequeues all the Ack packets in it". In the prototype they are in SRAM, and Remove Pkt
-//! gets "a packet from SRAM" by a read request (Fig. 3); how long that takes is not said. With `pace` zero all
-//! go in one instant, and where they leave by one port they are queued there in that instant, beyond its buffer if they
-//! are many. Else a release reads one after the other, and of what happens meanwhile the text decides all:
-//! an ACK that comes in LCS waits for the next release (those "in it" go), one that comes in US follows, since Q_in
-//! is a FIFO queue; Q > K again is CS, in which Q_in "does not dequeue", so that those not read stay.
+//! **Pace.** "Once dequeuing, Q_in dequeues all the Ack packets in it". In the prototype they are
+//! in SRAM, and Remove Pkt gets "a packet from SRAM" by a read request (Fig. 3); how long that
+//! takes is not said. With `pace` zero all go in one instant, and where they leave by one port they
+//! are queued there in that instant, beyond its buffer if they are many. Else a release reads one
+//! after the other, and of what happens meanwhile the text decides all: an ACK that comes in LCS
+//! waits for the next release (those "in it" go), one that comes in US follows, since Q_in is a
+//! FIFO queue; Q > K again is CS, in which Q_in "does not dequeue", so that those not read stay.
 //!
 //! **The constant.** Setting ECE adds 0x0040 to one 16-bit word of the TCP header, so the checksum, the
 //! one's complement of the words' one's complement sum, falls by 0x0040: a subtraction with its borrow

@@ -46,8 +46,9 @@ pub struct Needs {
     /// Call [`LoadBalancer::pick`] even when there is a single next hop (flow tables that count every
     /// packet).
     pub every_packet: bool,
-    /// It may answer [`Arrival::Keep`]. Then it is asked after every packet that has arrived, and every tick, what goes on
-    /// ([`LoadBalancer::released`]) and when to be called ([`LoadBalancer::wakes_at`]); `tick` is called at the start and then.
+    /// It may answer [`Arrival::Keep`]. Then it is asked after every packet that has arrived, and
+    /// every tick, what goes on ([`LoadBalancer::released`]) and when to be called
+    /// ([`LoadBalancer::wakes_at`]); `tick` is called at the start and then.
     pub keeps: bool,
 }
 

@@ -1,5 +1,6 @@
-//! DCQCN (Zhu et al., SIGCOMM 2015): a rate that congestion notifications cut and time and bytes raise. What has fallen due since it was
-//! last called is made up for, in order, when it is called again.
+//! DCQCN (Zhu et al., SIGCOMM 2015): a rate that congestion notifications cut and time and bytes
+//! raise. What has fallen due since it was last called is made up for, in order, when it is called
+//! again.
 
 use leafspine_core::{Rate, Span, Time};
 
@@ -18,9 +19,10 @@ pub struct DcqcnSettings {
     pub byte_counter: u64,
     /// Steps of fast recovery (§3.1, F).
     pub fast_recovery: u32,
-    /// Whether each cut makes the rate before it the target (§3.1, eq. 1). If not, a cut does so only if the timer has raised
-    /// the rate since the one before, so that CNPs in a row leave the target where it was: NVIDIA's ConnectX as it is
-    /// delivered (`clamp_tgt_rate` off, `clamp_tgt_rate_after_time_inc` on).
+    /// Whether each cut makes the rate before it the target (§3.1, eq. 1). If not, a cut does so
+    /// only if the timer has raised the rate since the one before, so that CNPs in a row leave the
+    /// target where it was: NVIDIA's ConnectX as it is delivered (`clamp_tgt_rate` off,
+    /// `clamp_tgt_rate_after_time_inc` on).
     pub clamp_target: bool,
     /// What additive increase adds to the target.
     pub additive: Rate,
@@ -198,11 +200,13 @@ mod tests {
         assert_eq!(found, (25.15625, 35.0, 0.671_875));
     }
 
-    /// By hand: a cut from 40 to 20 and another at once, to 10 with a target of 20. The byte counter is full twice: BC is 1 (fast
-    /// recovery: 15) and 2 (additive: the target is 21, the rate 18). Then the timer: T is 1 and 2 (additive both: 22 and 20, 23
-    /// and 21.5), 3 (24 and 22.75); BC is 3: both are above F by 1: hyper, the target is 26, the rate 24.375.
+    /// By hand: a cut from 40 to 20 and another at once, to 10 with a target of 20. The byte
+    /// counter is full twice: BC is 1 (fast recovery: 15) and 2 (additive: the target is 21, the
+    /// rate 18). Then the timer: T is 1 and 2 (additive both: 22 and 20, 23 and 21.5), 3 (24 and
+    /// 22.75); BC is 3: both are above F by 1: hyper, the target is 26, the rate 24.375.
     ///
-    /// Breaks if the two counters are not looked at together: the larger ends fast recovery, the smaller begins hyper increase.
+    /// Breaks if the two counters are not looked at together: the larger ends fast recovery, the
+    /// smaller begins hyper increase.
     #[test]
     fn additive_and_hyper_increase_by_hand() {
         let (cfg, mut dcqcn) = (settings(), Dcqcn::new(Rate::from_gbps(40)));
@@ -226,10 +230,12 @@ mod tests {
         assert_eq!(seen, expected);
     }
 
-    /// By hand: two CNPs cut 40 to 10. The target stays at 40, so that the timer's first step leads to 25. Then a CNP: the timer
-    /// has raised the rate, the target is 25. Bytes that raise it to (12.5 + 25) / 2 = 18.75 do not count: the target stays.
+    /// By hand: two CNPs cut 40 to 10. The target stays at 40, so that the timer's first step leads
+    /// to 25. Then a CNP: the timer has raised the rate, the target is 25. Bytes that raise it to
+    /// (12.5 + 25) / 2 = 18.75 do not count: the target stays.
     ///
-    /// Breaks if CNPs in a row lower the target, if one after the timer does not, or if one after the byte counter does.
+    /// Breaks if CNPs in a row lower the target, if one after the timer does not, or if one after
+    /// the byte counter does.
     #[test]
     fn targets_stay_by_hand() {
         let cfg = DcqcnSettings { clamp_target: false, g: 0.0, ..settings() };

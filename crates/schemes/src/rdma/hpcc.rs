@@ -1,7 +1,9 @@
-//! HPCC (Li et al., SIGCOMM 2019): a window that goes by what switches have written into the packets (in-band network telemetry).
+//! HPCC (Li et al., SIGCOMM 2019): a window that goes by what switches have written into the
+//! packets (in-band network telemetry).
 //!
-//! The paper leaves open what is known before the first acknowledgment (here: nothing is done with it, and the link utilisation is taken to
-//! be 1, as of a sender at its line's rate), and how large the window may become (here: the initial one).
+//! The paper leaves open what is known before the first acknowledgment (here: nothing is done with
+//! it, and the link utilisation is taken to be 1, as of a sender at its line's rate), and how large
+//! the window may become (here: the initial one).
 
 use leafspine_core::{Rate, Span, Time};
 
@@ -93,7 +95,8 @@ impl Hpcc {
         self.utilisation
     }
 
-    /// An acknowledgment of packet `number` has come with what its links have told; `next` is sent next (alg. 1, NewAck).
+    /// An acknowledgment of packet `number` has come with what its links have told; `next` is sent
+    /// next (alg. 1, NewAck).
     pub fn on_ack(&mut self, cfg: &HpccSettings, hops: &[Hop], number: u32, next: u32) {
         if hops.is_empty() {
             return;
@@ -170,16 +173,18 @@ mod tests {
 
     /// By hand. The line sends 1,250 bytes a us. The first acknowledgment tells of nothing yet.
     ///
-    /// 1. 4 us later link 7 has sent 2,500 bytes (half its rate) and link 8 all of 5,000; of its queue of 3,000 and 5,000 the smaller
-    ///    counts: 0.3 + 1. U = (1 - 4/8) x 1 + 4/8 x 1.3 = 1.15; W = 10,000 x 0.9 / 1.15 + 100 = 7,926.09. Packet 5 was sent after the last
-    ///    update, at 0: W^c is W.
-    /// 2. 8 us later link 7 has sent 8,000 bytes (0.8), link 8 5,000 (0.5) and has no queue. U = 0.8, below eta: stage 0 of 2, W = W^c +
-    ///    100; packet 8 is not yet of after the update (9): W^c stays, and so does the stage.
+    /// 1. 4 us later link 7 has sent 2,500 bytes (half its rate) and link 8 all of 5,000; of its
+    ///    queue of 3,000 and 5,000 the smaller counts: 0.3 + 1. U = (1 - 4/8) x 1 + 4/8 x 1.3 =
+    ///    1.15; W = 10,000 x 0.9 / 1.15 + 100 = 7,926.09. Packet 5 was sent after the last update,
+    ///    at 0: W^c is W.
+    /// 2. 8 us later link 7 has sent 8,000 bytes (0.8), link 8 5,000 (0.5) and has no queue. U =
+    ///    0.8, below eta: stage 0 of 2, W = W^c + 100; packet 8 is not yet of after the update (9):
+    ///    W^c stays, and so does the stage.
     /// 3. The same again with packet 9: W^c = 8,026.09, stage 1. 4. Once more: 8,126.09, stage 2.
     /// 5. Stage 2 is maxStage: W = 8,126.09 x 0.9 / 0.8 + 100 = 9,241.85, stage 0.
     ///
-    /// Breaks if another queue counts, another link, another time; if U is not averaged so; if stages count acknowledgments and not round
-    /// trips.
+    /// Breaks if another queue counts, another link, another time; if U is not averaged so; if
+    /// stages count acknowledgments and not round trips.
     #[test]
     fn a_sequence_by_hand() {
         let mut hpcc = Hpcc::new(&settings(), Rate::from_gbps(10));
@@ -209,8 +214,9 @@ mod tests {
         near(at(5, 21), (0.8, jump + 100.0, jump + 100.0));
     }
 
-    /// By hand: 2 us after the first acknowledgment a link of 10 Gb/s, idle before, has become one of 2.5 Gb/s and sent 625 bytes in
-    /// 2 us: full. With 5,000 bytes in its queue all the time, the 2,500 that fill a round trip are 2 more: u = 3. U = 3/4 + 3/4 = 1.5.
+    /// By hand: 2 us after the first acknowledgment a link of 10 Gb/s, idle before, has become one
+    /// of 2.5 Gb/s and sent 625 bytes in 2 us: full. With 5,000 bytes in its queue all the time,
+    /// the 2,500 that fill a round trip are 2 more: u = 3. U = 3/4 + 3/4 = 1.5.
     ///
     /// Breaks if a link's rate is that of before, or of another link.
     #[test]
@@ -223,7 +229,8 @@ mod tests {
         assert_eq!(hpcc.rate(&settings()), Rate(6_100_000_000));
     }
 
-    /// Breaks if links of another path are compared with those of the last, or if an acknowledgment that was overtaken counts.
+    /// Breaks if links of another path are compared with those of the last, or if an acknowledgment
+    /// that was overtaken counts.
     #[test]
     fn paths_and_overtaken_acknowledgments() {
         let mut hpcc = Hpcc::new(&settings(), Rate::from_gbps(10));

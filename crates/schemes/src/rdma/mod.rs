@@ -1,4 +1,5 @@
-//! Congestion control of RDMA's queue pairs: how fast a sender may be, and how much it may have under way. It has no clock and no events.
+//! Congestion control of RDMA's queue pairs: how fast a sender may be, and how much it may have
+//! under way. It has no clock and no events.
 
 mod dcqcn;
 mod hpcc;

@@ -1,13 +1,14 @@
-//! NSCC, the congestion control of Ultra Ethernet's senders (Ultra Ethernet Specification 1.0): a window that goes by two signals, whether an
-//! acknowledgment tells of a mark, and how long its packet has waited.
+//! NSCC, the congestion control of Ultra Ethernet's senders (Ultra Ethernet Specification 1.0): a
+//! window that goes by two signals, whether an acknowledgment tells of a mark, and how long its
+//! packet has waited.
 //!
 //! | | waited less than the target | more |
 //! | --- | --- | --- |
 //! | no mark | proportional increase, by how much less | fair increase |
 //! | a mark | nothing | multiplicative decrease, once a round trip |
 //!
-//! Where a round trip and the target bring far less than the window, and something was trimmed or waited very long, the window
-//! becomes what they brought at once (quick adapt).
+//! Where a round trip and the target bring far less than the window, and something was trimmed or
+//! waited very long, the window becomes what they brought at once (quick adapt).
 
 use leafspine_core::{Rate, Span, Time};
 
@@ -242,10 +243,12 @@ mod tests {
 
     /// By hand, answers of 1,000 bytes, the first at 100 us.
     ///
-    /// 1. Waited 2 of 4 us, no mark: 1,000 x 4,000 x 1/2 are pending; it is a round trip since the beginning: 2 x 10^6 / 10,000 = 200 and
-    ///    eta: 10,210. 2. At 102 us: 3 of 4 us: 10^6 pending, no round trip and not eight packets: 10,210. 3. At 103 us: 5 us, no mark: fair,
-    ///    500,000 more pending. 4. At 104 us a mark at 1 us: nothing. 5. Five more at 1 us with marks: nothing, but of the eighth packet
-    ///    since the last adjustment the 1.5 x 10^6 go into the window: 10,210 + 146.91 = 10,356.91.
+    /// 1. Waited 2 of 4 us, no mark: 1,000 x 4,000 x 1/2 are pending; it is a round trip since the
+    ///    beginning: 2 x 10^6 / 10,000 = 200 and eta: 10,210. 2. At 102 us: 3 of 4 us: 10^6
+    ///    pending, no round trip and not eight packets: 10,210. 3. At 103 us: 5 us, no mark: fair,
+    ///    500,000 more pending. 4. At 104 us a mark at 1 us: nothing. 5. Five more at 1 us with
+    ///    marks: nothing, but of the eighth packet since the last adjustment the 1.5 x 10^6 go into
+    ///    the window: 10,210 + 146.91 = 10,356.91.
     ///
     /// Breaks if a quadrant is another, if an increase is not in proportion, or if it comes at another time.
     #[test]
@@ -261,11 +264,14 @@ mod tests {
         assert_eq!(ack(&mut nscc, 1_000, 1, true, 106), 10_210.0 + 1_500_000.0 / 10_210.0);
     }
 
-    /// By hand, with a weight of a half. A mark at 8 us of waiting: the average is 4, not above the target: nothing, but eta. Another: 6 us, above by
-    /// a third of it: 10,010 x (1 - 0.8 / 3) = 7,340.67. A third within 8 us: nothing. At 110 us, after 16 us: the average is (6 + 8) / 2 = 7,
-    /// then (7 + 16) / 2 = 11.5: 1 - 0.8 x 7.5 / 11.5 = 0.478, which is half, and eta for the round trip.
+    /// By hand, with a weight of a half. A mark at 8 us of waiting: the average is 4, not above the
+    /// target: nothing, but eta. Another: 6 us, above by a third of it: 10,010 x (1 - 0.8 / 3) =
+    /// 7,340.67. A third within 8 us: nothing. At 110 us, after 16 us: the average is (6 + 8) / 2 =
+    /// 7, then (7 + 16) / 2 = 11.5: 1 - 0.8 x 7.5 / 11.5 = 0.478, which is half, and eta for the
+    /// round trip.
     ///
-    /// Breaks if a wait counts instead of the average, if the window is cut twice in a round trip, or to less than half.
+    /// Breaks if a wait counts instead of the average, if the window is cut twice in a round trip,
+    /// or to less than half.
     #[test]
     fn decreases_by_hand() {
         let mut nscc = Nscc::new(&settings(), Rate::from_gbps(10));
@@ -276,8 +282,8 @@ mod tests {
         assert!((ack(&mut nscc, 1_000, 16, true, 110) - (cut / 2.0 + 10.0)).abs() < 1e-9);
     }
 
-    /// By hand, without other increases: a packet of 1,000 bytes waits, ten more do not, which is a window of 10,000 bytes, and then each adds a
-    /// quarter of itself, up to the most.
+    /// By hand, without other increases: a packet of 1,000 bytes waits, ten more do not, which is a
+    /// window of 10,000 bytes, and then each adds a quarter of itself, up to the most.
     ///
     /// Breaks if packets that waited count, or if the window grows without end.
     #[test]
@@ -296,12 +302,13 @@ mod tests {
         assert_eq!([0; 100].map(|_| ack(1_000, 0))[99], 15_000.0);
     }
 
-    /// By hand: the period of 12 us begins with the first answer, at 100 us. 1,000 bytes have come in it when at 113 us a header without payload
-    /// is told of: less than an eighth of 10,010 - 1,000 (which the loss takes off) = 9,010, and so is the window then: 1,000. What is still under
-    /// way, 5,000 bytes, changes nothing, marked, lost or not; what comes after does.
+    /// By hand: the period of 12 us begins with the first answer, at 100 us. 1,000 bytes have come
+    /// in it when at 113 us a header without payload is told of: less than an eighth of 10,010 -
+    /// 1,000 (which the loss takes off) = 9,010, and so is the window then: 1,000. What is still
+    /// under way, 5,000 bytes, changes nothing, marked, lost or not; what comes after does.
     ///
-    /// Breaks if the window is adapted within a period, without trouble, where enough has come, or twice for what was under way; if increases from before
-    /// are added to the window after it.
+    /// Breaks if the window is adapted within a period, without trouble, where enough has come, or
+    /// twice for what was under way; if increases from before are added to the window after it.
     #[test]
     fn quick_adapt_by_hand() {
         let start = || {
@@ -321,7 +328,8 @@ mod tests {
         assert_eq!((lost(&mut nscc, 114), nscc.ignored), (1_000.0, 1_000));
         assert_eq!(ack(&mut nscc, 1_000, 0, false, 115), 1_000.0);
         assert!(ack(&mut nscc, 1_000, 0, false, 123) > 1_000.0);
-        // 1,000 bytes that did not wait are 4 x 10^6 pending, 400 bytes of the window then and 4,000 of that after: only eta is added.
+        // 1,000 bytes that did not wait are 4 x 10^6 pending, 400 bytes of the window then and
+        // 4,000 of that after: only eta is added.
         let mut nscc = Nscc::new(&settings(), Rate::from_gbps(10));
         assert_eq!(ack(&mut nscc, 0, 5, true, 100), 10_010.0);
         assert_eq!(ack(&mut nscc, 1_000, 0, false, 101), 10_010.0);

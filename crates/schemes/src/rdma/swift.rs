@@ -1,6 +1,7 @@
 //! Swift (Kumar et al., SIGCOMM 2020): a window that goes by round trips alone.
 //!
-//! Of the paper's two windows this is the fabric's; what the end host adds to a round trip (section 3.3) is no part of the model.
+//! Of the paper's two windows this is the fabric's; what the end host adds to a round trip (section
+//! 3.3) is no part of the model.
 
 use leafspine_core::{Rate, Span, Time};
 
@@ -161,7 +162,8 @@ mod tests {
         Swift { window, ..Swift::new(&settings(), Rate::from_gbps(10)) }
     }
 
-    /// By hand: 1 / sqrt of 4, 16 and 100 packets are 0.5, 0.25, 0.1. So 16 packets have (0.25 - 0.1) / 0.4 = 0.375 of the range: 12.25 us.
+    /// By hand: 1 / sqrt of 4, 16 and 100 packets are 0.5, 0.25, 0.1. So 16 packets have (0.25 -
+    /// 0.1) / 0.4 = 0.375 of the range: 12.25 us.
     ///
     /// Breaks if targets do not go by the window, or beyond their range.
     #[test]
@@ -171,9 +173,10 @@ mod tests {
         assert!(target(16.0).0.abs_diff(12_250_000) <= 1, "rounded down");
     }
 
-    /// By hand, from 16 packets, whose target is 12.25 us, each anew. An answer of two packets after 12 us: 2 / 16 more. One after 24.5 us: 1 - 0.8 / 2 = 0.6
-    /// of 16. Again within that round trip: nothing. After it, 98 us,
-    /// of which 0.8 x 0.87 would be cut: half. Half a packet grows by a whole one for each that comes.
+    /// By hand, from 16 packets, whose target is 12.25 us, each anew. An answer of two packets
+    /// after 12 us: 2 / 16 more. One after 24.5 us: 1 - 0.8 / 2 = 0.6 of 16. Again within that
+    /// round trip: nothing. After it, 98 us, of which 0.8 x 0.87 would be cut: half. Half a packet
+    /// grows by a whole one for each that comes.
     ///
     /// Breaks if a step is another, or if the window is cut twice in a round trip, or by more than the most.
     #[test]
@@ -196,11 +199,13 @@ mod tests {
         assert_eq!(ack(&mut of(900.0), 1.0, 9.0, 100), 20.0, "what the line sends in 16 us");
     }
 
-    /// By hand, from 16 packets with a round trip of 8 us, reset by the third timeout: 8 after the first, which counts for a round trip; 4 after
-    /// the next; the third makes it the least. An answer, or a packet known to be missing, ends the row: then two
-    /// timeouts more only halve the window.
+    /// By hand, from 16 packets with a round trip of 8 us, reset by the third timeout: 8 after the
+    /// first, which counts for a round trip; 4 after the next; the third makes it the least. An
+    /// answer, or a packet known to be missing, ends the row: then two timeouts more only halve the
+    /// window.
     ///
-    /// Breaks if timeouts do not reset the window, count beyond an answer, or cut twice in a round trip before they reset.
+    /// Breaks if timeouts do not reset the window, count beyond an answer, or cut twice in a round
+    /// trip before they reset.
     #[test]
     fn timeouts_in_a_row_reset_the_window() {
         let timeouts = |swift: &mut Swift, at: &[u64]| {

@@ -230,8 +230,8 @@ fn what_cannot_be_written_is_said() {
     assert!(error.to_string().starts_with("/nowhere/host0.pcapng: "), "{error}");
 }
 
-/// Breaks if a pause frame is captured as anything but a MAC control frame that stops priority 0 for the longest time, or
-/// lets it go on.
+/// Breaks if a pause frame is captured as anything but a MAC control frame that stops priority 0
+/// for the longest time, or lets it go on.
 #[test]
 fn pause_frames_are_mac_control_frames() {
     let mut spec = overflowing();

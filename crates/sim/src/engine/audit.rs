@@ -1,8 +1,9 @@
 //! The check that can be switched on in any run: what has been counted is what is there.
 //!
 //! An audit walks over all packets: there are as many as the counters say, in packets and in bytes;
-//! ports' backlogs and shared buffers are what really waits; flows have as many packets under way as
-//! they think; who is paused is who has been told to stop. It looks and changes nothing, so a checked run is the same run.
+//! ports' backlogs and shared buffers are what really waits; flows have as many packets under way
+//! as they think; who is paused is who has been told to stop. It looks and changes nothing, so a
+//! checked run is the same run.
 
 use super::Simulation;
 use super::fault::FaultKind;
@@ -252,8 +253,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// What is wrong with a flow's credit, if anything is: it has sent no more than it may, and has been asked for no more than its receiver
-    /// knows of.
+    /// What is wrong with a flow's credit, if anything is: it has sent no more than it may, and has
+    /// been asked for no more than its receiver knows of.
     fn wrong_credit(&self, sender: Address) -> Option<String> {
         self.net.roce.as_ref().and_then(|roce| roce.spec.credits)?;
         let source = self.driver.host(&self.layout, sender.host());

@@ -145,8 +145,8 @@ fn pausing() -> Simulation {
     cut(controlled)
 }
 
-/// Breaks if a pause that nobody asked for, or one that was asked for and has not begun, goes unnoticed; or what came in
-/// by a port and is counted at another.
+/// Breaks if a pause that nobody asked for, or one that was asked for and has not begun, goes
+/// unnoticed; or what came in by a port and is counted at another.
 #[test]
 fn pauses_are_checked() {
     assert_eq!(said(pausing(), |_| {}), "nothing");
@@ -200,7 +200,8 @@ fn pauses_are_checked() {
     assert!(text.contains("priorities [0] are paused, but "), "{text}");
 }
 
-/// Breaks if a queue pair that has sent more than it was asked for, or telemetry of a packet that is nowhere, goes unnoticed.
+/// Breaks if a queue pair that has sent more than it was asked for, or telemetry of a packet that
+/// is nowhere, goes unnoticed.
 #[test]
 fn credits_and_telemetry_are_checked() {
     let over_pairs = |control: PairControl, credits: Option<CreditSpec>| {

@@ -50,8 +50,9 @@ impl Memory {
         Memory::beside(None, spec, enough)
     }
 
-    /// The same beside another run's estimate: if both have the same schemes in the same places, which may have tables to be made
-    /// and counted, the other's count stands. Points of a sweep, seeds above all, have.
+    /// The same beside another run's estimate: if both have the same schemes in the same places,
+    /// which may have tables to be made and counted, the other's count stands. Points of a sweep,
+    /// seeds above all, have.
     ///
     /// # Errors
     /// As [`Memory::of`].
@@ -141,7 +142,8 @@ fn packets(spec: &Spec, graph: &Graph, queue: u64, at_once: u64, piled_up: u64) 
         Amount::Packets(packets) => u64::from(packets),
         Amount::Bytes(bytes) => bytes / mtu + 1,
     };
-    // What a flow has on its way at once: TCP begins with its window; a queue pair has the line at once, until its window is full.
+    // What a flow has on its way at once: TCP begins with its window; a queue pair has the line at
+    // once, until its window is full.
     let window = match &spec.transport.roce {
         None => in_packets(spec.transport.init_cwnd),
         Some(roce) => roce.window.map_or(wires + USUAL, |bytes| in_packets(Amount::Bytes(bytes))),

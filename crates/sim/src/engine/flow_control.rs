@@ -149,8 +149,8 @@ mod tests {
         assert_eq!(headroom(rate, rate, Span::from_micros(1), 1500), 25_000 + 3 * 1500 + 64 + 2);
     }
 
-    /// Breaks if packets of a scheme's own that may be longer than all others are left out: headroom is too small for them then. `flow_size` is what
-    /// QDAPS takes a flow to have.
+    /// Breaks if packets of a scheme's own that may be longer than all others are left out:
+    /// headroom is too small for them then. `flow_size` is what QDAPS takes a flow to have.
     #[test]
     fn packets_of_schemes_own_count() {
         let mut found = Vec::new();

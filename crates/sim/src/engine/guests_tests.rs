@@ -216,8 +216,8 @@ fn programs_connect_as_they_like() {
     hands.audit();
 }
 
-/// Breaks if a reset leaves the other direction's places taken for ever, or the next connection between the same ports is
-/// taken for the last one's segments sent again.
+/// Breaks if a reset leaves the other direction's places taken for ever, or the next connection
+/// between the same ports is taken for the last one's segments sent again.
 #[test]
 fn a_reset_ends_both_directions() {
     let mut hands = Hands::of(programs(&[0], true));
@@ -245,8 +245,8 @@ fn a_reset_ends_both_directions() {
     hands.audit();
 }
 
-/// Breaks if places of connections whose end nobody can see, datagrams', are never free again: the run would end with all
-/// of a host's places taken and no connection open.
+/// Breaks if places of connections whose end nobody can see, datagrams', are never free again: the
+/// run would end with all of a host's places taken and no connection open.
 #[test]
 fn places_of_datagrams_are_used_again() {
     let mut hands = Hands::of(programs(&[0], true));

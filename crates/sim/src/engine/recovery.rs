@@ -1,8 +1,9 @@
 //! How soon goodput is back after a fault.
 //!
-//! Goodput is what applications get, each byte once and in order, over a window. Before a fault it is the mean of up to ten windows. If
-//! a window that begins within ten windows of the fault has less than the share that is asked for, goodput has dipped; it is
-//! back where the first window begins after that that has as much again. Windows are looked at sixteen times in their length.
+//! Goodput is what applications get, each byte once and in order, over a window. Before a fault it
+//! is the mean of up to ten windows. If a window that begins within ten windows of the fault has
+//! less than the share that is asked for, goodput has dipped; it is back where the first window
+//! begins after that that has as much again. Windows are looked at sixteen times in their length.
 
 use super::Simulation;
 use super::agenda::Item;
@@ -46,8 +47,8 @@ impl Recovery {
         self.got[step + STEPS] - self.got[step]
     }
 
-    /// What became of goodput after each fault, as far as it was looked at between two times. A fault that comes before goodput is back after
-    /// another belongs to that.
+    /// What became of goodput after each fault, as far as it was looked at between two times. A
+    /// fault that comes before goodput is back after another belongs to that.
     pub(super) fn rows(&self, (from, to): (Time, Time)) -> Vec<RecoveryRow> {
         let step_of = |time: Time| (time.0 / self.step.0) as usize;
         let first = from.0.div_ceil(self.step.0) as usize;
@@ -166,11 +167,13 @@ mod tests {
         found.rows((Time::ZERO, Time(1_000_000 * (found.got.len() as u64 - 1))))
     }
 
-    /// By hand: 100 bytes a microsecond, nothing for 40 us, then 100 again. The first window with 1,440 of 1,600 bytes begins 1 us before the
-    /// hole ends, and has 15: 1,500. So 39 us after the fault (one that begins 2 us before has 1,400). 3,900 bytes are missing by
-    /// then, and the lowest window has none.
+    /// By hand: 100 bytes a microsecond, nothing for 40 us, then 100 again. The first window with
+    /// 1,440 of 1,600 bytes begins 1 us before the hole ends, and has 15: 1,500. So 39 us after the
+    /// fault (one that begins 2 us before has 1,400). 3,900 bytes are missing by then, and the
+    /// lowest window has none.
     ///
-    /// Breaks if time runs from the dip and not from the fault, if the window's end counts, or if what is missing is counted from elsewhere.
+    /// Breaks if time runs from the dip and not from the fault, if the window's end counts, or if
+    /// what is missing is counted from elsewhere.
     #[test]
     fn a_hole_by_hand() {
         let found = rows(&recovery([(200, 100), (40, 0), (200, 100)], &[200]));
@@ -179,8 +182,8 @@ mod tests {
         assert_eq!((row.after, row.missing), (Some(Span::from_micros(39)), Some(3_900)));
     }
 
-    /// By hand: from 100 to 95 is no dip below 90 %; from 100 to 85 for good is one that does not end; a dip that begins eleven windows
-    /// later is another matter.
+    /// By hand: from 100 to 95 is no dip below 90 %; from 100 to 85 for good is one that does not
+    /// end; a dip that begins eleven windows later is another matter.
     ///
     /// Breaks if any of these is taken for another.
     #[test]
@@ -195,8 +198,8 @@ mod tests {
         assert_eq!(late[0].after, Some(Span::ZERO));
     }
 
-    /// Breaks if a fault during another's recovery is counted apart, if one after it is not, or if a fault without a window before it, or after
-    /// it, has a number.
+    /// Breaks if a fault during another's recovery is counted apart, if one after it is not, or if
+    /// a fault without a window before it, or after it, has a number.
     #[test]
     fn faults_are_told_apart() {
         let rates = [(200, 100), (40, 0), (200, 100), (20, 0), (100, 100)];

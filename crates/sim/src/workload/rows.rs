@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::io::{Chain, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-/// A CSV file with some of `N` known columns; others are left aside. Empty lines are skipped; there are no quotes (a stray
-/// one could make a single field of the rest of the file) and no comments.
+/// A CSV file with some of `N` known columns; others are left aside. Empty lines are skipped; there
+/// are no quotes (a stray one could make a single field of the rest of the file) and no comments.
 pub(super) struct Rows<R, const N: usize> {
     reader: Reader<Framed<R>>,
     file: PathBuf,

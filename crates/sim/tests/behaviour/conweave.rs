@@ -40,8 +40,8 @@ fn moved(output: &Output) -> u32 {
     output.flows.path_changes.iter().sum()
 }
 
-/// Breaks if a flow that moves has a packet out of order at its receiver: with no lost TAIL all wait long enough. Random
-/// spraying in its place has go-back-N send much again.
+/// Breaks if a flow that moves has a packet out of order at its receiver: with no lost TAIL all
+/// wait long enough. Random spraying in its place has go-back-N send much again.
 #[test]
 fn go_back_n_sees_no_reordering() {
     let output = run(&lossless(patient()));
@@ -68,8 +68,8 @@ fn flows_end_sooner_than_under_a_hash() {
     assert!(mean(&woven) < 0.8 * mean(&hashed), "{} {}", mean(&woven), mean(&hashed));
 }
 
-/// Breaks if a TAIL that is lost keeps packets for ever, or any is lost or told twice where links lose packets, fail and come back:
-/// `run` looks at every byte.
+/// Breaks if a TAIL that is lost keeps packets for ever, or any is lost or told twice where links
+/// lose packets, fail and come back: `run` looks at every byte.
 #[test]
 fn lost_tails_hold_nothing_up() {
     let mut spec = two_leaves(8, SPINES);

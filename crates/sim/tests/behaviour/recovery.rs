@@ -9,7 +9,8 @@ use leafspine_sim::{Output, RecoveryRow};
 
 const MS: u64 = 1_000_000_000;
 
-/// Four hosts that send without end to four others over four spines, twice what they need, for 40 ms; windows of 50 us, a share of 0.9.
+/// Four hosts that send without end to four others over four spines, twice what they need, for 40
+/// ms; windows of 50 us, a share of 0.9.
 fn faulty(edge_scheme: Option<SchemeSpec>, changes: Vec<LinkChange>) -> Output {
     let mut spec = two_leaves(4, 4);
     spec.edge = edge_scheme;
@@ -30,8 +31,9 @@ fn rows(output: &Output) -> &[RecoveryRow] {
     output.recovery.as_deref().expect("it is measured")
 }
 
-/// Breaks if a link that goes down, loses packets or is slower is no fault, or one that comes back, is faster or loses less is; if a
-/// run that has no fault has a row, or one that does not measure it.
+/// Breaks if a link that goes down, loses packets or is slower is no fault, or one that comes back,
+/// is faster or loses less is; if a run that has no fault has a row, or one that does not measure
+/// it.
 #[test]
 fn faults_are_changes_for_the_worse() {
     let at = |ms, link: &str| change(link, Span::from_millis(ms));
@@ -55,8 +57,9 @@ fn faults_are_changes_for_the_worse() {
     assert_eq!(run_alone(&two_leaves(2, 2)).recovery, None);
 }
 
-/// A link that runs at a tenth of its rate for good: hosts that spray blindly send a quarter of their packets into it and never have nine tenths of
-/// their goodput again; REPS learns from marks, and has.
+/// A link that runs at a tenth of its rate for good: hosts that spray blindly send a quarter of
+/// their packets into it and never have nine tenths of their goodput again; REPS learns from marks,
+/// and has.
 ///
 /// Breaks if either is measured otherwise, or if what is missing is not less for who recovers.
 #[test]
@@ -79,8 +82,10 @@ fn who_sprays_blindly_does_not_recover() {
     assert!(share(&told) < share(&blind) && told.lowest > blind.lowest);
 }
 
-/// Every uplink of the first leaf loses one packet in a hundred from 30 ms on, over a round trip of 47 us, which is N = 56 packets. Go-back-N sends all N again for each
-/// loss: of the line it keeps 1 / (1 + 0.01 N) = 0.64, less a little for packets that are lost twice, one in 10,000, each worth 200 us. IRN sends what is lost: 0.99, less the same.
+/// Every uplink of the first leaf loses one packet in a hundred from 30 ms on, over a round trip of
+/// 47 us, which is N = 56 packets. Go-back-N sends all N again for each loss: of the line it keeps
+/// 1 / (1 + 0.01 N) = 0.64, less a little for packets that are lost twice, one in 10,000, each
+/// worth 200 us. IRN sends what is lost: 0.99, less the same.
 ///
 /// Breaks if a loss of 1 % is no fault, or costs go-back-N what it does not cost IRN.
 #[test]
@@ -111,8 +116,9 @@ fn one_percent_of_loss() {
     assert!(again.after.is_none() && (0.6..0.66).contains(&lowest), "{again:?}");
 }
 
-/// A link that goes down for 200 us every 4 ms, five times: five faults, each of which is over before the next. All links of a leaf that
-/// do so for 50 us every 100 us, with a timeout of 1 ms: one fault, since nobody has got anything between.
+/// A link that goes down for 200 us every 4 ms, five times: five faults, each of which is over
+/// before the next. All links of a leaf that do so for 50 us every 100 us, with a timeout of 1 ms:
+/// one fault, since nobody has got anything between.
 ///
 /// Breaks if a link that flaps is one fault where it is several, or several where it is one.
 #[test]

@@ -35,10 +35,11 @@ fn edge_with(name: &str, key: &str, value: Value) -> SchemeSpec {
     SchemeSpec { name, params: params.with(key, value) }
 }
 
-/// Breaks if the entropy value of some spraying edge does not reach the hash over some transport: a lone flow of 4,000 packets
-/// has a quarter on each of four uplinks, if values do not depend on what comes back (Binomial(4000, 1/4) has a standard deviation of 27,
-/// six are allowed; the turn through 256 values repeats what their hashes are). A buffer of eight values that all come back well is used
-/// again and again: it has more than one path, and no more is asked for.
+/// Breaks if the entropy value of some spraying edge does not reach the hash over some transport: a
+/// lone flow of 4,000 packets has a quarter on each of four uplinks, if values do not depend on
+/// what comes back (Binomial(4000, 1/4) has a standard deviation of 27, six are allowed; the turn
+/// through 256 values repeats what their hashes are). A buffer of eight values that all come back
+/// well is used again and again: it has more than one path, and no more is asked for.
 #[test]
 fn a_lone_flow_takes_all_paths() {
     for name in SPRAYING {
@@ -66,8 +67,8 @@ fn acknowledgments_take_all_paths() {
     assert!(back.iter().all(|n| *n > 700), "{back:?}");
 }
 
-/// The share of leaf 0's packets that goes by the spine whose link to leaf 1 has a quarter of the others' rate: eight pairs of hosts, 2.5 Gb/s each
-/// in the mean.
+/// The share of leaf 0's packets that goes by the spine whose link to leaf 1 has a quarter of the
+/// others' rate: eight pairs of hosts, 2.5 Gb/s each in the mean.
 fn share_by_the_slow_spine(edge_scheme: SchemeSpec, transport: Option<RoceSpec>) -> f64 {
     let mut spec = sprayed(edge_scheme, transport, 8);
     let rate = Some(Rate::from_mbps(2_500));
@@ -81,8 +82,9 @@ fn share_by_the_slow_spine(edge_scheme: SchemeSpec, transport: Option<RoceSpec>)
     packets[2] as f64 / packets.iter().sum::<u64>() as f64
 }
 
-/// Breaks if marks do not come back to the edges that go by them, over a transport whose ACKs echo marks and over ones whose do not: an even
-/// quarter of the load (5 Gb/s) is twice what the slow path carries. Oblivious spraying stays at a quarter.
+/// Breaks if marks do not come back to the edges that go by them, over a transport whose ACKs echo
+/// marks and over ones whose do not: an even quarter of the load (5 Gb/s) is twice what the slow
+/// path carries. Oblivious spraying stays at a quarter.
 #[test]
 fn marks_keep_packets_off_a_slow_link() {
     for transport in transports() {
@@ -96,7 +98,8 @@ fn marks_keep_packets_off_a_slow_link() {
     }
 }
 
-/// Eight flows over a fabric with half the capacity that they could use, one of whose links loses nearly all from 2 ms on.
+/// Eight flows over a fabric with half the capacity that they could use, one of whose links loses
+/// nearly all from 2 ms on.
 fn broken(freeze: Value) -> Output {
     let irn = RoceSpec {
         control: PairControl::Dcqcn(dcqcn()),
@@ -113,8 +116,8 @@ fn broken(freeze: Value) -> Output {
     run(&spec)
 }
 
-/// Marks take values out of the buffer, so a sender has to take others: random ones, a quarter of which lead into the broken path, or when it
-/// is frozen old ones, which have come back.
+/// Marks take values out of the buffer, so a sender has to take others: random ones, a quarter of
+/// which lead into the broken path, or when it is frozen old ones, which have come back.
 ///
 /// Breaks if a timeout does not freeze the sender.
 #[test]

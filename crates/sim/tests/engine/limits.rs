@@ -152,8 +152,8 @@ fn a_duration_is_estimated_with_a_margin() {
     }
 }
 
-/// Breaks if an estimate beside another run's is not the run's own: where the balancer's table, the fabric, the queue manager or the host
-/// edge is another, or where nothing of these is.
+/// Breaks if an estimate beside another run's is not the run's own: where the balancer's table, the
+/// fabric, the queue manager or the host edge is another, or where nothing of these is.
 #[test]
 fn an_estimate_beside_another_is_its_own() {
     let mut one = base();

@@ -13,9 +13,11 @@ fn ring_on_star(n: u32, what: CollectiveSpec, roce: RoceSpec) -> Spec {
 /// An ACK has 4 bytes more than data has in its header: at 100 Gb/s.
 const ACK: u64 = 3_520;
 
-/// Breaks if a ring over queue pairs takes another time than over TCP with windows that never limit: 2 (n - 1)/n x size / rate, and a latency
-/// for each step; the ACK of a step's message goes before the next step's data, at the port that they share. To the picosecond, whatever
-/// the recovery, with rate control that has nothing to do and without, and under flow control that never pauses.
+/// Breaks if a ring over queue pairs takes another time than over TCP with windows that never
+/// limit: 2 (n - 1)/n x size / rate, and a latency for each step; the ACK of a step's message goes
+/// before the next step's data, at the port that they share. To the picosecond, whatever the
+/// recovery, with rate control that has nothing to do and without, and under flow control that
+/// never pauses.
 #[test]
 fn rings() {
     use Collective::{AllGather, AllReduce, ReduceScatter};
@@ -37,8 +39,9 @@ fn rings() {
     }
 }
 
-/// Breaks if ACKs wait behind data. A step's message has 12 packets; 2 us after it is on the second link, a packet is at the neighbour, whose ACK
-/// goes before the data that the neighbour has still to send: the first seven of them do, and each puts off the last packet by its own time.
+/// Breaks if ACKs wait behind data. A step's message has 12 packets; 2 us after it is on the second
+/// link, a packet is at the neighbour, whose ACK goes before the data that the neighbour has still
+/// to send: the first seven of them do, and each puts off the last packet by its own time.
 #[test]
 fn acknowledgments_go_first() {
     let what = of(Collective::AllReduce, Algorithm::Ring, 400_000);
@@ -47,8 +50,8 @@ fn acknowledgments_go_first() {
     assert_eq!(took(&run(&spec), 0), 6 * (alone(&spec, 100_000) + 7 * ACK) + 5 * ACK);
 }
 
-/// Breaks if messages of a queue pair are sent side by side, or with a gap: ten packets of 9,000 bytes each, and one ACK of the other
-/// direction's messages.
+/// Breaks if messages of a queue pair are sent side by side, or with a gap: ten packets of 9,000
+/// bytes each, and one ACK of the other direction's messages.
 #[test]
 fn messages_of_a_queue_pair_follow_each_other() {
     let what = of(Collective::AllGather, Algorithm::Ring, 1_792_000);
@@ -71,8 +74,9 @@ fn short_messages_keep_to_the_window() {
     assert!((24..=26).contains(&trips), "{trips}");
 }
 
-/// Breaks if each message of a queue pair begins at the line's rate, or has CNPs of its own: through a link of a tenth of the hosts' rate, which
-/// marks all that waits, a hundred messages of ten packets cause one CNP in 50 us, and the queue stays short: without rate control it holds
+/// Breaks if each message of a queue pair begins at the line's rate, or has CNPs of its own:
+/// through a link of a tenth of the hosts' rate, which marks all that waits, a hundred messages of
+/// ten packets cause one CNP in 50 us, and the queue stays short: without rate control it holds
 /// most of them.
 #[test]
 fn rates_are_kept() {
@@ -100,8 +104,9 @@ fn rates_are_kept() {
     assert!(queue * 4 < longest, "{queue} {longest}");
 }
 
-/// Breaks if a driver, or the number of parts, changes anything of jobs over queue pairs (`run` compares them): rings, trees and
-/// exchanges beside other flows, lossless under ECMP and sprayed with losses.
+/// Breaks if a driver, or the number of parts, changes anything of jobs over queue pairs (`run`
+/// compares them): rings, trees and exchanges beside other flows, lossless under ECMP and sprayed
+/// with losses.
 #[test]
 fn drivers_agree() {
     use Algorithm::{Direct, HalvingDoubling, Ring, Tree};
@@ -133,7 +138,8 @@ fn drivers_agree() {
     }
 }
 
-/// Breaks if pipelines over queue pairs do not end when they would over TCP: one hop's difference is the ACKs' four bytes.
+/// Breaks if pipelines over queue pairs do not end when they would over TCP: one hop's difference
+/// is the ACKs' four bytes.
 #[test]
 fn pipelines() {
     let what = PipelineSpec {

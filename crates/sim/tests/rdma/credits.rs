@@ -21,12 +21,15 @@ fn sum(column: &[u32]) -> u64 {
     column.iter().map(|n| u64::from(*n)).sum()
 }
 
-/// By hand: a lone message of ten packets of 1,050 bytes, four of them unasked. A packet leaves each 840 ns; the first is there after 2 x 840 ns and
-/// 2 us, at 3.68 us, and asks for six. The first credit leaves after its acknowledgment, which takes 43.2 ns, and one more each 840 ns; of 54 bytes, over two links: 86.4 ns and 2 us.
-/// So the fifth packet leaves at 3.68 + 0.0432 + 2.0864 = 5.8096 us, and each one 840 ns after it, as long as its own line needs: a credit
-/// that need not wait for an acknowledgment comes earlier in vain.
+/// By hand: a lone message of ten packets of 1,050 bytes, four of them unasked. A packet leaves
+/// each 840 ns; the first is there after 2 x 840 ns and 2 us, at 3.68 us, and asks for six. The
+/// first credit leaves after its acknowledgment, which takes 43.2 ns, and one more each 840 ns; of
+/// 54 bytes, over two links: 86.4 ns and 2 us. So the fifth packet leaves at 3.68 + 0.0432 + 2.0864
+/// = 5.8096 us, and each one 840 ns after it, as long as its own line needs: a credit that need not
+/// wait for an acknowledgment comes earlier in vain.
 ///
-/// Breaks if a first window is another, if credits are not paced by the receiver's line, or if one is worth more than a packet.
+/// Breaks if a first window is another, if credits are not paced by the receiver's line, or if one
+/// is worth more than a packet.
 #[test]
 fn a_message_by_hand() {
     let mut spec = incast(1, 10_000);
@@ -39,8 +42,9 @@ fn a_message_by_hand() {
     assert_eq!((output.counters.credits, output.counters.trimmed), (6, 0));
 }
 
-/// Breaks if a receiver's credits are more or fewer than what its line takes, or not shared in turn: beyond the first windows, which are trimmed,
-/// nothing is, and the eight messages end within five rounds of each other (of four packets each some have to be asked for once more), when the
+/// Breaks if a receiver's credits are more or fewer than what its line takes, or not shared in
+/// turn: beyond the first windows, which are trimmed, nothing is, and the eight messages end within
+/// five rounds of each other (of four packets each some have to be asked for once more), when the
 /// line has carried them.
 #[test]
 fn senders_take_turns() {
@@ -76,7 +80,8 @@ fn a_share_of_the_line() {
     assert!((came / half - 1.0).abs() < 0.01, "{came} {half}");
 }
 
-/// Breaks if a lost credit, or a lost message that asks for some, stops its sender for ever: each is worth a timeout, no more.
+/// Breaks if a lost credit, or a lost message that asks for some, stops its sender for ever: each
+/// is worth a timeout, no more.
 #[test]
 fn lost_credits_cost_a_timeout() {
     let mut spec = incast(4, 100_000);
@@ -108,8 +113,8 @@ fn job(collective: CollectiveSpec) -> Spec {
     spec
 }
 
-/// Breaks if the messages of a job stop where their queue pair has spent its credit: each tells of itself, and one that begins while
-/// the queue pair is idle has a first window.
+/// Breaks if the messages of a job stop where their queue pair has spent its credit: each tells of
+/// itself, and one that begins while the queue pair is idle has a first window.
 #[test]
 fn messages_of_a_job() {
     let output = run(&job(CollectiveSpec {
@@ -123,11 +128,13 @@ fn messages_of_a_job() {
     assert_eq!(output.counters.trimmed, 0);
 }
 
-/// Every host sends to all others at once, in messages of two to five packets that follow each other on their queue pair: several are under way, and
-/// what is trimmed of one is asked for when others have begun, or have ended.
+/// Every host sends to all others at once, in messages of two to five packets that follow each
+/// other on their queue pair: several are under way, and what is trimmed of one is asked for when
+/// others have begun, or have ended.
 ///
-/// Breaks if the end of a message takes what another one of its queue pair still wants, if a credit does not reach the message that lacks it, or if
-/// what is trimmed is forgotten when the next message says what it wants: each costs a timeout.
+/// Breaks if the end of a message takes what another one of its queue pair still wants, if a credit
+/// does not reach the message that lacks it, or if what is trimmed is forgotten when the next
+/// message says what it wants: each costs a timeout.
 #[test]
 fn messages_that_overlap_and_are_trimmed() {
     let mut trimmed = 0;

@@ -31,8 +31,9 @@ fn sizes_on_the_way(kind: TopologyKind, to: u16) -> Vec<u64> {
     sent.into_iter().map(|(_, size)| size).collect()
 }
 
-/// Breaks if telemetry takes no bytes on the wire: two from the host on, eight more from each switch, and all of them in the answer, whose
-/// own header is 54 bytes, on all its links. In a fat-tree five switches are on the way.
+/// Breaks if telemetry takes no bytes on the wire: two from the host on, eight more from each
+/// switch, and all of them in the answer, whose own header is 54 bytes, on all its links. In a
+/// fat-tree five switches are on the way.
 #[test]
 fn telemetry_takes_room_on_the_wire() {
     let found = sizes_on_the_way(leaf_spine(2, 2, 2), 3);
@@ -66,8 +67,8 @@ fn a_lone_queue_pair_takes_eta_of_the_line() {
     assert!(port(&output, "switch0-host1").queue_mean_packets < 0.1);
 }
 
-/// Breaks if eight senders do not share a link fairly, or keep a queue or a pause beyond the first round trips. Without control all that the
-/// buffer takes waits.
+/// Breaks if eight senders do not share a link fairly, or keep a queue or a pause beyond the first
+/// round trips. Without control all that the buffer takes waits.
 #[test]
 fn senders_share_a_link_without_a_queue() {
     let kind = TopologyKind::Star { hosts: 9 };

@@ -51,8 +51,8 @@ fn a_lone_queue_pair_has_the_line() {
     assert_eq!(output.counters.trimmed, 0);
 }
 
-/// Breaks if eight senders do not keep the link busy and share it, or if they go on being trimmed once they have adapted: without control
-/// most of what they send is.
+/// Breaks if eight senders do not keep the link busy and share it, or if they go on being trimmed
+/// once they have adapted: without control most of what they send is.
 #[test]
 fn senders_adapt_and_share() {
     let of = |control| {
@@ -76,8 +76,8 @@ fn senders_adapt_and_share() {
     assert!(controlled.counters.marks > 100);
 }
 
-/// Breaks if an acknowledgment does not echo a mark, or one of a transport that does not ask for it does: coalesced, it tells of any
-/// packet since the last.
+/// Breaks if an acknowledgment does not echo a mark, or one of a transport that does not ask for it
+/// does: coalesced, it tells of any packet since the last.
 #[test]
 fn marks_come_back() {
     let echoed = |control, ack_every| {

@@ -61,8 +61,9 @@ fn fabric(balancer: &str, control: PairControl, repair: Repair) -> Spec {
     spec
 }
 
-/// Breaks if a balancer loses, repeats or keeps a byte under one of the transports, or under one driver something else than under another (`run`
-/// sees to both): all of today's balancers with all congestion controls, each with one way of repair after the other.
+/// Breaks if a balancer loses, repeats or keeps a byte under one of the transports, or under one
+/// driver something else than under another (`run` sees to both): all of today's balancers with all
+/// congestion controls, each with one way of repair after the other.
 #[test]
 fn every_balancer_carries_every_transport() {
     let controls = controls();

@@ -72,16 +72,18 @@ fn starts(output: &Output) -> &[u64] {
     times
 }
 
-/// Packets of 1,500 bytes leave host 0 every 1.2 us from 0 on; packet `k` (from 1) is at s0 at `1.2 k + 1` us and
-/// at s1 at `1.2 k + 3.2`. There the first is sent at 4.4 us, for 12 us. Five wait at 10.4 us: 7,500
-/// bytes, more than 6,000, so a pause frame leaves (the way back is idle) for 51.2 ns and 1 us: s0 stops at 11.4512
-/// us. Packet 8 is on the line; 9 is the first that waits. At s1 packets 2 to 8 wait; each leaves every 12 us from 16.4
-/// on, and 3,000 bytes are left at 64.4: s0 goes on at 65.4512, after 54 us. Meanwhile five packets wait at s0 at 16.6 us
-/// (9 to 13), so host 0 stops at 17.6512, with 14 and 15 on their way: 10,500 bytes, of which 3,000 are left when
-/// packet 13 leaves at 65.4512 + 4.8 us: it goes on at 71.3024. And s1 has 7,500 again when packet 11 is there, at
-/// 65.4512 + 2.4 + 2.2 us: s0 stops at 71.1024.
+/// Packets of 1,500 bytes leave host 0 every 1.2 us from 0 on; packet `k` (from 1) is at s0 at `1.2
+/// k + 1` us and at s1 at `1.2 k + 3.2`. There the first is sent at 4.4 us, for 12 us. Five wait at
+/// 10.4 us: 7,500 bytes, more than 6,000, so a pause frame leaves (the way back is idle) for 51.2
+/// ns and 1 us: s0 stops at 11.4512 us. Packet 8 is on the line; 9 is the first that waits. At s1
+/// packets 2 to 8 wait; each leaves every 12 us from 16.4 on, and 3,000 bytes are left at 64.4: s0
+/// goes on at 65.4512, after 54 us. Meanwhile five packets wait at s0 at 16.6 us (9 to 13), so host
+/// 0 stops at 17.6512, with 14 and 15 on their way: 10,500 bytes, of which 3,000 are left when
+/// packet 13 leaves at 65.4512 + 4.8 us: it goes on at 71.3024. And s1 has 7,500 again when packet
+/// 11 is there, at 65.4512 + 2.4 + 2.2 us: s0 stops at 71.1024.
 ///
-/// Breaks if a pause takes effect before the frame is there, cuts a packet off, or begins or ends a packet early or late.
+/// Breaks if a pause takes effect before the frame is there, cuts a packet off, or begins or ends a
+/// packet early or late.
 #[test]
 fn pauses_on_two_switches_by_hand() {
     let mut spec = two_switches(1_000, 100);
@@ -140,8 +142,8 @@ fn a_pause_frame_waits_for_the_packet_on_the_line() {
     assert_eq!(port(&output, "s0-s1").pause_ps, 60_000_000 - (38_200_000 + 51_200 + 1_000_000));
 }
 
-/// Breaks if a pause that lasts longer than a frame can say (33.6 ms at 1 Gb/s, 3.4 ms at 10) is not renewed in time: what
-/// comes then finds no headroom.
+/// Breaks if a pause that lasts longer than a frame can say (33.6 ms at 1 Gb/s, 3.4 ms at 10) is
+/// not renewed in time: what comes then finds no headroom.
 #[test]
 fn long_pauses_are_renewed() {
     let mut spec = two_switches(1, 40);
@@ -206,8 +208,8 @@ fn only_a_lossless_priority_is_paused() {
     assert!(hosts.map(|port| port.pauses).sum::<u64>() > 0);
 }
 
-/// Breaks if what a hold has kept in its own memory is counted where it came in once it is let go: hundreds of ACKs at once, of which
-/// the far end could not know, were more than the headroom.
+/// Breaks if what a hold has kept in its own memory is counted where it came in once it is let go:
+/// hundreds of ACKs at once, of which the far end could not know, were more than the headroom.
 #[test]
 fn what_a_hold_lets_go_is_never_dropped() {
     let kind = fabric(2, &[1_000, 10_000], &[(0, 1)], 1);
@@ -299,7 +301,8 @@ proptest! {
     }
 }
 
-/// Flow control in a shared buffer of 20 MB, with a threshold of so many bytes, or of so many ten-thousandths of what is free.
+/// Flow control in a shared buffer of 20 MB, with a threshold of so many bytes, or of so many
+/// ten-thousandths of what is free.
 fn flow_controlled(spec: &mut Spec, (dynamic, level): (bool, u64), (reserve, resume): (u64, u64)) {
     spec.switch.shared = Some(SharedBuffer { size: Bytes(20_000_000), alpha: 1.0 });
     let threshold = match dynamic {
@@ -333,7 +336,8 @@ proptest! {
 
     /// Trees of switches, in which no ports can wait for each other, with hosts and links of any rates.
     ///
-    /// Breaks if with the stated headroom any packet of queue pairs is dropped: data, what telemetry adds to it, or answers.
+    /// Breaks if with the stated headroom any packet of queue pairs is dropped: data, what
+    /// telemetry adds to it, or answers.
     #[test]
     fn nothing_of_queue_pairs_is_dropped(
         parents in proptest::collection::vec(0usize..100, 1..6),

@@ -7,8 +7,9 @@ use leafspine_schemes::{Amount, Value};
 use leafspine_sim::Output;
 use leafspine_sim::spec::*;
 
-/// Breaks if a lone queue pair leaves a gap between two packets, or the line anything: it takes its ideal time to the
-/// picosecond, over a fabric with flow control and over one without, at rates whose bytes take no whole picoseconds too.
+/// Breaks if a lone queue pair leaves a gap between two packets, or the line anything: it takes its
+/// ideal time to the picosecond, over a fabric with flow control and over one without, at rates
+/// whose bytes take no whole picoseconds too.
 #[test]
 fn a_lone_queue_pair_has_the_line() {
     for (rate, control) in
@@ -29,8 +30,8 @@ fn a_lone_queue_pair_has_the_line() {
     }
 }
 
-/// Breaks if the queue pairs of a host do not take turns, or leave the line idle between them: four of 100 packets end one after
-/// the other, the last when one of 400 would.
+/// Breaks if the queue pairs of a host do not take turns, or leave the line idle between them: four
+/// of 100 packets end one after the other, the last when one of 400 would.
 #[test]
 fn queue_pairs_of_a_host_take_turns() {
     let kind = TopologyKind::Star { hosts: 5 };
@@ -43,8 +44,9 @@ fn queue_pairs_of_a_host_take_turns() {
     assert_eq!(four.flows.fct_ps, ends);
 }
 
-/// Breaks if whose turn it is hangs on when the card was asked: ports that foresee their departures ask it less often than those
-/// that do not, and a queue pair that was ready before another once came behind it.
+/// Breaks if whose turn it is hangs on when the card was asked: ports that foresee their departures
+/// ask it less often than those that do not, and a queue pair that was ready before another once
+/// came behind it.
 #[test]
 fn turns_go_by_who_was_ready_first() {
     let control = DcqcnSettings {
@@ -69,8 +71,9 @@ fn turns_go_by_who_was_ready_first() {
     assert_eq!(run(&spec).flows.fct_ps, foreseen.flows.fct_ps);
 }
 
-/// Breaks if senders to one host do not share its link: by flow control alone, which pauses each ingress in turn, and by DCQCN,
-/// which also keeps the queue so short that hardly any pause is left.
+/// Breaks if senders to one host do not share its link: by flow control alone, which pauses each
+/// ingress in turn, and by DCQCN, which also keeps the queue so short that hardly any pause is
+/// left.
 #[test]
 fn senders_share_a_link() {
     let kind = TopologyKind::Star { hosts: 9 };

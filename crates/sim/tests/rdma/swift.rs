@@ -10,8 +10,9 @@ fn swift() -> SwiftSettings {
     crate::swift(Span::from_micros(10), Span::from_micros(10), Span(5_800_000))
 }
 
-/// Breaks if senders do not share a link, keep it busy, or keep more waiting than their targets are above the round trip: of eight windows of about
-/// two packets 10 + 10 / (1 / sqrt(0.1) - 0.1) x (1 / sqrt(2) - 0.1) = 12 us, 6 of them in the queue.
+/// Breaks if senders do not share a link, keep it busy, or keep more waiting than their targets are
+/// above the round trip: of eight windows of about two packets 10 + 10 / (1 / sqrt(0.1) - 0.1) x (1
+/// / sqrt(2) - 0.1) = 12 us, 6 of them in the queue.
 #[test]
 fn senders_keep_to_the_target() {
     let senders: Vec<u16> = (0..8).collect();

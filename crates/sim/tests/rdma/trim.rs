@@ -24,9 +24,10 @@ fn sum(column: &[u32]) -> u64 {
     column.iter().map(|n| u64::from(*n)).sum()
 }
 
-/// Breaks if what has no room is dropped, or comes again later than the answer to its header has it: of eight senders' 800 packets most are
-/// trimmed, none is dropped, each is sent again once for each time, nobody waits for a timeout, and the last one is there not much later
-/// than the line needs.
+/// Breaks if what has no room is dropped, or comes again later than the answer to its header has
+/// it: of eight senders' 800 packets most are trimmed, none is dropped, each is sent again once for
+/// each time, nobody waits for a timeout, and the last one is there not much later than the line
+/// needs.
 #[test]
 fn what_has_no_room_comes_again() {
     for either in [false, true] {
@@ -45,8 +46,9 @@ fn what_has_no_room_comes_again() {
     }
 }
 
-/// By hand: ten packets of 1,050 bytes come at once to a port of 10 Gb/s (840 ns each) with room for eight: the first goes at once, the
-/// tenth is trimmed to 50 bytes and leaves after the first, before the eight that wait.
+/// By hand: ten packets of 1,050 bytes come at once to a port of 10 Gb/s (840 ns each) with room
+/// for eight: the first goes at once, the tenth is trimmed to 50 bytes and leaves after the first,
+/// before the eight that wait.
 ///
 /// Breaks if a header is not so long, is not in the queue of its class, or waits behind data.
 #[test]
@@ -62,8 +64,8 @@ fn headers_go_first() {
     assert_eq!((segments[1], flags[1] & 64), (0, 0), "no data");
 }
 
-/// Breaks if headers have more room than is said, or one without room is not dropped, or, where switches send them back, is: then no sender
-/// waits for its timeout.
+/// Breaks if headers have more room than is said, or one without room is not dropped, or, where
+/// switches send them back, is: then no sender waits for its timeout.
 #[test]
 fn headers_without_room() {
     let little = TrimSpec { buffer: Bytes(120), ..PLAIN };
@@ -77,8 +79,8 @@ fn headers_without_room() {
     assert_eq!(sum(&output.flows.retransmits), counters.trimmed);
 }
 
-/// Breaks if a switch with a coin trims what arrives alone: two senders in step, of which the second finds the full queue each time, would
-/// not share.
+/// Breaks if a switch with a coin trims what arrives alone: two senders in step, of which the
+/// second finds the full queue each time, would not share.
 #[test]
 fn a_coin_chooses_whom_to_trim() {
     let trimmed = |either| {
@@ -90,8 +92,8 @@ fn a_coin_chooses_whom_to_trim() {
     assert!(jain(&either) > 0.9, "{either:?}");
 }
 
-/// Breaks if a balancer that takes packets apart cannot be used: with answers packet by packet no order is needed, so nothing is sent again
-/// that was not trimmed.
+/// Breaks if a balancer that takes packets apart cannot be used: with answers packet by packet no
+/// order is needed, so nothing is sent again that was not trimmed.
 #[test]
 fn order_is_no_sign_of_loss() {
     let flows = fixed_flows(200, 100_000, 0.5);

@@ -25,7 +25,8 @@ fn controls() -> [(&'static str, PairControl, bool); 7] {
     ]
 }
 
-/// Flows over three spines, whose switches have room for 20 packets of data at a port, trim, and mark from `marks` packets on.
+/// Flows over three spines, whose switches have room for 20 packets of data at a port, trim, and
+/// mark from `marks` packets on.
 fn sprayed(spray: &str, control: PairControl, credits: bool, marks: u32) -> Spec {
     let credits = credits.then_some(CreditSpec { first: 15_000, share: 1.0 });
     let recovery = Recovery::Each;
@@ -42,8 +43,9 @@ fn sum(column: &[u32]) -> u64 {
     column.iter().map(|n| u64::from(*n)).sum()
 }
 
-/// Breaks if a spray and a control do not carry all flows to their end (`run` sees to that, to the audit, and that three drivers agree), if a packet is sent again that was not
-/// trimmed, or if one is delivered twice.
+/// Breaks if a spray and a control do not carry all flows to their end (`run` sees to that, to the
+/// audit, and that three drivers agree), if a packet is sent again that was not trimmed, or if one
+/// is delivered twice.
 #[test]
 fn every_spray_with_every_control() {
     for spray in SPRAYS {
@@ -70,7 +72,8 @@ fn every_spray_with_every_control() {
     }
 }
 
-/// One of three spines has links of a tenth of their rate to the leaf that all send to, and switches do not mark: only headers without payload tell of it.
+/// One of three spines has links of a tenth of their rate to the leaf that all send to, and
+/// switches do not mark: only headers without payload tell of it.
 ///
 /// Breaks if a spray does not hear of what is trimmed: it would go on over that spine as the oblivious one does.
 #[test]

@@ -113,8 +113,8 @@ fn bounded(hold: SchemeSpec) -> SchemeSpec {
     SchemeSpec { name, params }
 }
 
-/// Shortens the timeouts, to what no period of probes divides: a packet that is sent again at the instant of each burst of probes
-/// may find the same full queue for ever.
+/// Shortens the timeouts, to what no period of probes divides: a packet that is sent again at the
+/// instant of each burst of probes may find the same full queue for ever.
 fn be_impatient(transport: &mut TransportSpec) {
     let most = Span::from_micros(20_011);
     transport.min_rto = transport.min_rto.min(most);

@@ -73,7 +73,8 @@ impl Flow {
         sent
     }
 
-    /// An ACK of what was sent at 0, at so many microseconds, which SACKs these segments. Gives the segments that it lets go.
+    /// An ACK of what was sent at 0, at so many microseconds, which SACKs these segments. Gives the
+    /// segments that it lets go.
     pub(super) fn ack(&mut self, at: u64, una: u32, sacked: Blocks, flags: Flags) -> Vec<u32> {
         self.ack_of(0, at, una, sacked, flags)
     }

@@ -1,5 +1,6 @@
-//! What Linux's kernel makes of an ACK: round trips, what is lost, and what an older ACK than the last still tells. Each was seen in
-//! packets of kernels first, sprayed over two ways of which one is longer (`validation/linux/reordering.toml`).
+//! What Linux's kernel makes of an ACK: round trips, what is lost, and what an older ACK than the
+//! last still tells. Each was seen in packets of kernels first, sprayed over two ways of which one
+//! is longer (`validation/linux/reordering.toml`).
 
 use super::flow::{Flow, NONE, kernel, us};
 use super::pipe::{spec, with_param};
@@ -18,7 +19,8 @@ fn srtt_us(flow: &Flow) -> u64 {
     (flow.sender.rtt.srtt().0 + 500_000) / 1_000_000
 }
 
-/// Breaks if an ACK that only SACKs measures no round trip: after one of 100 us comes one of 140, of which the smoothed one takes an eighth.
+/// Breaks if an ACK that only SACKs measures no round trip: after one of 100 us comes one of 140,
+/// of which the smoothed one takes an eighth.
 #[test]
 fn what_is_sacked_is_timed() {
     let srtt = |stack| {
@@ -30,8 +32,8 @@ fn what_is_sacked_is_timed() {
     assert_eq!([srtt(timed()), srtt(kernel())], [105, 100]);
 }
 
-/// Breaks if an ACK of what was sent twice is not timed by what it SACKs, or without that not in whole ticks of a millisecond, though it
-/// acknowledges others.
+/// Breaks if an ACK of what was sent twice is not timed by what it SACKs, or without that not in
+/// whole ticks of a millisecond, though it acknowledges others.
 ///
 /// 100 us is the first round trip; then an eighth of 110 us, 10 having been sent at 100, or of 1000. For 4 and 5 it would be of 210.
 #[test]
@@ -45,8 +47,9 @@ fn a_sack_times_what_was_sent_twice() {
     assert_eq!([srtt(&[(10, 11)]), srtt(&[])], [101, 213]);
 }
 
-/// Breaks if the retransmission timer does not begin anew with an ACK that SACKs what was sent before the first segment was, that last time, or
-/// if it does with one of what was sent then. It counts in milliseconds.
+/// Breaks if the retransmission timer does not begin anew with an ACK that SACKs what was sent
+/// before the first segment was, that last time, or if it does with one of what was sent then. It
+/// counts in milliseconds.
 #[test]
 fn what_is_sacked_restarts_the_timer() {
     let mut flow = Flow::begun("newreno", 10, timed());
@@ -60,8 +63,9 @@ fn what_is_sacked_restarts_the_timer() {
     assert_eq!(fires(&flow), second);
 }
 
-/// Breaks if it is not the first segment acknowledged that gives the smoothed round trip, whatever the ACK echoes, and the last one
-/// the shortest: 1 was sent at 0 and 10 at 100 us; both are acknowledged at 200.
+/// Breaks if it is not the first segment acknowledged that gives the smoothed round trip, whatever
+/// the ACK echoes, and the last one the shortest: 1 was sent at 0 and 10 at 100 us; both are
+/// acknowledged at 200.
 #[test]
 fn the_first_is_smoothed_and_the_last_may_be_the_shortest() {
     let mut flow = Flow::begun("newreno", 10, timed());
@@ -85,8 +89,9 @@ fn the_handshake_may_be_the_shortest() {
 
 /// Breaks if what an ACK SACKs that comes after a later one is not known.
 ///
-/// Of 20 segments two are acknowledged, and three more leave. The older ACK SACKs 5 to 7, so that 2 to 4 are lost: 15 of 21 are in the
-/// network, and six may leave at once, since nothing is reduced before the next ACK.
+/// Of 20 segments two are acknowledged, and three more leave. The older ACK SACKs 5 to 7, so that 2
+/// to 4 are lost: 15 of 21 are in the network, and six may leave at once, since nothing is reduced
+/// before the next ACK.
 #[test]
 fn an_old_ack_tells_what_has_come() {
     let sent = |rack_any_rtt| {
@@ -97,8 +102,9 @@ fn an_old_ack_tells_what_has_come() {
     assert_eq!([sent(true), sent(false)], [vec![2, 3, 4, 23, 24, 25], vec![]]);
 }
 
-/// Breaks if in a recovery an older ACK does not let as much go as has left the network, or if it counts for the share. Of 21 segments
-/// three that come let two go, and the fourth none: only an ACK that is not old reduces.
+/// Breaks if in a recovery an older ACK does not let as much go as has left the network, or if it
+/// counts for the share. Of 21 segments three that come let two go, and the fourth none: only an
+/// ACK that is not old reduces.
 #[test]
 fn an_old_ack_lets_go_what_has_left() {
     let sent = |una, sacked| {
@@ -110,7 +116,8 @@ fn an_old_ack_lets_go_what_has_left() {
     assert_eq!([sent(1, (6, 7)), sent(2, (3, 7))], [vec![24], vec![]]);
 }
 
-/// Breaks if in a mark's reduction an older ACK lets more go than has left the network: one segment, and none for telling of it again.
+/// Breaks if in a mark's reduction an older ACK lets more go than has left the network: one
+/// segment, and none for telling of it again.
 #[test]
 fn an_old_ack_in_a_marks_reduction() {
     let mut flow = Flow::begun("dctcp", 20, kernel());
@@ -135,8 +142,8 @@ fn nothing_is_lost_without_news() {
     assert_eq!([sends_again(true), sends_again(false)], [(false, true), (true, false)]);
 }
 
-/// Breaks if the timer for what is late finds nothing: 1 comes, 0 is late by more than a quarter of a round trip, and nothing else
-/// tells of it.
+/// Breaks if the timer for what is late finds nothing: 1 comes, 0 is late by more than a quarter of
+/// a round trip, and nothing else tells of it.
 #[test]
 fn the_timer_looks_without_news() {
     let mut flow = Flow::begun("newreno", 10, timed());
@@ -147,8 +154,9 @@ fn the_timer_looks_without_news() {
     assert_eq!(flow.leaving(due)[0], 0);
 }
 
-/// Breaks if a reduction that a D-SACK undoes does not ask for another look at what is lost, or does not let a wider window last. After the recovery of 0, 21 and 22 are late; that
-/// 0 came twice is told of when nothing else is.
+/// Breaks if a reduction that a D-SACK undoes does not ask for another look at what is lost, or
+/// does not let a wider window last. After the recovery of 0, 21 and 22 are late; that 0 came twice
+/// is told of when nothing else is.
 #[test]
 fn undoing_looks_for_losses() {
     let sent = |blocks: &[(u32, u32)]| {
@@ -163,7 +171,8 @@ fn undoing_looks_for_losses() {
     assert_eq!(sent(&[(0, 1), (23, 24)]), (true, 1));
 }
 
-/// Breaks if a segment that was given up and sent again does not count as lost when a recovery ends: another begins, and halves once more.
+/// Breaks if a segment that was given up and sent again does not count as lost when a recovery
+/// ends: another begins, and halves once more.
 ///
 /// 0 is lost; 10, which is sent in the recovery, is as well, and is under way again when all before it is acknowledged.
 #[test]
@@ -180,8 +189,8 @@ fn what_was_sent_again_begins_the_next_recovery() {
     assert_eq!([window(true), window(false)], [2, 5]);
 }
 
-/// Breaks if a recovery that begins as another ends is undone without a D-SACK of what was under way again by then, or by what is newer than that
-/// one's first retransmission.
+/// Breaks if a recovery that begins as another ends is undone without a D-SACK of what was under
+/// way again by then, or by what is newer than that one's first retransmission.
 ///
 /// 0 was sent again at 100 us and 10 at 220; in the next recovery, from 221 on, once more at 330.
 #[test]
@@ -201,8 +210,9 @@ fn the_next_recovery_answers_for_what_is_under_way_again() {
     assert_eq!([undos(90), undos(150)], [1, 0]);
 }
 
-/// Breaks if the first retransmission's stamp is not the one to go by where 10 has been lost once more as the next recovery begins, so that nothing
-/// is under way again, or if what is counts without `undo_waits`.
+/// Breaks if the first retransmission's stamp is not the one to go by where 10 has been lost once
+/// more as the next recovery begins, so that nothing is under way again, or if what is counts
+/// without `undo_waits`.
 #[test]
 fn the_next_recovery_goes_by_the_first_stamp() {
     let episode = |undo_waits, sacked: &[(u32, u32)]| {
@@ -221,8 +231,9 @@ fn the_next_recovery_goes_by_the_first_stamp() {
     assert_eq!(episode(false, &[(11, 13)]), (0, false));
 }
 
-/// Breaks if a probe that sent the last segment again counts as a loss: with the next ACK a recovery would begin, also where recoveries are
-/// not Linux's (`profile = "linux"` without timestamps).
+/// Breaks if a probe that sent the last segment again counts as a loss: with the next ACK a
+/// recovery would begin, also where recoveries are not Linux's (`profile = "linux"` without
+/// timestamps).
 #[test]
 fn a_probe_is_no_loss() {
     let phase = |undo_waits| {
@@ -238,8 +249,8 @@ fn a_probe_is_no_loss() {
     assert_eq!([phase(true), phase(false)], [Phase::Open, Phase::Open]);
 }
 
-/// Breaks if what has been SACKed makes a train look smaller beside the window: 12 segments after an ACK of one that SACKs another, of which 4 may
-/// leave, a third. With the SACKed one it were 13.
+/// Breaks if what has been SACKed makes a train look smaller beside the window: 12 segments after
+/// an ACK of one that SACKs another, of which 4 may leave, a third. With the SACKed one it were 13.
 #[test]
 fn a_train_is_measured_by_the_window() {
     let stack = Stack { gso: true, ..timed() };

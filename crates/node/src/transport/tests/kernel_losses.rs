@@ -19,10 +19,12 @@ fn fire_early(flow: &mut Flow) -> Vec<u32> {
     flow.leaving(due)
 }
 
-/// Breaks if what a recovery in vain had given up, and had not sent again, is given up once more, or if nothing else is.
+/// Breaks if what a recovery in vain had given up, and had not sent again, is given up once more,
+/// or if nothing else is.
 ///
-/// Of 0 to 2, which counted as lost, 0 and 1 are sent again, and come late themselves: 2 does not count as lost any more. At 310 us 20
-/// has come, which was sent at 200: all before it that is missing is late, 2 with the rest, and only the rest is lost.
+/// Of 0 to 2, which counted as lost, 0 and 1 are sent again, and come late themselves: 2 does not
+/// count as lost any more. At 310 us 20 has come, which was sent at 200: all before it that is
+/// missing is late, 2 with the rest, and only the rest is lost.
 #[test]
 fn what_was_given_up_in_vain_is_not_given_up_again() {
     let mut flow = Flow::begun("newreno", 20, kernel());
@@ -34,7 +36,8 @@ fn what_was_given_up_in_vain_is_not_given_up_again() {
     assert_eq!((sent[0], sent.contains(&2)), (6, false));
 }
 
-/// Breaks if a timeout does not give it up: 2 is sent again, first of all, and may be given up like any other from then on.
+/// Breaks if a timeout does not give it up: 2 is sent again, first of all, and may be given up like
+/// any other from then on.
 #[test]
 fn a_timeout_gives_up_what_was_given_up_in_vain() {
     let mut flow = Flow::begun("newreno", 20, kernel());
@@ -45,8 +48,8 @@ fn a_timeout_gives_up_what_was_given_up_in_vain() {
     assert_eq!(flow.leaving(flow.sender.deadline())[0], 2);
 }
 
-/// Breaks if an ACK that tells of progress and of a loss lets a segment more go than it delivers, as one does that tells of progress alone. What
-/// is lost may be below what was lost before.
+/// Breaks if an ACK that tells of progress and of a loss lets a segment more go than it delivers,
+/// as one does that tells of progress alone. What is lost may be below what was lost before.
 ///
 /// 17 to 19 come: 0 to 16 are lost, and three are sent again. 0 comes, or 0 and 2: then 1 was lost once more.
 #[test]
@@ -59,8 +62,8 @@ fn a_retransmission_that_is_lost_is_a_loss() {
     assert_eq!([sent(&[(17, 20)]), sent(&[(2, 3), (17, 20)])], [[3, 4], [1, 3]]);
 }
 
-/// Breaks if a D-SACK of a segment that was sent after the recovery had begun, and sent again in it, does not count: when all four
-/// retransmissions have come twice the reduction is undone.
+/// Breaks if a D-SACK of a segment that was sent after the recovery had begun, and sent again in
+/// it, does not count: when all four retransmissions have come twice the reduction is undone.
 #[test]
 fn what_was_sent_in_a_recovery_may_have_come_twice() {
     let mut flow = Flow::begun("newreno", 10, kernel());
@@ -85,10 +88,12 @@ fn an_old_ack_widens_nothing() {
     assert_eq!(flow.extra().rack.persist, 16);
 }
 
-/// Breaks if the timer that begins a recovery counts no segment as having left, or if in a recovery it does not let as much go as it gives up.
+/// Breaks if the timer that begins a recovery counts no segment as having left, or if in a recovery
+/// it does not let as much go as it gives up.
 ///
-/// Of 24 segments the first two are acknowledged, 4 and then 2 come: what is late has 24 us more. 3 has until 125: it is sent again, and
-/// half of 23 is to be left. With 8 and 9 three have left, so that two may have been sent; by 164 us 5 to 7 are late.
+/// Of 24 segments the first two are acknowledged, 4 and then 2 come: what is late has 24 us more. 3
+/// has until 125: it is sent again, and half of 23 is to be left. With 8 and 9 three have left, so
+/// that two may have been sent; by 164 us 5 to 7 are late.
 #[test]
 fn the_timer_begins_a_recovery_and_goes_on_with_it() {
     let mut flow = Flow::begun("newreno", 20, kernel());
@@ -101,8 +106,8 @@ fn the_timer_begins_a_recovery_and_goes_on_with_it() {
     assert_eq!(flow.ack(180, 3, &[(4, 5), (8, 11)], NONE), []);
 }
 
-/// Breaks if a retransmission that is lost after a timeout does not begin a recovery, which halves again: 0 to 9 are lost, 1 and 2 are
-/// sent again when 0 has come, and 2 comes alone.
+/// Breaks if a retransmission that is lost after a timeout does not begin a recovery, which halves
+/// again: 0 to 9 are lost, 1 and 2 are sent again when 0 has come, and 2 comes alone.
 #[test]
 fn what_is_lost_once_more_ends_a_timeouts_recovery() {
     let mut flow = Flow::begun("newreno", 10, kernel());
@@ -114,8 +119,9 @@ fn what_is_lost_once_more_ends_a_timeouts_recovery() {
     assert_eq!((flow.sender.phase, flow.window()), (Phase::Recovery, (2, 2)));
 }
 
-/// Breaks if what is lost for the first time does. When the timer fires at 10.1 ms, 10 and 11, which left at 100 us, may still come (8 took so
-/// long); when 1 and 2 have come, which were sent again, they may no more.
+/// Breaks if what is lost for the first time does. When the timer fires at 10.1 ms, 10 and 11,
+/// which left at 100 us, may still come (8 took so long); when 1 and 2 have come, which were sent
+/// again, they may no more.
 #[test]
 fn what_is_lost_once_does_not_end_it() {
     let mut flow = Flow::begun("newreno", 10, kernel());
@@ -129,10 +135,12 @@ fn what_is_lost_once_does_not_end_it() {
     assert_eq!((flow.sender.phase, sent.contains(&10)), (Phase::Loss, true));
 }
 
-/// Breaks if what the timer of late segments finds does not end a timeout's recovery though it is lost for the first time.
+/// Breaks if what the timer of late segments finds does not end a timeout's recovery though it is
+/// lost for the first time.
 ///
-/// Packets have been out of order before: 1 came after 2. The retransmission timer fires at 10.1 ms; 10 to 14 left at 100 us and may still
-/// come, since 8 took so long. 13 does, and those that left before it have a quarter of the shortest round trip more.
+/// Packets have been out of order before: 1 came after 2. The retransmission timer fires at 10.1
+/// ms; 10 to 14 left at 100 us and may still come, since 8 took so long. 13 does, and those that
+/// left before it have a quarter of the shortest round trip more.
 #[test]
 fn what_the_timer_finds_ends_a_timeouts_recovery() {
     let mut flow = Flow::begun("newreno", 10, kernel());
@@ -147,8 +155,9 @@ fn what_the_timer_finds_ends_a_timeouts_recovery() {
     assert_eq!(flow.sender.phase, Phase::Recovery);
 }
 
-/// Breaks if a mark's reduction keeps NewReno from finding out that losses in it were none: 1 to 3 counted as lost, one was sent again, and all
-/// three come late. The window is what the mark has left.
+/// Breaks if a mark's reduction keeps NewReno from finding out that losses in it were none: 1 to 3
+/// counted as lost, one was sent again, and all three come late. The window is what the mark has
+/// left.
 #[test]
 fn losses_in_a_marks_reduction_may_be_none() {
     let mut flow = Flow::begun("newreno", 20, kernel());
@@ -160,7 +169,8 @@ fn losses_in_a_marks_reduction_may_be_none() {
     assert_eq!((flow.sender.phase, flow.sender.undos(), flow.window().1), (Phase::Open, 1, 10));
 }
 
-/// Breaks if a recovery that begins with an ACK that has ECE gives the window back, or if one that begins without does not.
+/// Breaks if a recovery that begins with an ACK that has ECE gives the window back, or if one that
+/// begins without does not.
 #[test]
 fn a_recovery_that_begins_with_ece_gives_nothing_back() {
     let after = |flags| {
@@ -172,8 +182,9 @@ fn a_recovery_that_begins_with_ece_gives_nothing_back() {
     assert_eq!([after(Flags::ECE), after(NONE)], [(1, false), (1, true)]);
 }
 
-/// Breaks if the ACK of a segment that a timer has sent again, exactly as a tick begins, is taken for one of its first transmission, since what it
-/// echoes is cut off: then what left before would not be lost with it.
+/// Breaks if the ACK of a segment that a timer has sent again, exactly as a tick begins, is taken
+/// for one of its first transmission, since what it echoes is cut off: then what left before would
+/// not be lost with it.
 ///
 /// 5 comes, and by 5 ms 1 to 4 are late; 1 is sent again. When it comes 6 to 9 are late as well.
 #[test]
@@ -188,7 +199,8 @@ fn what_a_timer_sends_is_of_its_tick() {
     assert!(flow.extra().rack.lost.contains(6));
 }
 
-/// Breaks if an ACK of new data that comes before the first retransmission has left undoes nothing: what it is of was merely late.
+/// Breaks if an ACK of new data that comes before the first retransmission has left undoes nothing:
+/// what it is of was merely late.
 #[test]
 fn what_comes_before_anything_is_sent_again_is_late() {
     let mut flow = Flow::begun("newreno", 20, kernel());
@@ -198,8 +210,8 @@ fn what_comes_before_anything_is_sent_again_is_late() {
     assert_eq!((flow.sender.undos(), flow.sender.phase), (1, Phase::Open));
 }
 
-/// Breaks if a segment is sent again whose last copy is still in the host's port, if it does not hold up others that are lost, or if it is
-/// not sent when the driver hears that the copy has left.
+/// Breaks if a segment is sent again whose last copy is still in the host's port, if it does not
+/// hold up others that are lost, or if it is not sent when the driver hears that the copy has left.
 ///
 /// Of 0 to 2, which are lost, 0 still waits until 400 us; in its place goes new data.
 #[test]
@@ -215,8 +227,8 @@ fn what_has_not_left_is_not_sent_again() {
     assert_eq!(sent[..3], [0, 1, 2]);
 }
 
-/// Breaks if the retransmission that a recovery begins with is forgotten when its segment has not left: without proportional reduction only it may leave,
-/// of 20 segments with a window of 10.
+/// Breaks if the retransmission that a recovery begins with is forgotten when its segment has not
+/// left: without proportional reduction only it may leave, of 20 segments with a window of 10.
 #[test]
 fn the_first_retransmission_is_made_up_for() {
     let stack = Stack { small_queues: true, reduction: Reduction::AtOnce, ..kernel() };
@@ -227,7 +239,8 @@ fn the_first_retransmission_is_made_up_for() {
     assert_eq!(flow.leaving(us(400)), [0]);
 }
 
-/// Breaks if the driver does not look what has left when an ACK comes: it would hear at 401 us, when three quarters have, that 0 left at 150.
+/// Breaks if the driver does not look what has left when an ACK comes: it would hear at 401 us,
+/// when three quarters have, that 0 left at 150.
 #[test]
 fn the_driver_looks_when_an_ack_comes() {
     let mut flow = Flow::begun("newreno", 10, Stack { small_queues: true, ..kernel() });
@@ -237,8 +250,9 @@ fn the_driver_looks_when_an_ack_comes() {
     assert_eq!(flow.ack(200, 0, &[(3, 7)], NONE)[0], 0);
 }
 
-/// Breaks if the rate that trains and the port go by changes with what is sent: it is that of the last ACK, with what was outstanding then, where
-/// that is more than the window: two segments are SACKed.
+/// Breaks if the rate that trains and the port go by changes with what is sent: it is that of the
+/// last ACK, with what was outstanding then, where that is more than the window: two segments are
+/// SACKed.
 #[test]
 fn the_rate_is_of_the_last_ack() {
     let mut flow = Flow::begun("newreno", 10, Stack { gso: true, ..kernel() });
@@ -271,8 +285,9 @@ fn no_probe_of_what_has_not_left() {
     assert_eq!([probes(50), probes(60_000)], [1, 0]);
 }
 
-/// Breaks if an attempt to send again what has not left counts more than once an instant, not at all, or goes by another time than that
-/// of the last copy: D-SACKs are expected of it (`tcp_retransmit_skb`).
+/// Breaks if an attempt to send again what has not left counts more than once an instant, not at
+/// all, or goes by another time than that of the last copy: D-SACKs are expected of it
+/// (`tcp_retransmit_skb`).
 #[test]
 fn an_attempt_counts() {
     let mut flow = Flow::begun("newreno", 10, Stack { small_queues: true, ..kernel() });
@@ -285,8 +300,9 @@ fn an_attempt_counts() {
     assert_eq!(unreported(&flow), 2);
 }
 
-/// Breaks if a recovery that begins in a mark's reduction sends a segment whatever the reduction lets go: what that has sent counts on
-/// (`prr_out`). The timer for what is late finds 6 to 8; with a reduction of its own the recovery sends one at once.
+/// Breaks if a recovery that begins in a mark's reduction sends a segment whatever the reduction
+/// lets go: what that has sent counts on (`prr_out`). The timer for what is late finds 6 to 8; with
+/// a reduction of its own the recovery sends one at once.
 #[test]
 fn a_recovery_in_a_marks_reduction_sends_by_it() {
     let again = |flags| {
@@ -303,11 +319,13 @@ fn a_recovery_in_a_marks_reduction_sends_by_it() {
     assert_eq!([again(Flags::ECE), again(NONE)], [false, true]);
 }
 
-/// Breaks if new data in a recovery leaves though the port has more than two pieces of it (Linux: `tcp_small_queue_check`), if it is asked for segment
-/// by segment, or but once; or if what is lost waits where twice as much may be there.
+/// Breaks if new data in a recovery leaves though the port has more than two pieces of it (Linux:
+/// `tcp_small_queue_check`), if it is asked for segment by segment, or but once; or if what is lost
+/// waits where twice as much may be there.
 ///
-/// A segment counts 1,896 bytes there, one of a piece 1,000 and the piece 896. Of the three that may leave the first two are a piece, which leaves
-/// if no more than three are there; the third is one, which leaves if two are. What is lost leaves if four are: 1, of which 2 to 8 tell.
+/// A segment counts 1,896 bytes there, one of a piece 1,000 and the piece 896. Of the three that
+/// may leave the first two are a piece, which leaves if no more than three are there; the third is
+/// one, which leaves if two are. What is lost leaves if four are: 1, of which 2 to 8 tell.
 #[test]
 fn a_recovery_waits_for_the_port() {
     let sent = |there: u32| {
@@ -329,8 +347,9 @@ fn crowded(segments: u64, window: u32, there: u32, stack: Stack) -> Flow {
     flow
 }
 
-/// Breaks if a lone piece waits for the port, or if one that is not alone does not (`tcp_rtx_queue_empty_or_single_skb`): ten segments that left as one
-/// train, or as two, have timed out, and the first has come.
+/// Breaks if a lone piece waits for the port, or if one that is not alone does not
+/// (`tcp_rtx_queue_empty_or_single_skb`): ten segments that left as one train, or as two, have
+/// timed out, and the first has come.
 #[test]
 fn a_lone_piece_does_not_wait() {
     let sent = |window| {
@@ -342,8 +361,9 @@ fn a_lone_piece_does_not_wait() {
     assert_eq!([sent(20), sent(10)], [vec![1, 2], vec![]]);
 }
 
-/// Breaks if what is lost goes by a segment and not by the piece that it begins, of eight: four times 8,896 bytes may be there, of 1,896 each. One that
-/// has not left counts as an attempt to send all eight, and new data leaves.
+/// Breaks if what is lost goes by a segment and not by the piece that it begins, of eight: four
+/// times 8,896 bytes may be there, of 1,896 each. One that has not left counts as an attempt to
+/// send all eight, and new data leaves.
 #[test]
 fn what_is_lost_goes_by_its_piece() {
     let lost = |there| {
@@ -359,8 +379,8 @@ fn what_is_lost_goes_by_its_piece() {
     assert_eq!([lost(18), lost(19), lost(0)], [(vec![2, 3], 2), (vec![], 0), (new, 8)]);
 }
 
-/// Breaks if F-RTO sends new data though the port is full, or, since it cannot, nothing (`tcp_xmit_recovery`). For the two segments three may be there,
-/// for what is lost four.
+/// Breaks if F-RTO sends new data though the port is full, or, since it cannot, nothing
+/// (`tcp_xmit_recovery`). For the two segments three may be there, for what is lost four.
 #[test]
 fn frto_waits_for_the_port() {
     let sent = |there| {

@@ -47,8 +47,9 @@ fn undoing(waits: bool) -> Stack {
     }
 }
 
-/// Ten segments leave at 0. 3, 4 and 5 come first, then 6: 0, 1 and 2 count as lost, the window is 5, and 0 and 1 are sent again at
-/// 100 and 101 us. At 110 us the first transmission of 0 has come: gives what leaves then.
+/// Ten segments leave at 0. 3, 4 and 5 come first, then 6: 0, 1 and 2 count as lost, the window is
+/// 5, and 0 and 1 are sent again at 100 and 101 us. At 110 us the first transmission of 0 has come:
+/// gives what leaves then.
 fn late(waits: bool, flags: Flags) -> (TcpConfig, Sender, Vec<(u32, bool)>) {
     let cfg = config(&with("newreno", undoing(waits)));
     let mut sender = Sender::new();
@@ -64,8 +65,9 @@ fn late(waits: bool, flags: Flags) -> (TcpConfig, Sender, Vec<(u32, bool)>) {
     (cfg, sender, sent)
 }
 
-/// Breaks if a reduction is undone while 1, sent again, is outstanding, or if 2 is sent again until then, or if it is not undone
-/// once the first transmission of 1 has come as well. What is late was reordered: 2 has a quarter of a round trip more, until 125 us.
+/// Breaks if a reduction is undone while 1, sent again, is outstanding, or if 2 is sent again until
+/// then, or if it is not undone once the first transmission of 1 has come as well. What is late was
+/// reordered: 2 has a quarter of a round trip more, until 125 us.
 #[test]
 fn undoing_waits_for_what_was_sent_again() {
     let (cfg, mut sender, sent) = late(true, Flags::ACK);
@@ -146,9 +148,10 @@ fn all_of_dctcps_packets_are_capable() {
 
 /// Breaks if more of a flow waits in the port than two trains, or if a sender that waits is not asked again.
 ///
-/// Of a window of a hundred segments 96 wait in the port from 200 ms on (the last four wait for a longer train), one leaves each 10 us. The round trip is 100 ms, so a millisecond's
-/// worth is 2 segments, and so is a train: two of them count 5,792 bytes. Three segments in the port, which are cut, count 5,688, and
-/// with four a train waits. At 200.92 ms the 93rd has left.
+/// Of a window of a hundred segments 96 wait in the port from 200 ms on (the last four wait for a
+/// longer train), one leaves each 10 us. The round trip is 100 ms, so a millisecond's worth is 2
+/// segments, and so is a train: two of them count 5,792 bytes. Three segments in the port, which
+/// are cut, count 5,688, and with four a train waits. At 200.92 ms the 93rd has left.
 #[test]
 fn small_queues_wait_for_the_port() {
     let first = |small| {
@@ -179,10 +182,12 @@ fn small_queues_wait_for_the_port() {
     assert_eq!(first(false), us(100_000));
 }
 
-/// Breaks if a fast flow fills its port with more than a megabyte and a train, or if that bounds one whose packets are paced.
+/// Breaks if a fast flow fills its port with more than a megabyte and a train, or if that bounds
+/// one whose packets are paced.
 ///
-/// The window is of 4,000 segments, and before the first round trip a millisecond's worth is anything. 238 segments count 1,896 bytes
-/// each, the others 1,019: 824 are 1,048,382, and 825 more than 1,048,576. A train has 65 segments at most, and is asked for as a whole.
+/// The window is of 4,000 segments, and before the first round trip a millisecond's worth is
+/// anything. 238 segments count 1,896 bytes each, the others 1,019: 824 are 1,048,382, and 825 more
+/// than 1,048,576. A train has 65 segments at most, and is asked for as a whole.
 #[test]
 fn no_more_than_a_megabyte_waits() {
     let sent = |pacing| {
@@ -220,10 +225,12 @@ fn in_trains(window: u32, rtt: Time) -> (Sender, TcpConfig) {
     (sender, cfg)
 }
 
-/// Breaks if a train ends with a piece of the send buffer although the next one has what it has room for, or does not end with that one.
+/// Breaks if a train ends with a piece of the send buffer although the next one has what it has
+/// room for, or does not end with that one.
 ///
-/// Pieces are of 32 segments. The first two trains are half of the window each, 30; of the second piece 32 are left, once it is full again. A train of
-/// 60, half the window, takes these and 28 of the next; then there are four, with which all 32 of another leave, and room for 24.
+/// Pieces are of 32 segments. The first two trains are half of the window each, 30; of the second
+/// piece 32 are left, once it is full again. A train of 60, half the window, takes these and 28 of
+/// the next; then there are four, with which all 32 of another leave, and room for 24.
 #[test]
 fn pieces_grow_into_trains() {
     let (mut sender, cfg) = in_trains(60, us(20));
@@ -266,8 +273,8 @@ fn changes_are_acknowledged_at_once() {
 
 /// Breaks if a kernel's timer counts the tick under way, or if the longer ones are as fine as the shorter.
 ///
-/// From 0.343 ms, 2.27 ms are three whole ticks, of which the first begins at 1 ms: 4 ms. 201 ticks from 10 ms on are 211, and every 8th
-/// tick is looked at: 216. 1000 ticks: every 64th.
+/// From 0.343 ms, 2.27 ms are three whole ticks, of which the first begins at 1 ms: 4 ms. 201 ticks
+/// from 10 ms on are 211, and every 8th tick is looked at: 216. 1000 ticks: every 64th.
 #[test]
 fn kernels_timers_tick() {
     let stack = Stack { kernel_timers: true, ..Stack::default() };
@@ -280,10 +287,12 @@ fn kernels_timers_tick() {
     assert_eq!(fires(&plain, Span::from_micros(2_270), us(343)), us(2_613));
 }
 
-/// Breaks if a kernel knows the round trip of what it has sent twice to less than a tick: then an initial one of 0.1 ms after a lost
-/// SYN, where the kernel has 1 ms, would have trains wait for more acknowledgments.
+/// Breaks if a kernel knows the round trip of what it has sent twice to less than a tick: then an
+/// initial one of 0.1 ms after a lost SYN, where the kernel has 1 ms, would have trains wait for
+/// more acknowledgments.
 ///
-/// From 1.8 to 2.1 ms is one tick, from 1.8 to 4.1 ms three. The SYN is lost, the next one leaves with the timer at 1.024 s, and is answered after 0.1 ms.
+/// From 1.8 to 2.1 ms is one tick, from 1.8 to 4.1 ms three. The SYN is lost, the next one leaves
+/// with the timer at 1.024 s, and is answered after 0.1 ms.
 #[test]
 fn what_is_sent_twice_is_timed_in_ticks() {
     assert_eq!(in_ticks(us(1_800), us(2_100)), Span::from_millis(1));
@@ -334,8 +343,9 @@ fn kernels_timeouts_are_longer() {
     assert_eq!(sender.deadline(), us(4_000), "two segments: 2.2 ms");
 }
 
-/// How many segments each ACK lets go: twenty leave at 0, the first three are lost, and every ACK SACKs one more from 3 on. The first three ACKs
-/// are left out, the third of which begins the recovery.
+/// How many segments each ACK lets go: twenty leave at 0, the first three are lost, and every ACK
+/// SACKs one more from 3 on. The first three ACKs are left out, the third of which begins the
+/// recovery.
 fn shares(mark_prr: bool) -> Vec<usize> {
     let stack = Stack { reduction: Reduction::Prr6937, mark_prr, ..Stack::default() };
     let spec = TransportSpec {
@@ -358,17 +368,20 @@ fn shares(mark_prr: bool) -> Vec<usize> {
     counts.split_off(3)
 }
 
-/// Breaks if a recovery's share is not one of the window, 20, but of what was outstanding, 22 with limited transmit's two.
+/// Breaks if a recovery's share is not one of the window, 20, but of what was outstanding, 22 with
+/// limited transmit's two.
 ///
-/// The window becomes 10, and one segment has been sent again with the third ACK. With n segments that have come since then, it included,
-/// n x 10 / 20 may have been sent, rounded up to a segment: two of them with the third. Or n x 10 / 22 in bytes: two with the fifth.
+/// The window becomes 10, and one segment has been sent again with the third ACK. With n segments
+/// that have come since then, it included, n x 10 / 20 may have been sent, rounded up to a segment:
+/// two of them with the third. Or n x 10 / 22 in bytes: two with the fifth.
 #[test]
 fn a_recovery_shares_out_the_window() {
     assert_eq!(shares(true)[..10], [0, 1, 0, 1, 0, 1, 0, 1, 0, 1]);
     assert_eq!(shares(false)[..9], [0, 0, 0, 1, 0, 1, 0, 1, 0]);
 }
 
-/// Breaks if a timeout in a recovery, which has halved the window already, halves the threshold again, as RFC 5681 has it.
+/// Breaks if a timeout in a recovery, which has halved the window already, halves the threshold
+/// again, as RFC 5681 has it.
 ///
 /// Of 20 segments 1 is lost, and so is what is sent again.
 #[test]

@@ -1,5 +1,5 @@
-//! Timeouts as Linux's kernel takes them (`tcp_enter_loss`): which reduce, which may be in vain, and what F-RTO looks at. Segments of 1000
-//! bytes; all of a window leave at 0.
+//! Timeouts as Linux's kernel takes them (`tcp_enter_loss`): which reduce, which may be in vain,
+//! and what F-RTO looks at. Segments of 1000 bytes; all of a window leave at 0.
 
 use super::flow::{Flow, NONE, kernel, us};
 use crate::spec::Stack;
@@ -8,8 +8,8 @@ use crate::transport::sender::Phase;
 use leafspine_core::{Flags, Span};
 use leafspine_schemes::cc::CongestionControl;
 
-/// Breaks if F-RTO looks at a timeout that breaks off a fast recovery, does not at a second one of the same segment, or does at one of another
-/// while that recovery goes on.
+/// Breaks if F-RTO looks at a timeout that breaks off a fast recovery, does not at a second one of
+/// the same segment, or does at one of another while that recovery goes on.
 #[test]
 fn f_rto_looks_at_the_first_and_at_what_is_repeated() {
     let stack = Stack { frto: true, ..kernel() };
@@ -27,8 +27,9 @@ fn f_rto_looks_at_the_first_and_at_what_is_repeated() {
     assert!(!looks(&mut flow));
 }
 
-/// Breaks if a second timeout of the same segment is another reduction, or one after progress is the same: the first may be undone to the window of
-/// before it, 10, the other to what the first has left.
+/// Breaks if a second timeout of the same segment is another reduction, or one after progress is
+/// the same: the first may be undone to the window of before it, 10, the other to what the first
+/// has left.
 #[test]
 fn a_timeout_after_progress_is_another_reduction() {
     let mut flow = Flow::begun("newreno", 10, kernel());
@@ -43,8 +44,9 @@ fn a_timeout_after_progress_is_another_reduction() {
     assert_eq!(begins(&mut flow), (1, 2_000));
 }
 
-/// Breaks if a timeout leaves what is thought of reordering though three are SACKed and no recovery is under way, or does not in a recovery,
-/// or with two. 0 was out of order by six or five; the recovery ends when 1 has come as well.
+/// Breaks if a timeout leaves what is thought of reordering though three are SACKed and no recovery
+/// is under way, or does not in a recovery, or with two. 0 was out of order by six or five; the
+/// recovery ends when 1 has come as well.
 #[test]
 fn a_timeout_thinks_less_of_reordering() {
     let by = |sacked: (u32, u32), comes: u32| {
@@ -57,7 +59,8 @@ fn a_timeout_thinks_less_of_reordering() {
     assert_eq!([by((3, 6), 1), by((3, 5), 2), by((3, 6), 2)], [6, 5, 3]);
 }
 
-/// Breaks if one in a mark's reduction does: 0 was out of order by six, and four are SACKed, the last with the mark, when the timer fires.
+/// Breaks if one in a mark's reduction does: 0 was out of order by six, and four are SACKed, the
+/// last with the mark, when the timer fires.
 #[test]
 fn in_a_marks_reduction_it_does_not() {
     let by = |flags| {
@@ -71,7 +74,8 @@ fn in_a_marks_reduction_it_does_not() {
     assert_eq!([by(Flags::ECE), by(NONE)], [6, 3]);
 }
 
-/// Breaks if a timeout in a mark's reduction may be undone by what is echoed; or if F-RTO, which may, gives the window back.
+/// Breaks if a timeout in a mark's reduction may be undone by what is echoed; or if F-RTO, which
+/// may, gives the window back.
 #[test]
 fn only_f_rto_undoes_a_timeout_in_a_marks_reduction() {
     let after = |frto| {
@@ -95,8 +99,8 @@ fn watched_by_f_rto() -> Flow {
     flow
 }
 
-/// Breaks if F-RTO waits for a second ACK where the first delivers what was sent once, also by SACK alone; or if it does not give up when new
-/// data comes and nothing else.
+/// Breaks if F-RTO waits for a second ACK where the first delivers what was sent once, also by SACK
+/// alone; or if it does not give up when new data comes and nothing else.
 #[test]
 fn f_rto_takes_the_first_ack() {
     let begun = watched_by_f_rto;
@@ -132,7 +136,8 @@ fn a_round_trip_between_timeouts_is_no_progress() {
     assert_eq!(flow.window().1, 10);
 }
 
-/// Breaks if what a timeout gives up counts as under way again: of 1 and 2, which were sent again and are lost, only the first is afterwards.
+/// Breaks if what a timeout gives up counts as under way again: of 1 and 2, which were sent again
+/// and are lost, only the first is afterwards.
 #[test]
 fn a_timeout_counts_what_is_still_under_way() {
     let mut flow = Flow::begun("newreno", 10, kernel());
@@ -160,8 +165,8 @@ fn the_first_retransmission_is_that_of_the_first_timeout() {
     assert_eq!(flow.extra().first_again, first);
 }
 
-/// Breaks if what a probe sends counts as the first retransmission: 9 to 11 are late, a probe sends 11 again, and after a timeout 9, sent
-/// again, comes from its first time.
+/// Breaks if what a probe sends counts as the first retransmission: 9 to 11 are late, a probe sends
+/// 11 again, and after a timeout 9, sent again, comes from its first time.
 #[test]
 fn a_probe_is_no_first_retransmission() {
     let stack = Stack { tlp: Some(Span::from_millis(2)), ..kernel() };
@@ -177,8 +182,8 @@ fn a_probe_is_no_first_retransmission() {
     assert_eq!((flow.sender.undos(), flow.sender.phase), (1, Phase::Open));
 }
 
-/// Breaks if F-RTO gives up with an ACK that tells nothing: before it lets new data go a duplicate, after it a D-SACK. What was sent
-/// once comes later.
+/// Breaks if F-RTO gives up with an ACK that tells nothing: before it lets new data go a duplicate,
+/// after it a D-SACK. What was sent once comes later.
 #[test]
 fn f_rto_goes_on_when_nothing_is_told() {
     let mut flow = watched_by_f_rto();
@@ -192,8 +197,9 @@ fn f_rto_goes_on_when_nothing_is_told() {
     assert_eq!(flow.sender.undos(), 1);
 }
 
-/// Breaks if nothing that is lost is sent again once F-RTO has had its new data and what comes then decides nothing: 1 was sent again before
-/// the timeouts, so that its ACK tells nothing of the others.
+/// Breaks if nothing that is lost is sent again once F-RTO has had its new data and what comes then
+/// decides nothing: 1 was sent again before the timeouts, so that its ACK tells nothing of the
+/// others.
 #[test]
 fn losses_are_repaired_while_f_rto_waits() {
     let mut flow = Flow::begun("newreno", 10, Stack { frto: true, eifel: None, ..kernel() });
@@ -211,8 +217,8 @@ fn losses_are_repaired_while_f_rto_waits() {
     assert_eq!(flow.sender.undos(), 1, "9 was sent once");
 }
 
-/// Breaks if a control by delivery rates is not told that a timeout has been in vain where no window is given back: it would keep the one of after
-/// the timeout.
+/// Breaks if a control by delivery rates is not told that a timeout has been in vain where no
+/// window is given back: it would keep the one of after the timeout.
 #[test]
 fn a_rate_control_hears_of_an_undoing_without_an_episode() {
     let mut flow = Flow::begun("bbr1", 10, Stack { frto: true, eifel: None, ..kernel() });
@@ -226,8 +232,9 @@ fn a_rate_control_hears_of_an_undoing_without_an_episode() {
     assert!(after_timeout < 10 && flow.window().0 >= 10, "{after_timeout}, {}", flow.window().0);
 }
 
-/// Breaks if a D-SACK of what a probe sent again is not expected when a recovery or a timeout comes after it, so that it undoes the reduction for
-/// a loss; or if probes do not count with other stacks, whose D-SACKs do.
+/// Breaks if a D-SACK of what a probe sent again is not expected when a recovery or a timeout comes
+/// after it, so that it undoes the reduction for a loss; or if probes do not count with other
+/// stacks, whose D-SACKs do.
 ///
 /// 11 is slow, and a probe sends it again; 10 is lost.
 #[test]
@@ -269,7 +276,8 @@ fn a_probe_in_an_episode() {
     assert_eq!([unreported(true), unreported(false)], [1, 2]);
 }
 
-/// Breaks if what has timed out waits for a crowded port: five segments, of which nothing else that is lost may follow more than four.
+/// Breaks if what has timed out waits for a crowded port: five segments, of which nothing else that
+/// is lost may follow more than four.
 #[test]
 fn a_timeout_does_not_wait_for_the_port() {
     let mut flow = Flow::begun("newreno", 20, Stack { small_queues: true, ..kernel() });

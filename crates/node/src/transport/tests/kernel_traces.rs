@@ -51,8 +51,9 @@ fn trains(cfg: &TcpConfig, segments: u64, acks: u32) -> Vec<u32> {
 
 /// Breaks if a sender does not wait until a third of its window may leave, or waits where all the rest may.
 ///
-/// DCTCP's window of 12 grows by a segment an ACK: with the n-th, 2n segments may leave of a window of 12 + n. Two of 13 are
-/// fewer than a third, 4 of 14 too (4.67 count as 5), 6 of 15 are not. Half of the window is a train at most: all six.
+/// DCTCP's window of 12 grows by a segment an ACK: with the n-th, 2n segments may leave of a window
+/// of 12 + n. Two of 13 are fewer than a third, 4 of 14 too (4.67 count as 5), 6 of 15 are not.
+/// Half of the window is a train at most: all six.
 #[test]
 fn trains_are_a_third_of_the_window() {
     let spec = TransportSpec {
@@ -66,8 +67,9 @@ fn trains_are_a_third_of_the_window() {
     assert_eq!(trains(&config(&spec), 13, 2), [1, 0]);
 }
 
-/// Breaks if anything but the last segment of a train, of two at least, says so, or does without the switch; or if a segment that leaves alone
-/// does because it ends a buffer (in a kernel's captures of 1,781 segments with PSH none follows another at once).
+/// Breaks if anything but the last segment of a train, of two at least, says so, or does without
+/// the switch; or if a segment that leaves alone does because it ends a buffer (in a kernel's
+/// captures of 1,781 segments with PSH none follows another at once).
 ///
 /// Trains of five and five, then the ACK of the first lets two go.
 #[test]
@@ -125,7 +127,8 @@ fn recoveries_have_no_trains() {
     assert!(new.len() > 1 && new.iter().all(|notes| *notes == 0), "{new:?}");
 }
 
-/// Breaks if a segment that says that it is the last of a train waits for another one, or one that does not is not waited with.
+/// Breaks if a segment that says that it is the last of a train waits for another one, or one that
+/// does not is not waited with.
 #[test]
 fn what_is_pushed_is_acknowledged_at_once() {
     let acked = |push_acks, notes| {
@@ -154,8 +157,8 @@ fn a_pause_ends_the_wait() {
     assert_eq!(leaving(&mut sender, &cfg, us(1_001)), 2);
 }
 
-/// Breaks if a mark does not shrink the window in proportion to what arrives, or the window grows in the round trip after
-/// it.
+/// Breaks if a mark does not shrink the window in proportion to what arrives, or the window grows
+/// in the round trip after it.
 ///
 /// Of 20 outstanding, alpha is 1: the new window is 10, so every second ACK lets one go. PRR sends the first at once.
 #[test]
@@ -174,7 +177,8 @@ fn marks_shrink_in_proportion() {
         sender.on_packet(&cfg, &ack(una, us(0), flags), now);
         sent.push(leaving(&mut sender, &cfg, now));
     }
-    // Half of what has come, rounded up to a segment; at the end the pipe has come down to the window, and each ACK lets one go.
+    // Half of what has come, rounded up to a segment; at the end the pipe has come down to the
+    // window, and each ACK lets one go.
     assert_eq!(sent[..16], [1, 0].repeat(8));
     assert_eq!(
         (sent.iter().sum::<u32>(), sender.window(&cfg), sender.in_flight()),
@@ -212,8 +216,8 @@ fn opens_with_ecn(lost: bool, answer_lost: bool) -> bool {
     syn.ecn == Ecn::Capable
 }
 
-/// Breaks if a connection has ECN whose SYN was lost, or none because its answer was: the receiver goes by the first SYN
-/// that comes (RFC 3168 §6.1.1.1).
+/// Breaks if a connection has ECN whose SYN was lost, or none because its answer was: the receiver
+/// goes by the first SYN that comes (RFC 3168 §6.1.1.1).
 #[test]
 fn a_syn_again_asks_for_no_ecn() {
     let with_ecn = [(false, false), (true, false), (false, true)];
@@ -252,8 +256,9 @@ fn sacks_are_put_off() {
     assert!(receiver.on_packet(&cfg, &last, us(1_300), &mut reply).reply && reply.seq == 7);
 }
 
-/// Breaks if a block that no ACK has reported yet moves to where none may: 2, 4 and 6 are told of at once, 8 waits, and 10 would be another
-/// block, so that the ACK with 8 goes first. With that one none is due for 10: the next one waits from 11 on.
+/// Breaks if a block that no ACK has reported yet moves to where none may: 2, 4 and 6 are told of
+/// at once, 8 waits, and 10 would be another block, so that the ACK with 8 goes first. With that
+/// one none is due for 10: the next one waits from 11 on.
 #[test]
 fn blocks_are_told_of_before_others_come() {
     let stack = Stack { comp_sack: true, timestamps: Timestamps::Option, ..Stack::default() };

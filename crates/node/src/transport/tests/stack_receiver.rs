@@ -87,8 +87,9 @@ fn quick_acknowledgments() {
     assert!(give(&mut plain, &cfg, &data(0)).is_none(), "off: the first waits for the second");
 }
 
-/// Breaks if the first quick ACKs are used up by segments that leave a gap, or are granted although the window could grow with such a one: Linux
-/// then takes the start to be over. Those that leave a gap or fill it are acknowledged at once in any case.
+/// Breaks if the first quick ACKs are used up by segments that leave a gap, or are granted although
+/// the window could grow with such a one: Linux then takes the start to be over. Those that leave a
+/// gap or fill it are acknowledged at once in any case.
 #[test]
 fn quick_acknowledgments_begin_in_order() {
     let acked = |growth_acks| {

@@ -1,16 +1,20 @@
 //! Bitmap spraying: entropy values one after the other, without those that were marked.
 //!
-//! Sources: Le et al., "STrack: A Reliable Multipath Transport for AI/ML Clusters" (arXiv:2407.15266), adaptive load balancing; the
-//! Ultra Ethernet specification 1.0 describes the like as one of its ways to choose entropy values.
+//! Sources: Le et al., "STrack: A Reliable Multipath Transport for AI/ML Clusters"
+//! (arXiv:2407.15266), adaptive load balancing; the Ultra Ethernet specification 1.0 describes the
+//! like as one of its ways to choose entropy values.
 //!
 //! * The sender keeps a bit for each entropy value and goes through the values in turn.
 //! * An ACK whose packet was marked sets the bit of its value, as does one whose packet was trimmed.
-//! * A value whose bit is set is passed over, and the bit is cleared: it is passed over once for each mark that has been told of.
+//! * A value whose bit is set is passed over, and the bit is cleared: it is passed over once for
+//!   each mark that has been told of.
 //!
-//! State per connection: a bit for each value, and the turn. Cost per packet: a look at a bit, and at one more for each that is passed over.
+//! State per connection: a bit for each value, and the turn. Cost per packet: a look at a bit, and
+//! at one more for each that is passed over.
 //!
-//! Unspecified: the turn begins at a random value. An ACK whose packet was not marked clears the bit: what came last counts.
-//! If all bits are set, all are cleared and the turn goes on. What is lost without a trace tells of no value, since it is unknown which one it had. A header whose
+//! Unspecified: the turn begins at a random value. An ACK whose packet was not marked clears the
+//! bit: what came last counts. If all bits are set, all are cleared and the turn goes on. What is
+//! lost without a trace tells of no value, since it is unknown which one it had. A header whose
 //! payload was cut off has its value: the path had no room at all, and a mark says less.
 //!
 //! Provenance: paper.
@@ -163,8 +167,9 @@ mod tests {
         echo::Told { ev, marked }
     }
 
-    /// By hand, of four values whose turn is at 0: 1 and 2 are marked, so 0, 3, and in the next round, since they were passed
-    /// over once, 0, 1, 2, 3. 3 is marked twice, which one look clears; 0 is marked and then came without a mark.
+    /// By hand, of four values whose turn is at 0: 1 and 2 are marked, so 0, 3, and in the next
+    /// round, since they were passed over once, 0, 1, 2, 3. 3 is marked twice, which one look
+    /// clears; 0 is marked and then came without a mark.
     ///
     /// Breaks if a marked value is taken, is passed over more than once, or if an unmarked ACK does not count.
     #[test]
@@ -183,7 +188,8 @@ mod tests {
         assert_eq!(take(&mut memory, 7), [0, 1, 2, 0, 1, 2, 3]);
     }
 
-    /// Breaks if a sender with nothing but marked values finds none, or if bits beyond the first word are another value's.
+    /// Breaks if a sender with nothing but marked values finds none, or if bits beyond the first
+    /// word are another value's.
     #[test]
     fn all_marked_begins_anew() {
         let bitmap = Bitmap::new(130);

@@ -100,8 +100,8 @@ impl<'a> Cache<'a> {
 mod tests {
     use super::*;
 
-    /// By hand, of three entries: 10, 11, 12 and 13 are put in, the last over the first; what comes out is the oldest first,
-    /// then nothing; then, in turn from the head (1), 11, 12, 13, 11.
+    /// By hand, of three entries: 10, 11, 12 and 13 are put in, the last over the first; what comes
+    /// out is the oldest first, then nothing; then, in turn from the head (1), 11, 12, 13, 11.
     ///
     /// Breaks if the buffer is not circular, if a value comes out twice, or if old ones do not take turns.
     #[test]
@@ -116,7 +116,8 @@ mod tests {
         assert_eq!([cache.again(), cache.again(), cache.again(), cache.again()], [11, 12, 13, 11]);
     }
 
-    /// Breaks if a buffer that was never full gives what was never put in, or if an entry is not used as often as it may be.
+    /// Breaks if a buffer that was never full gives what was never put in, or if an entry is not
+    /// used as often as it may be.
     #[test]
     fn what_was_never_there_is_not_taken() {
         let mut words = vec![0; Cache::words(8)];
@@ -130,12 +131,14 @@ mod tests {
         assert_eq!(cache.extra(), (1 << 40) - 1);
     }
 
-    /// By hand, of eight entries: 10 and 11 are put in and used; of the old ones 10 is taken again, so that 12 goes over 11. What is left is 10 and 12.
+    /// By hand, of eight entries: 10 and 11 are put in and used; of the old ones 10 is taken again,
+    /// so that 12 goes over 11. What is left is 10 and 12.
     ///
-    /// Then every sequence of nine calls, in which old values are only asked for as a frozen sender does: all that ever comes out was put in, and none of
-    /// them is 0.
+    /// Then every sequence of nine calls, in which old values are only asked for as a frozen sender
+    /// does: all that ever comes out was put in, and none of them is 0.
     ///
-    /// Breaks if a value that goes over an old one counts as one more entry: then a word that was never written is taken for one.
+    /// Breaks if a value that goes over an old one counts as one more entry: then a word that was
+    /// never written is taken for one.
     #[test]
     fn old_values_are_those_that_were_put_in() {
         let mut words = vec![0; Cache::words(8)];

@@ -1,7 +1,8 @@
 //! What a receiver tells of the packets that have come: their EVs, and which were marked.
 //!
-//! The ACK's own EV is that of the last of them, so that ACKs are sprayed as data is. Up to three more are in its header. A packet that was trimmed
-//! is told of by the answer to its header, alone and as a marked one: what has come before waits for the next ACK.
+//! The ACK's own EV is that of the last of them, so that ACKs are sprayed as data is. Up to three
+//! more are in its header. A packet that was trimmed is told of by the answer to its header, alone
+//! and as a marked one: what has come before waits for the next ACK.
 
 use crate::edge::FlowView;
 use leafspine_core::{Ecn, Flags, PacketMeta, SchemeHeader};
@@ -90,8 +91,8 @@ mod tests {
         read(&ack).map(|told| (told.ev, told.marked)).collect()
     }
 
-    /// Breaks if an EV or its mark is lost on its way back, if their order changes, if more is told than asked for, or if
-    /// anything is told twice.
+    /// Breaks if an EV or its mark is lost on its way back, if their order changes, if more is told
+    /// than asked for, or if anything is told twice.
     #[test]
     fn the_last_ones_are_told_in_order() {
         let mut host = FakeHost::new(1_000);
@@ -107,8 +108,8 @@ mod tests {
         assert_eq!(answer(&mut host, Flags::ACK), [(9, false)]);
     }
 
-    /// Breaks if a CNP takes away what the ACK behind it is to tell, if an answer to nothing tells something, or if the ACK
-    /// does not take the EV of the last packet.
+    /// Breaks if a CNP takes away what the ACK behind it is to tell, if an answer to nothing tells
+    /// something, or if the ACK does not take the EV of the last packet.
     #[test]
     fn only_an_acknowledgment_tells() {
         let mut host = FakeHost::new(1_000);
@@ -120,8 +121,9 @@ mod tests {
         assert_eq!((ack.tag, read(&ack).count()), (300, 1));
     }
 
-    /// Breaks if the answer to a header without payload tells of anything but that its packet met congestion, if a CNP before it does, if what came before is lost or
-    /// told of as trimmed; or if a header that comes back is not heard.
+    /// Breaks if the answer to a header without payload tells of anything but that its packet met
+    /// congestion, if a CNP before it does, if what came before is lost or told of as trimmed; or
+    /// if a header that comes back is not heard.
     #[test]
     fn a_trimmed_packet_is_a_marked_one() {
         let mut host = FakeHost::new(1_000);

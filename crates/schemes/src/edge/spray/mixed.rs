@@ -1,11 +1,14 @@
-//! Mixed spraying: a value that came back without a mark is used again, as REPS does; when there is none, the bitmap's next.
+//! Mixed spraying: a value that came back without a mark is used again, as REPS does; when there is
+//! none, the bitmap's next.
 //!
-//! Source: none of its own. It is the union of the two that the sources of [`super::reps`] and [`super::bitmap`] describe, as simulators of Ultra
-//! Ethernet offer it: recycled values as long as there are some, and instead of random ones those that were not marked lately.
+//! Source: none of its own. It is the union of the two that the sources of [`super::reps`] and
+//! [`super::bitmap`] describe, as simulators of Ultra Ethernet offer it: recycled values as long as
+//! there are some, and instead of random ones those that were not marked lately.
 //!
 //! State per connection: that of both. Cost per packet: that of one of them.
 //!
-//! Unspecified: it does not freeze. What a timeout would keep it from, exploring, the bitmap does in turn and not at random.
+//! Unspecified: it does not freeze. What a timeout would keep it from, exploring, the bitmap does
+//! in turn and not at random.
 //!
 //! Provenance: reconstructed.
 
@@ -129,8 +132,8 @@ mod tests {
 
     /// A host sends ten packets into a network in which all but two of four values are marked.
     ///
-    /// Breaks if a value that came back without a mark is not used before the bitmap's next, if one that came back with a
-    /// mark is, or if a mark does not reach the bitmap.
+    /// Breaks if a value that came back without a mark is not used before the bitmap's next, if one
+    /// that came back with a mark is, or if a mark does not reach the bitmap.
     #[test]
     fn recycled_values_come_before_the_bitmap() {
         let mut host = FakeHost::new(1_000);

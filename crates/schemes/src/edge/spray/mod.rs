@@ -1,16 +1,18 @@
 //! Edges that spray: a sender gives each packet an entropy value, and the switches' hash makes a path of it.
 //!
-//! The entropy value (EV) is what a queue pair's UDP source port stands for ([`PacketMeta::tag`]): a number that ECMP hashes with
-//! the five-tuple. Which values lead where is unknown; that one value leads to one path, as long as no link changes, is all
-//! that the schemes here build on. The receiving edge tells the sender of the EVs of the packets that have come, and
-//! which of them were marked ([`echo`]).
+//! The entropy value (EV) is what a queue pair's UDP source port stands for ([`PacketMeta::tag`]):
+//! a number that ECMP hashes with the five-tuple. Which values lead where is unknown; that one
+//! value leads to one path, as long as no link changes, is all that the schemes here build on. The
+//! receiving edge tells the sender of the EVs of the packets that have come, and which of them were
+//! marked ([`echo`]).
 //!
 //! * [`oblivious`]: any EV, or one after the other.
 //! * [`bitmap`]: one after the other, without those that were marked.
 //! * [`reps`]: those that came back without a mark, again; any other when there is none.
 //! * [`mixed`]: those that came back without a mark, again; the bitmap's when there is none.
 //!
-//! What goes by marks works with every transport whose packets can be marked: it does not go by what ACKs echo to the transport.
+//! What goes by marks works with every transport whose packets can be marked: it does not go by
+//! what ACKs echo to the transport.
 
 pub(super) mod bitmap;
 mod cache;

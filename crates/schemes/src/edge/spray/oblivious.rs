@@ -1,7 +1,8 @@
 //! Oblivious packet spraying: each packet takes an entropy value without regard to what became of those before it.
 //!
-//! Sources: oblivious spraying as REPS' paper compares it (Bonato et al., arXiv:2407.21625: a random EV for each packet), and
-//! the round robin over paths of Multi-Path RDMA designs (Le et al., STrack, arXiv:2407.15266). `order` chooses.
+//! Sources: oblivious spraying as REPS' paper compares it (Bonato et al., arXiv:2407.21625: a
+//! random EV for each packet), and the round robin over paths of Multi-Path RDMA designs (Le et
+//! al., STrack, arXiv:2407.15266). `order` chooses.
 //!
 //! State per connection: a word. Cost per packet: a random number or an addition.
 //!
@@ -42,8 +43,9 @@ impl HostEdge for Oblivious {
         packet.tag = self.next((flow, cx));
     }
 
-    /// The feedback is not read, but ACKs are sprayed like the others'. (Where a kernel is the transport, nobody calls this, nor what is
-    /// below: data are sprayed, and ACKs take the way of their connection.)
+    /// The feedback is not read, but ACKs are sprayed like the others'. (Where a kernel is the
+    /// transport, nobody calls this, nor what is below: data are sprayed, and ACKs take the way of
+    /// their connection.)
     fn receiving(
         &mut self,
         packet: &mut PacketMeta,

@@ -4,24 +4,28 @@
 //! (arXiv:2407.21625), the algorithm of its design section. Its rules, each with a test of that number:
 //!
 //! 1. A connection's first packets, a bandwidth-delay product of them, take random values.
-//! 2. An ACK without a mark puts the value of its packet into a circular buffer at the head, over the oldest, and makes the
-//!    entry valid.
-//! 3. An ACK with a mark puts nothing in: the value of a congested path is not used again. Nor does what tells of a trimmed packet.
+//! 2. An ACK without a mark puts the value of its packet into a circular buffer at the head, over
+//!    the oldest, and makes the entry valid.
+//! 3. An ACK with a mark puts nothing in: the value of a congested path is not used again. Nor does
+//!    what tells of a trimmed packet.
 //! 4. A packet takes the oldest valid value, and the entry is valid no longer.
 //! 5. If no entry is valid, the packet takes a random value.
 //! 6. A failure that is detected (a timeout) freezes the sender, for a time; not while it explores.
 //! 7. While it is frozen and no entry is valid, packets take the values of the buffer in turn, valid or not: no
 //!    random value, which may lead into the failed path.
 //! 8. While it is frozen, ACKs go on to put values in, and valid entries come first.
-//! 9. The first ACK without a mark after the time is over thaws it, and it explores again: so many packets take random values.
-//! 10. ACKs for several packets: an ACK tells of the last one's value only, or of several (`carry`), and a value may be used
+//! 9. The first ACK without a mark after the time is over thaws it, and it explores again: so many
+//!    packets take random values.
+//! 10. ACKs for several packets: an ACK tells of the last one's value only, or of several
+//!     (`carry`), and a value may be used
 //!     several times (`reuse`).
 //!
-//! State per connection: 2 words and one for each of 8 entries (25 bytes would do: the paper's count). Cost per packet: a
-//! random number or a look at the buffer.
+//! State per connection: 2 words and one for each of 8 entries (25 bytes would do: the paper's
+//! count). Cost per packet: a random number or a look at the buffer.
 //!
-//! Unspecified, or chosen: the time that a sender stays frozen. The loss that a NAK tells of is no failure: under spraying most of them tell of
-//! reordering. A buffer that was never full has only the values that were put in.
+//! Unspecified, or chosen: the time that a sender stays frozen. The loss that a NAK tells of is no
+//! failure: under spraying most of them tell of reordering. A buffer that was never full has only
+//! the values that were put in.
 //!
 //! Provenance: paper.
 

@@ -101,7 +101,8 @@ fn marked_values_are_not_used_again() {
     assert!(random(&bench.sends(3)));
 }
 
-/// Rule 3. Breaks if the value of a packet that was trimmed is used again, or one that came before it and is not yet told of is not.
+/// Rule 3. Breaks if the value of a packet that was trimmed is used again, or one that came before
+/// it and is not yet told of is not.
 #[test]
 fn trimmed_values_are_not_used_again() {
     let mut bench = Bench::new(NO_EXPLORING);
@@ -160,8 +161,8 @@ fn a_frozen_sender_goes_on_to_learn() {
     assert!([1, 2, 3].contains(&bench.send()));
 }
 
-/// Rule 9. Breaks if a sender thaws early, with a marked ACK, or by itself, if a second timeout makes it longer, or if it does
-/// not explore after it.
+/// Rule 9. Breaks if a sender thaws early, with a marked ACK, or by itself, if a second timeout
+/// makes it longer, or if it does not explore after it.
 #[test]
 fn the_first_good_ack_after_the_time_thaws() {
     let mut bench = Bench::new(&[("explore", "2pkt"), ("freeze", "100us")]);
@@ -183,8 +184,8 @@ fn the_first_good_ack_after_the_time_thaws() {
     assert!(random(&bench.sends(2)), "thawed");
 }
 
-/// Rule 10. Breaks if an ACK for several packets tells of another than the last, if `carry` does not tell of the last ones
-/// that were not marked, or if `reuse` is not the number of uses.
+/// Rule 10. Breaks if an ACK for several packets tells of another than the last, if `carry` does
+/// not tell of the last ones that were not marked, or if `reuse` is not the number of uses.
 #[test]
 fn acks_for_several_packets() {
     let several = [(1, false), (2, true), (3, false), (4, false)];

@@ -213,8 +213,8 @@ impl Destination {
     }
 }
 
-/// When a TAIL that was sent then should have come: as long after the last packet before it as it was sent after that one, and a
-/// little; if no packet tells, after a time that is long enough.
+/// When a TAIL that was sent then should have come: as long after the last packet before it as it
+/// was sent after that one, and a little; if no packet tells, after a time that is long enough.
 fn resume_at(tail_sent: u32, old: Option<(u32, Time)>, settings: &Settings, now: Time) -> Time {
     let expected =
         old.map(|(sent, came)| came + between(sent, tail_sent) + settings.theta_resume_extra);

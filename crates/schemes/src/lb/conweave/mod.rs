@@ -3,24 +3,27 @@
 //! Source: Song, Khooi, Joshi, Choi, Li and Chan, "Network Load Balancing with In-network Reordering Support for RDMA",
 //! SIGCOMM 2023, §3. Its rules, in the order of the paper, each with a test of that number:
 //!
-//! 1. The source's ToR watches each flow's path: a packet carries an RTT_REQUEST, which the destination's ToR answers with an
-//!    RTT_REPLY; an answer in time begins another epoch with the next packet (§3.2).
+//! 1. The source's ToR watches each flow's path: a packet carries an RTT_REQUEST, which the
+//!    destination's ToR answers with an RTT_REPLY; an answer in time begins another epoch with the
+//!    next packet (§3.2).
 //! 2. No answer within theta_reply says that the path is congested, and the flow is to be moved (§3.2).
-//! 3. A few paths are drawn, and it is moved to one of them that is not known to be congested; if there is none, it stays (§3.2.2).
-//! 4. The destination's ToR sends a NOTIFY for a path whose packet is marked; the source's does not move flows to it for
-//!    theta_path_busy (§3.2).
-//! 5. The packet that finds the path congested is the last on it, and says so (TAIL); those after it say that they are rerouted,
-//!    and when the TAIL was sent (§3.2).
+//! 3. A few paths are drawn, and it is moved to one of them that is not known to be congested; if
+//!    there is none, it stays (§3.2.2).
+//! 4. The destination's ToR sends a NOTIFY for a path whose packet is marked; the source's does not
+//!    move flows to it for theta_path_busy (§3.2).
+//! 5. The packet that finds the path congested is the last on it, and says so (TAIL); those after
+//!    it say that they are rerouted, and when the TAIL was sent (§3.2).
 //! 6. A flow is moved again only after the CLEAR: two paths at most have its packets (§3.2).
-//! 7. Rerouted packets that come before the TAIL wait in a queue of their flow's own, which is paused; they go on behind the TAIL
-//!    (§3.3).
+//! 7. Rerouted packets that come before the TAIL wait in a queue of their flow's own, which is
+//!    paused; they go on behind the TAIL (§3.3).
 //! 8. Those that come after it go on at once. The TAIL is answered with a CLEAR (§3.3).
-//! 9. A TAIL that is lost is waited for until it should have come, by the last packet before it: that one's way took as long;
-//!    and theta_resume_extra (§3.3).
+//! 9. A TAIL that is lost is waited for until it should have come, by the last packet before it:
+//!    that one's way took as long; and theta_resume_extra (§3.3).
 //! 10. A flow that has sent nothing for theta_inactive begins anew: on any path, without a TAIL (§3.2).
 //!
-//! State: 56 bytes for each flow at the source's ToR and 72 at the destination's while it is active, 8 for each path and ToR; what waits. Cost per
-//! packet: a look into a table, where there are hosts.
+//! State: 56 bytes for each flow at the source's ToR and 72 at the destination's while it is
+//! active, 8 for each path and ToR; what waits. Cost per packet: a look into a table, where there
+//! are hosts.
 //!
 //! Unspecified in the source, or done differently here: see `unspecified` below.
 //!

@@ -102,8 +102,8 @@ impl Bench {
 
 const FIRST: PortId = PortId(8);
 
-/// Rule 1. Breaks if a path is watched by more than one request at once, if the answer does not begin another epoch, or if an answer to
-/// another epoch does.
+/// Rule 1. Breaks if a path is watched by more than one request at once, if the answer does not
+/// begin another epoch, or if an answer to another epoch does.
 #[test]
 fn a_path_is_watched_epoch_by_epoch() {
     let mut bench = Bench::new();
@@ -119,8 +119,9 @@ fn a_path_is_watched_epoch_by_epoch() {
     assert_eq!(next.port, first.port);
 }
 
-/// Rules 2 and 5. Breaks if a flow is moved before theta_reply is over, later than by the packet after it, if the TAIL does not take the
-/// old path or the next packet a new one, or if that does not say when the TAIL was sent.
+/// Rules 2 and 5. Breaks if a flow is moved before theta_reply is over, later than by the packet
+/// after it, if the TAIL does not take the old path or the next packet a new one, or if that does
+/// not say when the TAIL was sent.
 #[test]
 fn no_answer_moves_the_flow() {
     let mut bench = Bench::new();
@@ -147,8 +148,9 @@ fn a_late_answer_is_none() {
     assert!(bench.send().is(TAIL));
 }
 
-/// Rule 3, by hand: of four paths three are busy. A new flow that draws one finds the free one with 1/4, else takes any, which is that one with 1/4: 7/16
-/// of the flows; that draws two, 1/2 + 1/8; three, 3/4 + 1/16; all, each. 2,000 flows are 0.011 off at one standard deviation.
+/// Rule 3, by hand: of four paths three are busy. A new flow that draws one finds the free one with
+/// 1/4, else takes any, which is that one with 1/4: 7/16 of the flows; that draws two, 1/2 + 1/8;
+/// three, 3/4 + 1/16; all, each. 2,000 flows are 0.011 off at one standard deviation.
 ///
 /// Breaks if other than so many different paths are drawn, or a busy one is taken while a drawn one is free.
 #[test]
@@ -165,8 +167,9 @@ fn some_paths_are_drawn() {
     }
 }
 
-/// Rules 3 and 4. Breaks if a flow moves to a path with a NOTIFY, before theta_path_busy is over, or for another ToR; if one that has
-/// nowhere to go does not try again with its next packet, or goes on to try when the answer has come.
+/// Rules 3 and 4. Breaks if a flow moves to a path with a NOTIFY, before theta_path_busy is over,
+/// or for another ToR; if one that has nowhere to go does not try again with its next packet, or
+/// goes on to try when the answer has come.
 #[test]
 fn a_flow_moves_to_paths_that_are_not_busy() {
     let mut bench = Bench::with(&params(&[("samples", "0")]));
@@ -245,7 +248,8 @@ fn only_its_own_data_is_moved() {
     }
 }
 
-/// Rule 1, at the other end. Breaks if a request is not answered, once, by the port that it came by, or anything else is.
+/// Rule 1, at the other end. Breaks if a request is not answered, once, by the port that it came
+/// by, or anything else is.
 #[test]
 fn requests_are_answered() {
     let mut bench = Bench::new();
@@ -278,8 +282,8 @@ fn marks_are_told() {
     assert_eq!(told, [vec![3], vec![], vec![3]]);
 }
 
-/// Rules 7 and 8. Breaks if a rerouted packet passes one that was sent before it, if it does not go on with the TAIL, if those after it
-/// wait, or if the TAIL is not answered.
+/// Rules 7 and 8. Breaks if a rerouted packet passes one that was sent before it, if it does not go
+/// on with the TAIL, if those after it wait, or if the TAIL is not answered.
 #[test]
 fn what_overtakes_the_tail_waits_for_it() {
     let mut bench = Bench::new();
@@ -296,9 +300,10 @@ fn what_overtakes_the_tail_waits_for_it() {
     assert_eq!(bench.tor.wakes_at(), None);
 }
 
-/// Rule 9. By hand: the last packet before the TAIL was sent 40 us ago and comes now; the TAIL was sent 10 us ago. It takes the same
-/// way, so it should come in 30 us, and 200 us later it is no longer waited for. Stamps are 16.384 ns coarse. Another
-/// packet of the old path, 20 us later, that was sent 10 us later, moves that by 10 us.
+/// Rule 9. By hand: the last packet before the TAIL was sent 40 us ago and comes now; the TAIL was
+/// sent 10 us ago. It takes the same way, so it should come in 30 us, and 200 us later it is no
+/// longer waited for. Stamps are 16.384 ns coarse. Another packet of the old path, 20 us later,
+/// that was sent 10 us later, moves that by 10 us.
 ///
 /// Breaks if the time is not told by what came on the old path last, or if waiting does not end then, with a CLEAR.
 #[test]
@@ -329,7 +334,8 @@ fn a_tail_that_does_not_come_is_waited_for_so_long() {
     assert!(unit(bench.tor.wakes_at(), 1_000, bench.leaf.now));
 }
 
-/// Breaks if a packet of a new epoch passes what waits of the one before, or if one of an epoch that is over changes anything.
+/// Breaks if a packet of a new epoch passes what waits of the one before, or if one of an epoch
+/// that is over changes anything.
 #[test]
 fn a_new_epoch_goes_behind_what_waits() {
     let mut bench = Bench::new();

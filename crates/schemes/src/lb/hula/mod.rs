@@ -19,7 +19,8 @@
 //! every port. Probes are packets: they queue, take time on the line and can be lost.
 //!
 //! Unspecified in the source or done differently here, and what was chosen:
-//! - Period and gap of two base round trips (the paper's period: 200 us), tau of twice the period (§3.2 asks for at least that), 64 bytes a probe.
+//! - Period and gap of two base round trips (the paper's period: 200 us), tau of twice the period
+//!   (§3.2 asks for at least that), 64 bytes a probe.
 //! - ToRs begin at a random time within the first period; together they would send bursts.
 //! - A copy is passed on if the last one for its ToR was sent more than half a period ago: with a whole
 //!   period one that comes a little early, because its queue was shorter, would be lost.

@@ -4,12 +4,13 @@
 //! Source: Huang, Zhang, Hu, Zou, Luan, Hu, Ruan, Zhang, "Coarse-Grained Load Balancing with
 //! Traffic-Aware Marking in Data Center Networks", 2022, §2: Algorithm 1 (cited by line), Table 1
 //! (marking), Table 2 (flow table), Table 3 (port table). A flow is short for its first 100 KB
-//! (§2.5), by its sequence numbers, so that it is long at a switch that it has just moved to. At the source's leaf, a short flow's first packet takes the port with the lowest sum of
-//! queueing delay here and propagation delay to the destination's leaf; ties go to the port with the
-//! fewest long flows, then to a random one (§2.6). A long flow moves only between flowlets, to the
-//! port with the fewest long flows; ties go to the lowest delay, then to a random port (§2.7). At
-//! every switch, a long flow's packet is marked if a short flow is active on its port or if the queue
-//! has reached k* = C x RTT / 7; a short flow's packet if it has reached DCTCP's K (§2.4.1).
+//! (§2.5), by its sequence numbers, so that it is long at a switch that it has just moved to. At
+//! the source's leaf, a short flow's first packet takes the port with the lowest sum of queueing
+//! delay here and propagation delay to the destination's leaf; ties go to the port with the fewest
+//! long flows, then to a random one (§2.6). A long flow moves only between flowlets, to the port
+//! with the fewest long flows; ties go to the lowest delay, then to a random port (§2.7). At every
+//! switch, a long flow's packet is marked if a short flow is active on its port or if the queue has
+//! reached k* = C x RTT / 7; a short flow's packet if it has reached DCTCP's K (§2.4.1).
 //!
 //! One object is both: the balancer, and with `aqm.scheme = "balancer"` the queue manager of all its
 //! switch's ports, which has the flow's type from the same table (the bundle `tam` names both).

@@ -89,8 +89,8 @@ fn rewrite(bytes: &mut [u8], packet: &PacketMeta) {
 mod tests {
     use super::*;
 
-    /// Breaks if what switches and edges have done to a packet is not in its frame when it arrives: a mark, a class, an ECE
-    /// that a hold has set; or if anything else in it changes.
+    /// Breaks if what switches and edges have done to a packet is not in its frame when it arrives:
+    /// a mark, a class, an ECE that a hold has set; or if anything else in it changes.
     #[test]
     fn frames_say_what_packets_say() {
         let mut frame = vec![2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 8, 0];

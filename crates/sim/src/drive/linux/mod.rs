@@ -62,7 +62,8 @@ pub(crate) struct About {
     pub(crate) programs: Vec<Launch>,
 }
 
-/// Bytes that a guest has touched that has sent and received: less than this, since what its sockets hold hangs on the run.
+/// Bytes that a guest has touched that has sent and received: less than this, since what its
+/// sockets hold hangs on the run.
 const TOUCHED_BY_A_GUEST: u64 = 16 << 20;
 /// In MiB. Pages that a guest never touches are none of this machine's.
 const MEMORY_OF_A_GUEST: u32 = 64;

@@ -53,8 +53,9 @@ impl Outside for Network<'_> {
 }
 
 impl Network<'_> {
-    /// Whether a segment is of no flow, and one with which a kernel answers what comes after a flow's end: a reset, or an
-    /// acknowledgment without payload (RFC 9293 §3.10.7.1 and §3.10.7.4).
+    /// Whether a segment is of no flow, and one with which a kernel answers what comes after a
+    /// flow's end: a reset, or an acknowledgment without payload (RFC 9293 §3.10.7.1 and
+    /// §3.10.7.4).
     fn is_after_its_flow(&self, segment: &Segment) -> bool {
         let tuple = tuple(segment);
         let known = |tuple| self.guests.numbers.contains_key(&tuple);

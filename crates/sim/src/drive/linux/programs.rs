@@ -213,9 +213,9 @@ impl Guests {
         }
     }
 
-    /// A host has no place left: of all connections of which nothing is in the network the places are freed. One that goes
-    /// on gets another with its next segment. Nobody says when two have exchanged their last datagram, or when no answer
-    /// comes any more.
+    /// A host has no place left: of all connections of which nothing is in the network the places
+    /// are freed. One that goes on gets another with its next segment. Nobody says when two have
+    /// exchanged their last datagram, or when no answer comes any more.
     fn free_idle(&mut self, nodes: &mut CalendarDriver, layout: &Layout) {
         let of_programs = self.flows.iter().filter(|(number, _)| **number >= FIRST_CONNECTION);
         let mut senders: Vec<Address> = of_programs.map(|(_, watch)| watch.sender).collect();

@@ -5,9 +5,10 @@ use leafspine_node::Event;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The next few events in order, the others in a heap, and the time of the first beside them. Most of what a busy node
-/// schedules is its next event or nearly (a line that becomes idle, a packet that may be sent), and a short list finds its
-/// place with fewer guesses of the processor's that fail than a heap does.
+/// The next few events in order, the others in a heap, and the time of the first beside them. Most
+/// of what a busy node schedules is its next event or nearly (a line that becomes idle, a packet
+/// that may be sent), and a short list finds its place with fewer guesses of the processor's that
+/// fail than a heap does.
 pub(super) struct Timers {
     pub(super) first: u64,
     /// The window in which they are noted; [`NEVER`] if in none.

@@ -37,10 +37,11 @@ fn lost(loss: f64) -> f64 {
 
 /// Packets that IRN sends for each that comes, if the oldest that is missing holds all others back.
 ///
-/// A packet is known to have come if its own NAK came, too: it is not with `unknown`. It is sent, once more in the same recovery
-/// with `unknown`, and at each timeout (`n` slots) for as long as nothing has told of it and it, or one before it, is missing. Of the
-/// `n` packets between two timeouts `own` miss after `k` times, of older ones `older`, Poisson. What is on its way when a timeout comes is not sent again, unless it
-/// is the oldest that is missing.
+/// A packet is known to have come if its own NAK came, too: it is not with `unknown`. It is sent,
+/// once more in the same recovery with `unknown`, and at each timeout (`n` slots) for as long as
+/// nothing has told of it and it, or one before it, is missing. Of the `n` packets between two
+/// timeouts `own` miss after `k` times, of older ones `older`, Poisson. What is on its way when a
+/// timeout comes is not sent again, unless it is the oldest that is missing.
 fn sent_by_irn(q: f64, n: f64) -> f64 {
     let unknown = 1.0 - (1.0 - q) * (1.0 - q);
     let later: f64 = (2..40)
@@ -53,8 +54,9 @@ fn sent_by_irn(q: f64, n: f64) -> f64 {
     1.0 + unknown + later
 }
 
-/// Slots that go-back-N loses with a packet: until it is sent again and comes. The first packet behind it that comes causes
-/// a NAK, a round trip after its start. If that is lost, or the packet once more, the timeout passes since the last news.
+/// Slots that go-back-N loses with a packet: until it is sent again and comes. The first packet
+/// behind it that comes causes a NAK, a round trip after its start. If that is lost, or the packet
+/// once more, the timeout passes since the last news.
 fn lost_by_go_back_n(q: f64, timeout: f64) -> f64 {
     let told = 1.0 / (1.0 - q) + ROUND_TRIP.ceil();
     let untold = (timeout + ROUND_TRIP - 1.0).ceil() + q / (1.0 - q) * timeout;
@@ -63,9 +65,10 @@ fn lost_by_go_back_n(q: f64, timeout: f64) -> f64 {
 
 /// Goodput under random loss.
 ///
-/// Breaks if IRN sends again what it has been told of, tells of a packet that comes once more by anything but a NAK, or leaves the
-/// line idle while there is something to send; if go-back-N does not begin again at once, goes on after a gap as if nothing were, or
-/// if a timeout does not count from the last progress.
+/// Breaks if IRN sends again what it has been told of, tells of a packet that comes once more by
+/// anything but a NAK, or leaves the line idle while there is something to send; if go-back-N does
+/// not begin again at once, goes on after a gap as if nothing were, or if a timeout does not count
+/// from the last progress.
 pub fn under_loss() -> Case {
     let figure = "goodput, % of the line";
     let mut rows = Vec::new();

@@ -1,4 +1,5 @@
-//! A scenario with `hold.scheme = "abq-rtl"`, and the same with `"abq"`: queues, drops, and the hash over all packet-hops.
+//! A scenario with `hold.scheme = "abq-rtl"`, and the same with `"abq"`: queues, drops, and the
+//! hash over all packet-hops.
 
 use leafspine_scenario::{Source, expand};
 use leafspine_schemes::registry::{self, Extension};

@@ -42,8 +42,8 @@ impl Bench {
         self.switch.cycle(&self.inputs)
     }
 
-    /// So many frames into port 0 for the ports `to`, whose lines take everything or nothing. Cycles that this took, and
-    /// how often an event happened.
+    /// So many frames into port 0 for the ports `to`, whose lines take everything or nothing.
+    /// Cycles that this took, and how often an event happened.
     fn send(&mut self, frames: u32, payload: u8, to: u8, lines: u8, event: Event) -> (u32, u32) {
         let bytes = frame(payload);
         let (mut cycles, mut events) = (0, 0);

@@ -1,10 +1,10 @@
 //! Random traffic through the RTL and the Rust scheme in lockstep.
 //!
-//! In every cycle the scheme, and the simulator's queue of held packets, are told what the RTL was shown: ACKs that came
-//! in, times, and queues that have changed. What they decide must be what the RTL has decided in that cycle. Frames that
-//! leave must be those that came, each once, in order, or be counted as dropped. At last the registers must have counted
-//! what happened. Each seed runs on both data widths. `--pcap DIR` leaves all frames as they
-//! went in and came out, for Scapy.
+//! In every cycle the scheme, and the simulator's queue of held packets, are told what the RTL was
+//! shown: ACKs that came in, times, and queues that have changed. What they decide must be what the
+//! RTL has decided in that cycle. Frames that leave must be those that came, each once, in order,
+//! or be counted as dropped. At last the registers must have counted what happened. Each seed runs
+//! on both data widths. `--pcap DIR` leaves all frames as they went in and came out, for Scapy.
 
 #[path = "lockstep/frames.rs"]
 mod frames;
