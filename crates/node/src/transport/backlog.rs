@@ -279,7 +279,7 @@ impl Sender {
             self.note_attempt((segment, piece), now);
             return true;
         }
-        let train = if timed_out { 1 } else { piece.min(self.longest_train(cfg)) };
+        let train = piece.min(self.longest_train(cfg));
         self.let_go(segment..segment + train, now);
         false
     }
@@ -352,8 +352,9 @@ mod tests {
 
     /// By hand: 300 packets leave, one each nanosecond from 1 on. The ring takes 238, and the
     /// driver hears when 178 of them and one more have left, at 179 ns. Then 121 are there, and the
-    /// ring is not full: it hears when 90 of the 120 before the last one have left, and one more.
-    /// An ACK at 62 ns leaves 238, a full ring.
+    /// ring is not full: it hears when 90 of the 120 before the last one have left, and one more;
+    /// with another one that comes then, of the 121. An ACK at 100 ns leaves 200, which are all in
+    /// the ring then.
     ///
     /// Breaks if the driver counts what waits before its ring, or looks when a packet comes there;
     /// or if what has waited does not come into it.
@@ -373,8 +374,11 @@ mod tests {
         backlog.hear(at(179));
         assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(179 + 91)), 121));
         backlog = full();
-        backlog.look(at(62));
-        assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(62 + 179)), 238));
+        backlog.comes(1_000, at(301), at(179));
+        assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(180 + 90)), 122));
+        backlog = full();
+        backlog.look(at(100));
+        assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(100 + 150)), 200));
     }
 
     /// By hand: 900, alone, leaves at 1 us; 1 to 300 come as one piece, of which the first 238

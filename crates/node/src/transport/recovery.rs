@@ -133,12 +133,12 @@ impl Sender {
     fn poll_frto(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) -> Option<bool> {
         let left = self.extra.as_ref().filter(|x| x.frto == Frto::Waiting)?.frto_new;
         let goes = left > 0 && self.has_new_data(cfg) && !self.new_waits_for_port(cfg, now);
-        if !goes && (left < FRTO_NEW || !cfg.stack.recovers_as_linux()) {
+        if !goes && left < FRTO_NEW {
             return Some(false);
         }
         let x = self.extra.as_mut()?;
         if !goes {
-            // Linux: where nothing leaves, what is lost is sent again after all (`tcp_xmit_recovery`).
+            // Where nothing leaves, what is lost is sent again after all (Linux: `tcp_xmit_recovery`).
             x.frto = Frto::Off;
             x.frto_new = 0;
             return None;

@@ -270,6 +270,21 @@ fn the_rate_is_of_the_last_ack() {
     assert!((later * window).abs_diff(rate * outstanding(&flow)) <= later, "{later}, {rate}");
 }
 
+/// By hand: ten segments leave, two are acknowledged after 1,024 us, and the window is 11. In slow
+/// start twice as much leaves in a round trip: 2 x 11,000 bytes in 1,024 us. After a mark, with a
+/// window of nine by then, six fifths of it. In 976.5625 us that is 20,980 and 10,299 bytes.
+///
+/// Breaks if the rate is of another share of the window.
+#[test]
+fn the_rate_by_hand() {
+    let rate = |flags| {
+        let mut flow = Flow::begun("newreno", 10, Stack { gso: true, ..kernel() });
+        flow.comes(0, 1_024, 2, &[], flags);
+        flow.sender.in_a_millisecond(&flow.cfg)
+    };
+    assert_eq!([rate(NONE), rate(Flags::ECE)], [20_980, 10_299]);
+}
+
 /// Breaks if a probe sends again what has not left the host.
 #[test]
 fn no_probe_of_what_has_not_left() {
@@ -347,36 +362,77 @@ fn crowded(segments: u64, window: u32, there: u32, stack: Stack) -> Flow {
     flow
 }
 
+/// Breaks if the last segment of a flow, which leaves alone, goes by a longer piece: two may be
+/// there, and not three.
+#[test]
+fn the_last_new_piece_is_as_long_as_what_is_left() {
+    let sent = |there| {
+        let mut flow = crowded(23, 20, there, kernel());
+        flow.ack(100_000, 1, &[], NONE);
+        flow.ack(100_001, 1, &[(2, 9)], NONE)
+    };
+    assert_eq!([sent(2), sent(3)], [vec![1, 22], vec![1]]);
+}
+
 /// Breaks if a lone piece waits for the port, or if one that is not alone does not
 /// (`tcp_rtx_queue_empty_or_single_skb`): ten segments that left as one train, or as two, have
-/// timed out, and the first has come.
+/// timed out, and the first has come. Then 1 and 2 were sent again, as a piece of their own, and 2
+/// waits with the others.
 #[test]
 fn a_lone_piece_does_not_wait() {
     let sent = |window| {
         let mut flow = crowded(10, window, 100, Stack { gso: true, ..kernel() });
         flow.time_out();
         assert_eq!(flow.leaving(us(10_000)), [0]);
-        flow.ack_of(10_000, 110_000, 1, &[], NONE)
+        let sent = flow.ack_of(10_000, 110_000, 1, &[], NONE);
+        (sent, flow.ack_of(110_000, 210_000, 2, &[], NONE))
     };
-    assert_eq!([sent(20), sent(10)], [vec![1, 2], vec![]]);
+    assert_eq!([sent(20), sent(10)], [(vec![1, 2], vec![]), (vec![], vec![])]);
+}
+
+/// Breaks if what is SACKed of a lone piece leaves it whole, so that the rest does not wait for the
+/// port.
+#[test]
+fn what_is_sacked_is_another_piece() {
+    let sent = |there| {
+        let mut flow = crowded(10, 20, there, Stack { gso: true, ..kernel() });
+        flow.comes(0, 100_000, 1, &[], NONE);
+        flow.ack(100_001, 1, &[(5, 10)], NONE)
+    };
+    assert_eq!([sent(0), sent(100)], [vec![1, 2, 3, 4], vec![]]);
 }
 
 /// Breaks if what is lost goes by a segment and not by the piece that it begins, of eight: four
 /// times 8,896 bytes may be there, of 1,896 each. One that has not left counts as an attempt to
-/// send all eight, and new data leaves.
+/// send all eight, or the two before one that is SACKed, and new data leaves.
 #[test]
 fn what_is_lost_goes_by_its_piece() {
-    let lost = |there| {
+    let lost = |there, sacked: &[(u32, u32)]| {
         let mut flow = crowded(1_000, 20, there, Stack { gso: true, ..kernel() });
         flow.comes(0, 100_000, 2, &[], NONE);
         if there == 0 {
             flow.sender.note_leaving(2, us(400_000), us(0));
         }
-        let sent = flow.ack(100_001, 2, &[(12, 20)], NONE);
+        let sent = flow.ack(100_001, 2, sacked, NONE);
         (sent, flow.extra().episode.as_ref().unwrap().unreported)
     };
-    let new = (20..28).collect();
-    assert_eq!([lost(18), lost(19), lost(0)], [(vec![2, 3], 2), (vec![], 0), (new, 8)]);
+    let all = [(12, 20)];
+    assert_eq!([lost(18, &all), lost(19, &all)], [(vec![2, 3], 2), (vec![], 0)]);
+    assert_eq!(lost(0, &all), ((20..28).collect(), 8));
+    assert_eq!(lost(0, &[(4, 5), (12, 20)]).1, 2);
+}
+
+/// Breaks if the rest of a piece that is lost is not asked for again when it leaves later.
+#[test]
+fn a_piece_is_let_go_for_an_instant() {
+    let sent = |more| {
+        let mut flow = crowded(1_000, 20, 0, Stack { gso: true, ..kernel() });
+        flow.ack(2_000, 2, &[], NONE);
+        assert_eq!(flow.ack(2_001, 2, &[(17, 20)], NONE), [2, 3, 4]);
+        (0..more).for_each(|n| flow.sender.note_leaving(9_000 + 2 * n, us(900_000), us(2_001)));
+        flow.ack(2_002, 2, &[(13, 20)], NONE)
+    };
+    assert_eq!([sent(10), sent(100)], [vec![5, 6, 7, 8], vec![]]);
 }
 
 /// Breaks if F-RTO sends new data though the port is full, or, since it cannot, nothing
