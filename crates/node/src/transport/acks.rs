@@ -84,8 +84,8 @@ impl Sender {
         let original = self.original_delivered();
         let mut outcome = self.note_acknowledged(cfg, &told, now);
         let marked = self.note_echo(cfg, &told, outcome.acked > 0, now);
-        let in_vain = self.look_for_reasons(cfg, &told, (outcome.acked, original), now);
-        outcome.fast_retransmit = self.go_on(cfg, &told, outcome.acked, now);
+        let in_vain = self.look_whether_in_vain(cfg, &told, (outcome.acked, original), now);
+        outcome.fast_retransmit = self.update_recovery(cfg, &told, outcome.acked, now);
         if marked && !in_vain && self.phase == Phase::Open {
             // Linux: what the ACK tells of losses comes first.
             self.on_echo(cfg, now);
@@ -189,7 +189,7 @@ impl Sender {
     /// Whether a reduction or a timeout was in vain. `acked`: segments that are newly acknowledged;
     /// `original`: whether it delivers what was sent before a timeout. Returns whether a recovery
     /// has ended before its time: in Linux a mark reduces nothing then (`tcp_fastretrans_alert`).
-    fn look_for_reasons(
+    fn look_whether_in_vain(
         &mut self,
         cfg: &TcpConfig,
         told: &Told,
@@ -208,7 +208,7 @@ impl Sender {
     }
 
     /// A recovery goes on, ends or begins. Returns whether one begins.
-    fn go_on(&mut self, cfg: &TcpConfig, told: &Told, acked: u32, now: Time) -> bool {
+    fn update_recovery(&mut self, cfg: &TcpConfig, told: &Told, acked: u32, now: Time) -> bool {
         if acked > 0 && self.phase != Phase::Open {
             self.on_progress(cfg, acked, now);
         }

@@ -1,16 +1,17 @@
 //! Small queues: how much of a flow may wait in its host's port (Linux: `tcp_small_queue_check`).
 //!
-//! What does not fit waits in the sender, where it takes no place of others: two trains, or what
-//! the flow sends in a millisecond, a megabyte at most. The driver of the device is told that
-//! packets have left once three quarters have of those that were in its ring before the last one
-//! came (virtio: `virtqueue_enable_cb_delayed`), and when another one comes or an ACK arrives;
-//! after that, of each. Once the ring is full it asks for three quarters of it, and what comes
-//! waits before it until the driver hears. Only this flow's packets are counted. Then the sender is
-//! asked again.
+//! What does not fit waits in the sender, where it takes no place of others: two trains, or what the
+//! flow sends in a millisecond, a megabyte at most. The driver of the device looks what has left when
+//! another packet comes to its ring, when an ACK arrives, and when the device tells it: once more than
+//! three quarters have left of those that were in the ring before the last one came (virtio:
+//! `virtqueue_enable_cb_delayed`), and then of each. A full ring tells after three quarters of it; what
+//! comes then stays in front of it until the driver looks. Only this flow's packets are counted. When
+//! the driver has looked, the sender is asked again.
 //!
 //! New data, what is lost and probes are held against the port piece by piece, as the kernel sends
-//! them: the segments that follow in one are not asked again. Nor is a segment sent again whose
-//! last copy has not left (`skb_still_in_host_queue`).
+//! them: the segments that follow in one are not asked again.
+//!
+//! A segment whose last copy has not left is not sent again (`skb_still_in_host_queue`).
 
 use super::TcpConfig;
 use super::config::stamp;
@@ -52,7 +53,7 @@ pub(super) struct Backlog {
     leaves: VecDeque<Waiting>,
     /// When the last one came.
     last: Time,
-    /// When it hears next.
+    /// When the driver hears next.
     heard: Time,
     /// A train, or a retransmission, waits until the driver hears again.
     full: bool,
@@ -92,48 +93,54 @@ impl Backlog {
         }
     }
 
-    /// The driver hears next when three quarters of so many have left, and one more.
-    fn expect(&mut self, of: usize, now: Time) {
-        // A jittering host's packets may be out of order by a little.
-        let next = self.leaves.get(3 * of / 4);
-        self.heard = next.map_or(Time::MAX, |next| next.until.max(now));
+    /// The driver hears next when more than three quarters of so many have left.
+    fn expect(&mut self, of: usize) {
+        self.heard = self.leaves.get(3 * of / 4).map_or(Time::MAX, |next| next.until);
     }
 
     /// A packet has come into the ring.
-    fn filled(&mut self, now: Time) {
+    fn filled(&mut self) {
         let there = self.leaves.len().min(RING);
-        self.expect(if there == RING { RING } else { there - 1 }, now);
+        self.expect(if there == RING { RING } else { there - 1 });
     }
 
-    /// The driver hears of all that have left by now. What has waited before the ring comes into it.
-    fn hear(&mut self, now: Time) {
+    /// The driver hears of all that have left by then. What has waited before the ring comes into
+    /// it.
+    fn hear(&mut self, at: Time) {
         let waited = self.leaves.len() > RING;
-        self.free(now);
+        self.free(at);
         if waited && !self.leaves.is_empty() {
-            self.filled(now);
+            self.filled();
         } else {
-            self.expect(0, now);
+            self.expect(0);
         }
     }
 
-    /// A segment comes into the port, which it leaves at `until`.
-    fn comes(&mut self, segment: u32, until: Time, now: Time) {
-        if self.heard <= now {
-            self.hear(now);
+    /// The driver has heard all that it was to hear by now.
+    fn catch_up(&mut self, now: Time) {
+        while self.heard <= now {
+            self.hear(self.heard);
         }
-        let waits = self.leaves.len() >= RING;
-        if !waits {
+    }
+
+    /// A segment comes into the port, which it leaves at `until`. `joins`: it is of the same piece
+    /// as the segment before.
+    fn comes(&mut self, (segment, joins): (u32, bool), until: Time, now: Time) {
+        self.catch_up(now);
+        // What waits before a full ring the driver does not see.
+        if self.leaves.len() < RING {
             self.free(now);
         }
-        let piece = self.continues(segment, now);
+        // What is before it leaves before it: the link has become faster, or the port was emptied.
+        let late = self.leaves.iter_mut().rev().take_while(|before| before.until > until);
+        late.for_each(|before| before.until = until);
+        let piece = joins && self.continues(segment, now);
         if let Some(neighbour) = self.leaves.back_mut().filter(|_| piece) {
             neighbour.piece = true;
         }
         self.leaves.push_back(Waiting { until, segment, piece });
         self.last = now;
-        if !waits {
-            self.filled(now);
-        }
+        self.filled();
     }
 
     /// Whether the segment before came last, and in this instant.
@@ -144,9 +151,7 @@ impl Backlog {
 
     /// Whether a segment is there as the sender gave it: of a piece the sender's own copy is gone once it has been cut.
     fn has(&mut self, segment: u32, now: Time) -> bool {
-        if self.heard <= now {
-            self.hear(now);
-        }
+        self.catch_up(now);
         let place = self.leaves.iter().rposition(|waiting| waiting.segment == segment);
         place.is_some_and(|place| !self.leaves[place].piece || place >= RING)
     }
@@ -156,9 +161,9 @@ impl Backlog {
         let waited = self.leaves.len() > RING;
         self.free(now);
         if waited && !self.leaves.is_empty() {
-            self.filled(now);
+            self.filled();
         } else {
-            self.expect(self.leaves.len(), now);
+            self.expect(self.leaves.len());
         }
     }
 
@@ -182,9 +187,7 @@ impl Backlog {
         rate: u64,
         now: Time,
     ) -> bool {
-        if self.heard <= now {
-            self.hear(now);
-        }
+        self.catch_up(now);
         let mss = u64::from(cfg.mss);
         let most = if cfg.paced { u64::MAX } else { MOST };
         let limit =
@@ -192,21 +195,23 @@ impl Backlog {
         let there = self.leaves.len();
         let cut = there.min(RING);
         let (cut, whole) = (cut as u64, (there - cut) as u64);
-        cut * (mss + BEYOND) + whole * (mss + BEYOND / WHOLE) > limit
+        // A socket counts one byte with nothing there (`sk_wmem_alloc`).
+        cut * (mss + BEYOND) + whole * (mss + BEYOND / WHOLE) + 1 > limit
     }
 
     /// Whether a segment is of the piece that was let go in this instant.
-    fn goes_on(&self, segment: u32, now: Time) -> bool {
+    pub(super) fn is_released(&self, segment: u32, now: Time) -> bool {
         self.piece.1 == now && self.piece.0.contains(&segment)
     }
 }
 
 impl Extra {
     /// Whether no more than one piece is outstanding, which never waits for the port
-    /// (`tcp_rtx_queue_empty_or_single_skb`). What is SACKed or has been sent again is a piece of
-    /// its own.
+    /// (`tcp_rtx_queue_empty_or_single_skb`). What is SACKed is a piece of its own, and so is what of
+    /// a longer one has been sent again.
     fn has_one_piece(&self, una: u32, high: u32, sacked: u32) -> bool {
-        sacked == 0 && self.resent_below <= una && self.buffer.end_of(una).max(una + 1) >= high
+        let whole = self.resent_below <= una && self.buffer.end_of(una) >= high;
+        high <= una + 1 || (sacked == 0 && whole)
     }
 
     /// Segments of the piece that begins with `segment`, which is lost.
@@ -221,7 +226,8 @@ impl Sender {
     /// The segment that was sent now will have left the host's port at `until`.
     pub(crate) fn note_leaving(&mut self, segment: u32, until: Time, now: Time) {
         if let Some(x) = &mut self.extra {
-            x.backlog.comes(segment, until, now);
+            let joins = segment > 0 && x.buffer.end_of(segment - 1) > segment;
+            x.backlog.comes((segment, joins), until, now);
         }
     }
 
@@ -247,20 +253,28 @@ impl Sender {
     pub(super) fn new_waits_for_port(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         let nxt = self.high;
         let Some(x) = self.extra.as_ref().filter(|_| cfg.stack.small_queues) else { return false };
-        if x.backlog.goes_on(nxt, now) {
+        if x.backlog.is_released(nxt, now) {
             return false;
         }
         let room = if self.phase == Phase::Probing { 1 } else { self.room(cfg) };
-        let piece = room.min(self.longest_train(cfg)).min(self.written(cfg) - nxt).max(1);
+        let half = self.window_in_force() / cfg.mss / 2;
+        let piece = room.min(half.max(1)).min(self.longest_train(cfg));
+        let mut piece = piece.min(self.written(cfg) - nxt).max(1);
+        if let Some(x) = self.extra.as_mut().filter(|_| cfg.stack.gso) {
+            let next = x.buffer.end_of(nxt) - nxt;
+            x.buffer.grow(nxt, piece.saturating_sub(next));
+            piece = piece.min(x.buffer.end_of(nxt) - nxt);
+        }
         let waits = self.waits_for_port(cfg, piece, now);
         if !waits {
-            self.let_go(nxt..nxt + piece, now);
+            self.release_piece(nxt..nxt + piece, now);
         }
         waits
     }
 
-    /// Whether a lost segment has to wait for the port, or its last copy is still there, which counts as an attempt
-    /// (`tcp_xmit_retransmit_queue`). What has timed out waits for no other (`tcp_retransmit_timer`).
+    /// Whether a lost segment has to wait for the port, or its last copy is still there, which
+    /// counts as an attempt (`tcp_xmit_retransmit_queue`). What has just timed out waits for its own
+    /// copy alone (`tcp_retransmit_timer`).
     pub(super) fn lost_waits_for_port(
         &mut self,
         cfg: &TcpConfig,
@@ -268,7 +282,7 @@ impl Sender {
         now: Time,
     ) -> bool {
         let Some(x) = self.extra.as_ref().filter(|_| cfg.stack.small_queues) else { return false };
-        if x.backlog.goes_on(segment, now) {
+        if x.backlog.is_released(segment, now) {
             return false;
         }
         let piece = x.lost_piece(segment);
@@ -280,12 +294,12 @@ impl Sender {
             return true;
         }
         let train = piece.min(self.longest_train(cfg));
-        self.let_go(segment..segment + train, now);
+        self.release_piece(segment..segment + train, now);
         false
     }
 
     /// These segments leave as one piece.
-    fn let_go(&mut self, segments: Range<u32>, now: Time) {
+    fn release_piece(&mut self, segments: Range<u32>, now: Time) {
         if let Some(x) = &mut self.extra {
             x.backlog.piece = (segments, now);
         }
@@ -301,9 +315,9 @@ impl Sender {
         there
     }
 
-    /// A piece of so many segments was to be sent again, and is still in the port. Once an instant
-    /// that counts as a retransmission does, the first one with the time when it was last sent
-    /// (`tcp_retransmit_skb`).
+    /// A piece of so many segments was to be sent again, and is still in the port. It counts as a
+    /// retransmission would, once an instant at most; the first one is noted with the time when it
+    /// was last sent (`tcp_retransmit_skb`).
     fn note_attempt(&mut self, (segment, piece): (u32, u32), now: Time) {
         let Some(x) = &mut self.extra else { return };
         if x.backlog.tried.replace(now) != Some(now) {
@@ -330,7 +344,7 @@ mod tests {
         let at = |ns| Time::ZERO + Span::from_nanos(ns);
         let five = || {
             let mut backlog = Backlog { full: true, ..Backlog::default() };
-            (1..=5).for_each(|us| backlog.comes(us as u32, at(1_000 * us), at(0)));
+            (1..=5).for_each(|us| backlog.comes((us as u32, true), at(1_000 * us), at(0)));
             backlog
         };
         let mut backlog = five();
@@ -338,16 +352,33 @@ mod tests {
         backlog.hear(at(4_000));
         assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(5_000)), 1));
         let mut backlog = five();
-        backlog.comes(6, at(6_000), at(2_500));
+        backlog.comes((6, true), at(6_000), at(2_500));
         assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(5_000)), 4));
         let mut backlog = five();
         backlog.look(at(2_500));
         assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(5_000)), 3));
         let mut backlog = Backlog { full: true, ..Backlog::default() };
-        backlog.comes(1, at(5_000), at(0));
-        backlog.comes(2, at(4_900), at(0));
-        backlog.look(at(4_950));
-        assert_eq!(backlog.until(), Some(at(4_950)), "not in the past");
+        backlog.comes((1, true), at(5_000), at(0));
+        backlog.comes((2, true), at(4_900), at(0));
+        backlog.look(at(4_850));
+        assert_eq!(backlog.until(), Some(at(4_900)), "the first leaves before the second");
+    }
+
+    /// 300 packets wait for a slow link, which is then faster: another one leaves before they would
+    /// have. By 300 ns all but those from 290 on have left.
+    ///
+    /// Breaks if the driver hears again and again of one instant, for ever, or of nothing before
+    /// the slow link would have sent its first packet.
+    #[test]
+    fn a_link_that_becomes_faster() {
+        let at = |ns| Time::ZERO + Span::from_nanos(ns);
+        let mut backlog = Backlog { full: true, ..Backlog::default() };
+        (0..300u32).for_each(|n| backlog.comes((2 * n, true), at(9_000), at(0)));
+        (0..300u32)
+            .for_each(|n| backlog.comes((1_000 + 2 * n, true), at(100 + u64::from(n)), at(50)));
+        assert_eq!(backlog.until(), Some(at(100)));
+        assert!(!backlog.has(1_000, at(310)));
+        assert!(backlog.until() > Some(at(310)));
     }
 
     /// By hand: 300 packets leave, one each nanosecond from 1 on. The ring takes 238, and the
@@ -363,18 +394,18 @@ mod tests {
         let at = |ns| Time::ZERO + Span::from_nanos(ns);
         let full = || {
             let mut backlog = Backlog { full: true, ..Backlog::default() };
-            (1..=300).for_each(|ns| backlog.comes(2 * ns as u32, at(ns), at(0)));
+            (1..=300).for_each(|ns| backlog.comes((2 * ns as u32, true), at(ns), at(0)));
             backlog
         };
         let mut backlog = full();
         assert_eq!(backlog.until(), Some(at(179)));
-        backlog.comes(1_000, at(301), at(50));
+        backlog.comes((1_000, true), at(301), at(50));
         assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(179)), 301));
         backlog = full();
         backlog.hear(at(179));
         assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(179 + 91)), 121));
         backlog = full();
-        backlog.comes(1_000, at(301), at(179));
+        backlog.comes((1_000, true), at(301), at(179));
         assert_eq!((backlog.until(), backlog.leaves.len()), (Some(at(180 + 90)), 122));
         backlog = full();
         backlog.look(at(100));
@@ -391,15 +422,15 @@ mod tests {
     fn what_is_still_there() {
         let at = |ns| Time::ZERO + Span::from_nanos(ns);
         let mut backlog = Backlog::default();
-        backlog.comes(900, at(1_000), at(0));
-        (1..=300).for_each(|s| backlog.comes(s, at(1_000 + u64::from(s)), at(10)));
+        backlog.comes((900, true), at(1_000), at(0));
+        (1..=300).for_each(|s| backlog.comes((s, true), at(1_000 + u64::from(s)), at(10)));
         let there =
             |backlog: &mut Backlog, now| [900, 1, 237, 238, 300].map(|s| backlog.has(s, at(now)));
         assert_eq!(there(&mut backlog, 999), [true, false, false, true, true]);
         assert_eq!(there(&mut backlog, 1_001), [true, false, false, true, true], "not heard");
         backlog.look(at(1_001));
         assert_eq!(there(&mut backlog, 1_001), [false, false, false, false, true]);
-        backlog.comes(900, at(9_000), at(2_000));
+        backlog.comes((900, true), at(9_000), at(2_000));
         assert_eq!(there(&mut backlog, 2_000), [true, false, false, false, false]);
     }
 }

@@ -103,6 +103,10 @@ impl Sender {
         let lost = lost.filter(|_| !waits);
         let timed_out = due && self.phase == Phase::Loss;
         let stuck = lost.is_some_and(|lost| self.lost_waits_for_port(cfg, (lost, timed_out), now));
+        if timed_out && stuck {
+            // The timer sends nothing in its place; what was lost leaves when the driver hears.
+            return false;
+        }
         if let Some(segment) = lost.filter(|_| !stuck) {
             self.take_lost(segment);
             self.emit_again(cfg, segment, now, out);

@@ -291,7 +291,7 @@ impl Sender {
         self.nxt += 1;
         self.high = self.nxt;
         if cfg.stack.gso {
-            self.end_piece();
+            self.end_piece(now);
         }
     }
 

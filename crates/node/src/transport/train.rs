@@ -181,10 +181,12 @@ impl Sender {
         self.written(cfg) > before && self.poll_recovering(cfg, now, out)
     }
 
-    /// A segment has left that is no train's, or ends one: a piece ends with it.
-    pub(super) fn end_piece(&mut self) {
+    /// A segment has left that ends a train, or a piece that a recovery sends.
+    pub(super) fn end_piece(&mut self, now: Time) {
         let (alone, high) = (self.phase != Phase::Open, self.high);
-        if let Some(x) = self.extra.as_mut().filter(|x| alone || x.train.left(high) == 0) {
+        let Some(x) = &mut self.extra else { return };
+        let ends = if alone { !x.backlog.is_released(high, now) } else { x.train.left(high) == 0 };
+        if ends {
             x.buffer.split(high);
         }
     }
@@ -197,7 +199,7 @@ impl Sender {
 
     /// What the next new segment notes: that nothing follows it, if it ends a train of two at least
     /// (Linux: `__tcp_transmit_skb` sets PSH on what it gives to segmentation). A segment that
-    /// leaves alone has none, though it may end a buffer. A recovery has no trains.
+    /// leaves alone has none, though it may end a buffer. In a recovery none has.
     pub(super) fn push_note(&self) -> u8 {
         let train = self.extra.as_ref().filter(|_| self.phase == Phase::Open).map(|x| x.train);
         if train.is_some_and(|train| train.left(self.nxt) > 1) {

@@ -334,13 +334,14 @@ fn a_recovery_in_a_marks_reduction_sends_by_it() {
     assert_eq!([again(Flags::ECE), again(NONE)], [false, true]);
 }
 
-/// Breaks if new data in a recovery leaves though the port has more than two pieces of it (Linux:
-/// `tcp_small_queue_check`), if it is asked for segment by segment, or but once; or if what is lost
+/// Breaks if new data in a recovery leaves though the port has two pieces of it (Linux:
+/// `tcp_small_queue_check`), if it is asked for segment by segment, or only once; or if what is lost
 /// waits where twice as much may be there.
 ///
-/// A segment counts 1,896 bytes there, one of a piece 1,000 and the piece 896. Of the three that
-/// may leave the first two are a piece, which leaves if no more than three are there; the third is
-/// one, which leaves if two are. What is lost leaves if four are: 1, of which 2 to 8 tell.
+/// A segment counts 1,896 bytes there, one of a piece 1,000 and the piece 896. Of the three that may
+/// leave the first two are a piece, which leaves if no more than three are there; the third is one,
+/// which leaves if fewer than two are. What is lost leaves if fewer than four are: 1, of which 2 to
+/// 8 tell.
 #[test]
 fn a_recovery_waits_for_the_port() {
     let sent = |there: u32| {
@@ -349,8 +350,8 @@ fn a_recovery_waits_for_the_port() {
         (0..there).for_each(|n| flow.sender.note_leaving(100 + 2 * n, us(900_000), us(0)));
         flow.ack(100_001, 1, &[(2, 9)], NONE)
     };
-    assert_eq!([sent(2), sent(3)], [vec![1, 22, 23, 24], vec![1, 22, 23]]);
-    assert_eq!([sent(4), sent(5)], [vec![1], vec![]]);
+    assert_eq!([sent(1), sent(2)], [vec![1, 22, 23, 24], vec![1, 22, 23]]);
+    assert_eq!([sent(3), sent(4)], [vec![1, 22, 23], vec![]]);
 }
 
 /// A flow with small queues and trains, whose port has so many others until 900 ms.
@@ -362,8 +363,8 @@ fn crowded(segments: u64, window: u32, there: u32, stack: Stack) -> Flow {
     flow
 }
 
-/// Breaks if the last segment of a flow, which leaves alone, goes by a longer piece: two may be
-/// there, and not three.
+/// Breaks if the last segment of a flow, which leaves alone, goes by a longer piece: one may be
+/// there, and not two; or if what is lost does, of which three may.
 #[test]
 fn the_last_new_piece_is_as_long_as_what_is_left() {
     let sent = |there| {
@@ -371,7 +372,7 @@ fn the_last_new_piece_is_as_long_as_what_is_left() {
         flow.ack(100_000, 1, &[], NONE);
         flow.ack(100_001, 1, &[(2, 9)], NONE)
     };
-    assert_eq!([sent(2), sent(3)], [vec![1, 22], vec![1]]);
+    assert_eq!([sent(1), sent(2), sent(3)], [vec![1, 22], vec![1], vec![1]]);
 }
 
 /// Breaks if a lone piece waits for the port, or if one that is not alone does not
@@ -388,6 +389,42 @@ fn a_lone_piece_does_not_wait() {
         (sent, flow.ack_of(110_000, 210_000, 2, &[], NONE))
     };
     assert_eq!([sent(20), sent(10)], [(vec![1, 2], vec![]), (vec![], vec![])]);
+}
+
+/// Breaks if a lone segment that was sent again counts as several pieces: two have timed out, the
+/// first has come, and the second is sent again; new data follows it, however full the port is.
+#[test]
+fn a_lone_segment_is_one_piece_when_it_is_sent_again() {
+    let mut flow = crowded(10, 2, 100, kernel());
+    flow.time_out();
+    assert_eq!(flow.leaving(us(10_000)), [0]);
+    assert_eq!(flow.ack_of(10_000, 110_000, 1, &[], NONE), [1, 2]);
+}
+
+/// Breaks if a timeout sends anything while the first segment's last copy is still in the port, or
+/// if that is not sent when the driver hears.
+#[test]
+fn a_timeout_waits_for_its_own_copy() {
+    let mut flow = crowded(1_000, 10, 0, kernel());
+    flow.sender.note_leaving(0, us(20_000), us(0));
+    flow.time_out();
+    assert_eq!(flow.leaving(us(10_000)), []);
+    assert_eq!(flow.sender.deadline(), us(20_000));
+    flow.sender.on_timer(&flow.cfg, us(20_000));
+    assert_eq!(flow.leaving(us(20_000)), [0]);
+}
+
+/// Breaks if two trains that leave at one instant count as one piece, of which the kernel's own copies
+/// are gone: with a window of two each has one segment.
+#[test]
+fn trains_of_one_instant_are_apart() {
+    let there = |window| {
+        let mut flow = crowded(1_000, window, 0, Stack { gso: true, ..kernel() });
+        (0..2).for_each(|segment| flow.sender.note_leaving(segment, us(900_000), us(0)));
+        let cfg = flow.cfg.clone();
+        flow.sender.is_in_port(&cfg, 0, us(1))
+    };
+    assert_eq!([there(2), there(20)], [true, false]);
 }
 
 /// Breaks if what is SACKed of a lone piece leaves it whole, so that the rest does not wait for the
@@ -436,7 +473,8 @@ fn a_piece_is_let_go_for_an_instant() {
 }
 
 /// Breaks if F-RTO sends new data though the port is full, or, since it cannot, nothing
-/// (`tcp_xmit_recovery`). For the two segments three may be there, for what is lost four.
+/// (`tcp_xmit_recovery`); or if it sends as a piece more than half of the window, of two. One may be
+/// there, and for what is lost three.
 #[test]
 fn frto_waits_for_the_port() {
     let sent = |there| {
@@ -445,7 +483,7 @@ fn frto_waits_for_the_port() {
         assert_eq!(flow.leaving(us(10_000)), [0]);
         flow.ack_of(10_000, 110_000, 1, &[], NONE)
     };
-    assert_eq!([sent(3), sent(4)], [vec![10, 11], vec![1, 2]]);
+    assert_eq!([sent(1), sent(2), sent(4)], [vec![10, 11], vec![1, 2], vec![]]);
 }
 
 /// Breaks if a probe of new data leaves though the port is full, or does not if it is not.
@@ -457,5 +495,5 @@ fn a_probe_of_new_data_waits_for_the_port() {
         flow.ack(9_000, 1, &[], NONE);
         (fire_early(&mut flow), flow.extra().probes)
     };
-    assert_eq!([probes(2), probes(3)], [(vec![12], 1), (vec![], 0)]);
+    assert_eq!([probes(1), probes(2)], [(vec![12], 1), (vec![], 0)]);
 }
