@@ -438,7 +438,7 @@ impl Host {
             }
             world.record().sent(&packet);
             self.hand_down(&mut packet, net, world);
-            if net.tcp.stack.small_queues {
+            if net.tcp.stack.small_queues && packet.flags.has(Flags::DATA) {
                 self.tell_leaving(slot, &packet, world);
             }
         }
@@ -454,8 +454,10 @@ impl Host {
             Store::General(general) => general.free_at(now),
         };
         // What is put off is not there yet.
-        let at = self.jitter.as_ref().map_or(free, |jitter| {
-            free.max(jitter.last) + port.rate.time_for(u64::from(packet.size))
+        let at = self.jitter.as_mut().map_or(free, |jitter| {
+            let begins = free.max(jitter.last).max(jitter.sent);
+            jitter.sent = begins + port.rate.time_for(u64::from(packet.size));
+            jitter.sent
         });
         if let Sender::Tcp(sender) = &mut self.senders[usize::from(slot)] {
             sender.note_leaving(packet.seq, at, now);

@@ -13,6 +13,8 @@ pub struct Jitter {
     rng: Rng,
     /// When the last of the packets will be there.
     pub(crate) last: Time,
+    /// When the port will have sent the last one that its sender was told of, at the earliest.
+    pub(crate) sent: Time,
     packets: VecDeque<PacketMeta>,
 }
 
@@ -22,7 +24,13 @@ impl Jitter {
     pub fn new(most: Span, host: HostId, seed: u64) -> Option<Box<Jitter>> {
         (most > Span::ZERO).then(|| {
             let rng = Rng::new(seed, Role::HostJitter, u64::from(host.0));
-            Box::new(Jitter { most, rng, last: Time::ZERO, packets: VecDeque::new() })
+            Box::new(Jitter {
+                most,
+                rng,
+                last: Time::ZERO,
+                sent: Time::ZERO,
+                packets: VecDeque::new(),
+            })
         })
     }
 

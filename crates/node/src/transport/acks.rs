@@ -46,7 +46,7 @@ pub(super) fn tick_of(cfg: &TcpConfig, stamp: u32, now: Time) -> u64 {
 }
 
 /// What the ACK in hand tells.
-struct Told<'a> {
+struct AckInfo<'a> {
     p: &'a PacketMeta,
     /// What it says to have come twice.
     reported: Option<SackBlock>,
@@ -80,13 +80,13 @@ impl Sender {
         self.begin_sample(cfg);
         let newly_sacked = self.deliver(cfg, p, reported, now);
         let echo = cfg.ecn && p.flags.has(Flags::ECE);
-        let told = Told { p, reported, echo, from, in_flight, newly_sacked };
+        let ack = AckInfo { p, reported, echo, from, in_flight, newly_sacked };
         let original = self.original_delivered();
-        let mut outcome = self.note_acknowledged(cfg, &told, now);
-        let marked = self.note_echo(cfg, &told, outcome.acked > 0, now);
-        let in_vain = self.look_whether_in_vain(cfg, &told, (outcome.acked, original), now);
-        outcome.fast_retransmit = self.update_recovery(cfg, &told, outcome.acked, now);
-        if marked && !in_vain && self.phase == Phase::Open {
+        let mut outcome = self.note_acknowledged(cfg, &ack, now);
+        let marked = self.note_echo(cfg, &ack, outcome.acked > 0, now);
+        let spurious = self.detect_spurious(cfg, &ack, (outcome.acked, original), now);
+        outcome.fast_retransmit = self.update_recovery(cfg, &ack, outcome.acked, now);
+        if marked && !spurious && self.phase == Phase::Open {
             // Linux: what the ACK tells of losses comes first.
             self.on_echo(cfg, now);
         }
@@ -111,7 +111,7 @@ impl Sender {
         x.echo = false;
         x.buffer.ask();
         if cfg.stack.small_queues {
-            x.backlog.look(now);
+            x.backlog.ack_arrives(now);
         }
     }
 
@@ -145,8 +145,8 @@ impl Sender {
     }
 
     /// The window and the timer follow what is acknowledged, or is not.
-    fn note_acknowledged(&mut self, cfg: &TcpConfig, told: &Told, now: Time) -> AckOutcome {
-        let &Told { p, echo, from, in_flight, .. } = told;
+    fn note_acknowledged(&mut self, cfg: &TcpConfig, ack: &AckInfo, now: Time) -> AckOutcome {
+        let &AckInfo { p, echo, from, in_flight, .. } = ack;
         let mut outcome = AckOutcome::default();
         if p.seq > from {
             if let Some(x) = self.extra.as_mut().filter(|_| cfg.stack.gso) {
@@ -168,11 +168,11 @@ impl Sender {
 
     /// What a mark means, if the ACK has one. Returns whether it is still to reduce the window,
     /// after the losses that the ACK may tell of.
-    fn note_echo(&mut self, cfg: &TcpConfig, told: &Told, acked: bool, now: Time) -> bool {
-        let echo = told.echo;
+    fn note_echo(&mut self, cfg: &TcpConfig, ack: &AckInfo, acked: bool, now: Time) -> bool {
+        let echo = ack.echo;
         // Linux: where nothing was outstanding, an ACK tells nothing (`tcp_ack`); and a reduction
         // that is shared out would have no end.
-        let idle = cfg.stack.mark_prr && told.from == self.high;
+        let idle = cfg.stack.mark_prr && ack.from == self.high;
         let counts = echo && !idle && (acked || !cfg.stack.ignore_duplicate_ece);
         if counts && !cfg.stack.mark_prr {
             self.on_echo(cfg, now);
@@ -189,33 +189,33 @@ impl Sender {
     /// Whether a reduction or a timeout was in vain. `acked`: segments that are newly acknowledged;
     /// `original`: whether it delivers what was sent before a timeout. Returns whether a recovery
     /// has ended before its time: in Linux a mark reduces nothing then (`tcp_fastretrans_alert`).
-    fn look_whether_in_vain(
+    fn detect_spurious(
         &mut self,
         cfg: &TcpConfig,
-        told: &Told,
+        ack: &AckInfo,
         (acked, original): (u32, bool),
         now: Time,
     ) -> bool {
-        let &Told { p, reported, newly_sacked, .. } = told;
+        let &AckInfo { p, reported, newly_sacked, .. } = ack;
         self.widen(cfg, reported, now);
         self.note_duplicate(cfg, reported, now);
         self.look_at_probe(cfg, p, reported, newly_sacked, now);
-        let in_vain = acked > 0 && self.look_at_stamp(cfg, p, now);
+        let spurious = acked > 0 && self.look_at_stamp(cfg, p, now);
         if self.phase == Phase::Loss {
             self.look_at_timeout(cfg, (acked, original), reported, now);
         }
-        in_vain
+        spurious
     }
 
     /// A recovery goes on, ends or begins. Returns whether one begins.
-    fn update_recovery(&mut self, cfg: &TcpConfig, told: &Told, acked: u32, now: Time) -> bool {
+    fn update_recovery(&mut self, cfg: &TcpConfig, ack: &AckInfo, acked: u32, now: Time) -> bool {
         if acked > 0 && self.phase != Phase::Open {
             self.on_progress(cfg, acked, now);
         }
         let begins = if cfg.stack.rack {
             self.look_for_losses(cfg, false, now)
         } else {
-            acked == 0 && self.on_duplicate(cfg, told.newly_sacked, now)
+            acked == 0 && self.on_duplicate(cfg, ack.newly_sacked, now)
         };
         if self.phase == Phase::Open {
             self.forget_first_again(cfg);
@@ -395,8 +395,8 @@ impl Sender {
             let last = once.next_back().unwrap_or(first);
             return Some(RoundTrip { smoothed: time(first), latest: time(last) });
         }
-        let told = p.seq > from && cfg.stack.timestamps != Timestamps::Off;
-        told.then(|| RoundTrip::alike(in_ticks(stamped(now, p.stamp), now)))
+        let ack = p.seq > from && cfg.stack.timestamps != Timestamps::Off;
+        ack.then(|| RoundTrip::alike(in_ticks(stamped(now, p.stamp), now)))
     }
 
     /// Linux: an ACK that only SACKs measures a round trip as well, and the retransmission timer

@@ -185,7 +185,7 @@ impl Sender {
             Early::Probe => {
                 self.phase = Phase::Probing;
                 let waits = if self.has_new_data(cfg) {
-                    self.new_waits_for_port(cfg, now)
+                    !self.new_may_leave(cfg, now)
                 } else {
                     self.is_in_port(cfg, self.high - 1, now)
                 };

@@ -102,16 +102,17 @@ impl Sender {
         let lost = self.extra.as_ref().and_then(|x| x.rack.lost.first_present(una));
         let lost = lost.filter(|_| !waits);
         let timed_out = due && self.phase == Phase::Loss;
-        let stuck = lost.is_some_and(|lost| self.lost_waits_for_port(cfg, (lost, timed_out), now));
+        let stuck = lost.is_some_and(|lost| self.lost_waits_for_port(cfg, lost, timed_out, now));
         if timed_out && stuck {
-            // The timer sends nothing in its place; what was lost leaves when the driver hears.
+            // The timer sends nothing in its place. It leaves when the driver has reclaimed its last
+            // copy, by the window if that has room for it.
+            self.resend_due = !self.may_send(cfg);
             return false;
         }
         if let Some(segment) = lost.filter(|_| !stuck) {
             self.take_lost(segment);
             self.emit_again(cfg, segment, now, out);
-        } else if self.has_new_data(cfg) && self.may_send(cfg) && !self.new_waits_for_port(cfg, now)
-        {
+        } else if self.has_new_data(cfg) && self.may_send(cfg) && self.new_may_leave(cfg, now) {
             self.emit_new(cfg, now, out);
         } else {
             self.resend_due = stuck && due;
@@ -136,7 +137,7 @@ impl Sender {
     /// next ACK; `None` if it has nothing to say.
     fn poll_frto(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) -> Option<bool> {
         let left = self.extra.as_ref().filter(|x| x.frto == Frto::Waiting)?.frto_new;
-        let goes = left > 0 && self.has_new_data(cfg) && !self.new_waits_for_port(cfg, now);
+        let goes = left > 0 && self.has_new_data(cfg) && self.new_may_leave(cfg, now);
         if !goes && left < FRTO_NEW {
             return Some(false);
         }

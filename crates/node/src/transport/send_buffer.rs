@@ -11,7 +11,7 @@ use leafspine_core::Time;
 use std::collections::VecDeque;
 
 /// Memory that a piece takes besides its data: what a kernel that printed `sk_wmem_queued` added for each.
-const BESIDES: u64 = 832;
+pub(super) const BESIDES: u64 = 832;
 /// Memory in the buffer for each segment of the window, as multiples of what a segment takes: of
 /// other controls, and of those that go by delivery rates (`tcp_sndbuf_expand`,
 /// `bbr_sndbuf_expand`).
@@ -98,10 +98,16 @@ fn goal(mss: u32, offered: u64) -> u32 {
     (bytes / u64::from(mss)).max(1) as u32
 }
 
+/// Memory that a segment takes of its own, once a train has been cut: all of it lies behind its headers
+/// (`skb_segment` for a device without scatter and gather).
+pub(super) fn memory_of(mss: u32) -> u64 {
+    u64::from((mss + HEADERS + SHARED).next_power_of_two()) + DESCRIPTION
+}
+
 /// Bytes for a window of so many segments.
 fn size_for(mss: u32, segments: u32, by_rate: bool) -> u64 {
-    let each = u64::from((mss + HEADERS + SHARED).next_power_of_two()) + DESCRIPTION;
-    (WINDOWS[usize::from(by_rate)] * u64::from(segments.max(LEAST)) * each).min(LARGEST)
+    let windows = WINDOWS[usize::from(by_rate)];
+    (windows * u64::from(segments.max(LEAST)) * memory_of(mss)).min(LARGEST)
 }
 
 impl SendBuffer {

@@ -6,6 +6,7 @@
 //! train, it waits for the next ones.
 
 use super::TcpConfig;
+use super::extra::Extra;
 use super::send_buffer::{LONGEST, Push, Standing};
 use super::sender::{Phase, Sender};
 use leafspine_core::{PacketMeta, Span, Time};
@@ -94,20 +95,14 @@ impl Sender {
     ) -> bool {
         let (una, nxt) = (self.una, self.nxt);
         let most = self.longest_train(cfg);
+        let (quota, piece) = self.next_piece((room, window, most));
         let Some(x) = &mut self.extra else { return false };
-        // No train takes more than half of the window.
-        let quota = room.min(most).min((window / 2).max(1));
-        let mut piece = x.buffer.end_of(nxt) - nxt;
-        if room == 0 || piece == 0 {
+        if quota == 0 || piece == 0 {
             x.train.end = nxt;
-            if room == 0 {
+            if quota == 0 {
                 x.train.note(una, nxt, true);
             }
             return false;
-        }
-        if quota > piece {
-            x.buffer.grow(nxt, quota - piece);
-            piece = x.buffer.end_of(nxt) - nxt;
         }
         if push != Push::One && self.waits_for_more((room, window, most), piece, now) {
             self.note_waiting(room <= piece);
@@ -117,15 +112,53 @@ impl Sender {
         let Some(x) = &mut self.extra else { return false };
         // It is cut off also if it has to wait for the port then.
         x.buffer.split(nxt + quota);
-        if self.waits_for_port(cfg, quota, now) {
+        if self.waits_for_port(cfg, quota, false, now) {
             // Who waits for the port does not wait for the window.
             self.note_waiting(false);
             return false;
         }
         let Some(x) = &mut self.extra else { return false };
         x.train.begun = nxt;
+        x.backlog.release(nxt..nxt + quota, now);
         self.goes(quota);
         true
+    }
+
+    /// Segments that may leave as one train, and those of the next piece in the send buffer, which
+    /// takes of the one behind it what it lacks: with `room` segments free in a window of so many, and
+    /// `most` in the longest train. No train takes more than half of the window (`tcp_cwnd_test`).
+    pub(super) fn next_piece(&mut self, (room, window, most): (u32, u32, u32)) -> (u32, u32) {
+        let next = self.high;
+        let quota = room.min(most).min((window / 2).max(1));
+        let Some(x) = &mut self.extra else { return (0, 0) };
+        let piece = x.buffer.end_of(next) - next;
+        if quota <= piece {
+            return (quota, piece);
+        }
+        x.buffer.grow(next, quota - piece);
+        (quota, x.buffer.end_of(next) - next)
+    }
+
+    /// Whether new data may leave in a recovery, or as a probe: with the piece under way, or as the
+    /// first segment of one. A probe is of one segment here; more follow in the same instant if the
+    /// window has room (`tcp_send_loss_probe`).
+    pub(super) fn new_may_leave(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+        let nxt = self.high;
+        let released = |x: &Extra| x.backlog.is_released(nxt, now);
+        if !cfg.stack.gso && !cfg.stack.small_queues || self.extra.as_deref().is_some_and(released)
+        {
+            return true;
+        }
+        let room = if self.phase == Phase::Probing { 1 } else { self.room(cfg) };
+        let window = self.window_in_force() / cfg.mss;
+        let (quota, piece) = self.next_piece((room, window, self.longest_train(cfg)));
+        // Without trains each segment is a piece.
+        let piece = quota.min(piece).max(1);
+        let waits = self.waits_for_port(cfg, piece, false, now);
+        if let Some(x) = self.extra.as_mut().filter(|_| !waits) {
+            x.backlog.release(nxt..nxt + piece, now);
+        }
+        !waits
     }
 
     /// The next segment leaves, as the first of so many.
@@ -199,7 +232,7 @@ impl Sender {
 
     /// What the next new segment notes: that nothing follows it, if it ends a train of two at least
     /// (Linux: `__tcp_transmit_skb` sets PSH on what it gives to segmentation). A segment that
-    /// leaves alone has none, though it may end a buffer. In a recovery none has.
+    /// leaves alone has none, though it may end a buffer. None is set in a recovery.
     pub(super) fn push_note(&self) -> u8 {
         let train = self.extra.as_ref().filter(|_| self.phase == Phase::Open).map(|x| x.train);
         if train.is_some_and(|train| train.left(self.nxt) > 1) {
@@ -229,7 +262,7 @@ impl Sender {
         let cwnd = self.window_in_force();
         let window = u64::from(cwnd.max((self.high - self.una) * cfg.mss));
         let percent = if cwnd < self.control.ssthresh() / 2 { 200 } else { 120 };
-        // 33 and 30 bits.
+        // At most 33 and 30 bits.
         let rate = (window * percent / 100) * IN.0;
         rate.checked_div(self.rtt.srtt().0).unwrap_or(u64::MAX)
     }

@@ -175,10 +175,11 @@ mod tests {
         rate.0 as f64 / 1e9
     }
 
-    /// By hand, at 40 Gb/s with g = 1/4 and F = 2. The first CNP halves the rate (alpha is 1, and stays 1: 3/4 + 1/4). At 50 us
-    /// alpha is 3/4. At 60 us T is 1: fast recovery, (20 + 40) / 2 = 30. At 100 us alpha is 9/16. At 120 us T is 2, no longer
-    /// below F: additive, the target stays at the line's 40, the rate is 35. A CNP at 130 us: the target is 35, the
-    /// rate 35 x (1 - 9/32) = 25.15625, alpha 3/4 x 9/16 + 1/4 = 0.671875.
+    /// By hand, at 40 Gb/s with g = 1/4 and F = 2. The first CNP halves the rate (alpha is 1, and
+    /// stays 1: 3/4 + 1/4). At 50 us alpha is 3/4. At 60 us T is 1: fast recovery gives
+    /// (20 + 40) / 2 = 30 Gb/s. At 100 us alpha is 9/16. At 120 us T is 2, no longer below F:
+    /// additive, the target stays at the line's 40, the rate is 35. A CNP at 130 us: the target is
+    /// 35, the rate 35 x (1 - 9/32) = 25.15625, alpha 3/4 x 9/16 + 1/4 = 0.671875.
     ///
     /// Breaks if a step comes early or late, if a cut goes by the new alpha, or if the target is not the rate before.
     #[test]

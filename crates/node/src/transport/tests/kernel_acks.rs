@@ -35,7 +35,8 @@ fn what_is_sacked_is_timed() {
 /// Breaks if an ACK of what was sent twice is not timed by what it SACKs, or without that not in
 /// whole ticks of a millisecond, though it acknowledges others.
 ///
-/// 100 us is the first round trip; then an eighth of 110 us, 10 having been sent at 100, or of 1000. For 4 and 5 it would be of 210.
+/// 100 us is the first round trip; then an eighth of 110 us, 10 having been sent at 100, or of
+/// 1,000 us. For 4 and 5 it would be of 210.
 #[test]
 fn a_sack_times_what_was_sent_twice() {
     let srtt = |sacked: &[(u32, u32)]| {

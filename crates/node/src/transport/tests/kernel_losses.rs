@@ -3,12 +3,12 @@
 //! of a window leave at 0.
 
 use super::flow::{Flow, NONE, kernel, us};
-use super::pipe::spec;
+use super::pipe::{config, spec};
 use crate::spec::{Reduction, Stack, TransportSpec};
 use crate::transport::config::stamp;
 use crate::transport::extra::FirstAgain;
-use crate::transport::sender::Phase;
-use leafspine_core::{Flags, Span};
+use crate::transport::sender::{Phase, Sender};
+use leafspine_core::{Flags, PacketMeta, Span};
 use leafspine_schemes::Amount;
 
 /// The early timer fires; gives what leaves.
@@ -334,24 +334,24 @@ fn a_recovery_in_a_marks_reduction_sends_by_it() {
     assert_eq!([again(Flags::ECE), again(NONE)], [false, true]);
 }
 
-/// Breaks if new data in a recovery leaves though the port has two pieces of it (Linux:
+/// Breaks if new data in a recovery leaves though the port is full (Linux:
 /// `tcp_small_queue_check`), if it is asked for segment by segment, or only once; or if what is lost
 /// waits where twice as much may be there.
 ///
-/// A segment counts 1,896 bytes there, one of a piece 1,000 and the piece 896. Of the three that may
-/// leave the first two are a piece, which leaves if no more than three are there; the third is one,
-/// which leaves if fewer than two are. What is lost leaves if fewer than four are: 1, of which 2 to
-/// 8 tell.
+/// A segment counts 2,304 bytes there, one of a piece 1,000 and the piece 832. Of the three that may
+/// leave the first two are a piece, which leaves if no more than two are there; the third is one,
+/// which leaves if one is. What is lost leaves if three are: 1, of which 2 to 8 tell.
 #[test]
 fn a_recovery_waits_for_the_port() {
     let sent = |there: u32| {
-        let mut flow = Flow::begun("newreno", 20, Stack { small_queues: true, ..kernel() });
+        let mut flow =
+            Flow::begun("newreno", 20, Stack { small_queues: true, gso: true, ..kernel() });
         flow.ack(100_000, 1, &[], NONE);
         (0..there).for_each(|n| flow.sender.note_leaving(100 + 2 * n, us(900_000), us(0)));
         flow.ack(100_001, 1, &[(2, 9)], NONE)
     };
     assert_eq!([sent(1), sent(2)], [vec![1, 22, 23, 24], vec![1, 22, 23]]);
-    assert_eq!([sent(3), sent(4)], [vec![1, 22, 23], vec![]]);
+    assert_eq!([sent(3), sent(4)], [vec![1], vec![]]);
 }
 
 /// A flow with small queues and trains, whose port has so many others until 900 ms.
@@ -368,7 +368,7 @@ fn crowded(segments: u64, window: u32, there: u32, stack: Stack) -> Flow {
 #[test]
 fn the_last_new_piece_is_as_long_as_what_is_left() {
     let sent = |there| {
-        let mut flow = crowded(23, 20, there, kernel());
+        let mut flow = crowded(23, 20, there, Stack { gso: true, ..kernel() });
         flow.ack(100_000, 1, &[], NONE);
         flow.ack(100_001, 1, &[(2, 9)], NONE)
     };
@@ -402,29 +402,51 @@ fn a_lone_segment_is_one_piece_when_it_is_sent_again() {
 }
 
 /// Breaks if a timeout sends anything while the first segment's last copy is still in the port, or
-/// if that is not sent when the driver hears.
+/// if that is not sent when the copy has been reclaimed; also with a window of one segment, which
+/// those that left just before the timeout fill.
 #[test]
 fn a_timeout_waits_for_its_own_copy() {
-    let mut flow = crowded(1_000, 10, 0, kernel());
-    flow.sender.note_leaving(0, us(20_000), us(0));
-    flow.time_out();
-    assert_eq!(flow.leaving(us(10_000)), []);
-    assert_eq!(flow.sender.deadline(), us(20_000));
-    flow.sender.on_timer(&flow.cfg, us(20_000));
-    assert_eq!(flow.leaving(us(20_000)), [0]);
+    let plain = Stack { rack: true, ..Stack::default() };
+    for (stack, sacked) in [(kernel(), &[][..]), (plain, &[(9, 10)][..])] {
+        let mut flow = crowded(1_000, 10, 0, stack);
+        flow.sender.note_leaving(0, us(20_000), us(0));
+        flow.ack(9_999, 0, sacked, NONE);
+        flow.time_out();
+        assert_eq!(flow.leaving(us(10_000)), []);
+        assert_eq!(flow.sender.deadline(), us(20_000));
+        flow.sender.on_timer(&flow.cfg, us(20_000));
+        assert_eq!(flow.leaving(us(20_000))[0], 0);
+    }
 }
 
-/// Breaks if two trains that leave at one instant count as one piece, of which the kernel's own copies
-/// are gone: with a window of two each has one segment.
+/// Breaks if what follows the segment that a timeout sends, with an ACK of the same instant, leaves as
+/// a part of its piece, without asking the port.
+#[test]
+fn what_has_timed_out_leaves_alone() {
+    let mut flow = crowded(20, 10, 100, Stack { gso: true, ..kernel() });
+    flow.time_out();
+    assert_eq!(flow.leaving(us(10_000)), [0]);
+    assert_eq!(flow.ack(10_000, 1, &[], NONE), []);
+}
+
+/// Breaks if two trains that leave at one instant count as one piece, of which the kernel's own
+/// copies are gone: with a window of two each has one segment, with one of twenty each has ten.
 #[test]
 fn trains_of_one_instant_are_apart() {
     let there = |window| {
-        let mut flow = crowded(1_000, window, 0, Stack { gso: true, ..kernel() });
-        (0..2).for_each(|segment| flow.sender.note_leaving(segment, us(900_000), us(0)));
-        let cfg = flow.cfg.clone();
-        flow.sender.is_in_port(&cfg, 0, us(1))
+        let stack = Stack { gso: true, small_queues: true, ..kernel() };
+        let init_cwnd = Amount::Packets(window);
+        let cfg = config(&TransportSpec { init_cwnd, stack, ..spec("newreno") });
+        let mut sender = Sender::new();
+        sender.reset(&cfg, 1_000_000);
+        sender.open(&cfg, us(0));
+        let mut packet = PacketMeta::default();
+        while sender.poll_send(&cfg, us(0), &mut packet) {
+            sender.note_leaving(packet.seq, us(900_000), us(0));
+        }
+        [0, 1].map(|segment| sender.is_in_port(&cfg, segment, us(1)))
     };
-    assert_eq!([there(2), there(20)], [true, false]);
+    assert_eq!([there(2), there(20)], [[true, true], [false, false]]);
 }
 
 /// Breaks if what is SACKed of a lone piece leaves it whole, so that the rest does not wait for the
@@ -440,7 +462,7 @@ fn what_is_sacked_is_another_piece() {
 }
 
 /// Breaks if what is lost goes by a segment and not by the piece that it begins, of eight: four
-/// times 8,896 bytes may be there, of 1,896 each. One that has not left counts as an attempt to
+/// times 8,832 bytes may be there, of 2,304 each. One that has not left counts as an attempt to
 /// send all eight, or the two before one that is SACKed, and new data leaves.
 #[test]
 fn what_is_lost_goes_by_its_piece() {
@@ -454,7 +476,7 @@ fn what_is_lost_goes_by_its_piece() {
         (sent, flow.extra().episode.as_ref().unwrap().unreported)
     };
     let all = [(12, 20)];
-    assert_eq!([lost(18, &all), lost(19, &all)], [(vec![2, 3], 2), (vec![], 0)]);
+    assert_eq!([lost(15, &all), lost(16, &all)], [(vec![2, 3], 2), (vec![], 0)]);
     assert_eq!(lost(0, &all), ((20..28).collect(), 8));
     assert_eq!(lost(0, &[(4, 5), (12, 20)]).1, 2);
 }

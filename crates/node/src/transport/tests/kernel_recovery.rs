@@ -150,8 +150,8 @@ fn all_of_dctcps_packets_are_capable() {
 ///
 /// Of a window of a hundred segments 96 wait in the port from 200 ms on (the last four wait for a
 /// longer train), one leaves each 10 us. The round trip is 100 ms, so a millisecond's worth is 2
-/// segments, and so is a train: two of them count 5,792 bytes. Three segments in the port, which
-/// are cut, count 5,688, and with four a train waits. At 200.92 ms the 93rd has left.
+/// segments, and so is a train: two of them count 5,664 bytes. Two segments in the port, which are
+/// cut, count 4,608, and with three a train waits. At 200.93 ms the 94th has left.
 #[test]
 fn small_queues_wait_for_the_port() {
     let first = |small| {
@@ -178,7 +178,7 @@ fn small_queues_wait_for_the_port() {
         }
         now
     };
-    assert_eq!(first(true), us(200_920));
+    assert_eq!(first(true), us(200_930));
     assert_eq!(first(false), us(100_000));
 }
 
@@ -186,7 +186,7 @@ fn small_queues_wait_for_the_port() {
 /// one whose packets are paced.
 ///
 /// The window is of 4,000 segments, and before the first round trip a millisecond's worth is
-/// anything. 238 segments count 1,896 bytes each, the others 1,019: 824 are 1,048,382, and 825 more
+/// anything. 238 segments count 2,304 bytes each, the others 1,018: 729 are 1,048,190, and 730 more
 /// than 1,048,576. A train has 65 segments at most, and is asked for as a whole.
 #[test]
 fn no_more_than_a_megabyte_waits() {
@@ -205,7 +205,7 @@ fn no_more_than_a_megabyte_waits() {
         }
         sent
     };
-    assert!((825..825 + 65).contains(&sent(false)), "{}", sent(false));
+    assert!((730..730 + 65).contains(&sent(false)), "{}", sent(false));
     // The last ones wait for a longer train.
     assert!(sent(true) > 4000 - 65, "{}", sent(true));
 }

@@ -67,8 +67,8 @@ fn what_came_twice_lets_others_go() {
     assert_eq!([sent(true), sent(false)], [1, 0]);
 }
 
-/// Breaks if alpha does not count a segment that came twice, marked or not: with 1, which no mark is on, comes a marked copy of 0, in an
-/// ACK of its own. Half is marked: 960 - 60 + 64 / 2 of 1024.
+/// Breaks if alpha does not count a segment that came twice, marked or not: with 1, which no mark is
+/// on, comes a marked copy of 0, in an ACK of its own. Half is marked: of 1,024 parts 960 - 60 + 64 / 2.
 #[test]
 fn alpha_counts_what_came_twice() {
     let mut flow = Flow::begun("dctcp", 10, kernel());

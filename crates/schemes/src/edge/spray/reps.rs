@@ -17,8 +17,7 @@
 //! 9. The first ACK without a mark after the time is over thaws it, and it explores again: so many
 //!    packets take random values.
 //! 10. ACKs for several packets: an ACK tells of the last one's value only, or of several
-//!     (`carry`), and a value may be used
-//!     several times (`reuse`).
+//!     (`carry`), and a value may be used several times (`reuse`).
 //!
 //! State per connection: 2 words and one for each of 8 entries (25 bytes would do: the paper's
 //! count). Cost per packet: a random number or a look at the buffer.

@@ -78,8 +78,9 @@ fn large_flows_leave_queues_longer_than_s() {
     assert_eq!((rtt(Value::Span(us(300))), rtt(word("base"))), (Some(17), Some(41)));
 }
 
-/// Breaks if a flow that the sweep has removed is still large, or one that it has left is not (§III-D: the flow size is
-/// in the flow's entry, and QDAPS "removes the idle connections from the flow table" every 2 RTT, 200 us here).
+/// Breaks if a flow that the sweep has removed is still large, or one that it has left is not
+/// (§III-D: the flow size is in the flow's entry, and QDAPS "removes the idle connections from the
+/// flow table" every 2 RTT, 200 us here).
 #[test]
 fn a_removed_flow_has_sent_nothing() {
     for (idle, large) in [(190, true), (400, false)] {
