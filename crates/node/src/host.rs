@@ -438,7 +438,7 @@ impl Host {
             }
             world.record().sent(&packet);
             self.hand_down(&mut packet, net, world);
-            if net.tcp.stack.small_queues && packet.flags.has(Flags::DATA) {
+            if net.tcp.stack.small_queues {
                 self.tell_leaving(slot, &packet, world);
             }
         }
@@ -454,13 +454,10 @@ impl Host {
             Store::General(general) => general.free_at(now),
         };
         // What is put off is not there yet.
-        let at = self.jitter.as_mut().map_or(free, |jitter| {
-            let begins = free.max(jitter.last).max(jitter.sent);
-            jitter.sent = begins + port.rate.time_for(u64::from(packet.size));
-            jitter.sent
-        });
+        let takes = port.rate.time_for(u64::from(packet.size));
+        let at = self.jitter.as_mut().map_or(free, |jitter| jitter.leaves(free, takes));
         if let Sender::Tcp(sender) = &mut self.senders[usize::from(slot)] {
-            sender.note_leaving(packet.seq, at, now);
+            sender.note_packet(packet, at, now);
         }
     }
 

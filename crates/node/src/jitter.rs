@@ -12,9 +12,9 @@ pub struct Jitter {
     most: Span,
     rng: Rng,
     /// When the last of the packets will be there.
-    pub(crate) last: Time,
-    /// When the port will have sent the last one that its sender was told of, at the earliest.
-    pub(crate) sent: Time,
+    last: Time,
+    /// When the port will have sent the last one of which it was asked.
+    sent: Time,
     packets: VecDeque<PacketMeta>,
 }
 
@@ -46,8 +46,38 @@ impl Jitter {
         self.last
     }
 
+    /// When the port will have sent a packet that was put off, if it is free from `free` on and takes
+    /// so long: those of which it was asked before leave before it.
+    pub(crate) fn leaves(&mut self, free: Time, takes: Span) -> Time {
+        self.sent = free.max(self.last).max(self.sent) + takes;
+        self.sent
+    }
+
     /// The packet that is at the port now.
     pub(crate) fn arrived(&mut self) -> Option<PacketMeta> {
         self.packets.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: two packets are at the port within a nanosecond, and take 1 us and 0.1 us. The second leaves
+    /// 0.1 us after the first.
+    ///
+    /// Breaks if a short packet leaves before the one that it follows.
+    #[test]
+    fn one_leaves_after_the_other() {
+        let us = Span::from_micros;
+        let mut jitter = Jitter::new(Span::from_nanos(1), HostId(0), 1).expect("some");
+        let packet = PacketMeta::default();
+        let first = jitter.put_off(&packet, Time::ZERO);
+        let leaves = jitter.leaves(Time::ZERO, us(1));
+        assert_eq!(leaves, first + us(1));
+        jitter.put_off(&packet, Time::ZERO);
+        let short = Span::from_nanos(100);
+        assert_eq!(jitter.leaves(Time::ZERO, short), leaves + short);
+        assert_eq!(jitter.leaves(Time::ZERO + us(90), short), Time::ZERO + us(90) + short);
     }
 }

@@ -395,8 +395,8 @@ impl Sender {
             let last = once.next_back().unwrap_or(first);
             return Some(RoundTrip { smoothed: time(first), latest: time(last) });
         }
-        let ack = p.seq > from && cfg.stack.timestamps != Timestamps::Off;
-        ack.then(|| RoundTrip::alike(in_ticks(stamped(now, p.stamp), now)))
+        let echoed = p.seq > from && cfg.stack.timestamps != Timestamps::Off;
+        echoed.then(|| RoundTrip::alike(in_ticks(stamped(now, p.stamp), now)))
     }
 
     /// Linux: an ACK that only SACKs measures a round trip as well, and the retransmission timer

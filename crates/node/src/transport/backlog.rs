@@ -3,8 +3,8 @@
 //! What does not fit waits in the sender, where it takes no place of others: two trains, or what the
 //! flow sends in a millisecond, a megabyte at most. New data, what is lost and probes are held
 //! against the port piece by piece, as the kernel sends them; the segments that follow in a piece
-//! are not asked again. A segment whose last copy has not left is not sent again either
-//! (`skb_still_in_host_queue`).
+//! are not asked again. Nor is a segment sent again while the driver has its last copy, unless that
+//! was cut from a longer piece (`skb_still_in_host_queue`).
 //!
 //! The driver reclaims the memory of what has left when it puts another packet into its ring, when
 //! an ACK arrives, and with TX completion interrupts. It asks for one after three quarters of what
@@ -18,13 +18,11 @@ use super::config::stamp;
 use super::extra::Extra;
 use super::send_buffer::{BESIDES, memory_of};
 use super::sender::Sender;
-use leafspine_core::Time;
+use leafspine_core::{Flags, PacketMeta, Time};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Segments of which a train has no more, for what it counts beyond its data.
-const WHOLE: u64 = 45;
-/// A ring takes so many segments, into which trains are cut; what is before it is whole. It has 256
+/// A ring takes so many segments, into which trains are cut; pieces before it are whole. It has 256
 /// places, and takes no more once fewer are free than the longest packet may need (virtio:
 /// `check_sq_full_and_disable`).
 const RING: usize = 256 - 19 + 1;
@@ -100,7 +98,7 @@ impl Backlog {
     }
 
     /// The driver reclaims what has left by then, and what was before a full ring comes into it.
-    /// Returns whether something was.
+    /// Returns whether the ring was full and something is left.
     fn refills(&mut self, at: Time) -> bool {
         let waited = self.packets.len() > RING;
         self.reclaim(at);
@@ -112,7 +110,7 @@ impl Backlog {
     }
 
     /// The interrupts that were to come by now have come.
-    fn complete(&mut self, now: Time) {
+    pub(super) fn complete(&mut self, now: Time) {
         while self.completion <= now {
             if !self.refills(self.completion) {
                 self.interrupt_after(0);
@@ -165,11 +163,6 @@ impl Backlog {
         self.full.then_some(self.completion)
     }
 
-    /// The sender waits no longer.
-    pub(super) fn look_again(&mut self) {
-        self.full = false;
-    }
-
     /// Whether the port has too much for a piece of so many segments; `rate`: bytes that the flow
     /// sends in a millisecond. Twice as much may be there before what was lost has to wait
     /// (`again`).
@@ -179,10 +172,12 @@ impl Backlog {
         let most = if cfg.paced { u64::MAX } else { MOST };
         let least = TRAINS * (u64::from(piece) * mss + BESIDES);
         let limit = rate.max(least).min(most) << u32::from(again);
-        let cut = self.cut() as u64;
-        let whole = self.packets.len() as u64 - cut;
-        // A socket counts one byte with nothing there (`sk_wmem_alloc`).
-        1 + cut * memory_of(cfg.mss) + whole * (mss + BESIDES / WHOLE) > limit
+        let cut = self.cut();
+        let whole = (self.packets.len() - cut) as u64;
+        let pieces = self.packets.range(cut..).filter(|waiting| !waiting.joins).count() as u64;
+        // A socket counts one byte with nothing there (`sk_wmem_alloc`). A lone segment, which is not
+        // cut, counts as if it were: with 1,448 bytes that is 24 of 2,304 too many.
+        1 + cut as u64 * memory_of(cfg.mss) + whole * mss + pieces * BESIDES > limit
     }
 
     /// These segments leave as one piece.
@@ -214,8 +209,16 @@ impl Extra {
 }
 
 impl Sender {
-    /// The segment that was sent now will have left the host's port at `until`.
-    pub(crate) fn note_leaving(&mut self, segment: u32, until: Time, now: Time) {
+    /// The packet that was sent now will have left the host's port at `until`. One without data counts
+    /// for nothing there.
+    pub(crate) fn note_packet(&mut self, packet: &PacketMeta, until: Time, now: Time) {
+        if packet.flags.has(Flags::DATA) {
+            self.note_leaving(packet.seq, until, now);
+        }
+    }
+
+    /// The same of a segment.
+    pub(super) fn note_leaving(&mut self, segment: u32, until: Time, now: Time) {
         if let Some(x) = &mut self.extra {
             x.backlog.enqueue(segment, until, now);
         }
@@ -262,7 +265,8 @@ impl Sender {
             self.note_attempt(segment, piece, now);
             return true;
         }
-        let train = if timed_out { 1 } else { piece.min(self.longest_train(cfg)) };
+        let most = self.room(cfg).min(self.longest_train(cfg)).max(1);
+        let train = if timed_out { 1 } else { piece.min(most) };
         if let Some(x) = &mut self.extra {
             x.backlog.release(segment..segment + train, now);
         }

@@ -163,7 +163,7 @@ impl Sender {
             return true;
         }
         if x.backlog.until().is_some_and(|at| at <= now) {
-            x.backlog.look_again();
+            x.backlog.complete(now);
             self.deadline = x.deadline();
             return true;
         }

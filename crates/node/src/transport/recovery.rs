@@ -105,7 +105,7 @@ impl Sender {
         let stuck = lost.is_some_and(|lost| self.lost_waits_for_port(cfg, lost, timed_out, now));
         if timed_out && stuck {
             // The timer sends nothing in its place. It leaves when the driver has reclaimed its last
-            // copy, by the window if that has room for it.
+            // copy: by the window if that has room for it, else whatever the window.
             self.resend_due = !self.may_send(cfg);
             return false;
         }

@@ -140,8 +140,8 @@ impl Sender {
     }
 
     /// Whether new data may leave in a recovery, or as a probe: with the piece under way, or as the
-    /// first segment of one. A probe is of one segment here; more follow in the same instant if the
-    /// window has room (`tcp_send_loss_probe`).
+    /// first segment of one. A probe is of one segment here; where the window has room the kernel's is
+    /// of all that may leave (`tcp_send_loss_probe`), which follows here as another train.
     pub(super) fn new_may_leave(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         let nxt = self.high;
         let released = |x: &Extra| x.backlog.is_released(nxt, now);

@@ -38,6 +38,8 @@ pub(super) struct Flow {
     pub(super) sender: Sender,
     /// Whether one of those that left last carried CWR.
     pub(super) cwr: bool,
+    /// When what is sent from now on will have left the host's port; `None`: it is told nothing.
+    pub(super) leaves: Option<Time>,
 }
 
 impl Flow {
@@ -46,7 +48,7 @@ impl Flow {
         let mut sender = Sender::new();
         sender.reset(&cfg, segments * 1000);
         sender.open(&cfg, us(0));
-        let mut flow = Flow { cfg, sender, cwr: false };
+        let mut flow = Flow { cfg, sender, cwr: false, leaves: None };
         flow.leaving(us(0));
         flow
     }
@@ -68,6 +70,9 @@ impl Flow {
         self.cwr = false;
         while self.sender.poll_send(&self.cfg, now, &mut packet) {
             self.cwr |= packet.flags.has(Flags::CWR);
+            if let Some(until) = self.leaves {
+                self.sender.note_packet(&packet, until, now);
+            }
             sent.push(packet.seq);
         }
         sent

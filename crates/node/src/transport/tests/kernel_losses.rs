@@ -335,8 +335,8 @@ fn a_recovery_in_a_marks_reduction_sends_by_it() {
 }
 
 /// Breaks if new data in a recovery leaves though the port is full (Linux:
-/// `tcp_small_queue_check`), if it is asked for segment by segment, or only once; or if what is lost
-/// waits where twice as much may be there.
+/// `tcp_small_queue_check`), or only once for several pieces; or if what is lost waits where twice as
+/// much may be there.
 ///
 /// A segment counts 2,304 bytes there, one of a piece 1,000 and the piece 832. Of the three that may
 /// leave the first two are a piece, which leaves if no more than two are there; the third is one,
@@ -373,6 +373,68 @@ fn the_last_new_piece_is_as_long_as_what_is_left() {
         flow.ack(100_001, 1, &[(2, 9)], NONE)
     };
     assert_eq!([sent(1), sent(2), sent(3)], [vec![1, 22], vec![1], vec![1]]);
+}
+
+/// Breaks if the segments of a recovery's piece ask one by one, or are pieces of their own from then
+/// on: 22 and 23 leave as one, and with them and 1 the port has too much for 24.
+#[test]
+fn a_recovery_sends_pieces() {
+    let mut flow = crowded(1_000, 20, 0, Stack { gso: true, ..kernel() });
+    flow.ack(100_000, 1, &[], NONE);
+    flow.leaves = Some(us(900_000));
+    assert_eq!(flow.ack(100_001, 1, &[(2, 9)], NONE), [1, 22, 23]);
+    assert_eq!([22, 23].map(|segment| flow.extra().buffer.end_of(segment)), [24, 24]);
+    let cfg = flow.cfg.clone();
+    let there = [1, 22, 23].map(|segment| flow.sender.is_in_port(&cfg, segment, us(100_002)));
+    assert_eq!(there, [true, false, false]);
+}
+
+/// By hand: the ring's 238 segments take 2,304 bytes each, 548,352, and a piece before it 1,000 a
+/// segment and 832. With one of 499 that is 1,048,184, and 1,048,575 is the most; one more is too
+/// much. So is one fewer, if it is of two pieces.
+///
+/// Breaks if what is before the ring counts otherwise.
+#[test]
+fn what_is_before_the_ring_by_hand() {
+    let waits = |pieces: &[u32]| {
+        let mut flow = crowded(1_000, 20, 238, Stack { gso: true, ..kernel() });
+        let mut first = 100_000;
+        for piece in pieces {
+            flow.sender.extra.as_mut().unwrap().backlog.release(first..first + piece, us(0));
+            for segment in first..first + piece {
+                flow.sender.note_leaving(segment, us(900_000), us(0));
+            }
+            first += piece;
+        }
+        let cfg = flow.cfg.clone();
+        flow.sender.waits_for_port(&cfg, 1, false, us(0))
+    };
+    assert_eq!([waits(&[499]), waits(&[500]), waits(&[400, 99])], [false, true, true]);
+}
+
+/// Breaks if what is there may be as much as the limit (`sk_wmem_alloc` counts one byte more). By
+/// hand: two pieces of 104 segments and 91 in the ring are 209,664 bytes.
+#[test]
+fn a_full_limit_is_full() {
+    let waits = |there| {
+        let mut flow = crowded(1_000, 20, there, Stack { gso: true, ..kernel() });
+        flow.ack(100_000, 1, &[], NONE);
+        let cfg = flow.cfg.clone();
+        flow.sender.waits_for_port(&cfg, 104, false, us(100_000))
+    };
+    assert_eq!([waits(90), waits(91)], [false, true]);
+}
+
+/// Breaks if a SYN or an ACK counts as a segment in the port.
+#[test]
+fn what_has_no_data_counts_for_nothing() {
+    let mut flow = crowded(10, 10, 0, kernel());
+    let cfg = flow.cfg.clone();
+    for (flags, there) in [(Flags::SYN, false), (NONE, false), (Flags::DATA, true)] {
+        let packet = PacketMeta { flags, ..PacketMeta::default() };
+        flow.sender.note_packet(&packet, us(900), us(0));
+        assert_eq!(flow.sender.is_in_port(&cfg, 0, us(1)), there);
+    }
 }
 
 /// Breaks if a lone piece waits for the port, or if one that is not alone does not
@@ -512,7 +574,7 @@ fn frto_waits_for_the_port() {
 #[test]
 fn a_probe_of_new_data_waits_for_the_port() {
     let probes = |there| {
-        let stack = Stack { tlp: Some(Span::from_millis(2)), ..kernel() };
+        let stack = Stack { tlp: Some(Span::from_millis(2)), gso: true, ..kernel() };
         let mut flow = crowded(1_000, 10, there, stack);
         flow.ack(9_000, 1, &[], NONE);
         (fire_early(&mut flow), flow.extra().probes)
