@@ -358,6 +358,19 @@ def test_programs_leave_what_they_wrote(programs: Path, tmp_path: Path) -> None:
     assert (again.returncode, done.stderr in again.stderr) == (0, True)
 
 
+def test_settings_reach_every_kernel(programs: Path, tmp_path: Path) -> None:
+    """Breaks if a sysctl or the congestion control of the scenario is not what a host's kernel
+    has."""
+    files = [f"/proc/sys/net/ipv4/{name}" for name in ("tcp_rto_min_us", "tcp_congestion_control")]
+    programs.with_name("talk.sh").write_text(f"cat {' '.join(files)}\n")
+    settings = ['hosts.sysctl={"net.ipv4.tcp_rto_min_us"=5000}', "hosts.congestion=dctcp"]
+    words = [word for setting in settings for word in ("--set", setting)]
+    done = leafspine("run", programs, "--out", tmp_path / "out", *words)
+    assert done.returncode == 0, done.stderr
+    for name in ("program0-host1.stdout", "program1-host3.stdout"):
+        assert (tmp_path / "out" / name).read_text() == "5000\ndctcp\n"
+
+
 def test_a_changed_program_is_another_run(programs: Path, tmp_path: Path) -> None:
     """Breaks if results of a program are taken for those of another of its name."""
     assert leafspine("run", programs, "--out", tmp_path / "out").returncode == 0
