@@ -95,19 +95,28 @@ class Data:
     def take(
         self,
         other: "Data",
+        at: Place,
         place: Place,
         seed: int,
         metrics: Iterable[str],
         series: Iterable[str],
     ) -> None:
-        """Copy the numbers of one run from other data, which has them."""
+        """Copy the numbers of one run to a place, from other data that has them at ``at``."""
         for name in metrics:
-            self.put(place, name, seed, other.values[place][name][seed])
-            if values := other.batches_of(place, name, seed):
+            self.put(place, name, seed, other.values[at][name][seed])
+            if values := other.batches_of(at, name, seed):
                 self.put_batches(place, name, seed, values)
         for name in series:
-            self.put_series(place, name, seed, *other.series[place][name][seed])
-        self.put_origin(place, seed, other.origins[place][seed])
+            self.put_series(place, name, seed, *other.series[at][name][seed])
+        self.put_origin(place, seed, other.origins[at][seed])
+
+    def places_of(self, key: str) -> list[Place]:
+        """Where numbers of the run of this key are."""
+        return [
+            place
+            for place, seeds in self.origins.items()
+            if any(origin.key == key for origin in seeds.values())
+        ]
 
     def has(
         self, place: Place, seed: int, key: str, metrics: Iterable[str], series: Iterable[str]

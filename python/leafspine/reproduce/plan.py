@@ -42,10 +42,20 @@ class Wanted:
 
     def kept_in(self, data: Data) -> bool:
         """Whether data has all of its numbers, from this very run."""
+        return self.kept_at(data) is not None
+
+    def kept_at(self, data: Data) -> Place | None:
+        """Where data has all of its numbers, from this very run: at its own place, or where
+        another set of the figure's runs has the same one."""
+        if self._is_at(self.place, data):
+            return self.place
+        others = data.places_of(self.case.key)
+        return next((place for place in others if self._is_at(place, data)), None)
+
+    def _is_at(self, place: Place, data: Data) -> bool:
         case = self.case
-        return data.has(self.place, case.seed, case.key, self.metrics, self.series) and all(
-            len(data.batches_of(self.place, name, case.seed)) == self.batches
-            for name in self.batched
+        return data.has(place, case.seed, case.key, self.metrics, self.series) and all(
+            len(data.batches_of(place, name, case.seed)) == self.batches for name in self.batched
         )
 
     @property
@@ -170,8 +180,8 @@ def reduce(wanted: Sequence[Wanted], runs_folder: Path, kept: Data | None = None
     data = Data()
     for entry in wanted:
         folder = runs_folder / entry.case.key
-        if kept is not None and entry.kept_in(kept):
-            data.take(kept, entry.place, entry.case.seed, entry.metrics, entry.series)
+        if kept is not None and (at := entry.kept_at(kept)) is not None:
+            data.take(kept, at, entry.place, entry.case.seed, entry.metrics, entry.series)
         elif (folder / results.SUMMARY).is_file():
             _read(data, entry, folder)
     return data

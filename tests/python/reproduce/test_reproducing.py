@@ -231,6 +231,30 @@ def test_what_is_kept_is_not_run_again(library: Path, tmp_path: Path) -> None:
     assert 0 < len(_run_names(tmp_path / "third")) < len(ours)
 
 
+def test_a_run_that_another_set_has_is_not_made_again(library: Path, tmp_path: Path) -> None:
+    """Breaks if kept numbers of a set of runs are not those of a sensitivity that has the same runs,
+    or if they are taken for those of another seed."""
+    chosen = reproducing.choose(["some/fig1"], library)
+    reproducing.reproduce(chosen, "paper", tmp_path / "first", keep_in=library)
+    path = library / "some" / "fig1" / "figure.toml"
+    sweep = '{ "workload.0.load" = [0.8], "run.seed" = [1, 4] }'
+    more = f'\n[[sensitivity]]\nname = "seeds"\nsweep = {sweep}\nclaims = ["C1"]\n'
+    path.write_text(path.read_text() + more)
+
+    chosen = reproducing.choose(["some/fig1"], library)
+    reproducing.reproduce(chosen, "paper", tmp_path / "second", keep_in=library)
+    wanted = plan.plan(chosen[0].figures[0], chosen[0].paper.claims_of("fig1"), "paper").wanted
+    added = {entry.case.key for entry in wanted if entry.case.seed == 4}
+    assert _run_names(tmp_path / "second") == added != set()
+    found = numbers.read(library / "some" / "fig1")
+    for entry in wanted:
+        if entry.runs == "main~seeds" and entry.case.seed == 1:
+            main = ("main", *entry.place[1:])
+            assert found.values[entry.place]["all.fct_mean"][1] == (
+                found.values[main]["all.fct_mean"][1]
+            )
+
+
 def test_flows_in_batches(library: Path, tmp_path: Path) -> None:
     """Breaks if batches do not make up the run, are read at the quick scale, are of a metric that
     is no mean over flows, are lost when kept, or make a run that is kept without them pass."""
