@@ -266,7 +266,7 @@ impl Profile {
             flag(section, "ignore_duplicate_ece", self.ignore_duplicate_ece)?;
         let one_reduction = flag(section, "one_reduction", self.one_reduction)?;
         let mark_prr = flag(section, "mark_prr", with_sack(self.mark_prr))?;
-        let gso = flag(section, "gso", if by_rate { "false" } else { self.gso })?;
+        let gso = flag(section, "gso", self.gso)?;
         let options = section.switch("syn_options", OPTIONS, self.syn_options, "0")?;
         let syn_options = content!(options, Int) as u32;
         let ecn_fallback = flag(section, "ecn_fallback", self.ecn_fallback)?;

@@ -384,7 +384,13 @@ impl Sender {
     /// that is acknowledged, and was neither SACKed before nor sent twice, is timed, unless
     /// something that was sent twice is acknowledged with it; else the first one that is SACKed.
     /// Only if there is neither do timestamps tell, in whole ticks.
-    fn timed(&self, cfg: &TcpConfig, from: u32, p: &PacketMeta, now: Time) -> Option<RoundTrip> {
+    pub(super) fn timed(
+        &self,
+        cfg: &TcpConfig,
+        from: u32,
+        p: &PacketMeta,
+        now: Time,
+    ) -> Option<RoundTrip> {
         let x = self.extra.as_ref()?;
         let (acked, sacked) = x.fresh.split_at(x.fresh.partition_point(|s| *s < p.seq));
         let resent = (from..p.seq.min(x.resent_below)).any(|s| x.sent.again(s));

@@ -180,6 +180,17 @@ impl Backlog {
         1 + cut as u64 * memory_of(cfg.mss) + whole * mss + pieces * BESIDES > limit
     }
 
+    /// Whether nothing is there.
+    pub(super) fn is_empty(&mut self, now: Time) -> bool {
+        self.complete(now);
+        self.packets.is_empty()
+    }
+
+    /// One past the last segment of the piece that leaves with this one.
+    pub(super) fn piece_end(&self, segment: u32, now: Time) -> u32 {
+        if self.is_released(segment, now) { self.released.0.end } else { segment + 1 }
+    }
+
     /// These segments leave as one piece.
     pub(super) fn release(&mut self, segments: Range<u32>, now: Time) {
         self.released = (segments, now);

@@ -1,6 +1,7 @@
 //! What all flows of a run share.
 
 use super::extra::Extra;
+use super::send_buffer::LONGEST;
 use crate::spec::{Stack, TransportSpec};
 use leafspine_core::{Ecn, Span, Time};
 use leafspine_schemes::cc::{CongestionControl, Control, FlowEnv};
@@ -85,7 +86,11 @@ impl TcpConfig {
             slow_start: spec.stack.slow_start,
             gso: spec.stack.gso,
             whole: spec.stack.whole_windows,
-            quantum: spec.stack.pacing_quantum.max(1).saturating_mul(spec.mss),
+            quantum: if spec.stack.gso {
+                LONGEST as u32
+            } else {
+                spec.stack.pacing_quantum.max(1).saturating_mul(spec.mss)
+            },
         }
     }
 

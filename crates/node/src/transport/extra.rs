@@ -92,6 +92,8 @@ pub(super) struct Extra {
     /// When the burst under way began, and what may still leave with it, in bytes.
     pub(super) burst_at: Time,
     pub(super) burst_left: u32,
+    /// Segments of data that have been sent, those sent again among them (`data_segs_out`).
+    pub(super) data_out: u32,
     /// Of a control that goes by delivery rates.
     pub(super) rate: Option<Box<Rate>>,
     /// The most that was in flight since what was outstanding then was acknowledged, in bytes.
@@ -152,6 +154,7 @@ impl Default for Extra {
             held: false,
             burst_at: Time::ZERO,
             burst_left: 0,
+            data_out: 0,
             rate: None,
             most_in_flight: 0,
             most_until: 0,

@@ -10,6 +10,10 @@ use leafspine_schemes::cc::CongestionControl;
 
 /// A probe's delay before there is a round-trip sample (RFC 8985 §7.2).
 const NO_SAMPLE: Span = Span::from_millis(1000);
+/// Segments at the begin of a flow that a rate does not pace.
+const UNPACED: u32 = 10;
+/// A kernel's pace counts in nanoseconds.
+const NANO: u64 = 1000;
 
 /// When what is late is looked at again that may come within `wait`: then, or by a kernel's timer, which ticks once
 /// a millisecond and takes so much longer at least (Linux: `tcp_rack_mark_lost`, `TCP_TIMEOUT_MIN_US`).
@@ -78,18 +82,15 @@ impl Sender {
             self.count_retransmission(cfg, out.seq, out.stamp);
         }
         let (una, rto) = (self.una, self.rtt.rto());
-        let pace = if cfg.paced { self.pace(cfg, out, now) } else { None };
+        if cfg.by_rate {
+            self.shoot(cfg, out, now);
+        }
+        if cfg.paced {
+            self.note_pace(cfg, out, now);
+        }
         let Some(x) = &mut self.extra else { return };
         x.sent.note(una, out.seq, again, now);
         x.last_sent = Some(now);
-        if let Some((apart, quantum)) = pace {
-            if now >= x.free_at {
-                x.burst_at = now;
-                x.burst_left = quantum;
-            }
-            x.burst_left = x.burst_left.saturating_sub(cfg.mss);
-            x.free_at = now.max(x.free_at) + apart;
-        }
         if x.rto_at == Time::MAX {
             x.rto_at = fires(cfg, rto, now);
         }
@@ -100,18 +101,60 @@ impl Sender {
         self.set_deadline();
     }
 
+    /// A packet occupies the pace.
+    fn note_pace(&mut self, cfg: &TcpConfig, out: &PacketMeta, now: Time) {
+        if cfg.by_rate && cfg.stack.gso {
+            return self.pace_piece(cfg, out, now);
+        }
+        let Some((apart, quantum)) = self.pace(cfg, out) else { return };
+        let Some(x) = &mut self.extra else { return };
+        if now >= x.free_at {
+            x.burst_at = now;
+            x.burst_left = quantum;
+        }
+        x.burst_left = x.burst_left.saturating_sub(cfg.mss);
+        x.free_at = now.max(x.free_at) + apart;
+    }
+
     /// How long a packet occupies the pace, and how much may leave in one burst with it: what does in a
     /// millisecond, two segments at least, within the quantum, as Linux has it.
-    fn pace(&mut self, cfg: &TcpConfig, out: &PacketMeta, now: Time) -> Option<(Span, u32)> {
+    fn pace(&mut self, cfg: &TcpConfig, out: &PacketMeta) -> Option<(Span, u32)> {
         if cfg.by_rate {
-            let apart = self.shoot(cfg, out, now)?;
-            return self.control.by_rate().map(|control| (apart, control.quantum()));
+            let control = self.control.by_rate()?;
+            let rate = control.pacing_rate();
+            let apart = Span((f64::from(out.payload) / rate * 1e12) as u64);
+            return (rate > 0.0).then(|| (apart, control.quantum()));
         }
         let apart = self.apart(cfg, out.size)?;
         let most = cfg.stack.pacing_quantum.max(1);
         let in_time = Span::from_millis(1).0 / apart.0.max(1);
         let segments = u32::try_from(in_time).unwrap_or(u32::MAX).max(2).min(most);
         Some((apart, segments.saturating_mul(cfg.mss)))
+    }
+
+    /// A piece leaves as a whole, and the next one so much later as its rate says, but for half of what
+    /// this one is late (`tcp_update_skb_after_send`). The first segments are not paced.
+    fn pace_piece(&mut self, cfg: &TcpConfig, out: &PacketMeta, now: Time) {
+        let rate = self.control.by_rate().map_or(0, |control| control.pacing_rate() as u64);
+        let (total, short_of) = (self.total, self.short_of(cfg));
+        let Some(x) = &mut self.extra else { return };
+        x.data_out += 1;
+        if now == x.burst_at && x.burst_left > 0 {
+            x.burst_left = x.burst_left.saturating_sub(u32::from(out.payload));
+            return;
+        }
+        let end = x.backlog.piece_end(out.seq, now);
+        let more = end - out.seq - 1;
+        let short = if end == total { short_of } else { 0 };
+        let bytes = (more + 1) * cfg.mss - short;
+        let late = now.max(x.free_at).since(x.free_at);
+        x.free_at = now.max(x.free_at);
+        x.burst_at = now;
+        x.burst_left = bytes - u32::from(out.payload);
+        if rate > 0 && x.data_out + more >= UNPACED {
+            let takes = Span(u64::from(bytes) * 1_000_000_000 / rate * NANO);
+            x.free_at += Span(takes.0 - late.0.min(takes.0 / 2));
+        }
     }
 
     /// How long after a packet of `size` bytes the next may leave: in five sixths of a round trip
@@ -138,6 +181,17 @@ impl Sender {
             x.most_until = high;
         }
         window < self.control.ssthresh() && window / 2 < x.most_in_flight
+    }
+
+    /// Whether a train may leave whatever the pace: the retransmission of a timeout or of a probe
+    /// (`tcp_retransmit_timer`, `tcp_send_loss_probe`).
+    pub(super) fn is_urgent(&self, cfg: &TcpConfig) -> bool {
+        let by_timer = match self.phase {
+            Phase::Loss => self.resend_due,
+            Phase::Probing => !self.has_new_data(cfg),
+            _ => false,
+        };
+        by_timer && cfg.by_rate && cfg.stack.gso
     }
 
     /// Whether a packet would leave too soon after the one before; if so, the sender wants to be called

@@ -5,6 +5,8 @@
 
 use super::TcpConfig;
 use super::sender::Sender;
+use super::ticks::micros_between;
+use super::train::in_a_millisecond;
 use crate::spec::Timestamps;
 use leafspine_core::{Flags, PacketMeta, Rng, Role, Span, Time};
 use leafspine_schemes::cc::{CongestionControl, LostSegment, RateSample, Repair};
@@ -42,6 +44,8 @@ pub(super) struct Rate {
     /// `C.delivered`, `C.lost`.
     delivered: u64,
     lost: u64,
+    /// The same in segments, of which the last of a flow may be short.
+    lost_segments: u64,
     marked: u64,
     /// `C.delivered_time`, `C.first_send_time`.
     delivered_at: Time,
@@ -50,7 +54,14 @@ pub(super) struct Rate {
     app_limited: u64,
     /// `C.min_rtt`; `None` before the first.
     min_rtt: Option<Span>,
+    /// As Linux has it (`whole_windows`): times are in microseconds, what a timeout has given up is outstanding, and
+    /// what came twice is delivered.
+    as_linux: bool,
     newest: Option<Newest>,
+    /// The round trip that a kernel takes from the ACK at hand.
+    timed: Option<Span>,
+    /// The ACK at hand is of one short segment alone.
+    runt: bool,
     newly_acked: u32,
     newly_marked: u32,
     newly_lost: u32,
@@ -78,12 +89,17 @@ impl Rate {
         *self = Rate { shots: std::mem::take(&mut self.shots), ..Rate::default() };
     }
 
+    /// Nothing is under way: what is delivered from now on takes from now on.
+    fn begin_interval(&mut self, now: Time) {
+        self.first_sent = now;
+        self.delivered_at = now;
+    }
+
     /// `OnPacketSent`. `before` is what was in flight without it.
     fn sent(&mut self, una: u32, segment: u32, before: u32, mss: u32, now: Time) {
         self.reserve(una, segment);
-        if before == 0 {
-            self.first_sent = now;
-            self.delivered_at = now;
+        if before == 0 && !self.as_linux {
+            self.begin_interval(now);
         }
         let at = self.at(segment);
         self.shots[at] = Shot {
@@ -93,7 +109,7 @@ impl Rate {
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             tx_in_flight: before + mss,
-            app_limited: self.app_limited != 0,
+            app_limited: self.is_app_limited(),
         };
     }
 
@@ -117,12 +133,16 @@ impl Rate {
         self.shots = wider;
     }
 
-    /// `CheckIfApplicationLimited`, and what an ACK's sample begins with.
+    /// Whether what is sent now counts as limited by the application.
+    pub(super) fn is_app_limited(&self) -> bool {
+        self.app_limited != 0
+    }
+
+    /// What an ACK's sample begins with.
     fn begin_ack(&mut self, flight: &Flight) {
-        if flight.dry {
-            self.mark_app_limited(flight.in_flight);
-        }
         self.newest = None;
+        self.timed = None;
+        self.runt = false;
         self.newly_acked = 0;
         self.newly_marked = 0;
         self.newly_lost = 0;
@@ -150,6 +170,11 @@ impl Rate {
             self.marked += u64::from(size);
             self.newly_marked += size;
         }
+        self.note_newest(segment, sent, unambiguous);
+    }
+
+    /// Of the segments that an ACK delivers, the one that was sent last makes the sample.
+    fn note_newest(&mut self, segment: u32, sent: Time, unambiguous: bool) {
         let newest = self.newest.is_none_or(|newest| {
             sent > self.first_sent || (sent == self.first_sent && segment > newest.segment)
         });
@@ -160,9 +185,17 @@ impl Rate {
         }
     }
 
+    /// So many bytes have come twice, which is a delivery to Linux (`tcp_dsack_seen`).
+    fn came_twice(&mut self, size: u32, now: Time) {
+        self.delivered += u64::from(size);
+        self.delivered_at = now;
+        self.newly_acked += size;
+    }
+
     /// `segment` of `size` bytes counts as lost.
     fn is_lost(&mut self, segment: u32, size: u32) -> LostSegment {
         self.lost += u64::from(size);
+        self.lost_segments += 1;
         self.newly_lost += size;
         let shot = self.shots[self.at(segment)];
         LostSegment {
@@ -175,6 +208,11 @@ impl Rate {
         }
     }
 
+    /// From one time to another, on the flow's clock.
+    fn between(&self, from: Time, to: Time) -> Span {
+        if self.as_linux { micros_between(from, to) } else { to.since(from) }
+    }
+
     /// `GenerateRateSample`.
     fn sample(&mut self, srtt: Span, flight: &Flight, now: Time) -> RateSample {
         if self.delivered > self.app_limited {
@@ -182,6 +220,8 @@ impl Rate {
         }
         let mut sample = RateSample {
             total: self.delivered,
+            total_lost: self.lost_segments,
+            delivered_at: self.delivered_at,
             newly_acked: self.newly_acked,
             newly_marked: self.newly_marked,
             newly_lost: self.newly_lost,
@@ -191,20 +231,22 @@ impl Rate {
             ..RateSample::default()
         };
         let Some(Newest { sent, shot, unambiguous, .. }) = self.newest else { return sample };
-        if unambiguous {
-            let rtt = now.since(sent);
-            sample.rtt = Some(rtt);
+        sample.rtt = self.timed.or_else(|| unambiguous.then(|| self.between(sent, now)));
+        if let Some(rtt) = sample.rtt {
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
         }
-        let interval = sent.since(shot.first_sent).max(now.since(shot.delivered_at));
+        let interval =
+            self.between(shot.first_sent, sent).max(self.between(shot.delivered_at, now));
         sample.prior = shot.delivered;
         sample.delivered = self.delivered - shot.delivered;
         sample.marked = self.marked - shot.marked;
         sample.lost = self.lost - shot.lost;
         sample.tx_in_flight = shot.tx_in_flight;
         sample.app_limited = shot.app_limited;
+        sample.ack_delayed = self.runt && sample.delivered == u64::from(self.newly_acked);
         // Shorter than any round trip it is no rate, and before the first round trip that is unknown.
         if interval > Span::ZERO && self.min_rtt.is_some_and(|least| interval >= least) {
+            sample.interval = Some(interval);
             sample.rate = sample.delivered as f64 / interval.as_secs_f64();
         }
         sample.cwnd_limited = self.full_now || self.full_before;
@@ -226,13 +268,18 @@ impl Sender {
 
     /// Data may be sent from now on.
     pub(super) fn begin_rates(&mut self, cfg: &TcpConfig, now: Time) {
-        let srtt = self.rtt.srtt();
-        let Some(rate) = self.extra.as_mut().and_then(|x| x.rate.as_mut()) else { return };
+        let Some(x) = &mut self.extra else { return };
+        let Some(rate) = &mut x.rate else { return };
+        rate.as_linux = cfg.stack.whole_windows;
+        // The timestamp's unit is coarser than a kernel's clock.
+        let known = if rate.as_linux { x.rack.min_rtt() } else { Span::ZERO };
+        let srtt = if known > Span::ZERO { known } else { self.rtt.srtt() };
         rate.min_rtt = (srtt > Span::ZERO).then_some(srtt);
         let random = Rng::new(cfg.seed, Role::Transport, u64::from(rate.number));
         if let Some(control) = self.control.by_rate() {
             control.begin(srtt, random, now);
         }
+        self.note_pacing_rate();
     }
 
     /// `C.inflight`: what is neither acknowledged, nor SACKed, nor lost and not sent again.
@@ -249,21 +296,46 @@ impl Sender {
         if segment + 1 == self.total { u32::from(self.last_payload) } else { cfg.mss }
     }
 
-    /// A segment is sent: what it takes along, and how long it occupies the pace.
-    pub(super) fn shoot(&mut self, cfg: &TcpConfig, out: &PacketMeta, now: Time) -> Option<Span> {
+    /// A segment is sent: what it takes along.
+    pub(super) fn shoot(&mut self, cfg: &TcpConfig, out: &PacketMeta, now: Time) {
         let mut before = self.flight(cfg).in_flight;
         let una = self.una;
-        let rate = self.extra.as_mut()?.rate.as_mut()?;
+        let Some(rate) = self.extra.as_mut().and_then(|x| x.rate.as_mut()) else { return };
         if std::mem::take(&mut rate.resending) {
             before -= cfg.mss;
         }
-        let control = self.control.by_rate()?;
-        if before == 0 && rate.app_limited != 0 {
-            control.on_restart(now);
+        let restarts = before == 0 && rate.is_app_limited();
+        if rate.as_linux && una == self.high {
+            rate.begin_interval(now);
         }
         rate.sent(una, out.seq, before, cfg.mss, now);
-        let pace = control.pacing_rate();
-        (pace > 0.0).then(|| Span((f64::from(out.payload) / pace * 1e12) as u64))
+        if let Some(control) = self.control.by_rate().filter(|_| restarts) {
+            control.on_restart(now);
+            self.note_pacing_rate();
+        }
+    }
+
+    /// The control's rate, by which trains are cut and the host's port is full.
+    fn note_pacing_rate(&mut self) {
+        let rate = self.control.by_rate().map(|control| control.pacing_rate());
+        if let (Some(x), Some(rate)) = (&mut self.extra, rate) {
+            x.in_a_millisecond = Some(in_a_millisecond(rate as u64));
+        }
+    }
+
+    /// Whether nothing else than the application holds the flow back, before it writes
+    /// (`tcp_rate_check_app_limited`).
+    pub(super) fn is_dry(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+        let dry = cfg.by_rate && self.flight(cfg).dry;
+        dry && self.extra.as_mut().is_some_and(|x| x.backlog.is_empty(now))
+    }
+
+    /// It was so when the application wrote.
+    pub(super) fn note_dry(&mut self, cfg: &TcpConfig) {
+        let in_flight = self.flight(cfg).in_flight;
+        if let Some(rate) = self.extra.as_mut().and_then(|x| x.rate.as_mut()) {
+            rate.mark_app_limited(in_flight);
+        }
     }
 
     /// An ACK has come, before anything is concluded from it; or a timer has fired.
@@ -273,6 +345,10 @@ impl Sender {
         }
         let flight = self.flight(cfg);
         if let Some(rate) = self.extra.as_mut().and_then(|x| x.rate.as_mut()) {
+            // `CheckIfApplicationLimited`. Of an application that writes it is known when: Linux looks then.
+            if flight.dry && !cfg.stack.gso {
+                rate.mark_app_limited(flight.in_flight);
+            }
             rate.begin_ack(&flight);
         }
     }
@@ -281,8 +357,24 @@ impl Sender {
     pub(super) fn sample_fresh(&mut self, cfg: &TcpConfig, p: &PacketMeta, now: Time) {
         let marked = cfg.ecn && p.flags.has(Flags::ECE);
         let (total, last) = (self.total, u32::from(self.last_payload));
+        let by_kernel = cfg.stack.whole_windows && cfg.stack.kernel_timers;
+        let timed = if by_kernel { self.timed(cfg, self.una, p, now) } else { None };
+        let sacked = self.board.sacked() > 0;
         let Some(x) = &mut self.extra else { return };
         let Some(rate) = &mut x.rate else { return };
+        if rate.as_linux && p.seq < self.una {
+            // An old ACK: what it SACKs never counts as delivered (`tcp_ack`, `old_ack`).
+            rate.newest = None;
+            let fresh = x.fresh.iter();
+            fresh.for_each(|s| rate.note_newest(*s, x.sent.at(*s), !x.sent.again(*s)));
+            return;
+        }
+        rate.timed = timed.map(|rtt| rtt.latest);
+        let only = x.fresh.len() == 1 && x.fresh[0] < p.seq && !sacked && !marked;
+        rate.runt = only && p.seq == total && last < cfg.mss;
+        if rate.as_linux && x.twice > 0 {
+            rate.came_twice(x.twice * cfg.mss, now);
+        }
         for segment in &x.fresh {
             let sent = x.sent.at(*segment);
             let size = if *segment + 1 == total { last } else { cfg.mss };
@@ -300,12 +392,14 @@ impl Sender {
             return;
         }
         let (flight, srtt, window) = (self.flight(cfg), self.rtt.srtt(), self.control.window());
-        let Some(rate) = self.extra.as_mut().and_then(|x| x.rate.as_mut()) else { return };
-        let sample = rate.sample(srtt, &flight, now);
+        let Some(x) = &mut self.extra else { return };
+        let Some(rate) = &mut x.rate else { return };
+        let sample = RateSample { next_at: x.free_at, ..rate.sample(srtt, &flight, now) };
         let Some(control) = self.control.by_rate() else { return };
         if control.on_rate(&sample, now) {
             rate.mark_app_limited(flight.in_flight);
         }
+        self.note_pacing_rate();
         self.note_window(cfg, window, now);
     }
 
@@ -419,6 +513,22 @@ mod tests {
         assert!((last.rate - 6_000.0 / 104e-6).abs() < 1e-3, "{}", last.rate);
     }
 
+    /// Breaks if a kernel's rates are not by its own clock, which counts whole microseconds: from 0.9 to 100.1 us are 100.
+    #[test]
+    fn rates_in_microseconds() {
+        let after = |as_linux| {
+            let mut rate = Rate { as_linux, ..Rate::default() };
+            rate.begin_interval(Time(900_000));
+            rate.sent(0, 0, 0, MSS, Time(900_000));
+            rate.begin_ack(&flight(1));
+            rate.arrived((0, MSS), Time(900_000), (true, false), Time(100_100_000));
+            let sample = rate.sample(Span::ZERO, &flight(0), Time(100_100_000));
+            [sample.interval, sample.rtt]
+        };
+        assert_eq!(after(true), [Some(Span::from_micros(100)); 2]);
+        assert_eq!(after(false), [Some(Span(99_200_000)); 2]);
+    }
+
     /// Breaks if an ACK that may answer either of two transmissions makes a rate before a round
     /// trip is known: sent again after a timeout, a segment whose first transmission is
     /// acknowledged 1 us later would give 1 GB/s.
@@ -474,7 +584,7 @@ mod tests {
     #[test]
     fn a_flow_that_ran_dry_says_so() {
         let mut rate = ten();
-        rate.begin_ack(&Flight { dry: true, ..flight(10) });
+        rate.mark_app_limited(10 * MSS);
         rate.sent(0, 10, 10 * MSS, MSS, us(50));
         let limited: Vec<bool> = (0..11)
             .map(|n| acked(&mut rate, n, if n < 10 { u64::from(n) } else { 50 }, 200, 10 - n))

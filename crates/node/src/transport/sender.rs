@@ -228,7 +228,9 @@ impl Sender {
     /// The next packet that may be sent now. `false`: none, until something else happens.
     #[inline]
     pub fn poll_send(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) -> bool {
-        if cfg.paced && self.is_held(now) {
+        if cfg.paced && !self.is_urgent(cfg) && self.is_held(now) {
+            // The application is woken all the same, and what it pushes then has to wait.
+            while cfg.stack.gso && self.application_writes(cfg, now).is_some() {}
             return false;
         }
         if self.phase != Phase::Open {
@@ -259,6 +261,11 @@ impl Sender {
             self.count_shared(cfg);
         }
         may
+    }
+
+    /// Bytes that the last segment lacks of a full one.
+    pub(super) fn short_of(&self, cfg: &TcpConfig) -> u32 {
+        cfg.mss - u32::from(self.last_payload)
     }
 
     /// RFC 3042: each of the first duplicate ACKs lets a new segment go. Its two are the usual

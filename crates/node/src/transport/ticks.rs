@@ -28,10 +28,16 @@ pub(super) fn fires(cfg: &TcpConfig, span: Span, now: Time) -> Time {
     Time((((due >> shift) + 1) << shift) * TICK)
 }
 
+const MICRO: u64 = Span::from_micros(1).0;
+
 /// What a kernel's clock, which counts in microseconds, makes of a span.
 pub(super) fn in_micros(span: Span) -> Span {
-    const MICRO: u64 = Span::from_micros(1).0;
     Span(span.0 - span.0 % MICRO)
+}
+
+/// From one time to another by that clock.
+pub(super) fn micros_between(from: Time, to: Time) -> Span {
+    Span((to.0 / MICRO - from.0 / MICRO) * MICRO)
 }
 
 /// A round trip from `sent` to `now` as timestamps tell it, which count in ticks: one at least

@@ -16,6 +16,8 @@ use leafspine_schemes::cc::CongestionControl;
 const SHORTEST: u64 = 2;
 /// What may leave in this time, a 1024th of a second, at the sender's rate may be one train.
 const IN: Span = Span(1_000_000_000_000 >> 10);
+/// Bytes a second below which a train may be one segment, of a control that has a rate of its own.
+const SLOW: u64 = 1_200_000 / 8;
 /// Every so much of the shortest round trip halves what a train may have beyond that.
 const NEAR: Span = Span::from_micros(512);
 /// A sender that has not sent for so long does not wait.
@@ -26,6 +28,11 @@ const SHARE: u32 = 3;
 /// Whether the acknowledgment of what was sent so long ago is due within a millisecond and half a round trip.
 fn is_near(ago: Span, srtt: Span) -> bool {
     ago.0 >= srtt.0 - RECENT.0.min(srtt.0 / 2)
+}
+
+/// Bytes that leave in a millisecond at so many a second.
+pub(super) fn in_a_millisecond(rate: u64) -> u64 {
+    rate >> 10
 }
 
 /// A sender's train under way, and how far its window has been used up.
@@ -80,7 +87,7 @@ impl Sender {
             if which != Push::None && self.begins_train(cfg, (room, window), which, now) {
                 return true;
             }
-            push = self.application_writes(cfg);
+            push = self.application_writes(cfg, now);
         }
         false
     }
@@ -104,7 +111,7 @@ impl Sender {
             }
             return false;
         }
-        if push != Push::One && self.waits_for_more((room, window, most), piece, now) {
+        if push != Push::One && self.waits_for_more(cfg, (room, window, most), piece, now) {
             self.note_waiting(room <= piece);
             return false;
         }
@@ -149,7 +156,12 @@ impl Sender {
         {
             return true;
         }
-        let room = if self.phase == Phase::Probing { 1 } else { self.room(cfg) };
+        let asked = self.extra.as_ref().map_or(0, |x| x.frto_new);
+        let room = match self.phase {
+            Phase::Probing => 1,
+            Phase::Loss if asked > 0 => self.room(cfg).min(asked),
+            _ => self.room(cfg),
+        };
         let window = self.window_in_force() / cfg.mss;
         let (quota, piece) = self.next_piece((room, window, self.longest_train(cfg)));
         // Without trains each segment is a piece.
@@ -180,7 +192,8 @@ impl Sender {
     }
 
     /// The application writes what it may; `None` if it waits.
-    pub(super) fn application_writes(&mut self, cfg: &TcpConfig) -> Option<Push> {
+    pub(super) fn application_writes(&mut self, cfg: &TcpConfig, now: Time) -> Option<Push> {
+        let dry = self.is_dry(cfg, now);
         let sacked = self.board.sacked();
         let in_flight =
             if self.phase == Phase::Open { self.nxt - self.una - sacked } else { self.pipe };
@@ -196,7 +209,11 @@ impl Sender {
             by_rate: cfg.by_rate,
             board: &self.board,
         };
-        x.buffer.write(cfg.mss, &at)
+        let push = x.buffer.write(cfg.mss, &at);
+        if dry && push.is_some() {
+            self.note_dry(cfg);
+        }
+        push
     }
 
     /// The application may be woken in a recovery, too: the next segment that leaves by it.
@@ -210,7 +227,7 @@ impl Sender {
             return false;
         }
         let before = self.written(cfg);
-        while self.application_writes(cfg).is_some() {}
+        while self.application_writes(cfg, now).is_some() {}
         self.written(cfg) > before && self.poll_recovering(cfg, now, out)
     }
 
@@ -248,8 +265,11 @@ impl Sender {
         noted.unwrap_or_else(|| self.rate_now(cfg))
     }
 
-    /// An ACK has been dealt with, and nothing has left yet.
+    /// An ACK has been dealt with, and nothing has left yet. A control with a rate of its own has said it.
     pub(super) fn note_rate(&mut self, cfg: &TcpConfig) {
+        if cfg.by_rate {
+            return;
+        }
         let rate = self.rate_now(cfg);
         if let Some(x) = &mut self.extra {
             x.in_a_millisecond = Some(rate);
@@ -274,17 +294,26 @@ impl Sender {
         let halvings = self.extra.as_ref().map_or(0, |x| x.rack.min_rtt().0 / NEAR.0);
         let near = if halvings < 32 { LONGEST >> halvings } else { 0 };
         let bytes = by_rate.saturating_add(near).min(LONGEST);
-        (bytes / u64::from(cfg.mss)).max(SHORTEST) as u32
+        let slow = cfg.by_rate && by_rate < in_a_millisecond(SLOW);
+        (bytes / u64::from(cfg.mss)).max(if slow { 1 } else { SHORTEST }) as u32
     }
 
     /// Whether it is worth waiting for more acknowledgments, with `piece` segments next in the send
     /// buffer: `room`, `window` and `most` in segments.
-    fn waits_for_more(&self, (room, window, most): (u32, u32, u32), piece: u32, now: Time) -> bool {
+    fn waits_for_more(
+        &self,
+        cfg: &TcpConfig,
+        (room, window, most): (u32, u32, u32),
+        piece: u32,
+        now: Time,
+    ) -> bool {
         let Some(x) = &self.extra else { return false };
-        let recent = x.last_sent.is_some_and(|last| now.since(last) <= RECENT);
-        // To a piece that others follow nothing is added, nor to one that ends the flow; a lone segment does not wait.
+        let recent = x.last_sent.is_some_and(|last| now <= last.max(x.free_at) + RECENT);
+        // To a piece that others follow nothing is added, nor to one that ends the flow, whose last segment may be
+        // short; a lone segment does not wait.
         let whole = if x.buffer.is_last(self.nxt) {
-            self.nxt + piece == self.total && piece < room
+            let bytes = piece * cfg.mss - self.short_of(cfg);
+            self.nxt + piece == self.total && bytes < room * cfg.mss
         } else {
             piece <= room
         };

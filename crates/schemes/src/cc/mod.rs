@@ -12,7 +12,7 @@ mod steps;
 use crate::{ParamError, Params, SchemeInfo};
 use leafspine_core::{Span, Time};
 
-pub use bbr1::{Bbr1, State as Bbr1State};
+pub use bbr1::{Bbr1, LinuxBbr1, State as Bbr1State};
 pub use bbr3::{Bbr3, State as Bbr3State};
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
@@ -181,6 +181,8 @@ pub enum Control {
     Cubic(Cubic),
     /// BBR, version 1.
     Bbr1(Box<Bbr1>),
+    /// The same as Linux has it.
+    LinuxBbr1(Box<LinuxBbr1>),
     /// BBR, version 3.
     Bbr3(Box<Bbr3>),
     /// Any other.
@@ -194,6 +196,7 @@ impl Clone for Control {
             Control::Dctcp(control) => Control::Dctcp(control.clone()),
             Control::Cubic(control) => Control::Cubic(control.clone()),
             Control::Bbr1(control) => Control::Bbr1(control.clone()),
+            Control::LinuxBbr1(control) => Control::LinuxBbr1(control.clone()),
             Control::Bbr3(control) => Control::Bbr3(control.clone()),
             Control::Custom(control) => Control::Custom(control.fresh()),
         }
@@ -203,6 +206,7 @@ impl Clone for Control {
     fn clone_from(&mut self, source: &Control) {
         match (self, source) {
             (Control::Bbr1(control), Control::Bbr1(source)) => control.clone_from(source),
+            (Control::LinuxBbr1(control), Control::LinuxBbr1(source)) => control.clone_from(source),
             (Control::Bbr3(control), Control::Bbr3(source)) => control.clone_from(source),
             (control, source) => *control = source.clone(),
         }
@@ -216,6 +220,7 @@ macro_rules! dispatch {
             Control::Dctcp($control) => $call,
             Control::Cubic($control) => $call,
             Control::Bbr1($control) => $call,
+            Control::LinuxBbr1($control) => $call,
             Control::Bbr3($control) => $call,
             Control::Custom($control) => $call,
         }

@@ -9,6 +9,10 @@ use leafspine_core::{Rng, Span, Time};
 pub struct RateSample {
     /// All that the flow has delivered (`C.delivered`), this ACK's included.
     pub total: u64,
+    /// Segments that were ever marked lost.
+    pub total_lost: u64,
+    /// When something was last delivered, or sent while nothing was outstanding (`C.delivered_time`).
+    pub delivered_at: Time,
     /// What this ACK delivers, by its number and by SACKs (`RS.newly_acked`). Where it is 0, so is all
     /// that a sample takes from the newest segment delivered.
     pub newly_acked: u32,
@@ -20,14 +24,20 @@ pub struct RateSample {
     pub delivered: u64,
     /// Of which under a mark.
     pub marked: u64,
-    /// Bytes a second (`RS.delivery_rate`); 0 if the ACK tells nothing reliable.
+    /// In what time that was (`RS.interval`); `None` if the ACK tells nothing reliable.
+    pub interval: Option<Span>,
+    /// Bytes a second (`RS.delivery_rate`); 0 without an interval.
     pub rate: f64,
     /// Whether the flow ran out of data while the segment was under way (`RS.is_app_limited`).
     pub app_limited: bool,
     /// How long the newest segment took, if it is known which transmission arrived (`RS.rtt`).
     pub rtt: Option<Span>,
+    /// Whether the receiver may have waited with the ACK: it is of one short segment that was alone in flight.
+    pub ack_delayed: bool,
     /// The smoothed round trip (RFC 6298); zero before the first.
     pub srtt: Span,
+    /// When pacing lets the next segment go.
+    pub next_at: Time,
     /// In flight when the segment was sent, itself included (`RS.tx_in_flight`).
     pub tx_in_flight: u32,
     /// What was marked lost since it was sent (`RS.lost`).

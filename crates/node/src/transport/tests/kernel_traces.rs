@@ -67,6 +67,29 @@ fn trains_are_a_third_of_the_window() {
     assert_eq!(trains(&config(&spec), 13, 2), [1, 0]);
 }
 
+/// Breaks if the end of a flow waits for more although more may leave than it has, in bytes: its last segment may be short.
+///
+/// As above: with the second ACK four segments may leave, and four are left. 4,000 bytes are not fewer, 3,500 are.
+#[test]
+fn the_end_of_a_flow_is_counted_in_bytes() {
+    let spec = TransportSpec {
+        init_cwnd: Amount::Packets(12),
+        ..with("dctcp", Stack { gso: true, rack: true, ..Stack::default() })
+    };
+    let cfg = config(&spec);
+    let left = |bytes| {
+        let mut sender = Sender::new();
+        sender.reset(&cfg, bytes);
+        sender.open(&cfg, us(0));
+        leaving(&mut sender, &cfg, us(0));
+        for una in 1..=2 {
+            sender.on_packet(&cfg, &ack(una, us(0), Flags::ACK), us(102));
+        }
+        leaving(&mut sender, &cfg, us(102))
+    };
+    assert_eq!([left(16_000), left(15_500)], [0, 4]);
+}
+
 /// Breaks if anything but the last segment of a train, of two at least, says so, or does without
 /// the switch; or if a segment that leaves alone does because it ends a buffer (in a kernel's
 /// captures of 1,781 segments with PSH none follows another at once).

@@ -3,6 +3,7 @@
 mod flow;
 mod kernel_acks;
 mod kernel_losses;
+mod kernel_pace;
 mod kernel_recovery;
 mod kernel_timeouts;
 mod kernel_traces;

@@ -27,8 +27,8 @@ pub(super) const ENTRY: Entry = Entry {
              DCTCP's, from 1 and each round trip; bounds for the short term shrink by `ecn_factor` of it, and a \
              round trip of which `ecn_threshold` is marked was too much in flight. Receivers echo each mark. Left out: \
              the release's longer first step of a probe after a cycle with marks and no losses.",
-            "Segments leave one by one, as hosts here have no offloading: the send quantum is \
-             `transport.pacing_quantum`, one segment by default, where the draft has up to 64 KB. \
+            "The send quantum is up to 64 KB with `transport.gso`, as the draft has it; without, where segments leave \
+             one by one, `transport.pacing_quantum`, one segment by default. \
              Three of it are in flight at least.",
             "A rate is measured in payload, and a segment of so many bytes of payload takes as long.",
             "Startup's end by losses: ranges are counted by the order in which segments are marked lost, and the \

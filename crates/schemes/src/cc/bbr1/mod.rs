@@ -1,6 +1,15 @@
 //! BBR, version 1: sends at the largest rate that was delivered lately, and keeps little more in flight than
 //! that takes in the shortest round trip.
 
+mod aggregation;
+mod linux;
+mod policer;
+mod running_max;
+#[cfg(test)]
+mod tests;
+
+pub use linux::LinuxBbr1;
+
 use super::rate::{LostSegment, RateControl, RateSample, Repair, WindowedMax, quantum};
 use super::{AckSample, CongestionControl, Control, Entry, FlowEnv, Loss};
 use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
@@ -13,14 +22,17 @@ pub(super) const ENTRY: Entry = Entry {
         source: "draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue, 2016",
         provenance: Provenance::Paper,
         unspecified: &[
-            "Segments leave one by one, as hosts here have no offloading: the send quantum is \
-             `transport.pacing_quantum`, one segment by default, where the draft has up to 64 KB. \
+            "The send quantum is up to 64 KB with `transport.gso`, as the draft has it; without, where segments leave \
+             one by one, `transport.pacing_quantum`, one segment by default. \
              Three of it are in flight beyond the gain's product.",
             "A rate is measured in payload, and a segment of so many bytes of payload takes as long.",
             "A rate of an earlier round trip counts for ten, the present one included.",
             "A recovery that turns out to have answered no loss gives the window back and starts the \
              search for a full pipe anew, as Linux has it; the draft does not speak of it.",
-            "Linux' detection of policers (long-term sampling) is left out, as it is of the draft.",
+            "Where windows are counted as Linux counts them (`whole_windows`, as under `profile = \"linux\"`) it is \
+             Linux's (`tcp_bbr.c` of 6.12): whole segments and microseconds, room in the window for bursts of \
+             64 KB and for ACKs that come in bunches, a rate one percent below the estimate, and the detection of \
+             policers. `pacing_quantum` does nothing there.",
             "Marks are not answered: BBR 1 does not know ECN.",
         ],
         params: Settings::PARAMS,
@@ -64,7 +76,12 @@ const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const MIN_PIPE: u32 = 4;
 
 fn build(params: &Params, env: &FlowEnv) -> Result<Control, ParamError> {
-    Ok(Control::Bbr1(Box::new(Bbr1::new(Settings::read(params)?, env))))
+    let settings = Settings::read(params)?;
+    Ok(if env.whole {
+        Control::LinuxBbr1(Box::new(LinuxBbr1::new(settings, env)))
+    } else {
+        Control::Bbr1(Box::new(Bbr1::new(settings, env)))
+    })
 }
 
 /// `BBR.state`.
