@@ -318,7 +318,8 @@ def totals(case: Case, result: Result) -> dict[str, float]:
         found[column] = float(sum(result.flows[column].to_pylist()))
     waited = np.array(result.flows["timeouts"].to_pylist()) > 0
     fct = result.flows["fct_ps"].cast("float64").fill_null(np.nan).to_numpy()
-    found["fct_without_timeouts"] = float(np.nanmean(fct[~waited])) / 1e9
+    others = fct[~waited]
+    found["fct_without_timeouts"] = float(np.nanmean(others)) / 1e9 if others.size else np.nan
     if "queue" in result.probes:
         begin, end = result.summary["window_start_ps"], result.summary["window_end_ps"]
         probed = result.probes["queue"]
