@@ -132,8 +132,8 @@ impl Sender {
         Some((apart, segments.saturating_mul(cfg.mss)))
     }
 
-    /// A piece leaves as a whole, and the next one so much later as its rate says, but for half of what
-    /// this one is late (`tcp_update_skb_after_send`). The first segments are not paced.
+    /// A piece leaves as a whole, and the next one so much later as its rate says, but for half of
+    /// what this one is late (`tcp_update_skb_after_send`). The first segments are not paced.
     fn pace_piece(&mut self, cfg: &TcpConfig, out: &PacketMeta, now: Time) {
         let rate = self.control.by_rate().map_or(0, |control| control.pacing_rate() as u64);
         let (total, short_of) = (self.total, self.short_of(cfg));

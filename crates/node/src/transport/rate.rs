@@ -54,8 +54,8 @@ pub(super) struct Rate {
     app_limited: u64,
     /// `C.min_rtt`; `None` before the first.
     min_rtt: Option<Span>,
-    /// As Linux has it (`whole_windows`): times are in microseconds, what a timeout has given up is outstanding, and
-    /// what came twice is delivered.
+    /// As Linux has it (`whole_windows`): times are in microseconds, what a timeout has given up is
+    /// outstanding, and what came twice is delivered.
     as_linux: bool,
     newest: Option<Newest>,
     /// The round trip that a kernel takes from the ACK at hand.
@@ -345,7 +345,8 @@ impl Sender {
         }
         let flight = self.flight(cfg);
         if let Some(rate) = self.extra.as_mut().and_then(|x| x.rate.as_mut()) {
-            // `CheckIfApplicationLimited`. Of an application that writes it is known when: Linux looks then.
+            // `CheckIfApplicationLimited`. Of an application that writes it is known when: Linux
+            // looks then.
             if flight.dry && !cfg.stack.gso {
                 rate.mark_app_limited(flight.in_flight);
             }
@@ -513,7 +514,8 @@ mod tests {
         assert!((last.rate - 6_000.0 / 104e-6).abs() < 1e-3, "{}", last.rate);
     }
 
-    /// Breaks if a kernel's rates are not by its own clock, which counts whole microseconds: from 0.9 to 100.1 us are 100.
+    /// Breaks if a kernel's rates are not by its own clock, which counts whole microseconds: from
+    /// 0.9 to 100.1 us are 100.
     #[test]
     fn rates_in_microseconds() {
         let after = |as_linux| {

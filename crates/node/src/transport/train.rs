@@ -265,7 +265,8 @@ impl Sender {
         noted.unwrap_or_else(|| self.rate_now(cfg))
     }
 
-    /// An ACK has been dealt with, and nothing has left yet. A control with a rate of its own has said it.
+    /// An ACK has been dealt with, and nothing has left yet. A control with a rate of its own has
+    /// said it.
     pub(super) fn note_rate(&mut self, cfg: &TcpConfig) {
         if cfg.by_rate {
             return;
@@ -309,8 +310,8 @@ impl Sender {
     ) -> bool {
         let Some(x) = &self.extra else { return false };
         let recent = x.last_sent.is_some_and(|last| now <= last.max(x.free_at) + RECENT);
-        // To a piece that others follow nothing is added, nor to one that ends the flow, whose last segment may be
-        // short; a lone segment does not wait.
+        // To a piece that others follow nothing is added, nor to one that ends the flow, whose last
+        // segment may be short; a lone segment does not wait.
         let whole = if x.buffer.is_last(self.nxt) {
             let bytes = piece * cfg.mss - self.short_of(cfg);
             self.nxt + piece == self.total && bytes < room * cfg.mss

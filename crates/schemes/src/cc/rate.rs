@@ -11,7 +11,8 @@ pub struct RateSample {
     pub total: u64,
     /// Segments that were ever marked lost.
     pub total_lost: u64,
-    /// When something was last delivered, or sent while nothing was outstanding (`C.delivered_time`).
+    /// When something was last delivered, or sent while nothing was outstanding
+    /// (`C.delivered_time`).
     pub delivered_at: Time,
     /// What this ACK delivers, by its number and by SACKs (`RS.newly_acked`). Where it is 0, so is all
     /// that a sample takes from the newest segment delivered.
@@ -32,7 +33,8 @@ pub struct RateSample {
     pub app_limited: bool,
     /// How long the newest segment took, if it is known which transmission arrived (`RS.rtt`).
     pub rtt: Option<Span>,
-    /// Whether the receiver may have waited with the ACK: it is of one short segment that was alone in flight.
+    /// Whether the receiver may have waited with the ACK: it is of one short segment that was alone
+    /// in flight.
     pub ack_delayed: bool,
     /// The smoothed round trip (RFC 6298); zero before the first.
     pub srtt: Span,

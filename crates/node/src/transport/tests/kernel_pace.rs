@@ -1,4 +1,5 @@
-//! Pacing as Linux's kernel has it, by whole pieces: BBR with trains, and ACKs by hand. Segments of 1000 bytes.
+//! Pacing as Linux's kernel has it, by whole pieces: BBR with trains, and ACKs by hand. Segments of
+//! 1000 bytes.
 
 use super::flow::{Flow, NONE, kernel, us};
 use super::pipe::spec;
@@ -29,13 +30,14 @@ fn free_at(flow: &Flow) -> Time {
     flow.extra().free_at
 }
 
-/// Breaks if anything is paced before the tenth segment, if a piece is not paced as a whole and in whole nanoseconds, or
-/// if another leaves before that time is over.
+/// Breaks if anything is paced before the tenth segment, if a piece is not paced as a whole and in
+/// whole nanoseconds, or if another leaves before that time is over.
 ///
-/// By hand: before a round trip is known a window of 10 leaves at 739/256 x 10 segments a millisecond, less one percent:
-/// 28,578,488 bytes a second. Trains are of five, and the second is the one with the tenth: 5,000 bytes take 174,956 ns.
-/// The ACK of five at 100 us is the first round trip, of 99 us in units of the timestamp, and ten segments in it are
-/// 288,671,826 bytes a second. Of the window of 15 ten may leave, and no train has more than seven: 7,000 bytes take
+/// By hand: before a round trip is known a window of 10 leaves at 739/256 x 10 segments a
+/// millisecond, less one percent: 28,578,488 bytes a second. Trains are of five, and the second is
+/// the one with the tenth: 5,000 bytes take 174,956 ns. The ACK of five at 100 us is the first
+/// round trip, of 99 us in units of the timestamp, and ten segments in it are 288,671,826 bytes a
+/// second. Of the window of 15 ten may leave, and no train has more than seven: 7,000 bytes take
 /// 24,248 ns, of which 44 have passed.
 #[test]
 fn pieces_are_paced() {
@@ -84,10 +86,11 @@ fn the_application_writes_while_a_piece_waits() {
     assert!(flow.extra().buffer.written() > written, "{written}");
 }
 
-/// Breaks if a sender that its pace has held counts as one that has paused: it waits for more ACKs for a millisecond after
-/// its pace would have let it go.
+/// Breaks if a sender that its pace has held counts as one that has paused: it waits for more ACKs
+/// for a millisecond after its pace would have let it go.
 ///
-/// A window of 30 leaves in two trains, the second at 175 us. One ACK lets two go, which are no third of it.
+/// A window of 30 leaves in two trains, the second at 175 us. One ACK lets two go, which are no
+/// third of it.
 #[test]
 fn the_pace_is_no_pause() {
     let mut flow = begun(30, 1000);
@@ -99,8 +102,8 @@ fn the_pace_is_no_pause() {
     assert_eq!(flow.leaving(ends + Span(1)).len(), 2);
 }
 
-/// Breaks if a flow is not limited by its application before the first ACK, or is later on although there is data in the
-/// send buffer, or has been sent as soon as it was written.
+/// Breaks if a flow is not limited by its application before the first ACK, or is later on although
+/// there is data in the send buffer, or has been sent as soon as it was written.
 #[test]
 fn limited_by_the_application() {
     let limited = |flow: &Flow| flow.extra().rate.as_ref().unwrap().is_app_limited();
@@ -115,8 +118,8 @@ fn limited_by_the_application() {
     assert!(!limited(&flow), "all was written at once");
 }
 
-/// Breaks if what a timeout has given up is not outstanding to a delivery rate: what is sent again would begin another
-/// interval, and a segment in the last round trip be its rate.
+/// Breaks if what a timeout has given up is not outstanding to a delivery rate: what is sent again
+/// would begin another interval, and a segment in the last round trip be its rate.
 #[test]
 fn a_timeout_begins_no_interval() {
     let mut flow = begun(10, 1000);
@@ -148,8 +151,8 @@ fn slow_flows_send_segments() {
     assert_eq!([most(140_000), most(160_000)], [1, 2]);
 }
 
-/// Breaks if what an old ACK SACKs counts as delivered: four come, then 6 by an ACK that was late, then 4 and 5. Six are
-/// delivered in 102 us.
+/// Breaks if what an old ACK SACKs counts as delivered: four come, then 6 by an ACK that was late,
+/// then 4 and 5. Six are delivered in 102 us.
 #[test]
 fn what_an_old_ack_sacks_is_never_delivered() {
     let mut flow = begun(10, 1000);

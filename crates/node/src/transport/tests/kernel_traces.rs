@@ -67,9 +67,11 @@ fn trains_are_a_third_of_the_window() {
     assert_eq!(trains(&config(&spec), 13, 2), [1, 0]);
 }
 
-/// Breaks if the end of a flow waits for more although more may leave than it has, in bytes: its last segment may be short.
+/// Breaks if the end of a flow waits for more although more may leave than it has, in bytes: its
+/// last segment may be short.
 ///
-/// As above: with the second ACK four segments may leave, and four are left. 4,000 bytes are not fewer, 3,500 are.
+/// As above: with the second ACK four segments may leave, and four are left. 4,000 bytes are not
+/// fewer, 3,500 are.
 #[test]
 fn the_end_of_a_flow_is_counted_in_bytes() {
     let spec = TransportSpec {

@@ -1,5 +1,6 @@
-//! How much more than the estimated rate explains ACKs deliver at once (Linux: `bbr_update_ack_aggregation`):
-//! so much is in flight besides, or a sender falls silent between two bunches of ACKs.
+//! How much more than the estimated rate explains ACKs deliver at once (Linux:
+//! `bbr_update_ack_aggregation`): so much is in flight besides, or a sender falls silent between
+//! two bunches of ACKs.
 
 /// Round trips that one of the two largest is of.
 const WINDOW: u32 = 5;
@@ -26,7 +27,8 @@ impl Aggregation {
         self.epoch_acked = 0;
     }
 
-    /// `acked` segments were delivered at `now`; `bw`: the estimated rate, in 2^-24 segments a microsecond.
+    /// `acked` segments were delivered at `now`; `bw`: the estimated rate, in 2^-24 segments a
+    /// microsecond.
     pub(super) fn update(
         &mut self,
         (acked, cwnd): (u32, u32),
@@ -69,8 +71,9 @@ mod tests {
 
     /// Breaks if what is ahead of the rate is not counted from where ACKs were last behind it.
     ///
-    /// By hand: 20 at once after 100 us of nothing begin an epoch, and all 20 are ahead. 20 more 10 us later make
-    /// 40, of which 10 were due. 60 us later 70 were due, and the epoch begins anew: 5 are ahead.
+    /// By hand: 20 at once after 100 us of nothing begin an epoch, and all 20 are ahead. 20 more 10
+    /// us later make 40, of which 10 were due. 60 us later 70 were due, and the epoch begins anew:
+    /// 5 are ahead.
     #[test]
     fn ahead_of_the_rate() {
         let mut ahead = Aggregation::default();
@@ -82,8 +85,8 @@ mod tests {
         assert_eq!((ahead.extra(BW), ahead.epoch_acked), (30, 5));
     }
 
-    /// Breaks if the most is forgotten before five round trips, or is not by the tenth; if it is more than a window, or than
-    /// 100 ms at the rate.
+    /// Breaks if the most is forgotten before five round trips, or is not by the tenth; if it is
+    /// more than a window, or than 100 ms at the rate.
     #[test]
     fn the_most_of_five_to_ten_round_trips() {
         let mut ahead = Aggregation::default();

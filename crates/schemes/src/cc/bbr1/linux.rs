@@ -1,5 +1,6 @@
-//! BBR, version 1, as Linux 6.12 has it (`net/ipv4/tcp_bbr.c`), which is the draft's in whole segments and
-//! microseconds, and more in flight: bursts of 64 KB are allowed for, and ACKs that come in bunches.
+//! BBR, version 1, as Linux 6.12 has it (`net/ipv4/tcp_bbr.c`), which is the draft's in whole
+//! segments and microseconds, and more in flight: bursts of 64 KB are allowed for, and ACKs that
+//! come in bunches.
 //!
 //! Rates are in 2^-24 segments a microsecond, gains in 256ths, as the kernel counts them.
 
@@ -167,7 +168,8 @@ impl LinuxBbr1 {
         bytes.div_ceil(self.mss)
     }
 
-    /// `bbr_bw`: a policer's rate, or the largest of ten round trips, in 2^-24 segments a microsecond.
+    /// `bbr_bw`: a policer's rate, or the largest of ten round trips, in 2^-24 segments a
+    /// microsecond.
     #[must_use]
     pub fn bw(&self) -> u64 {
         self.policer.bw().unwrap_or(self.rates.largest())
@@ -279,8 +281,8 @@ impl LinuxBbr1 {
         }
     }
 
-    /// `bbr_is_next_cycle_phase`: a phase lasts a shortest round trip; above 1 until its data is in flight or
-    /// something is lost, below 1 until the queue is gone.
+    /// `bbr_is_next_cycle_phase`: a phase lasts a shortest round trip; above 1 until its data is in
+    /// flight or something is lost, below 1 until the queue is gone.
     fn is_next_phase(&self, sample: &RateSample, now: Time) -> bool {
         // As a kernel's, which compares with the largest number where none is known.
         let least = self.min_rtt.unwrap_or(u64::from(u32::MAX));
@@ -308,7 +310,8 @@ impl LinuxBbr1 {
         self.advance_cycle();
     }
 
-    /// `bbr_check_full_bw_reached`: three round trips in which the rate grew by less than a quarter.
+    /// `bbr_check_full_bw_reached`: three round trips in which the rate grew by less than a
+    /// quarter.
     fn check_full_pipe(&mut self, sample: &RateSample) {
         if self.filled_pipe || !self.round_start || sample.app_limited {
             return;
@@ -417,8 +420,9 @@ impl LinuxBbr1 {
         }
     }
 
-    /// `bbr_set_cwnd_to_recover_or_restore`: in the first round trip of a recovery what ACKs deliver is sent,
-    /// and after it the window is as it was. Returns whether packets are conserved.
+    /// `bbr_set_cwnd_to_recover_or_restore`: in the first round trip of a recovery what ACKs
+    /// deliver is sent, and after it the window is as it was. Returns whether packets are
+    /// conserved.
     fn recovers_or_restores(&mut self, sample: &RateSample, acked: u32) -> bool {
         let in_flight = self.segments(u64::from(sample.in_flight)) as u32;
         let lost = self.segments(u64::from(sample.newly_lost)) as u32;
@@ -486,7 +490,8 @@ impl RateControl for LinuxBbr1 {
         self.lost += 1;
     }
 
-    /// `bbr_ssthresh`, and of a timeout `bbr_set_state`. Of a recovery the rest follows with the ACK's rate.
+    /// `bbr_ssthresh`, and of a timeout `bbr_set_state`. Of a recovery the rest follows with the
+    /// ACK's rate.
     fn on_repair(&mut self, repair: Repair, in_flight: u32, _newly_acked: u32, _now: Time) {
         if self.repair != Repair::Fast {
             self.save_cwnd();

@@ -1,5 +1,6 @@
-//! Whether a token bucket polices the flow (Linux: `bbr_lt_bw_sampling`): two intervals in a row that lose
-//! a fifth of what they deliver, at the same rate, are taken for one, and that rate is kept to for 48 round trips.
+//! Whether a token bucket polices the flow (Linux: `bbr_lt_bw_sampling`): two intervals in a row
+//! that lose a fifth of what they deliver, at the same rate, are taken for one, and that rate is
+//! kept to for 48 round trips.
 
 /// The fewest round trips of an interval; four times as many are too many.
 const ROUNDS: u32 = 4;
@@ -161,11 +162,13 @@ mod tests {
         }
     }
 
-    /// Breaks if anything but two lossy intervals of four round trips, one after the other and at the same rate, is
-    /// taken for a policer, or if its rate is not their mean, or does not stand for 48 round trips.
+    /// Breaks if anything but two lossy intervals of four round trips, one after the other and at
+    /// the same rate, is taken for a policer, or if its rate is not their mean, or does not stand
+    /// for 48 round trips.
     ///
-    /// By hand: the first loss, in round 1, begins the first interval, which counts that round and ends in round 4, with
-    /// 300 delivered in 3 ms. The second ends in round 8: 440 in 4 ms, which is 10 % more.
+    /// By hand: the first loss, in round 1, begins the first interval, which counts that round and
+    /// ends in round 4, with 300 delivered in 3 ms. The second ends in round 8: 440 in 4 ms, which
+    /// is 10 % more.
     #[test]
     fn two_intervals_find_a_policer() {
         let mut flow = Flow::new();
@@ -180,8 +183,8 @@ mod tests {
         assert_eq!(flow.policer.bw(), None);
     }
 
-    /// Breaks if intervals count that lose less than a fifth, have rates an eighth apart, ran out of data, or last
-    /// for more than 16 round trips.
+    /// Breaks if intervals count that lose less than a fifth, have rates an eighth apart, ran out
+    /// of data, or last for more than 16 round trips.
     #[test]
     fn what_is_no_policer() {
         let found = |flow: &mut Flow| flow.policer.uses;

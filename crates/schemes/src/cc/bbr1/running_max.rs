@@ -8,8 +8,8 @@ struct Seen {
     value: u64,
 }
 
-/// See the module. It forgets the largest when that is `WINDOW` rounds old, and is exact but for what
-/// it did not keep: values that were below the third largest.
+/// See the module. It forgets the largest when that is `WINDOW` rounds old, and is exact but for
+/// what it did not keep: values that were below the third largest.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RunningMax<const WINDOW: u64> {
     best: [Seen; 3],
@@ -36,8 +36,8 @@ impl<const WINDOW: u64> RunningMax<WINDOW> {
         self.forget(seen);
     }
 
-    /// The first is too old: the others move up. Else, so that there is one to move up, the second is from after the
-    /// first quarter of the window, and the third from after its first half.
+    /// The first is too old: the others move up. Else, so that there is one to move up, the second
+    /// is from after the first quarter of the window, and the third from after its first half.
     fn forget(&mut self, seen: Seen) {
         let age = seen.round - self.best[0].round;
         if age > WINDOW {
@@ -68,8 +68,8 @@ mod tests {
         values.iter().enumerate().map(step).collect()
     }
 
-    /// Breaks if the largest is forgotten before it is ten rounds old or stands longer, or if what follows it is
-    /// not the largest since.
+    /// Breaks if the largest is forgotten before it is ten rounds old or stands longer, or if what
+    /// follows it is not the largest since.
     #[test]
     fn the_largest_of_ten_rounds() {
         let mut values = vec![9, 5, 4, 7, 3, 3, 3, 3, 3, 3, 3, 3, 2, 2];

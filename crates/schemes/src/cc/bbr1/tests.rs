@@ -1,5 +1,5 @@
-//! BBR as Linux has it, driven by samples made by hand: segments of 1000 bytes, a round trip of 100 us. Ten segments
-//! in it are a tenth of a segment a microsecond.
+//! BBR as Linux has it, driven by samples made by hand: segments of 1000 bytes, a round trip of 100
+//! us. Ten segments in it are a tenth of a segment a microsecond.
 
 use crate::cc::{ALL, CongestionControl, Control, FlowEnv, LinuxBbr1, RateSample, Repair};
 use crate::cc::{Bbr1State as State, LostSegment, RateControl};
@@ -125,8 +125,9 @@ fn cruising() -> Flow {
     flow
 }
 
-/// Breaks if it does not start at 2.887 windows a round trip, one percent below that, or does not leave
-/// Startup after three round trips without a quarter more, or Drain when the pipe is no more than full.
+/// Breaks if it does not start at 2.887 windows a round trip, one percent below that, or does not
+/// leave Startup after three round trips without a quarter more, or Drain when the pipe is no more
+/// than full.
 #[test]
 fn starts_up_and_drains() {
     let mut flow = Flow::new();
@@ -156,11 +157,11 @@ fn what_has_no_data_fills_no_pipe() {
     assert_eq!(flow.bbr().state(), State::Startup);
 }
 
-/// Breaks if the window is not twice what the pipe holds, with three bursts of 64 KB, even, two more in the phase
-/// that probes, and what ACKs have delivered ahead of the rate.
+/// Breaks if the window is not twice what the pipe holds, with three bursts of 64 KB, even, two
+/// more in the phase that probes, and what ACKs have delivered ahead of the rate.
 ///
-/// 200 and 195 are 395, which is made even. All that a round trip delivers comes with one ACK: at the end of an epoch's
-/// first round trip 100 are ahead of a rate of which nothing was due yet.
+/// 200 and 195 are 395, which is made even. All that a round trip delivers comes with one ACK: at
+/// the end of an epoch's first round trip 100 are ahead of a rate of which nothing was due yet.
 #[test]
 fn bursts_and_bunches_have_room() {
     let mut flow = cruising();
@@ -171,13 +172,13 @@ fn bursts_and_bunches_have_room() {
         windows.push((probes, flow.window()));
     }
     let ahead = 100;
-    let expected = |probes| (200 + ahead + BURSTS + 1) / 2 * 2 + 2 * u32::from(probes);
+    let expected = |probes| (200 + ahead + BURSTS).next_multiple_of(2) + 2 * u32::from(probes);
     let last = windows[windows.len() - 8..].to_vec();
     assert!(last.iter().all(|(probes, window)| *window == expected(*probes)), "{windows:?}");
 }
 
-/// Breaks if a phase of the cycle is not a round trip, if the probing one ends before its data is in flight or
-/// something is lost, or the draining one does not end when the queue is gone.
+/// Breaks if a phase of the cycle is not a round trip, if the probing one ends before its data is
+/// in flight or something is lost, or the draining one does not end when the queue is gone.
 #[test]
 fn phases_of_the_cycle() {
     let mut flow = cruising();
@@ -208,7 +209,8 @@ fn phases_of_the_cycle() {
     assert_eq!(flow.bbr().pacing_gain(), 256, "no more than the pipe holds is in flight");
 }
 
-/// Breaks if what pacing holds back does not count as delivered by then, or the burst that follows not as sent.
+/// Breaks if what pacing holds back does not count as delivered by then, or the burst that follows
+/// not as sent.
 #[test]
 fn in_flight_when_the_next_burst_leaves() {
     let ends = |wait: u64| {
@@ -226,8 +228,8 @@ fn in_flight_when_the_next_burst_leaves() {
     assert_eq!([ends(0), ends(3), ends(4)], [false, false, true]);
 }
 
-/// Breaks if the first round trip of a recovery does not send what ACKs deliver, if the window is not given back after it,
-/// or if what is lost is not taken off.
+/// Breaks if the first round trip of a recovery does not send what ACKs deliver, if the window is
+/// not given back after it, or if what is lost is not taken off.
 #[test]
 fn a_recovery_conserves_packets_for_a_round_trip() {
     let mut flow = cruising();
@@ -256,8 +258,8 @@ fn a_recovery_conserves_packets_for_a_round_trip() {
     assert!(flow.window() >= before, "{} of {before}", flow.window());
 }
 
-/// Breaks if a timeout does not leave a segment, or its end does not give the window back; or if the pipe is not
-/// searched anew where it was not full.
+/// Breaks if a timeout does not leave a segment, or its end does not give the window back; or if
+/// the pipe is not searched anew where it was not full.
 #[test]
 fn a_timeout_leaves_a_segment() {
     let mut flow = cruising();
@@ -294,8 +296,8 @@ fn a_timeout_in_a_recovery_keeps_the_window_of_before() {
     assert!(flow.window() >= before, "{} of {before}", flow.window());
 }
 
-/// Breaks if the shortest round trip is not looked for after its time with four segments for so long and a round
-/// trip, or if an ACK that may have been delayed is taken for it.
+/// Breaks if the shortest round trip is not looked for after its time with four segments for so
+/// long and a round trip, or if an ACK that may have been delayed is taken for it.
 #[test]
 fn a_shortest_round_trip_is_looked_for() {
     let mut flow = Flow::with(&[
@@ -324,8 +326,8 @@ fn a_shortest_round_trip_is_looked_for() {
     assert!(flow.window() >= before.min(300), "{}", flow.window());
 }
 
-/// Breaks if a token bucket is not found: two intervals of four round trips that lose a third. The rate is then the
-/// policer's, and gains do not cycle; a recovery that was in vain forgets it.
+/// Breaks if a token bucket is not found: two intervals of four round trips that lose a third. The
+/// rate is then the policer's, and gains do not cycle; a recovery that was in vain forgets it.
 #[test]
 fn a_policer_is_kept_to() {
     let mut flow = cruising();
@@ -364,7 +366,8 @@ fn a_pause_is_no_reason_to_probe() {
     assert_ne!(flow.bbr().state(), State::ProbeRtt);
 }
 
-/// Breaks if without a round trip the window is not that of a flow that begins, or the rate that of a millisecond.
+/// Breaks if without a round trip the window is not that of a flow that begins, or the rate that of
+/// a millisecond.
 #[test]
 fn without_a_round_trip() {
     let mut flow = Flow::new();
@@ -385,7 +388,7 @@ fn without_a_round_trip() {
     }
     assert_eq!(
         flow.window(),
-        (10 + BURSTS + 1) / 2 * 2 + 4,
+        (10 + BURSTS).next_multiple_of(2) + 4,
         "20 and steps of ten go beyond 206 by four"
     );
 }
