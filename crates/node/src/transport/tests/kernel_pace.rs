@@ -2,7 +2,7 @@
 //! 1000 bytes.
 
 use super::flow::{Flow, NONE, kernel, us};
-use super::pipe::spec;
+use super::pipe::{Pipe, losing, spec};
 use crate::spec::{Stack, TransportSpec};
 use leafspine_core::{Span, Time};
 use leafspine_schemes::Amount;
@@ -44,8 +44,10 @@ fn pieces_are_paced() {
     assert_eq!(free_at(&begun(9, 1000)), us(0));
     let mut flow = begun(10, 1000);
     assert_eq!(free_at(&flow), Time(174_956_000));
+    assert_eq!(flow.extra().in_a_millisecond, Some(28_578_488 >> 10));
     assert_eq!(flow.ack(100, 5, &[], NONE), []);
     assert_eq!(flow.sender.deadline(), Time(174_956_000));
+    assert_eq!(flow.extra().in_a_millisecond, Some(288_671_826 >> 10));
     assert_eq!(flow.leaving(us(175)), (10..17).collect::<Vec<_>>());
     assert_eq!(free_at(&flow), Time(175_000_000 + 24_204_000));
 }
@@ -137,6 +139,29 @@ fn what_came_twice_is_delivered() {
     let before = flow.window().0;
     flow.ack(101, 2, &[(0, 1)], NONE);
     assert_eq!(flow.window().0, before + 1);
+}
+
+/// Breaks if a flow counts as limited by its application while what it has sent is still in its
+/// host's port.
+#[test]
+fn what_is_in_the_port_is_under_way() {
+    let mut flow = begun(10, 12);
+    flow.ack(100, 5, &[], NONE);
+    flow.leaves = Some(us(5_000));
+    assert_eq!(flow.leaving(us(1_000)), [10, 11]);
+    let mut dry = |at| flow.sender.is_dry(&flow.cfg, us(at));
+    assert_eq!([dry(4_999), dry(5_000)], [false, true]);
+}
+
+/// Breaks if the first rate is not of the handshake's round trip in whole microseconds: 100 us,
+/// which are 1,525 units of the timestamp, or 99.9 us.
+#[test]
+fn the_first_rate_is_of_the_handshake() {
+    let spec = TransportSpec { handshake: true, stack: stack(), ..spec("bbr1") };
+    let mut pipe = Pipe::new(&spec, 1_000_000, losing(&[]));
+    pipe.run(us(120));
+    let rate = pipe.sender.extra.as_ref().unwrap().in_a_millisecond;
+    assert_eq!(rate, Some(279_086));
 }
 
 /// Breaks if a train has two segments at least although the rate is below 1.2 Mb/s.
