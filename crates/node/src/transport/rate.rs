@@ -138,6 +138,12 @@ impl Rate {
         self.app_limited != 0
     }
 
+    /// The round trip of the ACK at hand, as a kernel takes it, and whether it may have been delayed.
+    #[cfg(test)]
+    pub(super) fn of_ack(&self) -> (Option<Span>, bool) {
+        (self.timed, self.runt)
+    }
+
     /// What an ACK's sample begins with.
     fn begin_ack(&mut self, flight: &Flight) {
         self.newest = None;

@@ -186,3 +186,38 @@ fn what_an_old_ack_sacks_is_never_delivered() {
     flow.ack(102, 7, &[], NONE);
     assert_eq!(bw(&flow), (6 << 24) / 102);
 }
+
+/// Breaks if an ACK of what was sent twice gives anything but a round trip in whole ticks, or if one
+/// of a short segment alone does not count as one that may have been delayed.
+#[test]
+fn what_an_ack_says_of_the_round_trip() {
+    let of_ack = |flow: &Flow| flow.extra().rate.as_ref().unwrap().of_ack();
+    let init_cwnd = Amount::Packets(10);
+    let stack = Stack { kernel_timers: true, ..stack() };
+    let mut flow = Flow::of(&TransportSpec { init_cwnd, stack, ..spec("bbr1") }, 10);
+    flow.sender.last_payload = 500;
+    flow.time_out();
+    let again = flow.sender.deadline().0.min(us(20_000).0);
+    assert_eq!(flow.leaving(Time(again))[0], 0);
+    flow.ack_of(20_000, 20_100, 2, &[], NONE);
+    assert_eq!(of_ack(&flow), (Some(Span::from_millis(1)), false));
+    flow.ack_of(20_000, 20_200, 9, &[], NONE);
+    assert!(!of_ack(&flow).1);
+    flow.ack_of(20_000, 20_300, 10, &[], NONE);
+    assert!(of_ack(&flow).1);
+}
+
+/// Breaks if what F-RTO sends is paced as a piece of all that the window lets go.
+#[test]
+fn frto_sends_a_piece_of_two() {
+    let init_cwnd = Amount::Packets(10);
+    let stack = Stack { frto: true, small_queues: true, ..stack() };
+    let mut flow = Flow::of(&TransportSpec { init_cwnd, stack, ..spec("bbr1") }, 1000);
+    flow.time_out();
+    flow.leaving(us(20_000));
+    let at = us(20_200);
+    flow.comes(20_000, 20_100, 1, &[], NONE);
+    let sent = flow.leaving(at);
+    assert_eq!(sent, [10, 11]);
+    assert_eq!(flow.extra().backlog.piece_end(10, at), 12);
+}
