@@ -362,6 +362,11 @@ fn a_pause_is_no_reason_to_probe() {
     let now = flow.now;
     flow.rate().on_restart(now);
     near(flow.pace(), 100.0 * MARGIN);
+    // An ACK that delivers nothing does not end it.
+    flow.round(0, |sample| {
+        sample.rtt = None;
+        sample.interval = None;
+    });
     flow.round(1, |_| {});
     assert_ne!(flow.bbr().state(), State::ProbeRtt);
 }
