@@ -10,7 +10,7 @@ use leafspine_schemes::cc::CongestionControl;
 
 /// A probe's delay before there is a round-trip sample (RFC 8985 §7.2).
 const NO_SAMPLE: Span = Span::from_millis(1000);
-/// Segments at the begin of a flow that a rate does not pace.
+/// Segments at the start of a flow that a rate does not pace.
 const UNPACED: u32 = 10;
 /// A kernel's pace counts in nanoseconds.
 const NANO: u64 = 1000;
