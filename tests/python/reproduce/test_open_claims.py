@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from leafspine.errors import InputError
-from leafspine.reproduce import pages
-from leafspine.reproduce.claims import read_claims
+from leafspine.reproduce import data, figures, pages
+from leafspine.reproduce.claims import Claim, read_claims
+from leafspine.reproduce.figures import Figure
 from leafspine.reproduce.verdicts import Finding, Judged, Part, Verdict
 from test_engine import ROOT
 
@@ -79,3 +80,67 @@ def test_all_that_are_not_reproduced_have_one(paper: str, letter: str) -> None:
     missing = not_reproduced(letter) - {claim["id"] for claim in claims if "open" in claim}
     assert not_reproduced(letter)
     assert missing == set()
+
+
+UNTRIED = re.compile(r"\bnothing (else )?(was )?(tried )?beyond\b", re.IGNORECASE)
+NOT_RUN = re.compile(r"\b(not|never) (been )?run\b", re.IGNORECASE)
+SMALL = {"and", "the", "with", "that", "for", "its"}
+
+
+def words(text: str) -> set[str]:
+    """Those that say which setting is meant, cut so that "sends" and "sender" are one."""
+    found = re.findall(r"[\w/]+", text.lower())
+    return {w[:4] for w in found if w not in SMALL and (len(w) > 2 or w.isdigit())}
+
+
+def denied(text: str, names: list[str]) -> list[str]:
+    """Which of these settings, all of which have runs, a text says were not tried: all if nothing
+    was, and one that is named, by half of its words or more, where something was not run."""
+    parts = re.split(r"[;.](?=\s|$)", text)
+    missing = [words(part) for part in parts if NOT_RUN.search(part)]
+    return [
+        name
+        for name in names
+        if UNTRIED.search(text)
+        or any(2 * len(words(name) & part) >= len(words(name)) for part in missing)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Nothing beyond the main reading: 0.3 % [0.0, 0.6].", ["gap of 500 us", "slow ports"]),
+        ("Five hold; nothing was tried beyond the main reading.", ["gap of 500 us", "slow ports"]),
+        ("It is 3 % with a gap of 500 us; with slow ports it was not run here.", ["slow ports"]),
+        ("With gaps of 500 us it has not been run.", ["gap of 500 us"]),
+        ("With slow ports 3 %, with a gap of 500 us 2 %. A third was not run.", []),
+        ("Nothing tried is nearer; the queue is not run dry.", []),
+    ],
+)
+def test_what_a_text_denies(text: str, expected: list[str]) -> None:
+    """Breaks if a text may say of a setting that was run that it was not, or of none."""
+    assert denied(text, ["gap of 500 us", "slow ports"]) == expected
+
+
+def tried(figure: Figure, claim: Claim, kept: data.Data) -> list[str]:
+    """The settings under which a claim is judged and that have numbers."""
+    run = {place[0] for place in kept.origins}
+    return [
+        other.name
+        for other in figure.sensitivities
+        if other.run_set in run and (claim.id in other.claims or not other.claims)
+    ]
+
+
+def test_what_was_tried_is_not_said_to_be_untried() -> None:
+    """Breaks if a text says that nothing was tried, or that a setting was not run, and the kept
+    numbers have it."""
+    wrong = []
+    for paper in figures.papers():
+        for figure in paper.figures:
+            kept = data.read(figure.folder)
+            for claim in paper.claims_of(figure.name):
+                text = claim.open.text if claim.open else ""
+                for name in denied(text, tried(figure, claim, kept)):
+                    wrong.append(f"{claim.id}: {name}")
+    assert wrong == []
