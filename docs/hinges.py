@@ -68,8 +68,10 @@ def _tried(chapter: Chapter) -> list[Tried]:
         claims = {entry.claim.id: entry.claim for entry in page.judged}
         runs = {other.name: other.runs for other in page.figure.sensitivities}
         for name, after in page.sensitive:
-            alike = _alike(page.data, runs[name], f"{runs[name]}~{name}")
-            before = judge(claims[after.claim.id].about(runs[name]), alike)
+            alike = page.data
+            for changed in runs[name]:
+                alike = _alike(alike, changed, f"{changed}~{name}")
+            before = judge(claims[after.claim.id].about(*runs[name]), alike)
             # A figure's panels each have theirs: "(a) initial window 10".
             plain = re.sub(r"^\([a-z]\) ", "", name)
             if Verdict.MISSING not in (before.verdict, after.verdict):

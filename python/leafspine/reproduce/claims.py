@@ -92,9 +92,9 @@ class Claim:
     open: Open | None = None
     """Shown while the claim is not reproduced."""
 
-    def about(self, runs: str) -> "Claim":
-        """What it says of one set of runs."""
-        return replace(self, tests=tuple(test for test in self.tests if test.runs == runs))
+    def about(self, *runs: str) -> "Claim":
+        """What it says of these sets of runs."""
+        return replace(self, tests=tuple(test for test in self.tests if test.runs in runs))
 
 
 def read_claims(

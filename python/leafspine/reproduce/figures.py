@@ -56,18 +56,17 @@ class Panel:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Claims once more under another plausible value of what the paper does not state: a set of
-    runs, ``layers`` on top of it, and the claims."""
+    """Claims once more under another plausible value of what the paper does not state: sets of
+    runs, ``layers`` on top of each, and the claims."""
 
     name: str
-    runs: str
+    runs: tuple[str, ...]
     layers: tuple[Layer, ...]
     claims: tuple[str, ...]
 
-    @property
-    def run_set(self) -> str:
-        """The name that its runs go by in the data."""
-        return f"{self.runs}~{self.name}"
+    def run_set(self, runs: str) -> str:
+        """The name that its runs on top of a set go by in the data."""
+        return f"{runs}~{self.name}"
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,9 @@ class Figure:
         """The sets of runs, and those of the sensitivities."""
         named = {entry.name: entry for entry in self.runs}
         more = tuple(
-            named[other.runs].on_top(other.run_set, other.layers) for other in self.sensitivities
+            named[runs].on_top(other.run_set(runs), other.layers)
+            for other in self.sensitivities
+            for runs in other.runs
         )
         return self.runs + more
 
@@ -215,18 +216,22 @@ def _agree(folder: Path, figures: tuple[Figure, ...], claims: tuple[Claim, ...])
                     raise keys.refuse("runs", repr(name), ", ".join(sets), nearest(name, sets))
     for figure in figures:
         own = {claim.id: claim for claim in claims if claim.figure == figure.name}
-        asked: list[tuple[str, int, str, Sensitivity | OnLinux]] = [
-            ("sensitivity", number, f"sensitivity {other.name!r}", other)
+        asked: list[tuple[str, int, str, tuple[str, ...], tuple[str, ...]]] = [
+            ("sensitivity", number, f"sensitivity {other.name!r}", other.runs, other.claims)
             for number, other in enumerate(figure.sensitivities)
         ]
-        asked += [("on_linux", number, "", other) for number, other in enumerate(figure.on_linux)]
-        for table, number, title, other in asked:
+        asked += [
+            ("on_linux", number, "", (other.runs,), other.claims)
+            for number, other in enumerate(figure.on_linux)
+        ]
+        for table, number, title, runs, names in asked:
             keys = Keys({}, figure.file, (table, str(number)), title)
-            for name in other.claims:
+            for name in names:
                 if name not in own:
                     raise keys.wrong(f"this figure has no claim {name!r}")
-                if not own[name].about(other.runs).tests:
-                    raise keys.wrong(f"{name} says nothing of the runs {other.runs!r}")
+                if not own[name].about(*runs).tests:
+                    words = ", ".join(map(repr, runs))
+                    raise keys.wrong(f"{name} says nothing of the runs {words}")
 
 
 def read_figure(folder: Path, paper: str, changes: Mapping[str, Layer] | None = None) -> Figure:
@@ -249,7 +254,9 @@ def read_figure(folder: Path, paper: str, changes: Mapping[str, Layer] | None = 
     wanted: list[tuple[tuple[str, ...], str]] = [
         (("panel", str(at)), panel.runs) for at, group in enumerate(groups) for panel in group
     ]
-    wanted += [(("sensitivity", str(at)), other.runs) for at, other in enumerate(others)]
+    wanted += [
+        (("sensitivity", str(at)), name) for at, other in enumerate(others) for name in other.runs
+    ]
     wanted += [(("on_linux", str(at)), other.runs) for at, other in enumerate(on_linux)]
     wanted += [(("ideal",), name) for name in ideal.runs]
     for where, name in wanted:
@@ -362,7 +369,7 @@ def _sensitivity(
     table: object, path: Path, number: int, changes: Mapping[str, Layer]
 ) -> Sensitivity:
     keys = Keys(table, path, ("sensitivity", str(number)))
-    runs, change = keys.get("extends", str, "main"), keys.get("change", str, "")
+    runs, change = keys.texts("extends") or ("main",), keys.get("change", str, "")
     name = keys.get("name", str, change) or keys.need("name", str)
     if change and change not in changes:
         raise keys.refuse("change", repr(change), ", ".join(changes), nearest(change, changes))

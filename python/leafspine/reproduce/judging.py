@@ -50,15 +50,17 @@ class _Numbers:
     def points(self) -> tuple[Point, ...]:
         return self.data.points(self.test.runs + self.suffix, self.test.at)
 
+    def runs(self, other: bool = False) -> str:
+        """The set of runs that is looked at; the one that it is compared with, if ``other``."""
+        name = (self.test.runs_against or self.test.runs) if other else self.test.runs
+        # A sensitivity may change one set of two; those that have no such runs are as they were. A
+        # run that failed is a hole, not the number of the default.
+        changed = name + self.suffix
+        return name if name != self.test.runs and not self.data.points(changed) else changed
+
     def samples(self, variant: str, point: Point, other: bool = False) -> Values:
         """Values by seed or batch; of the runs that are compared against, if ``other``."""
-        name = (self.test.runs_against or self.test.runs) if other else self.test.runs
-        # A sensitivity changes one set of runs; those that have no such runs are as they were. One
-        # that failed is a hole, not the number of the default.
-        changed = name + self.suffix
-        if name != self.test.runs and not self.data.points(changed):
-            changed = name
-        return self.data.samples((changed, variant, point), self.test.metric)
+        return self.data.samples((self.runs(other), variant, point), self.test.metric)
 
     def percent(self, scheme: str, against: str, point: Point) -> Estimate | None:
         """The paired difference in percent at a point."""
@@ -374,8 +376,7 @@ def _advantage(numbers: _Numbers, data_runs: str, point: Point, scheme: str = ""
 
 def _greater_advantage(numbers: _Numbers) -> Finding:
     """The advantage in one set of runs is greater than in the other."""
-    test = numbers.test
-    here, there = test.runs + numbers.suffix, test.runs_against
+    here, there = numbers.runs(), numbers.runs(other=True)
     points = [point for point in numbers.points() if point in numbers.data.points(there)]
     gain = _over_points(numbers, points, lambda point: _advantage(numbers, here, point))
     other = _over_points(numbers, points, lambda point: _advantage(numbers, there, point))

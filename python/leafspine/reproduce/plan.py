@@ -187,6 +187,17 @@ def reduce(wanted: Sequence[Wanted], runs_folder: Path, kept: Data | None = None
     return data
 
 
+def lend(wanted: Sequence[Wanted], kept: Data, others: Sequence[Data]) -> None:
+    """Add to what is kept the numbers that others have of the runs that it lacks."""
+    for entry in wanted:
+        if entry.kept_in(kept):
+            continue
+        for other in others:
+            if (at := entry.kept_at(other)) is not None:
+                kept.take(other, at, entry.place, entry.case.seed, entry.metrics, entry.series)
+                break
+
+
 def _read(data: Data, entry: Wanted, folder: Path) -> None:
     summary = results.summary(folder)
     run = metrics.Run(entry.case, folder, results.measured(summary))

@@ -78,14 +78,17 @@ def reproduce(
     """Run, judge, draw and write.
 
     Runs that are finished in ``directory`` are not run again. With ``keep_in``, a folder of papers,
-    neither are those whose numbers are kept there, and all numbers are kept there at the end, each
-    figure with its own. Without ``make_runs`` only what is finished is shown, and the rest counted.
-    Without ``draw`` pages have no pictures, and say so.
+    neither are those whose numbers are kept there, under this figure or another one of the paper,
+    and all numbers are kept there at the end, each figure with its own. Without ``make_runs`` only
+    what is finished is shown, and the rest counted. Without ``draw`` pages have no pictures, and
+    say so.
     Raises :class:`InputError`, :class:`Interrupted`.
     """
     plans_ = plans(chosen, scale)
     claim(directory)
     kept = {entry.figure.path: _kept(keep_in, entry.figure) for entry in plans_}
+    if keep_in is not None:
+        _lend(chosen, plans_, kept, keep_in)
     failures = run(plans_, kept, directory, how, progress_bar) if make_runs else []
     by_path: dict[str, Page] = {}
     for plan_ in plans_:
@@ -121,6 +124,19 @@ def _kept(papers_folder: Path | None, figure: Figure) -> Data:
     if papers_folder is None or not (papers_folder / figure.path / numbers.FILE).is_file():
         return Data()
     return numbers.read(papers_folder / figure.path)
+
+
+def _lend(
+    chosen: Sequence[Chosen], plans_: Sequence[Plan], kept: Mapping[str, Data], papers_folder: Path
+) -> None:
+    """Add to each figure's kept numbers those that another figure of its paper keeps of the same
+    runs."""
+    for entry in chosen:
+        library = [_kept(papers_folder, figure) for figure in entry.paper.figures]
+        own = {figure.path for figure in entry.figures}
+        for plan_ in plans_:
+            if plan_.figure.path in own:
+                plan.lend(plan_.wanted, kept[plan_.figure.path], library)
 
 
 def _problems(plan_: Plan, found: Data, failures: Sequence[Failure]) -> list[str]:
@@ -288,7 +304,7 @@ def _judged(plan_: Plan, found: Data, scale: str, problems: Sequence[str]) -> Pa
         found,
         judged=tuple(judge(entry, found) for entry in plan_.claims),
         sensitive=tuple(
-            (other.name, judge(by_id[name].about(other.runs), found, f"~{other.name}"))
+            (other.name, judge(by_id[name].about(*other.runs), found, f"~{other.name}"))
             for other in figure.sensitivities
             for name in other.claims
         ),

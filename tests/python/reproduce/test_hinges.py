@@ -3,6 +3,7 @@
 import importlib.util
 from types import SimpleNamespace
 
+from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, Origin
 from leafspine.reproduce.verdicts import Verdict
 from test_engine import ROOT
@@ -46,6 +47,36 @@ def test_another_sweep_is_left_as_it_is() -> None:
     """Breaks if nothing is left of the paper's sweep, where the setting has another one."""
     other = data((("load", 0.5),))
     assert hinges._alike(other, "main", "main~x") == other
+
+
+def test_a_setting_of_several_sets() -> None:
+    """Breaks if one of the sets that a setting changes is compared at points where it was not
+    tried, or left out of the verdict."""
+    found = data(FEW)
+    for seed in (1, 2):
+        found.put(("next", "A", MORE), "m", seed, 2.0)
+        found.put(("next", "A", FEW), "m", seed, 1.0)
+        found.put(("next", "ECMP", FEW), "m", seed, 100.0)
+        found.put(("next~x", "ECMP", MORE), "m", seed, 3.0 + seed)
+        found.put(("next~x", "A", MORE), "m", seed, 2.0)
+        found.put_origin(("next~x", "ECMP", MORE), seed, ORIGIN)
+        found.put_origin(("next~x", "A", MORE), seed, ORIGIN)
+    tests = (
+        Check("abs", "m", runs="main", scheme="ECMP", at={"load": 0.8}, below=2),
+        Check("order", "m", runs="next", less=("A", "ECMP")),
+    )
+    claim = Claim("L1", "§1", "fig", "abs", "", "", tests)
+    after = SimpleNamespace(claim=claim, verdict=Verdict.DIRECTION)
+    other = SimpleNamespace(name="x", runs=("main", "next"))
+    page = SimpleNamespace(
+        data=found,
+        judged=(SimpleNamespace(claim=claim),),
+        figure=SimpleNamespace(sensitivities=(other,)),
+        sensitive=(("x", after),),
+        on_linux=(),
+    )
+    chapter = SimpleNamespace(pages=(page,))
+    assert hinges._tried(chapter) == [hinges.Tried("x", "L1", Verdict.NOT, Verdict.DIRECTION)]
 
 
 def test_settings_of_linux_are_tried_beside_kernels() -> None:

@@ -261,6 +261,22 @@ def test_an_advantage_can_be_greater_elsewhere() -> None:
     assert (good, bad) == (Verdict.REPRODUCED, Verdict.NOT)
 
 
+def test_both_sides_of_an_advantage_are_changed() -> None:
+    """Breaks if an advantage under another setting is compared with one without it, or if a set
+    that the setting leaves alone is not compared as it was."""
+    data = made(P={0.8: [8, 8.1, 7.9]}, E={0.8: [10, 10, 10]})
+    for runs, mean in (("asym", 9), ("asym~other", 5), ("main~other", 2), ("asym~one", 5)):
+        for seed, off in enumerate((0, 0.1, -0.1), 1):
+            data.put((runs, "P", HIGH), "m", seed, mean + off)
+            data.put((runs, "E", HIGH), "m", seed, 10)
+    keys = {"scheme": "P", "against": "E", "advantage": True}
+    test = Check("order", "m", runs="asym", runs_against="main", **keys)  # type: ignore[arg-type]
+    claim = Claim("X1", "§1", "fig", "order", "", "", (test,))
+    assert judge(claim, data).found == "advantage 10.0 against 20.0 %: -10.0 % [-10.0, -10.0]"
+    assert judge(claim, data, "~other").found.startswith("advantage 50.0 against 80.0 %")
+    assert judge(claim, data, "~one").found.startswith("advantage 50.0 against 20.0 %")
+
+
 def test_trends() -> None:
     """Breaks if a fall passes for a rise, or a flat line's bound is not that of its interval."""
     data = made(A={0.4: [10, 10, 10], 0.8: [11.5, 11.4, 11.6]}, B={0.4: [9, 9, 9], 0.8: [5, 5, 5]})
@@ -332,6 +348,7 @@ def test_a_claim_about_one_set_of_runs() -> None:
     web, cache = (Check("order", "m", runs=runs, less=("A", "B")) for runs in ("web", "cache"))
     claim = Claim("X1", "§1", "fig", "order", "", "", (web, cache, web))
     assert claim.about("web").tests == (web, web)
+    assert claim.about("cache", "web").tests == (web, cache, web)
     assert not claim.about("main").tests
 
 

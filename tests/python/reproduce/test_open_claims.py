@@ -128,7 +128,8 @@ def tried(figure: Figure, claim: Claim, kept: data.Data) -> list[str]:
     return [
         other.name
         for other in figure.sensitivities
-        if other.run_set in run and (claim.id in other.claims or not other.claims)
+        if run.intersection(map(other.run_set, other.runs))
+        and (claim.id in other.claims or not other.claims)
     ]
 
 

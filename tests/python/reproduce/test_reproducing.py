@@ -256,6 +256,29 @@ def test_a_run_that_another_set_has_is_not_made_again(library: Path, tmp_path: P
             assert own == main
 
 
+def test_a_run_that_another_figure_keeps_is_not_made_again(library: Path, tmp_path: Path) -> None:
+    """Breaks if a figure makes runs whose numbers another one of the paper keeps, keeps them
+    without their origin, or takes those of a run that was not read for the same metrics."""
+    first = reproducing.choose(["some/fig1"], library)
+    reproducing.reproduce(first, "paper", tmp_path / "first", keep_in=library)
+    chosen = reproducing.choose(["some/fig2"], library)
+    reproducing.reproduce(chosen, "paper", tmp_path / "second", keep_in=library)
+    # Its claim is on a percentile, which the other figure has not.
+    made = _run_names(tmp_path / "second")
+    assert made
+
+    book = library / "some" / "claims.toml"
+    book.write_text(book.read_text().replace("all.fct_p99", "all.fct_mean"))
+    (library / "some" / "fig2" / numbers.FILE).unlink()
+    chosen = reproducing.choose(["some/fig2"], library)
+    reproducing.reproduce(chosen, "paper", tmp_path / "third", keep_in=library)
+    assert _run_names(tmp_path / "third") == set()
+    one, two = (numbers.read(library / "some" / name) for name in ("fig1", "fig2"))
+    for place, seeds in two.origins.items():
+        assert seeds == one.origins[place]
+        assert two.values[place]["all.fct_mean"] == one.values[place]["all.fct_mean"]
+
+
 def test_flows_in_batches(library: Path, tmp_path: Path) -> None:
     """Breaks if batches do not make up the run, are read at the quick scale, are of a metric that
     is no mean over flows, are lost when kept, or make a run that is kept without them pass."""

@@ -121,6 +121,20 @@ def test_a_set_of_runs_on_top_of_another(library: Path) -> None:
     assert settings == {"workload.0.flows": 50, "run.seed": 4} and "run.seed" not in sweep
 
 
+def test_a_sensitivity_of_several_sets(library: Path) -> None:
+    """Breaks if a change is made to the first of the sets alone, or to one that there is not."""
+    path = library / "some" / "fig1" / "figure.toml"
+    whole = path.read_text()
+    more = '[[sensitivity]]\nextends = ["main", "{}"]\nchange = "slow"\nname = "all"\nclaims = []\n'
+    path.write_text(whole + more.format("other"))
+    found = sets(library)
+    for name in ("main", "other"):
+        assert found[f"fig1/{name}~all"].at("paper") == ({"workload.0.flows": 7}, {})
+    path.write_text(whole + more.format("others"))
+    with pytest.raises(InputError, match="'others'"):
+        sets(library)
+
+
 def test_variants_by_name(library: Path) -> None:
     """Breaks if variants are chosen by their place, a change drops the variant's other keys or
     keeps those of a scheme that it had, or the order is not that of ``only``."""
