@@ -44,7 +44,8 @@ class Check:
     praises: bool = False
     """Whether it claims an effect in favour of one of the paper's own systems."""
     by: float = 0.0
-    """By how many percent at least the two of an order differ."""
+    """By how many percent of their mean at least the two of an order, or both ends of a rise,
+    differ."""
     at: Mapping[str, Any] | None = None
     start: Mapping[str, Any] | None = None
     end: Mapping[str, Any] | None = None
@@ -200,15 +201,20 @@ def _test(table: object, kind: str, claim: Keys, at: int, known: Known) -> Check
 EFFECTS = ("at", "upto", "range", "ratio")
 """Tests that claim how far apart two schemes are."""
 
+BOUNDS = ("bound", "below", "above", "by")
+"""What bounds of a test are called, those of words and its own."""
+
 SENSES = {
     ("within", "similar"): "bound",
     ("within", "flat"): "bound",
     ("within", "abs"): "below",
     ("beyond", "order"): "by",
+    ("beyond", "rise"): "by",
     ("below", "abs"): "below",
     ("above", "abs"): "above",
 }
-"""Which bound of a test a word of a kind sets, by the test's type."""
+"""Which bound of a test a word of a kind sets, by the test's type. A share is of ``whole``, what
+all of it is in the metric's unit."""
 
 
 def _worded(test: Check, name: str, keys: Keys, words: Mapping[str, Word]) -> Check:
@@ -219,9 +225,12 @@ def _worded(test: Check, name: str, keys: Keys, words: Mapping[str, Word]) -> Ch
     field = SENSES.get((word.kind, test.type))
     if field is None:
         raise keys.wrong(f"{name!r} is no word for a test of type {test.type!r}")
-    if getattr(test, field):
+    if field in keys.table:
         raise keys.wrong(f"{name!r} has a bound: {field} would be another")
-    bound: dict[str, Any] = {field: word.percent}
+    if test.type == "rise" and test.against:
+        raise keys.wrong(f"{name!r} is no word for the rise of an advantage")
+    whole = keys.get("whole", (int, float), 100) if test.type == "abs" else 100
+    bound: dict[str, Any] = {field: word.percent * whole / 100}
     return replace(test, **bound)
 
 
@@ -247,9 +256,9 @@ def _complete(test: Check, keys: Keys) -> None:
             or (test.scheme and (test.less_than or test.more_than))
             or (test.advantage and test.scheme and test.against and test.runs_against)
         ),
-        "similar": not (test.scheme and test.against),
+        "similar": not (test.scheme and test.against and test.bound is not None),
         "rise": not (test.scheme or test.schemes),
-        "flat": not (test.scheme or test.schemes),
+        "flat": not ((test.scheme or test.schemes) and test.bound is not None),
     }[test.type]
     if missing:
         raise keys.wrong(f"a test of type {test.type!r} lacks a key (docs/reproducing.md)")

@@ -23,12 +23,6 @@ from leafspine.stats import Estimate, estimate
 Values = dict[Sample, float]
 """Of one metric, by what intervals are over: seeds, or batches of the flows of each seed."""
 
-SIMILAR = 10.0
-"""Percent within which two are alike, unless a test says otherwise."""
-
-FLAT = 20.0
-"""Percent that what stays flat may rise, unless a test says otherwise."""
-
 
 def judge(claim: Claim, data: Data, suffix: str = "") -> Judged:
     """A claim's verdict. ``suffix`` is added to the names of the sets of runs (a sensitivity)."""
@@ -407,7 +401,8 @@ def _similar(numbers: _Numbers) -> Finding:
     )
     if found is None:
         return _nothing(numbers)
-    bound = SIMILAR if test.bound is None else test.bound
+    assert test.bound is not None
+    bound = test.bound
     text = f"{test.scheme} to {test.against} {_percent(found)}, bound {bound:g} %"
     inside = found.half is not None and abs(found.mean) + found.half <= bound
     shown = strips.of_bound("%", found, (-bound, bound))
@@ -432,6 +427,10 @@ def _rise(numbers: _Numbers) -> Finding:
             points[place] = named[0]
     if len(points) < 2:
         return _nothing(numbers)
+    # A word's bound is of the mean of both, a rise of the first.
+    by = numbers.test.by / 200
+    least = 100.0 * ((1 + by) / (1 - by) - 1)
+    bound = f", bound: {least:g} %" if by else ""
     parts: list[Part] = []
     for scheme in _schemes(numbers.test):
         found = _change(numbers, scheme, points)
@@ -439,11 +438,11 @@ def _rise(numbers: _Numbers) -> Finding:
             return _nothing(numbers)
         unit = "points" if numbers.test.against else "%"
         rises = Verdict.DIRECTION if found.mean > 0 else Verdict.NOT
-        verdict = Verdict.REPRODUCED if sure(found, 1.0) else rises
-        shown = strips.of_bound("%", found, (0.0, math.inf))
+        far = sure(replace(found, mean=found.mean - least), 1.0)
+        shown = strips.of_bound("%", found, (least, math.inf))
         words = f"{scheme} {_percent(found).replace(' %', f' {unit}')}"
-        parts.append(Part(verdict, words, (shown,)))
-    return Finding(tuple(parts), " from first to last")
+        parts.append(Part(Verdict.REPRODUCED if far else rises, words, (shown,)))
+    return Finding(tuple(parts), f" from first to last{bound}")
 
 
 def _change(numbers: _Numbers, scheme: str, points: Sequence[Point]) -> Estimate | None:
@@ -460,7 +459,8 @@ def _change(numbers: _Numbers, scheme: str, points: Sequence[Point]) -> Estimate
 def _flat(numbers: _Numbers) -> Finding:
     """The largest value over the sweep above the smallest, in percent of it."""
     points = numbers.last()
-    bound = FLAT if numbers.test.bound is None else numbers.test.bound
+    bound = numbers.test.bound
+    assert bound is not None
     parts: list[Part] = []
     for scheme in _schemes(numbers.test):
         columns = [numbers.samples(scheme, point) for point in points]

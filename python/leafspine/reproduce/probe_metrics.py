@@ -242,3 +242,11 @@ def long_retransmits(run: Run) -> float | None:
     flows = run.flows
     again = flows["retransmits"].to_numpy()[flows["bytes"].to_numpy() > SHORT]
     return float(again.sum()) if len(again) else None
+
+
+@metric("long_retransmit_share", "%", "packets sent again")
+def long_retransmit_share(run: Run) -> float | None:
+    """The same in percent of the data packets that reached these flows' receivers."""
+    again, flows = long_retransmits(run), run.flows
+    arrived = flows["packets"].to_numpy()[flows["bytes"].to_numpy() > SHORT].sum()
+    return None if again is None or not arrived else 100.0 * again / float(arrived)

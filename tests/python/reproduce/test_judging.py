@@ -283,9 +283,9 @@ def test_trends() -> None:
     assert verdict(data, "rise", scheme="A") == Verdict.REPRODUCED
     assert verdict(data, "rise", scheme="B") == Verdict.NOT
     assert verdict(data, "rise", schemes=("A", "B")) == Verdict.NOT
-    assert verdict(data, "flat", scheme="A") == Verdict.REPRODUCED
+    assert verdict(data, "flat", scheme="A", bound=20) == Verdict.REPRODUCED
     assert verdict(data, "flat", scheme="A", bound=14) == Verdict.DIRECTION
-    assert verdict(data, "flat", scheme="B") == Verdict.NOT
+    assert verdict(data, "flat", scheme="B", bound=20) == Verdict.NOT
     assert verdict(data, "rise", scheme="B", against="A") == Verdict.REPRODUCED
     assert verdict(data, "rise", scheme="A", against="B") == Verdict.NOT
 
@@ -293,8 +293,8 @@ def test_trends() -> None:
 def test_similar_means_the_whole_interval() -> None:
     """Breaks if a wide interval around zero counts as alike."""
     data = made(A={0.8: [10, 10.1, 9.9]}, B={0.8: [10, 10, 10]}, C={0.8: [10, 12, 8]})
-    assert verdict(data, "similar", scheme="A", against="B") == Verdict.REPRODUCED
-    assert verdict(data, "similar", scheme="C", against="B") == Verdict.DIRECTION
+    assert verdict(data, "similar", scheme="A", against="B", bound=10) == Verdict.REPRODUCED
+    assert verdict(data, "similar", scheme="C", against="B", bound=10) == Verdict.DIRECTION
     assert verdict(data, "similar", scheme="A", against="B", bound=0.5) == Verdict.DIRECTION
 
 
@@ -311,9 +311,9 @@ def test_the_worst_test_counts_and_holes_are_seen() -> None:
         ("ratio", {"scheme": "A", "against": "B", "claimed": 2}),
         ("abs", {"scheme": "A", "claimed": 1}),
         ("order", {"less": ("A", "B")}),
-        ("similar", {"scheme": "A", "against": "B"}),
+        ("similar", {"scheme": "A", "against": "B", "bound": 10}),
         ("rise", {"scheme": "A"}),
-        ("flat", {"scheme": "A"}),
+        ("flat", {"scheme": "A", "bound": 20}),
     ):
         assert verdict(Data(), kind, **keys) == Verdict.MISSING, kind
 

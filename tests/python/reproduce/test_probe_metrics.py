@@ -146,10 +146,14 @@ def test_the_deviation_is_over_all_paths() -> None:
 
 
 def test_retransmissions_of_long_flows() -> None:
-    """Breaks if those of short flows count."""
-    made = run([flow(0, 100_000, retransmits=5), flow(1, 100_001, retransmits=2)])
+    """Breaks if those of short flows count, or a share is of all flows' packets."""
+    short, long = flow(0, 100_000, retransmits=5), flow(1, 100_001, retransmits=2)
+    made = run([{**short, "packets": 100}, {**long, "packets": 400}])
     assert metrics.value(made, "own.long_retransmits") == 2
-    assert metrics.value(run([flow(0, 10, retransmits=5)]), "own.long_retransmits") is None
+    assert metrics.value(made, "own.long_retransmit_share") == pytest.approx(0.5)
+    none = run([{**short, "packets": 100}])
+    assert metrics.value(none, "own.long_retransmits") is None
+    assert metrics.value(none, "own.long_retransmit_share") is None
 
 
 def test_a_mean_over_events_is_that_of_a_queue_trace() -> None:
