@@ -1,5 +1,6 @@
 """What papers' words are worth: one bound a word, in one file, used by the tests of all claims."""
 
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from leafspine.engine import Point
 from leafspine.errors import InputError
 from leafspine.reproduce import words
-from leafspine.reproduce.claims import BOUNDS, Check, Claim, read_claims
+from leafspine.reproduce.claims import BOUNDS, SENSES, Check, Claim, read_claims
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.judging import judge
 from leafspine.reproduce.verdicts import Judged, Verdict
@@ -133,6 +134,25 @@ def all_tests_written() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     for path in sorted([*SHIPPED.parent.glob("*/claims.toml"), *public.glob("*/claims.toml")]):
         for claim in tomllib.loads(path.read_text(encoding="utf-8"))["claim"]:
             yield from ((claim, test) for test in claim.get("test", []))
+
+
+def own_bounds(claim: dict[str, Any], test: dict[str, Any]) -> list[float]:
+    """The bounds of a test that neither a word nor a number in the claim's sentence gives. Zero is
+    none: it is a sign; nor is one, where a metric is in units of what the sentence names."""
+    said = {float(number) for number in re.findall(r"\d+(?:\.\d+)?", claim["says"])} | {0.0, 1.0}
+    return [test[name] for name in BOUNDS if name in test and abs(test[name]) not in said]
+
+
+def test_no_claim_has_a_bound_of_its_own_for_a_word() -> None:
+    """Breaks if a claim writes a bound, by whatever key, that its sentence does not state."""
+    assert set(SENSES.values()) <= set(BOUNDS)
+    found = {
+        claim["id"]: own for claim, test in all_tests_written() if (own := own_bounds(claim, test))
+    }
+    assert not found
+    for name in BOUNDS:
+        assert own_bounds({"says": "by little"}, {name: 0.5}) == [0.5]
+        assert not own_bounds({"says": "by 0.5 of it"}, {name: 0.5})
 
 
 def test_no_word_is_there_for_no_claim() -> None:
