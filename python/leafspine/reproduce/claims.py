@@ -40,7 +40,8 @@ class Check:
     above: float | None = None
     bound: float | None = None
     better: str = ""
-    """Whether "less" or "more" is better, where the claim praises its system."""
+    """Whether "less" or "more" is better, where the claim praises one of the paper's own systems by
+    a value, or by being near another scheme."""
     praises: bool = False
     """Whether it claims an effect in favour of one of the paper's own systems."""
     by: float = 0.0
@@ -195,6 +196,8 @@ def _test(table: object, kind: str, claim: Keys, at: int, known: Known) -> Check
         test = _worded(test, word, keys, known.words)
     keys.end()
     _complete(test, keys)
+    if test.better and test.scheme not in known.systems:
+        raise keys.wrong("better is for what a claim praises one of the paper's own systems for")
     return test
 
 
@@ -262,8 +265,8 @@ def _complete(test: Check, keys: Keys) -> None:
     }[test.type]
     if missing:
         raise keys.wrong(f"a test of type {test.type!r} lacks a key (docs/reproducing.md)")
-    if test.better and test.type != "similar":
-        raise keys.wrong("better is for tests of type similar")
+    if test.better and not (test.type == "similar" or (test.type == "abs" and test.claimed)):
+        raise keys.wrong("better is for tests of type similar, and abs with a claimed value")
     if (test.others or test.more_runs) and test.type not in ("upto", "range"):
         raise keys.wrong("others and more_runs are for tests of type upto and range")
 

@@ -265,7 +265,7 @@ def _abs(numbers: _Numbers) -> Finding:
     if test.claimed is None:
         return _one(min(verdicts), text + bounds, strips.of_bound("", found, _ends(test)))
     claimed = _claimed(test)
-    verdicts.append(_near(found.mean, claimed))
+    verdicts.append(_near(test, found, claimed))
     return _one(min(verdicts), text + bounds, strips.of_value(found, claimed, _ends(test)))
 
 
@@ -291,12 +291,15 @@ def _bounds(test: Check, found: Estimate) -> tuple[list[Verdict], str]:
     return verdicts, text
 
 
-def _near(found: float, claimed: float) -> Verdict:
+def _near(test: Check, found: Estimate, claimed: float) -> Verdict:
+    """A value against the claimed one."""
     if claimed == 0:
         return Verdict.REPRODUCED  # its bound decides
-    if abs(found - claimed) <= abs(claimed) / 3:
-        return Verdict.REPRODUCED
-    return Verdict.DIRECTION if 0.5 <= found / claimed <= 2 else Verdict.NOT
+    if abs(found.mean - claimed) <= abs(claimed) / 3:
+        return Verdict.REPRODUCED if found.half is not None else Verdict.DIRECTION
+    if _better(test, replace(found, mean=found.mean - claimed)):
+        return Verdict.EXCEEDS
+    return Verdict.DIRECTION if 0.5 <= found.mean / claimed <= 2 else Verdict.NOT
 
 
 def _over_points(

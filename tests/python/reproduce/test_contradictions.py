@@ -97,6 +97,27 @@ def test_better_than_claimed(tmp_path: Path) -> None:
     assert judged(both, [14.0, 14.1, 14.0]).verdict == Verdict.NOT
 
 
+VALUE = """
+[[claim.test]]
+type = "abs"
+metric = "m"
+scheme = "{scheme}"
+{bound}
+better = "less"
+"""
+
+
+def test_only_praise_of_an_own_system_has_a_better_side(tmp_path: Path) -> None:
+    """Breaks if another scheme's value, or a bound, can be exceeded."""
+    claim(tmp_path, "d < c", VALUE.format(scheme="Ours", bound="claimed = 4"))
+    with pytest.raises(InputError, match="the paper's own systems"):
+        claim(tmp_path, "d < c", VALUE.format(scheme="ECMP", bound="claimed = 4"))
+    with pytest.raises(InputError, match="the paper's own systems"):
+        claim(tmp_path, "d < c", SIMILAR, system="Theirs")
+    with pytest.raises(InputError, match="abs with a claimed value"):
+        claim(tmp_path, "d < c", VALUE.format(scheme="Ours", bound="below = 4"))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -232,6 +232,32 @@ def test_absolute_values_and_bounds() -> None:
     assert verdict(data, "abs", scheme="N", below=0.5) == Verdict.DIRECTION
     assert verdict(data, "abs", scheme="N", below=0.1) == Verdict.NOT
     assert verdict(data, "abs", scheme="R", above=25) == Verdict.REPRODUCED
+    one = made(R={0.8: [30]})
+    assert verdict(one, "abs", scheme="R", claimed=30) == Verdict.DIRECTION
+
+
+@pytest.mark.parametrize(
+    ("values", "better", "expected"),
+    [
+        ([3, 3.1, 2.9], "less", Verdict.EXCEEDS),  # 3 for a claimed 10
+        ([6, 6.1, 5.9], "less", Verdict.EXCEEDS),  # within a factor of two
+        ([7, 7.1, 6.9], "less", Verdict.REPRODUCED),  # within a third
+        ([3, 3.1, 2.9], "", Verdict.NOT),
+        ([6, 6.1, 5.9], "", Verdict.DIRECTION),
+        ([3, 3.1, 2.9], "more", Verdict.NOT),
+        ([30, 31, 29], "more", Verdict.EXCEEDS),
+        ([30, 31, 29], "less", Verdict.NOT),
+        ([1, 6, 11], "less", Verdict.DIRECTION),  # the interval holds 10
+        ([3], "less", Verdict.NOT),  # one seed
+    ],
+)
+def test_a_value_better_than_claimed_exceeds(
+    values: list[float], better: str, expected: Verdict
+) -> None:
+    """Breaks if a better value counts as a miss, a worse or a doubtful one as better, or if it does
+    where nobody is praised."""
+    data = made(P={0.8: values})
+    assert verdict(data, "abs", scheme="P", claimed=10, better=better) == expected
 
 
 def test_an_order_is_every_pair() -> None:
