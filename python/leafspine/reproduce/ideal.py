@@ -9,12 +9,17 @@ other scheme is out of reach of any balancer, in these runs. A system that is mo
 Where a system has more in its own fabric than the ideal one gives, that is no bound, and is said:
 a class of flows can gain at the others' cost, and queues between switches spread what arrives at a
 host's link.
+
+A claim on the largest effect over several schemes ("up to 40 % over the others") is out of reach
+only if it is over every one of them; a range is where its smaller end is, over each, or its larger
+end, over all. Whoever is said to be ahead has a bound, whether as the system of a claim or as a
+place in an order.
 """
 
+import itertools
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from leafspine import scenario
 from leafspine.engine import Case, Point
@@ -42,15 +47,21 @@ class Bound:
     point: Point
     out_of_reach: bool
     ours: float | None = None
-    """Percent that the claim's scheme has in the figure's own fabric, if that is more."""
+    """Percent that the scheme said to be ahead has in the figure's own fabric, if that is more."""
+    ahead: str = ""
+    """That scheme, where it is not the one that the whole test is about."""
+    runs: str = ""
+    """The set of runs, where the test is about more than one."""
 
     @property
     def words(self) -> str:
         """For a page."""
         where = f" at {point_label(self.point)}" if self.point else ""
+        where += f" ({self.runs})" if self.runs else ""
         end = ": out of reach" if self.out_of_reach else ""
         if self.ours is not None:
-            end = f": no bound, {self.ours:+.1f} % is found"
+            whose = f" for {self.ahead}" if self.ahead else ""
+            end = f": no bound, {self.ours:+.1f} % is found{whose}"
         return f"{self.found.mean:+.1f} % against {self.against}{where}{end}"
 
 
@@ -82,12 +93,17 @@ def _times(rate: str, factor: int) -> str:
 
 def is_bounded(metric: str) -> bool:
     """Whether a metric is one that queues in the fabric bound: completion times, goodputs."""
+    return is_timed(metric) and not metric.startswith("own.")
+
+
+def is_timed(metric: str) -> bool:
+    """Whether a metric is a completion time or a goodput, one of a reproduction's own too."""
     group, _, name = metric.partition(".")
-    return group not in ("own", "network") and name.startswith(("fct", "goodput"))
+    return group != "network" and name.startswith(("fct", "goodput"))
 
 
 def bounds(claim: Claim, data: Data) -> list[Bound]:
-    """The bound of each comparison that a claim makes with another scheme."""
+    """The bound of each comparison in which a claim has a scheme ahead of another one."""
     return [bound for test in claim.tests for bound in _bounds(test, data)]
 
 
@@ -96,31 +112,89 @@ def in_words(claim: Claim, data: Data) -> str:
     return "; ".join(dict.fromkeys(bound.words for bound in bounds(claim, data)))
 
 
-def _bounds(test: Check, data: Data) -> Iterator[Bound]:
+def _bounds(test: Check, data: Data) -> list[Bound]:
     if not is_bounded(test.metric) or test.runs_against:
-        return
-    for other in _others(test):
-        found = [
-            (effect, point)
-            for point in data.points(test.runs, test.at)
-            for variant in data.variants(runs_of(test.runs))
-            if (effect := _effect(data, test, runs_of(test.runs), (variant, other), point))
-            is not None
-        ]
-        if found:
-            best = max if "goodput" in test.metric else min
-            effect, point = best(found, key=lambda entry: entry[0].mean)
-            ours = _effect(data, test, test.runs, (test.scheme, other), point)
-            beaten = ours is not None and best(ours.mean, effect.mean) != effect.mean
-            out_of_reach = not beaten and _out_of_reach(test, effect.mean)
-            yield Bound(other, effect, point, out_of_reach, ours.mean if ours and beaten else None)
+        return []
+    found = [
+        bound
+        for runs in (test.runs, *test.more_runs)
+        for pair in pairs(test)
+        if (bound := _bound(replace(test, runs=runs), data, pair)) is not None
+    ]
+    if test.type == "upto":
+        return _over_all(found, [bound.out_of_reach for bound in found])
+    if isinstance(test.claimed, tuple):
+        far = max(test.claimed, key=abs)
+        short = [b.ours is None and _falls_short(test, b.found.mean, far) for b in found]
+        return found if not all(short) else [replace(b, out_of_reach=True) for b in found]
+    return _one_each(test, found)
 
 
-def _others(test: Check) -> Sequence[str]:
-    """The schemes that a test has its own ahead of."""
-    better = test.more_than if "goodput" in test.metric else test.less_than
+def _one_each(test: Check, found: list[Bound]) -> list[Bound]:
+    """One over each scheme, though several be ahead of it: the one who has most decides."""
+    best: dict[tuple[str, str], Bound] = {}
+    for bound in found:
+        key = (bound.against, bound.runs)
+        one = best.setdefault(key, bound)
+        if bound.ours is not None and (
+            one.ours is None or _sign(test) * (bound.ours - one.ours) > 0
+        ):
+            best[key] = bound
+    return list(best.values())
+
+
+def _over_all(found: list[Bound], short: Sequence[bool]) -> list[Bound]:
+    """Out of reach over every one of the other schemes, or over none of them."""
+    return [replace(bound, out_of_reach=all(short)) for bound in found]
+
+
+def _bound(test: Check, data: Data, pair: tuple[str, str]) -> Bound | None:
+    """Over the second of a pair, at the point where it is most; None where there are no runs."""
+    ahead, other = pair
+    found = [
+        (effect, point)
+        for point in data.points(test.runs, test.at)
+        for variant in data.variants(runs_of(test.runs))
+        if (effect := _effect(data, test, runs_of(test.runs), (variant, other), point)) is not None
+    ]
+    if not found:
+        return None
+    sign = _sign(test)
+    effect, point = max(found, key=lambda entry: sign * entry[0].mean)
+    ours = _effect(data, test, test.runs, pair, point)
+    beaten = ours is not None and sign * ours.mean > sign * effect.mean
+    near = min(test.claimed, key=abs) if isinstance(test.claimed, tuple) else test.claimed
+    return Bound(
+        other,
+        effect,
+        point,
+        not beaten and _falls_short(test, effect.mean, near),
+        ours.mean if ours and beaten else None,
+        "" if ahead == test.scheme else ahead,
+        test.runs if test.more_runs else "",
+    )
+
+
+def pairs(test: Check) -> list[tuple[str, str]]:
+    """Each scheme that a test has ahead of another one, with that one."""
+    if test.advantage:
+        return []
+    high = "goodput" in test.metric
+    order = test.less[::-1] if high else test.less
+    worse, better = test.less_than, test.more_than
+    if not high:
+        worse, better = better, worse
     compared = (test.against,) if test.against and test.claimed is not None else ()
-    return (*compared, *test.others, *better)
+    return [
+        *itertools.pairwise(order),
+        *((test.scheme, other) for other in (*compared, *test.others, *better)),
+        *((other, test.scheme) for other in worse),
+    ]
+
+
+def _sign(test: Check) -> float:
+    """Of what is good: more goodput, less time."""
+    return 1.0 if "goodput" in test.metric else -1.0
 
 
 def _effect(
@@ -134,17 +208,16 @@ def _effect(
     return estimate([100.0 * (mine[s] - theirs[s]) / theirs[s] for s in samples])
 
 
-def _out_of_reach(test: Check, most: float) -> bool:
+def _falls_short(test: Check, most: float, claimed: float | None) -> bool:
     """Whether what is claimed is more than the ideal fabric's effect, its tolerance apart."""
-    claimed: Any = test.claimed
-    if isinstance(claimed, tuple):
-        claimed = min(claimed, key=abs)
-    if claimed is None:  # an order: at all
-        return most <= 0 if "goodput" in test.metric else most >= 0
-    if claimed * (1 if "goodput" in test.metric else -1) <= 0:  # no gain is claimed
+    sign = _sign(test)
+    if claimed is None:  # an order: at all, or by a word's bound, which is of the mean of both
+        by = sign * test.by / 200
+        return sign * (most - 100.0 * ((1 + by) / (1 - by) - 1)) <= 0
+    if test.type == "ratio":
+        claimed = 100.0 * (claimed - 1)
+    if sign * claimed <= 0:  # no gain is claimed
         return False
-    return (
-        abs(most) < abs(claimed) or most * claimed < 0
-        if test.or_more
-        else (most * claimed <= 0 or beyond(most, float(claimed)) < -1)
-    )
+    if sign * most <= 0:
+        return True
+    return abs(most) < abs(claimed) if test.or_more else beyond(most, claimed) < -1

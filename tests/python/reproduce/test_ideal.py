@@ -116,6 +116,91 @@ def test_orders_and_goodputs_have_a_bound_too() -> None:
     assert judge(gain, data(11, 10, 12, name)).ideal.endswith("out of reach")
 
 
+def several(best: float, metric: str = "all.fct_mean", **values: float) -> Data:
+    """Of some schemes, and of the ideal fabric under one of them, three seeds each."""
+    made = Data()
+    places = {("main", name): value for name, value in values.items()}
+    places[ideal.runs_of("main"), next(iter(values))] = best
+    for (runs, variant), value in places.items():
+        for seed in (1, 2, 3):
+            made.put((runs, variant, LOAD), metric, seed, value * (1 + seed / 1000))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("metric", "keys", "words"),
+    [
+        ("all.fct_mean", {"less": ("A", "B", "C")}, "-20.0 % against B; -50.0 % against C"),
+        ("all.goodput_mean", {"less": ("A", "B", "C")}, "+100.0 % against B; +150.0 % against A"),
+        ("all.fct_mean", {"scheme": "C", "more_than": ("A", "B")}, "-50.0 % against C"),
+        ("all.goodput_mean", {"scheme": "A", "less_than": ("B", "C")}, "+150.0 % against A"),
+        (
+            "all.fct_mean",
+            {"scheme": "A", "less_than": ("B", "C")},
+            "-20.0 % against B; -50.0 % against C",
+        ),
+        ("all.goodput_mean", {"scheme": "C", "more_than": ("B",)}, "+100.0 % against B"),
+    ],
+)
+def test_whoever_is_said_to_be_behind_has_a_bound(
+    metric: str, keys: dict[str, Any], words: str
+) -> None:
+    """Breaks if an order without a system has none, if it is over the one ahead, or if goodput's
+    side is that of times."""
+    best = 20.0 if "goodput" in metric else 8.0
+    made = several(best, metric, A=8.0, B=10.0, C=16.0)
+    found = judge(claim("order", metric, **keys), made).ideal.replace(" at load 0.8", "")
+    assert found.startswith(words) and found.count("against") == words.count("against")
+
+
+def test_of_several_who_are_ahead_the_one_with_most_decides() -> None:
+    """Breaks if a bound that one of them beats stands for the others, or the words hide whose."""
+    made = several(9.0, A=8.0, B=8.5, C=10.0)
+    found = judge(claim("order", scheme="C", more_than=("B", "A")), made).ideal
+    assert found == "-10.0 % against C at load 0.8: no bound, -20.0 % is found for A"
+
+
+@pytest.mark.parametrize(
+    ("best", "by", "reach"), [(6.6, 40, True), (6.7, 40, False), (9.0, 0, True), (10.1, 0, False)]
+)
+def test_an_order_by_much_needs_much(best: float, by: float, reach: bool) -> None:
+    """Breaks if "greatly less" is within reach of a fabric that is a little better, or a bound of
+    40 % of the mean of both is taken for 40 % of the other."""
+    made = several(best, A=11.0, B=10.0)
+    order = claim("order", scheme="A", less_than=("B",), by=by)
+    assert judge(order, made).ideal.endswith("out of reach") != reach
+
+
+def test_the_largest_of_several_is_out_of_reach_only_over_all() -> None:
+    """Breaks if "up to 40 % over the others" is said to be out of reach because one of the others
+    has little to lose, or a range because its larger end is not over each of them."""
+    made = several(6.0, A=8.0, B=8.2, C=10.0)  # 27 % below B, 40 % below C
+    keys: dict[str, Any] = {"scheme": "A", "others": ("B", "C")}
+    words = "-26.8 % against B at load 0.8; -40.0 % against C at load 0.8"
+    assert judge(claim("upto", claimed=-45, **keys), made).ideal == words
+    assert judge(claim("upto", claimed=-75, **keys), made).ideal.count("out of reach") == 2
+    assert judge(claim("range", claimed=(-45, -20), **keys), made).ideal == words
+    assert judge(claim("range", claimed=(-45, -42), **keys), made).ideal == words.replace(
+        " at load 0.8;", " at load 0.8: out of reach;", 1
+    )
+    assert judge(claim("range", claimed=(-75, -20), **keys), made).ideal.count("out of") == 2
+
+
+def test_more_sets_of_runs_have_a_bound_each() -> None:
+    """Breaks if a claim on two workloads is bounded by the first alone."""
+    made = several(6.0, A=8.0, B=10.0)
+    for (runs, variant, point), found in list(made.values.items()):
+        for seed, value in found["all.fct_mean"].items():
+            assert value is not None
+            other = runs.replace("main", "more")
+            value *= 2 if "ideal" in other else 3
+            made.put((other, variant, point), "all.fct_mean", seed, value)
+    upto = claim("upto", scheme="A", against="B", claimed=-50, more_runs=("more",))
+    assert judge(upto, made).ideal == (
+        "-40.0 % against B at load 0.8 (main); -60.0 % against B at load 0.8 (more)"
+    )
+
+
 def test_a_bound_that_is_beaten_is_none() -> None:
     """Breaks if a claim is out of reach of an ideal fabric that its own system beats."""
     lower = claim("at", scheme="QDAPS", against="ECMP", claimed=-50)
