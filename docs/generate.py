@@ -1,5 +1,6 @@
 """Writes what the documentation takes from the engine: the catalogue in ``schemes.md``,
 the named size distributions in ``scenario.md``, the verdicts on the papers in ``scorecard.md``, what they hinge on in ``what-stands.md``,
+how many have the ideal fabric's bound in ``reproducing.md``,
 the figures of ns-3, theory, public papers, ``make fuzz`` and ``make faults`` in ``validation.md``; and what the package takes from the
 documentation, the sentences on keys, with the scenario file's JSON Schema that they are in.
 
@@ -43,6 +44,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bounds import with_bounds
 from faults import with_faults
 from hinges import with_hinges
 from kernels import with_kernels
@@ -247,6 +249,9 @@ def main() -> None:
     (DATA / schema.PACKAGED.name).write_text(schema.text(), encoding="utf-8")
     scenario = DOCS / "scenario.md"
     scenario.write_text(with_table(scenario.read_text(encoding="utf-8")), encoding="utf-8")
+    reproducing_page = DOCS / "reproducing.md"
+    text = with_bounds(reproducing_page.read_text(encoding="utf-8"), chapters)
+    reproducing_page.write_text(text, encoding="utf-8")
     linux = DOCS / "linux.md"
     linux.write_text(with_papers(linux.read_text(encoding="utf-8"), chapters), encoding="utf-8")
     validation = DOCS / "validation.md"

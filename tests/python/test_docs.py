@@ -387,7 +387,8 @@ def test_defaults_are_those_of_the_engine() -> None:
 
 
 def test_generated_parts_are_up_to_date() -> None:
-    """Breaks if a scheme, a distribution or a figure has changed: run docs/generate.py."""
+    """Breaks if a scheme, a distribution or a figure has changed (run docs/generate.py), or if a
+    claim that holds is said to be out of reach."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import generate as g\n"
         "from pathlib import Path\n"
@@ -397,6 +398,12 @@ def test_generated_parts_are_up_to_date() -> None:
         "assert (docs / 'scorecard.md').read_text() == g.scorecard_page(chapters), 'scorecard.md'\n"
         "text = (docs / 'what-stands.md').read_text()\n"
         "assert text == g.with_hinges(text, chapters), 'what-stands.md'\n"
+        "text = (docs / 'reproducing.md').read_text()\n"
+        "assert text == g.with_bounds(text, chapters), 'reproducing.md, bounds'\n"
+        "judged = [j for c in chapters for j in c.judged]\n"
+        "held = [j for j in judged if j.verdict.words in ('reproduced', 'exceeds')]\n"
+        "beyond = [j.claim.id for j in held if 'out of reach' in j.ideal]\n"
+        "assert held and not beyond, f'they hold, and are out of reach: {beyond}'\n"
         "text = (docs / 'linux.md').read_text()\n"
         "assert text == g.with_papers(text, chapters), 'linux.md, papers'\n"
         "text = (docs / 'scenario.md').read_text()\n"
