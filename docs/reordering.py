@@ -1,8 +1,9 @@
 """How many retransmissions were needless, and what they cost: the table in ``reordering.md``.
 
-``python docs/reordering.py`` runs ``examples/reordering.toml`` and prints it, a row a variant and
-load: sums and means over the seeds, of flows after the warm-up. ``python docs/reordering.py --draw``
-draws needless retransmissions against load, from the table as it is in ``reordering.md``.
+``python docs/reordering.py [FILE]`` runs a scenario, ``examples/reordering.toml``, and prints it, a
+row a variant and load: sums and means over the seeds, of flows after the warm-up. ``python
+docs/reordering.py --draw`` draws needless retransmissions against load, from the table as it is in
+``reordering.md``.
 """
 
 import sys
@@ -73,14 +74,14 @@ def draw() -> None:
     from matplotlib import pyplot
 
     curves = needless(PAGE.read_text(encoding="utf-8"))
-    balancers = list(dict.fromkeys(name.split(", ")[0] for name in curves))
+    balancers = list(dict.fromkeys(name.split(", ", 1)[0] for name in curves))
     figure, panels = pyplot.subplots(1, len(balancers), figsize=(9, 3.6), sharey=True)
     for balancer, panel in zip(balancers, panels, strict=True):
         for (name, points), mark in zip(
-            ((n, p) for n, p in curves.items() if n.startswith(balancer)), "os^", strict=True
+            ((n, p) for n, p in curves.items() if n.startswith(balancer)), "os^vD", strict=True
         ):
             loads, counts = zip(*points, strict=True)
-            panel.plot(loads, counts, marker=mark, label=name.split(", ")[1])
+            panel.plot(loads, counts, marker=mark, label=name.split(", ", 1)[1])
         panel.set(title=balancer, xlabel="load", yscale="symlog", ylim=(0, None))
         panel.grid(visible=True, alpha=0.3)
     panels[0].set_ylabel("needless retransmissions")
@@ -89,21 +90,27 @@ def draw() -> None:
     figure.savefig(PICTURE, dpi=120, metadata={"Software": None})
 
 
-def main() -> None:
-    """Run the scenario and print the table, or draw it."""
-    if sys.argv[1:] == ["--draw"]:
-        return draw()
+def table(scenario: Path) -> list[str]:
+    """The table's lines, from runs of ``scenario``."""
     with tempfile.TemporaryDirectory() as folder:
-        comparison = leafspine.compare(SCENARIO, out=Path(folder) / "out")
-        print("| " + " | ".join(HEAD) + " |")
-        print("| ---: | --- |" + " ---: |" * (len(HEAD) - 2))
+        comparison = leafspine.compare(scenario, out=Path(folder) / "out")
         groups: dict[tuple[float, str], list[pa.Table]] = {}
         for case in comparison.finished:
             load = dict(case.point)["workload.0.load"]
             flows = comparison.result(case).measured_flows
             groups.setdefault((float(load), case.variant), []).append(flows)
+        lines = [HEAD, ("---:", "---", *["---:"] * (len(HEAD) - 2))]
         for (load, variant), tables in sorted(groups.items(), key=lambda group: group[0][0]):
-            print("| " + " | ".join(row(load, variant, pa.concat_tables(tables))) + " |")
+            lines.append(row(load, variant, pa.concat_tables(tables)))
+    return ["| " + " | ".join(cells) + " |" for cells in lines]
+
+
+def main() -> None:
+    """Run the scenario and print the table, or draw it."""
+    if sys.argv[1:] == ["--draw"]:
+        draw()
+    else:
+        print("\n".join(table(Path(sys.argv[1]) if sys.argv[1:] else SCENARIO)))
 
 
 if __name__ == "__main__":

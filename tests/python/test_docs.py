@@ -470,6 +470,22 @@ def test_abq_with_kernels_is_quoted_from_the_runs() -> None:
     assert most == ["ABQ"] * 3
 
 
+def test_late_or_lost_is_what_its_scenario_gives(tmp_path: Path) -> None:
+    """Breaks if reordering.md's table is of another engine, or lacks a variant of its scenario: the
+    rows of the lowest load are made again."""
+    text, all_loads = (ROOT / "examples/reordering.toml").read_text(), "[0.2, 0.4, 0.6, 0.8]"
+    assert all_loads in text
+    scenario = tmp_path / "reordering.toml"
+    scenario.write_text(text.replace(all_loads, "[0.2]"))
+    made = real("docs/reordering.py", scenario)
+    assert made.returncode == 0, made.stderr
+    head, _, *rows = made.stdout.splitlines()
+    page = (DOCS / "reordering.md").read_text().splitlines()
+    shown = page[page.index(head) + 2 :]
+    assert shown[: len(rows)] == rows
+    assert sum(line.startswith("| 0.") for line in shown) == 4 * len(rows)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_rust_is_quoted_from_the_sources(page: Path) -> None:
     """Breaks if a Rust block is not in any source file: a signature has changed, or a test."""
