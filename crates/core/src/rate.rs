@@ -87,7 +87,7 @@ impl Pace {
     }
 
     /// The time that `bytes` occupy the line, given what earlier packets left over.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, bytes: u32) -> Span {
         let whole = self.whole * u64::from(bytes);
         match &mut self.fraction {
@@ -103,6 +103,7 @@ impl Fraction {
         self.part * u64::from(bytes) + self.carry
     }
 
+    #[inline(always)]
     fn take(&mut self, bytes: u32) -> u64 {
         let sum = self.sum(bytes);
         self.carry = sum % self.parts;

@@ -56,10 +56,10 @@ impl Network {
         self.places[usize::from(host.0)]
     }
 
-    /// The service queue of `port` that `packet` belongs to.
+    /// The service queue that `packet` belongs to, of so many.
     #[inline]
-    pub(crate) fn queue_of(&self, packet: &PacketMeta, port: &Port) -> usize {
-        match port.queues() {
+    pub(crate) fn queue_of(&self, packet: &PacketMeta, queues: usize) -> usize {
+        match queues {
             1 => 0,
             several => self.classify(packet, several),
         }

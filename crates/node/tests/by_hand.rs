@@ -1,19 +1,20 @@
 //! A switch and a host, driven by hand: no driver, no event queue. The example of `docs/nodes.md`.
 
 use leafspine_core::{
-    FiveTuple, Flags, HostId, Pace, PacketMeta, PortId, Rate, Rng, Role, Span, SwitchId, Time,
+    Ecn, FiveTuple, Flags, HostId, Pace, PacketMeta, PortId, Rate, Rng, Role, Span, SwitchId, Time,
     TorId,
 };
 use leafspine_fabric::{Graph, LinkSpec, Owner, Routes, TopologyKind, TopologySpec};
 use leafspine_node::spec::{Classifier, SchedulerKind, SchemeSpec, Stack, TransportSpec};
 use leafspine_node::transport::TcpConfig;
 use leafspine_node::{
-    Attachment, Chooser, Class, Egress, FifoPort, FlowId, GeneralPort, Host, Key, Limit, Manager,
-    Network, Opening, Port, PortStats, Record, Scheduler, Store, Switch, World,
+    Attachment, Chooser, Class, Direct, Egress, FifoPort, FlowId, GeneralPort, Host, Key, Limit,
+    Manager, Network, Opening, Port, PortStats, Record, Scheduler, Store, Switch, World,
 };
 use leafspine_schemes::lb::LoadBalancer;
 use leafspine_schemes::rdma::Hop;
-use leafspine_schemes::{Amount, Context, Params, Paths, cc};
+use leafspine_schemes::testing::FakeLeaf;
+use leafspine_schemes::{Amount, Context, Params, Paths, cc, registry};
 
 /// What a node does to the outside, written down.
 #[derive(Default)]
@@ -241,4 +242,87 @@ fn telemetry_by_hand() {
     );
     assert_eq!(sent.iter().map(|(.., p)| p.size).collect::<Vec<_>>(), [1_008, 1_008, 1_000, 64]);
     assert_eq!(world.record.telemetry.in_use(), 0);
+}
+
+fn takes_turns(kind: SchedulerKind) -> bool {
+    matches!(kind, SchedulerKind::Wrr | SchedulerKind::Dwrr)
+}
+
+/// A switch whose general ports take the short way where they may, or never. Three queues, or one.
+fn managed_leaf(graph: &Graph, manager: &str, kind: SchedulerKind, short: bool) -> Switch {
+    let mut leaf = leaf(graph, 20);
+    let entry = registry::queue_manager(manager).expect("there is one");
+    let queues = if kind == SchedulerKind::Fifo { 1 } else { 3 };
+    let mut env = FakeLeaf::new(2, 2, 1).env;
+    env.queues = queues;
+    (env.weights, env.in_turns) = (vec![3, 1, 2], takes_turns(kind));
+    for port in &mut leaf.egress.ports {
+        let aqm = (entry.build)(&Params::defaults(entry.info.params), &env, port.local);
+        let aqm = aqm.expect("its defaults are valid");
+        let needs = aqm.needs();
+        let scheduler = Scheduler::new(kind, &[3, 1, 2][..usize::from(queues)], 1500);
+        let mut general = GeneralPort::new(Pace::new(port.rate), queues, scheduler);
+        general.asks_at_release = needs.release;
+        general.asks_when_idle = !(short && needs.passes_idle);
+        general.direct = match short {
+            false => Direct::No,
+            true if general.has_turns() || needs.release => Direct::Served,
+            true => Direct::Unserved,
+        };
+        (port.store, port.manager) = (Store::General(Box::new(general)), Manager::own(aqm));
+    }
+    leaf.open_flow(PortId(0), 0);
+    leaf
+}
+
+/// What a switch makes of packets of many flows that come as `draw` has it, one after the other.
+fn what_becomes_of(leaf: &mut Switch, net: &Network, mut draw: Rng) -> (Notebook, String) {
+    let mut world = Notebook::default();
+    let mut comes = Time::ZERO;
+    for seq in 0..20_000 {
+        // Bursts, and pauses in which the line becomes idle.
+        let gap = if draw.chance(0.98) { draw.below(1_000) } else { draw.below(50_000) };
+        comes += Span::from_nanos(gap);
+        while let Some(at) = (0..world.scheduled.len()).min_by_key(|at| world.scheduled[*at])
+            && world.scheduled[at].0 <= comes
+        {
+            let (at, key, item) = world.scheduled.swap_remove(at);
+            world.now = at;
+            leaf.on_timer(key, item, net, &mut world);
+        }
+        world.now = comes;
+        let tuple = FiveTuple::new(HostId(0), HostId(2), draw.below(50) as u16, 5001);
+        let ecn = if draw.chance(0.8) { Ecn::Capable } else { Ecn::NotCapable };
+        let size = if draw.chance(0.5) { 1500 } else { 64 };
+        let mut packet = PacketMeta { tuple, size, seq, ecn, ..PacketMeta::default() };
+        packet.flags = Flags::DATA;
+        leaf.arrive(PortId(0), &mut packet, net, &mut world);
+    }
+    let stats = leaf.egress.ports.iter().map(|port| format!("{:?}", port.stats)).collect();
+    (world, stats)
+}
+
+/// Breaks if a packet that finds an idle line and empty queues is sent, marked, dropped or counted otherwise
+/// than by the way of those that wait, or leaves a scheduler or a manager in another state.
+#[test]
+fn the_short_way_makes_no_difference() {
+    let graph = graph();
+    let mut net = network(&graph);
+    net.measuring = true;
+    let kinds =
+        [SchedulerKind::Fifo, SchedulerKind::Strict, SchedulerKind::Wrr, SchedulerKind::Dwrr];
+    let managers = ["ecn-threshold", "red", "codel", "mq-ecn", "tcn", "a-ecn", "ml-ecn"];
+    let all = kinds.into_iter().flat_map(|kind| managers.map(|manager| (kind, manager)));
+    // MQ-ECN measures turns.
+    for (kind, manager) in all.filter(|(kind, name)| *name != "mq-ecn" || takes_turns(*kind)) {
+        let draws = || Rng::new(5, Role::Balancer, 7);
+        let mut ways = [true, false].map(|short| managed_leaf(&graph, manager, kind, short));
+        let [(short, counted), (long, by_hand)] =
+            ways.each_mut().map(|leaf| what_becomes_of(leaf, &net, draws()));
+        assert_eq!(short.delivered, long.delivered, "{kind:?} {manager}");
+        assert_eq!(short.scheduled, long.scheduled, "{kind:?} {manager}");
+        assert_eq!(short.record.counters, long.record.counters, "{kind:?} {manager}");
+        assert_eq!(counted, by_hand, "{kind:?} {manager}");
+        assert!(long.scheduled.len() < 2 && long.delivered.len() > 10_000, "{kind:?} {manager}");
+    }
 }

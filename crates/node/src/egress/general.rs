@@ -1,16 +1,17 @@
 //! A packet's way through a general port: there is room for it, its manager takes it, it waits, its
 //! turn comes, it is sent.
 
-use super::{Departure, Egress, admit, manager, mark};
+use super::{Departure, Egress, manager, mark};
 use crate::counters::Cause;
 use crate::event::{Class, Key};
 use crate::network::Network;
 use crate::pfc::NO_INGRESS;
-use crate::port::{Queued, Stay, Turn};
+use crate::port::{Direct, Port, Queued, Stay, Turn};
+use crate::switch::Chooser;
 use crate::world::World;
 use leafspine_core::{Ecn, PacketMeta, PortId, Span, Time};
-use leafspine_schemes::Backlog;
 use leafspine_schemes::aqm::{Admit, Release};
+use leafspine_schemes::{Backlog, QueueView};
 
 impl Egress {
     #[inline(never)]
@@ -22,49 +23,66 @@ impl Egress {
         world: &mut W,
     ) {
         let now = world.now();
-        match self.port(at).store.general().sends_at_once(now) {
-            true => self.send_at_once(at, packet, net, world),
-            false => self.place(at, packet, net, world),
+        let general = self.ports[usize::from(at.0)].store.general();
+        if general.direct == Direct::Unserved && general.is_free_for(0, now) {
+            return self.send_at_once::<W, false>(at, 0, packet, net, world);
         }
+        self.enqueue_served(at, packet, net, world);
     }
 
-    /// Sends a packet that finds the idle line of a port with one queue: what [`Egress::place`] would do, less what
-    /// makes no difference there.
-    #[inline]
-    fn send_at_once<W: World>(
+    /// The same where service queues take turns, the manager is asked when a packet leaves, or it has to wait.
+    #[inline(never)]
+    fn enqueue_served<W: World>(
         &mut self,
         at: PortId,
         packet: &mut PacketMeta,
         net: &Network,
         world: &mut W,
     ) {
-        let now = world.now();
-        let lossless = self.is_lossless(0);
+        let general = self.ports[usize::from(at.0)].store.general();
+        let queue = net.queue_of(packet, general.queues());
+        match general.sends_at_once(queue, world.now()) {
+            true => self.send_at_once::<W, true>(at, queue, packet, net, world),
+            false => self.place(at, queue, packet, net, world),
+        }
+    }
+
+    /// Sends a packet that finds an idle line and empty queues: what [`Egress::place`] would do, less what makes
+    /// no difference there. `SERVED`: see [`Direct`].
+    #[inline(always)]
+    fn send_at_once<W: World, const SERVED: bool>(
+        &mut self,
+        at: PortId,
+        queue: usize,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) {
+        let (now, size) = (world.now(), u32::from(packet.size));
+        let lossless = self.is_lossless(queue);
         if !lossless && let Err(cause) = self.room(at, packet, Backlog::default()) {
             return self.drop_packet(at, packet, cause, net, world);
         }
         let port = &mut self.ports[usize::from(at.0)];
-        let verdict = match port.store.general().asks_when_idle {
-            true => admit(port, packet, Backlog::default(), now),
-            false => Admit::Take,
-        };
-        match verdict {
-            Admit::Take => {}
-            Admit::Drop if !lossless => {
+        if port.store.general().asks_when_idle {
+            if !self.ask_first(at, queue, packet, net, world) {
                 return self.drop_packet(at, packet, Cause::Manager, net, world);
             }
-            Admit::Drop if packet.ecn == Ecn::NotCapable => {}
-            Admit::Mark | Admit::Drop => mark(port, packet, net, world),
+        } else if net.measuring {
+            port.stats.placed(size, 0);
         }
-        let size = u32::from(packet.size);
+        if SERVED && !self.may_leave_at_once(at, queue, packet, net, world) {
+            return;
+        }
         if packet.notes & PacketMeta::TELEMETRY != 0 {
             self.write_hop(at, packet, world);
         }
-        let port = self.port(at);
-        let sending = port.store.general().transmit(now, u32::from(packet.size));
+        let port = &mut self.ports[usize::from(at.0)];
+        let sending = port.store.general().transmit(now, size);
         port.line_time += sending.0;
         if net.measuring {
-            port.stats.accepted(size, 0, Span::ZERO, sending);
+            port.stats.began(size, Span::ZERO, sending);
+            port.stats.delayed(Span::ZERO);
         }
         let arrives = now + sending + port.delay;
         if port.special {
@@ -74,11 +92,50 @@ impl Egress {
         world.deliver(port.link, arrives, packet);
     }
 
+    /// A packet that finds an idle line and empty queues has a turn, and the manager its last say. Whether it is sent;
+    /// else it has been dropped.
+    #[inline(always)]
+    fn may_leave_at_once<W: World>(
+        &mut self,
+        at: PortId,
+        queue: usize,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) -> bool {
+        let (now, nothing) = (world.now(), Backlog::default());
+        let size = u32::from(packet.size);
+        let port = &mut self.ports[usize::from(at.0)];
+        let general = port.store.general();
+        if let Some(turn) = general.pass(queue, size, now)
+            && let Some(aqm) = manager(&mut port.manager, &mut self.chooser)
+        {
+            aqm.turn_ended(turn.queue, turn.since, now);
+        }
+        if !general.asks_at_release {
+            return true;
+        }
+        let view = port.view(queue as u8, nothing, nothing);
+        match ask_at_release(port, &mut self.chooser, packet, &view, now, Span::ZERO) {
+            Release::Send => return true,
+            Release::Mark => {
+                mark(port, packet, net, world);
+                return true;
+            }
+            Release::Drop if self.is_lossless(queue) => return true,
+            Release::Drop => {}
+        }
+        self.drop_packet(at, packet, Cause::Manager, net, world);
+        self.serve(at, net, world);
+        false
+    }
+
     /// Queues a packet at a general port, sends it if the line is idle, or drops it.
     #[inline(never)]
     fn place<W: World>(
         &mut self,
         at: PortId,
+        queue: usize,
         packet: &mut PacketMeta,
         net: &Network,
         world: &mut W,
@@ -88,7 +145,6 @@ impl Egress {
         if !port.up {
             return self.drop_packet(at, packet, Cause::LinkDown, net, world);
         }
-        let queue = net.queue_of(packet, port);
         if net.trim.is_some() && self.chooser.is_some() {
             return self.enqueue_trimming(at, queue, packet, net, world);
         }
@@ -145,13 +201,26 @@ impl Egress {
         packet: &PacketMeta,
         total: Backlog,
     ) -> Result<u16, Cause> {
-        let size = u32::from(packet.size);
         let limit = self.ports[usize::from(at.0)].limit;
+        let size = u32::from(packet.size);
         let shared = self.shared.as_ref().filter(|_| limit.is_shared());
         if !limit.admits(total, size) || shared.is_some_and(|shared| !shared.admits(total, size)) {
             return Err(Cause::Buffer);
         }
         Ok(NO_INGRESS)
+    }
+
+    /// Asks of a packet that finds an idle line and empty queues, where that may make a difference.
+    #[inline(never)]
+    fn ask_first<W: World>(
+        &mut self,
+        at: PortId,
+        queue: usize,
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) -> bool {
+        self.ask_manager(at, queue, self.is_lossless(queue), packet, net, world)
     }
 
     /// Whether the port's manager takes a packet for which there is room. It may mark it; what it would drop
@@ -293,10 +362,16 @@ impl Egress {
         net: &Network,
         world: &mut W,
     ) -> bool {
-        if self.port(at).store.general().asks_at_release {
-            match self.ask_at_release(at, queue, stay, packet, world.now()) {
+        let now = world.now();
+        let port = &mut self.ports[usize::from(at.0)];
+        let general = port.store.general();
+        if general.asks_at_release {
+            let (total, own) = (general.backlog(now), general.queue(queue, now));
+            let view = port.view(queue as u8, own, total);
+            let waited = now - stay.since;
+            match ask_at_release(port, &mut self.chooser, packet, &view, now, waited) {
                 Release::Send => {}
-                Release::Mark => mark(self.port(at), packet, net, world),
+                Release::Mark => mark(port, packet, net, world),
                 Release::Drop if self.is_lossless(queue) => {}
                 Release::Drop => {
                     self.abandon(at, stay, packet, Cause::Manager, net, world);
@@ -315,27 +390,6 @@ impl Egress {
         let port = &mut self.ports[usize::from(at.0)];
         if let Some(aqm) = manager(&mut port.manager, &mut self.chooser) {
             aqm.turn_ended(turn.queue, turn.since, now);
-        }
-    }
-
-    /// What the port's manager says of a packet that is about to leave.
-    fn ask_at_release(
-        &mut self,
-        at: PortId,
-        queue: usize,
-        stay: Stay,
-        packet: &mut PacketMeta,
-        now: Time,
-    ) -> Release {
-        let port = &mut self.ports[usize::from(at.0)];
-        let general = port.store.general();
-        let (total, own) = (general.backlog(now), general.queue(queue, now));
-        let view = port.view(queue as u8, own, total);
-        match manager(&mut port.manager, &mut self.chooser) {
-            Some(aqm) if aqm.needs().release => {
-                aqm.release(packet, &view, now - stay.since, now, &mut port.rng)
-            }
-            _ => Release::Send,
         }
     }
 
@@ -374,5 +428,21 @@ impl Egress {
             return self.depart_specially(at, packet, departure, net, world);
         }
         world.deliver(port.link, arrives, packet);
+    }
+}
+
+/// What the port's manager says of a packet that is about to leave.
+#[inline(always)]
+fn ask_at_release(
+    port: &mut Port,
+    chooser: &mut Option<Chooser>,
+    packet: &mut PacketMeta,
+    view: &QueueView,
+    now: Time,
+    waited: Span,
+) -> Release {
+    match manager(&mut port.manager, chooser) {
+        Some(aqm) if aqm.needs().release => aqm.release(packet, view, waited, now, &mut port.rng),
+        _ => Release::Send,
     }
 }

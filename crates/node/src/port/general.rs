@@ -93,6 +93,18 @@ struct ServiceQueues {
     queues: Vec<ServiceQueue>,
 }
 
+/// Whether a packet that finds the line idle and nothing waiting goes on it as at a one-event port: a link that never
+/// changes, no scheme that follows every change of the backlog, no limits but the port's and the shared buffer's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direct {
+    /// No.
+    No,
+    /// Yes, and neither has it a turn, nor is the manager asked when it leaves.
+    Unserved,
+    /// Yes, after a scheduler and a manager have been told.
+    Served,
+}
+
 /// See the module's text.
 #[derive(Debug)]
 pub struct GeneralPort {
@@ -108,9 +120,8 @@ pub struct GeneralPort {
     pub asks_at_release: bool,
     /// Whether the manager is asked of packets that find the line idle and nothing waiting.
     pub asks_when_idle: bool,
-    /// Whether a packet that finds the line idle goes on it as at a one-event port: one queue, a link that never
-    /// changes, no scheme that follows every change of the backlog or drops what the manager has taken.
-    pub direct: bool,
+    /// What becomes of a packet that finds the line idle and nothing waiting.
+    pub direct: Direct,
     /// Service queues that are paused, a bit each.
     stopped: u64,
     /// In runs with flow control.
@@ -130,7 +141,7 @@ impl GeneralPort {
             wake_pending: false,
             asks_at_release: true,
             asks_when_idle: true,
-            direct: false,
+            direct: Direct::No,
             stopped: 0,
             pauses: None,
             total: Backlog::default(),
@@ -146,6 +157,12 @@ impl GeneralPort {
             Queues::One(_) => 1,
             Queues::Several(several) => several.queues.len(),
         }
+    }
+
+    /// Whether its service queues take turns.
+    #[must_use]
+    pub fn has_turns(&self) -> bool {
+        matches!(self.queues, Queues::Several(_))
     }
 
     /// Whether anything waits.
@@ -386,10 +403,11 @@ impl GeneralPort {
         !self.wake_pending && now >= self.busy_until && self.stopped >> queue & 1 == 0
     }
 
-    /// Whether a packet that comes now goes on the line at once: of schemes the port's manager alone may be asked.
+    /// Whether a packet of this queue that comes now goes on the line at once, and nothing waits: of schemes the
+    /// port's manager alone has to be asked.
     #[inline]
-    pub(crate) fn sends_at_once(&self, now: Time) -> bool {
-        self.direct && self.is_free_for(0, now)
+    pub(crate) fn sends_at_once(&self, queue: usize, now: Time) -> bool {
+        self.direct != Direct::No && !self.has_packets() && self.is_free_for(queue, now)
     }
 
     /// Whether something waits that is not paused.

@@ -9,7 +9,7 @@ mod stats;
 
 pub use fifo::FifoPort;
 pub(crate) use general::Stay;
-pub use general::{GeneralPort, Queued};
+pub use general::{Direct, GeneralPort, Queued};
 pub use pause::Pauses;
 pub use scheduler::Scheduler;
 pub(crate) use scheduler::Turn;

@@ -98,7 +98,8 @@ impl EcnThreshold {
 
 impl Aqm for EcnThreshold {
     fn needs(&self) -> Needs {
-        Needs { release: self.at_dequeue, ..Needs::default() }
+        let passes_idle = self.at_dequeue || !self.threshold.is_reached_by(Backlog::default());
+        Needs { release: self.at_dequeue, passes_idle }
     }
 
     fn admit(&mut self, packet: &PacketMeta, queue: &QueueView, _: Time, _: &mut Rng) -> Admit {

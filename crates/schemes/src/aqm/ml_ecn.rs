@@ -76,7 +76,7 @@ impl MlEcn {
 
 impl Aqm for MlEcn {
     fn needs(&self) -> Needs {
-        Needs { release: true, ..Needs::default() }
+        Needs { release: true, passes_idle: true }
     }
 
     fn admit(&mut self, _: &PacketMeta, _: &QueueView, _: Time, _: &mut Rng) -> Admit {
