@@ -1,12 +1,14 @@
 """``docs/hinges.py``: a setting that was tried is compared with the same runs."""
 
 import importlib.util
+import json
 from types import SimpleNamespace
+from typing import Any
 
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, Origin
-from leafspine.reproduce.verdicts import Verdict
-from test_engine import ROOT
+from leafspine.reproduce.verdicts import Finding, Judged, Part, Verdict
+from test_engine import ROOT, python
 
 SPEC = importlib.util.spec_from_file_location("hinges", ROOT / "docs" / "hinges.py")
 assert SPEC is not None and SPEC.loader is not None
@@ -90,4 +92,67 @@ def test_settings_of_linux_are_tried_beside_kernels() -> None:
     assert hinges._tried(SimpleNamespace(pages=(page,))) == [
         hinges.Tried(hinges.KERNELS, "B2", Verdict.REPRODUCED, Verdict.NOT),
         hinges.Tried(hinges.PROFILE, "B2", Verdict.REPRODUCED, Verdict.DIRECTION),
+    ]
+
+
+SHORTER = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import hinges
+from leafspine.reproduce import reproducing
+found = {}
+names = ["tam/fig07", "tam/fig10", "tam/fig12", "qdaps/fig12", "qdaps/fig16"]
+for chosen in reproducing.choose(names):
+    for figure in chosen.figures:
+        for other in figure.sensitivities:
+            found[figure.path + ": " + other.name] = hinges._shorter(figure, other.runs, other.name)
+print(json.dumps(found))
+"""
+
+
+def test_shorter_runs_say_so() -> None:
+    """Breaks if runs of fewer flows pass for those of the paper's size: those of TAM's Fig. 12 and
+    one of Fig. 10's; or if as many flows from several sources, or a swept number, seem fewer."""
+    done = python("-c", SHORTER, ROOT / "docs")
+    assert done.returncode == 0, done.stderr
+    found = {name: words for name, words in json.loads(done.stdout).items() if words}
+    twelve = {name: words for name, words in found.items() if "tam/fig12" in name}
+    assert len(twelve) == 6 and set(twelve.values()) == {
+        ", 1,000 flows for 50,000",
+        ", 2,500 flows for 50,000",
+    }
+    rest = found.keys() - twelve.keys()
+    assert rest == {"tam/fig10: the library's distributions, load 0.6"}
+
+
+def judged(name: str, verdict: Verdict) -> Judged:
+    """A claim with a verdict."""
+    claim = Claim(name, "", "fig", "abs", "", "", (Check("abs", "m", scheme="A", below=1),))
+    return Judged(claim, (Finding((Part(verdict, ""),)),))
+
+
+def test_a_shorter_row_is_one_of_its_own(monkeypatch: Any) -> None:
+    """Breaks if a setting that two figures try, one of them with fewer flows, is one row for both,
+    or if nothing marks the shorter one."""
+    data = Data()
+    for runs in ("main", "main~x"):
+        data.put((runs, "A", ()), "m", 1, 0.5)
+        data.put((runs, "A", ()), "m", 2, 0.5)
+        data.put_origin((runs, "A", ()), 1, ORIGIN)
+        data.put_origin((runs, "A", ()), 2, ORIGIN)
+    sensitive = (SimpleNamespace(name="x", runs="main"),)
+    pages = [
+        SimpleNamespace(
+            judged=(judged(name, Verdict.REPRODUCED),),
+            figure=SimpleNamespace(sensitivities=sensitive, words=words),
+            sensitive=(("x", judged(name, Verdict.NOT)),),
+            data=data,
+            on_linux=(),
+        )
+        for name, words in (("T1", ""), ("T2", ", 10 flows for 20"))
+    ]
+    monkeypatch.setattr(hinges, "_shorter", lambda figure, runs, name: figure.words)
+    assert hinges._tried(SimpleNamespace(pages=pages)) == [
+        hinges.Tried("x", "T1", Verdict.REPRODUCED, Verdict.NOT, False),
+        hinges.Tried("x, 10 flows for 20", "T2", Verdict.REPRODUCED, Verdict.NOT, True),
     ]
