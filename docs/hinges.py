@@ -95,11 +95,16 @@ def _tried(chapter: Chapter) -> list[Tried]:
     return found
 
 
-def _shorter(figure: Figure, runs: str, name: str) -> str:
+def _shorter(figure: Figure, runs: Sequence[str], name: str) -> str:
     """By how much a setting's runs are shorter than those that they are beside, in words; nothing
     where they have as many flows, or more."""
     sets = {entry.name: entry for entry in figure.all_runs()}
-    base, other = sets[runs], sets[f"{runs}~{name}"]
+    found = (_fewer(sets[changed], sets[f"{changed}~{name}"]) for changed in runs)
+    return next((words for words in found if words), "")
+
+
+def _fewer(base: RunSet, other: RunSet) -> str:
+    """The same of one set of runs."""
     # One point is enough: where flows are swept, the points of both have as many.
     _, swept = other.at("paper")
     first = Layer(settings={key: values[0] for key, values in swept.items()})
