@@ -1,8 +1,9 @@
-"""Writes what the documentation takes from the engine: the catalogue in ``schemes.md``,
-the named size distributions in ``scenario.md``, the verdicts on the papers in ``scorecard.md``, what they hinge on in ``what-stands.md``,
-how many have the ideal fabric's bound in ``reproducing.md``,
-the figures of ns-3, theory, public papers, ``make fuzz`` and ``make faults`` in ``validation.md``; and what the package takes from the
-documentation, the sentences on keys, with the scenario file's JSON Schema that they are in.
+"""Writes what the documentation takes from the engine: the catalogue in ``schemes.md``, the named
+size distributions in ``scenario.md``, the verdicts on the papers in ``scorecard.md``, what they
+hinge on in ``what-stands.md``, with its picture, how many have the ideal fabric's bound in
+``reproducing.md``, the figures of ns-3, theory, public papers, ``make fuzz`` and ``make faults`` in
+``validation.md``; and what the package takes from the documentation, the sentences on keys, with
+the scenario file's JSON Schema that they are in.
 
     .venv/bin/python docs/generate.py
 
@@ -52,6 +53,7 @@ from keys import keys_file
 from ns3 import with_ns3
 from public import with_public
 from real_hosts import with_papers
+from standing import PICTURE, picture, with_standing
 from theory import with_theory
 
 from leafspine import api, catalogue, costs, schema
@@ -244,7 +246,8 @@ def main() -> None:
     (DOCS / "scorecard.md").write_text(scorecard_page(chapters), encoding="utf-8")
     stands = DOCS / "what-stands.md"
     text = with_hinges(stands.read_text(encoding="utf-8"), chapters)
-    stands.write_text(text, encoding="utf-8")
+    stands.write_text(with_standing(text, chapters), encoding="utf-8")
+    (DOCS / PICTURE).write_text(picture(chapters), encoding="utf-8")
     (DATA / "keys.json").write_text(keys_file(), encoding="utf-8")
     (DATA / schema.PACKAGED.name).write_text(schema.text(), encoding="utf-8")
     scenario = DOCS / "scenario.md"

@@ -35,6 +35,8 @@ class Tried(NamedTuple):
     after: Verdict
     shorter: bool = False
     """Whether it was tried with fewer flows, so that the length of the runs may be what counts."""
+    whole: bool = True
+    """Whether it was tried for all that the claim says, not for one of several sets of runs."""
 
 
 def with_hinges(text: str, chapters: Sequence[Chapter]) -> str:
@@ -49,7 +51,7 @@ def with_hinges(text: str, chapters: Sequence[Chapter]) -> str:
 
 
 def _section(chapter: Chapter) -> list[str]:
-    tried = _tried(chapter)
+    tried = all_tried(chapter)
     by_name: dict[str, list[Tried]] = {}
     for entry in tried:
         by_name.setdefault(entry.name, []).append(entry)
@@ -66,7 +68,7 @@ def _section(chapter: Chapter) -> list[str]:
     return [*lines, "", _unmoved(chapter, tried)]
 
 
-def _tried(chapter: Chapter) -> list[Tried]:
+def all_tried(chapter: Chapter) -> list[Tried]:
     """Each setting's verdicts, beside those of the same runs as the paper is read; those of kernels
     and of the model with their settings, beside the model's at their size. Runs of fewer flows say
     so: they are a row of their own."""
@@ -85,7 +87,8 @@ def _tried(chapter: Chapter) -> list[Tried]:
             plain = re.sub(r"^\([a-z]\) ", "", name) + shorter[name]
             if Verdict.MISSING not in (before.verdict, after.verdict):
                 verdicts = before.verdict, after.verdict
-                found.append(Tried(plain, after.claim.id, *verdicts, bool(shorter[name])))
+                whole = len(after.claim.tests) == len(claims[after.claim.id].tests)
+                found.append(Tried(plain, after.claim.id, *verdicts, bool(shorter[name]), whole))
         found += [
             Tried(name, entry.model.claim.id, entry.model.verdict, other.verdict)
             for sides in page.on_linux

@@ -398,6 +398,8 @@ def test_generated_parts_are_up_to_date() -> None:
         "assert (docs / 'scorecard.md').read_text() == g.scorecard_page(chapters), 'scorecard.md'\n"
         "text = (docs / 'what-stands.md').read_text()\n"
         "assert text == g.with_hinges(text, chapters), 'what-stands.md'\n"
+        "assert text == g.with_standing(text, chapters), 'what-stands.md, picture'\n"
+        "assert (docs / g.PICTURE).read_text() == g.picture(chapters), g.PICTURE\n"
         "text = (docs / 'reproducing.md').read_text()\n"
         "assert text == g.with_bounds(text, chapters), 'reproducing.md, bounds'\n"
         "judged = [j for c in chapters for j in c.judged]\n"

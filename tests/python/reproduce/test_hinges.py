@@ -5,6 +5,8 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, Origin
 from leafspine.reproduce.verdicts import Finding, Judged, Part, Verdict
@@ -90,7 +92,7 @@ def test_settings_of_linux_are_tried_beside_kernels() -> None:
     sides = SimpleNamespace(known=[SimpleNamespace(model=model, profile=profile, kernels=kernels)])
     figure = SimpleNamespace(sensitivities=())
     page = SimpleNamespace(judged=(), figure=figure, sensitive=(), on_linux=(sides,))
-    assert hinges._tried(SimpleNamespace(pages=(page,))) == [
+    assert hinges.all_tried(SimpleNamespace(pages=(page,))) == [
         hinges.Tried(hinges.KERNELS, "B2", Verdict.REPRODUCED, Verdict.NOT),
         hinges.Tried(hinges.PROFILE, "B2", Verdict.REPRODUCED, Verdict.DIRECTION),
     ]
@@ -120,9 +122,10 @@ def test_shorter_runs_say_so() -> None:
     assert found == {"tam/fig10: the library's distributions, load 0.6": ", 2,000 flows for 10,000"}
 
 
-def judged(name: str, verdict: Verdict) -> Judged:
+def judged(name: str, verdict: Verdict, *more: Check) -> Judged:
     """A claim with a verdict."""
-    claim = Claim(name, "", "fig", "abs", "", "", (Check("abs", "m", scheme="A", below=1),))
+    test = Check("abs", "m", scheme="A", below=1)
+    claim = Claim(name, "", "fig", "abs", "", "", (test, *more))
     return Judged(claim, (Finding((Part(verdict, ""),)),))
 
 
@@ -147,7 +150,28 @@ def test_a_shorter_row_is_one_of_its_own(monkeypatch: Any) -> None:
         for name, words in (("T1", ""), ("T2", ", 10 flows for 20"))
     ]
     monkeypatch.setattr(hinges, "_shorter", lambda figure, runs, name: figure.words)
-    assert hinges._tried(SimpleNamespace(pages=pages)) == [
+    assert hinges.all_tried(SimpleNamespace(pages=pages)) == [
         hinges.Tried("x", "T1", Verdict.REPRODUCED, Verdict.NOT, False),
         hinges.Tried("x, 10 flows for 20", "T2", Verdict.REPRODUCED, Verdict.NOT, True),
     ]
+
+
+def test_a_part_of_a_claim_is_no_whole_one() -> None:
+    """Breaks if a claim on two workloads holds as a whole where one of them was tried."""
+    data = Data()
+    for runs in ("main", "next", "main~x"):
+        for seed in (1, 2):
+            data.put((runs, "A", ()), "m", seed, 0.5)
+            data.put_origin((runs, "A", ()), seed, ORIGIN)
+    both = judged("A1", Verdict.NOT, Check("abs", "m", "next", scheme="A", below=1))
+    page = SimpleNamespace(
+        judged=(both, judged("A2", Verdict.NOT)),
+        figure=SimpleNamespace(sensitivities=(SimpleNamespace(name="x", runs="main"),)),
+        sensitive=(("x", judged("A1", Verdict.NOT)), ("x", judged("A2", Verdict.NOT))),
+        data=data,
+        on_linux=(),
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(hinges, "_shorter", lambda figure, runs, name: "")
+        found = hinges.all_tried(SimpleNamespace(pages=[page]))
+    assert [entry.whole for entry in found] == [False, True]
