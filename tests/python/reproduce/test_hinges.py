@@ -81,7 +81,7 @@ def test_a_setting_of_several_sets(monkeypatch: Any) -> None:
     )
     chapter = SimpleNamespace(pages=(page,))
     monkeypatch.setattr(hinges, "_shorter", lambda figure, runs, name: "")
-    assert hinges._tried(chapter) == [hinges.Tried("x", "L1", Verdict.NOT, Verdict.DIRECTION)]
+    assert hinges.all_tried(chapter) == [hinges.Tried("x", "L1", Verdict.NOT, Verdict.DIRECTION)]
 
 
 def test_settings_of_linux_are_tried_beside_kernels() -> None:
