@@ -50,8 +50,8 @@ pub use host::{Full, Host};
 pub use jitter::Jitter;
 pub use network::{Attachment, Network};
 pub use port::{
-    Direct, FifoPort, GeneralPort, Limit, Lossy, Manager, Pauses, Port, PortStats, Queued,
-    Scheduler, Signals, Store,
+    FifoPort, GeneralPort, Limit, Lossy, Manager, Pauses, Port, PortStats, Queued, Scheduler,
+    Signals, Store,
 };
 pub use prefetch::prefetch;
 pub use program::{FIRST_MESSAGE, Operations, Program, Step};

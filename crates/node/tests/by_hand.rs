@@ -8,8 +8,8 @@ use leafspine_fabric::{Graph, LinkSpec, Owner, Routes, TopologyKind, TopologySpe
 use leafspine_node::spec::{Classifier, SchedulerKind, SchemeSpec, Stack, TransportSpec};
 use leafspine_node::transport::TcpConfig;
 use leafspine_node::{
-    Attachment, Chooser, Class, Direct, Egress, FifoPort, FlowId, GeneralPort, Host, Key, Limit,
-    Manager, Network, Opening, Port, PortStats, Record, Scheduler, Store, Switch, World,
+    Attachment, Chooser, Class, Egress, FifoPort, FlowId, GeneralPort, Host, Key, Limit, Manager,
+    Network, Opening, Port, PortStats, Record, Scheduler, Store, Switch, World,
 };
 use leafspine_schemes::lb::LoadBalancer;
 use leafspine_schemes::rdma::Hop;
@@ -262,13 +262,7 @@ fn managed_leaf(graph: &Graph, manager: &str, kind: SchedulerKind, short: bool) 
         let needs = aqm.needs();
         let scheduler = Scheduler::new(kind, &[3, 1, 2][..usize::from(queues)], 1500);
         let mut general = GeneralPort::new(Pace::new(port.rate), queues, scheduler);
-        general.asks_at_release = needs.release;
-        general.asks_when_idle = !(short && needs.passes_idle);
-        general.direct = match short {
-            false => Direct::No,
-            true if general.has_turns() || needs.release => Direct::Served,
-            true => Direct::Unserved,
-        };
+        general.set_asks(needs.release, !(short && needs.passes_idle), short);
         (port.store, port.manager) = (Store::General(Box::new(general)), Manager::own(aqm));
     }
     leaf.open_flow(PortId(0), 0);

@@ -22,17 +22,20 @@ impl Egress {
         net: &Network,
         world: &mut W,
     ) {
-        let now = world.now();
         let general = self.ports[usize::from(at.0)].store.general();
-        if general.direct == Direct::Unserved && general.is_free_for(0, now) {
-            return self.send_at_once::<W, false>(at, 0, packet, net, world);
+        if general.direct != Direct::Unasked {
+            return self.enqueue_asking(at, packet, net, world);
         }
-        self.enqueue_served(at, packet, net, world);
+        match general.is_free_for(0, world.now()) {
+            true => self.send_at_once::<W, false>(at, 0, packet, net, world),
+            false => self.place(at, 0, packet, net, world),
+        }
     }
 
-    /// The same where service queues take turns, the manager is asked when a packet leaves, or it has to wait.
+    /// The same where a scheduler or a manager has a say, or something follows the backlog. A function of its own:
+    /// what lives in registers has to be saved around every call.
     #[inline(never)]
-    fn enqueue_served<W: World>(
+    fn enqueue_asking<W: World>(
         &mut self,
         at: PortId,
         packet: &mut PacketMeta,
@@ -48,9 +51,9 @@ impl Egress {
     }
 
     /// Sends a packet that finds an idle line and empty queues: what [`Egress::place`] would do, less what makes
-    /// no difference there. `SERVED`: see [`Direct`].
+    /// no difference there. `ASKING`: see [`Direct`].
     #[inline(always)]
-    fn send_at_once<W: World, const SERVED: bool>(
+    fn send_at_once<W: World, const ASKING: bool>(
         &mut self,
         at: PortId,
         queue: usize,
@@ -63,15 +66,14 @@ impl Egress {
         if !lossless && let Err(cause) = self.room(at, packet, Backlog::default()) {
             return self.drop_packet(at, packet, cause, net, world);
         }
-        let port = &mut self.ports[usize::from(at.0)];
-        if port.store.general().asks_when_idle {
-            if !self.ask_first(at, queue, packet, net, world) {
-                return self.drop_packet(at, packet, Cause::Manager, net, world);
-            }
-        } else if net.measuring {
-            port.stats.placed(size, 0);
+        let asks = ASKING && self.port(at).store.general().asks_when_idle;
+        if asks && !self.ask_manager(at, queue, lossless, packet, net, world) {
+            return self.drop_packet(at, packet, Cause::Manager, net, world);
         }
-        if SERVED && !self.may_leave_at_once(at, queue, packet, net, world) {
+        if net.measuring && !asks {
+            self.port(at).stats.placed(size, 0);
+        }
+        if ASKING && !self.may_leave_at_once(at, queue, packet, net, world) {
             return;
         }
         if packet.notes & PacketMeta::TELEMETRY != 0 {
@@ -201,8 +203,8 @@ impl Egress {
         packet: &PacketMeta,
         total: Backlog,
     ) -> Result<u16, Cause> {
-        let limit = self.ports[usize::from(at.0)].limit;
         let size = u32::from(packet.size);
+        let limit = self.ports[usize::from(at.0)].limit;
         let shared = self.shared.as_ref().filter(|_| limit.is_shared());
         if !limit.admits(total, size) || shared.is_some_and(|shared| !shared.admits(total, size)) {
             return Err(Cause::Buffer);
@@ -210,22 +212,9 @@ impl Egress {
         Ok(NO_INGRESS)
     }
 
-    /// Asks of a packet that finds an idle line and empty queues, where that may make a difference.
-    #[inline(never)]
-    fn ask_first<W: World>(
-        &mut self,
-        at: PortId,
-        queue: usize,
-        packet: &mut PacketMeta,
-        net: &Network,
-        world: &mut W,
-    ) -> bool {
-        self.ask_manager(at, queue, self.is_lossless(queue), packet, net, world)
-    }
-
     /// Whether the port's manager takes a packet for which there is room. It may mark it; what it would drop
     /// of a lossless priority is marked, too, if it can be. What it takes is counted as queued.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn ask_manager<W: World>(
         &mut self,
         at: PortId,

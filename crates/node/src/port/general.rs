@@ -96,13 +96,13 @@ struct ServiceQueues {
 /// Whether a packet that finds the line idle and nothing waiting goes on it as at a one-event port: a link that never
 /// changes, no scheme that follows every change of the backlog, no limits but the port's and the shared buffer's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direct {
+pub(crate) enum Direct {
     /// No.
     No,
-    /// Yes, and neither has it a turn, nor is the manager asked when it leaves.
-    Unserved,
-    /// Yes, after a scheduler and a manager have been told.
-    Served,
+    /// Yes, and no scheduler or manager has a say.
+    Unasked,
+    /// Yes, after a scheduler or a manager has been asked or told.
+    Asking,
 }
 
 /// See the module's text.
@@ -117,11 +117,11 @@ pub struct GeneralPort {
     /// Whether an event is pending for `busy_until`.
     pub wake_pending: bool,
     /// Whether the manager may have a say when a packet leaves.
-    pub asks_at_release: bool,
+    pub(crate) asks_at_release: bool,
     /// Whether the manager is asked of packets that find the line idle and nothing waiting.
-    pub asks_when_idle: bool,
+    pub(crate) asks_when_idle: bool,
     /// What becomes of a packet that finds the line idle and nothing waiting.
-    pub direct: Direct,
+    pub(crate) direct: Direct,
     /// Service queues that are paused, a bit each.
     stopped: u64,
     /// In runs with flow control.
@@ -159,10 +159,15 @@ impl GeneralPort {
         }
     }
 
-    /// Whether its service queues take turns.
-    #[must_use]
-    pub fn has_turns(&self) -> bool {
-        matches!(self.queues, Queues::Several(_))
+    /// Whether its manager is asked when packets leave, and when they find nothing; whether nothing but the manager
+    /// and the scheduler hears of a packet that goes on an idle line, as at a one-event port.
+    pub fn set_asks(&mut self, at_release: bool, when_idle: bool, direct: bool) {
+        (self.asks_at_release, self.asks_when_idle) = (at_release, when_idle);
+        self.direct = match (direct, &self.queues) {
+            (false, _) => Direct::No,
+            (true, Queues::One(_)) if !at_release && !when_idle => Direct::Unasked,
+            (true, _) => Direct::Asking,
+        };
     }
 
     /// Whether anything waits.

@@ -8,8 +8,8 @@ mod scheduler;
 mod stats;
 
 pub use fifo::FifoPort;
-pub(crate) use general::Stay;
-pub use general::{Direct, GeneralPort, Queued};
+pub(crate) use general::{Direct, Stay};
+pub use general::{GeneralPort, Queued};
 pub use pause::Pauses;
 pub use scheduler::Scheduler;
 pub(crate) use scheduler::Turn;

@@ -13,8 +13,8 @@ use crate::workload::Launch;
 use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
 use leafspine_fabric::{Graph, Owner, ResolvedChange};
 use leafspine_node::{
-    Chooser, Direct, EdgeState, Egress, FifoPort, GeneralPort, HoldState, Holder, Host, Jitter,
-    Limit, Manager, Node, Port, PortStats, Scheduler, Shared, Store, Switch,
+    Chooser, EdgeState, Egress, FifoPort, GeneralPort, HoldState, Holder, Host, Jitter, Limit,
+    Manager, Node, Port, PortStats, Scheduler, Shared, Store, Switch,
 };
 use leafspine_schemes::aqm;
 use leafspine_schemes::edge::HostEnv;
@@ -387,15 +387,12 @@ impl Builder<'_> {
         };
         let mut general = GeneralPort::new(pace, queues, scheduler);
         // A balancer's manager is asked whether it wants to be.
-        general.asks_at_release = at_release || matches!(manager, Manager::Balancer);
-        general.asks_when_idle = !needs.passes_idle && !matches!(manager, Manager::DropTail);
+        let at_release = at_release || matches!(manager, Manager::Balancer);
+        let when_idle = !needs.passes_idle && !matches!(manager, Manager::DropTail);
         let watched = switch.pfc.as_ref().is_some_and(|pfc| pfc.watchdog.is_some());
         let trims = switch.trim.is_some() && around.chooser.is_some();
-        general.direct = match changes || around.held || watched || trims {
-            true => Direct::No,
-            false if general.has_turns() || general.asks_at_release => Direct::Served,
-            false => Direct::Unserved,
-        };
+        let direct = !changes && !around.held && !watched && !trims;
+        general.set_asks(at_release, when_idle, direct);
         Store::General(Box::new(general))
     }
 
