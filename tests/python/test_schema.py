@@ -14,18 +14,21 @@ from jsonschema import Draft7Validator
 from leafspine import schema
 from leafspine.reproduce import layers
 from test_docs import FABRIC, FLOWS, UNKNOWN, completed, expand, keys_shown, real
-from test_engine import KERNELS, PARTS, ROOT
+from test_engine import KERNELS, PAPERS, ROOT
 
 COMMITTED = json.loads(schema.PACKAGED.read_text(encoding="utf-8"))
 CHECK = Draft7Validator(COMMITTED)
 
 SCENARIOS = sorted(
-    path
-    for folder in ("examples", "benches", "papers", "template")
-    for path in (ROOT / folder).rglob("*.toml")
-    if path.name not in PARTS
-    and "workload" in (found := tomllib.loads(path.read_text()))
-    and "panel" not in found
+    [
+        *PAPERS,
+        *(
+            path
+            for folder in ("examples", "benches", "template")
+            for path in (ROOT / folder).rglob("*.toml")
+            if "workload" in tomllib.loads(path.read_text())
+        ),
+    ]
 )
 
 
