@@ -207,15 +207,27 @@ fn a_host_by_hand() {
 /// 1,008 are sent.
 ///
 /// Breaks if a port writes another queue, count or time into a packet, itself among what waits or
-/// has been sent, or into one without telemetry, or an answer; or if a packet does not grow.
+/// has been sent, or into one without telemetry, or an answer; or if a packet does not grow, or
+/// takes the time on the line that it took before, on the way of those that wait or the short one.
 #[test]
 fn telemetry_by_hand() {
+    for asks in [None, Some(false), Some(true)] {
+        telemetry_at_ports(asks);
+    }
+}
+
+/// At ports with the short way, if anybody is asked there, or without.
+fn telemetry_at_ports(asks: Option<bool>) {
     let graph = graph();
     let (net, mut world) = (network(&graph), Notebook::default());
     let mut leaf = leaf(&graph, 9);
     for port in &mut leaf.egress.ports {
         let scheduler = Scheduler::new(SchedulerKind::Fifo, &[1], 1500);
-        port.store = Store::General(Box::new(GeneralPort::new(Pace::new(port.rate), 1, scheduler)));
+        let mut general = GeneralPort::new(Pace::new(port.rate), 1, scheduler);
+        if let Some(asks) = asks {
+            general.set_asks(asks, asks, true);
+        }
+        port.store = Store::General(Box::new(general));
     }
     leaf.open_flow(PortId(0), 0);
     let tuple = FiveTuple::new(HostId(0), HostId(2), 1024, 5001);
@@ -241,6 +253,9 @@ fn telemetry_by_hand() {
         [vec![hop(0, 0, 5_000_000)], vec![hop(1_064, 1_008, 5_806_400)], vec![], vec![]]
     );
     assert_eq!(sent.iter().map(|(.., p)| p.size).collect::<Vec<_>>(), [1_008, 1_008, 1_000, 64]);
+    // A bit takes 0.1 ns and the link 1 us.
+    let arrived: Vec<u64> = sent.iter().map(|(_, at, _)| at.0).collect();
+    assert_eq!(arrived, [6_806_400, 7_612_800, 8_412_800, 8_464_000]);
     assert_eq!(world.record.telemetry.in_use(), 0);
 }
 
@@ -290,14 +305,23 @@ fn what_becomes_of(leaf: &mut Switch, net: &Network, mut draw: Rng) -> (Notebook
         let size = if draw.chance(0.5) { 1500 } else { 64 };
         let mut packet = PacketMeta { tuple, size, seq, ecn, ..PacketMeta::default() };
         packet.flags = Flags::DATA;
+        if draw.chance(0.3) {
+            world.record.telemetry.attach(&mut packet, Vec::new());
+        }
         leaf.arrive(PortId(0), &mut packet, net, &mut world);
     }
     let stats = leaf.egress.ports.iter().map(|port| format!("{:?}", port.stats)).collect();
     (world, stats)
 }
 
-/// Breaks if a packet that finds an idle line and empty queues is sent, marked, dropped or counted otherwise
-/// than by the way of those that wait, or leaves a scheduler or a manager in another state.
+/// What each packet that was sent carries of its way.
+fn told(world: &mut Notebook) -> Vec<Vec<Hop>> {
+    let telemetry = &mut world.record.telemetry;
+    world.delivered.iter().map(|(.., packet)| telemetry.detach(packet)).collect()
+}
+
+/// Breaks if a packet that finds an idle line and empty queues is sent, marked, dropped, counted or told
+/// of its way otherwise than by the way of those that wait, or leaves a scheduler or a manager in another state.
 #[test]
 fn the_short_way_makes_no_difference() {
     let graph = graph();
@@ -311,12 +335,13 @@ fn the_short_way_makes_no_difference() {
     for (kind, manager) in all.filter(|(kind, name)| *name != "mq-ecn" || takes_turns(*kind)) {
         let draws = || Rng::new(5, Role::Balancer, 7);
         let mut ways = [true, false].map(|short| managed_leaf(&graph, manager, kind, short));
-        let [(short, counted), (long, by_hand)] =
+        let [(mut short, counted), (mut long, by_hand)] =
             ways.each_mut().map(|leaf| what_becomes_of(leaf, &net, draws()));
         assert_eq!(short.delivered, long.delivered, "{kind:?} {manager}");
         assert_eq!(short.scheduled, long.scheduled, "{kind:?} {manager}");
         assert_eq!(short.record.counters, long.record.counters, "{kind:?} {manager}");
         assert_eq!(counted, by_hand, "{kind:?} {manager}");
+        assert_eq!(told(&mut short), told(&mut long), "{kind:?} {manager}");
         assert!(long.scheduled.len() < 2 && long.delivered.len() > 10_000, "{kind:?} {manager}");
     }
 }

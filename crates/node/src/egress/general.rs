@@ -80,7 +80,8 @@ impl Egress {
             self.write_hop(at, packet, world);
         }
         let port = &mut self.ports[usize::from(at.0)];
-        let sending = port.store.general().transmit(now, size);
+        // Its header may just have grown.
+        let sending = port.store.general().transmit(now, u32::from(packet.size));
         port.line_time += sending.0;
         if net.measuring {
             port.stats.began(size, Span::ZERO, sending);

@@ -42,6 +42,18 @@ fn telemetry_takes_room_on_the_wire() {
     assert_eq!(found, [1052, 1060, 1068, 1076, 1084, 1092, 96, 96, 96, 96, 96, 96]);
 }
 
+/// A packet of 1,052 bytes goes over four links of 10 Gb/s and 1 us; each switch adds 8 bytes before it sends it: so
+/// (1,052 + 1,060 + 1,068 + 1,076) x 0.8 ns + 4 us. A switch's ports are general ones, whose lines are idle.
+///
+/// Breaks if what a switch adds takes no time on the line.
+#[test]
+fn telemetry_takes_time_on_the_line() {
+    let flow = long_flows(1, 1000, hosts(&[0]), hosts(&[3]));
+    let spec = by_hpcc(leaf_spine(2, 2, 2), Span::from_micros(20), vec![flow]);
+    let output = run(&spec);
+    assert_eq!(output.flows.fct_ps, [7_404_800]);
+}
+
 /// Payload that came in the second half of a run of so long, as a share of a line of 10 Gb/s, by flow.
 fn shares(spec: &Spec, until: Span) -> (Vec<f64>, Output) {
     let at = |share: u64| {
