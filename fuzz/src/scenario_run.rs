@@ -132,7 +132,7 @@ pub fn check(data: &[u8]) {
     same(&probed(&spec));
     let run = RunSpec { driver: DriverKind::Calendar, ..spec.run };
     same(&Spec { run, ..spec.clone() });
-    let run = RunSpec { driver: DriverKind::Windows, threads: 3, ..spec.run };
+    let run = RunSpec { driver: DriverKind::Threads, threads: 3, ..spec.run };
     same(&Spec { run, ..spec.clone() });
     if !foresees(&spec) {
         same(&Spec { run: RunSpec { ports: PortModel::General, ..spec.run }, ..spec.clone() });

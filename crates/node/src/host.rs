@@ -301,7 +301,13 @@ impl Host {
             Class::EdgeTick => self.edge_tick(net, world),
             Class::HandDown => self.handed_down(net, world),
             Class::Operation => self.operate(number, net, world),
-            other => unreachable!("{other:?} is no host's event"),
+            // Named one by one, so that a class that is added has to be thought of here.
+            other @ (Class::Link
+            | Class::Arrival
+            | Class::HoldExpiry
+            | Class::Tick
+            | Class::Window
+            | Class::Probe) => unreachable!("{other:?} is no host's event"),
         }
     }
 

@@ -174,7 +174,17 @@ impl Rack {
         match key.class() {
             Class::EdgeTick | Class::HandDown | Class::Nic => usize::from(key.id() as u16 - first),
             Class::Departure | Class::Pause => (key.id() - self.hosts[0].egress.first) as usize,
-            _ => usize::from(Address::from_item(item).host().0 - first),
+            Class::FlowStart
+            | Class::Retransmit
+            | Class::DelayedAck
+            | Class::Reassembly
+            | Class::Operation => usize::from(Address::from_item(item).host().0 - first),
+            other @ (Class::Link
+            | Class::Arrival
+            | Class::HoldExpiry
+            | Class::Tick
+            | Class::Window
+            | Class::Probe) => unreachable!("{other:?} is no host's event"),
         }
     }
 }

@@ -207,7 +207,19 @@ impl Switch {
                 let port = PortId((key.id() - self.egress.first) as u16);
                 self.egress.pause_due(port, item, net, world);
             }
-            other => unreachable!("{other:?} is no switch's event"),
+            // Named one by one, so that a class that is added has to be thought of here.
+            other @ (Class::Link
+            | Class::Arrival
+            | Class::FlowStart
+            | Class::Retransmit
+            | Class::DelayedAck
+            | Class::Reassembly
+            | Class::EdgeTick
+            | Class::HandDown
+            | Class::Operation
+            | Class::Nic
+            | Class::Window
+            | Class::Probe) => unreachable!("{other:?} is no switch's event"),
         }
         self.forward_released(net, world);
     }

@@ -534,6 +534,8 @@ pub enum DriverKind {
     Calendar,
     /// Nodes ahead of each other, unless a link without latency leaves no window.
     Windows,
+    /// The same, and threads work in each window, be there ever so little to do in it.
+    Threads,
 }
 
 /// Which port implementation is used. Results are the same; `Auto` is faster.

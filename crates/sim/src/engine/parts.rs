@@ -6,7 +6,7 @@ use crate::drive::queue::Calendar;
 use crate::drive::{CalendarDriver, Driver, Layout, LinuxDriver, WindowsDriver};
 use crate::progress::{Part, Progress};
 use crate::spec::{
-    Classifier, DriverKind, HostPorts, HostsSpec, LinuxSpec, PortModel, SchedulerKind, SchemeSpec,
+    Classifier, DriverKind, HostPorts, HostsSpec, LinuxSpec, PortModel, RunSpec, SchedulerKind, SchemeSpec,
     Spec,
 };
 use crate::workload::Launch;
@@ -454,14 +454,16 @@ impl Builder<'_> {
         let windows = match self.spec.run.driver {
             DriverKind::Auto => self.dense(lookahead, layout),
             DriverKind::Calendar => false,
-            DriverKind::Windows => true,
+            DriverKind::Windows | DriverKind::Threads => true,
         };
         if !windows || lookahead == Span::ZERO {
             let driver = CalendarDriver::new(nodes, self.graph.ports.len(), self.calendar());
             return Driver::Calendar(Box::new(driver));
         }
-        let domains = self.spec.run.threads;
-        Driver::Windows(Box::new(WindowsDriver::new(nodes, layout, lookahead, domains)))
+        let RunSpec { threads, driver, .. } = self.spec.run;
+        let always = driver == DriverKind::Threads;
+        let driver = WindowsDriver::new(nodes, layout, lookahead, threads);
+        Driver::Windows(Box::new(driver.with_threads(always)))
     }
 
     fn linux(

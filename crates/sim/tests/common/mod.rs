@@ -187,7 +187,7 @@ pub fn base() -> Spec {
 /// Runs and checks what holds in every run: its invariants hold all the time (see
 /// `Simulation::checked`), every flow of a run without an end has its bytes exactly once, no port is
 /// busier than its line. And whatever drives the nodes, the packets are the same: the calendar is the
-/// oracle of the windows, in one part and in three.
+/// oracle of the windows, on one thread and on two, three or four.
 pub fn run(spec: &Spec) -> Output {
     run_with(spec, &Factories::default())
 }
@@ -195,7 +195,10 @@ pub fn run(spec: &Spec) -> Output {
 pub fn run_with(spec: &Spec, factories: &Factories<'_>) -> Output {
     let output = driven(spec, factories, DriverKind::Windows, 1);
     assert_same_packets(&output, &driven(spec, factories, DriverKind::Calendar, 1));
-    assert_same_packets(&output, &driven(spec, factories, DriverKind::Windows, 3));
+    // Threads wait for each other in each of their windows, which takes time: a quarter of the seeds.
+    let seed = spec.run.seed as usize;
+    let driver = if seed % 4 == 1 { DriverKind::Threads } else { DriverKind::Windows };
+    assert_same_packets(&output, &driven(spec, factories, driver, 2 + seed % 3));
     assert!(output.counters.conserved(), "packets are conserved: {:?}", output.counters);
     if spec.run.until.is_none() {
         let flows = &output.flows;

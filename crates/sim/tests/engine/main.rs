@@ -12,3 +12,4 @@ mod ports;
 mod queues;
 mod regressions;
 mod standstill;
+mod threads;

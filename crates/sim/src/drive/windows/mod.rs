@@ -51,6 +51,8 @@ pub(crate) struct WindowsDriver {
     crew: Option<Crew>,
     /// Whether the last windows were worth them.
     dense: bool,
+    /// Whether they work in all windows.
+    always: bool,
 }
 
 impl WindowsDriver {
@@ -64,7 +66,12 @@ impl WindowsDriver {
         assert!(lookahead > Span::ZERO, "links without latency leave no window");
         let Parts { domains, places, grids } = partition(nodes, layout, lookahead, domains);
         let crew = (domains.len() > 1).then(|| Crew::new(domains.len() - 1));
-        WindowsDriver { domains, places, grids, crew, dense: true }
+        WindowsDriver { domains, places, grids, crew, dense: true, always: false }
+    }
+
+    /// Whether threads work in every window, and not only where it is worth their while.
+    pub(crate) fn with_threads(self, always: bool) -> WindowsDriver {
+        WindowsDriver { always, ..self }
     }
 
     /// How long a window is, at most, in which a node handles its events in one go.
@@ -79,7 +86,7 @@ impl WindowsDriver {
     pub(crate) fn advance(&mut self, task: Task<'_>) -> Came {
         let before = self.hops();
         let (came, windows) = self.pass_windows(task);
-        self.dense = (self.hops() - before) >= DENSE * windows;
+        self.dense = self.always || (self.hops() - before) >= DENSE * windows;
         came
     }
 
