@@ -255,7 +255,11 @@ impl Host {
         let Some(edge) = &mut self.edge else { return };
         let mut outbox = std::mem::take(&mut edge.outbox);
         for mut packet in outbox.drain(..) {
-            debug_assert!(packet.flags.has(Flags::PROBE), "an edge sends probes only");
+            if !packet.flags.has(Flags::PROBE) {
+                let now = world.now();
+                world.record().fail(now, Owner::Host(self.id), FaultKind::NoProbe);
+                continue;
+            }
             world.record().injected(&packet);
             self.hand_down(&mut packet, net, world);
         }
@@ -314,8 +318,13 @@ impl Host {
         let mut held = std::mem::take(&mut edge.receiving[at].held);
         let verdict = edge
             .call_receiving(slot, expected, now, |edge, flow, cx| edge.reassemble(&held, flow, cx));
+        let (count, waiting) = (verdict.count, held.len());
+        if count > waiting {
+            let place = Owner::Host(self.id);
+            world.record().fail(now, place, FaultKind::TooMany { count, waiting });
+        }
         let mut delivering = std::mem::take(&mut edge.delivering);
-        delivering.extend(held.drain(..verdict.count).map(|waiting| waiting.packet));
+        delivering.extend(held.drain(..count.min(waiting)).map(|waiting| waiting.packet));
         let some_stay = !held.is_empty();
         edge.receiving[at].held = held;
         self.empty_edge_outbox(net, world);

@@ -38,6 +38,20 @@ pub enum FaultKind {
         /// So many within one another.
         depth: u32,
     },
+    /// A queue manager marks a packet that is not ECN-capable: a mark that no host would take for one.
+    #[error("a queue manager marks a packet that is not ECN-capable")]
+    Unmarkable,
+    /// A host edge sends a packet of its own that is no probe: a transport would take it for one of a flow's.
+    #[error("a host edge sends a packet that is no probe")]
+    NoProbe,
+    /// A host edge that reassembles lets more packets go up than wait.
+    #[error("a host edge lets {count} packets go up, but {waiting} wait")]
+    TooMany {
+        /// So many it lets go.
+        count: usize,
+        /// So many there are.
+        waiting: usize,
+    },
     /// A scheme asks to be called again at this time, which is not later.
     #[error("a scheme asks to be called again at {0}, which is not later")]
     Backward(Time),

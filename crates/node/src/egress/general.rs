@@ -122,7 +122,7 @@ impl Egress {
         match ask_at_release(port, &mut self.chooser, packet, &view, now, Span::ZERO) {
             Release::Send => return true,
             Release::Mark => {
-                mark(port, packet, net, world);
+                mark(port, packet, self.owner, net, world);
                 return true;
             }
             Release::Drop if self.is_lossless(queue) => return true,
@@ -238,7 +238,7 @@ impl Egress {
             Admit::Take => {}
             Admit::Drop if !lossless => return false,
             Admit::Drop if packet.ecn == Ecn::NotCapable => {}
-            Admit::Mark | Admit::Drop => mark(port, packet, net, world),
+            Admit::Mark | Admit::Drop => mark(port, packet, self.owner, net, world),
         }
         if net.measuring {
             port.stats.placed(u32::from(packet.size), total.packets);
@@ -361,7 +361,7 @@ impl Egress {
             let waited = now - stay.since;
             match ask_at_release(port, &mut self.chooser, packet, &view, now, waited) {
                 Release::Send => {}
-                Release::Mark => mark(port, packet, net, world),
+                Release::Mark => mark(port, packet, self.owner, net, world),
                 Release::Drop if self.is_lossless(queue) => {}
                 Release::Drop => {
                     self.abandon(at, stay, packet, Cause::Manager, net, world);

@@ -4,6 +4,7 @@
 mod general;
 
 use crate::counters::Cause;
+use crate::fault::FaultKind;
 use crate::flow::Address;
 use crate::hold::{HoldState, Released};
 use crate::kept::Kept;
@@ -113,15 +114,19 @@ fn admit(port: &mut Port, packet: &PacketMeta, backlog: Backlog, now: Time) -> A
     }
 }
 
-/// A manager marks a packet. Counts it, if it had no mark yet.
+/// The manager of a port of `owner` marks a packet. Counts it, if it had no mark yet.
 #[cold]
 pub(crate) fn mark<W: World>(
     port: &mut Port,
     packet: &mut PacketMeta,
+    owner: Owner,
     net: &Network,
     world: &mut W,
 ) {
-    debug_assert!(packet.ecn != Ecn::NotCapable, "only ECN-capable packets are marked");
+    if packet.ecn == Ecn::NotCapable {
+        let now = world.now();
+        return world.record().fail(now, owner, FaultKind::Unmarkable);
+    }
     world.record().counters.marks += u64::from(packet.ecn != Ecn::Congested);
     packet.ecn = Ecn::Congested;
     port.stats.marked(net.measuring);
@@ -217,7 +222,7 @@ impl Egress {
         }
         match admit(port, packet, backlog, now) {
             Admit::Take => {}
-            Admit::Mark => mark(port, packet, net, world),
+            Admit::Mark => mark(port, packet, self.owner, net, world),
             Admit::Drop => return self.drop_packet(at, packet, Cause::Manager, net, world),
         }
         let Store::Fifo(fifo) = &mut port.store else { unreachable!("it is one") };
@@ -341,7 +346,6 @@ impl Egress {
 
     #[cold]
     fn empty_outbox<W: World>(&mut self, net: &Network, world: &mut W) {
-        use crate::fault::FaultKind;
         let (now, owner, ports) = (world.now(), self.owner, self.ports.len() as u32);
         // What a balancer makes has come in by no port.
         let arriving = self.comes_from(NO_INGRESS);

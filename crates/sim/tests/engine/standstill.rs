@@ -1,11 +1,12 @@
 //! Runs that cannot end by themselves are stopped, and say which flows wait and where.
 
 use crate::common::*;
-use leafspine_core::{Flags, PacketMeta, PortId, Span, Time};
+use leafspine_core::{Flags, PacketMeta, PortId, Rng, Span, Time};
+use leafspine_schemes::aqm::{Admit, Aqm};
 use leafspine_schemes::edge::{self, Deliver, EdgeContext, FlowView, HostEdge, HostEnv, Waiting};
 use leafspine_schemes::hold::{self, Held, Ingress, IngressHold};
 use leafspine_schemes::lb::{LoadBalancer, Needs};
-use leafspine_schemes::{Amount, Context, Paths, SwitchEnv};
+use leafspine_schemes::{Amount, Context, Paths, QueueView, SwitchEnv};
 use leafspine_sim::spec::*;
 use leafspine_sim::{Factories, Fault, FaultKind, Output, Progress, RunError, Simulation, Stuck};
 
@@ -80,7 +81,7 @@ impl IngressHold for Keeps {
     }
 
     fn needs(&self) -> hold::Needs {
-        hold::Needs { capacity: 1 << 20, max_hold: None, ece_when_forced: false }
+        hold::Needs { capacity: 1 << 20, ..hold::Needs::default() }
     }
 }
 
@@ -270,4 +271,68 @@ fn packets_about_packets_end_somewhere() {
     };
     let found = fault(&base(), &breaks(echo, Needs { leaving: true, ..Needs::default() }));
     assert!(found.what.to_string().contains("answers each packet that it sends"), "{found}");
+}
+
+/// What a scheme of a switch or host does that its contract forbids.
+#[derive(Clone, Copy)]
+enum Forbidden {
+    MarkAll,
+    SendData,
+    LetGoTooMany,
+}
+
+impl Aqm for Forbidden {
+    fn admit(&mut self, _: &PacketMeta, _: &QueueView, _: Time, _: &mut Rng) -> Admit {
+        Admit::Mark
+    }
+}
+
+impl HostEdge for Forbidden {
+    fn needs(&self) -> edge::Needs {
+        edge::Needs { reassembly: true, ..edge::Needs::default() }
+    }
+
+    fn sending(&mut self, data: &mut PacketMeta, _: &mut FlowView<'_>, cx: &mut EdgeContext<'_>) {
+        if matches!(self, Forbidden::SendData) {
+            cx.outbox.push(*data);
+        }
+    }
+
+    fn reassemble(
+        &mut self,
+        waiting: &[Waiting],
+        _: &mut FlowView<'_>,
+        _: &mut EdgeContext<'_>,
+    ) -> Deliver {
+        Deliver { count: waiting.len() + 3, again: None }
+    }
+}
+
+/// Breaks if a scheme from outside may mark what nobody takes for marked, send data that is no
+/// flow's, or let packets go that are not there; or if it takes a checked run or a debug assertion to
+/// find that: a release build has neither.
+#[test]
+fn what_contracts_forbid_is_a_fault() {
+    let at_ports = |_: &SwitchEnv, _: PortId| Box::new(Forbidden::MarkAll) as Box<dyn Aqm>;
+    let at_hosts = |what: Forbidden| {
+        let make = move |_: &HostEnv| Box::new(what) as Box<dyn HostEdge>;
+        Factories { edge: Some(Box::new(make)), ..Factories::default() }
+    };
+    let by_manager = Factories { aqm: Some(Box::new(at_ports)), ..Factories::default() };
+    for (factories, place, expected) in [
+        (by_manager, "host0", FaultKind::Unmarkable),
+        (at_hosts(Forbidden::SendData), "host0", FaultKind::NoProbe),
+        (at_hosts(Forbidden::LetGoTooMany), "host2", FaultKind::TooMany { count: 4, waiting: 1 }),
+    ] {
+        for ports in [PortModel::Auto, PortModel::General] {
+            let mut spec = two_to_one();
+            (spec.transport.ecn, spec.run.ports) = (Some(false), ports);
+            let run = Simulation::with(&spec, &factories).expect("a valid spec");
+            let found = match run.run(&Progress::default()) {
+                Err(RunError::Fault(found)) => *found,
+                other => panic!("no fault: {:?}", other.map(|output| output.end)),
+            };
+            assert_eq!((found.place.as_str(), found.what), (place, expected.clone()));
+        }
+    }
 }
