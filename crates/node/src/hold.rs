@@ -45,7 +45,7 @@ fn role<'a>(holder: &'a mut Holder, chooser: &'a mut Option<Chooser>) -> &'a mut
 
 /// A backlog in the hold's unit.
 fn counted(backlog: Backlog, role: &dyn IngressHold) -> u32 {
-    match role.unit() {
+    match role.needs().unit {
         Unit::Packets => backlog.packets,
         Unit::Bytes => backlog.bytes,
     }
@@ -131,7 +131,7 @@ impl Egress {
             Held::Keep => {}
             Held::Release { ece } => {
                 let out = |packet, ece| self.released.push(released(at, packet, ece));
-                let read = held[port].release(ece, now, role.pace(), out);
+                let read = held[port].release(ece, now, role.needs().pace, out);
                 schedule(switch, read, item | READ, world);
             }
             Held::Stop => {
@@ -156,7 +156,7 @@ impl Egress {
                 }
             })
         } else {
-            let (next, again) = queue.read(now, role.pace());
+            let (next, again) = queue.read(now, role.needs().pace);
             self.released.extend(next.map(|(packet, ece)| released(at, packet, ece)));
             again
         };

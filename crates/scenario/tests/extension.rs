@@ -60,7 +60,7 @@ impl IngressHold for Idle {
     }
 
     fn needs(&self) -> hold::Needs {
-        hold::Needs { capacity: 1, max_hold: None, ece_when_forced: false }
+        hold::Needs { capacity: 1, ..hold::Needs::default() }
     }
 }
 

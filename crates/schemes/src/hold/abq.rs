@@ -158,15 +158,13 @@ impl Abq {
 
 impl IngressHold for Abq {
     fn needs(&self) -> Needs {
-        Needs { capacity: self.capacity, max_hold: self.max_hold, ece_when_forced: self.corrector }
-    }
-
-    fn unit(&self) -> Unit {
-        self.unit
-    }
-
-    fn pace(&self) -> Span {
-        self.pace
+        Needs {
+            capacity: self.capacity,
+            max_hold: self.max_hold,
+            ece_when_forced: self.corrector,
+            unit: self.unit,
+            pace: self.pace,
+        }
     }
 
     /// "Enqueue Discipline" and IsAck: while a port is not in US its ACKs stay; data never does.

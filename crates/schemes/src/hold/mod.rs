@@ -34,16 +34,17 @@ pub enum Held {
 }
 
 /// What a hold counts backlogs in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Unit {
     /// Packets of any size.
+    #[default]
     Packets,
     /// Bytes.
     Bytes,
 }
 
 /// What a hold asks of its switch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Needs {
     /// Room for so many packets at each port; a port that holds as many lets its oldest packet go before it
     /// takes another.
@@ -52,6 +53,10 @@ pub struct Needs {
     pub max_hold: Option<Span>,
     /// Set ECE on packets that go for one of these two reasons.
     pub ece_when_forced: bool,
+    /// What backlogs are counted in.
+    pub unit: Unit,
+    /// The time that a release takes for each packet; zero: all go at once.
+    pub pace: Span,
 }
 
 /// Holds packets at one switch's ingress. One object per switch.
@@ -60,16 +65,6 @@ pub struct Needs {
 pub trait IngressHold: Send {
     /// What this hold asks for. It does not change during a run.
     fn needs(&self) -> Needs;
-
-    /// What backlogs are counted in. It does not change during a run.
-    fn unit(&self) -> Unit {
-        Unit::Packets
-    }
-
-    /// The time that a release takes for each packet; without, all go at once. It does not change during a run.
-    fn pace(&self) -> Span {
-        Span::ZERO
-    }
 
     /// `packet` has come in by `port`, whose output has a backlog of so many of its unit waiting.
     fn arrived(&mut self, packet: &PacketMeta, port: PortId, backlog: u32, now: Time) -> Ingress;

@@ -164,9 +164,16 @@ impl<T> HoldQueue<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Unit;
     use super::*;
 
-    const NEEDS: Needs = Needs { capacity: 3, max_hold: Some(Span(100)), ece_when_forced: true };
+    const NEEDS: Needs = Needs {
+        capacity: 3,
+        max_hold: Some(Span(100)),
+        ece_when_forced: true,
+        unit: Unit::Packets,
+        pace: Span::ZERO,
+    };
     const PACE: Span = Span(10);
 
     fn kept(numbers: &[u32], now: u64) -> HoldQueue<u32> {

@@ -66,7 +66,7 @@ mod tests {
 
     impl IngressHold for Both {
         fn needs(&self) -> hold::Needs {
-            hold::Needs { capacity: 3, max_hold: None, ece_when_forced: false }
+            hold::Needs { capacity: 3, ..hold::Needs::default() }
         }
 
         fn arrived(&mut self, _: &PacketMeta, _: PortId, _: u32, _: Time) -> Ingress {

@@ -188,7 +188,7 @@ pub struct World {
 
 /// A backlog in the hold's unit.
 fn counted(backlog: Backlog, hold: &dyn IngressHold) -> u32 {
-    match hold.unit() {
+    match hold.needs().unit {
         Unit::Packets => backlog.packets,
         Unit::Bytes => backlog.bytes,
     }
@@ -449,7 +449,7 @@ impl World {
         let (now, backlog) = (self.leaf.now, self.leaf.ports.backlog(port));
         let Some(hold) = self.scheme.hold() else { return };
         let verdict = hold.backlog_changed(port, counted(backlog, hold), now);
-        let (needs, pace) = (hold.needs(), hold.pace());
+        let needs = hold.needs();
         self.decisions.push(match verdict {
             Held::Keep => 0,
             Held::Release { ece } => 1 + u64::from(ece),
@@ -459,7 +459,7 @@ impl World {
         match verdict {
             Held::Keep => {}
             Held::Release { ece } => {
-                held.release(ece, now, pace, |packet, ece| gone.push((packet, ece)));
+                held.release(ece, now, needs.pace, |packet, ece| gone.push((packet, ece)));
             }
             Held::Stop => _ = held.stop(now, &needs),
         }
@@ -468,7 +468,7 @@ impl World {
 
     /// So many of each port's packets that a paced release lets go have been read.
     fn read(&mut self, most: usize) {
-        let Some(pace) = self.scheme.hold().map(|hold| hold.pace()) else { return };
+        let Some(pace) = self.scheme.hold().map(|hold| hold.needs().pace) else { return };
         for port in (0..self.ports()).map(PortId) {
             for _ in 0..most.min(self.held[usize::from(port.0)].len()) {
                 let next = self.held[usize::from(port.0)].read(self.leaf.now, pace).0;

@@ -63,7 +63,7 @@ impl Kept {
     }
 
     /// What goes on because its time has come, up to `now`; at one instant expiries come first.
-    fn timers(&mut self, now: Time, needs: &Needs, pace: Span) -> Gone {
+    fn timers(&mut self, now: Time, needs: &Needs) -> Gone {
         let mut gone = Vec::new();
         while let Some(at) = self.next().filter(|at| *at <= now) {
             if self.expiry == Some(at) {
@@ -73,7 +73,7 @@ impl Kept {
                     }
                 });
             } else {
-                let (next, again) = self.queue.read(at, pace);
+                let (next, again) = self.queue.read(at, needs.pace);
                 gone.extend(next);
                 self.read = again;
             }
@@ -388,14 +388,14 @@ impl Switch {
         let said = Decision::default();
         let hold = self.hold()?;
         let verdict = hold.backlog_changed(port, backlog, now);
-        let (needs, pace) = (hold.needs(), hold.pace());
+        let needs = hold.needs();
         let kept = &mut self.held[usize::from(port.0)];
         let mut out = Vec::new();
         let said = match verdict {
             Held::Keep => said.say("verdict", "keep"),
             Held::Release { ece } => {
                 let read =
-                    kept.queue.release(ece, now, pace, |packet, ece| out.push((packet, ece)));
+                    kept.queue.release(ece, now, needs.pace, |packet, ece| out.push((packet, ece)));
                 kept.due(None, read);
                 said.say("verdict", "release").say("ece", u8::from(ece))
             }
@@ -412,8 +412,8 @@ impl Switch {
     fn timers(&mut self, now: Time, args: &mut Args<'_>) -> Result<Decision, Wrong> {
         let port = usize::from(self.port(args)?.0);
         let hold = self.hold()?;
-        let (needs, pace) = (hold.needs(), hold.pace());
-        let out = self.held[port].timers(now, &needs, pace);
+        let needs = hold.needs();
+        let out = self.held[port].timers(now, &needs);
         let next = self.held[port].next().map_or("never".to_owned(), |at| at.0.to_string());
         Ok(gone(Decision::default().say("next", next), &out))
     }
@@ -439,8 +439,7 @@ impl Switch {
         let said = Decision::default().say("capacity", needs.capacity).say("max_hold", longest);
         let said = said.say("ece_when_forced", forced);
         // Only where they are not what all holds once had.
-        let hold = self.hold()?;
-        let (unit, pace) = (hold.unit(), hold.pace());
+        let Needs { unit, pace, .. } = needs;
         let said = if unit == Unit::Bytes { said.say("unit", "bytes") } else { said };
         Ok(if pace > Span::ZERO { said.say("pace", pace.0) } else { said })
     }

@@ -193,7 +193,11 @@ impl IngressHold for HoldAcks {
     }
 
     fn needs(&self) -> hold::Needs {
-        hold::Needs { capacity: self.capacity, max_hold: self.max_hold, ece_when_forced: false }
+        hold::Needs {
+            capacity: self.capacity,
+            max_hold: self.max_hold,
+            ..hold::Needs::default()
+        }
     }
 }
 
