@@ -305,7 +305,7 @@ def _judged(plan_: Plan, found: Data, scale: str, problems: Sequence[str]) -> Pa
         judged=tuple(judge(entry, found) for entry in plan_.claims),
         sensitive=tuple(
             (other.name, judge(by_id[name].about(*other.runs), found, f"~{other.name}"))
-            for other in figure.sensitivities
+            for other in (figure.sensitivities if scale == "paper" else ())
             for name in other.claims
         ),
         picture=None,
