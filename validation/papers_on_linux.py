@@ -13,7 +13,7 @@ figure one of whose runs fails the numbers that were there stay. Runs are in
 ``target/papers-on-linux``. Those with kernels are not made again as long as scenario and kernel are
 the same, so after a change to switches, queues or balancers ``--anew`` is needed: a run's key does
 not tell one build of leafspine from another. Those with the model's hosts, which take a minute in
-all, are made anew each time. Pages and verdicts are made of the kept numbers, without a kernel
+all, are made again each time. Pages and verdicts are made of the kept numbers, without a kernel
 (``leafspine reproduce --from-kept``).
 
 Exit codes: 0 all figures have their numbers, 1 some have not, 2 no kernel, or no such figure.

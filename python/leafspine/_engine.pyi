@@ -30,6 +30,9 @@ class _Facts(TypedDict):
     buffer: tuple[int, str]
     probes: list[_Probe]
     family: str
+    mss: int
+    until: int | None
+    kernel: str | None
 
 class _Case(TypedDict):
     variant: str

@@ -8,7 +8,6 @@ import contextlib
 import json
 import threading
 import time
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -68,7 +67,7 @@ def costs(cases: Sequence[Case]) -> list[Cost]:
                 flows=round(share * sum(work["flows"] for work in drawn)),
                 packet_hops=round(share * sum(work["packet_hops"] for work in drawn)),
                 memory=max(case.memory for case in own),
-                at_most=any(tomllib.loads(case.toml)["run"]["until"] != "none" for case in own),
+                at_most=any(case.facts.until is not None for case in own),
             )
         )
     return _with_speeds(found, cases)

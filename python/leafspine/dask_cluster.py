@@ -130,7 +130,7 @@ class DaskCluster:
             self._progress(what)
         elif what.key in self.tasks and self._end(self.tasks[what.key], what):
             del self.tasks[what.key]
-            # Else its worker keeps the result, and another one makes it anew if that is lost.
+            # Else its worker keeps the result, and another one makes it again if that is lost.
             self.futures.pop(what.key).release()
 
     def _end(self, task: Task, future: Any) -> bool:
@@ -148,7 +148,7 @@ class DaskCluster:
                 slow = f"its result did not come within {RESULT_SECONDS:.0f} s (try --store)"
                 fail(task, slow, self.watcher, self.failures)
                 return True
-        # Its worker was lost before the result came here: another one makes it anew.
+        # Its worker was lost before the result came here: another one makes it again.
         self._listen(future)
         return False
 

@@ -1,4 +1,4 @@
-"""What a resolved scenario says, typed: no other module needs to parse its text.
+"""What a resolved scenario says, typed: with a case at hand, nobody parses its text to learn of it.
 
 The engine hands it over with every case (``crates/py/src/facts.rs``). Times are picoseconds, sizes
 bytes, rates bits per second.
@@ -39,7 +39,8 @@ class Probe:
 class Facts:
     """Schemes by their place, ``None`` where there is none; ``buffer``: of a port, or what the
     ports of a switch share; ``family``: all that decides the run but its seed and the version, as
-    one text."""
+    one text; ``mss``: bytes of payload of a segment; ``until``: when the run is ended, if not by its
+    last flow; ``kernel``: that of hosts with Linux."""
 
     load_balancer: Scheme | None = None
     aqm: Scheme | None = None
@@ -49,6 +50,9 @@ class Facts:
     buffer: Amount | None = None
     probes: tuple[Probe, ...] = ()
     family: str = ""
+    mss: int = 0
+    until: int | None = None
+    kernel: str | None = None
 
     def probe(self, name: str) -> int | None:
         """The number, from 0, of the probe of this name."""
@@ -67,6 +71,9 @@ def of_engine(found: Mapping[str, Any]) -> Facts:
         buffer=_amount(found["buffer"]),
         probes=tuple(Probe(**probe) for probe in found["probes"]),
         family=found["family"],
+        mss=found["mss"],
+        until=found["until"],
+        kernel=found["kernel"],
     )
 
 

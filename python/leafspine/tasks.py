@@ -81,7 +81,7 @@ def settle(answer: dict[str, Any], task: Task, watcher: Watcher, failures: list[
         error = ScenarioError(answer["message"], **answer["parts"])
         error.case = task.case.key
         raise error
-    if kind == "stranger":
+    if kind == "other-engine":
         raise InputError(answer["message"])
     if kind == "unwritable":
         raise WriteError(answer["message"])

@@ -2,11 +2,11 @@
 
 :mod:`leafspine.workers` starts it as ``python -m leafspine.worker``. Each line on standard input
 is a case as JSON; each line on standard output is what became of it: ``progress``, ``done``,
-``refused`` (bad input), ``stranger`` (this engine is not the caller's), ``unwritable`` (a full
+``refused`` (bad input), ``other-engine`` (this engine is not the caller's), ``unwritable`` (a full
 disk) or ``failed``. When standard input ends, as it does when the parent exits, the process ends at
 once. With two files, ``python -m leafspine.worker CASES ANSWERS``, it takes one case after the
 other from the first, adds its answers to the second, and leaves out those that are answered
-already: so works a job of a batch system, which may be started anew on another machine. On a dask
+already: so works a job of a batch system, which may be started again on another machine. On a dask
 cluster :func:`carry_out` is called.
 """
 
@@ -112,8 +112,8 @@ def carry_out(
     ``tell`` gets ``progress`` meanwhile, at least ``every`` so many seconds apart; what it raises
     ends the run.
     """
-    if stranger := _other_engine(message):
-        return {"kind": "stranger", "message": stranger}
+    if other := _other_engine(message):
+        return {"kind": "other-engine", "message": other}
     case = Case(
         variant=message["variant"],
         point=(),

@@ -196,6 +196,9 @@ def _facts(tree: dict[str, Any]) -> dict[str, Any]:
         "buffer": (256, "packets"),
         "probes": [],
         "family": json.dumps({**tree, "run": run}, sort_keys=True),
+        "mss": tree.get("transport", {}).get("mss", 1460),
+        "until": None,
+        "kernel": tree.get("hosts", {}).get("kernel"),
     }
 
 

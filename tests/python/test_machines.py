@@ -163,7 +163,7 @@ def test_a_result_that_is_lost_with_its_worker_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Breaks if a run that had ended on a worker, which was lost before the result was fetched, is
-    taken for one that failed: another worker makes it anew."""
+    taken for one that failed: another worker makes it again."""
 
     class Future:
         key = "run"

@@ -2,7 +2,7 @@
 
 use leafspine_scenario::Case;
 use leafspine_schemes::{Amount, Value};
-use leafspine_sim::spec::{ProbeKind, ProbeSpec, SchemeSpec, SwitchSpec};
+use leafspine_sim::spec::{HostsSpec, ProbeKind, ProbeSpec, SchemeSpec, SwitchSpec};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -21,6 +21,13 @@ pub(crate) fn facts<'py>(py: Python<'py>, case: &Case) -> PyResult<Bound<'py, Py
     dict.set_item("buffer", amount(buffer(&spec.switch)))?;
     let probes = spec.probes.iter().map(|each| probe(py, each)).collect::<PyResult<Vec<_>>>()?;
     dict.set_item("probes", PyList::new(py, probes)?)?;
+    dict.set_item("mss", spec.transport.mss)?;
+    dict.set_item("until", spec.run.until.map(|until| until.0))?;
+    let kernel = match &spec.hosts {
+        HostsSpec::Linux(linux) => Some(linux.kernel.clone()),
+        _ => None,
+    };
+    dict.set_item("kernel", kernel)?;
     let family = case.family().map_err(|error| crate::errors::scenario_error(py, &error))?;
     dict.set_item("family", family)?;
     Ok(dict)

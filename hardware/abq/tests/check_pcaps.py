@@ -1,6 +1,6 @@
 """Frames that came out of the RTL are those that went in, but for ECE and TCP's checksum.
 
-By Scapy, which makes the checksums anew. Takes the folder that ``lockstep --pcap`` has filled.
+By Scapy, which computes the checksums again. Takes the folder that ``lockstep --pcap`` has filled.
 """
 
 import sys

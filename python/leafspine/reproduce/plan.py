@@ -1,7 +1,6 @@
 """Which runs a figure needs at a scale, and what is read off them."""
 
 import subprocess
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -83,11 +82,14 @@ class Plan:
 
 
 def plan(figure: Figure, claims: Sequence[Claim], scale: str) -> Plan:
-    """The runs of a figure at a scale. Raises :class:`InputError` for what cannot be run."""
+    """The runs of a figure at a scale. Raises :class:`InputError` for what cannot be run.
+
+    Sensitivities are of the paper's size: with a few flows and seeds they would say little, and
+    they are most of the runs."""
     wanted: list[Wanted] = []
     # The quick scale has seeds, and too few flows for batches that know nothing of each other.
     batches = figure.batches if scale == "paper" else 1
-    for run_set in figure.all_runs():
+    for run_set in figure.all_runs() if scale == "paper" else figure.runs:
         names = _metrics(figure, claims, run_set.name)
         found = cases(run_set, scale)
         for case in found:
@@ -215,10 +217,8 @@ def _read(data: Data, entry: Wanted, folder: Path) -> None:
 
 def _origin(case: Case, summary: Mapping[str, Any], timing: Mapping[str, Any]) -> Origin:
     version = made_by(summary, timing)
-    hosts = tomllib.loads(case.toml).get("hosts", {})
-    return Origin(
-        case.key, version, summary["packet_hops"], summary["trace_hash"], hosts.get("kernel", "")
-    )
+    kernel = case.facts.kernel or ""
+    return Origin(case.key, version, summary["packet_hops"], summary["trace_hash"], kernel)
 
 
 def made_by(summary: Mapping[str, Any], timing: Mapping[str, Any]) -> str:

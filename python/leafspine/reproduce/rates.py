@@ -1,7 +1,5 @@
 """Rates of flows that go on until a run ends, by workload: queue pairs that share links."""
 
-import tomllib
-
 import numpy as np
 
 from leafspine.reproduce.metrics import Run, metric
@@ -15,8 +13,7 @@ def _rate(run: Run, workload: int) -> float | None:
         return None
     packets = flows["packets"].to_numpy()[own].astype(float)
     spans = int(run.result.summary["end_ps"]) - flows["start_ps"].to_numpy()[own]
-    payload = float(tomllib.loads(run.case.toml)["transport"]["mss"])
-    return float(np.mean(packets * payload * 8e3 / spans))
+    return float(np.mean(packets * run.case.facts.mss * 8e3 / spans))
 
 
 @metric("rate_first", "Gb/s", "rate of the first workload's flows")

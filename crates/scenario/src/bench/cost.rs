@@ -25,8 +25,8 @@ pub struct DecisionCost {
     pub footprint: Footprint,
 }
 
-/// What one decision of a load balancer or queue manager costs, with its defaults on a leaf made of
-/// numbers (16 hosts, 8 uplinks, 1,000 flows).
+/// What one decision of a load balancer or queue manager costs, with its defaults on a mock leaf
+/// (16 hosts, 8 uplinks, 1,000 flows).
 ///
 /// # Errors
 /// If there is no such scheme, or decisions of that place are not timed.
