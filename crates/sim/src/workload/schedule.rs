@@ -8,7 +8,7 @@ use leafspine_core::HostId;
 
 /// What was read, with what the scenario says of it.
 pub(crate) enum Schedule<'a> {
-    Goal(&'a GoalSpec, Vec<goal::Rank>),
+    Goal(&'a GoalSpec, goal::File),
     Simai(&'a SimaiSpec, simai::Step),
     Chakra(&'a ChakraSpec, Vec<chakra::Trace>),
 }
@@ -30,7 +30,7 @@ impl Schedule<'_> {
     /// How many ranks it has; `None` if as many as there are hosts.
     pub(crate) fn ranks(&self) -> Option<u32> {
         match self {
-            Schedule::Goal(_, ranks) => Some(ranks.len() as u32),
+            Schedule::Goal(_, file) => Some(file.ranks.len() as u32),
             Schedule::Simai(_, step) => step.ranks(),
             Schedule::Chakra(_, traces) => Some(traces.len() as u32),
         }
@@ -42,7 +42,7 @@ impl Schedule<'_> {
     /// What the file says cannot be done.
     pub(crate) fn template(&self, hosts: &[HostId]) -> Result<Template, WorkloadError> {
         match self {
-            Schedule::Goal(spec, ranks) => goal::template(ranks, hosts, spec.unit, &spec.file),
+            Schedule::Goal(spec, file) => goal::template(file, hosts, spec.unit, &spec.file),
             Schedule::Simai(spec, step) => simai::template(step, hosts, spec),
             Schedule::Chakra(spec, traces) => chakra::template(traces, hosts, spec),
         }

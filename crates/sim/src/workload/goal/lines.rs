@@ -27,22 +27,18 @@ pub(crate) enum Line {
     Waits { label: Label, of: Label, at_start: bool },
 }
 
-/// A rank's lines, each with its number in the file. Every label up to `labels` is that of one statement.
+/// A rank's lines, each with its place in the file. Every label up to `labels` is that of one statement.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Rank {
     pub(crate) lines: Vec<(u64, Line)>,
     pub(crate) labels: Label,
 }
 
-/// Reads a schedule: the lines of each rank.
+/// Reads a text: the lines of each rank, each with its number.
 ///
 /// # Errors
-/// A file that cannot be read, a line that is none of a schedule, a rank or a label that is not there or twice.
-pub(crate) fn read(path: &Path, name: &Path) -> Result<Vec<Rank>, WorkloadError> {
-    let bytes = std::fs::read(path).map_err(|error| {
-        let found = format!("{} ({})", name.display(), error.kind());
-        WorkloadError::at("path", found, "a GOAL schedule that can be read")
-    })?;
+/// What is no text, a line that is none of a schedule, a rank or a label that is not there or twice.
+pub(super) fn read(bytes: Vec<u8>, name: &Path) -> Result<Vec<Rank>, WorkloadError> {
     parse(as_text(bytes, name)?.as_str(), name)
 }
 

@@ -20,5 +20,55 @@
 mod lines;
 mod resolve;
 
-pub(crate) use lines::{Rank, read};
 pub(crate) use resolve::template;
+
+use super::WorkloadError;
+use lines::Rank;
+use std::path::Path;
+
+/// What a file says.
+pub(crate) struct File {
+    pub(crate) ranks: Vec<Rank>,
+    form: Form,
+}
+
+/// How a file is written, which is what a place in it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    /// Places are lines, from 1.
+    Text,
+}
+
+impl Form {
+    /// An error at a place of the file `name`.
+    fn wrong(
+        self,
+        key: &str,
+        found: impl Into<String>,
+        allowed: &str,
+        (name, place): (&Path, u64),
+    ) -> WorkloadError {
+        match self {
+            Form::Text => WorkloadError::at(key, found, allowed).in_file(name, place),
+        }
+    }
+
+    /// A place that is told beside that of an error.
+    fn place(self, place: u64) -> String {
+        match self {
+            Form::Text => format!("line {place}"),
+        }
+    }
+}
+
+/// Reads a schedule.
+///
+/// # Errors
+/// A file that cannot be read, or is no schedule.
+pub(crate) fn read(path: &Path, name: &Path) -> Result<File, WorkloadError> {
+    let bytes = std::fs::read(path).map_err(|error| {
+        let found = format!("{} ({})", name.display(), error.kind());
+        WorkloadError::at("path", found, "a GOAL schedule that can be read")
+    })?;
+    Ok(File { ranks: lines::read(bytes, name)?, form: Form::Text })
+}

@@ -3,6 +3,7 @@
 use super::super::WorkloadError;
 use super::super::dag::{Draft, Op, Phase, Template};
 use super::lines::{Label, Line, Rank, Statement};
+use super::{File, Form};
 use crate::spec::TimeUnit;
 use leafspine_core::{HostId, Span};
 use std::collections::HashSet;
@@ -31,7 +32,7 @@ struct Half {
     key: (u32, u32, u64),
     op: Op,
     bytes: u64,
-    line: u64,
+    place: u64,
 }
 
 /// An iteration of a schedule on these hosts, of which `name` is the file. Times are in `unit`.
@@ -39,11 +40,12 @@ struct Half {
 /// # Errors
 /// A send without its receive, receives of other sizes, statements that wait for each other.
 pub(crate) fn template(
-    ranks: &[Rank],
+    file: &File,
     hosts: &[HostId],
     unit: TimeUnit,
     name: &Path,
 ) -> Result<Template, WorkloadError> {
+    let ranks = &file.ranks;
     let mut draft = Draft::default();
     draft.phase(Phase { name: "goal".to_owned(), bytes: 0, bus_factor: 0.0, measured: true });
     let (mut sent, mut awaited) = (Vec::new(), Vec::new());
@@ -52,9 +54,9 @@ pub(crate) fn template(
     for (rank, read) in (0..).zip(ranks) {
         let host = hosts[rank as usize];
         let mut nodes = vec![None; read.labels as usize];
-        for (line, said) in &read.lines {
+        for (place, said) in &read.lines {
             let Line::Is(label, statement) = said else { continue };
-            let half = |key, op, bytes| Half { key, op, bytes, line: *line };
+            let half = |key, op, bytes| Half { key, op, bytes, place: *place };
             let node = match *statement {
                 // A rank's message to itself takes no time.
                 Statement::Send { bytes, to, tag } if to == rank => {
@@ -82,7 +84,7 @@ pub(crate) fn template(
         // Every label is a statement's, so that none is left out.
         by_label.push(nodes.into_iter().flatten().collect::<Vec<Node>>());
     }
-    pair(&mut draft, sent, awaited, name)?;
+    pair(&mut draft, sent, awaited, (file.form, name))?;
     ranks.iter().zip(&by_label).for_each(|(read, nodes)| wait(&mut draft, read, nodes));
     draft.finish().map_err(|error| {
         let found = format!("operations that wait for each other in a ring ({error:?})");
@@ -95,7 +97,7 @@ fn pair(
     draft: &mut Draft,
     mut sent: Vec<Half>,
     mut awaited: Vec<Half>,
-    name: &Path,
+    (form, name): (Form, &Path),
 ) -> Result<(), WorkloadError> {
     // Stable, so that those of one key stay in the order of the file.
     sent.sort_by_key(|half| half.key);
@@ -104,7 +106,7 @@ fn pair(
     // The first receive in the file that no send is for.
     let mut lonely: Option<(u64, (u32, u32, u64))> = None;
     let mut note = |half: &Half| {
-        let found = (half.line, half.key);
+        let found = (half.place, half.key);
         lonely = Some(lonely.map_or(found, |first| first.min(found)));
     };
     for send in &sent {
@@ -115,20 +117,20 @@ fn pair(
             let (_, to, tag) = send.key;
             let found = format!("a send to {to} with tag {tag} that nobody receives");
             let allowed = "a recv for every send, by ranks and tag";
-            return Err(WorkloadError::at("send", found, allowed).in_file(name, send.line));
+            return Err(form.wrong("send", found, allowed, (name, send.place)));
         };
         if receive.bytes != send.bytes {
-            let (wants, bytes, line) = (receive.bytes, send.bytes, send.line);
-            let found = format!("{wants}b of a message that has {bytes}b (line {line})");
-            return Err(WorkloadError::at("recv", found, "its size").in_file(name, receive.line));
+            let (wants, bytes, place) = (receive.bytes, send.bytes, form.place(send.place));
+            let found = format!("{wants}b of a message that has {bytes}b ({place})");
+            return Err(form.wrong("recv", found, "its size", (name, receive.place)));
         }
         draft.after(send.op, receive.op);
     }
     receives.for_each(note);
-    lonely.map_or(Ok(()), |(line, (from, _, tag))| {
+    lonely.map_or(Ok(()), |(place, (from, _, tag))| {
         let found = format!("a recv from {from} with tag {tag} that nobody sends");
         let allowed = "a send for every recv, by ranks and tag";
-        Err(WorkloadError::at("recv", found, allowed).in_file(name, line))
+        Err(form.wrong("recv", found, allowed, (name, place)))
     })
 }
 
