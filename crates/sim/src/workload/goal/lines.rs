@@ -42,6 +42,11 @@ pub(super) fn read(bytes: Vec<u8>, name: &Path) -> Result<Vec<Rank>, WorkloadErr
     parse(as_text(bytes, name)?.as_str(), name)
 }
 
+/// A processor as schedules number them. The last is that of points at which a host waits.
+pub(super) fn processor(number: u8) -> u8 {
+    number.min(u8::MAX - 1)
+}
+
 /// The text of a file, if it is one.
 fn as_text(bytes: Vec<u8>, name: &Path) -> Result<String, WorkloadError> {
     let broken = match std::str::from_utf8(&bytes) {
@@ -51,10 +56,8 @@ fn as_text(bytes: Vec<u8>, name: &Path) -> Result<String, WorkloadError> {
     match broken {
         None => Ok(String::from_utf8(bytes).unwrap_or_default()),
         Some(at) => {
-            let found = format!(
-                "a file that is no text from byte {at} on, as LogGOPSim's binary schedules are"
-            );
-            let allowed = "the text that the binary was made of (txt2bin's input): the binary layout is documented nowhere";
+            let found = format!("a file that is no text from byte {at} on, and begins otherwise");
+            let allowed = "a schedule's text, or what txt2bin makes of it, which begins with 7f 10";
             Err(WorkloadError {
                 file: Some(name.to_owned()),
                 ..WorkloadError::at("", found, allowed)
@@ -263,8 +266,7 @@ impl Reader<'_> {
         for pair in words.chunks(2) {
             match pair {
                 ["tag", value] => tag = self.number("tag", value)?,
-                // The last is that of points at which a host waits.
-                ["cpu", value] => processor = self.number::<u8>("cpu", value)?.min(u8::MAX - 1),
+                ["cpu", value] => processor = self::processor(self.number("cpu", value)?),
                 ["nic", value] => drop(self.number::<u64>("nic", value)?),
                 _ => return self.wrong("", &pair.join(" "), "tag N, cpu N (0 to 255), nic N"),
             }
@@ -300,9 +302,9 @@ mod tests {
         assert_eq!((ranks[0].labels, ranks[1].labels), (2, 1));
     }
 
-    /// Breaks if a binary schedule is read as a text, or its user is not told what to give instead.
+    /// Breaks if what is no text is read as one, or its user is not told where it is none.
     #[test]
-    fn binaries_are_refused() {
+    fn what_is_no_text_is_refused() {
         let said = |bytes: &[u8]| {
             let error = as_text(bytes.to_vec(), Path::new("a.bin")).err();
             error.map_or_else(String::new, |error| error.to_string())

@@ -1,5 +1,6 @@
-//! GOAL schedules in their text form: per rank, what it sends, receives and computes, and what waits for
-//! what (Hoefler, Siebert and Lumsdaine, ICPP 2009; the schedules that LogGOPSim and ATLAHS read).
+//! GOAL schedules, as text or in binary: per rank, what it sends, receives and computes, and what
+//! waits for what (Hoefler, Siebert and Lumsdaine, ICPP 2009; the schedules that LogGOPSim and ATLAHS
+//! read). The text of one:
 //!
 //! ```text
 //! num_ranks 2
@@ -17,6 +18,7 @@
 //! waits for a receive waits for its message and for what the receive itself waits for; what waits for a
 //! send waits for its acknowledgment; `irequires` waits for a start.
 
+mod binary;
 mod lines;
 mod resolve;
 
@@ -37,6 +39,8 @@ pub(crate) struct File {
 enum Form {
     /// Places are lines, from 1.
     Text,
+    /// Places are bytes, from 0.
+    Binary,
 }
 
 impl Form {
@@ -50,6 +54,11 @@ impl Form {
     ) -> WorkloadError {
         match self {
             Form::Text => WorkloadError::at(key, found, allowed).in_file(name, place),
+            Form::Binary => {
+                let found = format!("{} at byte {place}", found.into());
+                let file = Some(name.to_owned());
+                WorkloadError { file, ..WorkloadError::at("", found, allowed) }
+            }
         }
     }
 
@@ -57,6 +66,7 @@ impl Form {
     fn place(self, place: u64) -> String {
         match self {
             Form::Text => format!("line {place}"),
+            Form::Binary => format!("byte {place}"),
         }
     }
 }
@@ -70,5 +80,8 @@ pub(crate) fn read(path: &Path, name: &Path) -> Result<File, WorkloadError> {
         let found = format!("{} ({})", name.display(), error.kind());
         WorkloadError::at("path", found, "a GOAL schedule that can be read")
     })?;
+    if binary::begins(&bytes) {
+        return Ok(File { ranks: binary::read(&bytes, name)?, form: Form::Binary });
+    }
     Ok(File { ranks: lines::read(bytes, name)?, form: Form::Text })
 }
