@@ -199,7 +199,7 @@ fn chakra(section: &mut Section<'_>) -> Result<ChakraSpec, ScenarioError> {
 }
 
 fn goal(section: &mut Section<'_>) -> Result<GoalSpec, ScenarioError> {
-    let file = trace::path(section, "a GOAL schedule in its text form")?;
+    let file = trace::path(section, "a GOAL schedule, as text or in binary")?;
     Ok(GoalSpec { file, unit: unit(section)? })
 }
 

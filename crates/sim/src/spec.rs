@@ -278,7 +278,7 @@ impl HowSpec {
     }
 }
 
-/// A GOAL schedule in its text form.
+/// A GOAL schedule, as text or in binary.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GoalSpec {
     /// The file that is read.

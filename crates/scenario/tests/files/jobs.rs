@@ -75,7 +75,10 @@ fn jobs_are_refused_with_their_reason() {
             "kind = \"pipeline\"\nbytes = \"1MB\"\n".to_owned(),
             "workload.0.microbatches: found nothing",
         ),
-        ("kind = \"goal\"\npath = \"none.goal\"\n".to_owned(), "a GOAL schedule in its text form"),
+        (
+            "kind = \"goal\"\npath = \"none.goal\"\n".to_owned(),
+            "a GOAL schedule, as text or in binary",
+        ),
         (
             "kind = \"simai\"\npath = \"none.txt\"\n".to_owned(),
             "SimAI's workload text that can be read",
