@@ -1,5 +1,6 @@
-//! The files of jobs: GOAL schedules, SimAI's workload text, Chakra's execution traces. What is refused must say where
-//! in the file; what is read must become operations that can end, the same each time.
+//! The files of jobs: GOAL schedules, as text or in binary, SimAI's workload text, Chakra's execution
+//! traces. What is refused must say where in the file; what is read must become operations that can
+//! end, the same each time.
 
 use leafspine_sim::spec::{Algorithm, ChakraSpec, GoalSpec, HowSpec, JobKind, SimaiSpec, TimeUnit};
 use leafspine_sim::workload::{WorkloadError, read_schedule};
@@ -43,6 +44,9 @@ pub fn check(data: &[u8]) {
             (Err(one), Err(other)) => {
                 assert_eq!(one.to_string(), other.to_string());
                 in_the_file(&one, contents, &folder);
+                if kind % 3 == 0 && contents.first() == Some(&0x7f) {
+                    at_a_byte(&one, contents);
+                }
             }
             (one, other) => panic!("once {one:?}, then {other:?}"),
         }
@@ -73,4 +77,11 @@ fn in_the_file(error: &WorkloadError, contents: &[u8], folder: &PathBuf) {
         let lines = String::from_utf8_lossy(contents).lines().count() as u64;
         assert!(line <= lines, "{error}: of {lines} lines");
     }
+}
+
+/// An error of a binary schedule names a byte of it, or its end.
+fn at_a_byte(error: &WorkloadError, contents: &[u8]) {
+    let Some((_, at)) = error.found.rsplit_once(" at byte ") else { return };
+    let at: usize = at.parse().unwrap_or_else(|_| panic!("{error}: no byte"));
+    assert!(at <= contents.len(), "{error}: of {} bytes", contents.len());
 }
