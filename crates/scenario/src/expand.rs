@@ -140,6 +140,7 @@ pub fn expand_with(
         options: source.options,
         scale: None,
         linux: false,
+        resolved: false,
         survey: None,
     };
     let mut root = tree::parse(source.text, source.file)?;
@@ -229,6 +230,7 @@ pub fn single_with(
                 options: &[],
                 scale: None,
                 linux: false,
+                resolved: false,
                 survey: None,
             };
             Err(place.error(None, "sweep", found, "one case"))

@@ -172,6 +172,7 @@ mod tests {
             options: &[],
             scale: None,
             linux: false,
+            resolved: false,
             survey: None,
         };
         let mut root = parse(text, "t.toml").map_err(|e| e.to_string())?;

@@ -49,7 +49,8 @@ pub(crate) struct Resolved {
 pub(crate) fn resolve(place: Around<'_>, root: &Table) -> Result<Resolved, ScenarioError> {
     check_top(place, root)?;
     let at = |key: &str| -> Option<&Node> { root.get(key) };
-    let place = Around { linux: linux::is_linux(at("hosts")), ..place };
+    let linux = linux::is_linux(at("hosts"));
+    let place = Around { linux, resolved: at("version").is_some(), ..place };
     let kernels = linux::hosts(place, at("hosts"))?;
     let (topology, changes, topology_text) = topology::topology(place, at("topology"))?;
     let scale = scale::scale(place, &topology, at("transport"))?;

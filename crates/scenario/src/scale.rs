@@ -143,6 +143,7 @@ mod tests {
             options: &[],
             scale: None,
             linux: false,
+            resolved: false,
             survey: None,
         };
         scale(place, topology, None).unwrap()

@@ -69,9 +69,13 @@ pub(crate) fn parameters(
 ) -> Result<Params, ScenarioError> {
     let mut params = Params::default();
     for param in declared {
-        let value = match param.quiet {
-            true => section.quiet_value(param.name, param.kind, param.default)?,
-            false => section.value(param.name, param.kind, param.default)?,
+        let value = match (param.default, param.before) {
+            (Some(default), Some(before)) => {
+                // A resolved scenario of before there was the parameter means what was done then.
+                let default = if section.place.resolved { before } else { default };
+                section.switch(param.name, param.kind, default, before)?
+            }
+            (default, _) => section.value(param.name, param.kind, default)?,
         };
         params.0.insert(param.name.to_owned(), value);
     }

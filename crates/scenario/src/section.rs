@@ -24,6 +24,8 @@ pub(crate) struct Around<'a> {
     pub(crate) scale: Option<Scale>,
     /// Whether the hosts are kernels, once `[hosts]` is read.
     pub(crate) linux: bool,
+    /// Whether the file is a resolved scenario, which a version tells.
+    pub(crate) resolved: bool,
     /// The option that each override came by.
     pub(crate) options: &'a [String],
     /// Where the readers' questions are noted, if somebody wants to know what they ask for.

@@ -24,6 +24,7 @@ pub fn first_seed(source: &Source<'_>) -> Result<u64, ScenarioError> {
         options,
         scale: None,
         linux: false,
+        resolved: false,
         survey: None,
     };
     let mut root = tree::parse(source.text, file)?;

@@ -144,6 +144,7 @@ pub fn known() -> Vec<Known> {
         options: &[],
         scale: None,
         linux: false,
+        resolved: false,
         survey: Some(&survey),
     };
     survey.allowed("top", KEYS);

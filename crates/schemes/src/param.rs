@@ -289,15 +289,15 @@ pub struct Param {
     pub default: Option<&'static str>,
     /// One sentence: what it does.
     pub doc: &'static str,
-    /// Whether resolved scenarios leave it out while it has its default.
-    pub quiet: bool,
+    /// The value that resolved scenarios leave out, and that one without it has; `None`: all say it.
+    pub before: Option<&'static str>,
 }
 
 impl Param {
     /// A parameter with a default. [`parameters!`](crate::parameters) names it after its field.
     #[must_use]
     pub const fn new(kind: Kind, default: &'static str, doc: &'static str) -> Param {
-        Param { name: "", kind, default: Some(default), doc, quiet: false }
+        Param { name: "", kind, default: Some(default), doc, before: None }
     }
 
     /// The same for a parameter that a scheme has gained since, with what it did before as default: a resolved
@@ -305,7 +305,14 @@ impl Param {
     /// what they are.
     #[must_use]
     pub const fn quiet(self) -> Param {
-        Param { quiet: true, ..self }
+        Param { before: self.default, ..self }
+    }
+
+    /// The same where the default is another one: `value` is what the scheme did before it had the
+    /// parameter, which resolved scenarios without it still mean.
+    #[must_use]
+    pub const fn quiet_at(self, value: &'static str) -> Param {
+        Param { before: Some(value), ..self }
     }
 }
 
@@ -439,7 +446,7 @@ mod tests {
         kind: Kind::Span(1, 1_000_000_000_000),
         default: Some("500us"),
         doc: "The gap.",
-        quiet: false,
+        before: None,
     };
 
     /// Breaks if a bound is exclusive, or if a value of another kind passes.

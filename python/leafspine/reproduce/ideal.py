@@ -80,7 +80,7 @@ def case_of(case: Case) -> Case:
         # As much traffic as before, not as much for each bit that a link carries.
         if "load" in workload and workload.get("load_basis") == "fabric":
             workload["load"] = workload["load"] / FASTER
-    del table["version"]
+    # Its version stays: keys that a resolved scenario lacks mean what they did without them.
     source = Source(scenario.to_toml(table), "the ideal fabric", case.base_dir)
     return replace(scenario.single(source), variant=case.variant, point=case.point)
 

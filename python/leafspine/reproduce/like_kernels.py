@@ -35,7 +35,6 @@ def case_of(case: Case, file: Path) -> Case:
     for a setting of the kernels that the model does not have."""
     table = tomllib.loads(case.toml)
     table["transport"] = transport(table.pop("hosts"), table["transport"], file)
-    table.pop("version", None)
     source = Source(scenario.to_toml(table), f"{file}, under profile linux", case.base_dir)
     return replace(
         scenario.single(source), variant=case.variant, point=case.point, title=case.title

@@ -119,8 +119,8 @@ fn a_bundle_may_set_the_switches_queues() {
 }
 
 /// Breaks if the bundle does not have the text's readings of AQ-CAR §II-B2b and c, if a file cannot say the others,
-/// or if the resolved scenario of a run does not tell which it had: it says what differs from the balancer's
-/// own defaults, so that kept results of before belong to what they were made of.
+/// or if the resolved scenario of a run does not tell which it had: it says what differs from the first
+/// readings, so that kept results of before belong to what they were made of.
 #[test]
 fn aq_cars_bundle_has_the_texts_readings() {
     let keys = ["reroute_stages", "stop_level", "uncongested_only", "large_sharing"];

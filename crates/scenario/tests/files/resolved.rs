@@ -206,6 +206,31 @@ fn quiet_parameters_are_written_only_if_they_differ() {
     );
 }
 
+/// Breaks if a default that has changed changes the keys of kept results or what a kept scenario does: the
+/// resolved text leaves out what the scheme did before it had the parameter, and without the key means that.
+#[test]
+fn a_changed_default_changes_no_resolved_scenario() {
+    let queues = "[switch]\nqueues = 3\nscheduler = \"wrr\"\nweights = [4, 2, 1]\nclassifier = \"stage\"\n\
+                  stage_queues = [0, 1, 1, 1, 1, 2]\n[aqm]\nscheme = \"ml-ecn\"\n";
+    let with = |top: &str, key: &str| {
+        let text = format!("{top}{BASE}{queues}[load_balancer]\nscheme = \"aq-car\"\n{key}");
+        let case = cases(&text, &[]).unwrap_or_else(|e| panic!("{e}")).remove(0);
+        let again = cases(&case.toml, &[]).unwrap_or_else(|e| panic!("{e}")).remove(0);
+        assert_eq!(
+            (&case.toml, format!("{:?}", case.spec)),
+            (&again.toml, format!("{:?}", again.spec))
+        );
+        let level = case.spec.balancer.params.0["stop_level"].to_string();
+        (level, case.toml.contains("stop_level = "))
+    };
+    let said = |level: &str| (level.to_owned(), true);
+    let silent = |level: &str| (level.to_owned(), false);
+    assert_eq!([with("", ""), with("", "stop_level = 2\n")], [said("2"), said("2")]);
+    assert_eq!(with("", "stop_level = 1\n"), silent("1"));
+    // As it was resolved before there was the key.
+    assert_eq!(with("version = \"0.1.0\"\n", ""), silent("1"));
+}
+
 /// Breaks if two ways to write one scenario give two keys.
 #[test]
 fn notation_does_not_matter() {

@@ -277,7 +277,10 @@ impl fmt::Display for Header {
         writeln!(f, "vector format={FORMAT} place={place} scheme={scheme}")?;
         let defaults = Params::try_defaults(self.info.params).unwrap_or_default();
         for (key, value) in &self.params.0 {
-            let quiet = self.info.params.iter().any(|param| param.quiet && param.name == key);
+            // One whose default has changed since is said: vectors are read without this page's history.
+            let quiet = self.info.params.iter().any(|param| {
+                param.name == key && param.before.is_some() && param.before == param.default
+            });
             if !quiet || defaults.0.get(key) != Some(value) {
                 writeln!(f, "param {key}={}", plain(value))?;
             }

@@ -221,7 +221,7 @@ fn the_syn_ack_chooses_no_dead_link() {
 /// has been silent for long enough (500 us to 1 ms).
 #[test]
 fn a_flow_without_an_entry_of_its_own_follows_the_hash() {
-    let mut fabric = Fabric::with(4, &defaults().with("entries", Value::Int(1)));
+    let mut fabric = Fabric::with(4, &first_read().with("entries", Value::Int(1)));
     let (_, port) = fabric.open(7);
     fabric.source.fill(HOSTS + port, 0, 16);
     for seq in 0..8 {
@@ -238,8 +238,8 @@ fn a_flow_without_an_entry_of_its_own_follows_the_hash() {
 /// say how many there may be.
 #[test]
 fn at_most_31_uplinks() {
-    assert!((ENTRY.build)(&defaults(), &FakeLeaf::new(1, 31, 1).env).is_ok());
-    let error = (ENTRY.build)(&defaults(), &FakeLeaf::new(1, 32, 1).env).err().unwrap();
+    assert!((ENTRY.build)(&first_read(), &FakeLeaf::new(1, 31, 1).env).is_ok());
+    let error = (ENTRY.build)(&first_read(), &FakeLeaf::new(1, 32, 1).env).err().unwrap();
     assert_eq!(
         error.to_string(),
         "scheme: found a leaf with 32 uplinks; allowed: at most 31, whose levels fit into a header \
@@ -256,7 +256,7 @@ fn parallel_links_count_together() {
         let spine = leafspine_core::SwitchId(4 + at as u16 / 2);
         port.neighbour = crate::Neighbour::Switch(spine, PortId(at as u16 % 2));
     }
-    let mut balancer = (ENTRY.build)(&defaults(), &leaf.env).unwrap();
+    let mut balancer = (ENTRY.build)(&first_read(), &leaf.env).unwrap();
     let mut packet = syn_ack(1);
     super::header::set_feedback(&mut packet, Feedback::Small(table(&[0, 3, 1, 0])));
     let mut chosen = std::collections::BTreeSet::new();

@@ -69,7 +69,7 @@ fn without_a_live_free_port_the_flow_stays() {
 #[test]
 fn flows_of_different_leaves_are_parted_by_a_parameter() {
     for (word, moves) in [("any", true), ("one-leaf", false)] {
-        let params = defaults().with("large_sharing", Value::Word(word.to_owned()));
+        let params = first_read().with("large_sharing", Value::Word(word.to_owned()));
         let mut fabric = Fabric::with(4, &params);
         let (_, spine) = fabric.open(1);
         let other = crate::testing::data(12, DST, 9, 0);
@@ -85,7 +85,7 @@ fn flows_of_different_leaves_are_parted_by_a_parameter() {
 /// Breaks if `large_rerouting = false` asks or moves.
 #[test]
 fn it_can_be_turned_off() {
-    let mut fabric = Fabric::with(4, &defaults().with("large_rerouting", Value::Bool(false)));
+    let mut fabric = Fabric::with(4, &first_read().with("large_rerouting", Value::Bool(false)));
     for sport in [1, 2, 1, 2] {
         fabric.deliver(staged(sport, 5), 0);
     }

@@ -17,7 +17,7 @@ const US: Span = Span::from_micros(1);
 /// LQD and SQD of a full packet at each uplink, when leaf 1's piggy table is `known`.
 fn delays(place: &mut FakeLeaf, known: Table) -> Vec<(Span, Span)> {
     let levels = Levels::exchanged(Amount::Packets(64));
-    let settings = Settings::read(&defaults()).unwrap();
+    let settings = Settings::read(&first_read()).unwrap();
     let mut leaf = Leaf::new(&settings, &place.env, Stages { medium: 4 }, levels).unwrap();
     leaf.known[1].medium = known;
     let (ports, capacity, delay) = (&place.live, &place.capacity, &place.delay);
@@ -62,7 +62,7 @@ fn the_delays_are_the_papers() {
 /// packets of medium flows wait at the uplink, and the source's leaf has been asked to move it. Other
 /// spines have `levels`. Returns the fabric and the spine.
 fn asked(levels: [u32; 4]) -> (Fabric, u16) {
-    asked_under(&defaults(), levels)
+    asked_under(&first_read(), levels)
 }
 
 /// The same with these parameters.
@@ -221,7 +221,7 @@ fn all_conditions_make_a_request() {
 #[test]
 fn the_threshold_is_a_parameter() {
     let asks = |key: &str, value: Value, level: u32| {
-        let mut fabric = Fabric::with(2, &defaults().with(key, value));
+        let mut fabric = Fabric::with(2, &first_read().with(key, value));
         fabric.spines[0].fill(1, 1, level * 16);
         fabric.deliver(marked(7, 4), 0);
         matches!(fabric.reply(ack(7)), Feedback::Medium(_))
@@ -235,7 +235,7 @@ fn the_threshold_is_a_parameter() {
 #[test]
 fn which_flows_are_the_larger_ones_is_a_parameter() {
     for (word, asked) in [("top", vec![4]), ("upper-half", vec![3, 4])] {
-        let params = defaults().with("reroute_stages", Value::Word(word.to_owned()));
+        let params = first_read().with("reroute_stages", Value::Word(word.to_owned()));
         let asks = |stage: &u8| {
             let mut fabric = Fabric::with(2, &params);
             fabric.spines[0].fill(1, 1, 48);
@@ -254,7 +254,7 @@ fn the_level_that_ends_the_piggyback_is_a_parameter() {
         let level = |key: &str, level| (key.to_owned(), Value::Int(level));
         let [(one, reroute), (two, stop)] =
             [level("reroute_level", reroute), level("stop_level", stop)];
-        let params = defaults().with(&one, reroute).with(&two, stop);
+        let params = first_read().with(&one, reroute).with(&two, stop);
         for level in 0..=3 {
             let mut fabric = Fabric::with(2, &params);
             fabric.show(4, &[3, 3]);
@@ -272,7 +272,7 @@ fn the_level_that_ends_the_piggyback_is_a_parameter() {
 #[test]
 fn a_congested_path_is_none_to_move_to() {
     for only in [true, false] {
-        let params = defaults().with("uncongested_only", Value::Bool(only));
+        let params = first_read().with("uncongested_only", Value::Bool(only));
         let taken = |spines: u32, packets: [u32; 3]| {
             let (mut fabric, spine) = asked_under(&params, [spines; 4]);
             let others = fill_others(&mut fabric, spine, packets);
@@ -293,7 +293,7 @@ fn a_congested_path_is_none_to_move_to() {
 /// is shorter.
 #[test]
 fn a_congested_present_path_is_kept() {
-    let params = defaults().with("uncongested_only", Value::Bool(true));
+    let params = first_read().with("uncongested_only", Value::Bool(true));
     let (mut fabric, spine) = asked_under(&params, [1; 4]);
     fill_others(&mut fabric, spine, [31; 3]);
     for _ in 0..20 {

@@ -31,8 +31,9 @@
 //! (`ENTRY.info.unspecified`). Four thresholds make five intervals but the stamp has two bits: the level is
 //! `min(3, floor(q / (K/4)))`.
 //!
-//! The balancer's own defaults (`reroute_stages`, `stop_level`, `uncongested_only`, `large_sharing`) are how
-//! the text was read first; the bundle `aq-car` has the text's readings.
+//! `reroute_stages`, `stop_level`, `uncongested_only` and `large_sharing` have the text's readings as defaults.
+//! How it was read first is `"upper-half"`, `1`, `false` and `"one-leaf"`: resolved scenarios without the keys
+//! mean these.
 //!
 //! What runs show (`crates/sim/tests/behaviour/aq_car.rs`): short flows gain as the paper says, nearly all of it
 //! by queues and marking (`ml-ecn` over ECMP gives them the same); large flows are parted. Medium routing as
@@ -110,24 +111,24 @@ parameters! {
         ),
         reroute_stages: Larger = Param::new(
             Larger::KIND,
-            "upper-half",
+            "top",
             "Which medium flows are asked to move: those of the last medium stage, or of the upper half \
              of the stages.",
         )
-        .quiet(),
+        .quiet_at("upper-half"),
         stop_level: u32 = Param::new(
             Kind::Int(1, 3),
-            "1",
+            "2",
             "Below this level of its port a medium flow is asked no longer; reroute_level, if that is lower.",
         )
-        .quiet(),
+        .quiet_at("1"),
         uncongested_only: bool = Param::new(
             Kind::Bool,
-            "false",
+            "true",
             "Whether a medium flow moves only to a path whose medium queues, here and at the spine, are \
              below reroute_level.",
         )
-        .quiet(),
+        .quiet_at("false"),
         requests: usize = Param::new(
             Kind::Int(1, 1 << 20),
             "1024",
@@ -140,10 +141,10 @@ parameters! {
         ),
         large_sharing: Sharing = Param::new(
             Sharing::KIND,
-            "one-leaf",
+            "any",
             "Which large flows of one port are parted: any two, or two of one source leaf.",
         )
-        .quiet(),
+        .quiet_at("one-leaf"),
         large_entries: usize = Param::new(
             Kind::Int(1, 1 << 15),
             "1024",
@@ -190,14 +191,14 @@ pub(crate) const ENTRY: Entry = Entry {
              levels alone). Tables do not age.",
             "A flow whose PAT entry another flow holds follows the hash. The destination's leaf is \
              not stored: the flow ID tells it. A flow whose port is lost is allocated again.",
-            "The rerouting threshold is level 2. \"Among the larger flows in the medium class range\" are, in \
-             the bundle, those with the maximum stage value, as the queue manager's first threshold has it \
+            "The rerouting threshold is level 2. \"Among the larger flows in the medium class range\" are \
+             those with the maximum stage value, as the queue manager's first threshold has it \
              (§II-B3a); reroute_stages = \"upper-half\" takes half of the stages.",
             "Goal 1, \"ensure that the newly selected path is not congested\", is no step of the text's \
-             algorithm. The bundle has uncongested_only = true: a path on which the flow would be asked to \
-             move again, its level here or fed back at reroute_level, is none. The present path is no new one.",
+             algorithm. With uncongested_only = true a path on which the flow would be asked to move \
+             again, its level here or fed back at reroute_level, is none. The present path is no new one.",
             "The piggyback ends when the flow comes by another port or when its port \"falls below a predefined \
-             threshold\": in the bundle stop_level = 2, the only threshold that the text has named, the one \
+             threshold\": stop_level = 2, the only threshold that the text has named, the one \
              of rerouting; stop_level = 1 goes on until level 0. The packet that shows the move asks for no \
              other, and after a move the source's leaf obeys no request before an ACK without one: older \
              ACKs are under way.",
@@ -205,8 +206,8 @@ pub(crate) const ENTRY: Entry = Entry {
              size. A level stands for its lower edge, so that eq. 2 may be up to K/4 - 1 packets short, \
              15 at K = 64, for the flow's path as for the others. The flow's present path is always one \
              of the candidates, for nothing is reordered there.",
-            "Any two large flows by one port may be parted, in the bundle: of whichever source leaves, \
-             either's can move its own. large_sharing = \"one-leaf\" asks only where both are of one. One \
+            "Any two large flows by one port may be parted, of whichever source leaves: either's can move \
+             its own. large_sharing = \"one-leaf\" asks only where both are of one. One \
              of a port (and leaf) is asked at a time, at most once in large_pause; it moves to the free \
              port whose large queue is least congested at the source's leaf.",
             "A large flow ends by FIN or after large_silence. One whose entry another flow holds is \
