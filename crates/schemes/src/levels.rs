@@ -42,14 +42,15 @@ impl Levels {
         self.reached(backlog).min(STAMPS - 1)
     }
 
-    /// Bytes that wait at a stamp's level, `level x K/4` packets of `size` bytes (§II-B2b eq. 2).
+    /// Bytes that wait where a level begins, `level x K/4` packets of `size` bytes (§II-B2b eq. 2). It ends
+    /// where the next one begins, the last at K.
     #[inline]
-    pub(crate) fn bytes_at(self, stamp: u32, size: u16) -> u64 {
+    pub(crate) fn bytes_at(self, level: u32, size: u16) -> u64 {
         let whole = match self.whole {
             Amount::Packets(whole) => u64::from(whole) * u64::from(size),
             Amount::Bytes(whole) => whole,
         };
-        whole.saturating_mul(u64::from(stamp)) / u64::from(STAMPS)
+        whole.saturating_mul(u64::from(level)) / u64::from(STAMPS)
     }
 }
 

@@ -9,7 +9,7 @@ use super::pat::{Entry, Pat, Path, State};
 use super::requests::Requests;
 use super::table::{PortSet, Table};
 use super::uplinks::Uplinks;
-use super::{Larger, Settings, Sharing};
+use super::{Edge, Larger, Settings, Sharing};
 use crate::levels::Levels;
 use crate::stages::{FlowClass, LARGE, SMALL, Stages};
 use crate::{Context, Footprint, Inspect, ParamError, Paths, SwitchEnv};
@@ -54,6 +54,8 @@ pub(super) struct Leaf {
     stop_level: u32,
     /// Goal 1: whether a path that is congested is none to move to.
     pub(super) uncongested_only: bool,
+    /// Eq. 2: how many levels above a stamp's own the length lies that it stands for.
+    pub(super) edge: u32,
     medium_rerouting: bool,
     large_rerouting: bool,
 }
@@ -93,6 +95,7 @@ impl Leaf {
             },
             stop_level: settings.stop_level.min(settings.reroute_level),
             uncongested_only: settings.uncongested_only,
+            edge: u32::from(settings.level_edge == Edge::Upper),
             medium_rerouting: settings.medium_rerouting,
             large_rerouting: settings.large_rerouting,
         })

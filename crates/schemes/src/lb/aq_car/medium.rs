@@ -22,7 +22,7 @@ impl Leaf {
     /// level of the spine behind `port` stands for.
     fn spine_delay(&mut self, port: PortId, size: u16, to: &Paths<'_>, cx: &Context<'_>) -> Span {
         let level = self.uplinks.level_beyond(port, self.known(to.to).medium);
-        let bytes = self.levels.bytes_at(level, size);
+        let bytes = self.levels.bytes_at(level + self.edge, size);
         self.uplinks.medium_time(port, bytes, cx)
     }
 

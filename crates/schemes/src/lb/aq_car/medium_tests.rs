@@ -16,8 +16,12 @@ const US: Span = Span::from_micros(1);
 
 /// LQD and SQD of a full packet at each uplink, when leaf 1's piggy table is `known`.
 fn delays(place: &mut FakeLeaf, known: Table) -> Vec<(Span, Span)> {
+    delays_under(&first_read(), place, known)
+}
+
+fn delays_under(params: &Params, place: &mut FakeLeaf, known: Table) -> Vec<(Span, Span)> {
     let levels = Levels::exchanged(Amount::Packets(64));
-    let settings = Settings::read(&first_read()).unwrap();
+    let settings = Settings::read(params).unwrap();
     let mut leaf = Leaf::new(&settings, &place.env, Stages { medium: 4 }, levels).unwrap();
     leaf.known[1].medium = known;
     let (ports, capacity, delay) = (&place.live, &place.capacity, &place.delay);
@@ -56,6 +60,25 @@ fn the_delays_are_the_papers() {
     place.ports.ports[usize::from(HOSTS)].rate = Rate::from_gbps(1);
     let found = delays(&mut place, table(&[2, 0, 3, 0]));
     assert_eq!(found[0], (nanos(462_000), nanos(1_344_000)));
+}
+
+/// Breaks if a level stands for another length in eq. 2 than its threshold, K/4 packets each, or the next
+/// threshold where that is asked for: 16 packets of 4.2 us are 67.2 us.
+#[test]
+fn a_level_is_its_threshold_or_the_next() {
+    let mut place = FakeLeaf::new(HOSTS, 4, 1);
+    (place.env.queues, place.env.weights) = (3, vec![4, 2, 1]);
+    for port in &mut place.ports.ports {
+        port.queues = vec![Backlog::default(); 3];
+    }
+    let mut spines = |word: &str| -> Vec<Span> {
+        let params = first_read().with("level_edge", Value::Word(word.to_owned()));
+        let found = delays_under(&params, &mut place, table(&[0, 1, 2, 3]));
+        found.into_iter().map(|(_, spine)| spine).collect()
+    };
+    let quarters = |counts: [u64; 4]| counts.map(|count| Span::from_nanos(67_200 * count));
+    assert_eq!(spines("lower"), quarters([0, 1, 2, 3]));
+    assert_eq!(spines("upper"), quarters([1, 2, 3, 4]));
 }
 
 /// A fabric of four spines in which flow 7, of stage 4, is on a path whose spine has level 2 and ten

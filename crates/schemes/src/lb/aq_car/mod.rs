@@ -78,6 +78,10 @@ words! {
         Any = "any",
         OneLeaf = "one-leaf",
     }
+    enum Edge {
+        Lower = "lower",
+        Upper = "upper",
+    }
 }
 
 parameters! {
@@ -129,6 +133,13 @@ parameters! {
              below reroute_level.",
         )
         .quiet_at("false"),
+        level_edge: Edge = Param::new(
+            Edge::KIND,
+            "lower",
+            "The queue length that a spine's level stands for in eq. 2: the threshold that it has reached, \
+             or the next one.",
+        )
+        .quiet(),
         requests: usize = Param::new(
             Kind::Int(1, 1 << 20),
             "1024",
@@ -203,9 +214,11 @@ pub(crate) const ENTRY: Entry = Entry {
              other, and after a move the source's leaf obeys no request before an ACK without one: older \
              ACKs are under way.",
             "Eqs. 1 and 2 use the source's uplink rate for the spine's port too, and the packet's own \
-             size. A level stands for its lower edge, so that eq. 2 may be up to K/4 - 1 packets short, \
-             15 at K = 64, for the flow's path as for the others. The flow's present path is always one \
-             of the candidates, for nothing is reordered there.",
+             size. The length in eq. 2 is that of a level, and \"multi-level thresholds\" are what \
+             \"represent queue length levels\" (§II-B2): the threshold that was reached, so that eq. 2 may be \
+             up to K/4 - 1 packets short, 15 at K = 64, for the flow's path as for the others. With \
+             level_edge = \"upper\" it is the next one, never short below K, and K/4 for an empty queue. The \
+             flow's present path is always one of the candidates, for nothing is reordered there.",
             "Any two large flows by one port may be parted, of whichever source leaves: either's can move \
              its own. large_sharing = \"one-leaf\" asks only where both are of one. One \
              of a port (and leaf) is asked at a time, at most once in large_pause; it moves to the free \
