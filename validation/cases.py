@@ -10,6 +10,7 @@ import numpy as np
 
 import leafspine
 from leafspine import scenario as scenarios
+from leafspine.reproduce import plan
 from leafspine.results import Result
 
 HERE = Path(__file__).parent
@@ -79,6 +80,11 @@ def run_leafspine(case: Case, seed: int, trace: Path) -> Result:
     text["load_balancer"] = {"scheme": "pinned"}
     rest = {key: value for key, value in case.set.items() if not key.startswith("workload.")}
     return leafspine.run(scenarios.to_toml(text), **{**rest, "run.seed": seed})
+
+
+def ours() -> str:
+    """Version and commit of the leafspine that figures are made with."""
+    return "+".join(part for part in (leafspine.__version__, plan.commit()) if part)
 
 
 def processor() -> str:

@@ -381,8 +381,7 @@ def made_with(now: str) -> dict[str, str]:
 def write(made: Mapping[str, str], theirs: Sequence[Kept], found: list[dict[str, Any]]) -> None:
     """The figures, and what they were made with."""
     switches = sorted({run.leafspine for run in theirs})
-    model = "+".join(part for part in (leafspine.__version__, plan.commit()) if part)
-    of = {**made, "model": model, "switches": switches}
+    of = {**made, "model": cases.ours(), "switches": switches}
     text = json.dumps({"made": of, "cases": found}, indent=1, ensure_ascii=False)
     RESULTS.write_text(text + "\n", encoding="utf-8")
     print(f"written: {RESULTS}; docs/generate.py takes it into docs/validation.md")

@@ -157,10 +157,8 @@ def line(row: dict[str, Any]) -> str:
 
 def write(found: list[dict[str, Any]]) -> None:
     """The figures, and what they were made with."""
-    import leafspine
-
     made = {
-        "leafspine": leafspine.__version__,
+        "leafspine": cases.ours(),
         "ns3": _said("dpkg-query", "-W", "-f", "${Version}", "libns3-dev"),
         "compiler": _said("c++", "--version").splitlines()[0],
         "machine": cases.processor(),

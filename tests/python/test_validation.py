@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import leafspine
 from leafspine.errors import InputError
 from leafspine.results import Result
 from test_engine import ROOT, python
@@ -25,6 +26,7 @@ import figures
 import kept
 import linux
 import referee
+import run as against_ns3
 
 RESULTS = ROOT / "validation" / "results" / "ns3.json"
 
@@ -405,6 +407,15 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
     said = capsys.readouterr().err
     assert said.startswith("validation: ") and said.count("\n") == 1, said
     return said
+
+
+def test_figures_say_which_leafspine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Breaks if nobody can tell from the figures against ns-3 which commit they were made with."""
+    monkeypatch.setattr(against_ns3, "RESULTS", tmp_path / "ns3.json")
+    monkeypatch.setattr(cases.plan, "commit", lambda: "0123abc")
+    against_ns3.write([])
+    made = json.loads(against_ns3.RESULTS.read_text())["made"]
+    assert made["leafspine"] == f"{leafspine.__version__}+0123abc"
 
 
 def test_kernels_run_what_is_not_kept(made: list[tuple[str, int]]) -> None:
