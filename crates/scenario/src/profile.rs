@@ -172,6 +172,8 @@ const NS_3: Profile = Profile {
     handshake_ack: "true",
     timestamps: "option",
     sack_bytes: "true",
+    // No timeout of a SYN changes the window, and after six of them it gives up.
+    syn_losses_spared: "6",
     prr: "rfc6937",
     less_careful: "true",
     ignore_duplicate_ece: "true",

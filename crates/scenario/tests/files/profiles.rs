@@ -81,6 +81,8 @@ fn profiles_set_what_the_table_says() {
         let (ns3, _) = with(&format!("profile = \"ns-3\"{more}"));
         assert_eq!(ns3.stack.less_careful, less_careful);
         assert!(ns3.stack.ignore_duplicate_ece && ns3.stack.one_reduction);
+        // However often its SYN was lost (docs/validation.md).
+        assert_eq!(ns3.stack.syn_losses_spared, 6);
     }
     let (one, text) = with("profile = \"linux\"\nslow_start_limit = 2");
     assert!(text.contains("slow_start_limit = 2\n"), "{text}");
