@@ -76,11 +76,13 @@ def all_tried(chapter: Chapter) -> list[Tried]:
     for page in chapter.pages:
         claims = {entry.claim.id: entry.claim for entry in page.judged}
         runs = {other.name: other.runs for other in page.figure.sensitivities}
+        moved = {other.name for other in page.figure.sensitivities if other.at}
         tried = dict.fromkeys(name for name, _ in page.sensitive)
         shorter = {name: _shorter(page.figure, runs[name], name) for name in tried}
         for name, after in page.sensitive:
             alike = page.data
-            for changed in runs[name]:
+            # One that has points of its own is beside the claim's, as the paper is read.
+            for changed in () if name in moved else runs[name]:
                 alike = _alike(alike, changed, f"{changed}~{name}")
             before = judge(claims[after.claim.id].about(*runs[name]), alike)
             # A figure's panels each have theirs: "(a) initial window 10".

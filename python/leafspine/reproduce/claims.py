@@ -98,6 +98,14 @@ class Claim:
         """What it says of these sets of runs."""
         return replace(self, tests=tuple(test for test in self.tests if test.runs in runs))
 
+    def moved(self, at: Mapping[str, Any]) -> "Claim":
+        """The same at another point, whose keys are among those of each test's."""
+        if not at:
+            return self
+        return replace(
+            self, tests=tuple(replace(test, at={**(test.at or {}), **at}) for test in self.tests)
+        )
+
 
 def read_claims(
     path: Path, words: Mapping[str, Word] | None = None, systems: Sequence[str] = ()

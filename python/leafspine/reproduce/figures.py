@@ -1,7 +1,7 @@
 """``paper.toml`` and ``figure.toml``: what belongs to a paper, what a figure runs and draws."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +57,20 @@ class Panel:
 @dataclass(frozen=True)
 class Sensitivity:
     """Claims once more under another plausible value of what the paper does not state: sets of
-    runs, ``layers`` on top of each, and the claims."""
+    runs, ``layers`` on top of each, and the claims.
+
+    ``at``: the point that its own runs are judged at where what a swept key means has changed (a
+    load of other links); of the keys that it has, in the place of the claims'."""
 
     name: str
     runs: tuple[str, ...]
     layers: tuple[Layer, ...]
     claims: tuple[str, ...]
+    at: Settings = field(default_factory=dict)
+
+    def asks(self, claim: Claim) -> Claim:
+        """What is judged of a claim."""
+        return claim.about(*self.runs).moved(self.at)
 
     def run_set(self, runs: str) -> str:
         """The name that its runs on top of a set go by in the data."""
@@ -232,6 +240,13 @@ def _agree(folder: Path, figures: tuple[Figure, ...], claims: tuple[Claim, ...])
                 if not own[name].about(*runs).tests:
                     words = ", ".join(map(repr, runs))
                     raise keys.wrong(f"{name} says nothing of the runs {words}")
+        for number, other in enumerate(figure.sensitivities):
+            keys = Keys({}, figure.file, ("sensitivity", str(number)))
+            for name in other.claims:
+                tests = own[name].about(*other.runs).tests
+                for key in other.at:
+                    if not all(key in (test.at or {}) for test in tests):
+                        raise keys.wrong(f"at has {key!r}, but {name} names no point of it")
 
 
 def read_figure(folder: Path, paper: str, changes: Mapping[str, Layer] | None = None) -> Figure:
@@ -374,6 +389,7 @@ def _sensitivity(
     if change and change not in changes:
         raise keys.refuse("change", repr(change), ", ".join(changes), nearest(change, changes))
     shared = (changes[change],) if change else ()
-    found = Sensitivity(name, runs, (*shared, run_sets.layer(keys)), keys.texts("claims"))
+    layers = (*shared, run_sets.layer(keys))
+    found = Sensitivity(name, runs, layers, keys.texts("claims"), keys.get("at", dict, {}))
     keys.end()
     return found

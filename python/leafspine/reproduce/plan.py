@@ -89,9 +89,12 @@ def plan(figure: Figure, claims: Sequence[Claim], scale: str) -> Plan:
     wanted: list[Wanted] = []
     # The quick scale has seeds, and too few flows for batches that know nothing of each other.
     batches = figure.batches if scale == "paper" else 1
+    moved = _moved(figure)
     for run_set in figure.all_runs() if scale == "paper" else figure.runs:
         names = _metrics(figure, claims, run_set.name)
         found = cases(run_set, scale)
+        if run_set.name in moved:
+            _is_swept(*moved[run_set.name], found)
         for case in found:
             curves = _series(figure, run_set.name, case, found)
             if names or curves:
@@ -102,6 +105,27 @@ def plan(figure: Figure, claims: Sequence[Claim], scale: str) -> Plan:
     for entry in wanted:
         schemes.setdefault(entry.case.variant, entry.case)
     return Plan(figure, tuple(claims), tuple(wanted), schemes)
+
+
+def _moved(figure: Figure) -> dict[str, tuple[Settings, Keys]]:
+    """By set of runs: the point that a sensitivity has its claims judged at, and where it says."""
+    return {
+        other.run_set(runs): (other.at, Keys({}, figure.file, ("sensitivity", str(number))))
+        for number, other in enumerate(figure.sensitivities)
+        if other.at
+        for runs in other.runs
+    }
+
+
+def _is_swept(at: Settings, keys: Keys, found: Sequence[Case]) -> None:
+    """Refuse a point that none of the cases is at."""
+    if any(matches(case.point, at) for case in found):
+        return
+    for key, value in at.items():
+        swept = dict.fromkeys(str(dict(case.point).get(key, "not swept")) for case in found)
+        if str(value) not in swept:
+            raise keys.refuse("at", f"{key} = {value!r}", ", ".join(swept))
+    raise keys.wrong("no run is at this point")
 
 
 def _ideal(

@@ -304,7 +304,7 @@ def _judged(plan_: Plan, found: Data, scale: str, problems: Sequence[str]) -> Pa
         found,
         judged=tuple(judge(entry, found) for entry in plan_.claims),
         sensitive=tuple(
-            (other.name, judge(by_id[name].about(*other.runs), found, f"~{other.name}"))
+            (other.name, judge(other.asks(by_id[name]), found, f"~{other.name}"))
             for other in (figure.sensitivities if scale == "paper" else ())
             for name in other.claims
         ),

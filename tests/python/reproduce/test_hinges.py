@@ -9,6 +9,7 @@ import pytest
 
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, Origin
+from leafspine.reproduce.judging import judge
 from leafspine.reproduce.verdicts import Finding, Judged, Part, Verdict
 from test_engine import ROOT, python
 
@@ -71,7 +72,7 @@ def test_a_setting_of_several_sets(monkeypatch: Any) -> None:
     )
     claim = Claim("L1", "§1", "fig", "abs", "", "", tests)
     after = SimpleNamespace(claim=claim, verdict=Verdict.DIRECTION)
-    other = SimpleNamespace(name="x", runs=("main", "next"))
+    other = SimpleNamespace(name="x", runs=("main", "next"), at={})
     page = SimpleNamespace(
         data=found,
         judged=(SimpleNamespace(claim=claim),),
@@ -82,6 +83,29 @@ def test_a_setting_of_several_sets(monkeypatch: Any) -> None:
     chapter = SimpleNamespace(pages=(page,))
     monkeypatch.setattr(hinges, "_shorter", lambda figure, runs, name: "")
     assert hinges.all_tried(chapter) == [hinges.Tried("x", "L1", Verdict.NOT, Verdict.DIRECTION)]
+
+
+def test_a_point_of_its_own_is_beside_the_claims(monkeypatch: Any) -> None:
+    """Breaks if a setting that is judged at another point than the claim is compared with nothing,
+    or with the paper's reading at that point."""
+    found = data(MORE)
+    for seed in (1, 2, 3):
+        found.put_batches(("main", "ECMP", FEW), "m", seed, [5.0, 6.0])
+    test = Check("abs", "m", scheme="ECMP", at={"load": 0.8}, below=2)
+    claim = Claim("L1", "§1", "fig", "abs", "", "", (test,))
+    after = judge(claim.moved({"load": 0.2}), found, "~x")
+    other = SimpleNamespace(name="x", runs=("main",), at={"load": 0.2})
+    page = SimpleNamespace(
+        data=found,
+        judged=(SimpleNamespace(claim=claim),),
+        figure=SimpleNamespace(sensitivities=(other,)),
+        sensitive=(("x", after),),
+        on_linux=(),
+    )
+    monkeypatch.setattr(hinges, "_shorter", lambda figure, runs, name: "")
+    [tried] = hinges.all_tried(SimpleNamespace(pages=(page,)))
+    assert (tried.before, tried.after) == (Verdict.NOT, after.verdict)
+    assert after.verdict not in (Verdict.NOT, Verdict.MISSING)
 
 
 def test_settings_of_linux_are_tried_beside_kernels() -> None:
@@ -138,7 +162,7 @@ def test_a_shorter_row_is_one_of_its_own(monkeypatch: Any) -> None:
         data.put((runs, "A", ()), "m", 2, 0.5)
         data.put_origin((runs, "A", ()), 1, ORIGIN)
         data.put_origin((runs, "A", ()), 2, ORIGIN)
-    sensitive = (SimpleNamespace(name="x", runs=("main",)),)
+    sensitive = (SimpleNamespace(name="x", runs=("main",), at={}),)
     pages = [
         SimpleNamespace(
             judged=(judged(name, Verdict.REPRODUCED),),
@@ -166,7 +190,7 @@ def test_a_part_of_a_claim_is_no_whole_one() -> None:
     both = judged("A1", Verdict.NOT, Check("abs", "m", "next", scheme="A", below=1))
     page = SimpleNamespace(
         judged=(both, judged("A2", Verdict.NOT)),
-        figure=SimpleNamespace(sensitivities=(SimpleNamespace(name="x", runs="main"),)),
+        figure=SimpleNamespace(sensitivities=(SimpleNamespace(name="x", runs="main", at={}),)),
         sensitive=(("x", judged("A1", Verdict.NOT)), ("x", judged("A2", Verdict.NOT))),
         data=data,
         on_linux=(),

@@ -1,6 +1,7 @@
 """Verdicts from numbers made by hand: each rule of docs/reproducing.md at its edges."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -376,6 +377,19 @@ def test_a_claim_about_one_set_of_runs() -> None:
     assert claim.about("web").tests == (web, web)
     assert claim.about("cache", "web").tests == (web, cache, web)
     assert not claim.about("main").tests
+
+
+def test_a_claim_at_another_point() -> None:
+    """Breaks if a claim that is moved is judged at its own point, or keeps nothing else of it."""
+    data = made(A={0.4: [3, 3.1, 2.9], 0.8: [1, 1.1, 0.9]}, B={0.4: [2, 2, 2], 0.8: [2, 2, 2]})
+    test = Check("order", "m", less=("A", "B"), at={"load": 0.8})
+    claim = Claim("X1", "§1", "fig", "order", "", "", (test,))
+    assert judge(claim, data).verdict == Verdict.REPRODUCED
+    assert judge(claim.moved({"load": 0.4}), data).verdict == Verdict.NOT
+    both = replace(test, at={"load": 0.8, "size": 1})
+    [found] = replace(claim, tests=(both,)).moved({"load": 0.4}).tests
+    assert found == replace(both, at={"load": 0.4, "size": 1})
+    assert claim.moved({}) == claim
 
 
 def test_a_failed_run_of_a_sensitivity_is_a_hole() -> None:

@@ -150,6 +150,57 @@ def test_sensitivities_are_of_the_papers_size(library: Path, tmp_path: Path) -> 
     assert "| C1 | more flows | reproduced |" in page
 
 
+MOVED = """
+[[sensitivity]]
+name = "half of the links"
+sweep = { "workload.0.load" = [0.2, 0.4] }
+at = { "workload.0.load" = 0.4 }
+claims = ["C1"]
+"""
+
+
+def with_moved(library: Path, sensitivity: str) -> list[reproducing.Chosen]:
+    """The first figure with this sensitivity, its claim at a load of 0.8."""
+    folder = library / "some"
+    named = 'less = ["LetFlow", "ECMP"]\n'
+    (folder / "claims.toml").write_text(
+        CLAIMS.replace(named, f'{named}at = {{ "workload.0.load" = 0.8 }}\n')
+    )
+    (folder / "fig1" / "figure.toml").write_text(FIGURE + sensitivity)
+    return reproducing.choose(["some/fig1"], library)
+
+
+def test_a_sensitivity_has_a_point_of_its_own(library: Path, tmp_path: Path) -> None:
+    """Breaks if a sensitivity is judged at the claim's point, which its sweep does not have, or the
+    claim itself at the sensitivity's."""
+    out = tmp_path / "out"
+    reproducing.reproduce(with_moved(library, MOVED), "paper", out)
+    page = (out / "some" / "fig1" / "page.md").read_text()
+    assert "| C1 | half of the links | reproduced |" in page
+    # Without it there is no number at the claim's point.
+    plain = with_moved(library, MOVED.replace('at = { "workload.0.load" = 0.4 }\n', ""))
+    reproducing.reproduce(plain, "paper", tmp_path / "plain")
+    page = (tmp_path / "plain" / "some" / "fig1" / "page.md").read_text()
+    assert "| C1 | half of the links | no data |" in page
+
+
+def test_a_point_that_is_not_swept_is_refused(library: Path) -> None:
+    """Breaks if a sensitivity's point that none of its runs is at gives no verdict and no word."""
+    [chosen] = with_moved(library, MOVED.replace("= 0.4", "= 0.5"))
+    [figure] = chosen.figures
+    claims = chosen.paper.claims_of(figure.name)
+    with pytest.raises(InputError) as caught:
+        plan.plan(figure, claims, "paper")
+    said = "sensitivity.1.at: found workload.0.load = 0.5; allowed: 0.2, 0.4"
+    assert str(caught.value) == f"{figure.file}: {said}"
+
+
+def test_a_point_must_be_one_of_the_claims(library: Path) -> None:
+    """Breaks if a key that the claim is not judged by seems to move it."""
+    with pytest.raises(InputError, match=r"at has 'run\.seed', but C1 names no point of it"):
+        with_moved(library, MOVED.replace("at = {", 'at = { "run.seed" = 1,'))
+
+
 def test_the_files_that_the_docs_show_are_good(tmp_path: Path) -> None:
     """Breaks if docs/reproducing.md shows a key that there is not, or leaves out a needed one."""
     page = (Path(__file__).parents[3] / "docs" / "reproducing.md").read_text()
