@@ -17,6 +17,7 @@ pub(crate) const WEB_SEARCH: &str = include_str!("../../../../benches/web-search
 const CASES: &[(&str, &str)] = &[
     ("web-search-128", WEB_SEARCH),
     ("web-search-128-rps", include_str!("../../../../benches/web-search-128-rps.toml")),
+    ("general-128", include_str!("../../../../benches/general-128.toml")),
     ("web-search-1024", include_str!("../../../../benches/web-search-1024.toml")),
     ("web-search-8192", include_str!("../../../../benches/web-search-8192.toml")),
     ("permutation-8192", include_str!("../../../../benches/permutation-8192.toml")),
