@@ -89,6 +89,36 @@ def test_bandwidths_by_hand(tmp_path: Path, collective: str, steps: int, factor:
     assert said["spread"] == 0
 
 
+SLOW = """
+[[topology.change]]
+link = "host1-*"
+rate = "50Gbps"
+"""
+
+
+def test_stragglers_by_hand(tmp_path: Path) -> None:
+    """A ring of four passes quarters on in three steps, and host 1's link has half of the
+    others' rate. Three quarters go to host 1 one behind the other, each in the time of two; host 2
+    has what host 1 passes on as it comes, a hop later. Host 0 waits for host 1 once, in its third
+    quarter, which has passed three hops: it is done first.
+
+    Breaks if the spread is not from the end of the first rank to that of the last, or if the
+    slowest host is another.
+    """
+    scenario = tmp_path / "job.toml"
+    text = SCENARIO.replace("COLLECTIVE", "all-gather").replace("iterations = 2", "")
+    # Two quarters wait before the slow link at most.
+    scenario.write_text(text.replace("[switch]", '[switch]\nbuffer = "3MB"') + SLOW)
+    command("run", scenario, "--out", tmp_path / "out")
+    [row] = leafspine.Result.load(tmp_path / "out").collectives.to_pylist()
+    quarter, packet = (float(size * 8 / RATE) for size in (MB + 40 * 250, 4040))
+    hop = packet + 2 * MB
+    last, first = 6 * quarter + 2 * hop, 4 * quarter + 3 * hop
+    assert row["completion_ps"] == pytest.approx(last, rel=1e-3)
+    assert row["spread_ps"] == pytest.approx(last - first, rel=1e-3)
+    assert row["slowest_host"] == 2
+
+
 def test_a_timeline_has_the_messages(tmp_path: Path) -> None:
     """Breaks if a bar of a job's timeline is not a message of its rank's from its start to
     its end, or a dashed line not a collective's end."""
