@@ -1,8 +1,12 @@
 """The timeline of a job: a row a rank, a bar a message that it sends, a colour an iteration."""
 
+from collections.abc import Sequence
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
@@ -16,20 +20,53 @@ MOST_BARS = 20_000
 """Of more messages, the first ones."""
 
 
+Tables = tuple[pa.Table, pa.Table, pa.Table]
+"""Flows, collectives and ranks of a run."""
+
+
 def timeline(flows: pa.Table, collectives: pa.Table, ranks: pa.Table, job: int) -> Figure:
     """The messages of a job's ranks over time; dashed lines are where collectives were complete."""
+    return beside([("", (flows, collectives, ranks))], job)
+
+
+def beside(found: Sequence[tuple[str, Tables]], job: int) -> Figure:
+    """The same of several runs, a panel for each title, over one time."""
+    figure, panels = graphics.grid(len(found))
+    last = max(_end(*tables[1:], job) for _, tables in found)
+    for axes, (name, tables) in zip(panels, found, strict=True):
+        _draw(axes, *tables, job, last)
+        if name:
+            graphics.title(axes, name)
+    return figure
+
+
+def _origin(ranks: pa.Table, job: int) -> np.uint64:
+    """When the job began."""
+    return np.uint64(ranks.filter(pc.equal(ranks["job"], job))["start_ps"][0].as_py())
+
+
+def _ends(collectives: pa.Table, ranks: pa.Table, job: int) -> npt.NDArray[np.uint64]:
+    """When the job's collectives were complete, since its start."""
+    done = collectives.filter(pc.equal(collectives["job"], job)).drop_null()
+    ends = done["start_ps"].to_numpy() + done["completion_ps"].to_numpy()
+    return np.asarray(ends - _origin(ranks, job), dtype=np.uint64)
+
+
+def _end(collectives: pa.Table, ranks: pa.Table, job: int) -> int:
+    """When all of the job was done, since its start."""
+    own = ranks.filter(pc.equal(ranks["job"], job))["end_ps"].to_numpy() - _origin(ranks, job)
+    return max([*_ends(collectives, ranks, job).tolist(), *own.tolist(), 1])
+
+
+def _draw(
+    axes: Axes, flows: pa.Table, collectives: pa.Table, ranks: pa.Table, job: int, last: int
+) -> None:
     own = flows.filter(pc.fill_null(pc.equal(flows["job"], job), False))
     own = own.filter(pc.is_valid(own["fct_ps"])).slice(0, MOST_BARS)
-    placed = ranks.filter(pc.equal(ranks["job"], job))
-    hosts = placed["host"].to_pylist()[:MOST_RANKS]
+    hosts = ranks.filter(pc.equal(ranks["job"], job))["host"].to_pylist()[:MOST_RANKS]
     rank_of = {host: rank for rank, host in enumerate(hosts)}
-    origin = int(placed["start_ps"][0].as_py())
-    done = collectives.filter(pc.equal(collectives["job"], job)).drop_null()
-    ends = done["start_ps"].to_numpy() + done["completion_ps"].to_numpy() - np.uint64(origin)
-    last = max([*ends.tolist(), *(placed["end_ps"].to_numpy() - np.uint64(origin)).tolist(), 1])
     scale, unit = unit_of(float(last))
-    figure, [axes] = graphics.grid(1)
-    starts = (own["start_ps"].to_numpy() - np.uint64(origin)) / scale
+    starts = (own["start_ps"].to_numpy() - _origin(ranks, job)) / scale
     stops = starts + own["fct_ps"].to_numpy() / scale
     rows = [rank_of.get(host, -1) for host in own["src"].to_pylist()]
     iterations = own["iteration"].to_pylist()
@@ -40,10 +77,9 @@ def timeline(flows: pa.Table, collectives: pa.Table, ranks: pa.Table, job: int) 
             colours.append(COLOURS[iteration % len(COLOURS)])
     width = max(0.6, min(6.0, 160 / max(len(hosts), 1)))
     axes.add_collection(LineCollection(bars, colors=colours, linewidths=width, capstyle="butt"))
-    for end in ends:
+    for end in _ends(collectives, ranks, job):
         axes.axvline(end / scale, color=BLACK, linewidth=0.6, linestyle="--")
-    axes.set_xlim(0, last / scale)
+    axes.set_xlim(0, 1.01 * last / scale)  # the last end is seen whole
     axes.set_ylim(len(hosts) - 0.5, -0.5)
     axes.set_xlabel(f"time since the job's start ({unit})")
     axes.set_ylabel("rank")
-    return figure

@@ -4,7 +4,8 @@
 intervals as bands; ``fct-<class>-relative``: the same as a paired difference to the first variant;
 ``slowdown-<point>``: slowdown against flow size; ``cdf-<point>``, ``ccdf-<point>``: completion
 times of all flows, and their tail; ``goodput``; ``queue``, ``reordering``, ``utilisation``: the
-network. Without a swept number, variants stand side by side with error bars.
+network; ``timeline``: a job's messages. Without a swept number, variants stand side by side with
+error bars.
 """
 
 import gc
@@ -18,10 +19,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from leafspine import distributions, heat, quantities
+from leafspine import distributions, heat, job_figures, quantities
 from leafspine.comparison_data import ComparisonData, Row
 from leafspine.drawing import Plot, save, settings
-from leafspine.engine import FlowClass, Point
+from leafspine.engine import Case, FlowClass, Point
 from leafspine.graphics import (
     MOST_BANDS,
     MOST_TICKS,
@@ -93,6 +94,8 @@ def makers(comparison: ComparisonData) -> list[Callable[[], Plot]]:
         found += [partial(draw, comparison, latest, point) for draw in (_slowdown, _cdf, _ccdf)]
         if comparison.has_pauses and any(case.point == point for case in comparison.finished):
             found.append(partial(_paused, comparison, point))
+    if comparison.has_jobs and (runs := _first_runs(comparison)):
+        found.append(partial(_timeline, comparison, runs))
     return found
 
 
@@ -385,6 +388,31 @@ def _paused(comparison: ComparisonData, point: Point) -> Plot:
         "For what share of the measurement window the far end of each link had some priority of "
         "the port paused; mean over seeds.",
         heat.paused(drawn),
+    )
+
+
+def _first_runs(comparison: ComparisonData) -> dict[str, Case]:
+    """The run of each variant's first seed at the first point, if it is finished and has a job."""
+    first = comparison.points[0], comparison.seeds[0]
+    return {
+        case.variant: case
+        for case in comparison.finished
+        if (case.point, case.seed) == first
+        and (COLLECTIVES, "collectives") in comparison.measured[case.variant, *first]
+    }
+
+
+def _timeline(comparison: ComparisonData, runs: Mapping[str, Case]) -> Plot:
+    def tables(case: Case) -> job_figures.Tables:
+        result = comparison.result(case)
+        return result.flows, result.collectives, result.ranks
+
+    return Plot(
+        "timeline",
+        f"Messages of the first job{_where(comparison.points[0])}",
+        "The first seed's: a row a rank, a bar a message that it sends, a colour an iteration; "
+        "dashed: a collective is complete.",
+        job_figures.beside([(shown_name(name), tables(case)) for name, case in runs.items()], 0),
     )
 
 

@@ -165,10 +165,12 @@ def test_bandwidth_by_size(tmp_path: Path) -> None:
 
 
 def test_flow_control_in_an_incast(tmp_path: Path) -> None:
-    """`examples/incast-pfc.toml`: breaks if it does not run, if a packet of it is lost, or
-    if ports are not paused for a third less time under DCQCN than without, as it says."""
+    """`examples/incast-pfc.toml`: breaks if it does not run, if a packet of it is lost, if
+    ports are not paused for a third less time under DCQCN than without, as it says, or if the
+    report does not show where they were."""
     out = tmp_path / "out"
-    command("compare", ROOT / "examples" / "incast-pfc.toml", "--no-plots", "--out", out)
+    command("compare", ROOT / "examples" / "incast-pfc.toml", "--out", out)
+    assert "<h3>Paused links</h3>" in (out / "report.html").read_text(encoding="utf-8")
     paused = {}
     for folder in (out / "runs").iterdir():
         result = leafspine.Result.load(folder)
