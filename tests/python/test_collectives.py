@@ -1,5 +1,6 @@
 """What is measured of collectives, by hand, from the scenario to tables and figures."""
 
+import csv
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -179,3 +180,23 @@ def test_flow_control_in_an_incast(tmp_path: Path) -> None:
         paused[name] = sum(result.ports["pause_ps"].to_pylist())
     assert paused["line rate"] > 0
     assert paused["DCQCN"] == pytest.approx(paused["line rate"] * 2 / 3, rel=0.1)
+
+
+def test_balancers_under_an_all_reduce(tmp_path: Path) -> None:
+    """`examples/allreduce.toml` with its smallest buffer: breaks if it does not run, if an
+    all-reduce is not sooner complete under RPS than under ECMP, or if tables and report do not
+    show jobs."""
+    out = tmp_path / "out"
+    small = ("workload.iterations=2", 'sweep."workload.bytes"=["1MB"]', 'sweep."run.seed"=[1,2,3]')
+    sets = [word for text in small for word in ("--set", text)]
+    command("compare", ROOT / "examples" / "allreduce.toml", *sets, "--out", out)
+    assert "## Collectives" in (out / "tables.md").read_text(encoding="utf-8")
+    assert "<h3>Messages of the first job" in (out / "report.html").read_text(encoding="utf-8")
+    with (out / "tables.csv").open(encoding="utf-8", newline="") as file:
+        found = {
+            row["variant"]: row
+            for row in csv.DictReader(file)
+            if row["metric"] == "completion_mean"
+        }
+    assert float(found["RPS"]["mean"]) < 0.9 * float(found["ECMP"]["mean"])
+    assert float(found["RPS"]["difference_high"]) < 0
