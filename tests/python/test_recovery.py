@@ -4,7 +4,10 @@ import csv
 import json
 from pathlib import Path
 
+from test_engine import ROOT
 from test_engine import leafspine as command
+
+MS = 10**9
 
 SCENARIO = """
 [topology]
@@ -66,8 +69,8 @@ set = { "host_edge.scheme" = "reps" }
 
 
 def test_faults_are_in_results_and_tables(tmp_path: Path) -> None:
-    """Breaks if a fault is in no summary, if the metrics are not those of the faults, or if tables
-    and files have none."""
+    """Breaks if a fault is in no summary, if goodput is back sooner or later than it can be, if
+    the metrics are not those of the faults, or if tables and files have none."""
     scenario, out = tmp_path / "faults.toml", tmp_path / "out"
     scenario.write_text(SCENARIO, encoding="utf-8")
     shown = command("compare", scenario, "--no-plots", "--out", out).stdout
@@ -75,12 +78,22 @@ def test_faults_are_in_results_and_tables(tmp_path: Path) -> None:
     assert "## Recovery" in (out / "tables.md").read_text(encoding="utf-8")
     with (out / "tables.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["group"] == "recovery"]
-    summaries = [json.loads(path.read_text()) for path in out.glob("runs/*/summary.json")]
-    assert len(summaries) == 2
-    for summary in summaries:
+    summaries = {
+        "blind"
+        if "oblivious" in path.with_name("scenario.toml").read_text()
+        else "REPS": json.loads(path.read_text())
+        for path in out.glob("runs/*/summary.json")
+    }
+    slow, lossy = (fault["recovered_ps"] for fault in summaries["REPS"]["faults"])
+    assert slow < MS and lossy < 2 * MS
+    # Who sprays blindly has its goodput again when the link has its rate, at 8 ms, and never from
+    # the one that goes on losing a packet in ten.
+    slow, lossy = (fault["recovered_ps"] for fault in summaries["blind"]["faults"])
+    assert 3.9 * MS < slow < 5 * MS and lossy is None
+    for summary in summaries.values():
         faults = summary["faults"]
-        assert [fault["at_ps"] for fault in faults][:1] == [4_000_000_000]
-        assert faults[0]["links"] == ["leaf1-spine1"]
+        told = [(fault["at_ps"] // MS, *fault["links"]) for fault in faults]
+        assert told == [(4, "leaf1-spine1"), (12, "leaf1-spine2")]
         times = [f["recovered_ps"] for f in faults if f["recovered_ps"] is not None]
         found = summary["recovery"]
         assert found["faults"] == len(faults)
@@ -102,3 +115,22 @@ def test_a_run_alone_has_the_table_too(tmp_path: Path) -> None:
     assert "mean time to recover" in shown
     scenario.write_text(scenario.read_text().split("recovery = 0.9")[0], encoding="utf-8")
     assert "time to recover" not in command("run", scenario, "--out", tmp_path / "two").stdout
+
+
+BACK = {"ECMP", "LetFlow", "CONGA", "ARS", "ConWeave"}
+"""Of `examples/rdma-faults.toml`: what keeps a queue pair on one way while it sends."""
+
+
+def test_who_is_never_back(tmp_path: Path) -> None:
+    """`examples/rdma-faults.toml`, the first millisecond, the fault in it: breaks if a balancer
+    that sprays over a link that loses a packet in ten has its goodput again, or one that does
+    not has not."""
+    out = tmp_path / "out"
+    sets = ("--set", "run.until=1ms", "--set", "topology.change.0.at=400us")
+    command("compare", ROOT / "examples" / "rdma-faults.toml", *sets, "--no-plots", "--out", out)
+    with (out / "tables.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["metric"] == "not_back"]
+    assert {row["variant"] for row in rows if float(row["mean"]) == 0} == BACK
+    assert {row["variant"] for row in rows if float(row["mean"]) == 1} == {
+        *("DRILL", "QDAPS", "QALL", "REPS")
+    }
