@@ -112,8 +112,21 @@ def test_the_reference_has_every_public_name() -> None:
     assert missing == []
 
 
+COLUMNS = ("mean completion", "vs ", "bus bandwidth", "stragglers")
+
+
+def collectives(tables: Path) -> list[str]:
+    """The table of collectives as the walk has it: its first column and some others."""
+    section = tables.read_text().split("## Collectives")[1].split("\n## ")[0]
+    lines = [line[2:-2] for line in section.splitlines() if line.startswith("| ")]
+    heads, _, *rows = ([cell.strip() for cell in line.split(" | ")] for line in lines)
+    at = [0, *(next(i for i, h in enumerate(heads) if h.startswith(name)) for name in COLUMNS)]
+    return [f"| {' | '.join(row[i] for i in at)} |" for row in (heads, *rows)]
+
+
 def test_a_training_cluster(folder: Path) -> None:
-    """Breaks if a command of the walk fails, or if its tables and figures have no collectives."""
+    """Breaks if a command of the walk fails, if its figures have no collectives, or if a row of a
+    table that the walk shows is another now."""
     page = WALKS / "training-cluster.md"
     for name, scenario in zip(("cluster", "roce"), blocks(page, "toml"), strict=True):
         (folder / f"{name}.toml").write_text(scenario)
@@ -124,3 +137,8 @@ def test_a_training_cluster(folder: Path) -> None:
     assert (folder / "out" / "one" / "plots" / "job-0.pdf").read_bytes().startswith(b"%PDF")
     for name in ("balancers", "channels", "roce", "bad-link"):
         assert "## Collectives" in (folder / "out" / name / "tables.md").read_text()
+    shown = page.read_text().splitlines()
+    for name in ("balancers", "roce", "bad-link"):
+        found = collectives(folder / "out" / name / "tables.md")
+        assert len(found) > 4
+        assert [row for row in found if row not in shown] == []
