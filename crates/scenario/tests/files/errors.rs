@@ -451,7 +451,7 @@ fn trimming_and_what_it_needs() {
 }
 
 /// Breaks if keys of one transport are taken for another, or a host edge that goes by the marks of
-/// ACKs for queue pairs, whose ACKs echo none.
+/// ACKs for queue pairs, whose ACKs echo none (`edges.rs` has all others).
 #[test]
 fn queue_pairs_and_what_is_not_theirs() {
     let roce = |more: &str| format!("[transport]\nkind = \"roce\"\n{more}");

@@ -5,6 +5,7 @@ mod common;
 
 mod acting;
 mod diagnosis;
+mod edges;
 mod errors;
 mod expansion;
 mod fabrics;
@@ -16,4 +17,3 @@ mod profiles;
 mod programs;
 mod resolved;
 mod scaled;
-mod spraying;
