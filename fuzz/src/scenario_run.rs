@@ -70,6 +70,12 @@ const OF_JOBS: &[&str] = &[
     "delay",
 ];
 
+/// A link that changes, for overrides of how: without it there is none whose key could be set.
+const CHANGE: &str = r#"
+[[topology.change]]
+link = "leaf0-spine1"
+"#;
+
 /// The line of [`BASE`] that queue pairs refuse.
 const OF_TCP: &str = "min_rto = \"1ms\"\n";
 
@@ -81,13 +87,15 @@ fn base_text(sets: &[(String, String)]) -> String {
     };
     let pairs = sets.iter().any(|(key, value)| key == "transport.kind" && value == "roce");
     let base = if pairs { BASE.replace(OF_TCP, "") } else { BASE.to_owned() };
+    let changes = sets.iter().any(|(key, _)| key.starts_with("topology.change.0."));
+    let change = if changes { CHANGE } else { "" };
     let (fabric, _) = base.split_once("[[workload]]").unwrap_or((base.as_str(), ""));
     if names(OF_PIPELINES) {
-        format!("{fabric}{PIPELINE}")
+        format!("{fabric}{PIPELINE}{change}")
     } else if names(OF_JOBS) {
-        format!("{fabric}{JOBS}")
+        format!("{fabric}{JOBS}{change}")
     } else {
-        base
+        format!("{base}{change}")
     }
 }
 
@@ -238,7 +246,14 @@ fn assert_sound(spec: &Spec, output: &Output) {
 }
 
 fn probed(spec: &Spec) -> Spec {
-    let kinds = [ProbeKind::Queue, ProbeKind::Utilisation, ProbeKind::State, ProbeKind::Packets];
+    let kinds = [
+        ProbeKind::Queue,
+        ProbeKind::Utilisation,
+        ProbeKind::State,
+        ProbeKind::Signals,
+        ProbeKind::Pause,
+        ProbeKind::Packets,
+    ];
     let until = spec.run.until.map_or(1, |until| until.0);
     let probe = |(i, kind): (usize, ProbeKind)| ProbeSpec {
         kind,
