@@ -55,7 +55,8 @@ def _ends(collectives: pa.Table, ranks: pa.Table, job: int) -> npt.NDArray[np.ui
 def _end(collectives: pa.Table, ranks: pa.Table, job: int) -> int:
     """When all of the job was done, since its start."""
     own = ranks.filter(pc.equal(ranks["job"], job))["end_ps"].to_numpy() - _origin(ranks, job)
-    return max([*_ends(collectives, ranks, job).tolist(), *own.tolist(), 1])
+    ends = _ends(collectives, ranks, job)
+    return int(max([*ends.tolist(), *own.tolist(), 1]))
 
 
 def _draw(
