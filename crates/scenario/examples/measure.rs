@@ -3,7 +3,8 @@
 //! `cargo run --release -p leafspine-scenario --example measure benches/web-search-128.toml`
 //!
 //! Files after the word `calendar` are driven by the calendar, those after `windows` by windows;
-//! without either, by what is thought to be faster. A number says on how many threads.
+//! without either, by what is thought to be faster. A number says on how many threads; after the word
+//! `threads` these work in every window, however little there is in it.
 
 use leafspine_sim::spec::DriverKind;
 use leafspine_sim::{Progress, Simulation};
@@ -21,6 +22,7 @@ fn main() {
         match file.as_str() {
             "calendar" => driver = DriverKind::Calendar,
             "windows" => driver = DriverKind::Windows,
+            "threads" => driver = DriverKind::Threads,
             _ => measure(&file, driver, threads),
         }
     }
