@@ -207,7 +207,10 @@ fn words_of_the_queue() {
     let bytes = |n| Value::Amount(Amount::Bytes(n));
     let params = defaults().with("threshold", bytes(30_000)).with("floor", bytes(6_000));
     let mut abq = made(&params).unwrap();
-    assert_eq!((abq.needs().unit, made(&defaults()).unwrap().needs().unit), (Unit::Bytes, Unit::Packets));
+    assert_eq!(
+        (abq.needs().unit, made(&defaults()).unwrap().needs().unit),
+        (Unit::Bytes, Unit::Packets)
+    );
     assert_eq!([changes(&mut abq, 30_000), changes(&mut abq, 75_000)], [STAY, STAY]);
     let script = [(30_001, STAY), (30_000, GO), (15_001, STAY), (15_000, GO), (7_501, STAY)];
     for (queue, held) in script {
@@ -222,7 +225,10 @@ fn words_of_the_queue() {
 #[test]
 fn what_happens_during_a_release() {
     let mut abq = with("pace", Value::Span(Span(80_000)));
-    assert_eq!((abq.needs().pace, made(&defaults()).unwrap().needs().pace), (Span(80_000), Span::ZERO));
+    assert_eq!(
+        (abq.needs().pace, made(&defaults()).unwrap().needs().pace),
+        (Span(80_000), Span::ZERO)
+    );
     let script = [
         (21, Held::Stop, Ingress::Hold, "CS"),
         (60, STAY, Ingress::Hold, "CS still"),

@@ -6,8 +6,8 @@ use crate::drive::queue::Calendar;
 use crate::drive::{CalendarDriver, Driver, Layout, LinuxDriver, WindowsDriver};
 use crate::progress::{Part, Progress};
 use crate::spec::{
-    Classifier, DriverKind, HostPorts, HostsSpec, LinuxSpec, PortModel, RunSpec, SchedulerKind, SchemeSpec,
-    Spec,
+    Classifier, DriverKind, HostPorts, HostsSpec, LinuxSpec, PortModel, RunSpec, SchedulerKind,
+    SchemeSpec, Spec,
 };
 use crate::workload::Launch;
 use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};

@@ -193,11 +193,7 @@ impl IngressHold for HoldAcks {
     }
 
     fn needs(&self) -> hold::Needs {
-        hold::Needs {
-            capacity: self.capacity,
-            max_hold: self.max_hold,
-            ..hold::Needs::default()
-        }
+        hold::Needs { capacity: self.capacity, max_hold: self.max_hold, ..hold::Needs::default() }
     }
 }
 
