@@ -4,8 +4,8 @@
 //! does for `abq`, so bounds and pace are read by that scheme's own code.
 
 use crate::State;
-use leafspine_core::{PacketMeta, PortId, Span, Time};
-use leafspine_schemes::hold::{self, Entry, Held, Ingress, IngressHold, Needs, Unit};
+use leafspine_core::{PacketMeta, PortId, Time};
+use leafspine_schemes::hold::{self, Entry, Held, Ingress, IngressHold, Needs};
 use leafspine_schemes::{
     Amount, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv, parameters,
 };
@@ -20,14 +20,6 @@ struct AbqRtl {
 impl IngressHold for AbqRtl {
     fn needs(&self) -> Needs {
         self.bounds.needs()
-    }
-
-    fn unit(&self) -> Unit {
-        self.bounds.unit()
-    }
-
-    fn pace(&self) -> Span {
-        self.bounds.pace()
     }
 
     fn arrived(&mut self, packet: &PacketMeta, port: PortId, _: u32, _: Time) -> Ingress {

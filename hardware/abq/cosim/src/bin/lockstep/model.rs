@@ -205,7 +205,7 @@ impl Model {
         let is_due = port.due.is_some_and(|due| due <= now);
         if leaves {
             same("a read is due", true, is_due)?;
-            let (next, again) = port.held.read(now, self.abq.pace());
+            let (next, again) = port.held.read(now, self.abq.needs().pace);
             let (number, ece) = next.ok_or("RTL: a read of nothing")?;
             same("a read's ECE", is(Event::LeftEce), ece)?;
             self.counts.released += 1;
@@ -213,7 +213,7 @@ impl Model {
             gone.push((number, ece));
         } else if is_due && !port.held.is_reading() {
             // What was to be read has stayed.
-            port.due = port.held.read(now, self.abq.pace()).1;
+            port.due = port.held.read(now, self.abq.needs().pace).1;
         } else {
             late |= is_due;
         }
@@ -237,7 +237,7 @@ impl Model {
             Held::Keep => (false, false, false),
             Held::Release { ece } => {
                 let none = |_, _| unreachable!("there is a pace");
-                let due = port.held.release(ece, now, self.abq.pace(), none);
+                let due = port.held.release(ece, now, self.abq.needs().pace, none);
                 port.due = due.or(port.due);
                 (true, ece, false)
             }
