@@ -7,7 +7,7 @@ from leafspine.reproduce.metrics import Run, metric
 
 def _rate(run: Run, workload: int) -> float | None:
     """Mean rate of a workload's flows from start to end of the run: the payload that arrived."""
-    flows = run.result.flows
+    flows = run.flows
     own = flows["workload"].to_numpy() == workload
     if not own.any():
         return None
