@@ -54,6 +54,17 @@ def test_another_sweep_is_left_as_it_is() -> None:
     assert hinges._alike(other, "main", "main~x") == other
 
 
+def page_of(found: Any, claim: Claim, other: Any, after: Any) -> Any:
+    """A figure's page with this sensitivity and its verdict."""
+    return SimpleNamespace(
+        data=found,
+        judged=(SimpleNamespace(claim=claim),),
+        figure=SimpleNamespace(sensitivities=(other,)),
+        sensitive=(("x", after),),
+        on_linux=(),
+    )
+
+
 def test_a_setting_of_several_sets(monkeypatch: Any) -> None:
     """Breaks if one of the sets that a setting changes is compared at points where it was not
     tried, or left out of the verdict."""
@@ -73,13 +84,7 @@ def test_a_setting_of_several_sets(monkeypatch: Any) -> None:
     claim = Claim("L1", "§1", "fig", "abs", "", "", tests)
     after = SimpleNamespace(claim=claim, verdict=Verdict.DIRECTION)
     other = SimpleNamespace(name="x", runs=("main", "next"), at={})
-    page = SimpleNamespace(
-        data=found,
-        judged=(SimpleNamespace(claim=claim),),
-        figure=SimpleNamespace(sensitivities=(other,)),
-        sensitive=(("x", after),),
-        on_linux=(),
-    )
+    page = page_of(found, claim, other, after)
     chapter = SimpleNamespace(pages=(page,))
     monkeypatch.setattr(hinges, "_shorter", lambda figure, runs, name: "")
     assert hinges.all_tried(chapter) == [hinges.Tried("x", "L1", Verdict.NOT, Verdict.DIRECTION)]
@@ -95,13 +100,7 @@ def test_a_point_of_its_own_is_beside_the_claims(monkeypatch: Any) -> None:
     claim = Claim("L1", "§1", "fig", "abs", "", "", (test,))
     after = judge(claim.moved({"load": 0.2}), found, "~x")
     other = SimpleNamespace(name="x", runs=("main",), at={"load": 0.2})
-    page = SimpleNamespace(
-        data=found,
-        judged=(SimpleNamespace(claim=claim),),
-        figure=SimpleNamespace(sensitivities=(other,)),
-        sensitive=(("x", after),),
-        on_linux=(),
-    )
+    page = page_of(found, claim, other, after)
     monkeypatch.setattr(hinges, "_shorter", lambda figure, runs, name: "")
     [tried] = hinges.all_tried(SimpleNamespace(pages=(page,)))
     assert (tried.before, tried.after) == (Verdict.NOT, after.verdict)
