@@ -33,6 +33,12 @@ impl Kept {
         self.queues.get_mut(queue as usize)?.pop_front()
     }
 
+    /// Loses the oldest packet of some queue: for tests of what finds that. Whether there was one.
+    #[doc(hidden)]
+    pub fn lose_one(&mut self) -> bool {
+        self.queues.iter_mut().any(|queue| queue.pop_front().is_some())
+    }
+
     /// All of them.
     pub fn packets(&self) -> impl Iterator<Item = &PacketMeta> {
         self.queues.iter().flatten().map(|(_, packet)| packet)

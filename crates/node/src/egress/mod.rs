@@ -166,6 +166,12 @@ impl Egress {
         self.kept.as_deref()
     }
 
+    /// The same, to be damaged: for tests of what finds that.
+    #[doc(hidden)]
+    pub fn kept_mut(&mut self) -> Option<&mut Kept> {
+        self.kept.as_deref_mut()
+    }
+
     /// Gives a switch its ingress hold.
     pub fn set_hold(&mut self, hold: HoldState) {
         self.hold = Some(Box::new(hold));

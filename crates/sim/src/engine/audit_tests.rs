@@ -7,9 +7,10 @@ use crate::spec::*;
 use crate::specs::*;
 use leafspine_core::{Bytes, PacketMeta, Span, SwitchId, Time};
 use leafspine_node::pfc::Pfc;
-use leafspine_node::{GeneralPort, Record, Store};
+use leafspine_node::{Egress, GeneralPort, Limit, Record, Store};
 use leafspine_schemes::rdma::HpccSettings;
 use proptest::prelude::*;
+use std::sync::Arc;
 
 /// A run cut while packets are on wires and in queues.
 fn cut(change: impl FnOnce(&mut Spec)) -> Simulation {
@@ -226,6 +227,75 @@ fn credits_and_telemetry_are_checked() {
         record(run, |r| r.telemetry.attach(&mut PacketMeta::default(), Vec::new()));
     });
     assert!(text.contains(" lists of telemetry are kept, for "), "{text}");
+}
+
+/// A run of which some moment is cut where `found` says that it has what a test looks for.
+fn cut_where(change: impl Fn(&mut Spec), found: impl Fn(&mut Simulation) -> bool) -> Simulation {
+    let at = |tenths: u64| {
+        cut(|spec| {
+            change(spec);
+            spec.run.until = Some(Time(tenths * 100_000_000));
+        })
+    };
+    let moments = (5..40).map(at);
+    moments.into_iter().find_map(|mut run| found(&mut run).then_some(run)).expect("some moment")
+}
+
+/// Breaks if a packet that a balancer keeps back may vanish.
+#[test]
+fn kept_packets_are_checked() {
+    let weaves = |spec: &mut Spec| {
+        spec.topology.kind = leaf_spine(2, 4, 8);
+        carry_by_pairs(spec, RoceSpec { control: by_dcqcn(), classes: (1, 0), ..roce() });
+        spec.balancer = scheme("conweave");
+        spec.workloads = vec![fixed_flows(400, 300_000, 0.8)];
+    };
+    let keeper = |run: &mut Simulation| {
+        let keeps = |egress: &Egress| egress.kept().is_some_and(|kept| kept.packets().count() > 0);
+        let mut switches = (0..run.graph.switches.len() as u16).map(SwitchId);
+        switches.find(|id| keeps(&run.driver.switch_mut(*id).egress))
+    };
+    let kept = || cut_where(weaves, |run| keeper(run).is_some());
+    assert_eq!(said(kept(), |_| {}), "nothing");
+    let text = said(kept(), |run| {
+        let id = keeper(run).expect("a switch keeps some");
+        let kept = run.driver.switch_mut(id).egress.kept_mut();
+        assert!(kept.expect("a balancer that keeps packets").lose_one());
+    });
+    assert!(text.contains(" are in the network"), "{text}");
+}
+
+/// Breaks if more headers may wait than their queue has room for, or if they are counted against the room
+/// for data, or data against theirs.
+#[test]
+fn queues_of_headers_are_checked() {
+    let trims = |spec: &mut Spec| {
+        spec.topology.kind = TopologyKind::Star { hosts: 9 };
+        carry_by_pairs(spec, RoceSpec { recovery: Recovery::Each, classes: (1, 0), ..roce() });
+        let from: Vec<u16> = (0..8).collect();
+        spec.workloads = vec![long_flows(8, 1_000_000, hosts(&from), hosts(&[8]))];
+        let buffer = Bytes(100_000);
+        trim_at(spec, 8, TrimSpec { class: 0, buffer, either: false, returns: false });
+    };
+    let waiting = |run: &mut Simulation| {
+        let now = run.now;
+        let port = &mut run.driver.switch_mut(SwitchId(0)).egress.ports[8];
+        let general = port.store.general();
+        let (all, headers) = (general.backlog(now).packets, general.queue(0, now).packets);
+        (all - headers, headers)
+    };
+    let busy = || cut_where(trims, |run| waiting(run).0 > 1 && waiting(run).1 > 1);
+    assert_eq!(said(busy(), |_| {}), "nothing");
+    let text = said(busy(), |run| {
+        let net = Arc::get_mut(&mut run.net).expect("nobody else looks");
+        net.trim.as_mut().expect("switches trim").buffer = Bytes(1);
+    });
+    assert!(text.contains("more headers wait than their queue may have"), "{text}");
+    let text = said(busy(), |run| {
+        run.driver.switch_mut(SwitchId(0)).egress.ports[8].limit = Limit::packets(1);
+    });
+    let (data, _) = waiting(&mut busy());
+    assert!(text.contains(&format!("{data} packets and ")), "{text}");
 }
 
 /// Breaks if a flow's count of its packets in the network may drift, or if its end is written down
