@@ -32,7 +32,7 @@ def timeline(flows: pa.Table, collectives: pa.Table, ranks: pa.Table, job: int) 
 def beside(found: Sequence[tuple[str, Tables]], job: int) -> Figure:
     """The same of several runs, a panel for each title, over one time."""
     figure, panels = graphics.grid(len(found))
-    last = max(_end(*tables[1:], job) for _, tables in found)
+    last = max(_end(*tables, job) for _, tables in found)
     for axes, (name, tables) in zip(panels, found, strict=True):
         _draw(axes, *tables, job, last)
         if name:
@@ -52,11 +52,15 @@ def _ends(collectives: pa.Table, ranks: pa.Table, job: int) -> npt.NDArray[np.ui
     return np.asarray(ends - _origin(ranks, job), dtype=np.uint64)
 
 
-def _end(collectives: pa.Table, ranks: pa.Table, job: int) -> int:
-    """When all of the job was done, since its start."""
-    own = ranks.filter(pc.equal(ranks["job"], job))["end_ps"].to_numpy() - _origin(ranks, job)
-    ends = _ends(collectives, ranks, job)
-    return int(max([*ends.tolist(), *own.tolist(), 1]))
+def _end(flows: pa.Table, collectives: pa.Table, ranks: pa.Table, job: int) -> int:
+    """When all of the job was done, since its start; of one that is cut off, when the last of its
+    messages was that has come."""
+    origin = int(_origin(ranks, job))
+    ends = ranks.filter(pc.equal(ranks["job"], job))["end_ps"].drop_null().to_pylist()
+    own = flows.filter(pc.fill_null(pc.equal(flows["job"], job), False))
+    messages = pc.add(own["start_ps"], own["fct_ps"]).drop_null().to_pylist()
+    last = _ends(collectives, ranks, job).tolist()
+    return max(*(end - origin for end in (*ends, *messages)), *last, 1)
 
 
 def _draw(

@@ -4,7 +4,6 @@ use crate::simulate::array;
 use leafspine_sim::{CollectiveRow, OperationColumns, RankRow};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use std::collections::BTreeMap;
 
 /// A column of whole numbers: its name, and what of a row it has.
 type Whole<R> = (&'static str, fn(&R) -> u64);
@@ -41,7 +40,7 @@ pub(crate) fn collectives<'py>(
         ("start_ps", |row| row.start.0),
         ("completion_ps", |row| row.end.map_or(NOT, |end| end.since(row.start).0)),
         ("spread_ps", |row| row.rank_ends.map_or(NOT, |(first, last)| last.since(first).0)),
-        ("slowest_host", |row| u64::from(row.slowest)),
+        ("slowest_host", |row| row.end.map_or(NOT, |_| u64::from(row.slowest))),
     ];
     let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
     dict.set_item("collective", PyList::new(py, names)?)?;
@@ -64,15 +63,11 @@ fn bandwidth(row: &CollectiveRow) -> f64 {
     }
 }
 
-/// A row a rank. Idle is what it does not compute from its job's start to its job's end.
+/// A row a rank; 2^64 - 1 stands for the end of one whose job the run's end has cut off. Idle is what it
+/// does not compute from its job's start to its job's end, or the run's.
 pub(crate) fn ranks<'py>(py: Python<'py>, rows: &[RankRow]) -> PyResult<Bound<'py, PyDict>> {
-    let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
-    for row in rows {
-        let end = ends.entry(row.job).or_default();
-        *end = row.end.0.max(*end);
-    }
     let idle = |row: &RankRow| {
-        let whole = ends[&row.job].saturating_sub(row.start.0);
+        let whole = row.until.since(row.start).0;
         if whole == 0 { f64::NAN } else { 1.0 - row.compute.0.min(whole) as f64 / whole as f64 }
     };
     let dict = PyDict::new(py);
@@ -81,7 +76,7 @@ pub(crate) fn ranks<'py>(py: Python<'py>, rows: &[RankRow]) -> PyResult<Bound<'p
         ("rank", |row| u64::from(row.rank)),
         ("host", |row| u64::from(row.host)),
         ("start_ps", |row| row.start.0),
-        ("end_ps", |row| row.end.0),
+        ("end_ps", |row| row.end.map_or(NOT, |end| end.0)),
         ("compute_ps", |row| row.compute.0),
     ];
     for (name, value) in whole {

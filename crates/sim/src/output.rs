@@ -121,8 +121,11 @@ pub struct RankRow {
     pub host: u16,
     /// When the job starts.
     pub start: Time,
-    /// When the rank's last operation had ended.
-    pub end: Time,
+    /// When the rank's last operation had ended; `None` if the run's end has cut its job off.
+    pub end: Option<Time>,
+    /// When its job had ended, or the run, if that came first: from `start` until then it is idle where it
+    /// does not compute.
+    pub until: Time,
     /// How long it has computed.
     pub compute: Span,
 }

@@ -185,7 +185,7 @@ impl Simulation {
         let warmup = self.measurement.warmup;
         let since = window.0.max(warmup.end);
         let recovery = self.recovery.take().map(|recovery| recovery.rows((since, window.1)));
-        let (table, jobs) = self.flows.take_tables(&mut probes);
+        let (table, jobs) = self.flows.take_tables(&mut probes, self.now);
         counters.peak_flows = self.flows.peak(&table);
         let early = table.start_ps.partition_point(|start| *start < warmup.end.0);
         let not_started = self.flows.not_started(&table);

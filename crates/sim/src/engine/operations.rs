@@ -56,6 +56,8 @@ pub(super) struct Operations {
     rank_of: Vec<HashMap<u16, u32>>,
     rows: Vec<CollectiveRow>,
     ranks: Vec<Vec<RankRow>>,
+    /// Per job: its operations that have not ended.
+    left: Vec<u64>,
 }
 
 /// A message that has not started.
@@ -64,6 +66,7 @@ const NOT_STARTED: u64 = u64::MAX;
 impl Operations {
     pub(super) fn new(dags: Dags) -> Operations {
         let sizes = dags.jobs.iter().map(|job| job.template.phase_sizes()).collect();
+        let left = dags.jobs.iter().map(Job::operations).collect();
         let rank_of =
             |job: &Job| job.ranks.iter().zip(0..).map(|(host, rank)| (host.0, rank)).collect();
         let ranks = (0..).zip(&dags.jobs).map(|(number, job)| {
@@ -87,6 +90,7 @@ impl Operations {
             rank_of: dags.jobs.iter().map(rank_of).collect(),
             rows: Vec::new(),
             ranks: ranks.collect(),
+            left,
             dags: Arc::new(dags),
         }
     }
@@ -123,7 +127,7 @@ impl Operations {
 
     /// An operation has begun, or ended, at the rank of `host`.
     fn touch(&mut self, place: Numbered, phase: u16, host: HostId, now: Time, ended: bool) {
-        let Operations { dags, running, sizes, rank_of, rows, ranks, .. } = self;
+        let Operations { dags, running, sizes, rank_of, rows, ranks, left, .. } = self;
         let job = &dags.jobs[place.job];
         let key = (place.job as u32, place.iteration, phase);
         let run = running.entry(key).or_insert_with(|| Running {
@@ -141,8 +145,9 @@ impl Operations {
             let end = &mut run.rank_ends[*rank as usize];
             *end = now.max(*end);
             let row = &mut ranks[place.job][*rank as usize];
-            row.end = row.end.max(now);
+            row.end = row.end.max(Some(now));
         }
+        left[place.job] -= 1;
         run.left -= 1;
         if run.left == 0
             && let Some(run) = running.remove(&key)
@@ -424,7 +429,7 @@ impl Operations {
     }
 
     /// What has become of collectives and ranks.
-    fn take_rows(&mut self) -> (Vec<CollectiveRow>, Vec<RankRow>) {
+    fn take_rows(&mut self, now: Time) -> (Vec<CollectiveRow>, Vec<RankRow>) {
         let mut rows = std::mem::take(&mut self.rows);
         // Those that the run's end has cut off.
         for (key, run) in self.running.drain() {
@@ -433,6 +438,15 @@ impl Operations {
             rows.extend(row);
         }
         rows.sort_by_key(|row| (row.job, row.iteration, row.phase));
+        for (ranks, left) in self.ranks.iter_mut().zip(&self.left) {
+            let last = ranks.iter().filter_map(|rank| rank.end).max();
+            for rank in ranks {
+                match (left, last) {
+                    (0, Some(last)) => rank.until = last,
+                    _ => (rank.until, rank.end) = (now, None),
+                }
+            }
+        }
         (rows, std::mem::take(&mut self.ranks).into_iter().flatten().collect())
     }
 }
@@ -440,7 +454,11 @@ impl Operations {
 impl Flows {
     /// All flows in the order of their starts, and what jobs have left behind. Probes, which have taken
     /// flows by their numbers, are told of their rows.
-    pub(super) fn take_tables(&mut self, probes: &mut [Series]) -> (FlowTable, Option<JobOutput>) {
+    pub(super) fn take_tables(
+        &mut self,
+        probes: &mut [Series],
+        now: Time,
+    ) -> (FlowTable, Option<JobOutput>) {
         let mut own = std::mem::take(&mut self.table);
         let Some(mut operations) = self.operations.take() else { return (own, None) };
         let messages = operations.numbers().map(|number| {
@@ -462,7 +480,7 @@ impl Flows {
             }
         }
         let columns = operations.columns(&numbers);
-        let (collectives, ranks) = operations.take_rows();
+        let (collectives, ranks) = operations.take_rows(now);
         (self.messages_started, self.left_over) = (operations.started, operations.to_start());
         let table = own.merged(&mut operations.table, &rows);
         (table, Some(JobOutput { columns, collectives, ranks }))

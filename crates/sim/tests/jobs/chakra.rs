@@ -80,7 +80,7 @@ fn a_trace_by_hand() {
     let first = US + hop + 2 * US;
     assert_eq!(output.flows.len(), 5);
     let jobs = output.jobs.as_ref().expect("jobs");
-    assert_eq!(jobs.ranks[0].end.0, first + hop + 720_000);
+    assert_eq!(jobs.ranks[0].end, Some(Time(first + hop + 720_000)));
     assert_eq!(jobs.ranks[1].compute, Span(7 * US));
 }
 

@@ -158,7 +158,7 @@ fn iterations_compute_and_communicate() {
     assert_eq!(jobs.collectives.len(), 3);
     let end = 3 * (compute.0 + each);
     for rank in &jobs.ranks {
-        assert_eq!((rank.compute, rank.end), (compute * 3, Time(end)));
+        assert_eq!((rank.compute, rank.end), (compute * 3, Some(Time(end))));
     }
 }
 

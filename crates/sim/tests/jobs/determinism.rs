@@ -1,7 +1,7 @@
 //! Whatever drives the nodes, and beside whatever else, the packets are the same.
 
 use super::*;
-use leafspine_sim::{Progress, Simulation};
+use leafspine_sim::{Output, Progress, Simulation};
 
 /// Four leaves, four spines, ECMP and DCTCP, with two jobs side by side.
 pub(super) fn shared(placement: Placement, what: CollectiveSpec) -> Spec {
@@ -70,6 +70,30 @@ fn jobs_and_other_flows() {
     let cut = run(&spec);
     assert!(cut.not_started > Some(0), "messages that have not started are counted");
     assert_eq!(cut.flows.len() as u64 + cut.not_started.unwrap_or(0), output.flows.len() as u64);
+}
+
+/// Breaks if ranks that wait for ever are busier than those that have ended: a job that the run's end cuts off
+/// has lasted until then, none of its ranks has an end, and one that came to its own end keeps it.
+#[test]
+fn ranks_of_a_job_that_is_cut_off_idle_to_the_end() {
+    let mut spec = shared(Placement::Packed, of(Collective::AllReduce, Algorithm::Ring, 400_000));
+    let whole = run(&spec);
+    let ends = |job: u32, output: &Output| {
+        let ranks = &output.jobs.as_ref().expect("jobs").ranks;
+        let own: Vec<_> = ranks.iter().filter(|rank| rank.job == job).collect();
+        let last = own.iter().filter_map(|rank| rank.end).max();
+        assert!(own.iter().all(|rank| rank.until == own[0].until), "{own:?}");
+        assert!(own.iter().all(|rank| rank.end.is_some() == last.is_some()), "{own:?}");
+        (last, own[0].until)
+    };
+    let (first, second) = (ends(0, &whole), ends(1, &whole));
+    assert_eq!((first.0, second.0), (Some(first.1), Some(second.1)));
+    let (until, later) = (first.1.min(second.1), first.1.max(second.1));
+    spec.run.until = Some(Time(until.0.midpoint(later.0)));
+    let cut = run(&spec);
+    let mut found = [ends(0, &cut), ends(1, &cut)];
+    found.sort();
+    assert_eq!(found, [(None, cut.end), (Some(until), until)]);
 }
 
 /// Breaks if racks of hosts (Hermes), or links without latency, which only the calendar drives, do

@@ -28,9 +28,9 @@ fn a_schedule_by_hand() {
     // The ACK of what came goes before the answer.
     assert_eq!(flows.start_ps, [1_000_000, 1_000_000 + hop]);
     let ranks = &output.jobs.as_ref().expect("jobs").ranks;
-    assert_eq!(ranks[0].end.0, 1_000_000 + 2 * hop + 3_200 + 500_000);
+    assert_eq!(ranks[0].end, Some(Time(1_000_000 + 2 * hop + 3_200 + 500_000)));
     assert_eq!(ranks[0].compute, Span(1_500_000));
-    assert_eq!(took(&output, 0), ranks[0].end.0);
+    assert_eq!(Some(Time(took(&output, 0))), ranks[0].end);
 }
 
 /// Breaks if `irequires` waits for an end: of a send for its acknowledgment, of a calculation for its time;

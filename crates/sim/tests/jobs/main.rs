@@ -90,7 +90,7 @@ const RING: HowSpec = HowSpec { algorithm: Algorithm::Ring, channels: 1, chunk: 
 /// When the last rank had done.
 fn all_done(output: &Output) -> u64 {
     let ranks = &output.jobs.as_ref().expect("jobs").ranks;
-    ranks.iter().map(|rank| rank.end.0).max().expect("ranks")
+    ranks.iter().map(|rank| rank.until.0).max().expect("ranks")
 }
 
 /// How long the collective of an iteration took.

@@ -75,6 +75,11 @@ impl Job {
         self.template.widest()
     }
 
+    /// Messages and computations of all iterations.
+    pub(crate) fn operations(&self) -> u64 {
+        self.messages() + self.computes()
+    }
+
     fn computes(&self) -> u64 {
         self.template.computes.len() as u64 * u64::from(self.iterations)
     }
