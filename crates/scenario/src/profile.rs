@@ -21,7 +21,7 @@ const OPTIONS: Kind = Kind::Int(0, 40);
 const SPAN_OR_OFF: Kind = Kind::SpanOr(0, u64::MAX, "off");
 
 /// Defaults, as the scenario file would have them. `None`: what stands there without a profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Profile {
     pub(crate) init_cwnd: &'static str,
     pub(crate) max_cwnd: Option<&'static str>,
@@ -63,8 +63,9 @@ pub(crate) struct Profile {
     kernel_timers: &'static str,
     /// Under CUBIC; other controls have `"standard"`.
     slow_start: &'static str,
-    /// The control's parameter of this name.
+    /// The control's parameters of these names.
     slow_start_limit: Option<u64>,
+    initial_alpha: Option<f64>,
 }
 
 const RFC: Profile = Profile {
@@ -108,6 +109,7 @@ const RFC: Profile = Profile {
     kernel_timers: "false",
     slow_start: "standard",
     slow_start_limit: None,
+    initial_alpha: None,
 };
 
 /// Linux 6.12, with the defaults of its sysctls.
@@ -160,6 +162,8 @@ const NS_2: Profile = Profile {
     initial_rto: Some("3s"),
     timestamps: "off",
     idle_restart: "true",
+    // Its DCTCP's `dctcp_alpha_`.
+    initial_alpha: Some(0.0),
     ..RFC
 };
 
@@ -195,15 +199,18 @@ impl Profile {
         })
     }
 
-    /// The congestion control's parameters, of which the profile may set one that the file does not.
-    pub(crate) fn parameters(&self, section: &mut Section<'_>, params: Params) -> Params {
-        const KEY: &str = "slow_start_limit";
-        let Some(limit) = self.slow_start_limit else { return params };
-        if section.has(KEY) || !params.0.contains_key(KEY) {
-            return params;
+    /// The congestion control's parameters, of which the profile may set those that the file does not.
+    pub(crate) fn parameters(&self, section: &mut Section<'_>, mut params: Params) -> Params {
+        let limit = self.slow_start_limit.map(|limit| (limit.to_string(), Value::Int(limit)));
+        let alpha = self.initial_alpha.map(|alpha| (format!("{alpha:?}"), Value::Float(alpha)));
+        for (key, own) in [("slow_start_limit", limit), ("initial_alpha", alpha)] {
+            let Some((text, value)) = own else { continue };
+            if !section.has(key) && params.0.contains_key(key) {
+                section.rewrite(key, text);
+                params = params.with(key, value);
+            }
         }
-        section.rewrite(KEY, limit.to_string());
-        params.with(KEY, Value::Int(limit))
+        params
     }
 
     /// Whether packets have timestamps, and at whose cost.
