@@ -298,7 +298,7 @@ impl Egress {
         let port = self.port(at);
         port.up = false;
         if self.pfc.is_some() {
-            self.forget_pauses(at, world.now());
+            self.forget_pauses(at, world);
         }
         let port = self.port(at);
         for queued in port.store.general().flush() {
@@ -307,6 +307,12 @@ impl Egress {
             self.tell_far_end(queued.from, queued.queue, net, world);
         }
         self.tell_hold(at, world);
+    }
+
+    /// The link of a port comes up.
+    pub fn bring_up<W: World>(&mut self, at: PortId, net: &Network, world: &mut W) {
+        self.port(at).up = true;
+        self.tell_anew(at, net, world);
     }
 
     /// A queued packet will not be sent after all.

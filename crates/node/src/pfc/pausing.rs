@@ -274,16 +274,29 @@ impl Egress {
         }
     }
 
-    /// The link of a port has gone down: neither end is paused when it comes up.
-    pub(crate) fn forget_pauses(&mut self, at: PortId, now: Time) {
-        let general = self.port(at).store.general();
-        (0..PRIORITIES).for_each(|priority| {
-            general.resume(priority, now);
-        });
+    /// The link of a port has gone down: neither end is paused when it comes up. A storm is over when the queue has
+    /// not been paused for the restoration time, as after any other pause.
+    pub(crate) fn forget_pauses<W: World>(&mut self, at: PortId, world: &mut W) {
+        for priority in 0..PRIORITIES {
+            self.end_pause(at, priority, world);
+        }
         let Some(pfc) = &mut self.pfc else { return };
         if let Some(port) = pfc.ports.get_mut(usize::from(at.0)) {
             (port.pending, port.renew) = (0, 0);
-            port.groups.iter_mut().for_each(|group| (group.stop, group.announced) = (false, false));
+            port.groups.iter_mut().for_each(|group| group.announced = false);
+        }
+    }
+
+    /// The link of a port has come up: its far end is told at once to stop what still has too much here, not when
+    /// the next packet of it has come.
+    pub(crate) fn tell_anew<W: World>(&mut self, at: PortId, net: &Network, world: &mut W) {
+        let Some(pfc) = &mut self.pfc else { return };
+        let Some(port) = pfc.ports.get_mut(usize::from(at.0)) else { return };
+        for (priority, group) in port.groups.iter().enumerate() {
+            port.pending |= u8::from(group.stop) << priority;
+        }
+        if port.pending != 0 {
+            self.send_frame_soon(at, net, world);
         }
     }
 }

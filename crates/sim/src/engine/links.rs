@@ -18,7 +18,7 @@ impl Simulation {
             self.change_port(end, &change);
             match change.up {
                 Some(false) => self.take_down(end),
-                Some(true) if !was_up => self.driver.port_mut(&self.layout, end).up = true,
+                Some(true) if !was_up => self.bring_up(end),
                 _ => {}
             }
         }
@@ -65,6 +65,14 @@ impl Simulation {
         self.driver.with(node, now, &mut |node, mut world| {
             let (egress, at) = node.egress_of(end);
             egress.take_down(at, &net, &mut world);
+        });
+    }
+
+    fn bring_up(&mut self, end: u32) {
+        let (node, now, net) = (self.layout.owners[end as usize], self.now, self.net.clone());
+        self.driver.with(node, now, &mut |node, mut world| {
+            let (egress, at) = node.egress_of(end);
+            egress.bring_up(at, &net, &mut world);
         });
     }
 

@@ -162,10 +162,13 @@ fn a_link_that_comes_up_is_not_paused() {
     let down = LinkChange { up: Some(false), ..change("s0-s1", Span::from_micros(30)) };
     let up = LinkChange { up: Some(true), ..change("s0-s1", Span::from_micros(40)) };
     spec.changes = vec![down, up];
-    // What still waits at s1 has it pause s0 again at 43.7 us.
-    spec.run.until = Some(Time(43_000_000));
-    let output = run(&spec);
-    assert_eq!(port(&output, "s0-s1").pause_ps, 30_000_000 - 11_451_200);
+    // What still waits at s1 has it pause s0 again: the frame leaves at 40 us and takes 51.2 ns and 1 us.
+    let paused_until = |us: u64| {
+        spec.run.until = Some(Time(us * 1_000_000));
+        port(&run(&spec), "s0-s1").pause_ps
+    };
+    let before = 30_000_000 - 11_451_200;
+    assert_eq!([41, 43].map(paused_until), [before, before + 43_000_000 - 41_051_200]);
 }
 
 /// Four hosts send to a fifth under one switch each.
@@ -262,6 +265,49 @@ fn a_watchdog_ends_a_deadlock() {
         spec.switch.pfc.as_mut().expect("on").watchdog = watchdog;
         assert_eq!(run(&spec).counters.storms, 0);
     }
+}
+
+/// Host 1 is slow until its link is mended, and what is for it waits in both switches; the link between these fails
+/// and comes back meanwhile.
+fn flapping(down: u64, up: u64) -> Spec {
+    let mut spec = two_switches(100, 400);
+    let us = Span::from_micros;
+    spec.transport.min_rto = Span::from_millis(1);
+    spec.changes = vec![
+        LinkChange { up: Some(false), ..change("s0-s1", us(down)) },
+        LinkChange { up: Some(true), ..change("s0-s1", us(up)) },
+        LinkChange { rate: Some(Rate::from_gbps(10)), ..change("h1-s1", us(2_000)) },
+    ];
+    spec
+}
+
+/// Breaks if a port whose link goes down in a storm stays in it for ever: with nothing paused any more nobody
+/// would look at it again, and all that it is given would be dropped.
+#[test]
+fn a_storm_ends_though_the_link_goes_down_in_it() {
+    for action in [WatchdogAction::Drop, WatchdogAction::Forward] {
+        let mut spec = flapping(900, 1_000);
+        let detect = Span::from_micros(100);
+        spec.switch.pfc.as_mut().expect("on").watchdog =
+            Some(WatchdogSpec { detect, restore: detect, action });
+        spec.run.until = Some(Time(60_000_000_000_000));
+        let output = run(&spec);
+        assert!(output.counters.storms > 0, "{action:?}");
+        assert!(output.flows.fct_ps[0] < 20_000_000_000_000, "{action:?}");
+    }
+}
+
+/// Breaks if a switch that still has too much of what came in by a link says so only when the next packet has come,
+/// after the link has come up again.
+#[test]
+fn who_is_full_says_so_when_the_link_comes_up() {
+    let mut spec = flapping(900, 1_000);
+    spec.probes = vec![probe_of(ProbeKind::Packets, "s1-s0", Span::ZERO)];
+    let output = run(&spec);
+    let (start, size) =
+        (numbers_of(&output.probes[0], "time_ps"), numbers_of(&output.probes[0], "size"));
+    let up = Time::ZERO + Span::from_micros(1_000);
+    assert!(start.iter().zip(&size).any(|sent| sent == (&up.0, &64)), "{start:?}");
 }
 
 proptest! {
