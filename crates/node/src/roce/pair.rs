@@ -3,7 +3,7 @@
 use super::control::{Feedback, State};
 use super::{Credit, Demand, RoceConfig};
 use foldhash::fast::FixedState;
-use leafspine_core::{FiveTuple, Rate, Time};
+use leafspine_core::{FiveTuple, Rate, Span, Time};
 use std::collections::HashMap;
 
 /// A queue pair as its sender's network card knows it. The messages of a job share one, of which
@@ -22,6 +22,8 @@ pub struct QueuePair {
     left: u32,
     /// What the receiver lets it send, in runs with credits.
     credit: Credit,
+    /// Before this no NAK cuts the rate.
+    nak_cuts_from: Time,
 }
 
 impl QueuePair {
@@ -37,6 +39,7 @@ impl QueuePair {
             sent: 0,
             left: 0,
             credit: Credit::default(),
+            nak_cuts_from: Time::ZERO,
         }
     }
 
@@ -135,9 +138,18 @@ impl QueuePair {
         self.next_at = now + rate.time_for(u64::from(size));
     }
 
-    /// A CNP has come, or what is taken for one.
+    /// A CNP has come.
     pub(super) fn cut(&mut self, cfg: &RoceConfig, now: Time) {
         self.control.on_notification(cfg, now);
+    }
+
+    /// A NAK that is taken for a CNP has come, of which there are no more in a time than of these.
+    pub(super) fn cut_by_nak(&mut self, cfg: &RoceConfig, now: Time) {
+        let interval = cfg.spec.control.dcqcn().map_or(Span::ZERO, |dcqcn| dcqcn.cnp_interval);
+        if now >= self.nak_cuts_from {
+            self.nak_cuts_from = now + interval;
+            self.cut(cfg, now);
+        }
     }
 
     /// So many packets are known to be missing.

@@ -268,7 +268,7 @@ impl Sender {
             let lost = self.repeat_from(cfg, pair, p);
             pair.lose(cfg, lost, now);
             if cfg.spec.nak_cuts {
-                pair.cut(cfg, now);
+                pair.cut_by_nak(cfg, now);
             }
         }
         if acked > 0 || news || self.una == self.high {

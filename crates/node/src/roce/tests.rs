@@ -424,9 +424,16 @@ fn marks_cut_the_rate() {
     let nak = PacketMeta { flags: NAK, ..PacketMeta::default() };
     sender.on_packet(&cfg, &nak, Time(900_000));
     assert_eq!(sender.pair.rate(&cfg), Rate::from_gbps(5));
+    // No more often than a CNP would come: every packet behind a gap has its NAK.
     cfg.spec.nak_cuts = true;
-    sender.on_packet(&cfg, &nak, Time(900_000));
-    assert!(sender.pair.rate(&cfg) < Rate::from_gbps(3));
+    let mut after_naks = |us: u64| {
+        sender.on_packet(&cfg, &nak, Time(900_000) + Span::from_micros(us));
+        sender.pair.rate(&cfg)
+    };
+    let cut = after_naks(0);
+    assert!(cut < Rate::from_gbps(3));
+    assert_eq!([1, 2, 49].map(&mut after_naks), [cut; 3]);
+    assert!(after_naks(50) < cut);
 }
 
 /// By hand: of packets 0 to 4, number 1 comes trimmed, 2 and 3 come in the other order, 4 is lost.
