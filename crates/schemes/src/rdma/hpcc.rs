@@ -114,6 +114,10 @@ impl Hpcc {
                 self.next_update = next;
             }
         }
+        if self.last.is_empty() {
+            // The first answer is of the first round trip, at whose end W^c follows (alg. 1: lastUpdateSeq).
+            self.next_update = next;
+        }
         if later || !same {
             self.last.clear();
             self.last.extend(hops);
@@ -212,6 +216,19 @@ mod tests {
         let jump = (cut + 200.0) * 0.9 / 0.8 + 100.0;
         near(at(4, 17), (0.8, jump, jump));
         near(at(5, 21), (0.8, jump + 100.0, jump + 100.0));
+    }
+
+    /// Breaks if the reference follows before a round trip is over: the first acknowledgment comes when packet 6 is
+    /// next, so that packet 5's changes the window alone, and packet 6's the reference.
+    #[test]
+    fn the_first_round_trip_begins_with_the_first_answer() {
+        let mut hpcc = Hpcc::new(&settings(), Rate::from_gbps(10));
+        ack(&mut hpcc, &[hop(7, 5_000, 0, 1)], 0, 6);
+        let (used, window, reference) = ack(&mut hpcc, &[hop(7, 5_000, 5_000, 5)], 5, 9);
+        assert_eq!((used, reference), (1.25, 1e4));
+        assert_eq!(window, 1e4 * 0.9 / 1.25 + 100.0);
+        let (_, window, reference) = ack(&mut hpcc, &[hop(7, 5_000, 10_000, 9)], 6, 9);
+        assert_eq!((window, reference), (reference, window));
     }
 
     /// By hand: 2 us after the first acknowledgment a link of 10 Gb/s, idle before, has become one
