@@ -25,7 +25,7 @@ pub struct NsccSettings {
     pub fair: u64,
     /// Bytes that it grows by in any round trip.
     pub eta: u64,
-    /// How much of what is acknowledged the window grows by, once a window of packets has not waited.
+    /// How much of what is acknowledged the window grows by, from when a window of packets has not waited until one does.
     pub fast: f64,
     /// How sharp the decrease is, of the share of the average wait that is above the target.
     pub gamma: f64,
@@ -63,8 +63,9 @@ pub struct Nscc {
     adjusted_at: Time,
     /// When the window was last cut; [`Time::ZERO`]: never.
     cut_at: Time,
-    /// Bytes that have come without waiting since the last that waited.
+    /// Bytes that have come without waiting since the last that waited, and whether they have been a window.
     without_wait: f64,
+    is_fast: bool,
     /// Quick adapt: when this period ends, what has come in it, whether something was trimmed or lost.
     period_ends: Option<Time>,
     achieved: u64,
@@ -87,6 +88,7 @@ impl Nscc {
             adjusted_at: Time::ZERO,
             cut_at: Time::ZERO,
             without_wait: 0.0,
+            is_fast: false,
             period_ends: None,
             achieved: 0,
             trouble: false,
@@ -122,7 +124,7 @@ impl Nscc {
         self.note_wait(cfg, bytes, wait);
         let bytes = bytes as f64;
         match (marked, wait < cfg.target) {
-            (false, true) if self.without_wait > self.window => self.window += cfg.fast * bytes,
+            (false, true) if self.is_fast => self.window += cfg.fast * bytes,
             (false, true) => {
                 let left = (cfg.target - wait).0 as f64 / cfg.target.0 as f64;
                 self.pending += bytes * cfg.proportional as f64 * left;
@@ -135,8 +137,12 @@ impl Nscc {
     }
 
     fn note_wait(&mut self, cfg: &NsccSettings, bytes: u64, wait: Span) {
-        let waited = wait.0 * NsccSettings::NO_WAIT >= cfg.target.0;
-        self.without_wait = if waited { 0.0 } else { self.without_wait + bytes as f64 };
+        if wait.0 * NsccSettings::NO_WAIT >= cfg.target.0 {
+            (self.without_wait, self.is_fast) = (0.0, false);
+        } else {
+            self.without_wait += bytes as f64;
+            self.is_fast |= self.without_wait > self.window;
+        }
     }
 
     /// Cuts the window by how far the average wait is above the target, if that has not been done within a round trip.
@@ -300,6 +306,22 @@ mod tests {
         assert_eq!([0; 10].map(|_| ack(1_000, 0)), [10_000.0; 10]);
         assert_eq!(ack(2_000, 0), 10_500.0);
         assert_eq!([0; 100].map(|_| ack(1_000, 0))[99], 15_000.0);
+    }
+
+    /// By hand: at twice of what is acknowledged the window outgrows what has come without waiting, and still grows
+    /// until a packet waits. Breaks if a window without waiting has to come before each step.
+    #[test]
+    fn fast_increase_goes_on_until_a_packet_waits() {
+        let cfg = NsccSettings { proportional: 0, eta: 0, fast: 2.0, most: 3.0, ..settings() };
+        let mut nscc = Nscc::new(&cfg, Rate::from_gbps(10));
+        let mut ack = |waited: u64| {
+            let rtt = Span::from_micros(8 + waited);
+            nscc.on_ack(&cfg, (1_000, 5_000), rtt, false, Time(100 * US));
+            nscc.window
+        };
+        (0..10).for_each(|_| assert_eq!(ack(0), 10_000.0));
+        assert_eq!([ack(0), ack(0), ack(0)], [12_000.0, 14_000.0, 16_000.0]);
+        assert_eq!([ack(1), ack(0)], [16_000.0, 16_000.0]);
     }
 
     /// By hand: the period of 12 us begins with the first answer, at 100 us. 1,000 bytes have come
