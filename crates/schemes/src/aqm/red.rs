@@ -13,7 +13,7 @@
 //!   `pa = pb / (1 - count pb)`; with probability `pa` the packet is marked and `count = 0`;
 //! * `max <= avg`: marked, `count = 0`; below min: `count = -1`.
 //!
-//! Marking sets CE on ECN-capable packets and drops others (RFC 3168 §5). Thresholds in bytes make
+//! Marking sets CE on ECN-capable packets and drops others (RFC 3168 §5), unless `drop_not_capable` is off. Thresholds in bytes make
 //! the average one of bytes, and scale `pb` by packet size over MTU (§4).
 //!
 //! State per port: 16 bytes a service queue (average and count) and the line's clock. Cost per
@@ -49,6 +49,7 @@ struct Red {
     max_probability: f64,
     weight: f64,
     gentle: bool,
+    drop_not_capable: bool,
     /// Largest packet, if the thresholds are in bytes.
     byte_mode: Option<f64>,
     idle_packet: u64,
@@ -166,7 +167,8 @@ impl Red {
         };
         let verdict = match (marked, packet.ecn) {
             (false, _) => Admit::Take,
-            (true, Ecn::NotCapable) => Admit::Drop,
+            (true, Ecn::NotCapable) if self.drop_not_capable => Admit::Drop,
+            (true, Ecn::NotCapable) => Admit::Take,
             (true, Ecn::Capable | Ecn::Congested) => Admit::Mark,
         };
         if verdict != Admit::Drop && !self.follows_queue() {
@@ -236,6 +238,13 @@ parameters! {
             "500B",
             "Packet size whose transmission time is one step of decay on an idle line.",
         ),
+        drop_not_capable: bool = Param::new(
+            Kind::Bool,
+            "true",
+            "Whether what cannot be marked is dropped instead; no: it passes, as answers do in \
+             RoCE fabrics.",
+        )
+        .quiet(),
     }
 }
 
@@ -267,6 +276,7 @@ fn make(params: &Params, env: &SwitchEnv, port: PortId) -> Result<Red, ParamErro
         max_probability: settings.max_probability,
         weight: settings.weight,
         gentle: settings.gentle,
+        drop_not_capable: settings.drop_not_capable,
         byte_mode: bytes.then(|| f64::from(env.mtu)),
         idle_packet: settings.idle_packet.0,
         averages: vec![Average { queue: 0.0, count: -1 }; usize::from(env.queues.max(1))],

@@ -165,6 +165,18 @@ fn others_are_dropped_and_queues_are_apart() {
     assert_eq!((red.averages[0].queue, red.averages[1].queue), (50.0, 0.0));
 }
 
+/// Breaks if answers are dropped where the switches of a RoCE fabric would let them pass, or marked.
+#[test]
+fn what_cannot_be_marked_may_pass() {
+    let off = ("drop_not_capable", Value::Bool(false));
+    let mut red = red(&[("weight", Value::Float(1.0)), off]);
+    let mut rng = Rng::new(1, Role::Aqm, 0);
+    let answer = control(0, 1, 1, Flags::ACK);
+    assert_eq!(red.admit(&answer, &queue_view(50, true), Time::ZERO, &mut rng), Admit::Take);
+    let data = PacketMeta { ecn: Ecn::Capable, ..answer };
+    assert_eq!(red.admit(&data, &queue_view(50, true), Time::ZERO, &mut rng), Admit::Mark);
+}
+
 /// Breaks if thresholds of two units or in the wrong order are taken.
 #[test]
 fn thresholds_must_fit_each_other() {
