@@ -145,3 +145,16 @@ def test_what_was_tried_is_not_said_to_be_untried() -> None:
                 for name in denied(text, tried(figure, claim, kept)):
                     wrong.append(f"{claim.id}: {name}")
     assert wrong == []
+
+
+def test_who_is_referred_to_says_something() -> None:
+    """Breaks if a text is "As L74." and L74 has none."""
+    claims = [claim for paper in figures.papers() for claim in paper.claims]
+    said = {claim.id: claim.open.text for claim in claims if claim.open}
+    named = [
+        (claim, other)
+        for claim, text in said.items()
+        for other in re.findall(r"\b(?:[Aa]s|settles) ([ABLQT]\d+)\b", text)
+    ]
+    assert named
+    assert [pair for pair in named if pair[1] not in said] == []
