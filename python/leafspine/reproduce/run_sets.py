@@ -108,11 +108,13 @@ def _known(name: str, found: Mapping[str, Settings], layer: Layer, key: str) -> 
     return name
 
 
-def layer(keys: Keys) -> Layer:
-    """The keys of a layer out of a table that may have others."""
+def layer(keys: Keys, *, with_quick: bool = False) -> Layer:
+    """The keys of a layer out of a table that may have others. ``with_quick``: a quick scale is
+    among them; what is run at the paper's size alone has none."""
     settings, sweep = keys.get("set", dict, {}), keys.get("sweep", dict, {})
     over = keys.get("over", str)
-    quick = Keys(keys.get("quick", dict, {}), keys.file, (*keys.path, "quick"))
+    changed = keys.get("quick", dict, {}) if with_quick else {}
+    quick = Keys(changed, keys.file, (*keys.path, "quick"))
     quick_settings, quick_sweep = quick.get("set", dict, {}), quick.get("sweep", dict, {})
     quick.end()
     named = by_name(keys)
@@ -146,7 +148,7 @@ def _read(
     """One of them, with those that it extends. ``above``: that led here, each with its folder."""
     keys = Keys(table[name], folder / FILE, ("runs", name))
     scenario, extends = keys.get("scenario", str), keys.get("extends", str)
-    own = layer(keys)
+    own = layer(keys, with_quick=True)
     keys.end()
     if extends is None:
         return RunSet(name, folder / (scenario or "scenario.toml"), (own,))

@@ -214,6 +214,8 @@ def test_what_is_merged_and_what_is_replaced() -> None:
         ("fig1/figure.toml", 'change = "slow"', 'change = "slw"', ("'slw'", 'did you mean "slow"')),
         ("fig1/figure.toml", 'extends = "other"', 'extends = "othr"', ("'othr'", "other")),
         ("fig1/scenario.toml", "../fabric", "../fabrik", ("fabrik.toml", "no such file")),
+        # Sensitivities are of the paper's size: a quick scale of theirs would say nothing.
+        ("fig1/figure.toml", "change = ", "quick = {}\nchange = ", ("quick", "does not belong")),
         (
             "fabric.toml",
             "[topology]",
