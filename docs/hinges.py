@@ -188,7 +188,5 @@ def _unmoved(chapter: Chapter, tried: Sequence[Tried]) -> str:
         said.append(f"Claims that hold under none of these: {', '.join(never)}.")
     if alone:
         names = ", ".join(alone)
-        said.append(
-            f"Claims that do not hold as the paper is read, with nothing else tried: {names}."
-        )
+        said.append(f"Claims that do not hold either, and are judged under none of these: {names}.")
     return " ".join(said)
