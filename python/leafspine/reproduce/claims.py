@@ -1,6 +1,7 @@
 """``claims.toml``: what a paper claims in numbers, and how each claim is tested."""
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from leafspine.reproduce.contradictions import Contradiction
 from leafspine.reproduce.reading import Keys
 from leafspine.reproduce.words import Word
 
-TESTED = ("at", "upto", "range", "ratio", "abs", "order", "similar", "rise", "flat")
+TESTED = ("at", "upto", "range", "ratio", "abs", "order", "similar", "rise", "flat", "slows")
 UNTESTED = ("cost", "bg")
 TYPES = TESTED + UNTESTED
 
@@ -34,6 +35,8 @@ class Check:
     others: tuple[str, ...] = ()
     advantage: bool = False
     average: bool = False
+    every: bool = False
+    """Whether it has to hold at each point, not in the mean over all of them."""
     claimed: float | tuple[float, float] | None = None
     or_more: bool = False
     below: float | None = None
@@ -142,8 +145,9 @@ def _claim(table: object, path: Path, number: int, known: Known) -> Claim:
         says=keys.need("says", str),
         reason=keys.get("reason", str, ""),
         tests=tuple(
-            _test(entry, kind, keys, at, known)
+            _test(one, kind, keys, at, known)
             for at, entry in enumerate(keys.get("test", list, []))
+            for one in _each(entry)
         ),
         contradictions=tuple(
             contradictions.read(
@@ -168,25 +172,47 @@ def _open(table: dict[str, Any] | None, claim: Keys) -> Open | None:
     return found
 
 
+LISTED = ("metric", "runs", "runs_against", "scheme")
+"""Of what a test may list several: it is one for each, of each of the others."""
+
+ITSELF = "itself"
+"""In ``less_than`` and ``more_than``: the test's own scheme, in other runs."""
+
+
+def _each(table: object) -> Iterator[object]:
+    """The tests that one with lists stands for."""
+    if not isinstance(table, Mapping):
+        return iter((table,))
+    lists = {key: table[key] for key in LISTED if isinstance(table.get(key), list)}
+    chosen = itertools.product(*lists.values())
+    return ({**table, **dict(zip(lists, values, strict=True))} for values in chosen)
+
+
 def _test(table: object, kind: str, claim: Keys, at: int, known: Known) -> Check:
     keys = Keys(table, claim.file, (*claim.path, "test", str(at)), f"{claim.name}.test")
     claimed = keys.get("claimed", (int, float, list))
     number = (int, float)
+    scheme = keys.get("scheme", str, "")
+    less_than, more_than = (
+        tuple(scheme if name == ITSELF else name for name in keys.texts(key))
+        for key in ("less_than", "more_than")
+    )
     test = Check(
         type=keys.word("type", TESTED, kind),
         metric=keys.need("metric", str),
         runs=keys.get("runs", str, "main"),
         runs_against=keys.get("runs_against", str, ""),
         more_runs=keys.texts("more_runs"),
-        scheme=keys.get("scheme", str, ""),
+        scheme=scheme,
         schemes=keys.texts("schemes"),
         against=keys.get("against", str, ""),
         less=keys.texts("less"),
-        less_than=keys.texts("less_than"),
-        more_than=keys.texts("more_than"),
+        less_than=less_than,
+        more_than=more_than,
         others=keys.texts("others"),
         advantage=keys.get("advantage", bool, False),
         average=keys.get("average", bool, False),
+        every=keys.get("every", bool, False),
         claimed=tuple(claimed) if isinstance(claimed, list) else claimed,
         or_more=keys.get("or_more", bool, False),
         below=keys.get("below", number),
@@ -267,9 +293,11 @@ def _complete(test: Check, keys: Keys) -> None:
             or (test.scheme and (test.less_than or test.more_than))
             or (test.advantage and test.scheme and test.against and test.runs_against)
         ),
-        "similar": not (test.scheme and test.against and test.bound is not None),
+        "similar": test.bound is None
+        or not ((test.scheme and test.against) or len(test.schemes) > 1),
         "rise": not (test.scheme or test.schemes),
         "flat": not ((test.scheme or test.schemes) and test.bound is not None),
+        "slows": not (test.scheme or test.schemes),
     }[test.type]
     if missing:
         raise keys.wrong(f"a test of type {test.type!r} lacks a key (docs/reproducing.md)")
@@ -277,6 +305,8 @@ def _complete(test: Check, keys: Keys) -> None:
         raise keys.wrong("better is for tests of type similar, and abs with a claimed value")
     if (test.others or test.more_runs) and test.type not in ("upto", "range"):
         raise keys.wrong("others and more_runs are for tests of type upto and range")
+    if test.every and test.type not in ("order", "similar", "abs"):
+        raise keys.wrong("every is for tests of type order, similar and abs")
 
 
 def _bounded(test: Check) -> bool:

@@ -5,9 +5,12 @@ All differences are paired: the same seed gives the same flows to every variant.
 of ``docs/reproducing.md``.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from leafspine.engine import Point
 from leafspine.labels import point_label
@@ -28,7 +31,7 @@ def judge(claim: Claim, data: Data, suffix: str = "") -> Judged:
     """A claim's verdict. ``suffix`` is added to the names of the sets of runs (a sensitivity)."""
     return Judged(
         claim,
-        tuple(_RULES[test.type](_Numbers(data, test, suffix)) for test in claim.tests),
+        tuple(_found(_Numbers(data, test, suffix)) for test in claim.tests),
         "" if suffix else ideal.in_words(claim, data),
     )
 
@@ -75,6 +78,23 @@ class _Numbers:
         points = list(self.points())
         key = self.test.along or _swept(points)
         return sorted(points, key=lambda point: number(dict(point).get(key))[0]) if key else points
+
+
+def _found(numbers: _Numbers) -> Finding:
+    """By the rule of the test's type; with ``every`` at each point by itself."""
+    rule = _RULES[numbers.test.type]
+    points = numbers.last() if numbers.test.every else []
+    if not points:
+        return rule(numbers)
+    parts: list[Part] = []
+    for point in points:
+        here = replace(numbers, test=replace(numbers.test, at=dict(point)))
+        where = _where(point)
+        parts += (
+            part if where in part.found else replace(part, found=part.found + where)
+            for part in rule(here).parts
+        )
+    return Finding(tuple(parts))
 
 
 def _percents(mine: Values, theirs: Values) -> Estimate | None:
@@ -393,27 +413,36 @@ def _greater_advantage(numbers: _Numbers) -> Finding:
 
 
 def _similar(numbers: _Numbers) -> Finding:
-    """The mean difference over the sweep, whole interval within the bound."""
-    test, points = numbers.test, numbers.points()
+    """The mean difference over the sweep, whole interval within the bound; of ``schemes`` that of
+    any two."""
+    test = numbers.test
+    pairs = (
+        itertools.combinations(test.schemes, 2) if test.schemes else ((test.scheme, test.against),)
+    )
+    return Finding(tuple(_alike(numbers, one, other) for one, other in pairs))
+
+
+def _alike(numbers: _Numbers, one: str, other: str) -> Part:
+    """Whether two are similar."""
     found = _over_points(
         numbers,
-        points,
+        numbers.points(),
         lambda point: _relative(
-            numbers.samples(test.scheme, point), numbers.samples(test.against, point, other=True)
+            numbers.samples(one, point), numbers.samples(other, point, other=True)
         ),
     )
     if found is None:
-        return _nothing(numbers)
-    assert test.bound is not None
-    bound = test.bound
-    text = f"{test.scheme} to {test.against} {_percent(found)}, bound {bound:g} %"
+        return Part(Verdict.MISSING, f"no data for {one} or {other}")
+    assert numbers.test.bound is not None
+    bound = numbers.test.bound
+    text = f"{one} to {other} {_percent(found)}, bound {bound:g} %"
     inside = found.half is not None and abs(found.mean) + found.half <= bound
-    shown = strips.of_bound("%", found, (-bound, bound))
+    shown = (strips.of_bound("%", found, (-bound, bound)),)
     if inside:
-        return _one(Verdict.REPRODUCED, text, shown)
-    if abs(found.mean) > bound and _better(test, found):
-        return _one(Verdict.EXCEEDS, text, shown)
-    return _one(Verdict.DIRECTION if abs(found.mean) <= bound else Verdict.NOT, text, shown)
+        return Part(Verdict.REPRODUCED, text, shown)
+    if abs(found.mean) > bound and _better(numbers.test, found):
+        return Part(Verdict.EXCEEDS, text, shown)
+    return Part(Verdict.DIRECTION if abs(found.mean) <= bound else Verdict.NOT, text, shown)
 
 
 def _schemes(test: Check) -> Iterable[str]:
@@ -483,6 +512,32 @@ def _flat(numbers: _Numbers) -> Finding:
     return Finding(tuple(parts), f" over the sweep, bound {bound:g} %")
 
 
+def _slows(numbers: _Numbers) -> Finding:
+    """By how much less the value rises over the second half of the sweep than over the first, along
+    the parabola through all points, in percent of its mean."""
+    points = numbers.last()
+    key = numbers.test.along or _swept(points)
+    at = np.array([number(dict(point).get(key))[0] for point in points], dtype=float)
+    parts: list[Part] = []
+    for scheme in _schemes(numbers.test):
+        columns = [numbers.samples(scheme, point) for point in points]
+        if len(columns) < 3 or not all(columns):
+            return _nothing(numbers)
+        bends = []
+        for sample in sorted(set(columns[0]).intersection(*columns[1:])):
+            values = np.array([column[sample] for column in columns])
+            bend = np.polyfit(at, values, 2)[0] * (at[-1] - at[0]) ** 2 / 2
+            bends.append(float(100.0 * bend / values.mean()))
+        found = estimate(bends)
+        if found is None:
+            return _nothing(numbers)
+        slower = Verdict.DIRECTION if found.mean < 0 else Verdict.NOT
+        verdict = Verdict.REPRODUCED if sure(found, -1.0) else slower
+        shown = strips.of_bound("%", found, (-math.inf, 0.0))
+        parts.append(Part(verdict, f"{scheme} {_percent(found)}", (shown,)))
+    return Finding(tuple(parts), " of its mean, the second half's rise less the first's")
+
+
 _RULES: dict[str, Callable[[_Numbers], Finding]] = {
     "at": _at,
     "upto": _upto,
@@ -493,4 +548,5 @@ _RULES: dict[str, Callable[[_Numbers], Finding]] = {
     "similar": _similar,
     "rise": _rise,
     "flat": _flat,
+    "slows": _slows,
 }

@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from leafspine.engine import Point
-from leafspine.reproduce.claims import Check, Claim
+from leafspine.reproduce.claims import Check, Claim, read_claims
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.judging import judge
 from leafspine.reproduce.tolerances import beyond, of_ratio, tolerance
@@ -28,10 +29,14 @@ def made(**variants: object) -> Data:
     return data
 
 
+def claim_of(test: Check) -> Claim:
+    """A claim with one test."""
+    return Claim("X1", "§1", "fig", test.type, "", "", (test,))
+
+
 def verdict(data: Data, kind: str, **keys: object) -> Verdict:
     """The verdict of a claim with one test."""
-    test = Check(kind, "m", **keys)  # type: ignore[arg-type]
-    return judge(Claim("X1", "§1", "fig", kind, "", "", (test,)), data).verdict
+    return judge(claim_of(Check(kind, "m", **keys)), data).verdict  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -315,6 +320,73 @@ def test_trends() -> None:
     assert verdict(data, "flat", scheme="B", bound=20) == Verdict.NOT
     assert verdict(data, "rise", scheme="B", against="A") == Verdict.REPRODUCED
     assert verdict(data, "rise", scheme="A", against="B") == Verdict.NOT
+
+
+def test_a_rise_slows_where_its_second_half_is_less_than_its_first() -> None:
+    """Breaks if a steady rise passes for one that slows, or one that is not certain for certain."""
+
+    def rising(*rises: list[float]) -> Data:
+        return made(
+            RPS={load: [10 + rise[at] for rise in rises] for at, load in enumerate((1, 2, 3))}
+        )
+
+    slows = rising([0, 5, 6], [0, 4.8, 6])
+    assert verdict(slows, "slows", scheme="RPS") == Verdict.REPRODUCED
+    assert verdict(rising([0, 2, 5], [0, 2, 4]), "slows", scheme="RPS") == Verdict.NOT
+    assert verdict(rising([0, 5, 6], [0, 2, 4]), "slows", scheme="RPS") == Verdict.DIRECTION
+    found = judge(claim_of(Check("slows", "m", scheme="RPS")), rising([0, 5, 6], [0, 5, 6])).found
+    # A rise of 5, then of 1: 4 less, of a mean of 13.67.
+    assert found.startswith("RPS -29.3 %")
+    assert verdict(rising([0, 5, 6]), "slows", scheme="ECMP") == Verdict.MISSING
+
+
+def test_every_point_counts() -> None:
+    """Breaks if a mean over the points hides one where it does not hold, or one without numbers."""
+    data = made(A={0.4: [1, 1], 0.8: [3, 3]}, B={0.4: [9, 9], 0.8: [2, 2]})
+    order = {"scheme": "A", "less_than": ("B",)}
+    assert verdict(data, "order", **order) == Verdict.REPRODUCED
+    assert verdict(data, "order", **order, every=True) == Verdict.NOT
+    assert verdict(data, "order", **order, every=True, at={"load": 0.4}) == Verdict.REPRODUCED
+    assert verdict(data, "abs", scheme="A", below=2.5) == Verdict.REPRODUCED
+    assert verdict(data, "abs", scheme="A", below=2.5, every=True) == Verdict.NOT
+    del data.values["main", "B", LOW]
+    assert verdict(data, "order", **order, every=True) == Verdict.MISSING
+    found = judge(claim_of(Check("abs", "m", scheme="A", below=9, every=True)), data).found
+    assert found.count("at load 0.4") == found.count("at load 0.8") == 1
+
+
+def test_a_test_with_lists_is_one_for_each(tmp_path: Path) -> None:
+    """Breaks if one of a list is left out, or another scheme is meant by itself."""
+    path = tmp_path / "claims.toml"
+    path.write_text("""
+[[claim]]
+id = "C1"
+place = "§1"
+figure = "fig1"
+type = "order"
+says = "cache is slower"
+[[claim.test]]
+metric = ["m", "n"]
+runs = "cache"
+runs_against = ["web", "mining"]
+scheme = ["A", "B"]
+more_than = "itself"
+""")
+    (found,) = read_claims(path)
+    said = [(t.metric, t.runs_against, t.scheme, *t.more_than) for t in found.tests]
+    assert said == [
+        (metric, runs, scheme, scheme)
+        for metric in ("m", "n")
+        for runs in ("web", "mining")
+        for scheme in ("A", "B")
+    ]
+
+
+def test_any_two_are_similar() -> None:
+    """Breaks if schemes that are all near one of them pass, though two of them are not."""
+    data = made(A={0.8: [10, 10]}, B={0.8: [11, 11]}, C={0.8: [12, 12]})
+    assert verdict(data, "similar", schemes=("A", "B"), bound=15) == Verdict.REPRODUCED
+    assert verdict(data, "similar", schemes=("B", "A", "C"), bound=15) == Verdict.NOT
 
 
 def test_similar_means_the_whole_interval() -> None:
