@@ -172,7 +172,7 @@ def _open(table: dict[str, Any] | None, claim: Keys) -> Open | None:
     return found
 
 
-LISTED = ("metric", "runs", "runs_against", "scheme")
+LISTED = ("metric", "runs", "runs_against", "scheme", "against")
 """Of what a test may list several: it is one for each, of each of the others."""
 
 ITSELF = "itself"
