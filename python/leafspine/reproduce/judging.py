@@ -454,8 +454,10 @@ def _rise(numbers: _Numbers) -> Finding:
     advantage over it."""
     points = numbers.last()
     for at, place in ((numbers.test.start, 0), (numbers.test.end, -1)):
-        named = [point for point in points if matches(point, at)] if at else []
-        if named:
+        if at:
+            named = [point for point in points if matches(point, at)]
+            if not named:
+                return _nothing(numbers)
             points[place] = named[0]
     if len(points) < 2:
         return _nothing(numbers)

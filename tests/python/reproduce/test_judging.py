@@ -491,6 +491,13 @@ def test_a_rise_can_begin_later() -> None:
     assert verdict(data, "rise", scheme="A", start={"load": 0.4}) == Verdict.REPRODUCED
 
 
+def test_a_rise_from_a_point_without_numbers_is_missing() -> None:
+    """Breaks if the first or the last point is taken in the place of one that is named."""
+    data = made(A={0.4: [10, 10, 10], 0.8: [15, 15, 15.1]})
+    assert verdict(data, "rise", scheme="A", start={"load": 0.2}) == Verdict.MISSING
+    assert verdict(data, "rise", scheme="A", end={"load": 0.9}) == Verdict.MISSING
+
+
 def test_averages_are_taken_before_they_are_compared() -> None:
     """Breaks if points are compared one by one: the first has no base for a percentage."""
     data = made(
