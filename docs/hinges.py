@@ -2,14 +2,11 @@
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from leafspine.reproduce import plan
-from leafspine.reproduce.data import Data, Place
 from leafspine.reproduce.figures import Figure
-from leafspine.reproduce.judging import judge
 from leafspine.reproduce.pages import Chapter
 from leafspine.reproduce.run_sets import Layer, RunSet
 from leafspine.reproduce.verdicts import Verdict
@@ -76,15 +73,9 @@ def all_tried(chapter: Chapter) -> list[Tried]:
     for page in chapter.pages:
         claims = {entry.claim.id: entry.claim for entry in page.judged}
         runs = {other.name: other.runs for other in page.figure.sensitivities}
-        moved = {other.name for other in page.figure.sensitivities if other.at}
-        tried = dict.fromkeys(name for name, _ in page.sensitive)
+        tried = dict.fromkeys(entry.setting for entry in page.sensitive)
         shorter = {name: _shorter(page.figure, runs[name], name) for name in tried}
-        for name, after in page.sensitive:
-            alike = page.data
-            # One that has points of its own is beside the claim's, as the paper is read.
-            for changed in () if name in moved else runs[name]:
-                alike = _alike(alike, changed, f"{changed}~{name}")
-            before = judge(claims[after.claim.id].about(*runs[name]), alike)
+        for name, after, before, _ in page.sensitive:
             # A figure's panels each have theirs: "(a) initial window 10".
             plain = re.sub(r"^\([a-z]\) ", "", name) + shorter[name]
             if Verdict.MISSING not in (before.verdict, after.verdict):
@@ -125,30 +116,6 @@ def _flows(runs: RunSet, at: Layer) -> int:
         sum(entry.get("flows", entry.get("count", 0)) for entry in table["workload"])
         for table in tables
     )
-
-
-def _alike(data: Data, runs: str, other: str) -> Data:
-    """The numbers with a set of runs cut to the points and seeds that another one has: a setting is
-    often tried at the end of a sweep alone, where a claim on the whole sweep fares differently."""
-    points = set(data.points(other))
-    if not points <= set(data.points(runs)):
-        return data
-    seeds = {s for place in data.origins if place[0] == other for s in data.origins[place]}
-
-    def cut(found: Mapping[Place, Mapping[str, Mapping[Any, Any]]], by_batch: bool) -> Any:
-        def kept(sample: Any) -> bool:
-            return (sample[0] if by_batch else sample) in seeds
-
-        return {
-            place: values
-            if place[0] != runs
-            else {name: {k: v for k, v in of.items() if kept(k)} for name, of in values.items()}
-            for place, values in found.items()
-            if place[0] != runs or place[2] in points
-        }
-
-    parts = {"values": cut(data.values, False), "batches": cut(data.batches, True)}
-    return replace(data, **parts, series=cut(data.series, False))
 
 
 def _changes(entry: Tried) -> bool:

@@ -173,6 +173,29 @@ class Data:
         found = dict.fromkeys(place[2] for place in places if place[0] == runs)
         return tuple(point for point in found if matches(point, at or {}))
 
+    def alike(self, runs: str, other: str) -> "Data":
+        """With a set of runs cut to the points and seeds that another one has: a setting is often
+        tried at the end of a sweep alone, where a claim on the whole sweep fares differently."""
+        points = set(self.points(other))
+        if not points <= set(self.points(runs)):
+            return self
+        seeds = {s for place in self.origins if place[0] == other for s in self.origins[place]}
+
+        def cut(found: Mapping[Place, Mapping[str, Mapping[Any, Any]]], by_batch: bool) -> Any:
+            def kept(sample: Any) -> bool:
+                return (sample[0] if by_batch else sample) in seeds
+
+            return {
+                place: values
+                if place[0] != runs
+                else {name: {k: v for k, v in of.items() if kept(k)} for name, of in values.items()}
+                for place, values in found.items()
+                if place[0] != runs or place[2] in points
+            }
+
+        parts = {"values": cut(self.values, False), "batches": cut(self.batches, True)}
+        return replace(self, **parts, series=cut(self.series, False))
+
 
 def matches(point: Point, at: Mapping[str, Any]) -> bool:
     """Whether a point has the values given; ``0.8`` and ``"0.8"`` are alike."""

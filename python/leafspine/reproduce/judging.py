@@ -18,6 +18,7 @@ from leafspine.quantities import number
 from leafspine.reproduce import ideal, strips
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, Sample, matches
+from leafspine.reproduce.figures import Sensitivity
 from leafspine.reproduce.strips import Strip
 from leafspine.reproduce.tolerances import of_ratio
 from leafspine.reproduce.verdicts import Finding, Judged, Part, Verdict, effect, sure
@@ -34,6 +35,14 @@ def judge(claim: Claim, data: Data, suffix: str = "") -> Judged:
         tuple(_found(_Numbers(data, test, suffix)) for test in claim.tests),
         "" if suffix else ideal.in_words(claim, data),
     )
+
+
+def as_read(claim: Claim, other: Sensitivity, data: Data) -> Judged:
+    """What a sensitivity is judged of, as the paper is read: at the same points, with the same
+    seeds. One that has a point of its own is beside the claim's."""
+    for runs in () if other.at else other.runs:
+        data = data.alike(runs, other.run_set(runs))
+    return judge(claim.about(*other.runs), data)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -40,6 +41,28 @@ OPEN = """Not reproduced: what was tried, what it hinges on, what would settle i
 those of the claim's test."""
 
 
+class Sensitive(NamedTuple):
+    """A claim under another setting."""
+
+    setting: str
+    judged: Judged
+    as_read: Judged
+    """The same of the runs as the paper is read, at these points and with these seeds."""
+    extent: str
+    """Which those are, in words."""
+
+
+SENSITIVE_HEADS = ("claim", "under", "run at", "as read, there", "verdict", "found")
+
+
+def sensitive_rows(page: "Page") -> list[tuple[str, ...]]:
+    """A row a claim and setting."""
+    return [
+        (j.claim.id, name, extent, read.verdict.words, j.verdict.words, j.found)
+        for name, j, read, extent in page.sensitive
+    ]
+
+
 @dataclass(frozen=True)
 class Page:
     """A figure with its verdicts, problems and remarks."""
@@ -47,8 +70,7 @@ class Page:
     figure: Figure
     data: Data
     judged: tuple[Judged, ...]
-    sensitive: tuple[tuple[str, Judged], ...]
-    """Claims under another setting, each with the setting's name."""
+    sensitive: tuple[Sensitive, ...]
     picture: Saved | None
     command: str
     size: str
@@ -131,9 +153,8 @@ def markdown(page: Page) -> str:
         lines += ["## Claims", "", _verdicts(page.judged), "", *_claims(page.judged), ""]
         lines += _open(page.judged)
     if page.sensitive:
-        heads = ("claim", "under", "verdict", "found")
-        rows = [(j.claim.id, name, j.verdict.words, j.found) for name, j in page.sensitive]
-        lines += ["## Where the outcome hinges on what is not stated", "", *_table(heads, rows), ""]
+        lines += ["## Where the outcome hinges on what is not stated", ""]
+        lines += [*_table(SENSITIVE_HEADS, sensitive_rows(page)), ""]
     if page.on_linux:
         lines += ["## With Linux kernels as hosts", "", *_with_kernels(page.on_linux)]
     for title, texts in (("Assumptions", figure.assumptions), ("Notes", figure.notes)):
@@ -296,6 +317,7 @@ def report(chapters: Sequence[Chapter]) -> str:
         picture=picture,
         strips=_strips,
         orders=ORDERS,
+        sensitive_heads=SENSITIVE_HEADS,
         kernel_heads=KERNEL_HEADS,
         kernel_rows=kernel_rows,
         kernel_text=kernel_text,

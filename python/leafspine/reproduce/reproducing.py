@@ -8,15 +8,16 @@ from pathlib import Path
 from leafspine import engine, files, folder, places, progress, remarks, results
 from leafspine.errors import InputError, ScenarioError, refused
 from leafspine.folder import make_runs
+from leafspine.labels import point_label
 from leafspine.nearest import nearest
 from leafspine.places import How
 from leafspine.reproduce import costing, drawing, on_linux, pages, plan
 from leafspine.reproduce import data as numbers
 from leafspine.reproduce.costing import Cost
 from leafspine.reproduce.data import Data
-from leafspine.reproduce.figures import SCALES, Figure, Paper, papers
-from leafspine.reproduce.judging import judge
-from leafspine.reproduce.pages import Chapter, Page
+from leafspine.reproduce.figures import SCALES, Figure, Paper, Sensitivity, papers
+from leafspine.reproduce.judging import as_read, judge
+from leafspine.reproduce.pages import Chapter, Page, Sensitive
 from leafspine.reproduce.plan import Plan
 from leafspine.reproduce.verdicts import Judged
 from leafspine.tasks import Failure
@@ -304,7 +305,12 @@ def _judged(plan_: Plan, found: Data, scale: str, problems: Sequence[str]) -> Pa
         found,
         judged=tuple(judge(entry, found) for entry in plan_.claims),
         sensitive=tuple(
-            (other.name, judge(other.asks(by_id[name]), found, f"~{other.name}"))
+            Sensitive(
+                other.name,
+                judge(other.asks(by_id[name]), found, f"~{other.name}"),
+                as_read(by_id[name], other, found),
+                _extent(other, found),
+            )
             for other in (figure.sensitivities if scale == "paper" else ())
             for name in other.claims
         ),
@@ -314,6 +320,18 @@ def _judged(plan_: Plan, found: Data, scale: str, problems: Sequence[str]) -> Pa
         problems=tuple(problems),
         on_linux=on_linux.sides(figure, plan_.claims, on_linux.kept(figure)),
     )
+
+
+def _extent(other: Sensitivity, found: Data) -> str:
+    """At which points and with how many seeds a sensitivity was run, in words."""
+    sets = [other.run_set(runs) for runs in other.runs]
+    points = list(
+        dict.fromkeys(point_label(point) for runs in sets for point in found.points(runs))
+    )
+    at = "; ".join(filter(None, points)) if len(points) <= 3 else f"{len(points)} points"
+    seeds = {s for place, of in found.origins.items() if place[0] in sets for s in of}
+    count = f"{len(seeds)} seed{'s' if len(seeds) != 1 else ''}"
+    return f"{at}: {count}" if at else count
 
 
 def _seeds(found: Data) -> str:

@@ -9,7 +9,9 @@ import pytest
 
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, Origin
-from leafspine.reproduce.judging import judge
+from leafspine.reproduce.figures import Sensitivity
+from leafspine.reproduce.judging import as_read, judge
+from leafspine.reproduce.pages import Sensitive
 from leafspine.reproduce.verdicts import Finding, Judged, Part, Verdict
 from test_engine import ROOT, python
 
@@ -41,7 +43,7 @@ def data(other: tuple[tuple[str, float], ...]) -> Data:
 
 def test_only_what_both_have_is_compared() -> None:
     """Breaks if a claim on a whole sweep is said to hinge on a setting tried at its end alone."""
-    cut = hinges._alike(data(FEW), "main", "main~x")
+    cut = data(FEW).alike("main", "main~x")
     assert cut.points("main") == (FEW,)
     assert list(cut.seeds(("main", "ECMP", FEW), "m")) == [2]
     assert list(cut.samples(("main", "ECMP", FEW), "m")) == [(2, 0), (2, 1)]
@@ -51,16 +53,15 @@ def test_only_what_both_have_is_compared() -> None:
 def test_another_sweep_is_left_as_it_is() -> None:
     """Breaks if nothing is left of the paper's sweep, where the setting has another one."""
     other = data((("load", 0.5),))
-    assert hinges._alike(other, "main", "main~x") == other
+    assert other.alike("main", "main~x") == other
 
 
-def page_of(found: Any, claim: Claim, other: Any, after: Any) -> Any:
+def page_of(found: Any, claim: Claim, other: Sensitivity, after: Any) -> Any:
     """A figure's page with this sensitivity and its verdict."""
     return SimpleNamespace(
-        data=found,
         judged=(SimpleNamespace(claim=claim),),
         figure=SimpleNamespace(sensitivities=(other,)),
-        sensitive=(("x", after),),
+        sensitive=(Sensitive("x", after, as_read(claim, other, found), ""),),
         on_linux=(),
     )
 
@@ -83,7 +84,7 @@ def test_a_setting_of_several_sets(monkeypatch: Any) -> None:
     )
     claim = Claim("L1", "§1", "fig", "abs", "", "", tests)
     after = SimpleNamespace(claim=claim, verdict=Verdict.DIRECTION)
-    other = SimpleNamespace(name="x", runs=("main", "next"), at={})
+    other = Sensitivity("x", ("main", "next"), (), ("L1",))
     page = page_of(found, claim, other, after)
     chapter = SimpleNamespace(pages=(page,))
     monkeypatch.setattr(hinges, "_shorter", lambda figure, runs, name: "")
@@ -99,7 +100,7 @@ def test_a_point_of_its_own_is_beside_the_claims(monkeypatch: Any) -> None:
     test = Check("abs", "m", scheme="ECMP", at={"load": 0.8}, below=2)
     claim = Claim("L1", "§1", "fig", "abs", "", "", (test,))
     after = judge(claim.moved({"load": 0.2}), found, "~x")
-    other = SimpleNamespace(name="x", runs=("main",), at={"load": 0.2})
+    other = Sensitivity("x", ("main",), (), ("L1",), {"load": 0.2})
     page = page_of(found, claim, other, after)
     monkeypatch.setattr(hinges, "_shorter", lambda figure, runs, name: "")
     [tried] = hinges.all_tried(SimpleNamespace(pages=(page,)))
@@ -152,22 +153,20 @@ def judged(name: str, verdict: Verdict, *more: Check) -> Judged:
     return Judged(claim, (Finding((Part(verdict, ""),)),))
 
 
+def beside(name: str) -> Sensitive:
+    """A claim that is reproduced as read, and not under another setting."""
+    return Sensitive("x", judged(name, Verdict.NOT), judged(name, Verdict.REPRODUCED), "")
+
+
 def test_a_shorter_row_is_one_of_its_own(monkeypatch: Any) -> None:
     """Breaks if a setting that two figures try, one of them with fewer flows, is one row for both,
     or if nothing marks the shorter one."""
-    data = Data()
-    for runs in ("main", "main~x"):
-        data.put((runs, "A", ()), "m", 1, 0.5)
-        data.put((runs, "A", ()), "m", 2, 0.5)
-        data.put_origin((runs, "A", ()), 1, ORIGIN)
-        data.put_origin((runs, "A", ()), 2, ORIGIN)
     sensitive = (SimpleNamespace(name="x", runs=("main",), at={}),)
     pages = [
         SimpleNamespace(
             judged=(judged(name, Verdict.REPRODUCED),),
             figure=SimpleNamespace(sensitivities=sensitive, words=words),
-            sensitive=(("x", judged(name, Verdict.NOT)),),
-            data=data,
+            sensitive=(beside(name),),
             on_linux=(),
         )
         for name, words in (("T1", ""), ("T2", ", 10 flows for 20"))
@@ -181,17 +180,11 @@ def test_a_shorter_row_is_one_of_its_own(monkeypatch: Any) -> None:
 
 def test_a_part_of_a_claim_is_no_whole_one() -> None:
     """Breaks if a claim on two workloads holds as a whole where one of them was tried."""
-    data = Data()
-    for runs in ("main", "next", "main~x"):
-        for seed in (1, 2):
-            data.put((runs, "A", ()), "m", seed, 0.5)
-            data.put_origin((runs, "A", ()), seed, ORIGIN)
     both = judged("A1", Verdict.NOT, Check("abs", "m", "next", scheme="A", below=1))
     page = SimpleNamespace(
         judged=(both, judged("A2", Verdict.NOT)),
         figure=SimpleNamespace(sensitivities=(SimpleNamespace(name="x", runs="main", at={}),)),
-        sensitive=(("x", judged("A1", Verdict.NOT)), ("x", judged("A2", Verdict.NOT))),
-        data=data,
+        sensitive=(beside("A1"), beside("A2")),
         on_linux=(),
     )
     with pytest.MonkeyPatch.context() as patched:

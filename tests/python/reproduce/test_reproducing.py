@@ -143,11 +143,14 @@ def test_a_paper_from_runs_to_scorecard(library: Path, tmp_path: Path) -> None:
 
 
 def test_sensitivities_are_of_the_papers_size(library: Path, tmp_path: Path) -> None:
-    """Breaks if one is not run at the paper's size, or its verdict is not on the page."""
+    """Breaks if one is not run at the paper's size, or its verdict is not on the page, beside what
+    the same runs give as the paper is read, with their points and seeds."""
     chosen = reproducing.choose(["some/fig1"], library)
     reproducing.reproduce(chosen, "paper", tmp_path / "out")
     page = (tmp_path / "out" / "some" / "fig1" / "page.md").read_text()
-    assert "| C1 | more flows | reproduced |" in page
+    run_at = "load 0.2; load 0.8: 3 seeds"
+    assert f"| C1 | more flows | {run_at} | reproduced | reproduced |" in page
+    assert f"<td>{run_at}</td>" in (tmp_path / "out" / "report.html").read_text()
 
 
 MOVED = """
@@ -176,12 +179,14 @@ def test_a_sensitivity_has_a_point_of_its_own(library: Path, tmp_path: Path) -> 
     out = tmp_path / "out"
     reproducing.reproduce(with_moved(library, MOVED), "paper", out)
     page = (out / "some" / "fig1" / "page.md").read_text()
-    assert "| C1 | half of the links | reproduced |" in page
+    assert (
+        "| C1 | half of the links | load 0.2; load 0.4: 3 seeds | reproduced | reproduced |" in page
+    )
     # Without it there is no number at the claim's point.
     plain = with_moved(library, MOVED.replace('at = { "workload.0.load" = 0.4 }\n', ""))
     reproducing.reproduce(plain, "paper", tmp_path / "plain")
     page = (tmp_path / "plain" / "some" / "fig1" / "page.md").read_text()
-    assert "| C1 | half of the links | no data |" in page
+    assert "| half of the links | load 0.2; load 0.4: 3 seeds | reproduced | no data |" in page
 
 
 def test_a_point_that_is_not_swept_is_refused(library: Path) -> None:
