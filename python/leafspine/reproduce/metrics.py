@@ -133,7 +133,8 @@ def _window_mean(run: Run) -> float | None:
 
 @metric("drop_share", "%", "dropped packets")
 def _drop_share(run: Run) -> float | None:
-    """Dropped packets in percent of those that transports gave to the network."""
+    """Dropped packets in percent of those that transports gave to the network, of the whole run:
+    how many were given to it in a warm-up is not counted."""
     sent = run.result.summary["packets_sent"]
     return 100.0 * float(run.result.summary["dropped"]) / sent if sent else None
 

@@ -49,7 +49,8 @@ def sharing(run: Run) -> tuple[Floats, Floats]:
     percent the busiest of its ports in the probe ``share`` is above the idlest.
 
     The probe's samples are the slots; the first, at 0, is none, and one that the last flow's start
-    cuts short or the warm-up has a part of is left out.
+    cuts short or the warm-up has a part of is left out. A slot in which a port is idle is infinite;
+    one in which all are has no accuracy (NaN).
     """
     probe = run.result.probes["share"]
     times = probe["time_ps"].to_numpy()
@@ -65,8 +66,9 @@ def sharing(run: Run) -> tuple[Floats, Floats]:
     for row, end in enumerate(ends):
         for switch in range(len(switches)):
             slot = used[(times == end) & (owner == switch)]
-            if slot.min() > 0:
-                table[row, switch] = 100.0 * (slot.max() / slot.min() - 1.0)
+            if slot.max() > 0:
+                idle = slot.min() == 0
+                table[row, switch] = np.inf if idle else 100.0 * (slot.max() / slot.min() - 1.0)
     return np.array(ends, dtype=float) / 1e12, table
 
 
@@ -87,21 +89,23 @@ def _decision_delay(run: Run) -> float | None:
 
 @metric("sharing_mean", "%", "load-sharing accuracy, mean")
 def _sharing_mean(run: Run) -> float | None:
-    """Mean over slots and switches of :func:`sharing`."""
+    """Mean over slots and switches of :func:`sharing`, without those in which a port is idle: one
+    of them would make it infinite."""
     values = sharing(run)[1]
-    return float(np.nanmean(values)) if np.isfinite(values).any() else None
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else None
 
 
 @metric("sharing_max", "%", "load-sharing accuracy, largest")
 def _sharing_max(run: Run) -> float | None:
-    """The worst slot of the worst switch."""
+    """The worst slot of the worst switch: infinite if a port is idle in one."""
     values = sharing(run)[1]
-    return float(np.nanmax(values)) if np.isfinite(values).any() else None
+    return float(np.nanmax(values)) if not np.isnan(values).all() else None
 
 
 @metric("sharing_min", "%", "load-sharing accuracy, smallest")
 def _sharing_min(run: Run) -> float | None:
-    """The best slot of the best switch."""
+    """The best slot of the best switch, of those in which no port is idle."""
     values = sharing(run)[1]
     return float(np.nanmin(values)) if np.isfinite(values).any() else None
 

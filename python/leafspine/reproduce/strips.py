@@ -86,11 +86,12 @@ def _strip(unit: str, found: Estimate, claimed: float | None, good: tuple[float,
 
 
 def _low(found: Estimate) -> float:
-    return found.mean if found.low is None else found.low
+    # Of an infinite value there is no interval.
+    return found.mean if found.low is None or math.isnan(found.low) else found.low
 
 
 def _high(found: Estimate) -> float:
-    return found.mean if found.high is None else found.high
+    return found.mean if found.high is None or math.isnan(found.high) else found.high
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Metrics of queues, load sharing, duplicate ACKs, control loops, fits: on tables made by hand."""
 
+import math
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -114,9 +116,20 @@ class TestSharing:
         assert y == pytest.approx([35.0, 50.0])
 
     def test_idle_port(self) -> None:
-        """Breaks if a slot with an idle port has an accuracy: nothing is a multiple of zero."""
-        table = {"time_ps": [S, S], "port": ["a-b", "a-c"], "utilisation": [0.0, 0.5]}
-        assert metrics.value(run({"share": table}), "own.sharing_mean") is None
+        """Breaks if the worst slot, one with an idle port, is left out of the largest, makes the
+        mean infinite, or if one in which all ports are idle counts."""
+        slots = {0: [0.0, 0.0], 1: [0.0, 0.5], 2: [0.4, 0.5], 3: [0.0, 0.0]}
+        table = {
+            "time_ps": [time * S for time in slots for _ in "bc"],
+            "port": ["a-b", "a-c"] * len(slots),
+            "utilisation": [value for values in slots.values() for value in values],
+        }
+        found = run({"share": table}, window=(0, 3 * S))
+        assert metrics.value(found, "own.sharing_mean") == pytest.approx(25.0)
+        assert metrics.value(found, "own.sharing_max") == math.inf
+        assert metrics.value(found, "own.sharing_min") == pytest.approx(25.0)
+        none = {name: values[-2:] for name, values in table.items()}
+        assert metrics.value(run({"share": none}, window=(0, 3 * S)), "own.sharing_max") is None
 
 
 class TestLoop:

@@ -40,6 +40,12 @@ def test_a_scale_has_all_values_in_their_order(values: list[tuple[float, float]]
     assert all(strips.EDGE < place < strips.WIDTH - strips.EDGE for place in places)
 
 
+def test_an_infinite_value_is_at_the_end() -> None:
+    """Breaks if a metric that is infinite, whose interval is not defined, has no place."""
+    strip = strips.of_bound("", Estimate(math.inf, math.nan, 3), (-math.inf, 5.0))
+    assert "nan" not in strips.drawn([(strip, "not")])
+
+
 @pytest.mark.parametrize(
     ("strip", "words"),
     [
