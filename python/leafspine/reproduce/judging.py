@@ -22,7 +22,7 @@ from leafspine.reproduce.figures import Sensitivity
 from leafspine.reproduce.strips import Strip
 from leafspine.reproduce.tolerances import of_ratio
 from leafspine.reproduce.verdicts import Finding, Judged, Part, Verdict, effect, sure
-from leafspine.stats import Estimate, estimate
+from leafspine.stats import CONFIDENCE, Estimate, estimate, t_quantile
 
 Values = dict[Sample, float]
 """Of one metric, by what intervals are over: seeds, or batches of the flows of each seed."""
@@ -201,6 +201,20 @@ def _effects(numbers: _Numbers) -> list[tuple[str, Estimate]]:
     return found
 
 
+def _at_once(found: Estimate, count: int) -> Estimate:
+    """With an interval so wide that those of so many comparisons hold at once (Bonferroni)."""
+    if found.half is None:
+        return found
+    one, all_of = (1 - (1 - CONFIDENCE) / 2 / among for among in (1, count))
+    wider = t_quantile(all_of, found.n - 1) / t_quantile(one, found.n - 1)
+    return replace(found, half=found.half * wider)
+
+
+def _if_at_once(verdict: Verdict, other: Verdict, count: int) -> str:
+    """The largest of many may be so by chance: what it would be with all their intervals."""
+    return f"; with intervals for all {count} at once {other.words}" if other != verdict else ""
+
+
 def _upto(numbers: _Numbers) -> Finding:
     """The largest effect of the claim's sign over the sweep."""
     found = _effects(numbers)
@@ -208,9 +222,12 @@ def _upto(numbers: _Numbers) -> Finding:
         return _nothing(numbers)
     claimed = _claimed(numbers.test)
     where, largest = max(found, key=lambda entry: math.copysign(1.0, claimed) * entry[1].mean)
+    count = len(found)
     verdict = _effect(numbers.test, largest, claimed)
+    other = _effect(numbers.test, _at_once(largest, count), claimed)
     shown = _on_scale(numbers.test, largest, claimed)
-    return _one(verdict, f"largest {_percent(largest)}{where}", shown)
+    text = f"largest{f' of {count}' if count > 1 else ''}: {_percent(largest)}{where}"
+    return _one(verdict, text + _if_at_once(verdict, other, count), shown)
 
 
 def _range(numbers: _Numbers) -> Finding:
@@ -223,14 +240,21 @@ def _range(numbers: _Numbers) -> Finding:
     sign = math.copysign(1.0, ends[-1])
     ordered = sorted(found, key=lambda entry: sign * entry[1].mean)
     (_, least), (_, most) = ordered[0], ordered[-1]
-    text = f"{_percent(least)}{ordered[0][0]} to {_percent(most)}{ordered[-1][0]}"
-    verdicts = (_effect(test, least, ends[0]), _effect(test, most, ends[-1]))
+    count = len(found)
+    text = f"{_percent(least)}{ordered[0][0]} to {_percent(most)}{ordered[-1][0]}, of {count}"
     shown = (_on_scale(test, least, ends[0]), _on_scale(test, most, ends[-1]))
-    if min(verdicts) >= Verdict.EXCEEDS:
-        return _one(min(verdicts), text, *shown)
     signs = all(sign * entry.mean > 0 for _, entry in found)
-    known = most.half is None or sure(most, sign)
-    return _one(Verdict.DIRECTION if signs and known else Verdict.NOT, text, *shown)
+
+    def judged(least: Estimate, most: Estimate) -> Verdict:
+        worst = min(_effect(test, least, ends[0]), _effect(test, most, ends[-1]))
+        if worst >= Verdict.EXCEEDS:
+            return worst
+        known = most.half is None or sure(most, sign)
+        return Verdict.DIRECTION if signs and known else Verdict.NOT
+
+    verdict = judged(least, most)
+    other = judged(_at_once(least, count), _at_once(most, count))
+    return _one(verdict, text + _if_at_once(verdict, other, count), *shown)
 
 
 def _ratio(numbers: _Numbers) -> Finding:

@@ -32,7 +32,10 @@ SHOWN = (
 ORDERS = """Square brackets hold 95 % intervals, over seeds unless the figure says that they are
 over batches of a run's flows. "A to B" is the difference in percent of
 the mean of both, so between -200 and +200. Where a claim makes many comparisons those that decide
-are shown, and all of them on the figure's page. "Ideal fabric": the same flows with links between
+are shown, and all of them on the figure's page. "Largest of 9" has been chosen among nine: of nine
+comparisons of what does not differ, one has the claim's sign with its whole interval by chance in
+up to 22.5 % of cases (2.5 % for each). Where intervals so wide that all nine hold at once would
+give another verdict, that one is said. "Ideal fabric": the same flows with links between
 switches that hardly queue, against the scheme that the claim compares with; more than that no
 balancer can gain."""
 

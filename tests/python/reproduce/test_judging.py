@@ -196,6 +196,29 @@ def test_up_to_is_the_largest_effect() -> None:
     assert verdict(data, "upto", scheme="E", against="P", claimed=100) == Verdict.REPRODUCED
 
 
+def test_the_largest_of_many_may_be_so_by_chance() -> None:
+    """Breaks if nothing says that it was chosen, or what it would be with intervals for all."""
+    ours, flat = (8.6, 8.8, 9.0), (10.0, 10.1, 9.9)  # 12 % [7, 17] less, and nothing
+    test = Check("upto", "m", scheme="A", against="B", claimed=-12)
+    loads = [0.1 * step for step in range(1, 10)]
+    for count, said in (
+        (
+            9,
+            "largest of 9: -12.0 % [-17.0, -7.0] at load 0.1; with intervals for all 9 at once not",
+        ),
+        (2, "largest of 2: -12.0 % [-17.0, -7.0] at load 0.1"),
+        (1, "largest: -12.0 % [-17.0, -7.0] at load 0.1"),
+    ):
+        a = {load: ours if load == loads[0] else flat for load in loads[:count]}
+        found = judge(claim_of(test), made(A=a, B=dict.fromkeys(a, (10.0, 10.0, 10.0))))
+        assert found.verdict == Verdict.REPRODUCED
+        assert found.found == (f"{said} reproduced" if count == 9 else said)
+    all_of = made(A=dict.fromkeys(loads, ours), B=dict.fromkeys(loads, (10.0, 10.0, 10.0)))
+    range_ = judge(claim_of(replace(test, type="range", claimed=(-12.0, -12.0))), all_of)
+    assert range_.verdict == Verdict.REPRODUCED
+    assert range_.found.endswith(", of 9; with intervals for all 9 at once not reproduced")
+
+
 def test_a_range_needs_both_ends() -> None:
     """Breaks if one end is not looked at, or a point of the other sign is let by."""
     data = made(
