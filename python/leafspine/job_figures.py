@@ -47,7 +47,9 @@ def _origin(ranks: pa.Table, job: int) -> np.uint64:
 
 def _ends(collectives: pa.Table, ranks: pa.Table, job: int) -> npt.NDArray[np.uint64]:
     """When the job's collectives were complete, since its start."""
-    done = collectives.filter(pc.equal(collectives["job"], job)).drop_null()
+    # The completion time alone: some collectives have no bandwidth, and are complete all the same.
+    done = collectives.filter(pc.equal(collectives["job"], job))
+    done = done.filter(pc.is_valid(done["completion_ps"]))
     ends = done["start_ps"].to_numpy() + done["completion_ps"].to_numpy()
     return np.asarray(ends - _origin(ranks, job), dtype=np.uint64)
 

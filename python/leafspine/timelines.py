@@ -103,9 +103,8 @@ def thinned(times: Array, values: Array) -> tuple[Array, Array]:
     every = -(-len(times) // MOST_POINTS)
     if every <= 1:
         return times, values
-    whole = len(times) // every * every
-    rows = values[:whole].reshape(-1, every)
-    at = rows.argmax(axis=1) + np.arange(len(rows)) * every
+    firsts = range(0, len(times), every)
+    at = [first + int(values[first : first + every].argmax()) for first in firsts]
     return times[at], values[at]
 
 

@@ -5,6 +5,7 @@ import json
 from fractions import Fraction
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import leafspine
@@ -138,6 +139,23 @@ def test_a_timeline_has_the_messages(tmp_path: Path) -> None:
     ends = [(row["start_ps"] + row["completion_ps"]) / MB for row in result.collectives.to_pylist()]
     assert [line.get_xdata()[0] for line in axes.lines] == pytest.approx(ends)
     assert axes.get_xlabel() == "time since the job's start (µs)"
+
+
+def test_a_collective_without_a_bandwidth_is_complete_all_the_same() -> None:
+    """Breaks if a timeline has no line where an all-to-allv was complete, which has no bandwidth,
+    or has one of a collective that was cut off."""
+    flows = pa.table({name: pa.array([], pa.uint64()) for name in
+                      ("job", "fct_ps", "start_ps", "src", "iteration")})  # fmt: skip
+    done = {
+        "job": [0, 0],
+        "start_ps": pa.array([0, 5 * MB], pa.uint64()),
+        "completion_ps": pa.array([3 * MB, None], pa.uint64()),
+        "bus_bandwidth_bps": pa.array([None, None], pa.float64()),
+    }
+    ranks = {"job": [0], "host": [0], "start_ps": pa.array([0], pa.uint64())}
+    ranks["end_ps"] = pa.array([6 * MB], pa.uint64())
+    (axes,) = job_figures.timeline(flows, pa.table(done), pa.table(ranks), job=0).axes
+    assert [line.get_xdata()[0] for line in axes.lines] == [3.0]
 
 
 DRAWN = """

@@ -104,6 +104,16 @@ def test_no_peak_is_left_out() -> None:
     assert max(line.get_ydata()) == 999
 
 
+def test_the_last_samples_are_drawn() -> None:
+    """Breaks if what is left over after the last whole step of samples is not drawn: a queue that
+    grows at the very end."""
+    values = np.zeros(2 * timelines.MOST_POINTS + 1)
+    values[-1] = 99
+    when, what = timelines.thinned(np.arange(len(values)), values)
+    assert len(what) <= timelines.MOST_POINTS
+    assert (when[-1], what[-1]) == (len(values) - 1, 99)
+
+
 def test_marks_stand_where_links_change() -> None:
     """Breaks if a mark is at another time, or the names of close ones cover each other."""
     at = [link_changes.Change(time, "leaf0-spine1", "down") for time in (10**6, 2 * 10**6)]
