@@ -293,8 +293,9 @@ def tune(
 
     ``params``: ``"idle_time=64us..2ms"`` or ``"mode=fixed,flowlet-quality"``; keys without a dot
     are the load balancer's, which ``lb`` names. ``metric``: ``fct_p99`` of all flows,
-    ``short.fct_p99``, ``drops``. At most ``trials`` settings are halved over ``seeds``; the best is
-    compared with the default on ``held_out`` seeds more. The rest is as for :func:`compare`.
+    ``short.fct_p99``, ``drops``. At most ``trials`` settings, but every value of a list, are halved
+    over ``seeds``; the best is compared with the default on ``held_out`` seeds more. The rest is as
+    for :func:`compare`.
 
     Raises as :func:`compare` does.
     """

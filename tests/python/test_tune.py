@@ -139,6 +139,14 @@ def test_values_of_a_range() -> None:
     assert parameters.parse("aqm.threshold=1pkt,2pkt", "x", 4).key == "aqm.threshold"
 
 
+@pytest.mark.parametrize("others", [[], ["z=1..9"]])
+def test_every_value_of_a_list_is_tried(others: list[str]) -> None:
+    """Breaks if values of a list are silently left out because there are more than trials."""
+    chosen = [parameters.parse(text, "x", 2) for text in ["y=1,2,3,4,5", *others]]
+    tried = parameters.settings(chosen, 2, seed=1)
+    assert {dict(setting)["x.y"] for setting in tried} == set("12345")
+
+
 def test_bad_requests_are_refused(scenario: Path, cli: Cli) -> None:
     """Breaks if a wrong option runs anything, or its error does not name it."""
     one = ("--param", "idle_time=64us..2ms")

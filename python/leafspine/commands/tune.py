@@ -34,7 +34,9 @@ from leafspine.commands.options import (
     metavar="[CLASS.]NAME",
     help="What is made small (or large, where more is better).",
 )
-@click.option("--trials", default=12, show_default=True, metavar="N", help="Settings to try.")
+@click.option(
+    "--trials", default=12, show_default=True, metavar="N", help="Settings to try; of a list all."
+)
 @click.option("--seeds", default=8, show_default=True, metavar="N", help="Seeds of the search.")
 @click.option(
     "--held-out", default=10, show_default=True, metavar="N", help="Seeds of the last comparison."

@@ -92,13 +92,15 @@ Setting = tuple[tuple[str, str], ...]
 
 
 def settings(parameters: Sequence[Parameter], count: int, seed: int) -> list[Setting]:
-    """The settings that are tried, ``count`` at most.
+    """The settings that are tried: ``count``, or as many as the longest list of values has.
 
     Of one parameter all its values; of several a Latin hypercube: each one's values evenly often,
     in an order of their own that follows from ``seed``.
     """
     if len(parameters) == 1:
-        return [((parameters[0].key, value),) for value in parameters[0].values[:count]]
+        return [((parameters[0].key, value),) for value in parameters[0].values]
+    # A value that somebody has written down is tried, too.
+    count = max(count, *(len(parameter.values) for parameter in parameters))
     columns = []
     for number, parameter in enumerate(parameters):
         values = parameter.values
