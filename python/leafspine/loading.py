@@ -74,6 +74,8 @@ def comparison(folder: Path) -> Comparison:
         cases.append(_labelled(_described(run["variant"], text, known), run, text, title))
     if len(failures) == len(cases):
         raise InputError(f"{folder}: none of its {len(cases)} runs has finished")
+    # Of an earlier version, which took them.
+    scenario.refuse_two_ranges(cases, str(folder))
     source = Source(found["scenario"], found.get("name") or f"{folder.name}.toml", str(folder))
     settings = tuple((str(key), str(value)) for key, value in found.get("settings", ()))
     command = str(found.get("command", ""))

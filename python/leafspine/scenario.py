@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from leafspine import arguments, engine, plain
-from leafspine.engine import SEED, Building, Case
+from leafspine.engine import SEED, Building, Case, FlowClass
 from leafspine.errors import InputError, refused
+from leafspine.labels import point_label
 
 Scenario = str | Path | Mapping[str, Any]
 
@@ -144,7 +145,29 @@ def expand(
     And :class:`TooLargeError` if one needs more than ``most`` bytes of memory. ``watch`` gets
     what is being built.
     """
-    return engine.expand(source.text, source.name, source.base_dir, settings, most, watch)
+    cases = engine.expand(source.text, source.name, source.base_dir, settings, most, watch)
+    refuse_two_ranges(cases, source.name)
+    return cases
+
+
+def refuse_two_ranges(cases: Sequence[Case], name: str) -> None:
+    """Refuse a flow class that is one range of sizes here and another there: its numbers would
+    stand side by side as if they were of the same flows. Raises :class:`InputError`."""
+    known: dict[str, tuple[FlowClass, Case]] = {}
+    for case in cases:
+        for entry in case.classes:
+            first, other = known.setdefault(entry.name, (entry, case))
+            if first != entry:
+                found = [
+                    f"{one.describe()} ({' '.join((of.variant, point_label(of.point))).strip()})"
+                    for one, of in ((first, other), (entry, case))
+                ]
+                raise refused(
+                    " and ".join(found),
+                    "one range of sizes for all runs; give the other a name of its own",
+                    file=name,
+                    key=f"classes.{entry.name}",
+                )
 
 
 def single(

@@ -145,7 +145,6 @@ def expand(
             parsed.setdefault("sweep", {})[key.removeprefix("sweep.")] = _value(value)
     variants = parsed.pop("variant", [{"name": "", "set": {}}])
     sweep = {key: v for key, v in parsed.pop("sweep", {}).items() if key not in dict(own)}
-    classes = [_class(name, rule) for name, rule in parsed.get("classes", {}).items()]
     found = []
     for variant in variants:
         for values in itertools.product(*sweep.values()):
@@ -162,7 +161,7 @@ def expand(
                     "point": point,
                     "seed": seed,
                     "toml": _dump(tree),
-                    "classes": classes,
+                    "classes": [_class(*entry) for entry in tree.get("classes", {}).items()],
                     "name": "",
                     "title": title,
                     "memory": dict.fromkeys(("fabric", "schemes", "packets", "probes", "rows"), 0)

@@ -1,6 +1,7 @@
 """From files, text, mappings and options to cases."""
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +99,29 @@ def test_a_setting_needs_key_and_value(bad: str) -> None:
     """Breaks if a mistyped --set is dropped."""
     with pytest.raises(leafspine.InputError, match="expected key=value"):
         scenarios.parse_setting(bad)
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        (
+            '[[variant]]\nname = "a"\nset = {}\n[[variant]]\nname = "b"\n'
+            'set = { "classes.short" = "0..20KB" }\n',
+            "at most 100 KB (a) and at most 20 KB (b)",
+        ),
+        (
+            '[sweep]\n"classes.short" = ["0..10KB", "0..100KB"]\n',
+            "at most 10 KB (short 0..10KB) and at most 100 KB (short 0..100KB)",
+        ),
+    ],
+)
+def test_a_class_is_one_range_of_sizes(
+    scenario: Path, cli: Callable[..., tuple[int, str, str]], more: str, found: str
+) -> None:
+    """Breaks if short flows of one variant are compared with short flows of another that are not
+    the same flows, or if runs are made before that is said."""
+    scenario.write_text(SCENARIO + more)
+    code, _, error = cli("compare", scenario, "--out", "out")
+    assert code == 2
+    assert f"classes.short: found {found}; allowed: one range of sizes for all runs" in error
+    assert not Path("out").exists()
