@@ -26,7 +26,7 @@ from leafspine.measures import (
 )
 from leafspine.results import Result
 from leafspine.scenario import Source
-from leafspine.stats import Estimate, estimate, paired_percent
+from leafspine.stats import Estimate, Percent, estimate, paired_difference, paired_percent
 from leafspine.tasks import Failure
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class Row:
     """One metric of one group (a flow class or the network) for a variant at a point.
 
     ``values`` has a value per seed, ``None`` where undefined; ``estimate`` their mean with its
-    95 % interval; ``difference`` the paired difference to the first variant in percent.
+    95 % interval; ``difference`` the paired difference to the first variant in percent, ``None``
+    where a value is zero; ``change`` the same in the metric's unit.
     """
 
     variant: str
@@ -49,7 +50,8 @@ class Row:
     seeds: tuple[int, ...]
     values: tuple[float | None, ...]
     estimate: Estimate | None
-    difference: Estimate | None
+    difference: Percent | None
+    change: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -219,10 +221,10 @@ class ComparisonData:
 
     def _row(self, variant: str, point: Point, group: str, metric: str) -> Row:
         values = self._values(variant, point, group, metric)
-        difference = None
+        difference = change = None
         if variant != self.variants[0]:
             base = self._values(self.variants[0], point, group, metric)
-            difference = paired_percent(values, base)
+            difference, change = paired_percent(values, base), paired_difference(values, base)
         return Row(
             variant=variant,
             point=point,
@@ -232,6 +234,7 @@ class ComparisonData:
             values=values,
             estimate=estimate([value for value in values if value is not None]),
             difference=difference,
+            change=change,
         )
 
     @cached_property
@@ -244,7 +247,9 @@ class ComparisonData:
 
         Columns: ``variant``, one a swept key, ``group``, ``metric``, ``unit``, ``seeds`` (with a
         value), ``mean``, ``ci_low``, ``ci_high`` (in ``unit``), ``difference_percent``,
-        ``difference_low``, ``difference_high`` (to the first variant, paired by seed).
+        ``difference_low``, ``difference_high`` (to the first variant, paired by seed), ``change``,
+        ``change_low``, ``change_high`` (the same in ``unit``), ``pairs`` (seeds in which both have
+        a value).
         """
         columns: dict[str, list[Any]] = {}
         for row in self.rows:
@@ -325,7 +330,7 @@ class ComparisonData:
 
 
 def _columns(row: Row) -> dict[str, Any]:
-    mean, difference = row.estimate, row.difference
+    mean, difference, change = row.estimate, row.difference, row.change
     return {
         "variant": row.variant,
         **dict(row.point),
@@ -339,4 +344,8 @@ def _columns(row: Row) -> dict[str, Any]:
         "difference_percent": difference.mean if difference else None,
         "difference_low": difference.low if difference else None,
         "difference_high": difference.high if difference else None,
+        "change": change.mean if change else None,
+        "change_low": change.low if change else None,
+        "change_high": change.high if change else None,
+        "pairs": change.n if change else None,
     }

@@ -114,9 +114,9 @@ def _side(difference: Estimate | None) -> int:
 
 def _share(found: Estimate | None) -> str:
     """``−64 % [−67, −61]``: to a digit after the point where one of them would be zero."""
-    if found is None or found.half is None:
+    if found is None or found.low is None or found.high is None:
         return "unknown"
-    numbers = (found.mean, found.mean - found.half, found.mean + found.half)
+    numbers = (found.mean, found.low, found.high)
     places = 0 if min(abs(number) for number in numbers) >= 1 else 1
     mean, low, high = (f"{value:+.{places}f}".replace("-", "−") for value in numbers)
     return f"{mean} % [{low}, {high}]"

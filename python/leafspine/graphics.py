@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
@@ -16,6 +17,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from leafspine.labels import key_label
 from leafspine.stats import Estimate
 from leafspine.style import Style
+
+Array = npt.NDArray[Any]
 
 COLUMN, TEXT = 3.5, 7.16
 """Widths in inches of a column and of the text of a two-column page: letters keep their size."""
@@ -210,9 +213,8 @@ def draw_line(
     means = [entry.mean if entry else np.nan for entry in found]
     how = {"linestyle": style.line, "clip_on": False, "zorder": 3, **marker_of(style)}
     axes.plot(values, means, label=label, markevery=-(-len(means) // MOST_MARKERS), **how)
-    halves = [entry.half if entry and entry.half is not None else 0.0 for entry in found]
-    if any(halves) and among <= MOST_BANDS:
-        low, high = np.subtract(means, halves), np.add(means, halves)
+    low, high = ends(found)
+    if np.any(low < high) and among <= MOST_BANDS:
         faint = min(0.15, 0.3 / max(among, 1))
         axes.fill_between(values, low, high, color=style.colour, alpha=faint, lw=0)
         edge: dict[str, Any] = {
@@ -223,6 +225,13 @@ def draw_line(
         }
         for bound in (low, high):
             axes.plot(values, bound, label="_", **edge)
+
+
+def ends(found: Sequence[Estimate | None]) -> tuple[Array, Array]:
+    """Lower and upper ends of intervals; NaN, which is not drawn, where one value has none."""
+    low = [entry.low if entry and entry.low is not None else np.nan for entry in found]
+    high = [entry.high if entry and entry.high is not None else np.nan for entry in found]
+    return np.array(low), np.array(high)
 
 
 def from_zero(axes: Axes) -> None:

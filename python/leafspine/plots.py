@@ -28,6 +28,7 @@ from leafspine.graphics import (
     MOST_TICKS,
     axis_label,
     draw_line,
+    ends,
     from_zero,
     grid,
     legend,
@@ -227,9 +228,15 @@ def _draw(
 
 def _bar(axes: Axes, place: int, found: Estimate | None, label: str, style: Style) -> None:
     mean = found.mean if found else np.nan
-    half = found.half if found and found.half is not None else 0.0
+    low, high = ends([found])
     axes.errorbar(
-        [place], [mean], yerr=[half], label=label, capsize=3, linestyle="none", **marker_of(style)
+        [place],
+        [mean],
+        yerr=[mean - low, high - mean],
+        label=label,
+        capsize=3,
+        linestyle="none",
+        **marker_of(style),
     )
 
 

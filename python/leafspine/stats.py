@@ -7,10 +7,15 @@ Definitions, so that a number in a table can be computed again by anyone:
   picoseconds; interpolation would invent one between the two flows of a sparse tail.
 * Over seeds, a metric is the mean of its per-seed values, with the two-sided 95 % interval of
   Student's t with n - 1 degrees of freedom. One seed has no interval.
-* A comparison is paired: the same seed gives the same flows to every variant. The difference of a
-  variant to the first one is computed per seed, in percent of the first one's value with that
-  seed, and then averaged over seeds with the same interval. What the flows of one seed have in
-  common cancels, so the interval is much narrower than that of the two means.
+* A comparison is paired: the same seed gives the same flows to every variant. A variant's value is
+  divided by the first one's with the same seed, and the difference in percent is that of the
+  geometric mean of these ratios: the mean of their logarithms with the same interval, raised again.
+  What the flows of one seed have in common cancels, so the interval is much narrower than that of
+  the two means. The geometric mean of ratios says the same whichever variant the others are divided
+  by, and a seed in which the first one's value is near zero does not outweigh all others (P.
+  Fleming, J. Wallace, "How not to lie with statistics: the correct way to summarize benchmark
+  results", Communications of the ACM 29(3), 1986).
+* Zeros have no ratio. Where a value is zero there is no percentage, but the plain difference.
 """
 
 import math
@@ -43,6 +48,24 @@ class Estimate:
         return None if self.half is None else self.mean + self.half
 
 
+@dataclass(frozen=True)
+class Percent(Estimate):
+    """A geometric mean of ratios, as a difference in percent. Its interval ``ends`` are not equally
+    far from it; ``half`` is half of their distance."""
+
+    ends: tuple[float, float] | None = None
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of the interval."""
+        return self.ends[0] if self.ends else None
+
+    @property
+    def high(self) -> float | None:
+        """Upper end of the interval."""
+        return self.ends[1] if self.ends else None
+
+
 def nearest_rank(ordered: npt.NDArray[Any], percent: float) -> Any:
     """The nearest-rank percentile of values already in rising order, ``0 < percent <= 100``.
 
@@ -72,17 +95,45 @@ def estimate(values: Sequence[float]) -> Estimate | None:
     return Estimate(mean, half, count)
 
 
-def paired_percent(values: Sequence[float | None], base: Sequence[float | None]) -> Estimate | None:
-    """Difference to ``base`` in percent, seed by seed.
+def paired_percent(values: Sequence[float | None], base: Sequence[float | None]) -> Percent | None:
+    """Difference to ``base`` in percent, from the ratios seed by seed.
 
-    A seed counts when both have a value and the base's is not zero; ``None`` when none counts.
+    Of the seeds in which both have a value. ``None`` when there are none, or one of these values is
+    not above zero: to leave out such a seed alone would be to choose among the results.
     """
-    differences = [
-        100.0 * (value - reference) / reference
+    pairs = _pairs(values, base)
+    if any(value <= 0 or reference <= 0 for value, reference in pairs):
+        return None
+    found = estimate([math.log(value / reference) for value, reference in pairs])
+    if found is None:
+        return None
+    mean = _in_percent(found.mean)
+    if found.low is None or found.high is None:
+        return Percent(mean, None, found.n)
+    low, high = _in_percent(found.low), _in_percent(found.high)
+    return Percent(mean, (high - low) / 2, found.n, (low, high))
+
+
+def paired_difference(
+    values: Sequence[float | None], base: Sequence[float | None]
+) -> Estimate | None:
+    """Difference to ``base`` in the values' own unit, seed by seed; ``None`` without a seed in
+    which both have a value."""
+    return estimate([value - reference for value, reference in _pairs(values, base)])
+
+
+def _pairs(
+    values: Sequence[float | None], base: Sequence[float | None]
+) -> list[tuple[float, float]]:
+    return [
+        (value, reference)
         for value, reference in zip(values, base, strict=True)
-        if value is not None and reference is not None and reference != 0
+        if value is not None and reference is not None
     ]
-    return estimate(differences)
+
+
+def _in_percent(logarithm: float) -> float:
+    return 100.0 * math.expm1(logarithm)
 
 
 @cache

@@ -175,11 +175,11 @@ def _class_table(comparison: ComparisonData, flow_class: FlowClass) -> Table:
             "unfinished", _total("unfinished"), 11 if _unfinished(comparison, flow_class) else 7
         ),
         _Column(f"mean FCT ({unit})", _mean("fct_mean", scale), 10),
-        _Column(versus, _difference("fct_mean"), 9, compares=True),
+        _Column(versus, _difference("fct_mean", scale, unit), 9, compares=True),
         _Column(f"p50 ({unit})", _mean("fct_p50", scale), 3),
         _Column(f"p95 ({unit})", _mean("fct_p95", scale), 2),
         _Column(f"p99 FCT ({unit})", _mean("fct_p99", scale), 8),
-        _Column(versus, _difference("fct_p99"), 6, compares=True),
+        _Column(versus, _difference("fct_p99", scale, unit), 6, compares=True),
         _Column("slowdown", _mean("slowdown_mean"), 4),
         _Column(f"goodput ({speed_unit})", _mean("goodput_mean", speed), 1),
         *_traffic(2, 4),
@@ -215,9 +215,9 @@ def _collective_table(comparison: ComparisonData) -> Table:
         _Column("collectives", _total("collectives"), 4),
         _Column("cut off", _total("cut_off"), 5),
         _Column(f"mean completion ({unit})", _mean("completion_mean", scale), 10),
-        _Column(versus, _difference("completion_mean"), 9, compares=True),
+        _Column(versus, _difference("completion_mean", scale, unit), 9, compares=True),
         _Column(f"p99 completion ({unit})", _mean("completion_p99", scale), 8),
-        _Column(versus, _difference("completion_p99"), 6, compares=True),
+        _Column(versus, _difference("completion_p99", scale, unit), 6, compares=True),
         _Column("algorithm bandwidth (Gb/s)", _mean("algorithm_bandwidth"), 3),
         _Column("bus bandwidth (Gb/s)", _mean("bus_bandwidth"), 7),
         _Column(f"stragglers ({unit})", _mean("spread", scale), 2),
@@ -235,7 +235,7 @@ def _recovery_table(comparison: ComparisonData) -> Table:
         _Column("faults", _total("faults"), 4),
         _Column("not back", _total("not_back"), 8),
         _Column(f"mean time to recover ({unit})", _mean("recovery_mean", scale), 10),
-        _Column(versus, _difference("recovery_mean"), 9, compares=True),
+        _Column(versus, _difference("recovery_mean", scale, unit), 9, compares=True),
         _Column(f"longest ({unit})", _mean("recovery_max", scale), 6),
         _Column("lowest goodput (%)", _mean("lowest"), 5),
         _Column("missing (MB)", _mean("missing"), 7),
@@ -354,11 +354,14 @@ def _mean(metric: str, scale: float = 1.0) -> Callable[[ComparisonData, str, Poi
     return cell
 
 
-def _difference(metric: str) -> Callable[[ComparisonData, str, Point, str], str]:
+def _difference(
+    metric: str, scale: float, unit: str
+) -> Callable[[ComparisonData, str, Point, str], str]:
     def cell(comparison: ComparisonData, variant: str, point: Point, group: str) -> str:
         if variant == comparison.variants[0]:
             return ""
-        return percent(_row(comparison, variant, point, group, metric).difference)
+        row = _row(comparison, variant, point, group, metric)
+        return difference(row.difference, row.change, unit, scale)
 
     return cell
 
@@ -387,6 +390,21 @@ def percent(value: Estimate | None) -> str:
     if value.low is None or value.high is None:
         return text
     return f"{text} [{_signed(value.low)}, {_signed(value.high)}]"
+
+
+def difference(share: Estimate | None, change: Estimate | None, unit: str, scale: float = 1) -> str:
+    """``−31.2 % [−35.0, −27.4]``, or ``+12 µs [+9, +15]`` where there is no percentage."""
+    if share is not None or change is None:
+        return percent(share)
+    numbers = [change.mean] if change.low is None else [change.mean, change.low, change.high]
+    words = [_changed(number * scale) for number in numbers if number is not None]
+    text = f"{words[0]} {quantities.shown(unit)}".strip()
+    return text if len(words) == 1 else f"{text} [{words[1]}, {words[2]}]"
+
+
+def _changed(value: float) -> str:
+    sign = "−" if value < 0 else "+"
+    return sign + _digits(abs(value), 3)
 
 
 def _signed(value: float) -> str:

@@ -360,6 +360,19 @@ def test_differences_are_to_the_first_variant_and_paired(many: Path) -> None:
         assert comparison.by_name["ECMP", point, "all", "fct_mean"].difference is None
 
 
+def test_a_difference_to_zero_is_in_the_table(many: Path) -> None:
+    """Breaks if a metric that is zero for the first variant has a percentage, or no difference
+    at all: Presto reorders 2 % of packets times the load, ECMP none."""
+    comparison = leafspine.compare(many, lb=["ecmp", "presto"], load=[0.5], seeds=2)
+    [row] = [
+        row
+        for row in comparison.table().to_pylist()
+        if (row["variant"], row["metric"]) == ("presto", "reordered_share")
+    ]
+    assert (row["difference_percent"], row["unit"], row["pairs"]) == (None, "%", 2)
+    assert row["change"] == row["change_low"] == row["change_high"] == pytest.approx(1)
+
+
 def test_the_table_has_a_row_for_everything(many: Path) -> None:
     """Breaks if a class, a metric or a variant is dropped from the Arrow table."""
     comparison = leafspine.compare(many)

@@ -61,6 +61,16 @@ def test_percent_has_a_sign_and_an_interval() -> None:
     assert tables.percent(None) == "–"
 
 
+def test_without_a_percentage_there_is_the_difference() -> None:
+    """Breaks if a difference to zero is a percentage, or has no unit or the wrong one."""
+    change = Estimate(1234.0, 234.0, 5)
+    assert tables.difference(None, change, "us") == "+1234 µs [+1000, +1468]"
+    assert tables.difference(None, change, "ms", 1e-3) == "+1.23 ms [+1, +1.47]"
+    assert tables.difference(None, Estimate(-2.0, None, 1), "") == "−2"
+    assert tables.difference(Estimate(-31.24, 3.8, 5), change, "us").startswith("−31.2 %")
+    assert tables.difference(None, None, "us") == "–"
+
+
 def test_tables_have_every_class_and_the_unfinished(comparison: leafspine.Comparison) -> None:
     """Breaks if a class is left out or a table hides the flows that did not end."""
     found = {table.title: table for table in tables.tables(comparison)}

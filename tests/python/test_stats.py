@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspine.stats import estimate, nearest_rank, paired_percent, t_cdf, t_quantile
+from leafspine.stats import (
+    estimate,
+    nearest_rank,
+    paired_difference,
+    paired_percent,
+    t_cdf,
+    t_quantile,
+)
 
 numbers = st.floats(min_value=-1e9, max_value=1e9, allow_nan=False)
 
@@ -81,18 +88,58 @@ def test_differences_are_taken_seed_by_seed() -> None:
     """Breaks if the difference is one of means: there its interval would not be zero."""
     found = paired_percent([50.0, 100.0, 500.0], [100.0, 200.0, 1000.0])
     assert found is not None
-    assert (found.mean, found.half, found.n) == (-50.0, 0.0, 3)
+    assert (found.mean, found.half, found.n) == (pytest.approx(-50), pytest.approx(0), 3)
+
+
+def test_a_ratio_and_its_interval_by_hand() -> None:
+    """Breaks if the mean is that of percentages (+12.5), or the interval not that of logarithms:
+    ratios of 2, 1 and 1/2, the logarithm of 2 apart."""
+    found = paired_percent([2.0, 3.0, 5.0], [1.0, 3.0, 10.0])
+    assert found is not None and found.low is not None and found.high is not None
+    assert found.mean == pytest.approx(0, abs=1e-12)
+    end = 4.302653 * math.log(2) / math.sqrt(3)
+    assert found.low == pytest.approx(100 * (math.exp(-end) - 1), abs=1e-4)
+    assert found.high == pytest.approx(100 * (math.exp(end) - 1), abs=1e-3)
+    assert found.half == pytest.approx((found.high - found.low) / 2)
+
+
+positive = st.floats(min_value=1e-3, max_value=1e6)
+
+
+@given(st.lists(st.tuples(positive, positive), min_size=2, max_size=20))
+def test_it_does_not_matter_which_variant_is_first(pairs: list[tuple[float, float]]) -> None:
+    """Breaks if a variant can be worse than another that is worse than it, as the mean of
+    percentages says of 1 and 2 beside 2 and 1."""
+    one, other = ([pair[side] for pair in pairs] for side in (0, 1))
+    found, turned = paired_percent(one, other), paired_percent(other, one)
+    assert found is not None and turned is not None
+    assert found.low is not None and turned.high is not None
+    assert (1 + found.mean / 100) * (1 + turned.mean / 100) == pytest.approx(1)
+    # The interval is turned over, too: it holds zero of both or of neither.
+    assert (found.low > 1e-9) == (turned.high < -1e-9) or abs(found.low) < 1e-6
 
 
 def test_seeds_without_a_pair_do_not_count() -> None:
-    """Breaks if a missing run or a zero base becomes a number."""
-    found = paired_percent([110.0, None, 5.0, 120.0], [100.0, 100.0, 0.0, 100.0])
+    """Breaks if a missing run becomes a number."""
+    found = paired_percent([110.0, None, 110.0], [100.0, 100.0, 100.0])
     assert found is not None
-    assert (found.mean, found.n) == (15.0, 2)
+    assert (found.mean, found.n) == (pytest.approx(10), 2)
     assert paired_percent([1.0], [None]) is None
+    assert paired_difference([1.0], [None]) is None
 
 
-@given(st.lists(st.floats(min_value=1e-3, max_value=1e6), min_size=2, max_size=20))
+def test_a_zero_has_a_difference_and_no_percentage() -> None:
+    """Breaks if seeds without a drop are left out, as if the others spoke for all: the second has
+    three times as many drops, and in the one seed where the first has any it has none."""
+    drops, base = [30.0, 30.0, 0.0], [0.0, 0.0, 20.0]
+    assert paired_percent(drops, base) is None
+    assert paired_percent(base, drops) is None
+    found = paired_difference(drops, base)
+    assert found is not None
+    assert (found.mean, found.n) == (pytest.approx(40 / 3), 3)
+
+
+@given(st.lists(positive, min_size=2, max_size=20))
 def test_a_variant_is_no_different_from_itself(values: list[float]) -> None:
     """Breaks if the pairing is by anything but the seed's place."""
     found = paired_percent(values, values)

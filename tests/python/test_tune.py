@@ -91,6 +91,17 @@ def test_of_two_parameters_the_one_with_an_effect_is_named(scenario: Path, tmp_p
     assert sorted((tmp_path / "out" / "plots").glob("*.png"))
 
 
+def test_an_effect_on_what_is_zero_by_default_is_seen() -> None:
+    """Breaks if settings are judged by percentages, which there are none of the default's zero."""
+    parameter = Parameter("x.y", tuple(map(str, range(12))), ordered=True)
+    tried = [
+        Tried((("x.y", str(place)),), 2, leafspine.Estimate(float(place), 1.0, 2), None)
+        for place in range(12)
+    ]
+    p = effects.p_value(parameter, tried)
+    assert p is not None and p < effects.LEVEL
+
+
 def test_the_permutation_test_holds_its_level() -> None:
     """Breaks if more than about one search in twenty sees an effect where there is none: 400 of
     noise alone, binomial with mean 20 and standard deviation 4.4; four of them."""
@@ -102,7 +113,7 @@ def test_the_permutation_test_holds_its_level() -> None:
     for _ in range(400):
         results = [stream.gauss(0, 1) for _ in range(12)]
         tried = [
-            Tried((("x.y", str(place)),), 2, None, leafspine.Estimate(result, 1.0, 2))
+            Tried((("x.y", str(place)),), 2, leafspine.Estimate(result, 1.0, 2), None)
             for place, result in enumerate(results)
         ]
         p = effects.p_value(parameter, tried)

@@ -253,7 +253,7 @@ def _bar(
     log: bool,
 ) -> None:
     means = [entry.mean if entry else np.nan for entry in found]
-    halves = [entry.half if entry and entry.half is not None else 0.0 for entry in found]
+    halves = [entry.half if entry and entry.half is not None else np.nan for entry in found]
     if log:
         how = graphics.marker_of(style)
         axes.errorbar(x, means, yerr=halves, label=label, linestyle="none", capsize=2, **how)
@@ -262,7 +262,7 @@ def _bar(
     bars = axes.bar(x, means, width * 0.92, label=label, color=face, edgecolor=edge)
     for one in bars:
         one.set(hatch=style.hatch, linewidth=0.8)
-    if any(halves):
+    if np.any(np.greater(halves, 0)):
         axes.errorbar(x, means, yerr=halves, linestyle="none", color="black", lw=0.8, capsize=2)
 
 

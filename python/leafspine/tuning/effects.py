@@ -21,12 +21,13 @@ LEVEL = 0.05
 def p_value(parameter: Parameter, tried: Sequence[Tried]) -> float | None:
     """The share of random orders that are at least as smooth.
 
-    ``None`` if no value differs from the default's, so that there is nothing to order; NaN where
-    values without an order are there once each.
+    ``None`` if all settings give the same, so that there is nothing to order; NaN where values
+    without an order are there once each. Of the metric itself, which every setting has with the
+    same seeds: zeros have no difference in percent.
     """
-    found = [entry for entry in tried if entry.difference is not None]
-    results = [entry.difference.mean for entry in found if entry.difference is not None]
-    if all(result == 0 for result in results) or len(set(results)) < 2:
+    found = [entry for entry in tried if entry.value is not None]
+    results = [entry.value.mean for entry in found if entry.value is not None]
+    if len(set(results)) < 2:
         return None
     places = [parameter.values.index(dict(entry.setting)[parameter.key]) for entry in found]
     if not parameter.ordered and len(set(places)) == len(places):

@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from leafspine import engine, files, labels, quantities, results, tables
 from leafspine.errors import DamagedError, InputError
 from leafspine.measures import METRICS
@@ -70,6 +68,7 @@ def to_plain(found: Found) -> dict[str, Any]:
         "best": dict(found.best.setting),
         "better": found.is_better,
         "gain_percent": _interval(found.best.difference),
+        "gain": _interval(found.best.change),
         "default": _interval(found.default.value),
         "value": _interval(found.best.value),
         "unit": METRICS[found.request.goal.metric].unit,
@@ -83,6 +82,7 @@ def to_plain(found: Found) -> dict[str, Any]:
                 "seeds": entry.seeds,
                 "value": _interval(entry.value),
                 "difference_percent": _interval(entry.difference),
+                "difference": _interval(entry.change),
             }
             for entry in found.tried
         ],
@@ -108,7 +108,7 @@ def table(found: Found) -> Table:
             *(value for _, value in entry.setting),
             str(entry.seeds),
             tables.in_words(entry.value),
-            tables.percent(entry.difference),
+            tables.difference(entry.difference, entry.change, metric.unit),
         )
         for entry in found.tried
     )
@@ -125,7 +125,8 @@ def verdict(found: Found) -> list[str]:
         effects.in_words(parameter, effects.p_value(parameter, found.first))
         for parameter in request.parameters
     ]
-    difference = tables.percent(found.best.difference)
+    unit = METRICS[request.goal.metric].unit
+    difference = tables.difference(found.best.difference, found.best.change, unit)
     against = f"{request.goal} {difference} against the default, on {request.held_out} seeds that "
     against += "the search did not see"
     if found.is_better:
@@ -171,8 +172,8 @@ def _figure(found: Found, parameter: Parameter, directory: Path) -> Path:
         best = dict(found.best.setting)[parameter.key]
         chosen = quantities.axis([best, *(value for value in parameter.values)])[0][0]
         axes.axvline(chosen, color="#D55E00", lw=0.8, ls="--", label=f"best: {best}", zorder=1)
-        base = _default(found)
-        axes.axhline(base, color="0.4", lw=0.8, label="default", zorder=1)
+        if found.base.value:
+            axes.axhline(found.base.value.mean, color="0.4", lw=0.8, label="default", zorder=1)
         if min(places) > 0 and max(places) / min(places) >= 10:
             graphics.logarithmic(axes, "x")
         graphics.from_zero(axes)
@@ -182,13 +183,3 @@ def _figure(found: Found, parameter: Parameter, directory: Path) -> Path:
     title = f"{found.request.goal} against {parameter.name}"
     plot = drawing.Plot(labels.slug(parameter.key), title, "", figure)
     return drawing.save(plot, directory / "plots").pdf
-
-
-def _default(found: Found) -> float:
-    """The default's mean with the seeds of the first round, from the paired differences."""
-    implied = [
-        entry.value.mean / (1 + entry.difference.mean / 100)
-        for entry in found.first
-        if entry.value and entry.difference
-    ]
-    return float(np.median(implied))

@@ -20,7 +20,7 @@ from leafspine.measures import (
 from leafspine.nearest import nearest
 from leafspine.places import How
 from leafspine.scenario import Source
-from leafspine.stats import Estimate, estimate, paired_percent
+from leafspine.stats import Estimate, estimate, paired_difference, paired_percent
 from leafspine.tuning.parameters import Parameter, Setting
 
 DEFAULT = "default"
@@ -102,13 +102,20 @@ class Request:
 
 @dataclass(frozen=True)
 class Tried:
-    """A setting, with how many seeds it was run, the metric, and its difference to the default in
-    percent, paired by seed."""
+    """A setting, with how many seeds it was run, the metric, and its difference to the default,
+    paired by seed: in percent (``None`` where a value is zero), and in the metric's unit."""
 
     setting: Setting
     seeds: int
     value: Estimate | None
     difference: Estimate | None
+    change: Estimate | None = None
+
+    @property
+    def gain(self) -> Estimate | None:
+        """What tells whether it is better: the difference in percent, or where there is none, in
+        the metric's unit."""
+        return self.difference or self.change
 
 
 @dataclass
@@ -168,11 +175,14 @@ class Search:
         values = self._values(name(setting or ()), seeds)
         base = self._values(DEFAULT, seeds)
         known = [value for value in values if value is not None]
+        if len(known) < len(values):
+            return Tried(setting or (), len(seeds), None, None)
         return Tried(
             setting or (),
             len(seeds),
-            estimate(known) if len(known) == len(values) else None,
-            paired_percent(values, base) if len(known) == len(values) else None,
+            estimate(known),
+            paired_percent(values, base),
+            paired_difference(values, base),
         )
 
     def _values(self, label: str, seeds: range) -> list[float | None]:
@@ -201,9 +211,11 @@ class Search:
 @dataclass(frozen=True)
 class Found:
     """What a search has found: all settings as they were last seen in it, those of the first round
-    with equally many seeds, and the best beside the default with the seeds that were kept back."""
+    with equally many seeds beside the default (``base``), and the best beside the default with the
+    seeds that were kept back."""
 
     request: Request
+    base: Tried
     first: tuple[Tried, ...]
     tried: tuple[Tried, ...]
     default: Tried
@@ -213,7 +225,7 @@ class Found:
     @property
     def is_better(self) -> bool | None:
         """Whether the best is better than the default; ``None``: it cannot be told from chance."""
-        found = self.best.difference
+        found = self.best.gain
         if found is None or found.low is None or found.high is None:
             return None
         low, high = sorted(
@@ -256,15 +268,15 @@ def search(made: Search, say: Callable[[str], None]) -> Found:
         found = [made.tried(setting, range(seeds)) for setting in alive]
         first = first or found
         last.update({entry.setting: entry for entry in found})
-        # Of equals the one that was given first: a search without an effect chooses nothing.
-        alive = [entry.setting for entry in sorted(found, key=lambda entry: _rank(entry, request))]
-    if last[alive[0]].difference is None:
+        alive = [entry.setting for entry in _ranked(found, request.goal)]
+    if last[alive[0]].value is None:
         raise RunError(f"no setting gave a result: {made.failed[0] if made.failed else ''}")
     kept_back = range(request.seeds, request.seeds + request.held_out)
     say(f"{name(alive[0])} and the default, {request.held_out} seeds that were kept back")
     made.run([DEFAULT, name(alive[0])], kept_back)
     return Found(
         request,
+        made.tried(None, range(rounds[0][1])),
         tuple(first),
         tuple(last[setting] for setting in request.tried),
         made.tried(None, kept_back),
@@ -273,8 +285,16 @@ def search(made: Search, say: Callable[[str], None]) -> Found:
     )
 
 
-def _rank(entry: Tried, request: Request) -> float:
-    return math.inf if entry.difference is None else request.goal.sign * entry.difference.mean
+def _ranked(found: Sequence[Tried], goal: Goal) -> list[Tried]:
+    """The best first; of equals the one that was given first: a search without an effect chooses
+    nothing. By the differences in percent, or where one of them has none, all by their values."""
+    in_percent = all(entry.difference for entry in found if entry.value)
+
+    def rank(entry: Tried) -> float:
+        known = entry.difference if in_percent else entry.value
+        return math.inf if known is None else goal.sign * known.mean
+
+    return sorted(found, key=rank)
 
 
 def check(seeds: int, held_out: int, trials: int) -> None:
