@@ -40,7 +40,8 @@ class Row:
 
     ``values`` has a value per seed, ``None`` where undefined; ``estimate`` their mean with its
     95 % interval; ``difference`` the paired difference to the first variant in percent, ``None``
-    where a value is zero; ``change`` the same in the metric's unit.
+    where a value is zero; ``change`` the same in the metric's unit. Where it ``repeats``, the seed
+    changes nothing: all seeds are one run, so that it counts once and there is no interval.
     """
 
     variant: str
@@ -52,6 +53,7 @@ class Row:
     estimate: Estimate | None
     difference: Percent | None
     change: Estimate | None = None
+    repeats: bool = False
 
 
 @dataclass(frozen=True)
@@ -221,10 +223,16 @@ class ComparisonData:
 
     def _row(self, variant: str, point: Point, group: str, metric: str) -> Row:
         values = self._values(variant, point, group, metric)
+        repeats = (variant, point) in self.repeated
+        known = [value for value in values if value is not None]
         difference = change = None
         if variant != self.variants[0]:
             base = self._values(self.variants[0], point, group, metric)
-            difference, change = paired_percent(values, base), paired_difference(values, base)
+            pairs = [pair for pair in zip(values, base, strict=True) if None not in pair]
+            if repeats and (self.variants[0], point) in self.repeated:
+                pairs = pairs[:1]
+            mine, its = [one for one, _ in pairs], [other for _, other in pairs]
+            difference, change = paired_percent(mine, its), paired_difference(mine, its)
         return Row(
             variant=variant,
             point=point,
@@ -232,9 +240,21 @@ class ComparisonData:
             metric=metric,
             seeds=self.seeds,
             values=values,
-            estimate=estimate([value for value in values if value is not None]),
+            estimate=estimate(known[:1] if repeats else known),
             difference=difference,
             change=change,
+            repeats=repeats,
+        )
+
+    @cached_property
+    def repeated(self) -> frozenset[tuple[str, Point]]:
+        """Variants and points at which the seed changes nothing: every packet of all runs is the
+        same."""
+        hashes: dict[tuple[str, Point], list[str]] = {}
+        for case, summary in zip(self.finished, self.summaries, strict=True):
+            hashes.setdefault((case.variant, case.point), []).append(summary["trace_hash"])
+        return frozenset(
+            where for where, found in hashes.items() if len(found) > 1 and len(set(found)) == 1
         )
 
     @cached_property
@@ -265,6 +285,7 @@ class ComparisonData:
             *self._unfinished(),
             *self._other_builds(),
             *self._few_seeds(),
+            *self._repeated(),
             *self._from_engine(),
         ]
 
@@ -293,11 +314,9 @@ class ComparisonData:
                     int(value or 0)
                     for value in self._values(row.variant, row.point, "all", "flows")
                 )
-                where = " ".join(f"{name}={value}" for name, value in row.point)
-                label = f"{row.variant} {where}".strip()
                 found.append(
-                    f"{label}: {count} of {started} flows unfinished; means and percentiles are "
-                    "of the finished ones, so they are too low"
+                    f"{_label(row.variant, row.point)}: {count} of {started} flows unfinished; "
+                    "means and percentiles are of the finished ones, so they are too low"
                 )
         return found
 
@@ -322,11 +341,26 @@ class ComparisonData:
             return [f"{count} seeds: the intervals are wide; 5 or more are better"]
         return []
 
+    def _repeated(self) -> list[str]:
+        if not self.repeated:
+            return []
+        where = [_label(*one) for one in dict.fromkeys((c.variant, c.point) for c in self.cases)
+                 if one in self.repeated]  # fmt: skip
+        names = ", ".join(name for name in where if name)
+        return [
+            f"the seed changes nothing here{f' ({names})' if names else ''}: every packet is the "
+            "same with every seed, so all are one run (n = 1), without intervals"
+        ]
+
     def _from_engine(self) -> list[str]:
         runs = zip(self.finished, self.summaries, strict=True)
         return remarks.grouped(
             (case.label(), summary.get("warnings", [])) for case, summary in runs
         )
+
+
+def _label(variant: str, point: Point) -> str:
+    return " ".join([variant, *(f"{name}={value}" for name, value in point)]).strip()
 
 
 def _columns(row: Row) -> dict[str, Any]:

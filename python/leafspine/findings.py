@@ -43,6 +43,11 @@ def _of_class(comparison: ComparisonData, point: Point, flow_class: FlowClass) -
         return ""
     where = f"At {point_label(point)} " if point else ""
     flows = "flows" if name == "all" else f"{name} flows"
+    if all(row.repeats for row in rows):
+        return _capital(
+            f"{where}the seed changes nothing: all seeds are one run, so which variant is best for "
+            f"{flows} cannot be said with an interval."
+        )
     faster = [row for row in others if _side(row.difference) < 0]
     slower = [row for row in others if _side(row.difference) > 0]
     if not faster and not slower:
@@ -96,7 +101,9 @@ def _best(rows: Sequence[Row]) -> list[Row]:
     best = [
         row
         for row in known
-        if row is lowest or _side(paired_percent(row.values, lowest.values)) == 0
+        if row is lowest
+        or (row.repeats and lowest.repeats)
+        or _side(paired_percent(row.values, lowest.values)) == 0
     ]
     if rows[0] is not lowest and any(_side(row.difference) < 0 for row in known):
         best = [row for row in best if row is not rows[0]]

@@ -29,7 +29,7 @@ PATHS = {
 }  # fmt: skip
 """Matplotlib's markers, about the origin."""
 
-_WITH_INTERVAL = re.compile(r"(.*?)(?: %)? (± .*|\[.*\])")
+_WITH_INTERVAL = re.compile(r"(.*?)(?: %)? (± .*|\[.*|\(n = .*)")
 _NUMBER = re.compile(r"[+−-]?[\d,]*\.?\d+")
 FIGURE_SPACE, POINT_SPACE = "\u2007", "\u2008"
 """As wide as a digit, and as a point."""

@@ -273,7 +273,11 @@ def _how(comparison: ComparisonData) -> str:
     warmed = _warmed(comparison.summaries)
     if count == 1:
         return f"one seed, so no intervals{warmed}"
-    return f"mean over {count} seeds ± 95 % interval{warmed}"
+    still = len(comparison.repeated)
+    if still == len({(case.variant, case.point) for case in comparison.finished}):
+        return f"the seed changes nothing, so all {count} are one run without an interval{warmed}"
+    alone = "; without one where the seed changes nothing" if still else ""
+    return f"mean over {count} seeds ± 95 % interval{alone}{warmed}"
 
 
 def _table(
@@ -349,7 +353,8 @@ def _total(metric: str) -> Callable[[ComparisonData, str, Point, str], str]:
 
 def _mean(metric: str, scale: float = 1.0) -> Callable[[ComparisonData, str, Point, str], str]:
     def cell(comparison: ComparisonData, variant: str, point: Point, group: str) -> str:
-        return in_words(_row(comparison, variant, point, group, metric).estimate, scale)
+        row = _row(comparison, variant, point, group, metric)
+        return _counted(in_words(row.estimate, scale), row.estimate, row)
 
     return cell
 
@@ -361,9 +366,17 @@ def _difference(
         if variant == comparison.variants[0]:
             return ""
         row = _row(comparison, variant, point, group, metric)
-        return difference(row.difference, row.change, unit, scale)
+        text = difference(row.difference, row.change, unit, scale)
+        return _counted(text, row.change, row)
 
     return cell
+
+
+def _counted(text: str, value: Estimate | None, row: Row) -> str:
+    """With how many of the seeds a number is of, where it is not of all."""
+    if value is None or value.n == len(row.seeds) or row.repeats:  # of the last the note tells
+        return text
+    return f"{text} (n = {value.n} of {len(row.seeds)})"
 
 
 def in_words(value: Estimate | None, scale: float = 1.0) -> str:

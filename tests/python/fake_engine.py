@@ -8,9 +8,9 @@ does), ``fake_stuck``, ``fake_refuse`` (bad input that only the graph can tell),
 ``fake_short`` (the engine warns, with the seed as a number), ``fake_memory`` (so many bytes are
 needed), ``fake_most`` (fail unless so many may be held), ``fake_check`` (fail unless checked),
 ``fake_knob`` (completion times are shortest at 300), ``fake_noise`` (by so much they differ by
-chance, from one resolved text to another), ``fake_settings`` (Linux's settings of TCP do what its
-kernels do). With ``hosts.kind = "linux"`` the slow schemes are the fast ones; such a scenario is
-resolved as the engine's are.
+chance, from one resolved text to another), ``fake_still`` (the seed changes nothing),
+``fake_settings`` (Linux's settings of TCP do what its kernels do). With ``hosts.kind = "linux"``
+the slow schemes are the fast ones; such a scenario is resolved as the engine's are.
 """
 
 import itertools
@@ -246,7 +246,8 @@ class Output:
         workload = tree.get("workload", [{}])[0]
         load = float(workload.get("load", 0.5))
         count = int(workload.get("flows", 200))
-        draw = np.random.default_rng(run["seed"])
+        self.drawn = 0 if run.get("fake_still") else run["seed"]
+        draw = np.random.default_rng(self.drawn)
         size = np.where(
             draw.random(count) < 0.6,
             draw.integers(1_000, 100_000, count),
@@ -332,7 +333,7 @@ class Output:
         share = {"rps": 20, "presto": 2, "drb": 8}.get(self.scheme, 0)
         return json.dumps(
             {
-                "trace_hash": f"{self.scheme}-{self.load}",
+                "trace_hash": f"{self.scheme}-{self.load}-{self.drawn}",
                 "packet_hops": 12345,
                 "events": 23456,
                 "end_ps": 10**12,

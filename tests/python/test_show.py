@@ -3,19 +3,23 @@
 import re
 import resource
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import leafspine
 from conftest import SCENARIO, VARIANTS, child_path
-from leafspine import graphics, plots, style, tables
+from leafspine import findings, graphics, plots, report_parts, style, tables
 from leafspine.engine import Case
 from leafspine.facts import Facts, Scheme
+from leafspine.reproduce import drawing
 from leafspine.stats import Estimate
+from leafspine.tasks import Failure
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +85,56 @@ def test_tables_have_every_class_and_the_unfinished(comparison: leafspine.Compar
             ("0.2", "ECMP"), ("0.2", "LetFlow"), ("0.8", "ECMP"), ("0.8", "LetFlow"),
         ]  # fmt: skip
     assert found["Short flows"].note.startswith("at most 100 KB")
+
+
+def test_a_mean_over_fewer_seeds_says_so(many: Path, tmp_path: Path) -> None:
+    """Breaks if a value of some of the seeds, or a difference, passes for one of all: here a run
+    has no result, and in the file its row has what is shown."""
+    made = leafspine.compare(many, out=tmp_path / "out")
+    lost = next(case for case in made.cases if (case.variant, case.seed) == ("LetFlow", 2))
+    found = replace(made, failures=(Failure(lost, "lost"),))
+    rows = tables.tables(found)[0].rows
+    assert rows[1][4].endswith(" (n = 2 of 3)") and rows[1][5].endswith("] (n = 2 of 3)")
+    assert not any("n = " in cell for row in (rows[0], *rows[2:]) for cell in row)
+    [written] = [
+        row
+        for row in found.table().to_pylist()
+        if (row["variant"], row["workload.0.load"], row["group"], row["metric"])
+        == ("LetFlow", 0.2, "all", "fct_mean")
+    ]
+    assert (written["seeds"], written["pairs"]) == (2, 2)
+    assert report_parts._split(rows[1][4])[1].endswith("(n = 2 of 3)")
+    assert report_parts._split("12.3 (n = 1 of 3)") == ("12.3", "(n = 1 of 3)")
+
+
+def test_where_the_seed_changes_nothing_there_are_no_intervals(many: Path) -> None:
+    """Breaks if one run that is made three times has an interval of zero width, and so a variant
+    that is significantly better."""
+    found = leafspine.compare(many, **{"run.fake_still": True})
+    row = found.by_name["LetFlow", found.points[0], "all", "fct_mean"]
+    assert row.estimate is not None and row.difference is not None
+    assert (row.estimate.n, row.estimate.half) == (1, None)
+    assert (row.difference.n, row.difference.low) == (1, None)
+    assert "all 3 are one run without an interval" in tables.tables(found)[0].note
+    assert any("the seed changes nothing here (ECMP" in text for text in found.warnings())
+    told = findings.paragraph(found)
+    assert told[0].startswith("At load 0.8 the seed changes nothing: all seeds are one run")
+    assert " % [" not in " ".join(told)
+
+
+def test_one_value_is_drawn_without_an_interval() -> None:
+    """Breaks if a point of a single seed has a bar or a band of zero width, as if it were exact."""
+    _figure, [axes] = graphics.grid(1)
+    line = [Estimate(1.0, 0.5, 3), Estimate(2.0, None, 1), Estimate(3.0, 0.5, 3)]
+    graphics.draw_line(axes, [0, 1, 2], line, "a", style.of_scheme("ecmp"))
+    for edge in axes.get_lines()[1:]:
+        assert np.isnan(edge.get_ydata()).tolist() == [False, True, False]
+    plots._bar(axes, 0, Estimate(2.0, None, 1), "a", style.of_scheme("ecmp"))
+    none = [Estimate(2.0, None, 1)]
+    drawing._bar(axes, np.array([0.0]), none, 1, "a", style.of_scheme("ecmp"), log=True)
+    ends = [line for bar in axes.containers for line in bar[1]]
+    assert len(ends) == 4
+    assert all(np.isnan(np.array(line.get_ydata(), float)).all() for line in ends)
 
 
 def test_a_class_without_flows_is_not_shown(scenario: Path) -> None:
