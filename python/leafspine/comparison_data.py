@@ -21,6 +21,7 @@ from leafspine.measures import (
     NETWORK_METRICS,
     RECOVERY,
     RECOVERY_METRICS,
+    RECOVERY_TIMES,
     Measured,
     measure,
 )
@@ -216,10 +217,11 @@ class ComparisonData:
         self, variant: str, point: Point, group: str, metric: str
     ) -> tuple[float | None, ...]:
         none: Measured = {}
-        return tuple(
-            self.measured.get((variant, point, seed), none).get((group, metric))
-            for seed in self.seeds
-        )
+        found = [self.measured.get((variant, point, seed), none) for seed in self.seeds]
+        if metric in RECOVERY_TIMES and any(run.get((RECOVERY, "not_back")) for run in found):
+            # Over the seeds in which goodput was back the mean would be of the easy ones.
+            return (None,) * len(found)
+        return tuple(run.get((group, metric)) for run in found)
 
     def _row(self, variant: str, point: Point, group: str, metric: str) -> Row:
         values = self._values(variant, point, group, metric)

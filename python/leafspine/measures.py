@@ -147,13 +147,17 @@ RECOVERY_METRICS: tuple[Metric, ...] = (
         "recovery_mean",
         "us",
         "mean time to recover",
-        "mean time from a fault until goodput was back at the share of before that is asked for",
+        "mean time from a fault until goodput was back at the share of before that is asked for; "
+        "none if after one it was not",
         7,
     ),
     Metric("recovery_max", "us", "longest", "the longest of these times", 6),
     Metric("lowest", "%", "lowest", "lowest share of goodput before that a window had", 3),
     Metric("missing", "MB", "missing", "bytes that faults kept from applications until then", 2),
 )
+
+RECOVERY_TIMES = ("recovery_mean", "recovery_max")
+"""Those that are not known where goodput was not back."""
 
 FLOW_MEANS = ("fct_mean", "slowdown_mean", "goodput_mean")
 """Those that are means over flows: of a part of the flows they are the same quantity."""
@@ -201,12 +205,14 @@ def measure(
 def _of_faults(faults: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     known = [fault for fault in faults if fault["before_bps"] is not None]
     took = [fault["recovered_ps"] for fault in known if fault["recovered_ps"] is not None]
+    # A time that is longer than the run is in no mean: the rest alone would be too short.
+    all_back = took and len(took) == len(known)
     lowest = [fault["lowest_share"] for fault in known if fault["lowest_share"] is not None]
     values: tuple[float | None, ...] = (
         len(known),
         len(known) - len(took),
-        sum(took) / len(took) / PS_PER_US if took else None,
-        max(took) / PS_PER_US if took else None,
+        sum(took) / len(took) / PS_PER_US if all_back else None,
+        max(took) / PS_PER_US if all_back else None,
         min(lowest) * 100.0 if lowest else None,
         sum(fault["missing_bytes"] or 0 for fault in known) / 1e6 if known else None,
     )

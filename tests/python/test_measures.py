@@ -1,13 +1,17 @@
 """What is read off a run."""
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from leafspine import fabric
-from leafspine.engine import FlowClass
-from leafspine.measures import NETWORK, in_class, measure
+from leafspine.comparison_data import ComparisonData
+from leafspine.engine import Case, FlowClass
+from leafspine.measures import NETWORK, RECOVERY, in_class, measure
 from leafspine.results import UNFINISHED, flow_table, measured
+from leafspine.scenario import Source
 
 SUMMARY = {
     "dropped": 3,
@@ -203,3 +207,35 @@ def test_hosts_are_what_the_engine_says() -> None:
     assert tiers == {"rack": 1, "stub": 2, "web": 0, "host1": 0}
     old = pa.table({"name": ["s-host10", "s-host2", "host10-s", "host2-s"]})
     assert fabric.hosts_of(old) == ["host2", "host10"]
+
+
+def a_fault(recovered: int | None) -> dict[str, float | None]:
+    known = {"before_bps": 1e9, "lowest_share": 0.5, "missing_bytes": 10}
+    return {**known, "recovered_ps": recovered}
+
+
+def test_what_is_never_back_has_no_mean_time_to_recover() -> None:
+    """Breaks if a scheme that is back after few faults has a shorter mean than one that is back
+    after all."""
+    table = flows([10], [10**6])
+
+    def times(*recovered: int | None) -> list[float | None]:
+        faults = [a_fault(one) for one in recovered]
+        found = measure(table, UPLINKS, {**SUMMARY, "faults": faults}, ())
+        return [found[RECOVERY, name] for name in ("not_back", "recovery_mean", "recovery_max")]
+
+    assert times(10**6, 3 * 10**6) == [0, 2.0, 3.0]
+    assert times(10**6, None) == [1, None, None]
+    assert times(None) == [1, None, None]
+    assert times() == [0, None, None]
+
+
+def test_a_seed_that_is_not_back_takes_the_mean_of_the_others_too() -> None:
+    """Breaks if a comparison's mean time to recover is over the seeds that were back alone."""
+    back = {(RECOVERY, "not_back"): 0.0, (RECOVERY, "recovery_mean"): 5.0}
+    never = {(RECOVERY, "not_back"): 1.0, (RECOVERY, "recovery_mean"): None}
+    cases = tuple(Case("a", (), seed, "", (), "") for seed in (1, 2))
+    found = ComparisonData(Source("", "", ""), cases, Path())
+    found.__dict__["measured"] = {("a", (), 1): back, ("a", (), 2): never}
+    assert found._values("a", (), RECOVERY, "recovery_mean") == (None, None)
+    assert found._values("a", (), RECOVERY, "not_back") == (0.0, 1.0)
