@@ -23,6 +23,7 @@ from leafspine.measures import (
     RECOVERY_METRICS,
     RECOVERY_TIMES,
     Measured,
+    counts_of,
     measure,
 )
 from leafspine.results import Result
@@ -308,19 +309,21 @@ class ComparisonData:
         ]
 
     def _unfinished(self) -> list[str]:
-        found = []
-        for row in self.rows:
-            count = sum(int(value or 0) for value in row.values)
-            if row.metric == "unfinished" and row.group == "all" and count:
-                started = sum(
-                    int(value or 0)
-                    for value in self._values(row.variant, row.point, "all", "flows")
-                )
-                found.append(
-                    f"{_label(row.variant, row.point)}: {count} of {started} flows unfinished; "
-                    "means and percentiles are of the finished ones, so they are too low"
-                )
-        return found
+        said = {"unfinished": remarks.unfinished, "cut_off": remarks.cut_off}
+        return [
+            f"{_label(variant, point)}: {text}"
+            for group in (engine.ALL_FLOWS.name, *([COLLECTIVES] if self.has_jobs else []))
+            for point in self.points
+            for variant in self.variants
+            for text in said[counts_of(group)[2]](*self.counted(variant, point, group))
+        ]
+
+    def counted(self, variant: str, point: Point, group: str) -> tuple[int, int]:
+        """Over all seeds: how many flows of a class (collectives, faults) there were, and how many
+        of them are in no mean since the run ended before them."""
+        group, *names = counts_of(group)
+        of, left = (self._values(variant, point, group, name) for name in names)
+        return sum(int(value or 0) for value in of), sum(int(value or 0) for value in left)
 
     def _other_builds(self) -> list[str]:
         """A scheme that was changed and rebuilt has the same version, but other results."""

@@ -3,70 +3,129 @@
 A difference is called one only if its 95 % interval, paired by seed, lies on one side of zero. Best
 is the variant with the lowest mean, together with every other one that differs from it by nothing
 that is significant; but not the first variant if any is significantly better, as the sentence says.
+
+A mean is of what has finished, and what has not would have made it longer. So a variant that has
+finished fewer flows than another is not faster than that one, whatever the means say: it is slower,
+or the two cannot be compared.
 """
 
 from collections.abc import Sequence
 
 from leafspine.comparison_data import ComparisonData, Row
-from leafspine.engine import FlowClass, Point
+from leafspine.engine import Point
 from leafspine.labels import point_label
+from leafspine.measures import COLLECTIVES, METRICS, counts_of
 from leafspine.stats import Estimate, paired_percent
 
-METRIC = "fct_mean"
 FEWEST = 2
 """Seeds without which there is no interval."""
 
 
 def paragraph(comparison: ComparisonData) -> list[str]:
-    """The sentences: of each flow class at the last point and, if that differs, at the first; and
-    whether all runs and flows have finished."""
+    """The sentences: of each flow class, and of collectives, at the last point and, if that
+    differs, at the first; and whether all runs and flows have finished."""
     found = []
     if len(comparison.variants) > 1 and len(comparison.seeds) >= FEWEST:
         for point in dict.fromkeys((comparison.points[-1], comparison.points[0])):
-            found += [_of_class(comparison, point, entry) for entry in _classes(comparison)]
+            found += [_of_group(comparison, point, *group) for group in _groups(comparison)]
     elif len(comparison.variants) > 1:
         found.append("One seed gives no intervals: which variant is best cannot be said from it.")
     return [*(sentence for sentence in found if sentence), _finished(comparison)]
 
 
-def _classes(comparison: ComparisonData) -> Sequence[FlowClass]:
+def _groups(comparison: ComparisonData) -> list[tuple[str, str, str]]:
+    """Each group with its mean completion time, and what it is of."""
     named = [entry for entry in comparison.populated if entry.name != "all"]
-    return named or comparison.populated
+    found = [(entry.name, "fct_mean", f"{entry.name} flows") for entry in named]
+    found = found or [("all", "fct_mean", "flows")]
+    return found + [(COLLECTIVES, "completion_mean", "collectives")] * comparison.has_jobs
 
 
-def _of_class(comparison: ComparisonData, point: Point, flow_class: FlowClass) -> str:
+def _of_group(comparison: ComparisonData, point: Point, group: str, metric: str, flows: str) -> str:
     """``At load 0.8 RPS (−64 % [−67, −61]) is best for short flows, ...; LetFlow ...``."""
-    name = flow_class.name
-    rows = [comparison.by_name[variant, point, name, METRIC] for variant in comparison.variants]
-    first, others = rows[0], [row for row in rows[1:] if row.difference]
-    if first.estimate is None or not others:
-        return ""
+    rows = [comparison.by_name[variant, point, group, metric] for variant in comparison.variants]
+    done = {row.variant: _completed(comparison, row) for row in rows}
+
+    def counted(row: Row) -> str:
+        return f"{row.variant} ({_open(comparison, row)})"
+
+    def fewer(row: Row, other: Row) -> bool:
+        pairs = zip(done[row.variant], done[other.variant], strict=True)
+        return sum(a - b for a, b in pairs if a is not None and b is not None) < 0
+
+    first, rest = rows[0], rows[1:]
     where = f"At {point_label(point)} " if point else ""
-    flows = "flows" if name == "all" else f"{name} flows"
+    if not any(row.estimate for row in rows):
+        return ""
+    if first.estimate is None:
+        return _capital(
+            f"{where}{counted(first)}, with which the others are compared, has no mean for {flows}."
+        )
     if all(row.repeats for row in rows):
         return _capital(
             f"{where}the seed changes nothing: all seeds are one run, so which variant is best for "
             f"{flows} cannot be said with an interval."
         )
-    faster = [row for row in others if _side(row.difference) < 0]
-    slower = [row for row in others if _side(row.difference) > 0]
-    if not faster and not slower:
-        return _capital(
-            f"{where}no variant differs significantly from {first.variant} for {flows}."
-        )
-    best = _best(rows)
-    parts = [_of_the_best(best, first, flows)]
-    rest = [row for row in faster if row not in best]
-    if rest:
-        parts.append(f"{_with_shares(rest)} also gain{'s' if len(rest) == 1 else ''}")
+    faster = [row for row in rest if _side(row.difference) < 0 and not fewer(row, first)]
+    slower = [row for row in rest if _side(row.difference) > 0 and not fewer(first, row)]
+    others = [row for row in rest if row.estimate and row not in faster and row not in slower]
+    apart = [row for row in others if not row.difference or fewer(row, first) or fewer(first, row)]
+    unclear = [row for row in others if row not in apart]
+    best: list[Row] = []
+    parts = []
+    if faster or slower:
+        compared = [first, *faster, *slower, *unclear]
+        whole = [
+            row for row in rows if row in compared and not any(fewer(row, o) for o in compared)
+        ]
+        best = _best(first, whole or compared)
+        parts.append(_of_the_best(best, first, flows))
+    elif len(unclear) == len(rest):
+        parts.append(f"no variant differs significantly from {first.variant} for {flows}")
+    also = [row for row in faster if row not in best]
+    if also:
+        parts.append(f"{_with_shares(also)} also gain{'s' if len(also) == 1 else ''}")
     if slower:
         verb = "is" if len(slower) == 1 else "are"
         parts.append(f"{_with_shares(slower)} {verb} worse")
-    unclear = [row for row in others if _side(row.difference) == 0 and row not in best]
-    if unclear:
+    unclear = [row for row in unclear if row not in best]
+    if unclear and len(unclear) < len(rest):
         whose = "difference is" if len(unclear) == 1 else "differences are"
         parts.append(f"the {whose} not significant for {_listed(unclear)}")
+    if apart:
+        names = _joined([counted(row) for row in apart])
+        parts.append(f"{names} cannot be compared with {counted(first)} for {flows}")
+    absent = [counted(row) for row in rest if row.estimate is None]
+    if absent:
+        parts.append(
+            f"{_joined(absent)} {'has' if len(absent) == 1 else 'have'} no mean for {flows}"
+        )
     return _capital(f"{where}{'; '.join(parts)}.")
+
+
+def _completed(comparison: ComparisonData, row: Row) -> list[float | None]:
+    """By seed how many flows, or collectives, a mean is over."""
+    of, left = _counts(comparison, row)
+    return [
+        None if one is None or two is None else one - two for one, two in zip(of, left, strict=True)
+    ]
+
+
+def _counts(
+    comparison: ComparisonData, row: Row
+) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
+    group, of, left = counts_of(row.group)
+    named = comparison.by_name
+    return (
+        named[row.variant, row.point, group, of].values,
+        named[row.variant, row.point, group, left].values,
+    )
+
+
+def _open(comparison: ComparisonData, row: Row) -> str:
+    """``299 of 559 unfinished``, over all seeds."""
+    of, left = (sum(int(value or 0) for value in counts) for counts in _counts(comparison, row))
+    return f"{left} of {of} {METRICS[counts_of(row.group)[2]].label}"
 
 
 def _of_the_best(best: Sequence[Row], first: Row, flows: str) -> str:
@@ -93,20 +152,19 @@ def _not_apart(best: Sequence[Row]) -> str:
     return f"{_listed(best[1:])} cannot be told from it"
 
 
-def _best(rows: Sequence[Row]) -> list[Row]:
+def _best(first: Row, rows: Sequence[Row]) -> list[Row]:
     """The row with the lowest mean, and those that are not significantly above it; of many
     (:data:`MOST_BEST`) the lowest first. The first row only if no other is said to be better."""
-    known = [row for row in rows if row.estimate]
-    lowest = min(known, key=lambda row: row.estimate.mean if row.estimate else 0.0)
+    lowest = min(rows, key=lambda row: row.estimate.mean if row.estimate else 0.0)
     best = [
         row
-        for row in known
+        for row in rows
         if row is lowest
         or (row.repeats and lowest.repeats)
         or _side(paired_percent(row.values, lowest.values)) == 0
     ]
-    if rows[0] is not lowest and any(_side(row.difference) < 0 for row in known):
-        best = [row for row in best if row is not rows[0]]
+    if first is not lowest and any(_side(row.difference) < 0 for row in rows):
+        best = [row for row in best if row is not first]
     if len(best) > MOST_BEST:
         best.sort(key=lambda row: row is not lowest)
     return best
@@ -149,13 +207,21 @@ def _joined(names: Sequence[str]) -> str:
 
 def _finished(comparison: ComparisonData) -> str:
     failed, total = len(comparison.failures), len(comparison.cases)
-    counts = [row for row in comparison.rows if row.group == "all" and row.metric == "unfinished"]
-    open_flows = sum(int(value or 0) for row in counts for value in row.values)
     runs = (
         f"All {total} runs finished" if not failed else f"{failed} of {total} runs have no result"
     )
-    if open_flows:
-        return f"{runs}; {open_flows} flows did not finish: means of the others are too low."
+    found = []
+    for variant in comparison.variants:
+        rows = [comparison.by_name[variant, p, "all", "unfinished"] for p in comparison.points]
+        of, left = (
+            sum(int(value or 0) for row in rows for value in _counts(comparison, row)[at])
+            for at in (0, 1)
+        )
+        if left:
+            found.append(f"{variant}: {left} of {of}".removeprefix(": "))
+    if found:
+        names = ", ".join(found)
+        return f"{runs}; flows did not finish ({names}): means of the others are too low."
     return f"{runs}, and every flow in them."
 
 

@@ -159,6 +159,17 @@ RECOVERY_METRICS: tuple[Metric, ...] = (
 RECOVERY_TIMES = ("recovery_mean", "recovery_max")
 """Those that are not known where goodput was not back."""
 
+
+def counts_of(group: str) -> tuple[str, str, str]:
+    """Group and names of the two counts that say what a group's metrics are means over: of how
+    many, and how many of these are in no mean since the run ended before them."""
+    if group == COLLECTIVES:
+        return group, "collectives", "cut_off"
+    if group == RECOVERY:
+        return group, "faults", "not_back"
+    return ALL_FLOWS.name if group == NETWORK else group, "flows", "unfinished"
+
+
 FLOW_MEANS = ("fct_mean", "slowdown_mean", "goodput_mean")
 """Those that are means over flows: of a part of the flows they are the same quantity."""
 

@@ -1,10 +1,38 @@
 """What the engine says of finished runs, in few lines: many say the same with other numbers."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 _PLURAL = re.compile(r"(# \w+(?: \w+)?)s\b")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?: (?:ps|ns|us|ms|s)\b)?")
+
+
+def unfinished(flows: int, open_flows: int) -> list[str]:
+    """That some flows have not ended, if so."""
+    if not open_flows:
+        return []
+    return [
+        f"{open_flows} of {flows} flows unfinished; means and percentiles are of the finished "
+        "ones, so they are too low"
+    ]
+
+
+def cut_off(collectives: int, cut: int) -> list[str]:
+    """That the run's end has cut off some collectives, if so."""
+    if not cut:
+        return []
+    return [f"{cut} of {collectives} collectives cut off; means are of the complete ones"]
+
+
+def of_summary(summary: Mapping[str, Any]) -> list[str]:
+    """What a reader of one run has to know: what its means are not of, and the engine's words."""
+    flows, jobs = summary["classes"]["all"], summary.get("collectives", {})
+    return [
+        *unfinished(flows["flows"], flows["unfinished"]),
+        *cut_off(jobs.get("collectives", 0), jobs.get("cut_off", 0)),
+        *summary.get("warnings", []),
+    ]
 
 
 def grouped(said: Iterable[tuple[str, Sequence[str]]]) -> list[str]:

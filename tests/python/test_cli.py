@@ -367,3 +367,11 @@ def test_an_interruption_is_not_lost_where_nothing_can_be_raised() -> None:
     words = [sys.executable, "-c", LOST]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "received\n", "")
+
+
+def test_a_run_says_what_did_not_finish(scenario: Path, cli: Cli) -> None:
+    """Breaks if a run's means look like those of all flows on a terminal."""
+    code, _, error = cli("run", scenario, "--set", "run.fake_unfinished=3", "--out", "out")
+    assert code == 0
+    assert "warning: 3 of 200 flows unfinished; means and percentiles are of the finished" in error
+    assert "unfinished" not in cli("run", scenario, "--out", "other")[2]

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from leafspine import fabric
+from leafspine import fabric, remarks
 from leafspine.comparison_data import ComparisonData
 from leafspine.engine import Case, FlowClass
-from leafspine.measures import NETWORK, RECOVERY, in_class, measure
+from leafspine.measures import COLLECTIVES, NETWORK, RECOVERY, in_class, measure
 from leafspine.results import UNFINISHED, flow_table, measured
 from leafspine.scenario import Source
 
@@ -239,3 +239,17 @@ def test_a_seed_that_is_not_back_takes_the_mean_of_the_others_too() -> None:
     found.__dict__["measured"] = {("a", (), 1): back, ("a", (), 2): never}
     assert found._values("a", (), RECOVERY, "recovery_mean") == (None, None)
     assert found._values("a", (), RECOVERY, "not_back") == (0.0, 1.0)
+
+
+def test_collectives_that_were_cut_off_are_told() -> None:
+    """Breaks if a mean over the complete collectives looks like one over all, of a run or of a
+    comparison's variant."""
+    counts = {"flows": 9, "unfinished": 0}
+    job = {"collectives": 6, "cut_off": 3}
+    text = "3 of 6 collectives cut off; means are of the complete ones"
+    assert remarks.of_summary({"classes": {"all": counts}, "collectives": job}) == [text]
+    cases = tuple(Case("a", (), seed, "", (), "") for seed in (1, 2))
+    found = ComparisonData(Source("", "", ""), cases, Path())
+    one = {(COLLECTIVES, name): float(count) for name, count in job.items()}
+    found.__dict__["measured"] = {("a", (), 1): one, ("a", (), 2): one}
+    assert found._unfinished() == ["a: 6 of 12 collectives cut off; means are of the complete ones"]

@@ -24,7 +24,11 @@ SEEDS = (1, 2, 3, 4)
 class Fake:
     """A comparison at one load, with the mean completion times that each variant has by seed."""
 
-    def __init__(self, values: dict[str, tuple[float, ...]], unfinished: int = 0) -> None:
+    has_jobs = False
+
+    def __init__(
+        self, values: dict[str, tuple[float, ...]], unfinished: dict[str, int] | None = None
+    ) -> None:
         self.variants = tuple(values)
         self.points = ((("workload.0.load", 0.8),),)
         self.populated = (ALL_FLOWS,)
@@ -32,19 +36,20 @@ class Fake:
         self.cases = tuple(range(len(values) * len(self.seeds)))
         self.failures: tuple[Failure, ...] = ()
         first = next(iter(values.values()))
-        self.rows = []
+        self.by_name = {}
         for variant, found in values.items():
-            point = self.points[0]
             other = None if variant == self.variants[0] else paired_percent(found, first)
-            mean = estimate(list(found))
-            row = Row(variant, point, "all", "fct_mean", self.seeds, found, mean, other)
-            self.rows.append(row)
-            open_ = (float(unfinished),)
-            self.rows.append(Row(variant, point, "all", "unfinished", (1,), open_, None, None))
-        self.by_name = {(r.variant, r.point, r.group, r.metric): r for r in self.rows}
+            none = float((unfinished or {}).get(variant, 0))
+            counts = {"flows": (100.0,) * len(found), "unfinished": (none,) * len(found)}
+            for metric, column in {"fct_mean": found, **counts}.items():
+                mean = estimate([value for value in column if value is not None])
+                row = Row(variant, self.points[0], "all", metric, self.seeds, column, mean, other)
+                self.by_name[variant, self.points[0], "all", metric] = row
 
 
-def said(values: dict[str, tuple[float, ...]], unfinished: int = 0) -> list[str]:
+def said(
+    values: dict[str, tuple[float, ...]], unfinished: dict[str, int] | None = None
+) -> list[str]:
     fake: ComparisonData = Fake(values, unfinished)  # type: ignore[assignment]
     return findings.paragraph(fake)
 
@@ -109,12 +114,55 @@ def test_one_seed_says_nothing() -> None:
 
 def test_what_did_not_finish_is_said() -> None:
     """Breaks if the first paragraph praises a scheme whose flows did not end."""
-    assert said({"ECMP": ECMP, "RPS": times(0.5, 0.01)}, 3)[-1] == (
-        "All 8 runs finished; 6 flows did not finish: means of the others are too low."
+    assert said({"ECMP": ECMP, "RPS": times(0.5, 0.01), "DRB": ECMP}, {"RPS": 3, "DRB": 1})[-1] == (
+        "All 12 runs finished; flows did not finish (RPS: 12 of 400, DRB: 4 of 400): means of the "
+        "others are too low."
     )
     fake = Fake({"ECMP": ECMP})
     fake.failures = (Failure(Case("", (), 1, "", (), ""), "no"),)
     assert findings.paragraph(fake)[-1].startswith("1 of 4 runs have no result")  # type: ignore[arg-type]
+
+
+def test_who_leaves_flows_unfinished_is_not_best() -> None:
+    """Breaks if a variant is best or faster since its slow flows are in no mean, or if one that is
+    slower even so is not called worse."""
+    found = said(
+        {"ECMP": ECMP, "Stuck": times(0.5, 0.01), "RPS": times(0.8, 0.01), "Bad": times(2, 0.01)},
+        {"Stuck": 40, "Bad": 7},
+    )
+    assert found[0] == (
+        "At load 0.8 RPS (−20 % [−22, −18]) is best for flows, by mean completion time against "
+        "ECMP; Bad (+100 % [+98, +102]) is worse; Stuck (160 of 400 unfinished) cannot be compared "
+        "with ECMP (0 of 400 unfinished) for flows."
+    )
+    found = said({"ECMP": ECMP, "Stuck": times(0.5, 0.01)}, {"Stuck": 1})
+    assert found[0] == (
+        "At load 0.8 Stuck (4 of 400 unfinished) cannot be compared with ECMP (0 of 400 "
+        "unfinished) for flows."
+    )
+
+
+def test_a_first_variant_with_unfinished_flows_is_too_low() -> None:
+    """Breaks if others are called worse than a mean that its slow flows are not in; those that are
+    faster even so are."""
+    found = said({"ECMP": ECMP, "RPS": times(0.8, 0.01), "DRB": times(1.2, 0.01)}, {"ECMP": 9})
+    assert found[0] == (
+        "At load 0.8 RPS (−20 % [−22, −18]) is best for flows, by mean completion time against "
+        "ECMP; DRB (0 of 400 unfinished) cannot be compared with ECMP (36 of 400 unfinished) for "
+        "flows."
+    )
+
+
+def test_a_variant_without_a_mean_is_named() -> None:
+    """Breaks if a variant of which no flow has finished is passed over in silence."""
+    none = (None,) * 4
+    found = said({"ECMP": ECMP, "Dead": none, "RPS": times(0.8, 0.01)}, {"Dead": 100})  # type: ignore[dict-item]
+    assert found[0].endswith("; Dead (400 of 400 unfinished) has no mean for flows.")
+    found = said({"Dead": none, "RPS": ECMP}, {"Dead": 100})  # type: ignore[dict-item]
+    assert found[0] == (
+        "At load 0.8 Dead (400 of 400 unfinished), with which the others are compared, has no mean "
+        "for flows."
+    )
 
 
 def test_tables_say_the_same_as_the_paragraph(many: Path, tmp_path: Path) -> None:

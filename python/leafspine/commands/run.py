@@ -76,7 +76,7 @@ def run(
 def _show_run(result: "Result") -> None:
     from rich.console import Console
 
-    from leafspine import files, results, tables
+    from leafspine import files, remarks, results, tables
     from leafspine.terminal import show_table
 
     console = Console()
@@ -84,7 +84,7 @@ def _show_run(result: "Result") -> None:
         show_table(table, console, f"{result.directory}/{results.SUMMARY}, or --json")
     for path in files.unknown(result.directory) if result.directory else ():
         click.echo(f"warning: {path} {UNKNOWN}", err=True)
-    for warning in result.summary.get("warnings", []):
+    for warning in remarks.of_summary(result.summary):
         click.echo(f"warning: {printable(warning)}", err=True)
     if not result.is_of_this_build:
         click.echo(
