@@ -9,6 +9,7 @@ does), ``fake_stuck``, ``fake_refuse`` (bad input that only the graph can tell),
 needed), ``fake_most`` (fail unless so many may be held), ``fake_check`` (fail unless checked),
 ``fake_knob`` (completion times are shortest at 300), ``fake_noise`` (by so much they differ by
 chance, from one resolved text to another), ``fake_still`` (the seed changes nothing),
+``fake_give_up`` (microseconds: flows that would take longer never end),
 ``fake_settings`` (Linux's settings of TCP do what its kernels do). With ``hosts.kind = "linux"``
 the slow schemes are the fast ones; such a scenario is resolved as the engine's are.
 """
@@ -269,6 +270,8 @@ class Output:
         slow = speed * (1 + load / (1.1 - load) * draw.exponential(1, count))
         fct = (ideal * np.maximum(slow, 1.0)).astype(np.uint64)
         fct[: int(run.get("fake_unfinished", 0))] = 2**64 - 1
+        if "fake_give_up" in run:  # on what takes longer
+            fct[fct > int(run["fake_give_up"]) * 10**6] = 2**64 - 1
         self.scheme, self.load, self.count = scheme, load, count
         self.warmup, self.seed = int(run.get("fake_warmup", 0)), run["seed"]
         self.short, self.end = bool(run.get("fake_short")), int(start[-1])

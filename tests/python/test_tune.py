@@ -53,6 +53,49 @@ def test_more_is_better_for_some_metrics(scenario: Path, tmp_path: Path) -> None
     assert found.is_better is True
 
 
+def test_who_leaves_flows_unfinished_does_not_win(scenario: Path, cli: Cli) -> None:
+    """Breaks if the best setting is the one whose slow flows never end, so that they are in no
+    mean; if the counts are in neither file, or if runs' warnings are not told."""
+    words = ["--param", "run.fake_give_up=300,20000,1000000", "--metric", "fct_mean"]
+    more = ["--set", "run.fake_give_up=1000000", "--seeds", 2, "--held-out", 3, "--out", "out"]
+    code, _, error = cli("tune", scenario, *words, *more)
+    assert code == 0, error
+    kept = json.loads(Path("out/tuning.json").read_text())
+    short, middle, default = kept["tried"]
+    assert short["difference_percent"][2] < middle["difference_percent"][2] < 0
+    assert 300 < short["unfinished"][0] <= short["unfinished"][1] == 400
+    assert default["unfinished"] == [0, 400]
+    # What left none behind was searched for, and differs by nothing.
+    assert (kept["best"], kept["better"]) == ({"run.fake_give_up": "1000000"}, None)
+    assert "unfinished |" in Path("out/tuning.md").read_text()
+    assert "flows unfinished; means and percentiles are of the finished" in error
+    assert "runs, such as fake_give_up=300 seed=1: " in error
+
+
+def test_the_only_candidates_may_not_be_comparable(scenario: Path, cli: Cli) -> None:
+    """Breaks if a setting that leaves flows unfinished is recommended since no other is there, or
+    the verdict does not say why it is not."""
+    words = ["--param", "run.fake_give_up=300,400", "--metric", "fct_mean"]
+    more = ["--set", "run.fake_give_up=1000000", "--seeds", 2, "--held-out", 3, "--out", "out"]
+    code, said, error = cli("tune", scenario, *words, *more)
+    assert code == 0, error
+    assert "cannot be compared with it: " in said.replace("\n", " ")
+    assert "unfinished against 0 of 600, which are in no mean" in said.replace("\n", " ")
+    assert json.loads(Path("out/tuning.json").read_text())["better"] is None
+
+
+def test_seeds_that_change_nothing_prove_nothing(scenario: Path, tmp_path: Path) -> None:
+    """Breaks if one run that is made several times is a gain without any chance in it."""
+    found = leafspine.tune(
+        scenario, ["run.fake_knob=300,3000"], run__fake_knob=1000, run__fake_still=True,
+        seeds=2, held_out=3, out=tmp_path / "out",
+    )  # fmt: skip
+    assert best(found, "run.fake_knob") == "300"
+    assert found.best.difference is not None and found.best.difference.n == 1
+    assert found.is_better is None
+    assert "the seed changes nothing" in pages.verdict(found)[-1]
+
+
 def test_a_parameter_without_effect_is_reported_as_such(scenario: Path, cli: Cli) -> None:
     """Breaks if a search over nothing ends with a recommendation."""
     words = ["--param", "aqm.threshold=10pkt..100pkt", "--trials", 5, "--seeds", 2]

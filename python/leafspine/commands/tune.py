@@ -75,6 +75,7 @@ def tune(
     from rich.console import Console
 
     from leafspine import results, scenario
+    from leafspine.errors import printable
     from leafspine.terminal import show_table
     from leafspine.tuning import asking, pages
 
@@ -95,8 +96,8 @@ def tune(
         click.echo(results.to_json(pages.to_plain(found)), nl=False)
         return
     show_table(pages.table(found), Console(), f"{directory / pages.TEXT}, or --json")
-    for line in found.failed:
-        click.echo(f"warning: {line}", err=True)
+    for line in (*found.failed, *found.warnings):
+        click.echo(f"warning: {printable(line)}", err=True)
     for line in pages.verdict(found):
         click.echo(line)
     for path in figures:

@@ -11,7 +11,7 @@ from leafspine.stats import Estimate
 from leafspine.terminal import Table
 from leafspine.tuning import effects
 from leafspine.tuning.parameters import Parameter
-from leafspine.tuning.searching import Found, Request, name
+from leafspine.tuning.searching import Found, Request, Tried, name
 
 MARK = "tuning.json"
 TEXT = "tuning.md"
@@ -71,6 +71,7 @@ def to_plain(found: Found) -> dict[str, Any]:
         "gain": _interval(found.best.change),
         "default": _interval(found.default.value),
         "value": _interval(found.best.value),
+        "unfinished": {"default": _counts(found.default), "best": _counts(found.best)},
         "unit": METRICS[found.request.goal.metric].unit,
         "effects": {
             parameter.key: effects.in_words(parameter, effects.p_value(parameter, found.first))
@@ -83,11 +84,18 @@ def to_plain(found: Found) -> dict[str, Any]:
                 "value": _interval(entry.value),
                 "difference_percent": _interval(entry.difference),
                 "difference": _interval(entry.change),
+                "unfinished": _counts(entry),
             }
             for entry in found.tried
         ],
         "failed": list(found.failed),
+        "warnings": list(found.warnings),
     }
+
+
+def _counts(entry: Tried) -> list[int]:
+    """How many flows (collectives, faults) are unfinished, and of how many."""
+    return [entry.unfinished, entry.flows]
 
 
 def _interval(found: Estimate | None) -> list[float | None] | None:
@@ -102,6 +110,7 @@ def table(found: Found) -> Table:
         "seeds",
         quantities.with_unit(metric.label, metric.unit),
         "vs default",
+        METRICS[found.request.goal.counts[1][1]].label,
     )
     rows = tuple(
         (
@@ -109,6 +118,7 @@ def table(found: Found) -> Table:
             str(entry.seeds),
             tables.in_words(entry.value),
             tables.difference(entry.difference, entry.change, metric.unit),
+            f"{entry.unfinished} of {entry.flows}",
         )
         for entry in found.tried
     )
@@ -129,10 +139,25 @@ def verdict(found: Found) -> list[str]:
     difference = tables.difference(found.best.difference, found.best.change, unit)
     against = f"{request.goal} {difference} against the default, on {request.held_out} seeds that "
     against += "the search did not see"
+    best, default = found.best, found.default
     if found.is_better:
         return [*said, f"best: {name(found.best.setting)}: {against}"]
     if found.is_better is False:
         return [*said, f"keep the default: {name(found.best.setting)} is worse: {against}"]
+    if best.has_fewer(default):
+        left = METRICS[request.goal.counts[1][1]].label
+        return [
+            *said,
+            f"keep the default: {name(best.setting)} cannot be compared with it: {best.unfinished} "
+            f"of {best.flows} {left} against {default.unfinished} of {default.flows}, which are in "
+            f"no mean: {against}",
+        ]
+    if best.repeats and default.repeats:
+        return [
+            *said,
+            "keep the default: the seed changes nothing, so that all seeds are one run, without an "
+            f"interval: {name(best.setting)}: {against}",
+        ]
     return [
         *said,
         f"keep the default: {name(found.best.setting)} did best in the search, but its gain "
@@ -143,6 +168,8 @@ def verdict(found: Found) -> list[str]:
 def write(found: Found, directory: Path) -> list[Path]:
     """Write all files; say where the figures are."""
     lines = [tables.to_markdown(table(found)), *(f"- {line}" for line in verdict(found)), ""]
+    if found.warnings:
+        lines += [*(f"> {warning}" for warning in found.warnings), ""]
     _put(directory / TEXT, "\n".join(lines))
     _put(directory / MARK, results.to_json(to_plain(found)))
     return [

@@ -1,12 +1,13 @@
 """The search: rounds of runs, after each of which the worse half of the settings is left."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from leafspine import engine, files, folder, places, progress, results, scenario
-from leafspine.engine import Case, Point
+from leafspine import engine, files, folder, places, progress, remarks, results, scenario
+from leafspine.engine import Case
 from leafspine.errors import InputError, RunError, ScenarioError, refused
 from leafspine.measures import (
     COLLECTIVE_METRICS,
@@ -16,6 +17,8 @@ from leafspine.measures import (
     NETWORK_METRICS,
     RECOVERY,
     RECOVERY_METRICS,
+    Measured,
+    counts_of,
 )
 from leafspine.nearest import nearest
 from leafspine.places import How
@@ -53,6 +56,13 @@ class Goal:
     def sign(self) -> int:
         """What a difference is multiplied with so that less is better."""
         return -1 if self.metric in HIGHER_IS_BETTER else 1
+
+    @property
+    def counts(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Of how many flows (collectives, faults) the metric should be, and how many of them it is
+        not of, since the run ended before them: two metrics with their groups."""
+        group, of, left = counts_of(self.group)
+        return (group, of), (group, left)
 
     def __str__(self) -> str:
         label = METRICS[self.metric].label
@@ -110,6 +120,15 @@ class Tried:
     value: Estimate | None
     difference: Estimate | None
     change: Estimate | None = None
+    flows: int = 0
+    """Over its seeds and the points of the sweep; or collectives, or faults."""
+    unfinished: int = 0
+    repeats: bool = False
+    """The seed changes nothing: all of them are one run."""
+
+    def has_fewer(self, other: "Tried") -> bool:
+        """Whether it has finished fewer flows than another with as many seeds."""
+        return self.flows - self.unfinished < other.flows - other.unfinished
 
     @property
     def gain(self) -> Estimate | None:
@@ -129,6 +148,8 @@ class Search:
     failed: list[str] = field(default_factory=list)
     cases: dict[tuple[str, int], list[Case]] = field(default_factory=dict)
     """By setting and seed those of all points of the sweep."""
+    read: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Summaries of runs, by key."""
 
     def expand(self, most: int | None) -> None:
         """All runs that may be made. Raises :class:`ScenarioError`."""
@@ -172,40 +193,80 @@ class Search:
 
     def tried(self, setting: Setting | None, seeds: range) -> Tried:
         """What a setting, or the default, gave with these seeds."""
-        values = self._values(name(setting or ()), seeds)
-        base = self._values(DEFAULT, seeds)
+        label = name(setting or ())
+        of, left = (
+            round(sum(sum(found) for found in self._found(label, seeds, count)))
+            for count in self.request.goal.counts
+        )
+        values, base = self._values(label, seeds), self._values(DEFAULT, seeds)
         known = [value for value in values if value is not None]
         if len(known) < len(values):
-            return Tried(setting or (), len(seeds), None, None)
+            return Tried(setting or (), len(seeds), None, None, None, of, left)
+        repeats = self._repeats(label, seeds)
+        if repeats and self._repeats(DEFAULT, seeds):
+            values, base, known = values[:1], base[:1], known[:1]
         return Tried(
             setting or (),
             len(seeds),
-            estimate(known),
+            estimate(known[:1] if repeats else known),
             paired_percent(values, base),
             paired_difference(values, base),
+            of,
+            left,
+            repeats,
         )
 
     def _values(self, label: str, seeds: range) -> list[float | None]:
-        """By seed: over several points of a sweep the mean."""
-        return [self._value(self.cases[label, seed]) for seed in seeds]
+        """By seed: over several points of a sweep the mean, if all runs have one."""
+        wanted = (self.request.goal.group, self.request.goal.metric)
+        return [
+            math.fsum(found) / len(found) if len(found) == len(self.cases[label, seed]) else None
+            for seed, found in zip(seeds, self._found(label, seeds, wanted), strict=True)
+        ]
 
-    def _value(self, cases: Sequence[Case]) -> float | None:
-        found: dict[Point, float | None] = {}
-        for case in cases:
-            run = self.directory / "runs" / case.key
-            if not (run / files.SUMS).is_file():
-                return None
-            measured = results.measured(results.summary(run))
-            wanted = (self.request.goal.group, self.request.goal.metric)
-            if wanted not in measured:
-                groups = dict.fromkeys(group for group, _ in measured if group not in WHOLE)
+    def _found(self, label: str, seeds: range, wanted: tuple[str, str]) -> list[list[float]]:
+        """By seed what each run has of a metric, if it is there and has any."""
+        found = []
+        for seed in seeds:
+            runs = [measured[wanted] for measured in self._measured(label, seed, wanted[0])]
+            found.append([value for value in runs if value is not None])
+        return found
+
+    def _measured(self, label: str, seed: int, group: str) -> Iterator[Measured]:
+        for summary in self._summaries(label, seed):
+            measured = results.measured(summary)
+            groups = dict.fromkeys(name for name, _ in measured)
+            if group not in groups:
+                allowed = [name for name in groups if name not in WHOLE]
                 raise refused(
-                    repr(wanted[0]), ", ".join(groups), file="--metric",
-                    nearest=nearest(wanted[0], groups),
-                )  # fmt: skip
-            found[case.point] = measured[wanted]
-        values = [value for value in found.values() if value is not None]
-        return math.fsum(values) / len(values) if len(values) == len(found) else None
+                    repr(group),
+                    ", ".join(allowed),
+                    file="--metric",
+                    nearest=nearest(group, allowed),
+                )
+            yield measured
+
+    def _summaries(self, label: str, seed: int) -> Iterator[dict[str, Any]]:
+        """Of the runs that are there."""
+        for case in self.cases[label, seed]:
+            run = self.directory / "runs" / case.key
+            if case.key not in self.read and (run / files.SUMS).is_file():
+                self.read[case.key] = results.summary(run)
+            if case.key in self.read:
+                yield self.read[case.key]
+
+    def _repeats(self, label: str, seeds: range) -> bool:
+        hashes = [tuple(s["trace_hash"] for s in self._summaries(label, seed)) for seed in seeds]
+        return len(hashes) > 1 and len(set(hashes)) == 1
+
+    def warnings(self) -> list[str]:
+        """What a reader of the numbers has to know of all runs that are there."""
+        known = {case.key: case for cases in self.cases.values() for case in cases}
+        return remarks.grouped(
+            (case.label(), remarks.of_summary(self.read[key]))
+            for key, case in known.items()
+            if key in self.read
+        )
 
 
 @dataclass(frozen=True)
@@ -221,17 +282,21 @@ class Found:
     default: Tried
     best: Tried
     failed: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def is_better(self) -> bool | None:
-        """Whether the best is better than the default; ``None``: it cannot be told from chance."""
+        """Whether the best is better than the default; ``None``: it cannot be told from chance, or
+        not at all since it has finished fewer flows."""
         found = self.best.gain
         if found is None or found.low is None or found.high is None:
             return None
         low, high = sorted(
             (self.request.goal.sign * found.low, self.request.goal.sign * found.high)
         )
-        return True if high < 0 else False if low > 0 else None
+        if high < 0:
+            return None if self.best.has_fewer(self.default) else True
+        return False if low > 0 else None
 
 
 def name(setting: Setting) -> str:
@@ -262,13 +327,14 @@ def search(made: Search, say: Callable[[str], None]) -> Found:
         alive = alive[:count]
         say(f"round {number} of {len(rounds)}: {count} settings and the default, {seeds} seeds")
         made.run([DEFAULT, *map(name, alive)], range(seeds))
-        if made.tried(None, range(seeds)).value is None:
+        default = made.tried(None, range(seeds))
+        if default.value is None:
             why = made.failed[0] if made.failed else f"{request.goal} is not defined there"
             raise RunError(f"the default cannot be compared with: {why}")
         found = [made.tried(setting, range(seeds)) for setting in alive]
         first = first or found
         last.update({entry.setting: entry for entry in found})
-        alive = [entry.setting for entry in _ranked(found, request.goal)]
+        alive = [entry.setting for entry in _ranked(found, default, request.goal)]
     if last[alive[0]].value is None:
         raise RunError(f"no setting gave a result: {made.failed[0] if made.failed else ''}")
     kept_back = range(request.seeds, request.seeds + request.held_out)
@@ -282,17 +348,21 @@ def search(made: Search, say: Callable[[str], None]) -> Found:
         made.tried(None, kept_back),
         made.tried(alive[0], kept_back),
         tuple(made.failed),
+        tuple(made.warnings()),
     )
 
 
-def _ranked(found: Sequence[Tried], goal: Goal) -> list[Tried]:
+def _ranked(found: Sequence[Tried], default: Tried, goal: Goal) -> list[Tried]:
     """The best first; of equals the one that was given first: a search without an effect chooses
-    nothing. By the differences in percent, or where one of them has none, all by their values."""
+    nothing. By the differences in percent, or where one of them has none, all by their values; but
+    those that have finished fewer flows than the default after all others, since what they left
+    unfinished is in no mean."""
     in_percent = all(entry.difference for entry in found if entry.value)
 
-    def rank(entry: Tried) -> float:
+    def rank(entry: Tried) -> tuple[bool, bool, float]:
         known = entry.difference if in_percent else entry.value
-        return math.inf if known is None else goal.sign * known.mean
+        mean = 0.0 if known is None else goal.sign * known.mean
+        return known is None, entry.has_fewer(default), mean
 
     return sorted(found, key=rank)
 
