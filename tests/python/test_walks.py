@@ -65,7 +65,7 @@ def test_your_fabric_and_your_trace(folder: Path) -> None:
         "        print(row.variant, round(row.difference.mean))\n"
     )
     found = walked([sys.executable, "-c", code], folder)
-    assert found.splitlines() == ["wcmp -93", "rps 55"]
+    assert found.splitlines() == ["wcmp -93", "rps 53"]
 
 
 def test_the_readmes_commands_leave_what_it_says(folder: Path) -> None:
