@@ -41,6 +41,9 @@ def invoke(arguments: list[str]) -> int:
 
 
 def _flush() -> int:
+    if sys.stdout is None:
+        # It was closed before the start: nobody reads.
+        return 0
     try:
         sys.stdout.flush()
     except OSError as error:

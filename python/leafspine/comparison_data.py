@@ -3,6 +3,7 @@
 Tables, figures and the report are made of this; :mod:`leafspine.comparison` has them written.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -289,6 +290,7 @@ class ComparisonData:
             *self._other_builds(),
             *self._few_seeds(),
             *self._repeated(),
+            *self._identical(),
             *self._from_engine(),
         ]
 
@@ -357,11 +359,41 @@ class ComparisonData:
             "same with every seed, so all are one run (n = 1), without intervals"
         ]
 
+    def _identical(self) -> list[str]:
+        """Variants between which there is nothing to compare: a setting made one scenario of them,
+        or a scheme never had a choice (a switch with one way on, a class without flows)."""
+        keys: dict[str, set[Any]] = {}
+        packets: dict[str, set[Any]] = {}
+        for case, summary in zip(self.finished, self.summaries, strict=True):
+            where = (case.point, case.seed)
+            keys.setdefault(case.variant, set()).add((where, case.key))
+            packets.setdefault(case.variant, set()).add((where, summary["trace_hash"]))
+        same_scenario = _alike(keys)
+        said = [
+            f"{' and '.join(names)} are one and the same scenario: what sets them apart has been "
+            "set alike for all"
+            for names in same_scenario
+        ]
+        return said + [
+            f"{' and '.join(names)} send the very same packets: what sets them apart never acted"
+            for names in _alike(packets)
+            if names not in same_scenario
+        ]
+
     def _from_engine(self) -> list[str]:
         runs = zip(self.finished, self.summaries, strict=True)
         return remarks.grouped(
-            (case.label(), summary.get("warnings", [])) for case, summary in runs
+            (case.label(), [*remarks.nothing(summary["packet_hops"]), *summary.get("warnings", [])])
+            for case, summary in runs
         )
+
+
+def _alike(found: Mapping[str, set[Any]]) -> list[list[str]]:
+    """The names of those that have the same, where there are several."""
+    groups: dict[frozenset[Any], list[str]] = {}
+    for name, what in found.items():
+        groups.setdefault(frozenset(what), []).append(name)
+    return [names for names in groups.values() if len(names) > 1]
 
 
 def _label(variant: str, point: Point) -> str:

@@ -25,10 +25,16 @@ def cut_off(collectives: int, cut: int) -> list[str]:
     return [f"{cut} of {collectives} collectives cut off; means are of the complete ones"]
 
 
+def nothing(hops: int) -> list[str]:
+    """That a run has sent no packet, if so."""
+    return [] if hops else ["no packet was sent: there is nothing that could be measured"]
+
+
 def of_summary(summary: Mapping[str, Any]) -> list[str]:
     """What a reader of one run has to know: what its means are not of, and the engine's words."""
     flows, jobs = summary["classes"]["all"], summary.get("collectives", {})
     return [
+        *nothing(summary["packet_hops"]),
         *unfinished(flows["flows"], flows["unfinished"]),
         *cut_off(jobs.get("collectives", 0), jobs.get("cut_off", 0)),
         *summary.get("warnings", []),

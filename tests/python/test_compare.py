@@ -399,6 +399,30 @@ def test_warnings_tell_of_unfinished_flows_and_few_seeds(many: Path) -> None:
     assert "one seed: no confidence intervals" in said
 
 
+def test_variants_that_are_the_same_are_told(many: Path, scenario: Path) -> None:
+    """Breaks if one scheme's numbers stand under two names without a word: because a setting is alike
+    for all, or because every packet is."""
+    comparison = leafspine.compare(many, seeds=1, **{"load_balancer.scheme": "letflow"})
+    said = "\n".join(comparison.warnings())
+    names = " and ".join(comparison.variants)
+    assert len(comparison.variants) > 1
+    assert f"{names} are one and the same scenario" in said
+    assert "very same packets" not in said
+    comparison = leafspine.compare(many, seeds=1)
+    assert "same" not in "\n".join(comparison.warnings())
+    hashes = [dict(summary, trace_hash="0a") for summary in comparison.summaries]
+    comparison.__dict__["summaries"] = hashes
+    assert f"{names} send the very same packets" in "\n".join(comparison.warnings())
+
+
+def test_a_run_without_packets_is_told(many: Path) -> None:
+    """Breaks if a comparison in which nothing happened looks like one in which all went well."""
+    comparison = leafspine.compare(many, seeds=1)
+    empty = [dict(summary, packet_hops=0) for summary in comparison.summaries]
+    comparison.__dict__["summaries"] = empty
+    assert "no packet was sent" in "\n".join(comparison.warnings())
+
+
 def test_workers_die_when_the_caller_fails(many: Path, tmp_path: Path) -> None:
     """Breaks if an error in the caller's own code leaves processes behind."""
     from leafspine import scenario as scenarios
