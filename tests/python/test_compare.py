@@ -399,9 +399,9 @@ def test_warnings_tell_of_unfinished_flows_and_few_seeds(many: Path) -> None:
     assert "one seed: no confidence intervals" in said
 
 
-def test_variants_that_are_the_same_are_told(many: Path, scenario: Path) -> None:
-    """Breaks if one scheme's numbers stand under two names without a word: because a setting is alike
-    for all, or because every packet is."""
+def test_variants_that_are_the_same_are_told(many: Path) -> None:
+    """Breaks if one scheme's numbers stand under two names without a word: because a setting is
+    alike for all, or because every packet is."""
     comparison = leafspine.compare(many, seeds=1, **{"load_balancer.scheme": "letflow"})
     said = "\n".join(comparison.warnings())
     names = " and ".join(comparison.variants)
