@@ -58,10 +58,11 @@ def _end(flows: pa.Table, collectives: pa.Table, ranks: pa.Table, job: int) -> i
     """When all of the job was done, since its start; of one that is cut off, when the last of its
     messages was that has come."""
     origin = int(_origin(ranks, job))
-    ends = ranks.filter(pc.equal(ranks["job"], job))["end_ps"].drop_null().to_pylist()
+    known = ranks.filter(pc.equal(ranks["job"], job))["end_ps"]
+    ends: list[int] = known.drop_null().to_pylist()
     own = flows.filter(pc.fill_null(pc.equal(flows["job"], job), False))
-    messages = pc.add(own["start_ps"], own["fct_ps"]).drop_null().to_pylist()
-    last = _ends(collectives, ranks, job).tolist()
+    messages: list[int] = pc.add(own["start_ps"], own["fct_ps"]).drop_null().to_pylist()
+    last: list[int] = _ends(collectives, ranks, job).tolist()
     return max(*(end - origin for end in (*ends, *messages)), *last, 1)
 
 
