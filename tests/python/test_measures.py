@@ -247,7 +247,9 @@ def test_collectives_that_were_cut_off_are_told() -> None:
     counts = {"flows": 9, "unfinished": 0}
     job = {"collectives": 6, "cut_off": 3}
     text = "3 of 6 collectives cut off; means are of the complete ones"
-    assert remarks.of_summary({"classes": {"all": counts}, "collectives": job}) == [text]
+    summary = {"classes": {"all": counts}, "collectives": job, "packet_hops": 1}
+    assert remarks.of_summary(summary) == [text]
+    assert remarks.of_summary({**summary, "packet_hops": 0})[1:] == [text]
     cases = tuple(Case("a", (), seed, "", (), "") for seed in (1, 2))
     found = ComparisonData(Source("", "", ""), cases, Path())
     one = {(COLLECTIVES, name): float(count) for name, count in job.items()}
