@@ -220,4 +220,4 @@ def test_the_walk_says_what_comes_of_it(copy: Copy) -> None:
         "        print(row.variant, round(row.difference.mean))\n"
     )
     found = copy.run("python", "-c", code).stdout.split()
-    assert found == ["letflow", "-38", "rps", "195", "qdaps", "-62", "two-choices", "-44"]
+    assert found == ["letflow", "-41", "rps", "180", "qdaps", "-64", "two-choices", "-47"]
