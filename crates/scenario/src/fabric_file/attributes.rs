@@ -74,6 +74,17 @@ pub(super) fn of_link(
         return Ok(false);
     };
     let fault = |allowed: &str| Fault::new(line, name, given.shown(), allowed);
+    let (said, word) = match what {
+        What::Rate => (edge.rate.is_some(), "rate"),
+        What::Delay => (edge.delay.is_some(), "delay"),
+        What::Loss => (edge.loss.is_some(), "loss"),
+    };
+    if said {
+        let names = LINK.iter().filter(|(_, other, _)| other == what).map(|(name, ..)| *name);
+        let allowed = format!("one of {}", names.collect::<Vec<_>>().join(", "));
+        let found = format!("{}, the link's second {word}", given.shown());
+        return Err(Fault::new(line, name, found, allowed));
+    }
     match what {
         What::Rate => {
             let allowed = match unit {

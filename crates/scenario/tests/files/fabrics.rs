@@ -199,6 +199,8 @@ fn bad_files_are_refused_with_their_lines() {
         said("bad.csv", "source,target,rate,delay\na,s,10Gbps,1us\nb,s,10Gbps\n"),
         said("bad.csv", "source,target,rate_gbps,delay\na,s,fast,1us\n"),
         said("bad.csv", "source,target,rate,delay\na,s,10Gbps,1us\nb,s,,1us\n"),
+        said("bad.csv", "source,target,rate_gbps,rate_mbps\na,s,10,\nb,s,10,1\n"),
+        json(ab, "{\"source\": \"a\", \"target\": \"b\", \"delay\": \"1us\", \"delay_us\": 2}"),
         said("bad.csv", "source,target,rate,delay\na,s,10Gbps,1us\n\nb,b,10Gbps,1us\n"),
         said("bad.csv", "source,target,source_role\na,s,hots\n"),
         said(
