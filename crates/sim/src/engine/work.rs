@@ -9,8 +9,9 @@ use leafspine_fabric::Graph;
 use leafspine_schemes::Neighbour;
 use std::collections::{HashMap, HashSet};
 
-/// Flows that are looked at; of more, the rest is taken to be like these.
-const LOOKED_AT: u64 = 1 << 20;
+/// Flows that are looked at; of more, the rest is taken to be like these. Of a trace, which does not say how many
+/// there are, all are.
+const LOOKED_AT: u64 = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
 /// What a run will do, if no packet is sent twice.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -87,8 +88,9 @@ impl Count<'_> {
             }
             self.add((flow.src, flow.dst), flow.bytes, opening, 1);
             self.work.last_start = flow.start;
-            if self.work.flows == LOOKED_AT {
-                let all = source.expected().unwrap_or(self.work.flows);
+            if self.work.flows == LOOKED_AT
+                && let Some(all) = source.expected()
+            {
                 self.work = self.work.of_all(all, run.until);
                 break;
             }
@@ -172,4 +174,33 @@ fn breadth_first(graph: &Graph, from: u16) -> Vec<u8> {
         edge = next;
     }
     distance
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{TraceSpec, WorkloadKind, WorkloadSpec};
+    use crate::specs::{base, fixed_flows};
+    use std::fmt::Write;
+
+    /// Breaks if more flows than are looked at are counted as so many: drawn ones, or a trace's.
+    #[test]
+    fn more_flows_than_are_looked_at() {
+        let mut spec = base();
+        let flows = LOOKED_AT + 300;
+        spec.workloads = vec![fixed_flows(flows, 1_460, 0.5)];
+        let drawn = Work::of(&spec).expect("flows");
+        assert_eq!((drawn.flows, drawn.exact), (flows, false));
+
+        let mut rows = "start_us,src,dst,bytes\n".to_owned();
+        (0..flows).for_each(|row| writeln!(rows, "{row},0,1,1460").expect("memory"));
+        let file = std::env::temp_dir().join(format!("leafspine-work-{}.csv", std::process::id()));
+        std::fs::write(&file, rows).expect("a file");
+        let kind = WorkloadKind::Trace(TraceSpec::new(&file));
+        spec.workloads = vec![WorkloadSpec { kind, ..spec.workloads.remove(0) }];
+        let traced = Work::of(&spec);
+        std::fs::remove_file(&file).expect("it was there");
+        let traced = traced.expect("rows");
+        assert_eq!((traced.flows, traced.bytes, traced.exact), (flows, flows * 1_460, true));
+    }
 }
