@@ -1,6 +1,7 @@
 """``leafspine new`` and ``leafspine check``: a scenario to start from, and what it would run."""
 
 import json
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -94,6 +95,16 @@ def test_python_says_the_same() -> None:
     assert [[row[key] for key in keys] for row in told] == [
         [row[key] for key in keys] for row in json.loads(done.stdout)
     ]
+
+
+def test_the_command_that_is_named_runs_what_was_checked(tmp_path: Path) -> None:
+    """Breaks if the command leaves out a setting, or a shell would cut it at a blank."""
+    file = tmp_path / "two words.toml"
+    file.write_text((ROOT / "examples" / "quickstart.toml").read_text())
+    shown = leafspine("check", file, "--set", "run.seed=7")
+    [line] = [line for line in shown.splitlines() if line.startswith("run it: ")]
+    words = shlex.split(line.removeprefix("run it: "))
+    assert words[2:] == [str(file), "--set", "run.seed=7"]
 
 
 def test_what_is_shown_fits_eighty_columns(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """``leafspine check``: what a scenario would run."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,8 @@ def check(scenario_file: str, settings: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(plain, indent=2))
     else:
-        _show(source.name, plain, found)
+        sets = [word for setting in settings for word in ("--set", setting)]
+        _show(shlex.join(["leafspine", plain["verb"], source.name, *sets]), plain, found)
 
 
 def _skipped(cases: Any) -> dict[str, list[str]]:
@@ -84,7 +86,7 @@ def _plain(title: str, found: "list[Cost]") -> dict[str, Any]:
     }
 
 
-def _show(name: str, plain: dict[str, Any], found: "list[Cost]") -> None:
+def _show(command: str, plain: dict[str, Any], found: "list[Cost]") -> None:
     from rich.console import Console
 
     from leafspine import memory
@@ -120,7 +122,7 @@ def _show(name: str, plain: dict[str, Any], found: "list[Cost]") -> None:
     if free is not None and plain["memory_of_a_run"] > free:
         needs, has = memory.show(plain["memory_of_a_run"]), memory.show(free)
         click.echo(f"warning: a run needs {needs} of memory, and {has} are free", err=True)
-    click.echo(f"run it: leafspine {plain['verb']} {printable(name)}")
+    click.echo(f"run it: {printable(command)}")
 
 
 def count(number: float) -> str:
