@@ -221,6 +221,7 @@ def test_bad_requests_are_refused(scenario: Path, cli: Cli) -> None:
     words = ("--param", "aqm.threshold=1pkt,2pkt", "--metric", "shrt.fct_p99")
     code, _, said = cli("tune", scenario, *words, "--seeds", 2, "--out", "x")
     assert (code, 'did you mean "short"?' in said) == (2, True), said
+    assert not list(Path("x").glob("runs/*"))
 
 
 def test_a_search_goes_on_and_keeps_to_its_directory(scenario: Path, tmp_path: Path) -> None:

@@ -84,6 +84,12 @@ def goal(text: str) -> Goal:
     return Goal(group or "all", metric)
 
 
+def _no_group(group: str, allowed: Sequence[str]) -> InputError:
+    """Nothing of this name is measured."""
+    near = nearest(group, allowed)
+    return refused(repr(group), ", ".join(allowed), file="--metric", nearest=near)
+
+
 @dataclass(frozen=True)
 class Request:
     """What is searched: everything that decides which setting is found."""
@@ -170,6 +176,10 @@ class Search:
             found = scenario.expand(request.source, pairs, most, watch)
         for case in found:
             self.cases.setdefault((case.variant, case.seed - first), []).append(case)
+        group = request.goal.group
+        names = ["all", *(entry.name for entry in found[0].classes)]
+        if group not in WHOLE and group not in names:
+            raise _no_group(group, names)
 
     def run(self, labels: Sequence[str], seeds: range) -> None:
         """Make the runs of these settings and seeds that are not there yet."""
@@ -237,13 +247,7 @@ class Search:
             measured = results.measured(summary)
             groups = dict.fromkeys(name for name, _ in measured)
             if group not in groups:
-                allowed = [name for name in groups if name not in WHOLE]
-                raise refused(
-                    repr(group),
-                    ", ".join(allowed),
-                    file="--metric",
-                    nearest=nearest(group, allowed),
-                )
+                raise _no_group(group, [name for name in groups if name not in WHOLE])
             yield measured
 
     def _summaries(self, label: str, seed: int) -> Iterator[dict[str, Any]]:
