@@ -112,7 +112,7 @@ def blocks(page: Path, *languages: str) -> list[str]:
 
 def test_every_scenario_shown_is_good() -> None:
     """Breaks if a TOML block in README or docs is no scenario, or no part of one."""
-    # Those of reproducing.md are of other files: reproduce/test_reproducing.py reads them.
+    # Those of reproducing.md are of other files: reproduce/test_chosen.py reads them.
     pages = [page for page in PAGES if page.name != "reproducing.md"]
     shown = [(page.name, text) for page in pages for text in blocks(page, "toml")]
     assert shown

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from small_paper import FIGURE, library_of_one  # noqa: F401  (the fixture library)
 from test_papers import real
-from test_reproducing import FIGURE, library  # noqa: F401  (a fixture)
 
 import fake_engine
 from leafspine.errors import InputError
@@ -44,7 +44,7 @@ def on_real_hosts(folder: Path, *words: str) -> int:
 
 
 @pytest.fixture
-def asking(library: Path) -> Path:  # noqa: F811
+def asking(library: Path) -> Path:
     """A library whose first figure asks for real hosts."""
     (library / "some" / "fig1" / "figure.toml").write_text(FIGURE + ASKED)
     return library
