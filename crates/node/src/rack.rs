@@ -155,6 +155,7 @@ impl Node {
     }
 
     /// An event that was scheduled for this node is due.
+    #[inline(always)]
     pub fn on_timer<W: World>(&mut self, key: Key, item: u32, net: &Network, world: &mut W) {
         match self {
             Node::Switch(switch) => switch.on_timer(key, item, net, world),

@@ -209,16 +209,14 @@ impl Domain {
     #[inline(never)]
     fn run_timers(&mut self, node: u32, net: &Network, bound: Bound) {
         let (mut since, mut still) = (Time::MAX, 0);
-        while let Some(event) = self.outside.lines.timers[node as usize].peek()
-            && (event.time, event.key()) < bound
-        {
+        while let Some(event) = self.outside.lines.timers[node as usize].pop_before(bound) {
             still = if event.time == since { still + 1 } else { 0 };
             since = event.time;
             if still >= MOST_AT_ONE_INSTANT {
                 self.outside.record.stalled = Some(still);
                 return;
             }
-            self.handle_timer(node, net);
+            self.handle_timer(event, node, net);
         }
     }
 
@@ -237,9 +235,10 @@ impl Domain {
         self.nodes[node].arrive(into, &mut packet, net, outside);
     }
 
-    fn handle_timer(&mut self, node: u32, net: &Network) {
+    /// An event of a node, which has been taken off its list, is due.
+    #[inline(always)]
+    fn handle_timer(&mut self, event: Event, node: u32, net: &Network) {
         let outside = &mut self.outside;
-        let Some(event) = outside.lines.timers[node as usize].pop() else { return };
         self.now = self.now.max(event.time);
         outside.record.counters.events += 1;
         (outside.now, outside.node) = (event.time, node);
@@ -297,8 +296,11 @@ impl Domain {
         wheel.forget(line, wheel.grid.window_of(time));
         let Ring { port, node, .. } = lines.rings[line as usize];
         if port == Ring::TIMERS {
-            lines.timers[node as usize].noted = NEVER;
-            self.handle_timer(node, net);
+            let timers = &mut lines.timers[node as usize];
+            timers.noted = NEVER;
+            if let Some(event) = timers.pop() {
+                self.handle_timer(event, node, net);
+            }
         } else {
             let mut due = std::mem::take(&mut self.due);
             let first = lines.spans[node as usize].0;

@@ -1,6 +1,8 @@
 //! The events that one node has scheduled.
 
+use super::super::Bound;
 use super::wheel::NEVER;
+use leafspine_core::Time;
 use leafspine_node::Event;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,17 +15,21 @@ pub(super) struct Timers {
     pub(super) first: u64,
     /// The window in which they are noted; [`NEVER`] if in none.
     pub(super) noted: u64,
+    /// So many of `near` are there.
+    count: usize,
     /// The last one comes first. None is later than one of the heap.
-    near: Vec<Event>,
+    near: [Event; NEAR + 1],
     far: BinaryHeap<Reverse<Event>>,
 }
 
-/// So many events are kept in order.
+/// So many events are kept in order, and one more for a moment.
 const NEAR: usize = 16;
 
 impl Default for Timers {
     fn default() -> Timers {
-        Timers { first: NEVER, noted: NEVER, near: Vec::new(), far: BinaryHeap::new() }
+        let nothing = Event::from_tag(Time(NEVER), 0);
+        let (near, far) = ([nothing; NEAR + 1], BinaryHeap::new());
+        Timers { first: NEVER, noted: NEVER, count: 0, near, far }
     }
 }
 
@@ -31,53 +37,74 @@ impl Timers {
     #[inline]
     pub(super) fn push(&mut self, event: Event) {
         self.first = self.first.min(event.time.0);
-        if self.near.len() < NEAR && self.far.is_empty() {
-            return self.put_in_order(event);
+        let near = match self.far.is_empty() {
+            true => self.count < NEAR || event.comes_before(self.near[0]),
+            false => event.comes_before(self.near[0]),
+        };
+        if !near {
+            return self.far.push(Reverse(event));
         }
-        match self.near.first() {
-            Some(latest) if event.comes_before(*latest) => self.put_in_order(event),
-            _ => self.far.push(Reverse(event)),
+        let mut at = self.count;
+        while at > 0 && self.near[at - 1].comes_before(event) {
+            self.near[at] = self.near[at - 1];
+            at -= 1;
         }
-        if self.near.len() > NEAR {
-            self.far.push(Reverse(self.near.remove(0)));
+        self.near[at] = event;
+        self.count += 1;
+        if self.count > NEAR {
+            self.far.push(Reverse(self.near[0]));
+            self.near.copy_within(1.., 0);
+            self.count = NEAR;
         }
-    }
-
-    /// Puts one among those that are in order: near the end, mostly.
-    #[inline]
-    fn put_in_order(&mut self, event: Event) {
-        let earlier = self.near.iter().rev().take_while(|other| other.comes_before(event)).count();
-        self.near.insert(self.near.len() - earlier, event);
     }
 
     #[inline]
     pub(super) fn peek(&self) -> Option<Event> {
-        self.near.last().copied()
+        self.near[..self.count].last().copied()
+    }
+
+    /// Takes the first event, if it comes before `bound`.
+    #[inline(always)]
+    pub(super) fn pop_before(&mut self, bound: Bound) -> Option<Event> {
+        let event = self.peek()?;
+        let before = event.time < bound.0 || event.time == bound.0 && event.key() < bound.1;
+        if before {
+            self.drop_first();
+        }
+        before.then_some(event)
     }
 
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Event> {
-        let event = self.near.pop();
-        if self.near.is_empty() {
+        let event = self.peek()?;
+        self.drop_first();
+        Some(event)
+    }
+
+    #[inline(always)]
+    fn drop_first(&mut self) {
+        self.count -= 1;
+        if self.count == 0 {
             self.refill();
         }
-        self.first = self.near.last().map_or(NEVER, |event| event.time.0);
-        event
+        self.first = self.peek().map_or(NEVER, |event| event.time.0);
     }
 
     /// Puts the heap's first half a list in order.
     #[cold]
     fn refill(&mut self) {
-        let next = std::iter::from_fn(|| self.far.pop()).take(NEAR / 2).map(|Reverse(event)| event);
-        self.near.extend(next);
-        self.near.reverse();
+        let next = std::iter::from_fn(|| self.far.pop()).take(NEAR / 2);
+        for Reverse(event) in next {
+            self.near[self.count] = event;
+            self.count += 1;
+        }
+        self.near[..self.count].reverse();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use leafspine_core::Time;
     use leafspine_node::{Class, Key};
     use proptest::prelude::*;
 
