@@ -50,7 +50,7 @@ pub use host::{Full, Host};
 pub use jitter::Jitter;
 pub use network::{Attachment, Network};
 pub use port::{
-    FifoPort, GeneralPort, Limit, Lossy, Manager, Pauses, Port, PortStats, Queued, Scheduler,
+    Asks, FifoPort, GeneralPort, Limit, Lossy, Manager, Pauses, Port, PortStats, Queued, Scheduler,
     Signals, Store,
 };
 pub use prefetch::prefetch;

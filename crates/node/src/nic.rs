@@ -55,12 +55,13 @@ impl Default for Nic {
 impl Nic {
     /// Moves those whose time has come to the others that may send. Before any other comes there:
     /// turns go by who was ready first, and not by when the card was called.
+    #[inline(always)]
     fn ripen(&mut self, now: Time) {
-        while let Some(Reverse((at, _, slot))) = self.later.peek().copied()
-            && at <= now
+        while let Some(Reverse((at, _, slot))) = self.later.peek()
+            && *at <= now
         {
+            self.ready.push_back(*slot);
             self.later.pop();
-            self.ready.push_back(slot);
         }
     }
 }
@@ -95,13 +96,14 @@ impl Host {
         self.arm(slot, world);
     }
 
+    #[inline(always)]
     fn list(&mut self, slot: u16, at: Time, now: Time) {
-        let number = self.sending[usize::from(slot)].number;
         let Some(nic) = &mut self.nic else { return };
         if at <= now {
             nic.ripen(now);
             nic.ready.push_back(slot);
         } else {
+            let number = self.sending[usize::from(slot)].number;
             nic.later.push(Reverse((at, number, slot)));
         }
     }
@@ -248,7 +250,15 @@ impl Host {
     /// What a message has under way the others of its queue pair may not have, and a credit is for
     /// any of them: those that have begun before it may have something to send again, the one after
     /// it something new.
+    #[inline]
     fn offer_others<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
+        if self.program.is_some() {
+            self.list_others(slot, net, world);
+        }
+        self.look(world);
+    }
+
+    fn list_others<W: World>(&mut self, slot: u16, net: &Network, world: &mut W) {
         let connection = self.sending[usize::from(slot)].tuple;
         let begun = |host: &Host, at: usize| {
             let program = host.program.as_ref()?;
@@ -261,7 +271,6 @@ impl Host {
             }
             at += 1;
         }
-        self.look(world);
     }
 
     /// A queue pair's timer is due.

@@ -1,15 +1,18 @@
 //! A switch and a host, driven by hand: no driver, no event queue. The example of `docs/nodes.md`.
 
 use leafspine_core::{
-    Ecn, FiveTuple, Flags, HostId, Pace, PacketMeta, PortId, Rate, Rng, Role, Span, SwitchId, Time,
-    TorId,
+    Bytes, Ecn, FiveTuple, Flags, HostId, Pace, PacketMeta, PortId, Rate, Rng, Role, Span,
+    SwitchId, Time, TorId,
 };
 use leafspine_fabric::{Graph, LinkSpec, Owner, Routes, TopologyKind, TopologySpec};
-use leafspine_node::spec::{Classifier, SchedulerKind, SchemeSpec, Stack, TransportSpec};
+use leafspine_node::pfc::Pfc;
+use leafspine_node::spec::{
+    Classifier, PfcSpec, PfcThreshold, SchedulerKind, SchemeSpec, Stack, TransportSpec,
+};
 use leafspine_node::transport::TcpConfig;
 use leafspine_node::{
-    Attachment, Chooser, Class, Egress, FifoPort, FlowId, GeneralPort, Host, Key, Limit, Manager,
-    Network, Opening, Port, PortStats, Record, Scheduler, Store, Switch, World,
+    Asks, Attachment, Chooser, Class, Egress, FifoPort, FlowId, GeneralPort, Host, Key, Limit,
+    Manager, Network, Opening, Port, PortStats, Record, Scheduler, Shared, Store, Switch, World,
 };
 use leafspine_schemes::lb::LoadBalancer;
 use leafspine_schemes::rdma::Hop;
@@ -225,7 +228,8 @@ fn telemetry_at_ports(asks: Option<bool>) {
         let scheduler = Scheduler::new(SchedulerKind::Fifo, &[1], 1500);
         let mut general = GeneralPort::new(Pace::new(port.rate), 1, scheduler);
         if let Some(asks) = asks {
-            general.set_asks(asks, asks, true);
+            let asks = Asks { at_release: asks, admits_idle: asks, releases_idle: asks };
+            general.set_asks(asks, true);
         }
         port.store = Store::General(Box::new(general));
     }
@@ -263,8 +267,41 @@ fn takes_turns(kind: SchedulerKind) -> bool {
     matches!(kind, SchedulerKind::Wrr | SchedulerKind::Dwrr)
 }
 
+/// Where a switch's packets have their room: at each port, in a buffer that ports share, or there without loss.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Room {
+    Own,
+    Shared,
+    Lossless,
+}
+
+impl Room {
+    fn give(self, egress: &mut Egress) {
+        if self == Room::Own {
+            return;
+        }
+        egress.shared = Some(Shared::new(30_000, 1.0));
+        egress.ports.iter_mut().for_each(|port| port.limit = Limit::SHARED);
+        if self == Room::Lossless {
+            let spec = PfcSpec {
+                lossless: 0b101,
+                threshold: PfcThreshold::Dynamic(1.0),
+                reserve: Bytes(1_500),
+                resume: Bytes(3_000),
+                headroom: None,
+                watchdog: None,
+            };
+            egress.set_pfc(Pfc::new(&spec, egress.ports.iter().map(|_| 4_000)));
+        }
+    }
+}
+
 /// A switch whose general ports take the short way where they may, or never. Three queues, or one.
-fn managed_leaf(graph: &Graph, manager: &str, kind: SchedulerKind, short: bool) -> Switch {
+fn managed_leaf(
+    graph: &Graph,
+    (manager, kind, room): (&str, SchedulerKind, Room),
+    short: bool,
+) -> Switch {
     let mut leaf = leaf(graph, 20);
     let entry = registry::queue_manager(manager).expect("there is one");
     let queues = if kind == SchedulerKind::Fifo { 1 } else { 3 };
@@ -277,9 +314,15 @@ fn managed_leaf(graph: &Graph, manager: &str, kind: SchedulerKind, short: bool) 
         let needs = aqm.needs();
         let scheduler = Scheduler::new(kind, &[3, 1, 2][..usize::from(queues)], 1500);
         let mut general = GeneralPort::new(Pace::new(port.rate), queues, scheduler);
-        general.set_asks(needs.release, !(short && needs.passes_idle), short);
+        let asks = Asks {
+            at_release: needs.release,
+            admits_idle: !(short && needs.passes_idle),
+            releases_idle: needs.release && !(short && needs.sends_idle),
+        };
+        general.set_asks(asks, short);
         (port.store, port.manager) = (Store::General(Box::new(general)), Manager::own(aqm));
     }
+    room.give(&mut leaf.egress);
     leaf.open_flow(PortId(0), 0);
     leaf
 }
@@ -310,8 +353,8 @@ fn what_becomes_of(leaf: &mut Switch, net: &Network, mut draw: Rng) -> (Notebook
         }
         leaf.arrive(PortId(0), &mut packet, net, &mut world);
     }
-    let stats = leaf.egress.ports.iter().map(|port| format!("{:?}", port.stats)).collect();
-    (world, stats)
+    let stats: String = leaf.egress.ports.iter().map(|port| format!("{:?}", port.stats)).collect();
+    (world, format!("{stats} {:?} {:?}", leaf.egress.shared, leaf.egress.pfc()))
 }
 
 /// What each packet that was sent carries of its way.
@@ -320,10 +363,18 @@ fn told(world: &mut Notebook) -> Vec<Vec<Hop>> {
     world.delivered.iter().map(|(.., packet)| telemetry.detach(packet)).collect()
 }
 
-/// Breaks if a packet that finds an idle line and empty queues is sent, marked, dropped, counted or told
-/// of its way otherwise than by the way of those that wait, or leaves a scheduler or a manager in another state.
+/// Breaks if a packet is sent, marked, dropped, counted (where it waits, in the buffer, where it came in), told
+/// of its way or announced to its sender otherwise by the short ways, of packets that find an idle line and of
+/// ports where no scheme follows what waits, than by the long one; or if these leave a scheduler or a manager
+/// in another state.
 #[test]
 fn the_short_way_makes_no_difference() {
+    for room in [Room::Own, Room::Shared, Room::Lossless] {
+        the_short_way_is_the_long_one(room);
+    }
+}
+
+fn the_short_way_is_the_long_one(room: Room) {
     let graph = graph();
     let mut net = network(&graph);
     net.measuring = true;
@@ -334,14 +385,17 @@ fn the_short_way_makes_no_difference() {
     // MQ-ECN measures turns.
     for (kind, manager) in all.filter(|(kind, name)| *name != "mq-ecn" || takes_turns(*kind)) {
         let draws = || Rng::new(5, Role::Balancer, 7);
-        let mut ways = [true, false].map(|short| managed_leaf(&graph, manager, kind, short));
+        let case = (manager, kind, room);
+        let mut ways = [true, false].map(|short| managed_leaf(&graph, case, short));
         let [(mut short, counted), (mut long, by_hand)] =
             ways.each_mut().map(|leaf| what_becomes_of(leaf, &net, draws()));
-        assert_eq!(short.delivered, long.delivered, "{kind:?} {manager}");
-        assert_eq!(short.scheduled, long.scheduled, "{kind:?} {manager}");
-        assert_eq!(short.record.counters, long.record.counters, "{kind:?} {manager}");
-        assert_eq!(counted, by_hand, "{kind:?} {manager}");
-        assert_eq!(told(&mut short), told(&mut long), "{kind:?} {manager}");
-        assert!(long.scheduled.len() < 2 && long.delivered.len() > 10_000, "{kind:?} {manager}");
+        assert_eq!(short.delivered, long.delivered, "{case:?}");
+        assert_eq!(short.scheduled, long.scheduled, "{case:?}");
+        assert_eq!(short.record.counters, long.record.counters, "{case:?}");
+        assert_eq!(counted, by_hand, "{case:?}");
+        assert_eq!(told(&mut short), told(&mut long), "{case:?}");
+        assert!(long.delivered.len() > 10_000, "{case:?}");
+        let frames = long.record.counters.pause_frames;
+        assert_eq!(frames > 10, room == Room::Lossless, "{case:?}: {frames} pause frames");
     }
 }

@@ -14,46 +14,62 @@ use leafspine_schemes::aqm::{Admit, Release};
 use leafspine_schemes::{Backlog, QueueView};
 
 impl Egress {
+    /// A packet for a port that is not plain.
     #[inline(never)]
-    pub(super) fn enqueue_general<W: World>(
+    pub(super) fn enqueue_managed<W: World>(
         &mut self,
         at: PortId,
         packet: &mut PacketMeta,
         net: &Network,
         world: &mut W,
     ) {
+        let now = world.now();
         let general = self.ports[usize::from(at.0)].store.general();
-        if general.direct != Direct::Unasked {
-            return self.enqueue_asking(at, packet, net, world);
+        let queue = net.queue_of(packet, general.queues());
+        if !general.sends_at_once(queue, now) {
+            return self.place(at, queue, packet, net, world);
         }
-        match general.is_free_for(0, world.now()) {
-            true => self.send_at_once::<W, false>(at, 0, packet, net, world),
-            false => self.place(at, 0, packet, net, world),
+        let unasked = general.direct == Direct::Unasked;
+        if !(unasked && self.is_sent_unseen::<W, false>(at, queue, packet, net, world)) {
+            self.send_at_once(at, queue, packet, net, world);
         }
     }
 
-    /// The same where a scheduler or a manager has a say, or something follows the backlog. A function of its own:
-    /// what lives in registers has to be saved around every call.
-    #[inline(never)]
-    fn enqueue_asking<W: World>(
+    /// Sends a packet that finds an idle line and empty queues, if nobody has to see it: what
+    /// [`Egress::send_at_once`] would do. `PLAIN`: the port has one queue.
+    #[inline(always)]
+    pub(super) fn is_sent_unseen<W: World, const PLAIN: bool>(
         &mut self,
         at: PortId,
+        queue: usize,
         packet: &mut PacketMeta,
         net: &Network,
         world: &mut W,
-    ) {
-        let general = self.ports[usize::from(at.0)].store.general();
-        let queue = net.queue_of(packet, general.queues());
-        match general.sends_at_once(queue, world.now()) {
-            true => self.send_at_once::<W, true>(at, queue, packet, net, world),
-            false => self.place(at, queue, packet, net, world),
+    ) -> bool {
+        let now = world.now();
+        let fits = self.is_lossless(queue) || self.room(at, packet, Backlog::default()).is_ok();
+        let port = &mut self.ports[usize::from(at.0)];
+        if !fits || port.special || packet.notes & PacketMeta::TELEMETRY != 0 {
+            return false;
         }
+        let general = port.store.general();
+        let size = u32::from(packet.size);
+        let turn = if PLAIN { None } else { general.pass(queue, size, now) };
+        let sending = general.transmit(now, size);
+        let arrives = now + sending + port.delay;
+        port.line_time += sending.0;
+        if net.measuring {
+            port.stats.accepted(size, 0, Span::ZERO, sending);
+        }
+        world.deliver(port.link, arrives, packet);
+        self.end_turn(at, turn, now);
+        true
     }
 
     /// Sends a packet that finds an idle line and empty queues: what [`Egress::place`] would do, less what makes
-    /// no difference there. `ASKING`: see [`Direct`].
-    #[inline(always)]
-    fn send_at_once<W: World, const ASKING: bool>(
+    /// no difference there.
+    #[inline(never)]
+    pub(super) fn send_at_once<W: World>(
         &mut self,
         at: PortId,
         queue: usize,
@@ -66,14 +82,14 @@ impl Egress {
         if !lossless && let Err(cause) = self.room(at, packet, Backlog::default()) {
             return self.drop_packet(at, packet, cause, net, world);
         }
-        let asks = ASKING && self.port(at).store.general().asks_when_idle;
+        let asks = self.port(at).store.general().asks.admits_idle;
         if asks && !self.ask_manager(at, queue, lossless, packet, net, world) {
             return self.drop_packet(at, packet, Cause::Manager, net, world);
         }
         if net.measuring && !asks {
             self.port(at).stats.placed(size, 0);
         }
-        if ASKING && !self.may_leave_at_once(at, queue, packet, net, world) {
+        if !self.may_leave_at_once(at, queue, packet, net, world) {
             return;
         }
         if packet.notes & PacketMeta::TELEMETRY != 0 {
@@ -115,7 +131,7 @@ impl Egress {
         {
             aqm.turn_ended(turn.queue, turn.since, now);
         }
-        if !general.asks_at_release {
+        if !general.asks.releases_idle {
             return true;
         }
         let view = port.view(queue as u8, nothing, nothing);
@@ -234,6 +250,21 @@ impl Egress {
             Some(aqm) => aqm.admit(packet, &view, now, &mut port.rng),
             None => Admit::Take,
         };
+        self.is_taken(at, verdict, (lossless, total), packet, net, world)
+    }
+
+    /// What comes of a manager's word on a packet behind `total`. Whether it is taken.
+    #[inline(always)]
+    pub(super) fn is_taken<W: World>(
+        &mut self,
+        at: PortId,
+        verdict: Admit,
+        (lossless, total): (bool, Backlog),
+        packet: &mut PacketMeta,
+        net: &Network,
+        world: &mut W,
+    ) -> bool {
+        let port = &mut self.ports[usize::from(at.0)];
         match verdict {
             Admit::Take => {}
             Admit::Drop if !lossless => return false,
@@ -247,8 +278,8 @@ impl Egress {
     }
 
     /// Puts a packet that cannot be sent now into its queue.
-    #[inline]
-    fn wait<W: World>(
+    #[inline(always)]
+    pub(super) fn wait<W: World>(
         &mut self,
         at: PortId,
         queue: usize,
@@ -293,7 +324,7 @@ impl Egress {
     }
 
     /// A packet no longer waits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn leave(&mut self, at: PortId, queued: &Queued) {
         if queued.from == NO_INGRESS {
             return self.use_shared(at, -i64::from(queued.size()));
@@ -303,7 +334,7 @@ impl Egress {
 
     /// So many bytes more of the buffer that the ports share, if there is one, are in use.
     #[inline]
-    fn use_shared(&mut self, at: PortId, bytes: i64) {
+    pub(super) fn use_shared(&mut self, at: PortId, bytes: i64) {
         if let Some(shared) = &mut self.shared
             && self.ports[usize::from(at.0)].limit.is_shared()
         {
@@ -318,10 +349,14 @@ impl Egress {
         let general = port.store.general();
         general.wake_pending = false;
         if port.up && now >= general.busy_until {
-            if self.pfc.is_some() && self.sends_frame(at, net, world) {
+            let plain = general.plain;
+            if self.has_frame(at) && self.sends_frame(at, net, world) {
                 return;
             }
-            self.serve(at, net, world);
+            match plain {
+                true => self.serve_plain(at, net, world),
+                false => self.serve(at, net, world),
+            }
         }
     }
 
@@ -355,7 +390,7 @@ impl Egress {
         let now = world.now();
         let port = &mut self.ports[usize::from(at.0)];
         let general = port.store.general();
-        if general.asks_at_release {
+        if general.asks.at_release {
             let (total, own) = (general.backlog(now), general.queue(queue, now));
             let view = port.view(queue as u8, own, total);
             let waited = now - stay.since;
@@ -383,8 +418,8 @@ impl Egress {
         }
     }
 
-    #[inline]
-    fn put_on_wire<W: World>(
+    #[inline(always)]
+    pub(super) fn put_on_wire<W: World>(
         &mut self,
         at: PortId,
         stay: Stay,

@@ -1,7 +1,8 @@
 //! The egress side of a switch or host: packets are queued at its ports and sent. What a general
-//! port does with one is in [`general`].
+//! port does with one is in [`general`], and of a plain one in [`plain`].
 
 mod general;
+mod plain;
 
 use crate::counters::Cause;
 use crate::fault::FaultKind;
@@ -91,8 +92,8 @@ pub(crate) fn manager<'a>(
     }
 }
 
-/// What the manager of a one-event port says. A balancer that manages queues has general ports, so the
-/// manager is the port's own or none.
+/// What the manager of a port with one queue says that is not a balancer: the port's own, or none. (A balancer that
+/// manages queues has general ports, and is asked when packets leave.)
 #[inline]
 fn admit(port: &mut Port, packet: &PacketMeta, backlog: Backlog, now: Time) -> Admit {
     // Asked for first, so that there is no table of jumps.

@@ -100,6 +100,7 @@ impl Pfc {
     }
 
     /// What a group may have of the pool now.
+    #[inline(always)]
     fn most(&self, pool: &Shared) -> u64 {
         match self.threshold {
             PfcThreshold::Static(bytes) => bytes.0,
@@ -108,6 +109,7 @@ impl Pfc {
     }
 
     /// Takes in `size` bytes of a group; `false` if there is no room for them, the headroom included.
+    #[inline(always)]
     pub(crate) fn take(&mut self, from: u16, queue: usize, size: u32, pool: &mut Shared) -> bool {
         let most = self.most(pool);
         let port = &mut self.ports[usize::from(from)];
@@ -130,6 +132,7 @@ impl Pfc {
     }
 
     /// Gives the room of `size` bytes back; the far end may go on once enough is free.
+    #[inline(always)]
     pub(crate) fn give(&mut self, from: u16, queue: usize, size: u32, pool: &mut Shared) {
         let held = &mut self.ports[usize::from(from)].groups[queue].held;
         let left = u64::from(size);
@@ -140,11 +143,13 @@ impl Pfc {
         held.reserve -= left - headroom - shared;
         pool.used -= shared;
         let held = *held;
-        let stays = self.keeps_stopped(held, pool);
-        self.ports[usize::from(from)].groups[queue].stop &= stays;
+        if self.ports[usize::from(from)].groups[queue].stop && !self.keeps_stopped(held, pool) {
+            self.ports[usize::from(from)].groups[queue].stop = false;
+        }
     }
 
     /// Whether a group that has this much keeps its far end stopped.
+    #[inline]
     #[must_use]
     pub fn keeps_stopped(&self, held: Held, pool: &Shared) -> bool {
         let few = held.shared == 0 || held.shared + self.resume <= self.most(pool);

@@ -115,6 +115,13 @@ impl Egress {
         }
     }
 
+    /// Whether a port has a frame to send.
+    #[inline]
+    pub(crate) fn has_frame(&self, at: PortId) -> bool {
+        let port = self.pfc.as_ref().and_then(|pfc| pfc.ports.get(usize::from(at.0)));
+        port.is_some_and(|port| port.pending | port.renew != 0)
+    }
+
     /// Sends the frame that a port has to send, if there is one. The line is idle.
     pub(crate) fn sends_frame<W: World>(
         &mut self,

@@ -39,24 +39,31 @@ impl Egress {
         if !waits {
             return Ok(NO_INGRESS);
         }
-        self.take_ingress(queue, u32::from(packet.size)).ok_or_else(|| {
-            world.record().counters.lossless_drops += 1;
-            Cause::Buffer
-        })
+        self.take_ingress(queue, u32::from(packet.size), world)
     }
 
-    /// Takes the room of a packet that came in by one of the switch's ports, which it gives; `None`: there is none.
+    /// Takes the room of a packet that came in by one of the switch's ports, which it gives.
     /// What a balancer has made came in nowhere: it has its room from the pool, which is not asked.
-    #[inline]
-    fn take_ingress(&mut self, queue: usize, size: u32) -> Option<u16> {
+    #[inline(always)]
+    pub(crate) fn take_ingress<W: World>(
+        &mut self,
+        queue: usize,
+        size: u32,
+        world: &mut W,
+    ) -> Result<u16, Cause> {
         let (Some(pfc), Some(pool)) = (&mut self.pfc, &mut self.shared) else {
-            return Some(NO_INGRESS);
+            return Ok(NO_INGRESS);
         };
         let from = pfc.arriving;
-        (from == NO_INGRESS || pfc.take(from, queue, size, pool)).then_some(from)
+        if from == NO_INGRESS || pfc.take(from, queue, size, pool) {
+            return Ok(from);
+        }
+        world.record().counters.lossless_drops += 1;
+        Err(Cause::Buffer)
     }
 
     /// A packet that was counted where it came in no longer waits.
+    #[inline(always)]
     pub(crate) fn leave_ingress(&mut self, queued: &Queued) {
         let (Some(pfc), Some(pool)) = (&mut self.pfc, &mut self.shared) else { return };
         pfc.give(queued.from, usize::from(queued.queue), queued.size(), pool);

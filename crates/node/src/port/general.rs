@@ -67,9 +67,10 @@ struct ServiceQueue {
 /// Takes the first packet of a queue. By the next one's turn it would be out of the cache, so it is
 /// prefetched; a queue that has become empty begins again at its first place, which the cache has,
 /// instead of going round its memory.
-#[inline]
+#[inline(always)]
 fn take_first(packets: &mut VecDeque<Queued>) -> Queued {
-    let first = packets.pop_front().expect("schedulers choose queues with packets");
+    let first = *packets.front().expect("schedulers choose queues with packets");
+    packets.pop_front();
     match packets.as_slices().0 {
         [] => packets.clear(),
         waiting => prefetch(waiting, 0),
@@ -99,10 +100,26 @@ struct ServiceQueues {
 pub(crate) enum Direct {
     /// No.
     No,
-    /// Yes, and no scheduler or manager has a say.
+    /// Yes, and the manager has no say.
     Unasked,
-    /// Yes, after a scheduler or a manager has been asked or told.
+    /// Yes, after the manager has been asked.
     Asking,
+}
+
+/// When a port's manager is asked of packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asks {
+    /// When they leave.
+    pub at_release: bool,
+    /// When they come, also where they find the line idle and nothing waiting.
+    pub admits_idle: bool,
+    /// When they leave, also where they had found that.
+    pub releases_idle: bool,
+}
+
+impl Asks {
+    /// Of every packet, twice.
+    pub const ALWAYS: Asks = Asks { at_release: true, admits_idle: true, releases_idle: true };
 }
 
 /// See the module's text.
@@ -116,10 +133,10 @@ pub struct GeneralPort {
     pub pace: Pace,
     /// Whether an event is pending for `busy_until`.
     pub wake_pending: bool,
-    /// Whether the manager may have a say when a packet leaves.
-    pub(crate) asks_at_release: bool,
-    /// Whether the manager is asked of packets that find the line idle and nothing waiting.
-    pub(crate) asks_when_idle: bool,
+    /// When the manager is asked.
+    pub(crate) asks: Asks,
+    /// Whether it has one queue, and its manager is asked of packets that have to wait and at no other time.
+    pub(crate) plain: bool,
     /// What becomes of a packet that finds the line idle and nothing waiting.
     pub(crate) direct: Direct,
     /// Service queues that are paused, a bit each.
@@ -139,8 +156,8 @@ impl GeneralPort {
             sent: 0,
             pace,
             wake_pending: false,
-            asks_at_release: true,
-            asks_when_idle: true,
+            asks: Asks::ALWAYS,
+            plain: false,
             direct: Direct::No,
             stopped: 0,
             pauses: None,
@@ -159,15 +176,17 @@ impl GeneralPort {
         }
     }
 
-    /// Whether its manager is asked when packets leave, and when they find nothing; whether nothing but the manager
-    /// and the scheduler hears of a packet that goes on an idle line, as at a one-event port.
-    pub fn set_asks(&mut self, at_release: bool, when_idle: bool, direct: bool) {
-        (self.asks_at_release, self.asks_when_idle) = (at_release, when_idle);
-        self.direct = match (direct, &self.queues) {
+    /// When its manager is asked; whether nothing but the manager and the scheduler hears of a packet that goes on
+    /// an idle line, as at a one-event port.
+    pub fn set_asks(&mut self, asks: Asks, direct: bool) {
+        self.asks = asks;
+        self.direct = match (direct, asks.admits_idle || asks.releases_idle) {
             (false, _) => Direct::No,
-            (true, Queues::One(_)) if !at_release && !when_idle => Direct::Unasked,
-            (true, _) => Direct::Asking,
+            (true, false) => Direct::Unasked,
+            (true, true) => Direct::Asking,
         };
+        let one = matches!(self.queues, Queues::One(_));
+        self.plain = one && self.direct == Direct::Unasked && !asks.at_release;
     }
 
     /// Whether anything waits.

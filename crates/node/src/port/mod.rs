@@ -8,8 +8,8 @@ mod scheduler;
 mod stats;
 
 pub use fifo::FifoPort;
+pub use general::{Asks, GeneralPort, Queued};
 pub(crate) use general::{Direct, Stay};
-pub use general::{GeneralPort, Queued};
 pub use pause::Pauses;
 pub use scheduler::Scheduler;
 pub(crate) use scheduler::Turn;

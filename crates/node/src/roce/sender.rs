@@ -120,7 +120,7 @@ impl Sender {
     }
 
     /// The packet that may be sent next.
-    #[inline]
+    #[inline(always)]
     fn next_packet(&self, cfg: &RoceConfig, pair: &QueuePair) -> Option<u32> {
         if let Some(lost) = self.next_lost() {
             return Some(lost);
@@ -148,8 +148,14 @@ impl Sender {
     }
 
     /// IRN: the next packet to be sent again.
+    #[inline(always)]
     fn next_lost(&self) -> Option<u32> {
         self.recover?;
+        self.next_gap()
+    }
+
+    #[cold]
+    fn next_gap(&self) -> Option<u32> {
         let from = self.again.max(self.una);
         let lost = if self.sacked.is_empty() { from } else { self.sacked.first_absent(from) };
         (lost < self.lost_below).then_some(lost)

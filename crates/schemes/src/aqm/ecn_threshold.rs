@@ -98,8 +98,12 @@ impl EcnThreshold {
 
 impl Aqm for EcnThreshold {
     fn needs(&self) -> Needs {
-        let passes_idle = self.at_dequeue || !self.threshold.is_reached_by(Backlog::default());
-        Needs { release: self.at_dequeue, passes_idle }
+        let spares_idle = !self.threshold.is_reached_by(Backlog::default());
+        Needs {
+            release: self.at_dequeue,
+            passes_idle: self.at_dequeue || spares_idle,
+            sends_idle: spares_idle,
+        }
     }
 
     fn admit(&mut self, packet: &PacketMeta, queue: &QueueView, _: Time, _: &mut Rng) -> Admit {

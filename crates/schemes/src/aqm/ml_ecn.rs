@@ -76,7 +76,8 @@ impl MlEcn {
 
 impl Aqm for MlEcn {
     fn needs(&self) -> Needs {
-        Needs { release: true, passes_idle: true }
+        let sends_idle = self.levels.reached(crate::Backlog::default()) == 0;
+        Needs { release: true, passes_idle: true, sends_idle }
     }
 
     fn admit(&mut self, _: &PacketMeta, _: &QueueView, _: Time, _: &mut Rng) -> Admit {

@@ -45,6 +45,9 @@ pub struct Needs {
     /// What finds the line idle and nothing waiting is always taken, and nothing is kept of it: of such a packet
     /// [`admit`](Aqm::admit) need not be called. Whether it is hangs on the port, and must make no difference.
     pub passes_idle: bool,
+    /// The same of packets that are about to be sent: what came to an idle line with nothing waiting is sent as it is,
+    /// and nothing is kept of it. Of such a packet [`release`](Aqm::release) need not be called.
+    pub sends_idle: bool,
 }
 
 /// Manages the queues of one port. One object per port.

@@ -13,8 +13,8 @@ use crate::workload::Launch;
 use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
 use leafspine_fabric::{Graph, Owner, ResolvedChange};
 use leafspine_node::{
-    Chooser, EdgeState, Egress, FifoPort, GeneralPort, HoldState, Holder, Host, Jitter, Limit,
-    Manager, Node, Port, PortStats, Scheduler, Shared, Store, Switch,
+    Asks, Chooser, EdgeState, Egress, FifoPort, GeneralPort, HoldState, Holder, Host, Jitter,
+    Limit, Manager, Node, Port, PortStats, Scheduler, Shared, Store, Switch,
 };
 use leafspine_schemes::aqm;
 use leafspine_schemes::edge::HostEnv;
@@ -388,11 +388,15 @@ impl Builder<'_> {
         let mut general = GeneralPort::new(pace, queues, scheduler);
         // A balancer's manager is asked whether it wants to be.
         let at_release = at_release || matches!(manager, Manager::Balancer);
-        let when_idle = !needs.passes_idle && !matches!(manager, Manager::DropTail);
+        let asks = Asks {
+            at_release,
+            admits_idle: !needs.passes_idle && !matches!(manager, Manager::DropTail),
+            releases_idle: at_release && !needs.sends_idle,
+        };
         let watched = switch.pfc.as_ref().is_some_and(|pfc| pfc.watchdog.is_some());
         let trims = switch.trim.is_some() && around.chooser.is_some();
         let direct = !changes && !around.held && !watched && !trims;
-        general.set_asks(at_release, when_idle, direct);
+        general.set_asks(asks, direct);
         Store::General(Box::new(general))
     }
 
