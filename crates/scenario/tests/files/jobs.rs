@@ -105,6 +105,34 @@ fn jobs_are_refused_with_their_reason() {
     }
 }
 
+/// Breaks if an iteration that would take all memory is built before it is refused, or the refusal
+/// does not say how many messages it has.
+#[test]
+fn what_is_too_large_to_build_is_refused_at_once() {
+    let fabric = FABRIC.replace("leaves = 2", "leaves = 64").replace("leaf = 4", "leaf = 128");
+    let said = |more: &str| {
+        let made = cases(&format!("{fabric}{more}"), &[]).unwrap_or_else(|e| panic!("{e}"));
+        made[0].memory(None, u64::MAX).expect_err("too large").to_string()
+    };
+    let exchange = "kind = \"collective\"\ncollective = \"all-to-all\"\nbytes = \"1GB\"\n";
+    assert_eq!(
+        said(&format!("{exchange}iterations = 100000\n")),
+        "f.toml:10: workload.0.collective: found collectives of 67100672 messages an iteration; \
+         allowed: at most 2^24, 16777216: fewer ranks, jobs or channels, or longer chunks"
+    );
+    let chunks = "ranks = 64\nchannels = 64\nchunk = \"1KB\"\n";
+    assert!(said(&format!("{exchange}{chunks}")).contains("messages an iteration"));
+    let drawn = "kind = \"collective\"\ncollective = \"all-to-allv\"\nchunk = \"1KB\"\nranks = 4\n\
+                 sizes = { kind = \"fixed\", bytes = \"1000GB\" }\n";
+    assert!(said(drawn).contains("found an all-to-allv of 1000000000 messages"), "{}", said(drawn));
+    let pipeline = "kind = \"pipeline\"\nbytes = \"1MB\"\nmicrobatches = 4000000000\n";
+    assert!(
+        said(pipeline).starts_with("f.toml:11: workload.0.microbatches: "),
+        "{}",
+        said(pipeline)
+    );
+}
+
 /// Breaks if a schedule is taken for other files than it was resolved with, or its unit is lost.
 #[test]
 fn schedules_are_read_by_path_and_checksum() {

@@ -4,6 +4,7 @@
 //! each rank begin, and gives the operations after which each rank has done: when all data that it is
 //! to have has come.
 
+mod count;
 mod exchange;
 mod halving;
 mod pipeline;
@@ -36,7 +37,7 @@ pub(super) type Ends = Vec<Vec<Op>>;
 ///
 /// # Errors
 /// What [`HostSets::resolve`] refuses, more ranks than hosts, fewer than two, bytes or ranks that the
-/// algorithm cannot divide, more operations than can be numbered.
+/// algorithm cannot divide, more operations than are built or can be numbered.
 pub(crate) fn jobs(
     workloads: &[WorkloadSpec],
     fabric: &Fabric,
@@ -83,6 +84,8 @@ pub(crate) fn of_workload(
     let ranks = schedule.as_ref().and_then(Schedule::ranks).or(job.ranks);
     let job = &JobSpec { ranks, ..job.clone() };
     let placed = place::place(job, hosts, (seed, workload))?;
+    let each = placed.first().map_or(0, Vec::len) as u64;
+    count::check_jobs(&job.what, placed.len() as u64, each)?;
     let made = placed.into_iter().map(|ranks| {
         let mut sizes = || drawn.as_mut().map_or(1, |(sizes, rng)| sizes.sample(rng));
         let template = match &schedule {
@@ -157,16 +160,6 @@ pub(super) fn named_phase(spec: &CollectiveSpec, ranks: usize, label: &str) -> P
     Phase { name: format!("{label} {}", phase.name), ..phase }
 }
 
-/// Messages that can be numbered in a run.
-const MESSAGES: u64 = 1 << 27;
-
-/// No algorithm has more messages than a ring's all-reduce.
-fn most_messages(spec: &CollectiveSpec, ranks: u64) -> u64 {
-    let pieces = split::pieces(spec, spec.bytes.0.div_ceil(ranks));
-    let steps = 2 * ranks.saturating_mul(ranks);
-    steps.saturating_mul(u64::from(spec.channels)).saturating_mul(pieces)
-}
-
 /// Adds one collective of a schedule's to the present phase: among `hosts`, of which each begins after what `ready`
 /// says of it. What each has done when it ends is given back.
 ///
@@ -180,12 +173,8 @@ pub(super) fn add(
     // A buffer of fewer bytes, such as a sum of one number, has one for each message.
     let parts = hosts.len() as u64 * u64::from(spec.channels);
     let spec = CollectiveSpec { bytes: Bytes(spec.bytes.0.max(parts)), ..*spec };
-    let most = most_messages(&spec, hosts.len() as u64).saturating_add(draft.messages());
-    if most > MESSAGES {
-        let found = format!("collectives of {most} messages or more");
-        let allowed = "at most 2^27 messages: fewer ranks, rows or channels, longer chunks";
-        return Err(WorkloadError::at("path", found, allowed));
-    }
+    let all = count::messages(&spec, hosts.len() as u64).saturating_add(draft.messages());
+    count::check(all, "path", "collectives")?;
     let begin: Vec<Op> = hosts.iter().map(|host| draft.point(*host)).collect();
     for (begin, ready) in begin.iter().zip(ready) {
         ready.iter().for_each(|before| draft.after(*before, *begin));

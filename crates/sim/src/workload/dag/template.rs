@@ -73,6 +73,12 @@ impl Template {
         &self.then[self.first[of] as usize..self.first[of + 1] as usize]
     }
 
+    /// How many messages it has.
+    #[cfg(test)]
+    pub(crate) fn messages(&self) -> u64 {
+        self.messages.len() as u64
+    }
+
     /// How many messages and computations it has.
     pub(crate) fn operations(&self) -> usize {
         self.messages.len() + self.computes.len()
