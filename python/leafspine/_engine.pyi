@@ -48,6 +48,7 @@ class _Case(TypedDict):
 
 class _Work(TypedDict):
     flows: int
+    messages: int
     bytes: int
     packets: int
     packet_hops: int

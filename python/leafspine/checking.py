@@ -43,6 +43,8 @@ class Cost:
     """Bytes that the largest of its runs takes, about."""
     speed: float | None = None
     """Packet-hops per second of one run on one core; ``None``: no run was long enough to tell."""
+    messages: int = 0
+    """Of the flows: messages of jobs."""
     at_most: bool = False
     """Whether ``run.until`` ends a run of it: flows count whole, so that this is the most."""
 
@@ -65,6 +67,7 @@ def costs(cases: Sequence[Case]) -> list[Cost]:
                 variant=variant,
                 runs=len(own),
                 flows=round(share * sum(work["flows"] for work in drawn)),
+                messages=round(share * sum(work["messages"] for work in drawn)),
                 packet_hops=round(share * sum(work["packet_hops"] for work in drawn)),
                 memory=max(case.memory for case in own),
                 at_most=any(case.facts.until is not None for case in own),

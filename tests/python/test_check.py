@@ -71,6 +71,31 @@ def test_what_an_end_cuts_off_is_said(tmp_path: Path) -> None:
     assert found["at_most"] and ran["packet_hops"] < found["packet_hops"]
 
 
+JOB = """
+[topology]
+kind = "star"
+hosts = 6
+host_link = { rate = "10Gbps", delay = "2us" }
+[[workload]]
+kind = "collective"
+collective = "all-to-all"
+bytes = "60KB"
+iterations = 3
+"""
+
+
+def test_a_jobs_messages_are_counted(tmp_path: Path) -> None:
+    """Breaks if the messages of a job are not said, or are others than the run has."""
+    (file := tmp_path / "job.toml").write_text(JOB)
+    found = json.loads(leafspine("check", file, "--json"))
+    ran = json.loads(leafspine("run", file, "--json", "--out", tmp_path / "out"))
+    assert found["messages"] == found["flows"] == ran["flows"] == ran["messages"] == 6 * 5 * 3
+    assert leafspine("check", file).split()[:3] == ["variant", "runs", "messages"]
+    flows = '[[workload]]\nkind = "permutation"\nsizes = { kind = "fixed", bytes = "1KB" }\n'
+    file.write_text(JOB + flows)
+    assert "of the flows 90 are messages of jobs" in leafspine("check", file)
+
+
 def test_a_comparison_is_added_up() -> None:
     """Breaks if variants, points or seeds are left out, or the advice is the wrong verb."""
     found = json.loads(leafspine("check", ROOT / "examples" / "demo.toml", "--json"))

@@ -75,8 +75,8 @@ pub(crate) fn line_of(text: &str, parts: Vec<String>) -> PyResult<Option<usize>>
     guarded(|| Ok(leafspine_scenario::line_of(text, &parts)))
 }
 
-/// What a resolved scenario's run will do, about: `flows`, `bytes`, `packets`, `packet_hops`, `last_start_ps`, and
-/// whether that is all from its flows (`exact`).
+/// What a resolved scenario's run will do, about: `flows`, of them `messages` of jobs, `bytes`,
+/// `packets`, `packet_hops`, `last_start_ps`, and whether that is all from its flows (`exact`).
 ///
 /// # Errors
 /// `ScenarioError` for what only the graph or a trace can tell.
@@ -95,6 +95,7 @@ pub(crate) fn work<'py>(
     })?;
     let dict = PyDict::new(py);
     dict.set_item("flows", found.flows)?;
+    dict.set_item("messages", found.messages)?;
     dict.set_item("bytes", found.bytes)?;
     dict.set_item("packets", found.packets)?;
     dict.set_item("packet_hops", found.packet_hops)?;

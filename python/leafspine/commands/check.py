@@ -65,6 +65,7 @@ def _plain(title: str, found: "list[Cost]") -> dict[str, Any]:
         "runs": runs,
         "verb": "run" if runs == 1 else "compare",
         "flows": sum(cost.flows for cost in found),
+        "messages": sum(cost.messages for cost in found),
         "packet_hops": sum(cost.packet_hops for cost in found),
         "at_most": any(cost.at_most for cost in found),
         "memory_of_a_run": most,
@@ -76,6 +77,7 @@ def _plain(title: str, found: "list[Cost]") -> dict[str, Any]:
                 "variant": cost.variant,
                 "runs": cost.runs,
                 "flows": cost.flows,
+                "messages": cost.messages,
                 "packet_hops": cost.packet_hops,
                 "memory": cost.memory,
                 "packet_hops_per_second": cost.speed,
@@ -95,7 +97,9 @@ def _show(command: str, plain: dict[str, Any], found: "list[Cost]") -> None:
     if plain["title"]:
         click.echo(printable(plain["title"]))
         click.echo()
-    heads = ("variant", "runs", "flows", "packet-hops", "memory a run", "hops/s", "core time")
+    messages = plain["messages"]
+    flows = "messages" if messages and messages == plain["flows"] else "flows"
+    heads = ("variant", "runs", flows, "packet-hops", "memory a run", "hops/s", "core time")
     rows = tuple(
         (
             cost.variant or "-",
@@ -116,6 +120,8 @@ def _show(command: str, plain: dict[str, Any], found: "list[Cost]") -> None:
     takes = "too short to tell how long" if seconds is None else duration(seconds)
     about = "about " if seconds is not None and seconds >= 1 else ""
     click.echo(f"good: {one}, {about}{takes} in {processes}")
+    if messages and flows == "flows":
+        click.echo(f"of the flows {messages:,} are messages of jobs")
     if plain["at_most"]:
         click.echo("that is the most: run.until cuts off what flows have not sent by then")
     free = plain["memory_free"]

@@ -18,6 +18,8 @@ const LOOKED_AT: u64 = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 pub struct Work {
     /// Flows, up to the run's end.
     pub flows: u64,
+    /// Of them, messages of jobs.
+    pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
     /// Packets of data.
@@ -59,6 +61,7 @@ impl Work {
         let times = |number: u64| (number as f64 * share) as u64;
         Work {
             flows: times(self.flows),
+            messages: self.messages,
             bytes: times(self.bytes),
             packets: times(self.packets),
             packet_hops: times(self.packet_hops),
@@ -103,6 +106,7 @@ impl Count<'_> {
         let Spec { workloads, run, transport, .. } = self.spec;
         let Some(dags) = jobs(workloads, fabric, run.seed)? else { return Ok(()) };
         self.work.exact &= run.until.is_none();
+        self.work.messages = dags.messages();
         for job in &dags.jobs {
             let times = u64::from(job.iterations);
             let mut connections = HashSet::new();
