@@ -12,11 +12,11 @@ def main() -> NoReturn:
     # many times, is one line, also where an import would take the exception for its own.
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupted)
-    from leafspine import cli
+    from leafspine import cli, interrupts
 
     code = cli.invoke(sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done
-    sys.exit(code)
+    interrupts.leave(code)
 
 
 def _interrupted(_number: int, _frame: object) -> NoReturn:

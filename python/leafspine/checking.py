@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leafspine import engine
+from leafspine import engine, interrupts
 from leafspine.engine import Case
 
 if TYPE_CHECKING:
@@ -99,15 +99,17 @@ def _speed(case: Case) -> float | None:
             outputs.append(native.simulate(case.toml, case.base_dir, progress, False, None, 1))
         ended.set()
 
-    threading.Thread(target=work).start()
+    threading.Thread(target=work, name=interrupts.THREAD, daemon=True).start()
     begin = first = hops = 0.0
-    while not ended.wait(0.005) and not (hops and time.monotonic() - begin > MOMENT):
-        hops = progress.read()[3]
-        if hops and not first:
-            # What is built before is no part of the speed.
-            begin, first = time.monotonic(), hops
-    took = time.monotonic() - begin
-    progress.cancel()
+    try:
+        while not ended.wait(0.005) and not (hops and time.monotonic() - begin > MOMENT):
+            hops = progress.read()[3]
+            if hops and not first:
+                # What is built before is no part of the speed.
+                begin, first = time.monotonic(), hops
+        took = time.monotonic() - begin
+    finally:
+        progress.cancel()
     ended.wait()
     if outputs:
         summary = json.loads(outputs[0].summary())

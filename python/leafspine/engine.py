@@ -10,7 +10,7 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from leafspine import facts, memory
+from leafspine import facts, interrupts, memory
 from leafspine.errors import EngineError, RunError, ScenarioError, StuckError, TooLargeError
 from leafspine.facts import Facts
 from leafspine.native import module
@@ -25,6 +25,8 @@ SEED = "run.seed"
 Point = tuple[tuple[str, Any], ...]
 
 POLL_SECONDS = 0.1
+GRACE_SECONDS = 0.3
+"""How long what is being built has to end when it is cancelled."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,10 @@ def _aside(
 ) -> T | Exception:
     """What ``work`` gives or raises in a thread of its own, so that Ctrl-C is handled meanwhile.
 
-    Then, or if ``look``, which is called ten times a second, raises, the work is cancelled.
+    Then, or if ``look``, which is called ten times a second, raises, the work is cancelled. A run
+    ends at once; what is being built, which writes nothing, may be in a step of seconds, such as a
+    trace that is read: its thread is left to end by itself, or with the process
+    (:func:`leafspine.interrupts.leave`).
     """
     outcome: list[T | BaseException] = []
     # Not the thread's own end: a join that Ctrl-C interrupts takes a living thread for one that has
@@ -263,13 +268,14 @@ def _aside(
         finally:
             ended.set()
 
-    threading.Thread(target=call, name="leafspine-engine", daemon=True).start()
+    threading.Thread(target=call, name=interrupts.THREAD, daemon=True).start()
     try:
         while not ended.wait(POLL_SECONDS):
             look()
     except BaseException:
         progress.cancel()
-        ended.wait()
+        packet_hops = progress.read()[3]
+        ended.wait(None if packet_hops else GRACE_SECONDS)
         raise
     result = outcome[0]
     if isinstance(result, BaseException) and not isinstance(result, Exception):
@@ -362,10 +368,10 @@ def known_keys() -> list[dict[str, Any]]:
 
 def work(case: Case) -> "native._Work":
     """What a run will do, from its flows. Raises :class:`ScenarioError`."""
-    try:
-        return native.work(case.toml, case.base_dir)
-    except Exception as error:
-        raise typed(error) from None
+    found = _aside(lambda: native.work(case.toml, case.base_dir), native.Progress(), lambda: None)
+    if isinstance(found, Exception):
+        raise typed(found) from None
+    return found
 
 
 def control_planes(case: Case) -> dict[int, dict[str, Any]]:

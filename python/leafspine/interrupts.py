@@ -7,9 +7,25 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NoReturn
 
 SOON = 0.01
 """Seconds until a signal that was lost is delivered again."""
+
+
+THREAD = "leafspine-engine"
+"""The name of threads in which the engine works."""
+
+
+def leave(code: int) -> NoReturn:
+    """Exit. A thread of the engine that was left to itself when it was cancelled is not waited for,
+    and the interpreter cannot be taken down under it."""
+    if any(thread.name == THREAD for thread in threading.enumerate()):
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 class Signalled(KeyboardInterrupt):

@@ -375,3 +375,26 @@ def test_a_run_says_what_did_not_finish(scenario: Path, cli: Cli) -> None:
     assert code == 0
     assert "warning: 3 of 200 flows unfinished; means and percentiles are of the finished" in error
     assert "unfinished" not in cli("run", scenario, "--out", "other")[2]
+
+
+LEFT = """
+import sys, threading, time
+from leafspine import engine, interrupts
+def look():
+    raise KeyboardInterrupt
+try:
+    engine._aside(lambda: time.sleep(9), engine.native.Progress(), look)
+except KeyboardInterrupt:
+    print("interrupted")
+interrupts.leave(5)
+"""
+
+
+def test_what_is_being_built_does_not_hold_up_an_interruption() -> None:
+    """Breaks if Ctrl-C waits for a step of the engine that takes seconds, such as a trace that is
+    read or a job's messages, or if the end of the process does."""
+    begin = time.monotonic()
+    words = [sys.executable, "-c", LEFT]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (5, "interrupted\n", "")
+    assert time.monotonic() - begin < 6
