@@ -1,5 +1,7 @@
 """Files that should be text, and what they are if they are none."""
 
+import os
+import stat
 from pathlib import Path
 
 from leafspine.errors import InputError, refused
@@ -12,6 +14,20 @@ PACKED = {
     b"PK\x03\x04": "zip",
 }
 """What a packed file begins with."""
+
+
+def read(path: Path, most: int) -> bytes:
+    """A file's bytes. Raises :class:`InputError` for a device or a socket, which may have no end,
+    and for more than ``most`` bytes; a pipe is read so far."""
+    with path.open("rb") as stream:
+        kind = os.fstat(stream.fileno()).st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind)):
+            raise refused("what is no regular file", "a file of text", file=str(path))
+        data = stream.read(most + 1)
+    if len(data) > most:
+        allowed = f"a file of text of at most {most >> 20} MiB"
+        raise refused(f"more than {most >> 20} MiB", allowed, file=str(path))
+    return data
 
 
 def decode(path: Path, data: bytes) -> str:

@@ -14,6 +14,8 @@ from leafspine.labels import point_label
 Scenario = str | Path | Mapping[str, Any]
 
 LOAD = "workload.0.load"
+LARGEST = 64 << 20
+"""Bytes of a scenario file: a hundred thousand runs written out one by one have fewer."""
 
 
 class Key(str):
@@ -52,7 +54,7 @@ def read(scenario: Scenario) -> Source:
     path = Path(scenario)
     arguments.unicode("the current directory", str(Path.cwd()))
     try:
-        text = plain.decode(path, path.read_bytes())
+        text = plain.decode(path, plain.read(path, LARGEST))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file", file=str(path)) from None
     except IsADirectoryError:

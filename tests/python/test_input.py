@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -351,3 +352,23 @@ def test_a_large_fabric_shows_progress_and_can_be_interrupted(tmp_path: Path, ve
     assert took < at_once(), f"{took} s"
     assert child.returncode == 1
     assert said.splitlines()[-1].startswith("leafspine: interrupted")
+
+
+def test_what_has_no_end_is_not_read(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Breaks if a device, or a file larger than any scenario, is read into memory; a pipe is not
+    refused, as a shell's `<(...)` is one."""
+    with pytest.raises(InputError, match=r"^/dev/zero: found what is no regular file; allowed: "):
+        scenario.read(Path("/dev/zero"))
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(SMALL,))
+    writer.start()
+    assert scenario.read(pipe).text == SMALL
+    writer.join()
+    monkeypatch.setattr(scenario, "LARGEST", small.stat().st_size)
+    assert scenario.read(small).text == SMALL
+    monkeypatch.setattr(scenario, "LARGEST", small.stat().st_size - 1)
+    with pytest.raises(InputError, match=r"found more than 0 MiB; allowed: a file of text of at"):
+        scenario.read(small)

@@ -2,6 +2,7 @@
 
 use crate::error::{Problem, ScenarioError, nearest, quoted};
 use crate::section::{Around, Section, content};
+use crate::trace::endless;
 use crate::tree::{Data, Node, quote};
 use leafspine_core::Bytes;
 use leafspine_schemes::Kind;
@@ -85,6 +86,10 @@ fn csv(
     name: &str,
 ) -> Result<(SizeSpec, String), ScenarioError> {
     let file = place.base.join(name);
+    if endless(&file) {
+        let found = format!("{}, which is no regular file", node.shown());
+        return Err(place.error(Some(node.origin), path, found, "a CSV file"));
+    }
     let open = File::open(&file).map_err(|error| {
         let found = format!("{} ({})", node.shown(), error.kind());
         place.error(Some(node.origin), path, found, "a CSV file that can be read")

@@ -44,6 +44,11 @@ pub(crate) fn paths(
         section.wrong("path", found, format!("{what} that can be read"))
     };
     let path = std::path::absolute(path).map_err(|error| readable(&error))?;
+    // A survey asks for keys, with a file that is none.
+    if section.place.survey.is_none() && endless(&path) {
+        let found = format!("{}, which is no regular file", node.shown());
+        return Err(section.wrong("path", found, what));
+    }
     let mut sum = section.place.files_read.of(&path).map_err(|error| readable(&error))?;
     let more = others(&path).map_err(|allowed| section.wrong("path", node.shown(), allowed))?;
     if !more.is_empty() {
@@ -60,6 +65,12 @@ pub(crate) fn paths(
     section.write("path", quote(&path.display().to_string()));
     section.write("checksum", quote(&sum));
     Ok([vec![path], more].concat())
+}
+
+/// Whether a path is that of a device, a pipe or a socket: there may be no end of it, and it can be
+/// read once at most.
+pub(crate) fn endless(path: &Path) -> bool {
+    path.metadata().is_ok_and(|file| !file.is_file() && !file.is_dir())
 }
 
 /// Makes a CSV file of a trace in Parquet's format, of which it is told the path and the checksum, and

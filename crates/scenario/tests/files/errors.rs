@@ -1,6 +1,6 @@
 //! The exact text of every refusal.
 
-use crate::common::{BASE, cases};
+use crate::common::{BASE, cases, one};
 use leafspine_scenario::{Source, expand};
 use std::path::Path;
 
@@ -476,4 +476,21 @@ fn queue_pairs_and_what_is_not_theirs() {
         ("", "[transport]\nkind = \"rdma\""),
         ("", &(clove.to_owned() + &roce(""))),
     ]));
+}
+
+/// Breaks if a device is read for ever as a trace, a fabric, or a table of sizes.
+#[test]
+fn files_without_an_end_are_refused() {
+    for (key, value) in [
+        ("workload", "[{ kind = \"trace\", path = \"/dev/zero\" }]"),
+        ("topology", "{ kind = \"file\", path = \"/dev/zero\" }"),
+        ("workload.0.sizes", "\"/dev/zero\""),
+    ] {
+        let text = match key {
+            "topology" => BASE.split_once("\n\n").expect("a workload").1,
+            _ => BASE,
+        };
+        let error = cases(text, &[(key, value)]).map(|_| ()).expect_err("no file").to_string();
+        assert!(error.contains("found \"/dev/zero\", which is no regular file"), "{error}");
+    }
 }
