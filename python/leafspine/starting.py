@@ -5,7 +5,8 @@ registry, as comments.
 """
 
 import textwrap
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -157,6 +158,23 @@ def example(name: str) -> str:
     _known("--example", name, sorted(path.stem for path in folder.glob("*.toml")))
     _, _, rest = (folder / f"{name}.toml").read_text(encoding="utf-8").partition("\n")
     return f"#:schema {PACKAGED.as_uri()}\n{rest}"
+
+
+def beside(name: str) -> dict[str, bytes]:
+    """The files that an example names, by their paths from its folder: traces, programs."""
+    folder = PACKAGED.parent / "examples"
+    words = _texts(tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")))
+    return {word: (folder / word).read_bytes() for word in words if (folder / word).is_file()}
+
+
+def _texts(node: object) -> Iterator[str]:
+    """All texts among a scenario's values."""
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, Mapping):
+        yield from (text for value in node.values() for text in _texts(value))
+    elif isinstance(node, list):
+        yield from (text for value in node for text in _texts(value))
 
 
 def _known(option: str, name: str, names: Sequence[str]) -> None:

@@ -236,6 +236,21 @@ def test_examples_are_shipped(path: Path, tmp_path: Path) -> None:
     assert rest == path.read_text().split("\n", 1)[1]
 
 
+def test_an_examples_files_are_beside_it(tmp_path: Path) -> None:
+    """Breaks if an example comes without the files that it reads, or if somebody's own of these
+    names are replaced."""
+    done = leafspine("new", tmp_path / "s.toml", "--example", "lab")
+    assert f"{tmp_path / 'lab.csv'}: what it needs" in done
+    for name in ("lab.csv", "lab-flows.csv"):
+        assert (tmp_path / name).read_bytes() == (ROOT / "examples" / name).read_bytes()
+    leafspine("check", tmp_path / "s.toml", "--json")
+    assert "lab.csv: is there already" in leafspine(
+        "new", tmp_path / "t.toml", "--example", "lab", code=2
+    )
+    leafspine("new", tmp_path / "p.toml", "--example", "programs")
+    assert (tmp_path / "programs" / "server.py").is_file()
+
+
 def test_unknown_choices_say_what_there_is() -> None:
     """Breaks if a wrong name is answered without the right ones."""
     assert 'did you mean "letflow"?' in leafspine("new", "-", "--lb", "letflo", code=2)

@@ -41,6 +41,12 @@ store_option = click.option(
 )
 
 
+def given(name: str) -> bool:
+    """Whether the command line has this option, of which the default does not tell."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
 def out_option(default: str) -> Callable[[Any], Any]:
     """``--out`` with what happens without it."""
     return click.option(
