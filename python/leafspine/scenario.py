@@ -118,8 +118,29 @@ def _without_end(name: str, write: Callable[[Any], str], value: Any) -> str:
 
 
 def parse_settings(texts: Sequence[str]) -> list[tuple[str, str]]:
-    """All ``key=value`` of ``--set``: of one key's, the last."""
-    return list(dict(parse_setting(text) for text in texts).items())
+    """All ``key=value`` of ``--set``. Raises :class:`InputError` for two values of one key."""
+    found: dict[str, tuple[str, str]] = {}
+    for text in texts:
+        key, value = parse_setting(text)
+        if found.setdefault(_plain_key(key), (key, value))[1] != value:
+            before = found[_plain_key(key)][1]
+            raise refused(f"{before} and {value}", "one value", file=f"--set {key}")
+    return list(found.values())
+
+
+def _plain_key(key: str) -> str:
+    """A key without the number of its only workload or probe, which may be left out."""
+    return ".".join(part.strip('"') for part in key.split(".") if part != "0")
+
+
+def refuse_both(option: str, keys: Sequence[str], settings: Sequence[tuple[str, str]]) -> None:
+    """Refuse an option beside a setting of one of the keys that it sets: one of the two would do
+    nothing. Raises :class:`InputError`."""
+    set_by_option = [_plain_key(key) for key in keys]
+    for key, _ in settings:
+        by = getattr(key, "option", "--set")
+        if by != option and _plain_key(key) in set_by_option:
+            raise refused(f"{by} {key} beside it", "one of the two", file=option)
 
 
 def parse_setting(text: str) -> tuple[str, str]:
@@ -133,6 +154,8 @@ def parse_setting(text: str) -> tuple[str, str]:
 def seeded(settings: Sequence[tuple[str, str]], seed: int | None) -> list[tuple[str, str]]:
     """Settings and the seed of all random streams, if it is given."""
     arguments.count("--seed", seed, least=0)
+    if seed is not None:
+        refuse_both("--seed", [SEED, f"sweep.{SEED}"], settings)
     return [*settings, *([] if seed is None else [(Key(SEED, "--seed"), str(seed))])]
 
 
@@ -207,15 +230,18 @@ def comparing(
         raise InputError(f"--seeds {seeds}: {bound}")
     chosen = list(settings)
     if lb:
+        refuse_both("--lb", ["load_balancer.scheme", "variant"], settings)
         variants = [{"name": name, "set": {balancing(name): name}} for name in lb]
         chosen.append((Key("variant", "--lb"), to_value(variants)))
     for key, values in (over or {}).items():
         if not values:
             raise InputError(f"{key}: no values to sweep over")
+        refuse_both(getattr(key, "option", f"a sweep over {key}"), [key, f"sweep.{key}"], settings)
         written = _without_end(key, to_value, list(values))
         swept = arguments.unicode("a key of the sweep", f"sweep.{key}")
         chosen.append((Key(swept, key.option) if isinstance(key, Key) else swept, written))
     if seeds is not None:
+        refuse_both("--seeds", [f"sweep.{SEED}"], settings)
         first = engine.first_seed(source.text, source.name, chosen)
         chosen = [setting for setting in chosen if setting[0] != SEED]
         swept = Key(f"sweep.{SEED}", "--seeds")

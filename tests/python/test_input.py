@@ -372,3 +372,46 @@ def test_what_has_no_end_is_not_read(
     monkeypatch.setattr(scenario, "LARGEST", small.stat().st_size - 1)
     with pytest.raises(InputError, match=r"found more than 0 MiB; allowed: a file of text of at"):
         scenario.read(small)
+
+
+BOTH = "allowed: one of the two"
+CONTRADICTIONS = {
+    "run --seed 3 --set run.seed=4": f"--seed: found --set run.seed beside it; {BOTH}",
+    "run --set run.seed=3 --set run.seed=4": "--set run.seed: found 3 and 4; allowed: one value",
+    "check --set workload.load=0.3 --set workload.0.load=0.4": "--set workload.0.load: found 0.3",
+    "compare --lb ecmp --set load_balancer.scheme=rps": (
+        f"--lb: found --set load_balancer.scheme beside it; {BOTH}"
+    ),
+    "compare --load 0.2 --set workload.load=0.3": (
+        f"--load: found --set workload.load beside it; {BOTH}"
+    ),
+    "compare --seeds 2 --set sweep.run.seed=[1]": (
+        f"--seeds: found --set sweep.run.seed beside it; {BOTH}"
+    ),
+    "compare --shard 1/2 --json --out x": "--shard: found --json; allowed: without it",
+    "tune --lb letflow --param gap=1us..2us --param load_balancer.gap=1us..3us": (
+        "--param: found load_balancer.gap more than once; allowed: each key once"
+    ),
+    "tune --lb letflow --param gap=1us..2us --set load_balancer.scheme=ecmp": (
+        f"--lb: found --set load_balancer.scheme beside it; {BOTH}"
+    ),
+    "tune --lb letflow --param load_balancer.scheme=ecmp,letflow": (
+        f"--lb: found --param load_balancer.scheme beside it; {BOTH}"
+    ),
+    "new --example demo --lb ecmp": "--example: found --lb; allowed: an example as it is",
+    "bench --case web-search --smoke": "--case and --smoke: one of the two",
+    "reproduce qdaps --from-kept --keep --scale paper": f"--from-kept: found --keep; {BOTH}",
+    "reproduce qdaps --from-kept --scale quick": "--from-kept: found --scale quick; allowed: paper",
+    "reproduce qdaps --cost 4 --no-run --scale paper": f"--cost: found --no-run; {BOTH}",
+    "reproduce --keep": "--keep: found no figure; allowed: all, PAPER or PAPER/FIGURE",
+}
+
+
+@pytest.mark.parametrize("words", CONTRADICTIONS)
+def test_options_that_contradict_each_other(cli: Cli, small: Path, words: str) -> None:
+    """Breaks if one of two options silently wins, or is refused only after runs."""
+    verb, *options = words.split()
+    file = [] if verb in ("new", "bench", "reproduce") else [small]
+    code, _, said = cli(verb, *file, *options)
+    assert code == 2
+    assert CONTRADICTIONS[words] in said

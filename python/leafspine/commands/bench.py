@@ -23,6 +23,8 @@ def bench(name: str | None, schemes: bool, scheme: str | None, smoke: bool, as_j
     of_schemes = schemes or scheme is not None
     if of_schemes and name is not None:
         raise InputError("--case and --schemes: one of the two")
+    if smoke and name is not None:
+        raise InputError("--case and --smoke: one of the two")
     found = costs.measure(scheme, smoke=smoke) if of_schemes else benchmark.run(name, smoke=smoke)
     if as_json:
         click.echo(json.dumps(found, indent=2))

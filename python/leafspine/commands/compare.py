@@ -22,7 +22,14 @@ from leafspine.commands.options import (
     show_shard,
     store_option,
 )
-from leafspine.errors import EngineError, InputError, Interrupted, LeafspineError, printable
+from leafspine.errors import (
+    EngineError,
+    InputError,
+    Interrupted,
+    LeafspineError,
+    printable,
+    refused,
+)
 
 if TYPE_CHECKING:
     from leafspine.comparison import Comparison
@@ -74,6 +81,8 @@ def compare(
     from leafspine import api, files, scenario
     from leafspine.manifest import Keyed
 
+    if shard is not None and as_json:
+        raise refused("--json", "without it: a shard has no tables", file="--shard")
     path = Path(scenario_file)
     comparison = api.compare(
         path,
@@ -91,7 +100,7 @@ def compare(
         store=store,
         shard=shard,
         pcap=port_names(pcap),
-        **dict(scenario.parse_setting(text) for text in settings),
+        **dict(scenario.parse_settings(settings)),
     )
     if shard is not None:
         done, of = len(comparison.finished), len(comparison.cases)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from leafspine.commands.options import on_option, out_option, show_shard, store_option
+from leafspine.commands.options import given, on_option, out_option, show_shard, store_option
 from leafspine.errors import RunError, refused
 
 if TYPE_CHECKING:
@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from leafspine.reproduce.reproducing import Chosen, Reproduction
     from leafspine.shards import Shard
     from leafspine.tasks import Failure
+
+
+_ALONE = {
+    "from_kept": ("keep", "cost"),
+    "cost": ("keep", "no_run", "shard"),
+}
+"""Options beside which others would do nothing."""
+_OF_FIGURES = ("from_kept", "keep", "no_run", "cost", "shard", "scale", "out")
 
 
 @click.command()
@@ -71,12 +79,21 @@ def reproduce(
     """Reproduce figures of papers, with a verdict on every claim. Without a name: what there is."""
     from leafspine.reproduce import figures
 
+    for option, others in _ALONE.items():
+        for other in (name for name in others if given(option) and given(name)):
+            found, file = (f"--{name.replace('_', '-')}" for name in (other, option))
+            raise refused(found, "one of the two", file=file)
     if not names:
+        for option in filter(given, _OF_FIGURES):
+            file = f"--{option.replace('_', '-')}"
+            raise refused("no figure", "all, PAPER or PAPER/FIGURE", file=file)
         for paper in figures.papers(library):
             click.echo(f"{paper.name}: {paper.title} ({len(paper.claims)} claims)")
             for figure in paper.figures:
                 click.echo(f"  {figure.path}: {figure.title}")
         return
+    if from_kept and given("scale") and scale != "paper":
+        raise refused(f"--scale {scale}", "paper (what is kept is of one)", file="--from-kept")
     if keep and scale != "paper":
         raise refused(f"--scale {scale}", "paper (what is kept is of one)", file="--keep")
     from leafspine import places, shards
@@ -92,10 +109,10 @@ def reproduce(
         return
     directory = out or Path("reproduction")
     if (part := shards.parse(shard)) is not None:
-        for option, given in (
+        for option, asked in (
             ("--from-kept", from_kept), ("--keep", keep), ("--no-run", no_run),
         ):  # fmt: skip
-            if given:
+            if asked:
                 raise refused(option, "with what is merged, not with a shard", file="--shard")
         _make_shard(chosen, scale, directory, part, how, library)
         return

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from leafspine import arguments, places, progress, results, scenario
+from leafspine.errors import refused
 from leafspine.places import How
 from leafspine.running import most_bytes
 from leafspine.scenario import Source
@@ -41,6 +42,12 @@ def tuned(
     figures."""
     searching.check(seeds, held_out, trials)
     chosen = tuple(parameters.parse(text, "load_balancer", trials) for text in params)
+    keys = [parameter.key for parameter in chosen]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise refused(f"{twice[0]} more than once", "each key once", file="--param")
+    if lb is not None:
+        tuned_keys = [(scenario.Key(key, "--param"), "") for key in keys]
+        scenario.refuse_both("--lb", ["load_balancer.scheme"], [*settings, *tuned_keys])
     request = searching.Request(
         source,
         tuple(settings),
