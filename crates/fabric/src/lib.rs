@@ -21,6 +21,6 @@ pub use error::{ChangeProblem, TopologyError};
 pub use graph::{Graph, Link, LinkEnd, Owner, Switch};
 pub use ideal::Ideal;
 pub use kinds::TopologyKind;
-pub use names::matches_glob;
+pub use names::{matches_glob, nearest};
 pub use routes::{LinkState, Onward, Routes};
 pub use spec::{Flap, LinkChange, LinkSpec, TopologySpec};

@@ -85,7 +85,7 @@ impl Graph {
     fn unknown_link(&self, name: &str) -> TopologyError {
         TopologyError::UnknownLink {
             name: name.to_owned(),
-            nearest: nearest(name, self.links.iter().map(|link| link.name.clone())),
+            nearest: most_similar(name, self.links.iter().map(|link| link.name.clone())),
             allowed: self.allowed_links(),
         }
     }
@@ -117,7 +117,7 @@ impl Graph {
         tors().find(|switch| switch.name == name).and_then(|switch| switch.tor).ok_or_else(|| {
             TopologyError::UnknownTor {
                 name: name.to_owned(),
-                nearest: nearest(name, tors().map(|switch| switch.name.clone())),
+                nearest: most_similar(name, tors().map(|switch| switch.name.clone())),
                 allowed: match self.kind.plan() {
                     Plan::Tiers(shape) => span_of(&shape.tiers[0].name, shape.tors()),
                     Plan::Links(wiring) => listed(wiring.tor_names()),
@@ -139,7 +139,7 @@ impl Graph {
         if found.is_empty() {
             return Err(TopologyError::UnknownPort {
                 pattern: pattern.to_owned(),
-                nearest: nearest(pattern, all.map(|port| self.port_name(port))),
+                nearest: most_similar(pattern, all.map(|port| self.port_name(port))),
                 allowed: self.allowed_links(),
             });
         }
@@ -196,8 +196,25 @@ fn span_of(name: &str, count: u64) -> String {
 }
 
 /// The most similar name (fewest edits, transpositions count one), the first among equals.
-fn nearest(name: &str, names: impl Iterator<Item = String>) -> String {
+fn most_similar(name: &str, names: impl Iterator<Item = String>) -> String {
     names.min_by_key(|other| strsim::osa_distance(name, other)).unwrap_or_default()
+}
+
+/// The name that was probably meant: the fewest edits, the first among equals, and no more edits
+/// than a third of the name's length (but two for short names), or else none. Upper and lower case
+/// are alike.
+#[must_use]
+pub fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let found = found.to_lowercase();
+    let near = |name: &&str| {
+        let distance = strsim::osa_distance(&found, &name.to_lowercase());
+        (distance <= (name.len() / 3).max(2) && distance < name.len()).then_some(distance)
+    };
+    names
+        .into_iter()
+        .filter_map(|name| near(&name).map(|distance| (distance, name)))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name.to_owned())
 }
 
 /// Whether `text` is `pattern` with each `*` replaced by some text.
@@ -239,5 +256,22 @@ mod tests {
             assert!(!matches_glob(pattern, text), "{pattern} {text}");
         }
         assert!(matches_glob("l*-s*#*", "leaf0-spine1#1"));
+    }
+
+    /// Breaks if a transposition or a missing letter is not mended, or if far names are suggested.
+    #[test]
+    fn near_names_are_suggested_and_far_ones_are_not() {
+        let names = ["web-search", "data-mining", "k", "ecmp"];
+        for (found, meant) in [
+            ("web-serch", Some("web-search")),
+            ("datamining", Some("data-mining")),
+            ("emcp", Some("ecmp")),
+            ("letflow", None),
+            ("ECMP", Some("ecmp")),
+            ("Web-Search", Some("web-search")),
+            ("", None),
+        ] {
+            assert_eq!(nearest(found, names).as_deref(), meant, "{found}");
+        }
     }
 }

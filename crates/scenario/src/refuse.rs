@@ -76,7 +76,8 @@ pub fn refusal(error: &SetupError, file: &str) -> ScenarioError {
                 file = inner.display().to_string();
                 line = error.line.and_then(|at| usize::try_from(at).ok());
             }
-            Refusal::new(&error.key, &error.found, &error.allowed)
+            let nearest = error.nearest.as_deref().map(str::to_owned);
+            Refusal { nearest, ..Refusal::new(&error.key, &error.found, &error.allowed) }
         }
         SetupError::Scheme { section, error: ParamError { key, found, allowed } } => {
             Refusal::new(format!("{section}.{key}"), found, allowed)

@@ -100,7 +100,7 @@ fn csv(
         key: error.key,
         found: error.found,
         allowed: error.allowed,
-        nearest: None,
+        nearest: error.nearest.map(Into::into),
     })?;
     let stem = Path::new(name).file_stem().map_or_else(String::new, |s| s.display().to_string());
     Ok(written_table(&stem, points.to_vec()))

@@ -5,6 +5,7 @@ use super::{Fault, List};
 use crate::error::nearest;
 use csv::{ReaderBuilder, StringRecord, Trim};
 use leafspine_fabric::kinds::{Edge, Vertex};
+use leafspine_sim::workload::{WorkloadError, not_a_header};
 use std::collections::HashMap;
 
 const ENDS: [&str; 2] = ["source", "target"];
@@ -38,10 +39,11 @@ pub(super) fn read(text: &str) -> Result<List, Fault> {
         }
     }
     if list.edges.is_empty() {
+        let found = if header.is_some() { "no links" } else { "an empty file" };
         return Err(Fault::new(
             1,
             "row",
-            "no links",
+            found,
             "a header with source and target, and a row a link",
         ));
     }
@@ -49,14 +51,25 @@ pub(super) fn read(text: &str) -> Result<List, Fault> {
 }
 
 fn check_header(row: &StringRecord, line: usize) -> Result<(), Fault> {
+    let names: Vec<&str> = row.iter().collect();
+    if let Some(WorkloadError { key, found, allowed, .. }) = not_a_header(&names) {
+        return Err(Fault::new(line, &key, found, allowed));
+    }
     let known = || ENDS.into_iter().chain(link_names()).chain(OF_ENDS.map(|(name, _)| name));
     let allowed = || known().collect::<Vec<_>>().join(", ");
+    let is_known = |name: &&str| known().any(|known| known == *name);
+    if !names.iter().any(|name| is_known(name) || nearest(name, known()).is_some()) {
+        let found = format!("no header, but {}", names.join(","));
+        return Err(Fault::new(line, "row", found, "a header with source and target"));
+    }
     for (at, name) in row.iter().enumerate() {
         if row.iter().take(at).any(|before| before == name) {
             return Err(Fault::new(line, name, "the column twice", "each column once"));
         }
-        if !known().any(|known| known == name) {
-            let fault = Fault::new(line, name, "an unknown column", allowed());
+        if !is_known(&name) {
+            let missing = ENDS.into_iter().find(|end| !names.contains(end));
+            let missing = missing.map_or_else(String::new, |end| format!(", and no {end}"));
+            let fault = Fault::new(line, name, format!("an unknown column{missing}"), allowed());
             return Err(Fault { nearest: nearest(name, known()), ..fault });
         }
     }

@@ -1,7 +1,7 @@
 //! What is wrong with a workload, and where.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Input that no flow can be made of.
 ///
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkloadError {
     /// The trace or table it stands in; `None` for the scenario itself.
-    pub file: Option<PathBuf>,
+    pub file: Option<Box<Path>>,
     /// Line of `file`, from 1.
     pub line: Option<u64>,
     /// The scenario's key (`workload.0.load`), or the column of `file`.
@@ -19,6 +19,8 @@ pub struct WorkloadError {
     pub found: String,
     /// What is allowed there.
     pub allowed: String,
+    /// The name that was probably meant, if there is one.
+    pub nearest: Option<Box<str>>,
 }
 
 impl WorkloadError {
@@ -30,11 +32,13 @@ impl WorkloadError {
             key: key.to_owned(),
             found: found.into(),
             allowed: allowed.into(),
+            nearest: None,
         }
     }
 
     /// The same error, found in a line of a file.
     pub(super) fn in_file(self, file: impl Into<PathBuf>, line: u64) -> Self {
+        let file: PathBuf = file.into();
         WorkloadError { file: Some(file.into()), line: Some(line), ..self }
     }
 
@@ -61,7 +65,11 @@ impl fmt::Display for WorkloadError {
         if !self.key.is_empty() {
             write!(f, "{}: ", self.key)?;
         }
-        write!(f, "found {}; allowed: {}", self.found, self.allowed)
+        write!(f, "found {}; allowed: {}", self.found, self.allowed)?;
+        match &self.nearest {
+            Some(nearest) => write!(f, "; did you mean \"{nearest}\"?"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -40,6 +40,7 @@ pub use error::WorkloadError;
 pub use hosts::{Fabric, HostSets};
 pub use named::{Description, describe, named, names};
 pub(crate) use programs::{Launch, programs};
+pub use rows::not_a_header;
 pub use schedule::read_schedule;
 pub use sizes::Sizes;
 pub(crate) use source::Demand;

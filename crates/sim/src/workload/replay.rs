@@ -132,7 +132,10 @@ impl Merge {
     fn failed(&self, error: &io::Error) -> WorkloadError {
         let found = format!("rows that are not sorted, and {error} where they were to be");
         let allowed = "rows sorted by their starts, or room in the directory for temporary files";
-        WorkloadError { file: Some(self.name.clone()), ..WorkloadError::at("path", found, allowed) }
+        WorkloadError {
+            file: Some(self.name.as_path().into()),
+            ..WorkloadError::at("path", found, allowed)
+        }
     }
 
     fn advance(&mut self, piece: usize) -> Result<(), WorkloadError> {

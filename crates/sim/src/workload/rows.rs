@@ -2,6 +2,7 @@
 
 use super::WorkloadError;
 use csv::{ByteRecord, Reader, ReaderBuilder, Terminator, Trim};
+use leafspine_fabric::nearest;
 use std::borrow::Cow;
 use std::io::{Chain, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -58,10 +59,19 @@ impl<R: Read, const N: usize> Rows<R, N> {
         let columns = [None; N];
         let unknown = Vec::new();
         let mut rows = Rows { reader, file, columns, unknown, fields: 0, row, line: 1 };
-        rows.read()?;
+        if !rows.read()? {
+            rows.row.clear();
+        }
         rows.leave_out_mark();
-        (rows.columns, rows.unknown) =
-            locate(&rows.row, known).map_err(|error| rows.here(error))?;
+        let header: Vec<Cow<'_, str>> = (0..rows.row.len()).map(|at| text(&rows.row, at)).collect();
+        let header: Vec<&str> = header.iter().map(Cow::as_ref).collect();
+        // Names that are of no use here may be any.
+        let fault = match header.iter().any(|name| known.contains(name)) {
+            true => None,
+            false => not_a_header(&header),
+        };
+        let found = fault.map_or_else(|| locate(&header, known), Err);
+        (rows.columns, rows.unknown) = found.map_err(|error| rows.here(error))?;
         rows.fields = rows.row.len();
         Ok(rows)
     }
@@ -148,18 +158,49 @@ pub(super) fn check_text(head: &[u8]) -> Result<(), WorkloadError> {
     }
 }
 
+/// What is wrong with a first row that is no header at all, whatever columns are known.
+#[must_use]
+pub fn not_a_header(fields: &[&str]) -> Option<WorkloadError> {
+    let wrong = |found: &str, allowed: &str| Some(WorkloadError::at("row", found, allowed));
+    let separated =
+        |by: &str| wrong(&format!("columns separated by {by}"), "columns separated by commas");
+    match fields {
+        [] | [""] => wrong("an empty file", "a header and a row or more"),
+        [one] if one.contains(';') => separated("semicolons"),
+        [one] if one.contains('\t') => separated("tabs"),
+        [first, ..] if first.starts_with('"') => wrong("column names in quotes", "no quotes"),
+        [first, ..] if first.parse::<f64>().is_ok() => {
+            let found = format!("no header, but numbers ({})", fields.join(","));
+            wrong(&found, "the columns' names in the first row")
+        }
+        _ => None,
+    }
+}
+
+/// The error of a column that must be there by one of its names and is not: at the unknown one that was
+/// probably to be it, if one is.
+pub(super) fn missing(names: &[&str], unknown: &[String], allowed: &str) -> WorkloadError {
+    let near = |found: &str| nearest(found, names.iter().copied());
+    match unknown.iter().find_map(|found| Some((found, near(found)?))) {
+        Some((found, name)) => {
+            let what = format!("an unknown column, and no {name}");
+            WorkloadError { nearest: Some(name.into()), ..WorkloadError::at(found, what, allowed) }
+        }
+        None => WorkloadError::at(names[0], "no such column", allowed),
+    }
+}
+
 /// Where each of `known` stands in the header, and all other names in it.
 fn locate<const N: usize>(
-    header: &ByteRecord,
+    header: &[&str],
     known: [&str; N],
 ) -> Result<([Option<usize>; N], Vec<String>), WorkloadError> {
     let (mut places, mut unknown) = ([None; N], Vec::new());
-    for at in 0..header.len() {
-        let name = text(header, at);
-        match known.iter().position(|column| *column == name) {
-            None => unknown.push(name.into_owned()),
+    for (at, name) in header.iter().enumerate() {
+        match known.iter().position(|column| column == name) {
+            None => unknown.push((*name).to_owned()),
             Some(column) if places[column].is_some() => {
-                return Err(WorkloadError::at(&name, "the column twice", "each column once"));
+                return Err(WorkloadError::at(name, "the column twice", "each column once"));
             }
             Some(column) => places[column] = Some(at),
         }

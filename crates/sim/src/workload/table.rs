@@ -1,7 +1,8 @@
 //! Tables of flow sizes: points of a cumulative distribution.
 
 use super::WorkloadError;
-use super::rows::{HEAD, check_text};
+use super::rows::{HEAD, check_text, not_a_header};
+use leafspine_fabric::nearest;
 use leafspine_schemes::units::parse_bytes;
 use std::io::Read;
 use std::path::Path;
@@ -96,12 +97,18 @@ struct Columns {
 /// The columns, and the rows that are left.
 fn columns<'a, 'b>(rows: &'b [Row<'a>]) -> Result<(Columns, &'b [Row<'a>]), WorkloadError> {
     let pairs = Columns { size: 0, unit: 1.0, probability: 1, fields: 2, header: false };
-    let Some(((_, header), rest)) = rows.split_first() else { return Ok((pairs, &[])) };
+    let Some(((_, header), rest)) = rows.split_first() else {
+        return not_a_header(&[]).map_or(Ok((pairs, &[])), Err);
+    };
     if header.first().is_some_and(|field| size(field, 1.0).is_some()) {
         return Ok((pairs, rows));
     }
     let allowed =
         "the columns bytes, cumulative_probability (or kb, mb; probability, percent, cdf)";
+    if let Some(error) = not_a_header(header) {
+        return Err(error);
+    }
+    let names = || SIZES.iter().map(|(name, _)| *name).chain(PROBABILITIES.iter().copied());
     let (mut found, mut unit) = ([None; 2], 1.0);
     for (at, name) in header.iter().enumerate() {
         let sizes = SIZES.iter().find(|(known, _)| known == name);
@@ -111,7 +118,13 @@ fn columns<'a, 'b>(rows: &'b [Row<'a>]) -> Result<(Columns, &'b [Row<'a>]), Work
                 0
             }
             (_, true) => 1,
-            _ => return Err(WorkloadError::at(name, "an unknown column", allowed)),
+            _ => {
+                let error = WorkloadError::at(name, "an unknown column", allowed);
+                return Err(WorkloadError {
+                    nearest: nearest(name, names()).map(Into::into),
+                    ..error
+                });
+            }
         };
         if found[column].replace(at).is_some() {
             return Err(WorkloadError::at(name, "the column twice", allowed));

@@ -3,7 +3,7 @@
 use super::WorkloadError;
 use super::hosts::Fabric;
 use super::quantity::{picoseconds, whole};
-use super::rows::Rows;
+use super::rows::{Rows, missing};
 use super::source::Flow;
 use crate::spec::{TimeUnit, TraceSpec};
 use flate2::read::MultiGzDecoder;
@@ -50,7 +50,7 @@ impl Trace {
     /// If it cannot be opened (key `path`), or a column is missing or there twice.
     pub fn open(spec: &TraceSpec, fabric: &Fabric, origin: Time) -> Result<Trace, WorkloadError> {
         let input = input(&spec.file).map_err(|error| WorkloadError {
-            file: Some(spec.name.clone()),
+            file: Some(spec.name.as_path().into()),
             ..WorkloadError::at("path", error.to_string(), "a readable CSV file")
         })?;
         Trace::new(input, spec, fabric, origin)
@@ -195,7 +195,9 @@ fn columns<R: Read>(
     rows: &Rows<R, 11>,
     unit: Option<TimeUnit>,
 ) -> Result<(usize, TimeUnit), WorkloadError> {
-    let allowed = "the columns start_ps, src, dst, bytes and optionally path, ack_path";
+    let allowed = "the columns start_ps (or start_ns, start_us, start_ms, start_s), src, dst, bytes \
+                   and optionally path, ack_path";
+    let missing = |names: &[&str]| missing(names, rows.unknown(), allowed);
     let starts: Vec<usize> = (STARTS..COLUMNS.len()).filter(|column| rows.has(*column)).collect();
     let start = match (starts.as_slice(), unit) {
         ([NO_UNIT], Some(unit)) => (NO_UNIT, unit),
@@ -218,14 +220,14 @@ fn columns<R: Read>(
                 "a column start, or no time_unit",
             ));
         }
-        ([], _) => return Err(WorkloadError::at("start_ps", "no such column", allowed)),
+        ([], _) => return Err(missing(&COLUMNS[STARTS..])),
         ([one, other, ..], _) => {
             let found = format!("{} beside {}", COLUMNS[*other], COLUMNS[*one]);
             return Err(WorkloadError::at(COLUMNS[*other], found, "one column of starts"));
         }
     };
     match [SRC, DST, BYTES].into_iter().find(|column| !rows.has(*column)) {
-        Some(missing) => Err(WorkloadError::at(COLUMNS[missing], "no such column", allowed)),
+        Some(column) => Err(missing(&COLUMNS[column..=column])),
         None => Ok(start),
     }
 }

@@ -103,12 +103,48 @@ fn paths_are_optional() {
 /// and what is allowed.
 #[test]
 fn bad_traces_are_refused() {
-    let columns = "allowed: the columns start_ps, src, dst, bytes and optionally path, ack_path";
+    let columns = "allowed: the columns start_ps (or start_ns, start_us, start_ms, start_s), src, dst, bytes and \
+                   optionally path, ack_path";
+    let comma = "allowed: columns separated by commas";
+    let empty = "flows.csv:1: row: found an empty file; allowed: a header and a row or more";
     for (text, message) in [
         ("start_ps,src,dst\n", format!("flows.csv:1: bytes: found no such column; {columns}")),
-        ("", format!("flows.csv:1: start_ps: found no such column; {columns}")),
+        ("time,src,dst,bytes\n", format!("flows.csv:1: start_ps: found no such column; {columns}")),
+        (
+            "Start_us,src,dst,bytes\n",
+            format!(
+                "flows.csv:1: Start_us: found an unknown column, and no start_us; {columns}; \
+                 did you mean \"start_us\"?"
+            ),
+        ),
+        ("", empty.to_owned()),
+        ("\n\n", empty.to_owned()),
+        ("\u{feff}", empty.to_owned()),
+        (
+            "\u{feff}start_us;src;dst;bytes\n1;0;1;9\n",
+            format!("flows.csv:1: row: found columns separated by semicolons; {comma}"),
+        ),
+        (
+            "start_us\tsrc\tdst\tbytes\n",
+            format!("flows.csv:1: row: found columns separated by tabs; {comma}"),
+        ),
+        (
+            "\"start_us\",\"src\",\"dst\",\"bytes\"\n",
+            "flows.csv:1: row: found column names in quotes; allowed: no quotes".to_owned(),
+        ),
+        (
+            "1,0,1,9\n2,0,1,9\n",
+            "flows.csv:1: row: found no header, but numbers (1,0,1,9); allowed: the columns' names in the \
+             first row"
+                .to_owned(),
+        ),
         ("\n\nstart_ps,src,dst\n", format!("flows.csv:3: bytes: found no such column; {columns}")),
-        ("start_ps,src,dest,bytes\n", format!("flows.csv:1: dst: found no such column; {columns}")),
+        (
+            "start_ps,src,dest,bytes\n",
+            format!(
+                "flows.csv:1: dest: found an unknown column, and no dst; {columns}; did you mean \"dst\"?"
+            ),
+        ),
         (
             "start_ps,src,dst,bytes,src\n",
             "flows.csv:1: src: found the column twice; allowed: each column once".to_owned(),
@@ -318,11 +354,11 @@ fn unit_name(unit: Option<TimeUnit>) -> &'static str {
 /// Breaks if columns that mean nothing here are an error, or if nobody is told of them.
 #[test]
 fn other_columns_are_left_aside() {
-    let text = "id,start_ps,src,dst,bytes,pth\n1,5,0,1,9,x\n";
+    let text = "7,start_ps,src,dst,bytes,pth\n1,5,0,1,9,x\n";
     let input = Box::new(Cursor::new(text.as_bytes().to_vec()));
     let spec = TraceSpec::new("flows.csv");
     let mut trace = Trace::new(input, &spec, &star(8), Time::ZERO).expect("good");
-    assert_eq!(trace.unused_columns(), ["id", "pth"]);
+    assert_eq!(trace.unused_columns(), ["7", "pth"]);
     assert_eq!(trace.next().expect("good").expect("a flow").start, Time(5));
 }
 

@@ -57,7 +57,10 @@ impl Trace {
     /// An error at a node.
     pub(crate) fn wrong(&self, node: &Node, found: &str, allowed: &str) -> WorkloadError {
         let found = format!("{found} (node {} \"{}\", byte {})", node.id, node.name, node.at);
-        WorkloadError { file: Some(self.file.clone()), ..WorkloadError::at("", found, allowed) }
+        WorkloadError {
+            file: Some(self.file.as_path().into()),
+            ..WorkloadError::at("", found, allowed)
+        }
     }
 }
 
@@ -90,7 +93,7 @@ fn parse(bytes: &[u8], file: &Path) -> Result<Trace, WorkloadError> {
     let broken = |start: usize, Broken { at, what }: Broken| {
         let found = format!("{what} (byte {})", start + at);
         let allowed = "Chakra's metadata and nodes, each behind its length (et_def.proto)";
-        WorkloadError { file: Some(file.to_owned()), ..WorkloadError::at("", found, allowed) }
+        WorkloadError { file: Some(file.into()), ..WorkloadError::at("", found, allowed) }
     };
     let mut first = true;
     while !cursor.is_empty() {

@@ -56,12 +56,9 @@ fn as_text(bytes: Vec<u8>, name: &Path) -> Result<String, WorkloadError> {
     match broken {
         None => Ok(String::from_utf8(bytes).unwrap_or_default()),
         Some(at) => {
-            let found = format!("a file that is no text from byte {at} on, and begins otherwise");
+            let found = format!("a file that is not text from byte {at} on, and begins otherwise");
             let allowed = "a schedule's text, or what txt2bin makes of it, which begins with 7f 10";
-            Err(WorkloadError {
-                file: Some(name.to_owned()),
-                ..WorkloadError::at("", found, allowed)
-            })
+            Err(WorkloadError { file: Some(name.into()), ..WorkloadError::at("", found, allowed) })
         }
     }
 }

@@ -56,7 +56,7 @@ impl Form {
             Form::Text => WorkloadError::at(key, found, allowed).in_file(name, place),
             Form::Binary => {
                 let found = format!("{} at byte {place}", found.into());
-                let file = Some(name.to_owned());
+                let file = Some(name.into());
                 WorkloadError { file, ..WorkloadError::at("", found, allowed) }
             }
         }
