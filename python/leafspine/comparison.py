@@ -127,7 +127,7 @@ def compare(
         ):
             failures = places.choose(how, directory, tasks, watcher).run(tasks)
     except ScenarioError as error:
-        raise ScenarioError(f"{source.name}: {error}", **error.parts()) from None
+        raise error.within(source.name) from None
     chosen = tuple(case for case in cases if case.key in unique)
     comparison = Comparison(
         source, chosen, directory, tuple(failures), command, tuple(settings), keep

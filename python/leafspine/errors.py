@@ -71,6 +71,13 @@ class ScenarioError(InputError):
 
     case: str | None = None
 
+    def within(self, file: str) -> "ScenarioError":
+        """The same error, at the file that was given if it is of a resolved scenario, which nobody
+        has written."""
+        if self.file is not None:
+            return self
+        return ScenarioError(f"{file}: {self}", **{**self.parts(), "file": file})
+
 
 def refused(
     found: str,

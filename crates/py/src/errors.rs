@@ -47,8 +47,9 @@ pub(crate) fn scenario_error(py: Python<'_>, error: &leafspine_scenario::Scenari
     let exception = ScenarioError::new_err(error.to_string());
     let value = exception.value(py);
     let set = || -> PyResult<()> {
-        value.setattr("file", &error.file)?;
-        value.setattr("line", error.line)?;
+        let file = Some(&error.file).filter(|file| !file.is_empty());
+        value.setattr("file", file)?;
+        value.setattr("line", file.and(error.line))?;
         value.setattr("key", &error.key)?;
         value.setattr("found", &error.found)?;
         value.setattr("allowed", &error.allowed)?;

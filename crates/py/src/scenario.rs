@@ -113,8 +113,8 @@ pub(crate) fn resolved(toml: &str, base_dir: &str) -> Result<Case, ScenarioError
     leafspine_scenario::single_with(toml, RESOLVED, base_dir.as_ref(), converter)
 }
 
-/// What errors call the file of a resolved scenario.
-pub(crate) const RESOLVED: &str = "scenario.toml";
+/// What errors call a resolved scenario: nothing, since nobody has written it.
+pub(crate) const RESOLVED: &str = "";
 
 /// What the control plane of a P4 switch writes, for every switch of a resolved scenario whose balancer decides as
 /// a P4 program: its number and its JSON.

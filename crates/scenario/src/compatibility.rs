@@ -4,6 +4,7 @@ use crate::error::{ScenarioError, quoted};
 use crate::section::Around;
 use crate::tree::{Node, Origin, Table, quote};
 use leafspine_core::Time;
+use leafspine_schemes::bundle::Bundle;
 use leafspine_schemes::{SchemeInfo, Value, edge, registry};
 use leafspine_sim::spec::{
     HostsSpec, Recovery, RoceSpec, SchemeSpec, Spec, WorkloadKind, WorkloadSpec,
@@ -82,8 +83,12 @@ fn queues(
     else {
         return Ok(());
     };
-    let allowed =
+    let mut allowed =
         format!("{} or more, which {} \"{}\" needs", info.demands.queues, role.table(), info.name);
+    let sets = |bundle: &&Bundle| bundle.keys.iter().any(|(key, _)| *key == "switch.queues");
+    if let Some(bundle) = registry::bundle(info.name).filter(sets) {
+        allowed += &format!(" and the bundle scheme = \"{}\" has", bundle.name);
+    }
     let at = root.get("switch").and_then(Node::table).and_then(|table| table.get("queues"));
     let origin = at.map(|node| node.origin).or_else(|| origin(root, *role));
     Err(place.error(origin, "switch.queues", spec.switch.queues.to_string(), allowed))

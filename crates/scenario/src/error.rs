@@ -13,7 +13,8 @@ pub struct ScenarioError(Box<Problem>);
 /// The parts of a [`ScenarioError`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// The scenario file, or the option for an override from the command line: `--set`.
+    /// The scenario file, or the option for an override from the command line: `--set`. Empty of a
+    /// text that nobody has written, such as a resolved scenario: it is not shown, nor is the line.
     pub file: String,
     /// Line in the file, from 1, where one can be named.
     pub line: Option<usize>,
@@ -65,14 +66,16 @@ impl DerefMut for ScenarioError {
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
-        if let Some(line) = self.line {
+        if let Some(line) = self.line.filter(|_| !self.file.is_empty()) {
             write!(f, ":{line}")?;
         }
         // An override reads as it was typed: `--set aqm.threshold: found ...`, `--load: found ...`.
         let option = OWN_KEYS.iter().find(|(option, _)| *option == self.file);
         let said = option.is_some_and(|(_, keys)| keys.contains(&self.key.as_str()));
+        let before_key = if self.file.is_empty() { "" } else { ": " };
         if !self.key.is_empty() && !said {
-            f.write_str(if self.file.starts_with("--") { " " } else { ": " })?;
+            let with_key = WITH_KEYS.contains(&self.file.as_str());
+            f.write_str(if with_key { " " } else { before_key })?;
             f.write_str(&self.key)?;
         }
         f.write_str(": ")?;
@@ -88,6 +91,9 @@ impl std::error::Error for ScenarioError {}
 
 /// What stands for the file's name when an override is wrong that has no option of its own.
 pub const OVERRIDE: &str = "--set";
+
+/// Options that are given with a key.
+const WITH_KEYS: &[&str] = &[OVERRIDE, "--param"];
 
 /// Options that set keys of their own, which go without saying.
 const OWN_KEYS: &[(&str, &[&str])] = &[

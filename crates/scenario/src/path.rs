@@ -170,6 +170,7 @@ mod tests {
             base,
             files_read,
             options: &[],
+            sets: &[],
             scale: None,
             linux: false,
             resolved: false,

@@ -141,6 +141,7 @@ mod tests {
             base: Path::new(""),
             files_read: &files_read,
             options: &[],
+            sets: &[],
             scale: None,
             linux: false,
             resolved: false,

@@ -28,6 +28,8 @@ pub(crate) struct Around<'a> {
     pub(crate) resolved: bool,
     /// The option that each override came by.
     pub(crate) options: &'a [String],
+    /// The overrides themselves.
+    pub(crate) sets: &'a [(String, String)],
     /// Where the readers' questions are noted, if somebody wants to know what they ask for.
     pub(crate) survey: Option<&'a Survey>,
 }
@@ -42,14 +44,12 @@ impl Around<'_> {
         allowed: impl Into<String>,
     ) -> ScenarioError {
         let (file, line) = match origin {
-            Some(Origin::Line(line)) => (self.file, Some(line)),
-            Some(Origin::Override(number)) => {
-                (self.options.get(number).map_or(OVERRIDE, String::as_str), None)
-            }
-            None => (self.file, None),
+            Some(Origin::Line(line)) => (self.file.to_owned(), Some(line)),
+            Some(Origin::Override(number)) => (self.option(number, key), None),
+            None => (self.file.to_owned(), None),
         };
         Problem {
-            file: file.to_owned(),
+            file,
             line,
             key: key.to_owned(),
             found: found.into(),
@@ -57,6 +57,26 @@ impl Around<'_> {
             nearest: None,
         }
         .into()
+    }
+
+    /// The option by which an override came that is to blame for what is wrong at `key`: with the
+    /// key that was written, if that is another.
+    fn option(&self, number: usize, key: &str) -> String {
+        let option = self.options.get(number).map_or(OVERRIDE, String::as_str);
+        // Where there is one workload its number may be left out.
+        let named = |key: &str| -> Vec<String> {
+            let is_name = |part: &&str| *part != "sweep" && part.parse::<usize>().is_err();
+            let parts = key.split('.').filter(is_name);
+            parts.map(|part| part.trim_matches('"').to_owned()).collect()
+        };
+        let (key, written) = (named(key), self.sets.get(number).filter(|_| option == OVERRIDE));
+        match written.map(|(written, value)| (named(written), written, value)) {
+            Some((own, written, value)) if !(own.starts_with(&key) || key.starts_with(&own)) => {
+                let value = Some(format!("={value}")).filter(|value| value.len() <= 60);
+                format!("{option} {written}{}", value.unwrap_or_default())
+            }
+            _ => option.to_owned(),
+        }
     }
 }
 

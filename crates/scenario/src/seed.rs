@@ -16,12 +16,13 @@ use crate::tree::{self, Table};
 /// If the text is no TOML, an override is no key, or the seed is no whole number.
 pub fn first_seed(source: &Source<'_>) -> Result<u64, ScenarioError> {
     let files_read = FilesRead::default();
-    let Source { file, base, options, .. } = *source;
+    let Source { file, base, sets, options, .. } = *source;
     let place = Around {
         file,
         base,
         files_read: &files_read,
         options,
+        sets,
         scale: None,
         linux: false,
         resolved: false,

@@ -142,6 +142,7 @@ pub fn known() -> Vec<Known> {
         base: Path::new(""),
         files_read: &files_read,
         options: &[],
+        sets: &[],
         scale: None,
         linux: false,
         resolved: false,

@@ -173,7 +173,14 @@ class Search:
         pairs.append((scenario.Key("variant", "--param"), scenario.to_value(variants)))
         pairs = scenario.comparing(request.source, pairs, seeds=request.seeds + request.held_out)
         with progress.of_checks(show=self.show) as watch:
-            found = scenario.expand(request.source, pairs, most, watch)
+            try:
+                found = scenario.expand(request.source, pairs, most, watch)
+            except ScenarioError as error:
+                if error.key not in dict(request.scheme):
+                    raise
+                # What --lb names is in the variants that the parameters make.
+                allowed, near = error.allowed or "", error.nearest
+                raise refused(error.found or "", allowed, file="--lb", nearest=near) from None
         for case in found:
             self.cases.setdefault((case.variant, case.seed - first), []).append(case)
         group = request.goal.group
@@ -197,8 +204,7 @@ class Search:
             ):
                 failures = places.choose(self.how, self.directory, tasks, watcher).run(tasks)
         except ScenarioError as error:
-            name = self.request.source.name
-            raise ScenarioError(f"{name}: {error}", **error.parts()) from None
+            raise error.within(self.request.source.name) from None
         self.failed += [f"{found.case.label()}: {found.message}" for found in failures]
 
     def tried(self, setting: Setting | None, seeds: range) -> Tried:

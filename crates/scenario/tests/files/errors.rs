@@ -478,6 +478,24 @@ fn queue_pairs_and_what_is_not_theirs() {
     ]));
 }
 
+/// Breaks if an override is blamed at a key that it has not set, as if that had been written.
+#[test]
+fn an_override_is_blamed_with_its_own_key() {
+    let said = |key: &str, value: &str| {
+        cases(BASE, &[(key, value)]).map(|_| ()).expect_err("a bad value").to_string()
+    };
+    assert_eq!(
+        said("load_balancer.scheme", "aq-car"),
+        "--set load_balancer.scheme=aq-car: switch.queues: found 1; allowed: 3 or more, which \
+         load_balancer \"aq-car\" needs and the bundle scheme = \"aq-car\" has"
+    );
+    // Its own key, however that is written, and one within it.
+    assert!(said("workload.load", "20").starts_with("--set workload.0.load: found"));
+    assert!(
+        said("load_balancer", "{ scheme = \"x\" }").starts_with("--set load_balancer.scheme: ")
+    );
+}
+
 /// Breaks if a device is read for ever as a trace, a fabric, or a table of sizes.
 #[test]
 fn files_without_an_end_are_refused() {
