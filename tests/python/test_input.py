@@ -415,3 +415,22 @@ def test_options_that_contradict_each_other(cli: Cli, small: Path, words: str) -
     code, _, said = cli(verb, *file, *options)
     assert code == 2
     assert CONTRADICTIONS[words] in said
+
+
+def test_what_nobody_has_written_is_not_named(small: Path) -> None:
+    """Breaks if an error names the resolved scenario, which no one has written, or an option that
+    was not given."""
+    change = 'at = "1ms"\nrate = "500Mbps"\nlink = "leaf0-spine1"\n'
+    small.write_text(f"{SMALL}\n[[topology.change]]\n{change}")
+    links = 'sweep."topology.change.0.link"=["leaf0-spine1", "leaf9-spine1"]'
+    done = real("compare", small, "--set", links, "--no-plots", "--out", small.parent / "c", code=2)
+    said = done.stderr.splitlines()[-1].removeprefix("leafspine: ")
+    assert said.startswith(f'{small}: topology.change.0.link: found "leaf9-spine1"; allowed: ')
+    said = refused("run", small, "--set", "load_balancer.scheme=aq-car")
+    assert said.startswith("--set load_balancer.scheme=aq-car: switch.queues: found 1; allowed: ")
+    said = refused("tune", small, "--lb", "reps", "--param", "gap=1us..2us")
+    assert said.startswith('--lb: found "reps", which belongs in host_edge.scheme (--set host_edge')
+    said = refused("compare", small, "--lb", "ecmp,abq")
+    assert said.startswith(
+        '--lb: found "abq", which belongs in scheme or hold.scheme (--set scheme'
+    )

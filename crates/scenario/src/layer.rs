@@ -1,7 +1,8 @@
 //! Settings that are laid over a scenario: a variant's `set`, a point of the sweep, overrides.
 
-use crate::error::{ScenarioError, nearest, quoted};
+use crate::error::{ScenarioError, quoted};
 use crate::path;
+use crate::schemes::belongs;
 use crate::section::Around;
 use crate::tree::{Data, Node, Origin, Table, parse_value};
 use leafspine_schemes::registry;
@@ -100,7 +101,7 @@ fn bundle_settings(place: Around<'_>, node: &Node) -> Result<Vec<Setting>, Scena
         let names = || registry::bundles().map(|bundle| bundle.name);
         let allowed = quoted(names());
         let mut error = place.error(Some(node.origin), "scheme", node.shown(), allowed);
-        error.nearest = node.text().and_then(|text| nearest(text, names()));
+        belongs(&mut error, node.text().unwrap_or_default(), names());
         return Err(error);
     };
     let setting = |(key, value): &(&str, &str)| Setting {

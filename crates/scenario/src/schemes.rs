@@ -53,13 +53,34 @@ pub(crate) fn name(
             Some(text) if names().any(|name| name == text) => text.to_owned(),
             text => {
                 let mut error = section.wrong("scheme", node.shown(), quoted(names()));
-                error.nearest = text.and_then(|text| nearest(text, names()));
+                belongs(&mut error, text.unwrap_or_default(), names());
                 return Err(error);
             }
         },
     };
     section.write("scheme", quote(&name));
     Ok(name)
+}
+
+/// Completes the error of a name that is none of `names`: with the key that it belongs to, if it is
+/// known elsewhere, or else the nearest of the names.
+pub(crate) fn belongs<'a>(
+    error: &mut ScenarioError,
+    found: &str,
+    names: impl Iterator<Item = &'a str>,
+) {
+    let name = found.to_lowercase();
+    let places = registry::Place::ALL.iter().filter(|place| place.find(&name).is_some());
+    let mut keys: Vec<String> = places.map(|place| format!("{}.scheme", place.table())).collect();
+    if registry::bundle(&name).is_some() {
+        keys.insert(0, "scheme".to_owned());
+    }
+    error.nearest = nearest(found, names);
+    if let Some(key) = keys.first().filter(|_| error.nearest.as_deref() != Some(&name)) {
+        let keys = keys.join(" or ");
+        error.found += &format!(", which belongs in {keys} (--set {key}={name})");
+        error.nearest = None;
+    }
 }
 
 /// A scheme's parameters in the order of their declaration.

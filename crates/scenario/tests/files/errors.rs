@@ -478,6 +478,27 @@ fn queue_pairs_and_what_is_not_theirs() {
     ]));
 }
 
+/// Breaks if a scheme's or a bundle's name in another's place gets a list of names that it is not
+/// in, or is taken for a slip of the pen.
+#[test]
+fn names_in_the_wrong_place_are_told_where_they_belong() {
+    let said = |key: &str, name: &str| {
+        cases(BASE, &[(key, name)]).map(|_| ()).expect_err("a wrong place").to_string()
+    };
+    let reps = said("load_balancer.scheme", "reps");
+    let belongs = "found \"reps\", which belongs in host_edge.scheme (--set host_edge.scheme=reps)";
+    assert!(reps.contains(belongs), "{reps}");
+    assert!(!reps.contains("did you mean"), "{reps}");
+    let flex = said("load_balancer.scheme", "Flex");
+    assert!(flex.contains("belongs in scheme or host_edge.scheme (--set scheme=flex)"), "{flex}");
+    let letflow = said("scheme", "letflow");
+    assert!(letflow.contains("belongs in load_balancer.scheme (--set load_bal"), "{letflow}");
+    let near = said("load_balancer.scheme", "LetFlow");
+    assert!(near.ends_with("; did you mean \"letflow\"?"), "{near}");
+    let typo = said("aqm.scheme", "codell");
+    assert!(typo.ends_with("; did you mean \"codel\"?"), "{typo}");
+}
+
 /// Breaks if an override is blamed at a key that it has not set, as if that had been written.
 #[test]
 fn an_override_is_blamed_with_its_own_key() {
