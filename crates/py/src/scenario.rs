@@ -223,7 +223,7 @@ fn class<'py>(py: Python<'py>, class: &SizeClass) -> PyResult<Bound<'py, PyDict>
     dict.set_item("name", &class.name)?;
     dict.set_item("low", class.low.0)?;
     dict.set_item("high", class.high.map(|high| high.0))?;
-    dict.set_item("low_inclusive", class.low_inclusive())?;
+    dict.set_item("low_inclusive", class.low_inclusive)?;
     dict.set_item("high_inclusive", true)?;
     Ok(dict)
 }

@@ -2,7 +2,8 @@
 //!
 //! `"100KB..1MB"` holds the sizes above 100 KB up to 1 MB: the lower bound is outside, the upper one
 //! inside. Two exceptions: a lower bound of 0 is inside, and so is that of an open-ended class
-//! (`"1MB.."` is 1 MB and more). Classes may overlap; a flow counts in each that holds it.
+//! (`"1MB.."` is 1 MB and more) at which no other class ends: else a flow of 1 MB would be in both.
+//! Classes may overlap otherwise; a flow counts in each that holds it.
 
 use crate::error::ScenarioError;
 use crate::section::{Around, Section};
@@ -19,19 +20,21 @@ pub struct SizeClass {
     pub low: Bytes,
     /// Upper bound, always part of the class; `None`: no bound.
     pub high: Option<Bytes>,
+    /// Whether the lower bound is part of the class.
+    pub low_inclusive: bool,
 }
 
 impl SizeClass {
-    /// Whether the lower bound is part of the class.
-    #[must_use]
-    pub fn low_inclusive(&self) -> bool {
-        self.low == Bytes(0) || self.high.is_none()
+    /// A class by itself.
+    fn new(name: &str, low: Bytes, high: Option<Bytes>) -> SizeClass {
+        let low_inclusive = low == Bytes(0) || high.is_none();
+        SizeClass { name: name.to_owned(), low, high, low_inclusive }
     }
 
     /// Whether a flow of `bytes` bytes belongs to it.
     #[must_use]
     pub fn holds(&self, bytes: u64) -> bool {
-        let above = bytes > self.low.0 || bytes == self.low.0 && self.low_inclusive();
+        let above = bytes > self.low.0 || bytes == self.low.0 && self.low_inclusive;
         above && self.high.is_none_or(|high| bytes <= high.0)
     }
 
@@ -51,14 +54,10 @@ pub(crate) fn classes(
     node: Option<&Node>,
 ) -> Result<(Vec<SizeClass>, String), ScenarioError> {
     let section = Section::open(place, "classes".to_owned(), node)?;
-    let classes: Vec<SizeClass> = match node.and_then(Node::table) {
+    let mut classes: Vec<SizeClass> = match node.and_then(Node::table) {
         None => DEFAULT
             .iter()
-            .map(|(name, low, high)| SizeClass {
-                name: (*name).to_owned(),
-                low: Bytes(*low),
-                high: high.map(Bytes),
-            })
+            .map(|(name, low, high)| SizeClass::new(name, Bytes(*low), high.map(Bytes)))
             .collect(),
         Some(table) => table
             .0
@@ -66,6 +65,10 @@ pub(crate) fn classes(
             .map(|(name, node)| class(&section, name, node))
             .collect::<Result<_, _>>()?,
     };
+    let ends: Vec<Bytes> = classes.iter().filter_map(|class| class.high).collect();
+    for class in classes.iter_mut().filter(|class| ends.contains(&class.low)) {
+        class.low_inclusive = false;
+    }
     let line =
         |class: &SizeClass| format!("{} = {}\n", quote_key(&class.name), quote(&class.range()));
     Ok((classes.clone(), "[classes]\n".to_owned() + &classes.iter().map(line).collect::<String>()))
@@ -89,6 +92,6 @@ fn class(section: &Section<'_>, name: &str, node: &Node) -> Result<SizeClass, Sc
     match (bound(low), high) {
         (Err(found), _) | (_, Err(found)) => refuse(found),
         (Ok(low), Ok(Some(high))) if high <= low => refuse(format!("{} (empty)", node.shown())),
-        (Ok(low), Ok(high)) => Ok(SizeClass { name: name.to_owned(), low, high }),
+        (Ok(low), Ok(high)) => Ok(SizeClass::new(name, low, high)),
     }
 }

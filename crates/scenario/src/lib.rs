@@ -22,7 +22,8 @@
 //! - `aqm.scheme` is `ecn-threshold` by default if the transport is DCTCP, and `droptail` if not.
 //! - `pattern` is `inter-leaf` by default for Poisson workloads on more than one leaf, and `any`
 //!   for all others.
-//! - Classes are `(low, high]`; a low of 0 and that of an open-ended class are inside.
+//! - Classes are `(low, high]`; a low of 0 is inside, and that of an open-ended class at which no
+//!   other ends.
 
 pub mod bench;
 mod classes;

@@ -69,7 +69,7 @@ fn the_warmup_is_no_part_of_the_arrivals() {
     let last_but_one = output.flows.start_ps[output.flows.len() - 2];
     let found = said(&text, &[("measure.warmup", &format!("{last_but_one}ps"))]);
     assert!(found[0].starts_with("not in steady state: flows start over"), "{found:?}");
-    assert!(found[0].contains(" us, but 1 % of the long flows take"), "{found:?}");
+    assert!(found[0].contains(" us, but 1 % of the medium flows take"), "{found:?}");
 }
 
 /// Breaks if flows that the end cut off count as short ones: each is as old as it is, at least.

@@ -517,6 +517,22 @@ fn an_override_is_blamed_with_its_own_key() {
     );
 }
 
+/// Breaks if a flow at the edge of two classes counts in both, or in none, or if a class that is
+/// open at its end loses its edge where no other ends there.
+#[test]
+fn classes_share_no_edge() {
+    let edges = |classes: &str, bytes: u64| -> Vec<String> {
+        let holds = one(classes).classes.into_iter().filter(|class| class.holds(bytes));
+        holds.map(|class| class.name).collect()
+    };
+    assert_eq!(edges("", 100_000), ["short"]);
+    assert_eq!(edges("", 1_000_000), ["medium"]);
+    assert_eq!(edges("", 1_000_001), ["long"]);
+    assert_eq!(edges("[classes]\nlong = \"1MB..\"\n", 1_000_000), ["long"]);
+    assert_eq!(edges("[classes]\nlong = \"1MB..\"\nrest = \"0..1MB\"\n", 1_000_000), ["rest"]);
+    assert_eq!(edges("[classes]\na = \"0..2MB\"\nb = \"1MB..\"\n", 1_000_000), ["a", "b"]);
+}
+
 /// Breaks if a device is read for ever as a trace, a fabric, or a table of sizes.
 #[test]
 fn files_without_an_end_are_refused() {

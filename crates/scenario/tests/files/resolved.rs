@@ -279,6 +279,6 @@ fn classes_are_open_below_and_closed_above() {
     assert_eq!(of(100_000), ["short"]);
     assert_eq!(of(100_001), ["medium"]);
     assert_eq!(of(999_999), ["medium"]);
-    assert_eq!(of(1_000_000), ["medium", "long"]);
+    assert_eq!(of(1_000_000), ["medium"]);
     assert_eq!(of(1_000_001), ["long"]);
 }
