@@ -1,7 +1,7 @@
 //! Whether a run was long enough for its traffic to settle: of flows that arrive, one by one, the
 //! statistics are those of a loaded fabric only if the load had the time to build up.
 
-use super::words;
+use super::{counted, words};
 use crate::classes::SizeClass;
 use crate::expand::Case;
 use leafspine_core::{Span, Time};
@@ -16,12 +16,16 @@ use leafspine_sim::{FlowTable, Output, UNFINISHED};
 /// meets another backlog than the one before it, and completion times grow with the run's length.
 const CARRIED: f64 = 0.9;
 
+/// Flows that have to arrive before what is carried says anything: the last few are under way as
+/// the window closes, and of fewer flows these may be more than a tenth of the bytes in any run.
+const FEW: usize = 100;
+
 /// What is to be said of a run that is not in a steady state.
 pub(super) fn warnings(case: &Case, output: &Output) -> Vec<String> {
-    [arrivals_are_short(case, output), little_is_carried(case, output)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let short = arrivals_are_short(case, output);
+    // Of few flows one thing is said, not two.
+    let carried = little_is_carried(case, output, short.is_some());
+    short.into_iter().chain(carried).collect()
 }
 
 /// Which workloads have flows that arrive for as long as there are any: a Poisson process, a trace. The
@@ -96,8 +100,9 @@ fn longest(classes: &[SizeClass], flows: &[Arrived]) -> (String, Vec<Span>) {
         .unwrap_or_else(|| (String::new(), flows.iter().map(|flow| flow.took).collect()))
 }
 
-/// Less was carried while flows arrived than they brought.
-fn little_is_carried(case: &Case, output: &Output) -> Option<String> {
+/// Less was carried while flows arrived than they brought. `warned`: something has been said of the
+/// run already.
+fn little_is_carried(case: &Case, output: &Output, warned: bool) -> Option<String> {
     // Beside flows that do not arrive, it is unknown whose bytes were carried.
     if !arriving(case).into_iter().all(|arrives| arrives) {
         return None;
@@ -110,6 +115,13 @@ fn little_is_carried(case: &Case, output: &Output) -> Option<String> {
     let carried = output.delivered_in_window as f64;
     if length == 0.0 || carried >= CARRIED * offered {
         return None;
+    }
+    let all = arrived(case, output).len();
+    if all < FEW {
+        let few = counted(all as u64, "flow");
+        let more =
+            "too few to say whether it is in a steady state: have more, or a longer duration";
+        return (!warned).then(|| format!("{few} arrived while the run was measured, {more}"));
     }
     let gbps = |bytes: f64| digits(bytes * 8e-9 / length);
     Some(format!(

@@ -91,6 +91,27 @@ fn an_overload_is_not_carried() {
     assert!(found.iter().any(|line| line.starts_with(carried)), "{found:?}");
 }
 
+/// Breaks if a handful of flows are said to pile up: the last of them are under way as the window
+/// closes, and that is much of what came.
+#[test]
+fn few_flows_do_not_pile_up() {
+    let flows = |every: &str, count: u32| {
+        fabric(&format!(
+            "[[workload]]\nsizes = {{ kind = \"fixed\", bytes = \"1MB\" }}\nflows = {count}\n\
+             interarrival = \"{every}\"\nreceivers = [0]\nsenders = [4, 5, 6, 7]\n"
+        ))
+    };
+    // The receiver's link would need 800 us for each.
+    let found = said(&flows("700us", 6), &[]);
+    let few = "6 flows arrived while the run was measured, too few to say whether it is in a steady state";
+    assert!(found[0].starts_with(few), "{found:?}");
+    let found = said(&flows("100us", 12), &[]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("not in steady state: "), "{found:?}");
+    let found = said(&flows("500us", 120), &[]);
+    assert!(found.iter().any(|line| line.contains("flows pile up")), "{found:?}");
+}
+
 /// Breaks if flows that do not arrive for as long as there are any are asked for a steady state: a
 /// burst, bulk flows, a trace of flows that start at once.
 #[test]
