@@ -215,7 +215,7 @@ def test_the_walk_says_what_comes_of_it(copy: Copy) -> None:
     copy.leafspine(*line, "--no-plots")
     code = (
         "import leafspine\n"
-        "for row in leafspine.load('out/slow').rows:\n"
+        "for row in leafspine.load('out/beat-a-paper/slow').rows:\n"
         "    if (row.group, row.metric) == ('all', 'fct_mean') and row.difference:\n"
         "        print(row.variant, round(row.difference.mean))\n"
     )

@@ -60,7 +60,7 @@ def test_your_fabric_and_your_trace(folder: Path) -> None:
     assert "keep the default" in said
     code = (
         "import leafspine\n"
-        "for row in leafspine.load('out/slow-link').rows:\n"
+        "for row in leafspine.load('out/your-fabric/slow-link').rows:\n"
         "    if (row.group, row.metric) == ('all', 'fct_mean') and row.difference:\n"
         "        print(row.variant, round(row.difference.mean))\n"
     )
@@ -105,6 +105,17 @@ def test_the_readmes_commands_leave_what_it_says(folder: Path) -> None:
     assert [scheme for scheme, *_ in changes] == ["LetFlow", "RPS"]
 
 
+def test_each_walk_has_folders_of_its_own() -> None:
+    """Breaks if a walk finds the results of another, of which `compare` and `tune` refuse to go on,
+    and `run` shows what the other one ran."""
+    where: dict[str, str] = {}
+    for page in sorted(WALKS.glob("*.md")):
+        text = "\n".join((*blocks(page, "sh"), *blocks(page, "python")))
+        for folder in set(re.findall(r"\bout[ =]\"?(out/[\w/-]+)", text)):
+            assert where.setdefault(folder, page.name) == page.name, folder
+    assert len(where) > 8
+
+
 def test_the_reference_has_every_public_name() -> None:
     """Breaks if a public name has no entry in the Python reference."""
     text = (ROOT / "docs" / "reference.md").read_text()
@@ -134,11 +145,12 @@ def test_a_training_cluster(folder: Path) -> None:
     said = walked(["bash", "-c", commands], folder)
     assert "mean completion" in said
     assert "stragglers" in said
-    assert (folder / "out" / "one" / "plots" / "job-0.pdf").read_bytes().startswith(b"%PDF")
+    out = folder / "out" / "training"
+    assert (out / "one" / "plots" / "job-0.pdf").read_bytes().startswith(b"%PDF")
     for name in ("balancers", "channels", "roce", "bad-link"):
-        assert "## Collectives" in (folder / "out" / name / "tables.md").read_text()
+        assert "## Collectives" in (out / name / "tables.md").read_text()
     shown = page.read_text().splitlines()
     for name in ("balancers", "roce", "bad-link"):
-        found = collectives(folder / "out" / name / "tables.md")
+        found = collectives(out / name / "tables.md")
         assert len(found) > 4
         assert [row for row in found if row not in shown] == []
