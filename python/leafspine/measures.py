@@ -100,13 +100,13 @@ NETWORK_METRICS: tuple[Metric, ...] = (
 )
 
 COLLECTIVE_METRICS: tuple[Metric, ...] = (
-    Metric("collectives", "", "collectives", "collectives that began, after the warm-up if any", 5),
-    Metric("cut_off", "", "cut off", "of these, not complete when the run ended", 6),
+    Metric("collectives", "", "collectives", "that began, after the warm-up if any", 5),
+    Metric("cut_off", "", "cut off", "of these, not complete at the run's end", 6),
     Metric(
         "completion_mean",
         "us",
         "mean completion",
-        "mean time from a collective's start to the end of its last rank",
+        "mean time from start to last rank's end",
         9,
     ),
     Metric("completion_p99", "us", "p99 completion", "99th percentile of the completion times", 8),
@@ -114,28 +114,28 @@ COLLECTIVE_METRICS: tuple[Metric, ...] = (
         "algorithm_bandwidth",
         "Gb/s",
         "algorithm bandwidth",
-        "mean over collectives of buffer size over completion time",
+        "mean of buffer size / completion time",
         4,
     ),
     Metric(
         "bus_bandwidth",
         "Gb/s",
         "bus bandwidth",
-        "the same times what must cross a rank's link over the buffer size",
+        "the same, of what crosses a rank's link",
         7,
     ),
     Metric(
         "spread",
         "us",
         "stragglers",
-        "mean time from the end of a collective's first rank to that of its last",
+        "mean time from first to last rank's end",
         3,
     ),
     Metric(
         "idle_share",
         "%",
         "idle",
-        "mean over ranks of the share of their job's time in which they do not compute",
+        "share of time that ranks do not compute",
         2,
     ),
 )

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -50,6 +51,24 @@ def _ignore(_event: Event) -> None:
     pass
 
 
+def _cut(label: str, building: str, console: Console, others: int) -> str:
+    """A run and what of it is being built, as much as fits on the terminal's line beside what takes
+    ``others`` cells; a line that wraps cannot be drawn over."""
+    room = max(console.width - others, LEAST)
+    text = f"{label}: {building}" if building and label else building or label
+    if cell_len(text) > room:
+        text = building or label
+    return text if cell_len(text) <= room else set_cell_size(text, room - 1) + "…"
+
+
+LEAST = 8
+"""Cells of a text that are always shown."""
+BAR = 6
+"""Cells that are left to a bar, which gets what is over up to its usual length."""
+TIMES = 21
+"""Cells of the time that has passed, of that which is left, and of the word between."""
+
+
 class _Delayed:
     """Prints what is being built, off a terminal: after a delay, and then at intervals."""
 
@@ -83,7 +102,7 @@ def of_checks(*, show: bool = True) -> Iterator[Building | None]:
         task = progress.add_task("")
 
         def tell(text: str) -> None:
-            progress.update(task, description=text)
+            progress.update(task, description=_cut("", text, console, 12))
             progress.start()
 
         try:
@@ -129,22 +148,22 @@ def of_run(label: str, *, show: bool = True) -> Iterator[Watch | None]:
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("flows, {task.fields[hops]:.1f} M packet-hops"),
+        TextColumn("{task.fields[sent]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(label, total=None, hops=0.0)
+        task = progress.add_task(label, total=None, sent="")
 
         def watch(
             finished: int, total: int | None, _time_ps: int, hops: int, building: str
         ) -> None:
-            what = f"{label}: {building}" if building else label
-            progress.update(
-                task, description=what, completed=finished, total=total, hops=hops / 1e6
-            )
+            of = "?" if total is None else total
+            sent = "" if building else f"{finished}/{of} flows, {hops / 1e6:.1f} M packet-hops"
+            # Six columns beside the text, and a blank before each.
+            text = _cut(label, building, console, 1 + BAR + len(sent) + TIMES + 6)
+            progress.update(task, description=text, completed=finished, total=total, sent=sent)
 
         yield watch
 
@@ -206,7 +225,7 @@ def of_fit(wanted: int, *, show: bool = True) -> Iterator["Report"]:
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("samples, {task.fields[hops]:.1f} M packet-hops of this run"),
+        TextColumn("samples, {task.fields[hops]:.1f} M packet-hops"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
@@ -215,7 +234,8 @@ def of_fit(wanted: int, *, show: bool = True) -> Iterator["Report"]:
         task = progress.add_task("", total=wanted, hops=0.0)
 
         def report(have: int, label: str) -> Watch:
-            progress.update(task, completed=have, description=label)
+            text = _cut(label, "", console, 1 + BAR + 2 * len(f"{wanted}") + 30 + TIMES + 7)
+            progress.update(task, completed=have, description=text)
             return lambda _finished, _total, _time_ps, hops, _building: progress.update(
                 task, hops=hops / 1e6
             )
@@ -283,6 +303,8 @@ class _Bar(_Tally):
         super().__init__()
         self.progress = progress
         self.task = progress.tasks[task].id
+        runs = progress.tasks[task].fields["runs"]
+        self.others = 1 + len(f"{runs}/{runs} runs") + BAR + len("100 %") + TIMES + 7
 
     def watch(self, event: Event) -> None:
         completed = self.count(event)
@@ -292,7 +314,9 @@ class _Bar(_Tally):
             self.task,
             completed=completed,
             done=self.done,
-            description=_doing(event),
+            description=_cut(
+                _label(event.case), _building(event), self.progress.console, self.others
+            ),
         )
 
 
@@ -325,8 +349,12 @@ def _sentence(event: Event) -> str:
 
 def _doing(event: Event) -> str:
     """The run, and what of it is being built."""
-    building = event.message if event.kind == "progress" else ""
+    building = _building(event)
     return f"{_label(event.case)}: {building}" if building else _label(event.case)
+
+
+def _building(event: Event) -> str:
+    return event.message if event.kind == "progress" else ""
 
 
 def _label(case: Case) -> str:

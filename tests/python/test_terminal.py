@@ -1,6 +1,7 @@
 """Tables in terminals of several widths, through real pseudo-terminals."""
 
 import fcntl
+import io
 import os
 import pty
 import re
@@ -15,6 +16,9 @@ import pytest
 from rich.console import Console
 
 from conftest import SCENARIO
+from leafspine import measures, progress
+from leafspine.engine import Case
+from leafspine.tasks import Event
 from leafspine.terminal import Table, show_table
 
 ROOT = Path(__file__).parent.parent.parent
@@ -276,3 +280,52 @@ def test_text_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     for text in ("[red]x", "[b]head", "[bold]:smile:"):
         assert text in said
     assert said.splitlines()[-2].strip() == ":smile:"
+
+
+def test_progress_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Breaks if what progress shows wraps in a terminal of 80 columns: a line that has wrapped
+    cannot be drawn over."""
+    monkeypatch.setenv("TERM", "xterm")
+    label = "two-choices workload.0.load=0.35 switch.buffer=200KB seed=12"
+    case = Case(label, (), 1, "", (), "")
+    shown: list[str] = []
+
+    def lines(console: Console) -> None:
+        text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", console.file.getvalue())  # type: ignore[attr-defined]
+        shown.extend(line for line in re.split(r"[\r\n]+", text) if line.strip())
+
+    def terminal(**_: object) -> Console:
+        consoles.append(Console(file=io.StringIO(), force_terminal=True, width=80))
+        return consoles[-1]
+
+    consoles: list[Console] = []
+    monkeypatch.setattr(progress, "Console", terminal)
+    with progress.of_checks() as tell:
+        assert tell is not None
+        tell("building the fabric: ideal times 30 %" * 3)
+    with progress.of_run(label) as watch:
+        assert watch is not None
+        watch(0, None, 0, 0, "building the fabric: ideal times 30 %")
+        watch(123_456, 1_234_567, 10**9, 123_456_789, "")
+    with progress.of_comparison(1200, 0) as event:
+        event(Event("progress", case, 0.5, "building the fabric: ideal times 30 %"))
+    with progress.of_fit(100_000) as report:
+        report(12_345, label)(1, 2, 3, 4_000_000, "")
+    for console in consoles:
+        lines(console)
+    assert len(shown) >= 5
+    # What goes on after a wrap has no spinner.
+    assert all("\u2800" <= line[0] <= "\u28ff" for line in shown), shown
+    assert any("building the fabric: ideal times" in line for line in shown), shown
+
+
+def test_meanings_of_collectives_fit() -> None:
+    """Breaks if the table of a run's collectives has two lines a row in 80 columns."""
+    metrics = measures.COLLECTIVE_METRICS
+    rows = tuple((m.label, m.meaning, m.unit, "12345") for m in metrics)
+    table = Table("", "", ("metric", "meaning", "unit", "value"), rows, (), 3, 1, sentences=(1,))
+    console = Console(file=io.StringIO(), force_terminal=True, width=80)
+    show_table(table, console, "")
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert len([line for line in said.splitlines() if "12345" in line]) == len(metrics)
+    assert len([line for line in said.splitlines() if "│" in line]) == len(metrics)
