@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from leafspine import engine, frames, remarks, results
+from leafspine import engine, frames, measures, remarks, results
 from leafspine.engine import Case, FlowClass, Point
 from leafspine.measures import (
     COLLECTIVE_METRICS,
@@ -187,6 +187,11 @@ class ComparisonData:
     def has_jobs(self) -> bool:
         """Whether some run has jobs, and so metrics of collectives."""
         return any((COLLECTIVES, "collectives") in found for found in self.measured.values())
+
+    @cached_property
+    def only_jobs(self) -> bool:
+        """Whether all traffic is jobs': then collectives come first, and their messages after."""
+        return bool(self.summaries) and all(map(measures.only_jobs, self.summaries))
 
     @cached_property
     def has_pauses(self) -> bool:

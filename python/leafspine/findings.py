@@ -34,11 +34,15 @@ def paragraph(comparison: ComparisonData) -> list[str]:
 
 
 def _groups(comparison: ComparisonData) -> list[tuple[str, str, str]]:
-    """Each group with its mean completion time, and what it is of."""
+    """Each group with its mean completion time, and what it is of. Of a message's time nobody asks
+    where a collective's is known."""
+    collectives = [(COLLECTIVES, "completion_mean", "collectives")]
+    if comparison.only_jobs:
+        return collectives
     named = [entry for entry in comparison.populated if entry.name != "all"]
     found = [(entry.name, "fct_mean", f"{entry.name} flows") for entry in named]
     found = found or [("all", "fct_mean", "flows")]
-    return found + [(COLLECTIVES, "completion_mean", "collectives")] * comparison.has_jobs
+    return found + collectives * comparison.has_jobs
 
 
 def _of_group(comparison: ComparisonData, point: Point, group: str, metric: str, flows: str) -> str:

@@ -178,6 +178,15 @@ METRICS: Mapping[str, Metric] = {
     for metric in FLOW_METRICS + NETWORK_METRICS + COLLECTIVE_METRICS + RECOVERY_METRICS
 }
 
+
+def only_jobs(summary: Mapping[str, Any]) -> bool:
+    """Whether all flows of a run are messages of jobs, of which collectives tell more than flows.
+
+    Summaries of before there was the count do not say.
+    """
+    return bool(0 < summary.get("messages", 0) == summary["flows"])
+
+
 PS_PER_US = 1_000_000
 GBPS = 8_000.0
 """Bytes a picosecond in Gb/s."""

@@ -81,12 +81,13 @@ def makers(comparison: ComparisonData) -> list[Callable[[], Plot]]:
     chosen = styles(comparison)
     found: list[Callable[[], Plot]] = []
     for axis in axes_of(comparison):
+        jobs = [partial(_network, comparison, chosen, axis, COLLECTIVES)] * comparison.has_jobs
+        found += jobs * comparison.only_jobs
         for flow_class in comparison.populated:
             found.append(partial(_fct, comparison, chosen, axis, flow_class))
             if len(comparison.variants) > 1:
                 found.append(partial(_relative, comparison, chosen, axis, flow_class))
-        if comparison.has_jobs:
-            found.append(partial(_network, comparison, chosen, axis, COLLECTIVES))
+        found += jobs * (not comparison.only_jobs)
         found += [partial(_network, comparison, chosen, axis, name) for name in NETWORK_FIGURES]
         found.append(partial(_goodput, comparison, chosen, axis))
     # A point's flows are read once for its figures, and those of one point are held at a time.

@@ -1,7 +1,8 @@
 """A comparison's numbers for people: in the terminal, as Markdown, as CSV, in the report.
 
 One table per flow class, one for the network; a row per point of the sweep and variant. Every
-table of flows has the column of unfinished ones.
+table of flows has the column of unfinished ones. Where all traffic is jobs', collectives come
+first.
 """
 
 import math
@@ -26,6 +27,7 @@ from leafspine.measures import (
     RECOVERY,
     RECOVERY_METRICS,
     Metric,
+    only_jobs,
 )
 from leafspine.results import Result
 from leafspine.stats import Estimate
@@ -48,7 +50,7 @@ def tables(comparison: ComparisonData) -> list[Table]:
     """All tables: one per flow class, of collectives, of recovery, the network's."""
     found = [_class_table(comparison, entry) for entry in comparison.populated]
     if comparison.has_jobs:
-        found.append(_collective_table(comparison))
+        found.insert(0 if comparison.only_jobs else len(found), _collective_table(comparison))
     if comparison.has_faults:
         found.append(_recovery_table(comparison))
     found.append(_network_table(comparison))
@@ -60,9 +62,10 @@ IN_BRIEF = 6
 
 
 def brief(comparison: ComparisonData) -> tuple[str, list[str], list[list[str]], int]:
-    """The first named flow class's table, with what matters most: title, heads, rows, and how many
-    columns at the left are text."""
-    table = tables(comparison)[min(1, len(comparison.populated) - 1)]
+    """The first named flow class's table, or that of collectives where all traffic is jobs', with
+    what matters most: title, heads, rows, and how many columns at the left are text."""
+    first = 0 if comparison.only_jobs else min(1, len(comparison.populated) - 1)
+    table = tables(comparison)[first]
     kept = [
         column
         for column, importance in enumerate(table.importance)
@@ -107,7 +110,8 @@ def of_result(result: Result) -> list[Table]:
     titles = ("metric", "meaning", "unit", "value")
     found = [flows]
     if COLLECTIVES in result.summary:
-        found.append(_collectives_of(result.summary, titles))
+        at = 0 if only_jobs(result.summary) else len(found)
+        found.insert(at, _collectives_of(result.summary, titles))
     if RECOVERY in result.summary:
         found.append(_recovery_of(result.summary, titles))
     rest = "after the warm-up" if result.summary.get("warmup_ps") else "over the whole run"

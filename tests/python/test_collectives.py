@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import leafspine
-from leafspine import job_figures
+from leafspine import job_figures, tables
 from test_engine import ROOT, python
 from test_engine import leafspine as command
 
@@ -183,6 +183,15 @@ def test_bandwidth_by_size(tmp_path: Path) -> None:
         assert bandwidth == pytest.approx(1.5 * size * MB * 8e3 / took, rel=1e-3)
 
 
+def test_a_run_of_jobs_begins_with_collectives(tmp_path: Path) -> None:
+    """Breaks if the first thing that a run of jobs alone prints is of their messages, or if that of
+    flows beside a job is not of the flows."""
+    result = run(tmp_path, "all-reduce")
+    assert [table.title for table in tables.of_result(result)][:2] == ["Collectives", "Flows"]
+    result.summary["messages"] -= 1
+    assert [table.title for table in tables.of_result(result)][:2] == ["Flows", "Collectives"]
+
+
 def test_flow_control_in_an_incast(tmp_path: Path) -> None:
     """`examples/incast-pfc.toml`: breaks if it does not run, if a packet of it is lost, if
     ports are not paused for a third less time under DCQCN than without, as it says, or if the
@@ -209,7 +218,12 @@ def test_balancers_under_an_all_reduce(tmp_path: Path) -> None:
     sets = [word for text in small for word in ("--set", text)]
     command("compare", ROOT / "examples" / "allreduce.toml", *sets, "--out", out)
     assert "## Collectives" in (out / "tables.md").read_text(encoding="utf-8")
-    assert "<h3>Messages of the first job" in (out / "report.html").read_text(encoding="utf-8")
+    report = (out / "report.html").read_text(encoding="utf-8")
+    assert "<h3>Messages of the first job" in report
+    # Of a message's completion time nobody asks where a collective's is known.
+    found = report.split('id="found">')[1].split("</p>")[0]
+    assert "for collectives" in found and "flows," not in found and "for flows" not in found
+    assert (out / "tables.md").read_text(encoding="utf-8").split("## ")[1].startswith("Collectives")
     with (out / "tables.csv").open(encoding="utf-8", newline="") as file:
         found = {
             row["variant"]: row

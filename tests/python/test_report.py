@@ -25,6 +25,7 @@ class Fake:
     """A comparison at one load, with the mean completion times that each variant has by seed."""
 
     has_jobs = False
+    only_jobs = False
 
     def __init__(
         self, values: dict[str, tuple[float, ...]], unfinished: dict[str, int] | None = None

@@ -297,6 +297,10 @@ impl Output {
         });
         // The macro takes no more of them at once.
         found["kept_packets"] = c.kept_packets.into();
+        if let Some(jobs) = &o.jobs {
+            let messages = jobs.columns.job.iter().filter(|job| **job != u32::MAX);
+            found["messages"] = messages.count().into();
+        }
         if let Some(rows) = &o.recovery {
             found["faults"] = rows.iter().map(fault).collect();
         }
