@@ -153,7 +153,8 @@ MOST_BEST = 3
 
 
 def _not_apart(best: Sequence[Row]) -> str:
-    return f"{_listed(best[1:])} cannot be told from it"
+    verb = "does" if len(best) == 2 else "do"
+    return f"{_listed(best[1:])} {verb} not differ significantly from it"
 
 
 def _best(first: Row, rows: Sequence[Row]) -> list[Row]:

@@ -78,7 +78,7 @@ NETWORK_METRICS: tuple[Metric, ...] = (
         "drops",
         "",
         "drops",
-        "packets dropped at ports: buffer full, queue manager, link down, no way",
+        "packets dropped at ports: buffer full, queue manager, link down, no route",
     ),
     Metric("lost", "", "lost on links", "packets lost on a dead or a lossy link"),
     Metric("marked_share", "%", "marked", "packets marked CE per 100 data packets that arrived"),

@@ -22,7 +22,7 @@ def read(path: Path, most: int) -> bytes:
     with path.open("rb") as stream:
         kind = os.fstat(stream.fileno()).st_mode
         if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind)):
-            raise refused("what is no regular file", "a file of text", file=str(path))
+            raise refused("a device or a socket", "a file of text", file=str(path))
         data = stream.read(most + 1)
     if len(data) > most:
         allowed = f"a file of text of at most {most >> 20} MiB"
@@ -43,6 +43,6 @@ def decode(path: Path, data: bytes) -> str:
         where = f"{path}: not UTF-8 text (byte {error.start})"
         raise InputError(where, file=str(path)) from None
     if "\0" in text:
-        raise InputError(f"{path}: no text (byte {text.index(chr(0))} is zero)", file=str(path))
+        raise InputError(f"{path}: not text (byte {text.index(chr(0))} is zero)", file=str(path))
     # As a file that is read as text.
     return text.replace("\r\n", "\n").replace("\r", "\n")

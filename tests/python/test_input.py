@@ -104,7 +104,7 @@ def test_packed_files_are_named(small: Path, tmp_path: Path) -> None:
     ("data", "said"),
     [
         (b"\x7fELF\x02\0\x80", "not UTF-8 text (byte 6)"),
-        (b"a = 1\n\0", "no text (byte 6 is zero)"),
+        (b"a = 1\n\0", "not text (byte 6 is zero)"),
         ("a = 1".encode("utf-16"), "found UTF-16 text; allowed: UTF-8"),
         (b"PK\x03\x04", "found a zip file; allowed: text: decompress it first"),
     ],
@@ -359,7 +359,7 @@ def test_what_has_no_end_is_not_read(
 ) -> None:
     """Breaks if a device, or a file larger than any scenario, is read into memory; a pipe is not
     refused, as a shell's `<(...)` is one."""
-    with pytest.raises(InputError, match=r"^/dev/zero: found what is no regular file; allowed: "):
+    with pytest.raises(InputError, match=r"^/dev/zero: found a device or a socket; allowed: "):
         scenario.read(Path("/dev/zero"))
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

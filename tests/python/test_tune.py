@@ -118,8 +118,8 @@ def test_chance_is_not_taken_for_an_effect(scenario: Path, tmp_path: Path) -> No
     luck = min(entry.difference.mean for entry in found.tried if entry.difference)
     assert luck < -4
     assert found.is_better is None
-    assert "cannot be told from chance" in pages.verdict(found)[-1]
-    assert "no effect that can be told from chance" in pages.verdict(found)[0]
+    assert "its gain is not significant" in pages.verdict(found)[-1]
+    assert "no significant effect" in pages.verdict(found)[0]
 
 
 def test_of_two_parameters_the_one_with_an_effect_is_named(scenario: Path, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_of_two_parameters_the_one_with_an_effect_is_named(scenario: Path, tmp_p
     )  # fmt: skip
     knob, threshold = pages.verdict(found)[:2]
     assert "fake_knob has an effect" in knob
-    assert "threshold: no effect that can be told from chance" in threshold
+    assert "threshold: no significant effect" in threshold
     assert sorted((tmp_path / "out" / "plots").glob("*.png"))
 
 

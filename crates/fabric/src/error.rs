@@ -105,7 +105,7 @@ pub enum TopologyError {
     },
     /// The links that are down after the last change split the fabric.
     #[error(
-        "after the last topology.change the fabric is split in two: no way from {a} to {b}; \
+        "after the last topology.change the fabric is split in two: no path from {a} to {b}; \
          allowed is a split that a later change heals"
     )]
     Split {

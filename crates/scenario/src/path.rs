@@ -17,7 +17,7 @@ pub(crate) fn split(
     origin: Origin,
 ) -> Result<Vec<String>, ScenarioError> {
     parts(text).ok_or_else(|| {
-        let found = format!("{text:?}, which is no key");
+        let found = format!("{text:?}, which is not a key");
         place.error(Some(origin), text, found, "a dotted key such as workload.0.load")
     })
 }

@@ -123,7 +123,7 @@ fn topology(error: &TopologyError) -> Refusal {
         E::Change { index, problem } => change(*index, problem),
         E::Split { a, b } => Refusal::new(
             "topology.change",
-            format!("a fabric split in two after the last change: no way from {a} to {b}"),
+            format!("a fabric split in two after the last change: no path from {a} to {b}"),
             "a split that a later change heals",
         ),
         E::CutOff { index, link, at } => Refusal::new(

@@ -87,7 +87,7 @@ fn csv(
 ) -> Result<(SizeSpec, String), ScenarioError> {
     let file = place.base.join(name);
     if endless(&file) {
-        let found = format!("{}, which is no regular file", node.shown());
+        let found = format!("{}, which is not a regular file", node.shown());
         return Err(place.error(Some(node.origin), path, found, "a CSV file"));
     }
     let open = File::open(&file).map_err(|error| {

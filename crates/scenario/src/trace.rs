@@ -46,7 +46,7 @@ pub(crate) fn paths(
     let path = std::path::absolute(path).map_err(|error| readable(&error))?;
     // A survey asks for keys, with a file that is none.
     if section.place.survey.is_none() && endless(&path) {
-        let found = format!("{}, which is no regular file", node.shown());
+        let found = format!("{}, which is not a regular file", node.shown());
         return Err(section.wrong("path", found, what));
     }
     let mut sum = section.place.files_read.of(&path).map_err(|error| readable(&error))?;

@@ -171,7 +171,7 @@ pub(crate) fn parse(text: &str, file: &str) -> Result<Table, ScenarioError> {
         file: file.to_owned(),
         line: error.span().map(|span| Lines::new(text).at(span.start)),
         key: String::new(),
-        found: format!("no TOML ({})", error.message().trim().replace('\n', ", ")),
+        found: format!("invalid TOML ({})", error.message().trim().replace('\n', ", ")),
         allowed: "TOML 1.0 (strings in quotes, one key = value a line)".to_owned(),
         nearest: None,
     })?;

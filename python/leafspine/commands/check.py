@@ -31,7 +31,7 @@ def check(scenario_file: str, settings: tuple[str, ...], as_json: bool) -> None:
     found = checking.costs(cases)
     plain = _plain(cases[0].title, found)
     for key, schemes in _skipped(cases).items():
-        click.echo(f"warning: {key} is no parameter of {', '.join(schemes)}", err=True)
+        click.echo(f"warning: {key} is not a parameter of {', '.join(schemes)}", err=True)
     if as_json:
         click.echo(json.dumps(plain, indent=2))
     else:

@@ -69,8 +69,8 @@ def tune(
     """Find the setting of parameters that is best for a metric.
 
     Successive halving over paired seeds, then the best against the scenario's own setting with
-    seeds that were kept back. Says so where the gain cannot be told from chance. Finished runs are
-    kept: the same command after an interruption goes on from there.
+    seeds that were kept back. Says so where the gain is not significant. Finished runs are kept:
+    the same command after an interruption goes on from there.
     """
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""Whether a parameter has an effect that can be told from chance.
+"""Whether a parameter has a significant effect.
 
 If it has, settings with neighbouring values give similar results. So the squared differences of
 the metric between neighbours, summed (von Neumann, 1941), are compared with those of the same
@@ -65,4 +65,4 @@ def in_words(parameter: Parameter, p: float | None) -> str:
         return f"{parameter.name}: its values have no order; only the best is tested, below"
     if p < LEVEL:
         return f"{parameter.name} has an effect (p = {p:.2g})"
-    return f"{parameter.name}: no effect that can be told from chance (p = {p:.2g})"
+    return f"{parameter.name}: no significant effect (p = {p:.2g})"

@@ -161,7 +161,7 @@ def verdict(found: Found) -> list[str]:
     return [
         *said,
         f"keep the default: {name(found.best.setting)} did best in the search, but its gain "
-        f"cannot be told from chance: {against}",
+        f"is not significant: {against}",
     ]
 
 

@@ -296,8 +296,8 @@ class Found:
 
     @property
     def is_better(self) -> bool | None:
-        """Whether the best is better than the default; ``None``: it cannot be told from chance, or
-        not at all since it has finished fewer flows."""
+        """Whether the best is better than the default; ``None``: the gain is not significant, or
+        cannot be told since it has finished fewer flows."""
         found = self.best.gain
         if found is None or found.low is None or found.high is None:
             return None

@@ -357,7 +357,7 @@ fn check_connected(
         None => Ok(()),
         Some(at) => {
             let found =
-                format!("no way from {:?} to {:?}", vertices[first].name, vertices[at].name);
+                format!("no path from {:?} to {:?}", vertices[first].name, vertices[at].name);
             refuse(Blamed::Vertex(at), "", found, "a fabric in one part")
         }
     }

@@ -153,7 +153,7 @@ fn a_lasting_split_is_refused() {
     let down = [state("leaf1-spine0", 5, false), state("leaf1-spine1", 2, false)];
     assert_eq!(
         refused(&graph, &down),
-        "after the last topology.change the fabric is split in two: no way from leaf0 to leaf1; \
+        "after the last topology.change the fabric is split in two: no path from leaf0 to leaf1; \
          allowed is a split that a later change heals"
     );
     assert!(check_changes(&graph, &down[..1]).is_ok());

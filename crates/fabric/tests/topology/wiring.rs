@@ -139,7 +139,7 @@ fn what_is_no_fabric_is_refused() {
         (refused(&[("a", "s"), ("s", "s")]), "Edge(1) target: found a link from \"s\" to itself"),
         (
             refused(&[("a", "s"), ("b", "s"), ("c", "t"), ("d", "t")]),
-            "Vertex(3) : found no way from \"s\" to \"c\"",
+            "Vertex(3) : found no path from \"s\" to \"c\"",
         ),
         (
             refused(&[

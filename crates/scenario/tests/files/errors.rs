@@ -546,6 +546,6 @@ fn files_without_an_end_are_refused() {
             _ => BASE,
         };
         let error = cases(text, &[(key, value)]).map(|_| ()).expect_err("no file").to_string();
-        assert!(error.contains("found \"/dev/zero\", which is no regular file"), "{error}");
+        assert!(error.contains("found \"/dev/zero\", which is not a regular file"), "{error}");
     }
 }

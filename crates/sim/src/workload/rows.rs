@@ -151,7 +151,7 @@ pub(super) fn check_text(head: &[u8]) -> Result<(), WorkloadError> {
     match head.iter().position(|byte| !plain(byte)) {
         _ if utf16 => refuse("UTF-16 text".to_owned(), "a CSV file in UTF-8"),
         Some(at) => {
-            let found = format!("a byte {:#04x} at offset {at}: no text", head[at]);
+            let found = format!("a byte {:#04x} at offset {at}: not text", head[at]);
             refuse(found, "a CSV file")
         }
         None => Ok(()),

@@ -428,10 +428,7 @@ fn bad_tables_name_their_lines() {
         "t.txt:1: share: found an unknown column; allowed: the columns bytes, \
          cumulative_probability (or kb, mb; probability, percent, cdf)"
     );
-    assert_eq!(
-        said(""),
-        "t.txt:1: row: found an empty file; allowed: a header and a row or more"
-    );
+    assert_eq!(said(""), "t.txt:1: row: found an empty file; allowed: a header and a row or more");
     assert!(said("bytes,cfd\n1,1\n").ends_with("; did you mean \"cdf\"?"));
     assert!(said("bytes;cdf\n1;1\n").contains("found columns separated by semicolons"));
     assert_eq!(said("10XB 1\n")[..9], *"t.txt:1: ");

@@ -230,7 +230,7 @@ pub(crate) const ENTRY: Entry = Entry {
              flows then take longer than with medium_rerouting = false.",
             "Leaves number their uplinks alike. A spine with parallel links to a leaf picks one by \
              hash: it counts with the highest of their levels, and is free if all of them are. Several \
-             tiers above the leaves stamp the highest level on the way.",
+             tiers above the leaves stamp the highest level on the path.",
         ],
         params: Settings::PARAMS,
         demands: Demands { header_bits: 64, header_words: 3, queues: 3 },

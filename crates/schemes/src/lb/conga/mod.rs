@@ -404,7 +404,7 @@ fn build(params: &Params, env: &SwitchEnv) -> Result<Box<dyn LoadBalancer>, Para
 pub(crate) const ENTRY: Entry = Entry {
     info: SchemeInfo {
         name: "conga",
-        summary: "Sends every flowlet by the uplink with the least congestion on the way to its leaf, \
+        summary: "Sends every flowlet by the uplink with the least congestion on the path to its leaf, \
                   which leaves feed back to each other.",
         source: "Alizadeh et al., CONGA, SIGCOMM 2014, §3",
         provenance: Provenance::Paper,
@@ -416,9 +416,9 @@ pub(crate) const ENTRY: Entry = Entry {
             "Entries never heard of are fed back as 0 in their turn.",
             "Spines with parallel links hash the five-tuple and the uplink's tag.",
             "ACKs and connection packets are tagged, and cut into flowlets, like data.",
-            "A packet that passes a leaf on its way around failed links follows a hash there.",
+            "A packet that passes a leaf on its path around failed links follows a hash there.",
             "Made for two tiers: in a fat-tree the tiers above the leaves hash, and the metric of an \
-             uplink is that of the way behind it that the latest packet took.",
+             uplink is that of the path behind it that the latest packet took.",
             "The header costs no bytes on the wire.",
         ],
         params: Settings::PARAMS,

@@ -240,7 +240,7 @@ pub(crate) const ENTRY: Entry = Entry {
         unspecified: &[
             "The thresholds in proportion to the fabric: one base round trip (of hosts, full packets) for theta_reply and \
              theta_path_busy, 120 for theta_inactive, 60 for theta_resume, 8 for theta_resume_extra (flow control may hold a TAIL up; without it less will do).",
-            "A path is an uplink of the source's ToR; behind it switches hash, so a fabric of three tiers has fewer paths than ways.",
+            "A path is an uplink of the source's ToR; behind it switches hash, so a fabric of three tiers has fewer paths than routes.",
             "Drawn paths differ from each other and from the flow's own, and any that is not busy is as good as another; a new flow takes any path if none of them is free.",
             "A flow that has nowhere to go tries again with each packet until the answer has come, late as it is.",
             "One NOTIFY a path in half of theta_path_busy at most.",

@@ -26,7 +26,7 @@
 //!   period one that comes a little early, because its queue was shorter, would be lost.
 //! - A probe is not sent back to the switch it came from, by parallel links either.
 //! - A tie keeps the best next hop. The estimate of an idle port fades between packets.
-//! - Before the first probe, when an entry has aged, or when its port is on no shortest way (a link
+//! - Before the first probe, when an entry has aged, or when its port is on no shortest path (a link
 //!   has failed), new flowlets follow a hash.
 //! - ACKs are flowlets like data.
 //!
@@ -355,7 +355,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "A switch passes a probe on if it has not done so for the same ToR within half a period.",
             "No probe goes back to the switch that it came from, by parallel links either.",
             "A tie keeps the best next hop; the estimate of an idle port fades between packets.",
-            "Before the first probe, when an entry has aged, or when its port is on no shortest way, new \
+            "Before the first probe, when an entry has aged, or when its port is on no shortest path, new \
              flowlets follow the hash of ecmp.",
             "ACKs and connection packets are cut into flowlets like data.",
             "Not of the paper: a probe has the time at which its ToR sent it in the field of TCP's time stamp, to \

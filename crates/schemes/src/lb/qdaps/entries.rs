@@ -255,7 +255,7 @@ pub(crate) const STAR: Entry = Entry {
             "Leaf-to-leaf delays are net of the packet's own time on the first and last line (`samples`).",
             "Without an echo, and 100 base round trips after the last, a path is taken to be idle: it has its propagation delay.",
             "A measurement is sent back no longer than it is believed.",
-            "The queue compared with S is that of the whole way: what waits here and what the leaf-to-leaf delay is above the idle one.",
+            "The queue compared with S is that of the whole path: what waits here and what the leaf-to-leaf delay is above the idle one.",
             "Behind parallel links of a spine, an echo is credited to the link that it came by.",
             RESTART,
             EQ14,

@@ -45,7 +45,7 @@
 //! - *Which switches*: every one that has a choice.
 //! - *QDAPS\*.* It decides by the sum of both delays (`by = "delay"`), since the shortest local queue
 //!   says nothing of the path behind it. For the same reason the queue that is compared with S is that
-//!   of the whole way: a large flow would stay behind a far queue for good. Leaf-to-leaf delays leave
+//!   of the whole path: a large flow would stay behind a far queue for good. Leaf-to-leaf delays leave
 //!   the packet's own time on the lines out (`samples`). Before the first echo, and `stale` after the
 //!   last, a path is taken to be idle and has its propagation delay (2 ns more, so that one that is
 //!   known to be idle is preferred). A measurement is sent back no longer than it is believed, or a

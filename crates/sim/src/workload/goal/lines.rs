@@ -308,7 +308,7 @@ mod tests {
         };
         assert_eq!(said(b"num_ranks 2\n"), "");
         assert!(
-            said(&[4, 0, 0, 0]).starts_with("a.bin: found a file that is no text from byte 1 on")
+            said(&[4, 0, 0, 0]).starts_with("a.bin: found a file that is not text from byte 1 on")
         );
         assert!(said(&[b'a', b'b', 0xff]).contains("from byte 2 on"));
     }
