@@ -23,7 +23,10 @@ if native.from_outside():
 FAKE_SITE = Path(__file__).parent / "fake_site"
 
 # Begun first: whatever takes minutes must not be what the other processes wait for at the end.
-SLOWEST = ["test_walks.py", "test_template.py", "test_papers.py", "test_docs.py", "test_public.py"]
+SLOWEST = [
+    *("test_walks.py", "test_template.py", "test_again.py", "test_papers.py", "test_docs.py"),
+    "test_public.py",
+]
 
 SCENARIO = """\
 [topology]

@@ -54,6 +54,13 @@ _OF_FIGURES = ("from_kept", "keep", "no_run", "cost", "shard", "scale", "out")
     metavar="CORES",
     help="Only say what it would cost on so many cores (--scale paper); nothing is run.",
 )
+@click.option(
+    "--verify",
+    type=float,
+    metavar="HOPS",
+    help="Only make kept runs again and compare: of each figure, set of runs and scheme the "
+    "cheapest, if it has at most so many packet-hops.",
+)
 @click.option("--no-plots", is_flag=True, help="Pages without pictures.")
 @click.option(
     "--papers",
@@ -73,6 +80,7 @@ def reproduce(
     keep: bool,
     no_run: bool,
     cost: int | None,
+    verify: float | None,
     no_plots: bool,
     library: Path | None,
 ) -> None:
@@ -106,6 +114,15 @@ def reproduce(
         if scale != "paper":
             raise refused(f"--scale {scale}", "paper (what is kept is of one)", file="--cost")
         click.echo(reproducing.cost(chosen, scale).in_words(cost))
+        return
+    if verify is not None:
+        from leafspine.reproduce import again
+
+        verified = again.verify(chosen, verify, how, progress_bar=True)
+        click.echo(verified.in_words())
+        _tell_failures(verified.failures)
+        if verified.differences:
+            raise RunError("not what is kept")
         return
     directory = out or Path("reproduction")
     if (part := shards.parse(shard)) is not None:

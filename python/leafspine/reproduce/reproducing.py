@@ -105,12 +105,12 @@ def reproduce(
 
 def cost(chosen: Sequence[Chosen], scale: str) -> Cost:
     """What the runs would cost, by what is kept of them; nothing is run or written."""
-    plans_ = plans(chosen, scale)
-    kept = {
-        entry.figure.path: _kept(entry.figure.folder.parent.parent, entry.figure)
-        for entry in plans_
-    }
-    return costing.cost(plans_, kept)
+    return costing.cost(plans(chosen, scale), kept(chosen))
+
+
+def kept(chosen: Sequence[Chosen]) -> dict[str, Data]:
+    """What is kept of each figure beside its files."""
+    return {f.path: _kept(f.folder.parent.parent, f) for c in chosen for f in c.figures}
 
 
 def plans(chosen: Sequence[Chosen], scale: str) -> list[Plan]:
