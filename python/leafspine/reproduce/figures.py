@@ -189,9 +189,12 @@ def read_paper(folder: Path) -> Paper:
     if batches < 1:
         raise keys.refuse("batches", str(batches), "1 or more")
     changes = _changes(keys.get("changes", dict, {}), path)
+    texts = Keys(keys.get("assumptions", dict, {}), path, ("assumptions",))
+    shared = {name: texts.need(name, str) for name in texts.table}
     keys.end()
     figures = tuple(
-        replace(read_figure(folder / name, folder.name, changes), batches=batches) for name in names
+        replace(read_figure(folder / name, folder.name, changes, shared), batches=batches)
+        for name in names
     )
     bounds = words.of(folder.parent, library())
     claims = read_claims(folder / "claims.toml", bounds, systems)
@@ -249,12 +252,18 @@ def _agree(folder: Path, figures: tuple[Figure, ...], claims: tuple[Claim, ...])
                         raise keys.wrong(f"at has {key!r}, but {name} names no point of it")
 
 
-def read_figure(folder: Path, paper: str, changes: Mapping[str, Layer] | None = None) -> Figure:
-    """One figure's folder. ``changes``: the paper's, that its sensitivities name."""
+def read_figure(
+    folder: Path,
+    paper: str,
+    changes: Mapping[str, Layer] | None = None,
+    shared: Mapping[str, str] | None = None,
+) -> Figure:
+    """One figure's folder. ``changes`` and ``shared``: the paper's, that its sensitivities and its
+    assumptions name."""
     path = folder / FILE
     keys = Keys(reading.load(path), path)
     title, place = keys.need("title", str), keys.need("place", str)
-    assumptions, notes = keys.texts("assumptions"), keys.texts("notes")
+    assumptions, notes = _assumptions(keys, shared or {}), keys.texts("notes")
     sets = keys.get("runs", dict, {})
     runs = run_sets.read(folder, sets)
     groups = [_panel(table, path, at) for at, table in enumerate(keys.get("panel", list, []))]
@@ -297,6 +306,19 @@ def read_figure(folder: Path, paper: str, changes: Mapping[str, Layer] | None = 
         ideal,
         on_linux=on_linux,
     )
+
+
+def _assumptions(keys: Keys, shared: Mapping[str, str]) -> tuple[str, ...]:
+    """The texts; in the place of ``{ shared = NAME }`` the paper's of that name."""
+    value = keys.get("assumptions", (str, list), [])
+    found = []
+    for at, entry in enumerate([value] if isinstance(value, str) else value):
+        if not isinstance(entry, str):
+            one = Keys(entry, keys.file, ("assumptions", str(at)))
+            entry = shared[one.word("shared", tuple(shared))]
+            one.end()
+        found.append(entry)
+    return tuple(found)
 
 
 def _on_linux(table: object, path: Path, number: int) -> OnLinux:

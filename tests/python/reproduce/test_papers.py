@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,21 @@ def test_all_figures_are_there(said: dict[str, Any]) -> None:
     assert {paper: set(names) for paper, names in said["figures"].items()} == wanted
     assert sum(len(names) for names in said["figures"].values()) == 64
     assert said["empty"] == []
+
+
+def test_what_figures_assume_alike_stands_once() -> None:
+    """Breaks if a paper's figures have copies of an assumption, which then change in some of them,
+    or the paper has one that no figure names."""
+    for file in (HERE.parents[2] / "papers").glob("*/paper.toml"):
+        shared = tomllib.loads(file.read_text(encoding="utf-8"))["assumptions"]
+        stated: Counter[str] = Counter(shared.values())
+        named = set()
+        for path in file.parent.glob("*/figure.toml"):
+            found = tomllib.loads(path.read_text(encoding="utf-8")).get("assumptions", [])
+            stated.update(entry for entry in found if isinstance(entry, str))
+            named |= {entry["shared"] for entry in found if isinstance(entry, dict)}
+        assert [text for text, count in stated.items() if count > 1] == []
+        assert named == set(shared)
 
 
 def test_every_claim_can_be_judged(said: dict[str, Any]) -> None:

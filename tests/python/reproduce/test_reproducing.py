@@ -142,6 +142,31 @@ def test_the_command(library: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert cli.invoke(["reproduce", "some", *folder, "--out", str(tmp_path / "full")]) == 2
 
 
+def test_an_assumption_of_several_figures_stands_once(
+    library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Breaks if a page lacks what a figure assumes by the paper's name for it, or such a name that
+    the paper does not have passes."""
+    paper = library / "some" / "paper.toml"
+    paper.write_text(paper.read_text() + '[assumptions]\none-seed = "The seed is one."\n')
+    words = ["reproduce", "some", "--papers", str(library), "--out", str(tmp_path / "out")]
+    pages = [tmp_path / "out" / "some" / name / "page.md" for name in ("fig1", "fig2")]
+    assert cli.invoke([*words, "--no-run"]) == 0
+    before = [page.read_text() for page in pages]
+    figure = library / "some" / "fig1" / "figure.toml"
+    whole = figure.read_text()
+    figure.write_text(whole.replace('["The seed is one."]', '[{ shared = "one-seed" }]'))
+    assert figure.read_text() != whole
+    assert cli.invoke([*words, "--no-run"]) == 0
+    assert [page.read_text() for page in pages] == before
+    capsys.readouterr()
+    figure.write_text(figure.read_text().replace('"one-seed"', '"one-sed"'))
+    assert cli.invoke([*words, "--no-run"]) == 2
+    said = capsys.readouterr().err
+    assert f"{figure}: assumptions.0.shared: found 'one-sed'" in said
+    assert 'did you mean "one-seed"?' in said
+
+
 @pytest.mark.parametrize("count", [3, 14])
 def test_shards_that_are_merged_are_the_whole(
     count: int, library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
