@@ -52,7 +52,7 @@ _OF_FIGURES = ("from_kept", "keep", "no_run", "cost", "shard", "scale", "out")
     "--cost",
     type=int,
     metavar="CORES",
-    help="Only say what it would cost on so many cores (--scale paper); nothing is run.",
+    help="Only say what it would cost on so many cores; nothing is run.",
 )
 @click.option(
     "--verify",
@@ -111,8 +111,6 @@ def reproduce(
     how = How(places.parse(on, store, jobs), jobs)
     chosen = reproducing.choose(names, library)
     if cost is not None:
-        if scale != "paper":
-            raise refused(f"--scale {scale}", "paper (what is kept is of one)", file="--cost")
         click.echo(reproducing.cost(chosen, scale).in_words(cost))
         return
     if verify is not None:

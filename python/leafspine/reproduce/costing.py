@@ -1,10 +1,11 @@
 """What a reproduction would cost on so many cores, before any of it runs.
 
-A run's cost is its packet-hops, which are kept with its numbers in ``papers/``. How many a core
-does in a second is measured here, on the bench's small case, and stated with the answer: other
-cores, other schemes and other fabrics differ. Runs are dealt to cores the longest first (Graham,
-1969), which is never worse than 4/3 of the best; no number of cores makes it shorter than the
-longest run.
+A run's cost is its packet-hops, which are kept with its numbers in ``papers/``. Those of a run that
+is not kept, as most of the quick scale, are what its flows need without retransmissions, as
+``leafspine check`` says them: at most those, where a time ends the run. How many a core does in a
+second is measured here, on the bench's small case, and stated with the answer: other cores, other
+schemes and other fabrics differ. Runs are dealt to cores the longest first (Graham, 1969), which is
+never worse than 4/3 of the best; no number of cores makes it shorter than the longest run.
 """
 
 import heapq
@@ -23,11 +24,12 @@ TIMES = 9
 
 @dataclass(frozen=True)
 class Cost:
-    """``seconds``: what each run takes on a core, the longest first; ``unknown``: runs of which
-    nothing is kept; ``longest``: the first one's name; ``speed``: packet-hops a second."""
+    """``seconds``: what each run takes on a core, the longest first; ``drawn``: how many of them
+    are not kept, and go by their flows; ``longest``: the first one's name; ``speed``: packet-hops
+    a second."""
 
     seconds: tuple[float, ...]
-    unknown: int
+    drawn: int
     longest: str
     speed: float
 
@@ -43,7 +45,7 @@ class Cost:
     def in_words(self, cores: int) -> str:
         """Some lines for the reader."""
         if not self.seconds:
-            raise InputError("--cost: nothing is kept of these runs, so nothing is known of them")
+            raise InputError("--cost: there are no runs")
         whole, wall = sum(self.seconds), self.on(cores)
         busy = 100 * whole / (cores * wall) if wall else 0.0
         lines = [
@@ -52,28 +54,34 @@ class Cost:
             f"longest run: {_time(self.seconds[0])}, {self.longest}",
             f"on {cores} cores: {_time(wall)}, of which they work {busy:.0f} %",
         ]
-        if self.unknown:
-            lines.append(f"{self.unknown} more runs are not kept, and not counted")
+        if self.drawn:
+            lines.append(
+                f"{self.drawn} of the runs are not kept: they go by their flows, without "
+                "retransmissions"
+            )
         return "\n".join(lines)
 
 
 def cost(plans: Sequence[Plan], kept: Mapping[str, Data], speed: float | None = None) -> Cost:
     """The cost of all runs of some figures, each once."""
+    known = {
+        origin.key: origin.packet_hops
+        for data in kept.values()
+        for seeds in data.origins.values()
+        for origin in seeds.values()
+    }
     hops: dict[str, tuple[int, str]] = {}
-    missing: set[str] = set()
     for plan in plans:
-        origins = kept[plan.figure.path].origins
         for entry in plan.wanted:
-            origin = origins.get(entry.place, {}).get(entry.case.seed)
-            if origin is None:
-                missing.add(entry.case.key)
-            else:
-                name = f"{plan.figure.path}, {entry.case.label()}"
-                hops[entry.case.key] = (origin.packet_hops, name)
+            key = entry.case.key
+            if key not in hops:
+                count = known[key] if key in known else engine.work(entry.case)["packet_hops"]
+                hops[key] = (count, f"{plan.figure.path}, {entry.case.label()}")
     rate = speed or max(_measured() for _ in range(TIMES))
     ordered = sorted(hops.values(), key=lambda entry: -entry[0])
     seconds = tuple(count / rate for count, _ in ordered)
-    return Cost(seconds, len(missing - set(hops)), ordered[0][1] if ordered else "", rate)
+    drawn = sum(key not in known for key in hops)
+    return Cost(seconds, drawn, ordered[0][1] if ordered else "", rate)
 
 
 def _measured() -> float:

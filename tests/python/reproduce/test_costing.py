@@ -1,8 +1,13 @@
 """What a reproduction would cost."""
 
+from pathlib import Path
+
 import pytest
+from small_paper import library_of_one  # noqa: F401  (the fixture library)
 
 import leafspine
+from leafspine import engine
+from leafspine.reproduce import costing, reproducing
 from leafspine.reproduce.costing import Cost
 
 
@@ -17,8 +22,26 @@ def test_the_longest_run_bounds_it() -> None:
     said = cost.in_words(1000)
     assert "longest run: 5 s, a/fig1, ECMP seed=1" in said
     assert "on 1000 cores: 5 s" in said
-    assert "2 more runs are not kept, and not counted" in said
+    assert "2 of the runs are not kept" in said
     with pytest.raises(leafspine.InputError, match="at least 1 core"):
         cost.on(0)
-    with pytest.raises(leafspine.InputError, match="nothing is kept"):
+    with pytest.raises(leafspine.InputError, match="no runs"):
         Cost((), 3, "", 1e7).in_words(10)
+
+
+def test_runs_that_are_not_kept_go_by_their_flows(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Breaks if the quick scale, whose runs are not kept, cannot be told, a kept run of other flows
+    stands for one of them, or a run of two figures counts twice."""
+    monkeypatch.setattr(engine, "work", lambda case: {"packet_hops": 100 * case.seed})
+    chosen = reproducing.choose(["some"], library)
+    reproducing.reproduce(chosen, "paper", tmp_path / "out", keep_in=library)
+    kept = reproducing.kept(chosen)
+    # Two schemes, two loads, three seeds; as the paper is read and with more flows.
+    paper = costing.cost(reproducing.plans(chosen, "paper"), kept, 1.0)
+    assert (paper.seconds, paper.drawn) == ((12345.0,) * 24, 0)
+    quick = costing.cost(reproducing.plans(chosen, "quick"), kept, 1.0)
+    # One load with fewer flows, of both figures.
+    assert quick.seconds == (300.0, 300.0, 200.0, 200.0, 100.0, 100.0)
+    assert quick.drawn == 6
