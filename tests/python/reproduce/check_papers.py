@@ -6,8 +6,20 @@ real hosts that are kept and are not those of the present scenarios.
 """
 
 import json
+from dataclasses import replace
 
 from leafspine.reproduce import figures, on_linux, plan
+from leafspine.reproduce.claims import Claim
+from leafspine.reproduce.figures import Sensitivity
+
+
+def of(other: Sensitivity, claim: Claim) -> Claim:
+    """What a sensitivity is to judge of a claim, by the names of its own runs; nothing of a claim
+    that it does not name, or where it names its point itself, which is checked elsewhere."""
+    tests = other.asks(claim).tests if claim.id in other.claims and not other.at else ()
+    return replace(
+        claim, tests=tuple(replace(test, runs=other.run_set(test.runs)) for test in tests)
+    )
 
 
 def main() -> None:
@@ -41,6 +53,11 @@ def main() -> None:
                 unmet += [
                     f"{figure.path} ({scale}): {line}" for line in plan.unmet(plan_.claims, plan_)
                 ]
+                if scale == "paper":
+                    # Its variants may be fewer: a claim over several schemes is judged of those.
+                    asked = [of(other, c) for other in figure.sensitivities for c in plan_.claims]
+                    lines = plan.unmet(asked, plan_)
+                    unmet += [f"{figure.path}: {line}" for line in lines if "point" in line]
                 keys.update(entry.case.key for entry in plan_.wanted)
                 for entry in plan_.wanted:
                     unnamed += plan.unknown(entry)

@@ -88,7 +88,7 @@ def test_what_figures_assume_alike_stands_once() -> None:
 
 def test_every_claim_can_be_judged(said: dict[str, Any]) -> None:
     """Breaks if a scenario is refused, or a claim names a variant, a point or a metric that its
-    figure's runs do not have, at either scale."""
+    figure's runs do not have, at either scale, or a sensitivity one whose points it has not."""
     assert said["unmet"] == []
     assert said["unnamed"] == []
 
