@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from leafspine.reproduce import plan
+from leafspine.reproduce.data import Data
 from leafspine.reproduce.figures import Figure
 from leafspine.reproduce.pages import Chapter
 from leafspine.reproduce.run_sets import Layer, RunSet
@@ -78,6 +79,7 @@ def all_tried(chapter: Chapter) -> list[Tried]:
         for name, after, before, _ in page.sensitive:
             # A figure's panels each have theirs: "(a) initial window 10".
             plain = re.sub(r"^\([a-z]\) ", "", name) + shorter[name]
+            plain += _unmade(page.data, [f"{changed}~{name}" for changed in runs[name]])
             if Verdict.MISSING not in (before.verdict, after.verdict):
                 verdicts = before.verdict, after.verdict
                 whole = len(after.claim.tests) == len(claims[after.claim.id].tests)
@@ -89,6 +91,13 @@ def all_tried(chapter: Chapter) -> list[Tried]:
             for name, other in ((KERNELS, entry.kernels), (PROFILE, entry.profile))
         ]
     return found
+
+
+def _unmade(data: Data, runs: Sequence[str]) -> str:
+    """That some of a setting's runs are not made yet, so that no change of a verdict says little;
+    nothing where all of a set have the same seeds."""
+    seeds = {(place[0], frozenset(of)) for place, of in data.origins.items() if place[0] in runs}
+    return ", not all runs made" if len(seeds) > len({name for name, _ in seeds}) else ""
 
 
 def _shorter(figure: Figure, runs: Sequence[str], name: str) -> str:

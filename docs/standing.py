@@ -104,10 +104,30 @@ def with_standing(text: str, chapters: Sequence[Chapter]) -> str:
         f"{counts[Verdict.CONTRADICTS]} contradict their own paper, and "
         f"{counts[Verdict.UNTESTABLE]} cannot be tested. {whole.more} of those that do not hold do "
         "so, as a whole, under at least one other value of what the paper leaves open, in runs of "
-        "as many flows."
+        f"as many flows. {kinds(chapters)}"
     )
     image = f"![For each paper how many of its claims hold, and how many do not]({PICTURE})"
     return before + "\n".join([BEGIN, image, "", words, END]) + after
+
+
+NUMBERS = ("at", "upto", "range", "ratio")
+"""Tests of how far apart two schemes are."""
+
+
+def kinds(chapters: Sequence[Chapter]) -> str:
+    """How many claims hold that state an order alone, and how many that state how much."""
+    tested = [
+        (entry.verdict in HELD, {test.type for test in entry.claim.tests})
+        for chapter in chapters
+        for entry in chapter.judged
+        if entry.verdict != Verdict.UNTESTABLE
+    ]
+    orders = [held for held, types in tested if types == {"order"}]
+    sizes = [held for held, types in tested if types & set(NUMBERS)]
+    return (
+        f"Of {len(orders)} that state an order alone {sum(orders)} hold, of {len(sizes)} that say "
+        f"by how much two schemes differ {sum(sizes)}."
+    )
 
 
 PATTERNS = """\

@@ -79,7 +79,7 @@ class Open:
     @property
     def text(self) -> str:
         """The three in one line."""
-        return f"{self.tried} {self.hinges} {self.settles}"
+        return f"{self.tried} Hinges: {self.hinges} Would settle it: {self.settles}"
 
 
 @dataclass(frozen=True)

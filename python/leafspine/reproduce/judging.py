@@ -19,6 +19,7 @@ from leafspine.reproduce import ideal, strips
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data, Sample, matches
 from leafspine.reproduce.figures import Sensitivity
+from leafspine.reproduce.metrics import unit_and_label
 from leafspine.reproduce.strips import Strip
 from leafspine.reproduce.tolerances import of_ratio
 from leafspine.reproduce.verdicts import Finding, Judged, Part, Verdict, effect, sure
@@ -30,11 +31,21 @@ Values = dict[Sample, float]
 
 def judge(claim: Claim, data: Data, suffix: str = "") -> Judged:
     """A claim's verdict. ``suffix`` is added to the names of the sets of runs (a sensitivity)."""
-    return Judged(
-        claim,
-        tuple(_found(_Numbers(data, test, suffix)) for test in claim.tests),
-        "" if suffix else ideal.in_words(claim, data),
-    )
+    findings = tuple(_of(test, claim, _found(_Numbers(data, test, suffix))) for test in claim.tests)
+    return Judged(claim, findings, "" if suffix else ideal.in_words(claim, data))
+
+
+def _of(test: Check, claim: Claim, finding: Finding) -> Finding:
+    """What was found, with the set of runs and the metric that it is of, where the claim has tests
+    of several."""
+    heads = []
+    if len({other.runs for other in claim.tests}) > 1 and test.runs != "main":
+        heads.append(test.runs)
+    if len({other.metric for other in claim.tests}) > 1:
+        group, _, _ = test.metric.partition(".")
+        label = unit_and_label(test.metric)[1]
+        heads.append(label if group in ("all", "network", "own") else f"{label} of {group} flows")
+    return replace(finding, head=f"{', '.join(heads)}: ") if heads else finding
 
 
 def as_read(claim: Claim, other: Sensitivity, data: Data) -> Judged:

@@ -36,12 +36,13 @@ are shown, and all of them on the figure's page. "Largest of 9" has been chosen 
 comparisons of what does not differ, one has the claim's sign with its whole interval by chance in
 up to 22.5 % of cases (2.5 % for each). Where intervals so wide that all nine hold at once would
 give another verdict, that one is said. "Ideal fabric": the same flows with links between
-switches that hardly queue, against the scheme that the claim compares with; more than that no
-balancer can gain."""
+switches that hardly queue, against the scheme that the claim compares with. "Out of reach": the
+claim needs more than that. "No bound": the paper's system has more than that, as short flows may
+that gain at the others' cost or at their hosts' links."""
 
 
-OPEN = """Not reproduced: what was tried, what it hinges on, what would settle it. Differences are
-those of the claim's test."""
+OPEN = """Not reproduced: what was tried and what came of it, what the verdict hinges on, what would
+settle it. Differences are those of the claim's test."""
 
 
 class Sensitive(NamedTuple):

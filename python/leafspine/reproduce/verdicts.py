@@ -61,7 +61,8 @@ class Finding:
 
     parts: tuple[Part, ...]
     tail: str = ""
-    """The words for all parts."""
+    head: str = ""
+    """The words behind and before all parts."""
 
     @property
     def verdict(self) -> Verdict:
@@ -71,7 +72,7 @@ class Finding:
     @property
     def found(self) -> str:
         """All parts in one line."""
-        return ", ".join(part.found for part in self.parts) + self.tail
+        return self.head + ", ".join(part.found for part in self.parts) + self.tail
 
 
 @dataclass(frozen=True)
@@ -122,13 +123,15 @@ class Judged:
     @property
     def brief(self) -> str:
         """The findings, if there are many only those that decide."""
-        parts = [(part, finding.tail) for finding in self.findings for part in finding.parts]
+        parts = [(part, finding) for finding in self.findings for part in finding.parts]
         if self.tested == Verdict.MISSING:
             missing = sum(part.verdict == Verdict.MISSING for part, _ in parts)
             return f"no data yet for {missing} of {len(parts)} comparisons"
         if len(parts) <= MANY:
             return self.found
-        worst = [part.found + tail for part, tail in parts if part.verdict == self.tested]
+        worst = [
+            of.head + part.found + of.tail for part, of in parts if part.verdict == self.tested
+        ]
         if self.tested == Verdict.REPRODUCED:
             return f"all {len(parts)} comparisons, the first: {worst[0]}"
         more = f"; and {len(worst) - MANY} more" if len(worst) > MANY else ""

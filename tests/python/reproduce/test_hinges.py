@@ -62,6 +62,7 @@ def page_of(found: Any, claim: Claim, other: Sensitivity, after: Any) -> Any:
         judged=(SimpleNamespace(claim=claim),),
         figure=SimpleNamespace(sensitivities=(other,)),
         sensitive=(Sensitive("x", after, as_read(claim, other, found), ""),),
+        data=found,
         on_linux=(),
     )
 
@@ -167,6 +168,7 @@ def test_a_shorter_row_is_one_of_its_own(monkeypatch: Any) -> None:
             judged=(judged(name, Verdict.REPRODUCED),),
             figure=SimpleNamespace(sensitivities=sensitive, words=words),
             sensitive=(beside(name),),
+            data=Data(),
             on_linux=(),
         )
         for name, words in (("T1", ""), ("T2", ", 10 flows for 20"))
@@ -185,9 +187,22 @@ def test_a_part_of_a_claim_is_no_whole_one() -> None:
         judged=(both, judged("A2", Verdict.NOT)),
         figure=SimpleNamespace(sensitivities=(SimpleNamespace(name="x", runs="main", at={}),)),
         sensitive=(beside("A1"), beside("A2")),
+        data=Data(),
         on_linux=(),
     )
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(hinges, "_shorter", lambda figure, runs, name: "")
         found = hinges.all_tried(SimpleNamespace(pages=[page]))
     assert [entry.whole for entry in found] == [False, True]
+
+
+def test_a_setting_whose_runs_are_not_all_made_says_so() -> None:
+    """Breaks if a verdict seems not to change under a setting of which runs are missing."""
+    found = Data()
+    for variant, seeds in (("A", (1, 2)), ("B", (1, 2))):
+        for seed in seeds:
+            found.put_origin(("main~x", variant, ()), seed, Origin("", "", 1, ""))
+    assert hinges._unmade(found, ["main~x"]) == ""
+    found.put_origin(("main~x", "A", ()), 3, Origin("", "", 1, ""))
+    assert hinges._unmade(found, ["main~x"]) == ", not all runs made"
+    assert hinges._unmade(found, ["main"]) == ""

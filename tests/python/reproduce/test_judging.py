@@ -579,3 +579,28 @@ def test_many_comparisons_are_cut_to_those_that_decide() -> None:
     short = judged(others[2:])
     assert short.brief == short.found
     assert judged(("B0", "absent")).brief == "no data yet for 1 of 2 comparisons"
+
+
+def test_what_a_number_is_of_is_said_where_a_claim_has_several() -> None:
+    """Breaks if two comparisons of a claim, of two metrics or sets of runs, read alike, in full or
+    cut to those that decide; or if one that has no other says what needs no word."""
+    data = Data()
+    for runs in ("main", "cache"):
+        for metric in ("all.fct_mean", "short.fct_p99"):
+            for at, variant in enumerate(("QDAPS", "ECMP", "RPS")):
+                for seed in (1, 2, 3):
+                    data.put((runs, variant, HIGH), metric, seed, 10.0 + at + seed / 100)
+    test = Check("order", "all.fct_mean", scheme="QDAPS", less_than=("ECMP", "RPS"))
+    tests = [
+        replace(test, runs=runs, metric=metric)
+        for runs in ("main", "cache")
+        for metric in ("all.fct_mean", "short.fct_p99")
+    ]
+    claim = replace(claim_of(test), tests=tuple(tests))
+    heads = [part.split(": QDAPS to ECMP")[0] for part in judge(claim, data).found.split("; ")]
+    assert heads == [
+        *("mean FCT", "p99 FCT of short flows"),
+        *("cache, mean FCT", "cache, p99 FCT of short flows"),
+    ]
+    assert judge(claim, data).brief.startswith("all 8 comparisons, the first: mean FCT: QDAPS")
+    assert judge(claim_of(test), data).found.startswith("QDAPS to ECMP")

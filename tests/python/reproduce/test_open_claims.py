@@ -43,7 +43,7 @@ def judged(tmp_path: Path, verdict: Verdict) -> list[Judged]:
 
 def test_only_claims_that_are_not_reproduced_show_it(tmp_path: Path) -> None:
     """Breaks if a sentence is lost, or stands beside a claim that has been reproduced since."""
-    said = [("C1", "More seeds. On nothing known. The script.")]
+    said = [("C1", "More seeds. Hinges: On nothing known. Would settle it: The script.")]
     assert pages.open_claims(judged(tmp_path, Verdict.NOT)) == said
     for verdict in (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.MISSING):
         assert pages.open_claims(judged(tmp_path, verdict)) == []

@@ -30,8 +30,9 @@ NOT, HOLDS = Verdict.NOT, Verdict.REPRODUCED
 def chapter(name: str, *verdicts: Verdict) -> Any:
     """A paper with a claim of each of these verdicts: X1, X2 and so on."""
     judged = [
-        SimpleNamespace(claim=SimpleNamespace(id=f"X{at}"), verdict=verdict)
+        SimpleNamespace(claim=SimpleNamespace(id=f"X{at}", tests=(test,)), verdict=verdict)
         for at, verdict in enumerate(verdicts, 1)
+        for test in (SimpleNamespace(type="order" if at % 2 else "at"),)
     ]
     return SimpleNamespace(paper=SimpleNamespace(name=name), judged=judged)
 
@@ -106,5 +107,7 @@ def test_the_words_have_the_picture_s_numbers(monkeypatch: Any) -> None:
     assert words.startswith("a\n") and words.endswith("\nb") and "before" not in words
     assert standing.PICTURE in words and "Of 7 claims 1 are reproduced" in words
     assert "2 are not reproduced" in words and "1 of those that do not hold" in words
+    # X1 to X7 in turn, the first two of which hold; X6 cannot be tested.
+    assert "Of 4 that state an order alone 1 hold, of 2 that say by how much" in words
     with pytest.raises(AssertionError):
         standing.with_standing("no place", [])
