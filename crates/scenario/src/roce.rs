@@ -6,7 +6,7 @@ use leafspine_core::{Rate, Span};
 use leafspine_schemes::rdma::{
     CONTROLS, DcqcnSettings, Hop, HpccSettings, NsccSettings, PAIR_KEYS, SwiftSettings,
 };
-use leafspine_schemes::{Amount, Kind, Params};
+use leafspine_schemes::{Amount, Kind, Params, Value};
 use leafspine_sim::spec::{
     CreditSpec, PairControl, Recovery, RoceSpec, SchemeSpec, Stack, TransportSpec,
 };
@@ -272,16 +272,26 @@ fn dcqcn(section: &mut Section<'_>, line: Rate) -> Result<DcqcnSettings, Scenari
         let default = of_line(part);
         Ok::<_, ScenarioError>(content!(section.value(key, Kind::Rate, Some(&default))?, Rate))
     };
+    let update = section.quiet_value("alpha_update", Kind::Word(&["cnp", "timer"]), Some("cnp"))?;
+    let decrease = section.quiet_value("decrease_timer", DECREASE, Some("off"))?;
+    let byte_counter = section.unless_or("byte_counter", COUNTER, "off", Some("10MB"))?;
+    let hyper_grows = section.quiet_value("hyper_grows", Kind::Bool, Some("true"))?;
     Ok(DcqcnSettings {
         cnp_interval: section.span("cnp_interval", Some("50us"))?,
         g: content!(section.value("dcqcn_g", Kind::Float(0.0, 1.0), Some("0.00390625"))?, Float),
         alpha_timer: content!(section.value("alpha_timer", TIMER, Some("55us"))?, Span),
+        alpha_by_timer: content!(update, Word) == "timer",
+        decrease_timer: match decrease {
+            Value::Span(period) => Some(period),
+            _ => None,
+        },
         increase_timer: content!(section.value("increase_timer", TIMER, Some("55us"))?, Span),
-        byte_counter: content!(section.value("byte_counter", COUNTER, Some("10MB"))?, Bytes).0,
+        byte_counter: byte_counter.map(|bytes| content!(bytes, Bytes).0),
         fast_recovery: section.count("fast_recovery", (1, 1 << 16), Some("5"))?,
         clamp_target: section.flag("clamp_target", "true")?,
         additive: rate(section, "additive_increase", 1000)?,
         hyper: rate(section, "hyper_increase", 100)?,
+        hyper_grows: content!(hyper_grows, Bool),
         least: rate(section, "least_rate", 1000)?,
     })
 }
@@ -291,6 +301,8 @@ const TIMER: Kind = Kind::Span(10_000, u64::MAX);
 /// Above it no packet would ever be taken for lost.
 const THRESHOLD: Kind = Kind::Packets(1, 1 << 24);
 const COUNTER: Kind = Kind::Bytes(65_536, u64::MAX);
+/// As [`TIMER`], or none.
+const DECREASE: Kind = Kind::SpanOr(10_000, u64::MAX, "off");
 
 fn transport(
     name: String,

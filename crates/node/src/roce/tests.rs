@@ -27,12 +27,15 @@ const DCQCN: DcqcnSettings = DcqcnSettings {
     cnp_interval: Span::from_micros(50),
     g: 1.0 / 256.0,
     alpha_timer: Span::from_micros(55),
+    alpha_by_timer: false,
+    decrease_timer: None,
     increase_timer: Span::from_micros(55),
-    byte_counter: 10_000_000,
+    byte_counter: Some(10_000_000),
     fast_recovery: 5,
     clamp_target: true,
     additive: Rate::from_mbps(40),
     hyper: Rate::from_mbps(400),
+    hyper_grows: true,
     least: Rate::from_mbps(100),
 };
 

@@ -13,6 +13,7 @@ mod graph;
 mod jobs;
 mod linux_hosts;
 mod never_panics;
+mod pairs;
 mod profiles;
 mod programs;
 mod resolved;

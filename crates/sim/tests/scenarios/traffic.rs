@@ -113,19 +113,26 @@ pub(super) fn transport() -> impl Strategy<Value = TransportSpec> {
 /// Queue pairs in place of TCP: any recovery, window and rate control.
 pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
     let us = |range: std::ops::Range<u64>| Strategy::prop_map(range, Span::from_micros);
-    let steps = (1u32..6, any::<bool>());
-    let dcqcn = (us(1..100), 0.0f64..1.0, us(1..100), us(1..100), 1u64..100, steps).prop_map(
-        |(cnp_interval, g, alpha_timer, increase_timer, kilobytes, steps)| DcqcnSettings {
-            cnp_interval,
-            g,
-            alpha_timer,
-            increase_timer,
-            byte_counter: kilobytes * 65_536,
-            fast_recovery: steps.0,
-            clamp_target: steps.1,
-            additive: Rate::from_mbps(40),
-            hyper: Rate::from_mbps(400),
-            least: Rate::from_mbps(1),
+    let steps = (1u32..6, any::<[bool; 3]>(), proptest::option::of(us(1..100)));
+    let bytes = proptest::option::weighted(0.7, 1u64..100);
+    let dcqcn = (us(0..100), 0.0f64..1.0, us(1..100), us(1..100), bytes, steps).prop_map(
+        |(cnp_interval, g, alpha_timer, increase_timer, bytes, (steps, flags, decrease_timer))| {
+            let [clamp_target, alpha_by_timer, hyper_grows] = flags;
+            DcqcnSettings {
+                cnp_interval,
+                g,
+                alpha_timer,
+                alpha_by_timer,
+                decrease_timer,
+                increase_timer,
+                byte_counter: bytes.map(|bytes| bytes * 65_536),
+                fast_recovery: steps,
+                clamp_target,
+                additive: Rate::from_mbps(40),
+                hyper: Rate::from_mbps(400),
+                hyper_grows,
+                least: Rate::from_mbps(1),
+            }
         },
     );
     let hpcc = (us(1..100), 0.5f64..1.0, 0u32..8, 1u64..5_000).prop_map(
