@@ -99,6 +99,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("transport.nscc_gamma", &["0.0", "0.8", "1.0"]),
     ("transport.nscc_weight", &["0.0125", "1.0"]),
     ("transport.nscc_most", &["1.0", "1.5"]),
+    ("transport.nscc_no_wait", &["0us", "1us", "1ms"]),
     ("transport.swift_reset", &["1", "3"]),
     ("transport.swift_rtt", &["1us", "1ms"]),
     ("transport.swift_target", &["1us", "100us"]),

@@ -214,6 +214,7 @@ fn nscc(section: &mut Section<'_>, packet: u32, line: Rate) -> Result<NsccSettin
     let weight = float("nscc_weight", (0.0, 1.0), "0.0125")?;
     let most = float("nscc_most", (0.01, 100.0), "1.5")?;
     let gate = section.count("nscc_gate", (0, 32), Some("3"))?;
+    let no_wait = section.span("nscc_no_wait", Some("1us"))?;
     Ok(NsccSettings {
         base_rtt,
         target,
@@ -223,6 +224,7 @@ fn nscc(section: &mut Section<'_>, packet: u32, line: Rate) -> Result<NsccSettin
         fast,
         gamma,
         gate,
+        no_wait,
         weight,
         packet,
         most,

@@ -500,6 +500,7 @@ fn a_nak_keeps_no_mark() {
         fast: 0.25,
         gamma: 0.8,
         gate: 3,
+        no_wait: Span::from_micros(1),
         weight: 0.5,
         packet: 1_050,
         most: 1.5,

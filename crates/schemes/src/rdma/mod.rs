@@ -73,6 +73,7 @@ pub const CONTROLS: &[ControlKeys] = &[
             "nscc_gate",
             "nscc_weight",
             "nscc_most",
+            "nscc_no_wait",
         ],
     },
     ControlKeys {

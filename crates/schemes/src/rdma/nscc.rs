@@ -31,6 +31,8 @@ pub struct NsccSettings {
     pub gamma: f64,
     /// Quick adapt: a round trip brings less than the window, halved so many times.
     pub gate: u32,
+    /// A packet that waited for less than this has not waited.
+    pub no_wait: Span,
     /// Weight of a packet's wait in the average.
     pub weight: f64,
     /// Bytes of a full packet, which no window is smaller than.
@@ -46,8 +48,6 @@ impl NsccSettings {
     const ADJUST: u64 = 8;
     /// So many targets are very long.
     const VERY_LONG: u64 = 4;
-    /// A packet that waited for less than the hundredth part of the target has not.
-    const NO_WAIT: u64 = 100;
 }
 
 /// A sender's window.
@@ -137,7 +137,7 @@ impl Nscc {
     }
 
     fn note_wait(&mut self, cfg: &NsccSettings, bytes: u64, wait: Span) {
-        if wait.0 * NsccSettings::NO_WAIT >= cfg.target.0 {
+        if wait >= cfg.no_wait {
             (self.without_wait, self.is_fast) = (0.0, false);
         } else {
             self.without_wait += bytes as f64;
@@ -234,6 +234,7 @@ mod tests {
             fast: 0.25,
             gamma: 0.8,
             gate: 3,
+            no_wait: Span::from_nanos(40),
             weight: 0.5,
             packet: 1_000,
             most: 1.5,

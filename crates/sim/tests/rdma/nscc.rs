@@ -18,6 +18,7 @@ fn nscc() -> NsccSettings {
         fast: 0.012,
         gamma: 0.8,
         gate: 3,
+        no_wait: Span::from_micros(1),
         weight: 0.0125,
         packet: 1050,
         most: 1.5,

@@ -139,8 +139,8 @@ pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
         |(base_rtt, eta, stages, additive)| HpccSettings { base_rtt, eta, stages, additive },
     );
     let rest = (0u32..8, 0.0f64..1.0, 0.1f64..3.0);
-    let nscc = (us(1..100), us(1..100), 0u64..20_000, rest).prop_map(
-        |(base_rtt, target, step, (gate, share, most))| NsccSettings {
+    let nscc = (us(1..100), us(1..100), us(0..9), 0u64..20_000, rest).prop_map(
+        |(base_rtt, target, no_wait, step, (gate, share, most))| NsccSettings {
             base_rtt,
             target,
             proportional: step,
@@ -149,6 +149,7 @@ pub(super) fn queue_pairs() -> impl Strategy<Value = RoceSpec> {
             fast: share,
             gamma: share,
             gate,
+            no_wait,
             weight: share,
             packet: 1500,
             most,
