@@ -14,6 +14,9 @@ pub struct Receiver {
     nak_sent: bool,
     /// A packet was marked since the last answer.
     marked: bool,
+    /// Packets below this are answered one by one: a header without payload that asks for an
+    /// acknowledgment has overtaken them.
+    asked: u32,
     /// The time from which on its queue pair may send a CNP, by the network card's number.
     pub(crate) pair: u32,
 }
@@ -22,7 +25,7 @@ impl Receiver {
     /// Makes this the receiver of another flow, and keeps the heap memory.
     pub fn reset(&mut self) {
         self.assembly.reset();
-        (self.nak_sent, self.marked) = (false, false);
+        (self.nak_sent, self.marked, self.asked) = (false, false, 0);
     }
 
     /// Whether the whole message has come.
@@ -52,7 +55,8 @@ impl Receiver {
             let fills = self.nak_sent || self.assembly.has_gap();
             self.nak_sent = false;
             (seen.delivered, seen.complete_now) = self.assembly.take(cfg.mss);
-            let asks = p.flags.has(ASKS) || fills || seen.complete_now;
+            let asked = p.flags.has(ASKS) || p.seq < self.asked;
+            let asks = asked || fills || seen.complete_now;
             asks.then_some(Flags::ACK)
         } else if p.seq < self.assembly.expected() {
             seen.duplicate = true;
@@ -74,6 +78,9 @@ impl Receiver {
     }
 
     /// A header has come without its payload: that is reported, unless the packet has come before.
+    /// Headers overtake data. If the packet was to ask for an acknowledgment of those before it, the
+    /// request has come all the same (Ultra Ethernet's packets have a flag for it, too): none of them
+    /// waits for another, as the sender, whose window may be full, waits for them.
     fn on_trimmed(
         &mut self,
         cfg: &RoceConfig,
@@ -83,6 +90,9 @@ impl Receiver {
         reply: &mut PacketMeta,
     ) -> Received {
         let flags = if self.assembly.has(p.seq) { Flags::ACK } else { NAK };
+        if p.flags.has(ASKS) {
+            self.asked = self.asked.max(p.seq);
+        }
         // A NAK tells the sender's control of its loss and of nothing else: the mark of a packet
         // before it waits for an acknowledgment.
         let waits = flags == NAK && std::mem::take(&mut self.marked);

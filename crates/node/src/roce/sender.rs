@@ -40,6 +40,8 @@ pub struct Sender {
     left: u32,
     /// One past the last packet that asks for an acknowledgment.
     answer_due: u32,
+    /// That packet's header has come back: nobody was asked.
+    unasked: bool,
     windows: Windows,
     retransmits: u32,
     timeouts: u32,
@@ -87,6 +89,7 @@ impl Default for Sender {
             known: Known::default(),
             left: 0,
             answer_due: 0,
+            unasked: false,
             windows: Windows::default(),
             retransmits: 0,
             timeouts: 0,
@@ -142,9 +145,10 @@ impl Sender {
     }
 
     /// Whether nothing under way asks for an acknowledgment: a window may have become smaller than what is under way
-    /// since it was sent. Then another packet may go, which asks.
+    /// since it was sent, and a switch may have sent back what asked. Then another packet may go, which asks.
     fn expects_no_answer(&self, cfg: &RoceConfig) -> bool {
-        cfg.spec.control.has_window() && self.una < self.high && self.una >= self.answer_due
+        let asked = self.una < self.answer_due && !self.unasked;
+        cfg.spec.control.has_window() && self.una < self.high && !asked
     }
 
     /// IRN: the next packet to be sent again.
@@ -196,6 +200,7 @@ impl Sender {
         if last || full || repeat || (seq + 1).is_multiple_of(cfg.spec.ack_every) {
             flags = flags.with(ASKS);
             self.answer_due = self.answer_due.max(seq + 1);
+            self.unasked = false;
         }
         out.seq = seq;
         out.stamp = stamp(now);
@@ -249,6 +254,7 @@ impl Sender {
         }
         if let Some(packet) = Sender::returned(p) {
             self.naks += 1;
+            self.unasked |= packet + 1 == self.answer_due;
             let fast_retransmit = self.learn_of(pair, packet, true);
             pair.lose(cfg, u32::from(fast_retransmit), now);
             return AckOutcome { fast_retransmit, ..AckOutcome::default() };

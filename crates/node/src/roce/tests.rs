@@ -482,16 +482,9 @@ fn packet_by_packet_what_is_trimmed_comes_again() {
     assert_eq!(sender.pair.under_way(), 4);
 }
 
-/// By hand, with an acknowledgment for every fourth packet: 0 comes with a mark and is not
-/// answered, 1 comes trimmed (and was marked itself), and 2 is the first to be acknowledged; the
-/// NAK tells the sender's control of a loss alone, so it is 2's that has to tell of 0's mark, and
-/// 3's has none.
-///
-/// Breaks if the mark of a packet that came is lost with a NAK, is told of twice, or if that of a
-/// trimmed packet counts as one that came.
-#[test]
-fn a_nak_keeps_no_mark() {
-    let nscc = NsccSettings {
+/// NSCC's constants for packets of this size: 8 us on a line of 10 Gb/s are ten of 1,000 bytes.
+fn nscc(packet: u32) -> NsccSettings {
+    NsccSettings {
         base_rtt: Span::from_micros(8),
         target: Span::from_micros(4),
         proportional: 4_000,
@@ -502,11 +495,77 @@ fn a_nak_keeps_no_mark() {
         gate: 3,
         no_wait: Span::from_micros(1),
         weight: 0.5,
-        packet: 1_050,
+        packet,
         most: 1.5,
-    };
+    }
+}
+
+/// By hand, with an acknowledgment for every fourth packet: 3 asks for one, but comes first and without
+/// its payload. 0, 1 and 2 are in order and ask for nothing; they are answered all the same, and so the
+/// sender, whose window of three packets they fill, sends 3 again. 4 to 6 ask for nothing, and nobody
+/// has asked for them: they are not.
+///
+/// Breaks if a request for an acknowledgment is lost with a payload: all would wait for a timeout.
+#[test]
+fn a_header_without_payload_still_asks() {
     let mut cfg = config(Recovery::Each, None);
-    (cfg.spec.control, cfg.spec.ack_every) = (PairControl::Nscc(nscc), 4);
+    cfg.spec.ack_every = 4;
+    let (mut sender, mut receiver) = ends(&cfg, 9);
+    let sent = send(&mut sender, &cfg, Time(0));
+    let header = PacketMeta {
+        flags: sent[3].flags.without(Flags::DATA),
+        notes: PacketMeta::TRIMMED,
+        ..sent[3]
+    };
+    assert!(sent[3].flags.has(ASKS) && !sent[2].flags.has(ASKS));
+    let nak = take(&mut receiver, &cfg, &header).1;
+    assert_eq!((nak.flags, nak.seq), (NAK, 0));
+    for packet in &sent[..3] {
+        let (seen, reply) = take(&mut receiver, &cfg, packet);
+        assert_eq!((seen.reply, reply.flags, reply.seq), (true, Flags::ACK, packet.seq + 1));
+    }
+    assert!(take(&mut receiver, &cfg, &sent[3]).0.reply);
+    assert_eq!([4, 5, 6].map(|n| take(&mut receiver, &cfg, &sent[n]).0.reply), [false; 3]);
+}
+
+/// By hand, with an acknowledgment for every fourth packet and NSCC's window of ten packets, which
+/// losses have made smaller than the three that are under way: 3, which asks, comes back to the sender
+/// without its payload, and 0 to 2 ask for nothing. 3 goes again at once, and asks; nothing else does.
+///
+/// Breaks if a sender waits for an answer that nobody has been asked for.
+#[test]
+fn a_header_that_has_come_back_asked_nobody() {
+    let mut cfg = config(Recovery::Each, None);
+    (cfg.spec.control, cfg.spec.ack_every) = (PairControl::Nscc(nscc(1_050)), 4);
+    let (mut sender, _) = ends(&cfg, 9);
+    let mut packet = PacketMeta::default();
+    let mut one =
+        |sender: &mut Sending| sender.poll_send(&cfg, Time(0), &mut packet).then_some(packet);
+    let sent: Vec<PacketMeta> = (0..4).filter_map(|_| one(&mut sender)).collect();
+    assert!(sent[3].flags.has(ASKS) && !sent[2].flags.has(ASKS));
+    sender.pair.lose(&cfg, 9, Time(0));
+    let back = PacketMeta {
+        flags: sent[3].flags.without(Flags::DATA),
+        notes: PacketMeta::TRIMMED,
+        ..sent[3]
+    };
+    sender.on_packet(&cfg, &back, Time(0));
+    let again = send(&mut sender, &cfg, Time(0));
+    let what: Vec<(u32, bool)> = again.iter().map(|p| (p.seq, p.flags.has(ASKS))).collect();
+    assert_eq!(what, [(3, true)]);
+}
+
+/// By hand, with an acknowledgment for every fourth packet: 0 comes with a mark and is not
+/// answered, 1 comes trimmed (and was marked itself), and 2 is the first to be acknowledged; the
+/// NAK tells the sender's control of a loss alone, so it is 2's that has to tell of 0's mark, and
+/// 3's has none.
+///
+/// Breaks if the mark of a packet that came is lost with a NAK, is told of twice, or if that of a
+/// trimmed packet counts as one that came.
+#[test]
+fn a_nak_keeps_no_mark() {
+    let mut cfg = config(Recovery::Each, None);
+    (cfg.spec.control, cfg.spec.ack_every) = (PairControl::Nscc(nscc(1_050)), 4);
     let (mut sender, mut receiver) = ends(&cfg, 9);
     let sent = send(&mut sender, &cfg, Time(0));
     let marked = |packet: &PacketMeta| PacketMeta { ecn: Ecn::Congested, ..*packet };
