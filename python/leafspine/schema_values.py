@@ -15,6 +15,7 @@ UNITS: Mapping[str, Sequence[str]] = {
     "rate": _RATE,
     "packets or bytes": ("pkt", *_SIZE, "bdp"),
     "packets": ("pkt", "bdp"),
+    "packets, bytes or time": ("pkt", *_SIZE, "bdp", *_TIME, "rtt"),
 }
 """The units of each kind of quantity, in every spelling."""
 
@@ -45,7 +46,8 @@ def value(key: Mapping[str, Any]) -> Schema:
     kind, word = key["kind"], key["or"]
     if kind is None:
         return {}
-    plain = kind.removesuffix(" or a word").replace("packets, bytes", "packets or bytes")
+    plain = kind.removesuffix(" or a word")
+    plain = "packets or bytes" if plain == "packets, bytes" else plain
     if plain in UNITS:
         return _quantity(plain, word, key)
     if kind == "boolean":

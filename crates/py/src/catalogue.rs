@@ -76,6 +76,7 @@ fn kind(kind: &Kind) -> &'static str {
         Kind::Word(_) => "word",
         Kind::SpanOr(..) => "time or a word",
         Kind::AmountOr(_) => "packets, bytes or a word",
+        Kind::Depth => "packets, bytes or time",
         Kind::Numbers(_) => "numbers",
     }
 }

@@ -8,7 +8,7 @@ use crate::path;
 use crate::survey::{self, Survey};
 use crate::trace::FilesRead;
 use crate::tree::{Data, Node, Origin, Table, parse_value};
-use leafspine_schemes::scale::{parse_amount, parse_bytes, parse_packets, parse_span};
+use leafspine_schemes::scale::{parse_amount, parse_bytes, parse_depth, parse_packets, parse_span};
 use leafspine_schemes::units::{UnitError, parse_rate};
 use leafspine_schemes::{Kind, Scale, Value};
 use std::path::Path;
@@ -353,6 +353,7 @@ fn decoded(node: &Node, kind: Kind, scale: Option<&Scale>) -> Result<Value, Stri
         (Kind::Amount | Kind::AmountOr(_), Data::Text(text)) => {
             parse_amount(text, scale).map(Value::Amount).map_err(unit)?
         }
+        (Kind::Depth, Data::Text(text)) => parse_depth(text, scale).map_err(unit)?,
         (Kind::Rate, Data::Text(text)) => parse_rate(text).map(Value::Rate).map_err(unit)?,
         (
             Kind::Span(..)
@@ -360,6 +361,7 @@ fn decoded(node: &Node, kind: Kind, scale: Option<&Scale>) -> Result<Value, Stri
             | Kind::Bytes(..)
             | Kind::Amount
             | Kind::AmountOr(_)
+            | Kind::Depth
             | Kind::Rate,
             Data::Int(_) | Data::Float(_),
         ) => return Err(format!("{} (the unit is missing)", node.shown())),

@@ -121,7 +121,7 @@ pub(crate) fn stand_in(kind: Kind) -> Value {
     match kind {
         Kind::Span(low, _) | Kind::SpanOr(low, ..) => Value::Span(Span(low)),
         Kind::Bytes(low, _) => Value::Bytes(Bytes(low)),
-        Kind::Amount | Kind::AmountOr(_) => Value::Amount(Amount::Packets(1)),
+        Kind::Amount | Kind::AmountOr(_) | Kind::Depth => Value::Amount(Amount::Packets(1)),
         Kind::Rate => Value::Rate(Rate(1_000_000_000)),
         // Of most things there may be two, where one would be too few.
         Kind::Int(low, high) | Kind::Packets(low, high) => Value::Int(2.clamp(low, high)),

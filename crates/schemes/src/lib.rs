@@ -30,7 +30,9 @@ pub mod units;
 mod view;
 
 pub use inspect::{Footprint, Inspect};
-pub use param::{Amount, Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, Value};
+pub use param::{
+    Amount, Demands, Depth, Kind, Param, ParamError, Params, Provenance, SchemeInfo, Value,
+};
 pub use scale::Scale;
 pub use settings::FromValue;
 pub use view::{Backlog, Context, Level, Neighbour, Paths, PortInfo, Ports, QueueView, SwitchEnv};

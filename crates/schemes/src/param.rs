@@ -1,7 +1,9 @@
 //! Parameters of schemes: declared once, read by the scenario file, the catalogue and the scheme.
 
-use crate::scale::{Scale, parse_amount, parse_bytes, parse_packets, parse_span};
-use crate::units::{AMOUNT_FORM, BYTES_FORM, PACKETS_FORM, RATE_FORM, SPAN_FORM, parse_rate};
+use crate::scale::{Scale, parse_amount, parse_bytes, parse_depth, parse_packets, parse_span};
+use crate::units::{
+    AMOUNT_FORM, BYTES_FORM, DEPTH_FORM, PACKETS_FORM, RATE_FORM, SPAN_FORM, parse_rate,
+};
 use leafspine_core::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,6 +43,36 @@ impl fmt::Display for Amount {
         match self {
             Amount::Packets(n) => write!(f, "{n}pkt"),
             Amount::Bytes(n) => Bytes(*n).fmt(f),
+        }
+    }
+}
+
+/// A size, or what a port's line sends in a time: published thresholds are often so many bytes for
+/// each so many Gb/s.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Depth {
+    /// `"65pkt"` or `"30KB"`.
+    Amount(Amount),
+    /// `"32us"`.
+    Time(Span),
+}
+
+impl Depth {
+    /// The size at a port of this rate: of a time the bytes, rounded down, one at least.
+    #[must_use]
+    pub fn at(self, rate: Rate) -> Amount {
+        match self {
+            Depth::Amount(amount) => amount,
+            Depth::Time(time) => Amount::Bytes(rate.bytes_in(time).0.max(1)),
+        }
+    }
+}
+
+impl fmt::Display for Depth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Depth::Amount(amount) => amount.fmt(f),
+            Depth::Time(time) => time.fmt(f),
         }
     }
 }
@@ -98,6 +130,9 @@ pub enum Kind {
     Amount,
     /// Packets or bytes, at least one, or this word for what the scheme finds itself.
     AmountOr(&'static str),
+    /// Packets or bytes, at least one, or a time, at least 1 ps; the value is a [`Value::Amount`] or a
+    /// [`Value::Span`].
+    Depth,
     /// A rate, at least 1 b/s.
     Rate,
     /// A whole number between the two.
@@ -130,6 +165,7 @@ impl Kind {
             }
             Kind::Amount => format!("{AMOUNT_FORM}, above zero"),
             Kind::AmountOr(word) => format!("{}, or \"{word}\"", Kind::Amount.allowed()),
+            Kind::Depth => format!("{DEPTH_FORM}, above zero"),
             Kind::Rate => format!("{RATE_FORM}, above zero"),
             Kind::Packets(low, high) => {
                 PACKETS_FORM.to_owned() + &between(low, high, |v| v.to_string())
@@ -167,7 +203,7 @@ impl Kind {
             }
             (Kind::Bytes(low, high), Value::Bytes(v)) => Value::Bytes(Bytes(v.0.clamp(low, high))),
             (Kind::Packets(low, high), Value::Int(v)) => Value::Int(v.clamp(low, high)),
-            (Kind::Amount | Kind::AmountOr(_), Value::Amount(Amount::Packets(0))) => {
+            (Kind::Amount | Kind::AmountOr(_) | Kind::Depth, Value::Amount(Amount::Packets(0))) => {
                 Value::Amount(Amount::Packets(1))
             }
             (_, value) => value,
@@ -182,10 +218,11 @@ impl Kind {
         let fits = match (*self, value) {
             (Kind::Span(low, high), Value::Span(v)) => (low..=high).contains(&v.0),
             (Kind::Bytes(low, high), Value::Bytes(v)) => (low..=high).contains(&v.0),
-            (Kind::Amount | Kind::AmountOr(_), Value::Amount(v)) => {
+            (Kind::Amount | Kind::AmountOr(_) | Kind::Depth, Value::Amount(v)) => {
                 !matches!(v, Amount::Packets(0) | Amount::Bytes(0))
             }
             (Kind::AmountOr(word), Value::Word(v)) => v == word,
+            (Kind::Depth, Value::Span(v)) => v.0 > 0,
             (Kind::Rate, Value::Rate(v)) => v.0 > 0,
             (Kind::Int(low, high) | Kind::Packets(low, high), Value::Int(v)) => {
                 (low..=high).contains(v)
@@ -263,6 +300,7 @@ impl Value {
             Kind::Amount | Kind::AmountOr(_) => {
                 Value::Amount(parse_amount(text, scale).map_err(|e| e.to_string())?)
             }
+            Kind::Depth => parse_depth(text, scale).map_err(|e| e.to_string())?,
             Kind::Rate => Value::Rate(parse_rate(text).map_err(|e| e.to_string())?),
             Kind::Int(..) => Value::Int(text.parse().map_err(|_| other(()))?),
             Kind::Float(..) => Value::Float(text.parse().map_err(|_| other(()))?),
@@ -502,6 +540,9 @@ mod tests {
                 .prop_map(|x| (Kind::Float(f64::NEG_INFINITY, f64::INFINITY), Value::Float(x))),
             (1..u32::MAX).prop_map(|n| (Kind::AmountOr("auto"), Value::Amount(Amount::Packets(n)))),
             Just((Kind::AmountOr("auto"), Value::Word("auto".to_owned()))),
+            (1..u32::MAX).prop_map(|n| (Kind::Depth, Value::Amount(Amount::Packets(n)))),
+            (1..u64::MAX).prop_map(|n| (Kind::Depth, Value::Amount(Amount::Bytes(n)))),
+            (1..u64::MAX).prop_map(|n| (Kind::Depth, Value::Span(Span(n)))),
             any::<bool>().prop_map(|b| (Kind::Bool, Value::Bool(b))),
             (0..2usize).prop_map(|i| (Kind::Word(WORDS), Value::Word(WORDS[i].to_owned()))),
         ]

@@ -6,8 +6,8 @@
 //! depend on rates and delays are said so. What a run uses is a number: it is worked out when the
 //! scenario is read.
 
-use crate::Amount;
-use crate::units::{self, BYTES_FORM, PACKETS_FORM, SPAN_FORM, UnitError};
+use crate::units::{self, BYTES_FORM, DEPTH_FORM, PACKETS_FORM, SPAN_FORM, UnitError};
+use crate::{Amount, Value};
 use leafspine_core::{Bytes, Rate, Span};
 
 /// What times and sizes follow from: the fabric without load.
@@ -92,6 +92,21 @@ pub fn parse_amount(text: &str, scale: Option<&Scale>) -> Result<Amount, UnitErr
     };
     let mtu = scale.map_or(Scale::REFERENCE.mtu, |scale| scale.mtu);
     larger(text, units::AMOUNT_FORM, one, |amount| amount.in_bytes(mtu))
+}
+
+/// Packets or bytes, or a time; what a unit of neither is is said of both.
+///
+/// # Errors
+/// As [`parse_amount`] and [`parse_span`].
+pub fn parse_depth(text: &str, scale: Option<&Scale>) -> Result<Value, UnitError> {
+    let inner = text.trim().strip_prefix("max(").unwrap_or(text);
+    let first = inner.split([',', ')']).next().unwrap_or(inner);
+    let found = if units::is_time(first) {
+        parse_span(text, scale).map(Value::Span)
+    } else {
+        parse_amount(text, scale).map(Value::Amount)
+    };
+    found.map_err(|error| UnitError { allowed: DEPTH_FORM, ..error })
 }
 
 /// A number of packets, with or without the unit.
@@ -193,6 +208,27 @@ mod tests {
         assert_eq!(amount("max(333pkt, 499KB)"), Amount::Packets(333));
         assert_eq!(parse_bytes("1.5bdp", Some(&FAST)), Ok(Bytes(747_000)));
         assert_eq!(parse_bytes("max(600KB, 1bdp)", Some(&FAST)), Ok(Bytes(600_000)));
+    }
+
+    /// Breaks if the unit does not say whether a threshold is a size or a time, or if the larger of two is taken of both.
+    #[test]
+    fn thresholds_are_sizes_or_times() {
+        let depth = |text: &str| parse_depth(text, Some(&FAST));
+        assert_eq!(depth("32us"), Ok(Value::Span(Span::from_micros(32))));
+        assert_eq!(depth("0.5 µs"), Ok(Value::Span(Span::from_nanos(500))));
+        assert_eq!(depth("2rtt"), Ok(Value::Span(Span::from_micros(20))));
+        assert_eq!(depth("max(1us, 2rtt)"), Ok(Value::Span(Span::from_micros(20))));
+        assert_eq!(depth("65pkt"), Ok(Value::Amount(Amount::Packets(65))));
+        assert_eq!(depth("100KB"), Ok(Value::Amount(Amount::Bytes(100_000))));
+        assert_eq!(depth("max(20pkt, 1bdp)"), Ok(Value::Amount(Amount::Packets(332))));
+        let why = |text: &str| depth(text).unwrap_err();
+        assert_eq!(why("max(20pkt, 1us)").why, "unknown unit \"us\"");
+        assert_eq!(why("32").why, "the unit is missing");
+        assert_eq!(
+            (why("10Gbps").why, why("-1us").why),
+            ("unknown unit \"Gbps\"".into(), "negative".into())
+        );
+        assert_eq!(why("10Gbps").allowed, DEPTH_FORM);
     }
 
     /// Breaks if the topology itself could be given in round trips, or if what is no number is

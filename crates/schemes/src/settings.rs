@@ -3,7 +3,7 @@
 //! [`parameters!`](crate::parameters) makes of one list the declarations for scenario file and catalogue
 //! and the struct that the scheme reads, so neither can name what the other does not have.
 
-use crate::{Amount, Kind, ParamError, Params, Value};
+use crate::{Amount, Depth, Kind, ParamError, Params, Value};
 use leafspine_core::{Bytes, Rate, Span};
 
 /// A type that a parameter can be read as.
@@ -36,6 +36,7 @@ read_as! {
     Bytes, Kind::Bytes(0, u64::MAX), Value::Bytes(v) => Some(*v);
     Amount, Kind::Amount, Value::Amount(v) => Some(*v);
     Option<Amount>, Kind::AmountOr(""), Value::Amount(v) => Some(Some(*v)), Value::Word(_) => Some(None);
+    Depth, Kind::Depth, Value::Amount(v) => Some(Depth::Amount(*v)), Value::Span(v) => Some(Depth::Time(*v));
     Rate, Kind::Rate, Value::Rate(v) => Some(*v);
     u8, Kind::Int(0, u8::MAX as u64), Value::Int(v) => (*v).try_into().ok();
     u16, Kind::Int(0, u16::MAX as u64), Value::Int(v) => (*v).try_into().ok();
@@ -76,6 +77,7 @@ impl Kind {
                     | (Kind::Bytes(..), Kind::Bytes(..))
                     | (Kind::Amount, Kind::Amount)
                     | (Kind::AmountOr(_), Kind::AmountOr(_))
+                    | (Kind::Depth, Kind::Depth)
                     | (Kind::Rate, Kind::Rate)
                     | (Kind::Float(..), Kind::Float(..))
                     | (Kind::Bool, Kind::Bool)

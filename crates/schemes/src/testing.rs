@@ -371,6 +371,11 @@ pub fn random_params(declared: &[Param], rng: &mut Rng) -> Params {
         (Kind::Amount | Kind::AmountOr(_), _) => {
             Value::Amount(Amount::Bytes(1 + rng.below(150_000)))
         }
+        (Kind::Depth, _) if rng.chance(0.3) => {
+            Value::Amount(Amount::Packets(1 + rng.below(100) as u32))
+        }
+        (Kind::Depth, _) if rng.chance(0.5) => Value::Amount(Amount::Bytes(1 + rng.below(150_000))),
+        (Kind::Depth, _) => Value::Span(Span(1 + rng.below(100_000_000))),
         (Kind::Rate, _) => Value::Rate(Rate(1 + rng.below(100_000_000_000))),
         (Kind::Int(low, high) | Kind::Packets(low, high), _) => Value::Int(draw(low, high, rng)),
         (Kind::Float(low, high), _) => {

@@ -41,6 +41,9 @@ pub const BYTES_FORM: &str = "a size such as \"64KB\" (B, KB, MB, GB, KiB, MiB, 
 /// What an amount of packets or bytes may look like.
 pub const AMOUNT_FORM: &str =
     "packets or bytes such as \"65pkt\" or \"30KB\" (pkt, B, KB, MB, GB, KiB, MiB, GiB, bdp)";
+/// What an amount or a time may look like.
+pub const DEPTH_FORM: &str = "packets, bytes or a time such as \"65pkt\", \"30KB\" or \"32us\" \
+     (pkt, B, KB, MB, GB, KiB, MiB, GiB, bdp, ps, ns, us, ms, s, rtt)";
 
 /// What a number of packets may look like.
 pub const PACKETS_FORM: &str = "a number of packets such as 65, \"65pkt\" or \"1bdp\"";
@@ -98,6 +101,13 @@ pub fn parse_amount(text: &str) -> Result<Amount, UnitError> {
         quantity(text, BYTES, "1B").map(Amount::Bytes)
     };
     amount.map_err(|why| error(text, why, AMOUNT_FORM))
+}
+
+/// Whether the unit of the text is one of time, whatever its number.
+pub(crate) fn is_time(text: &str) -> bool {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || ".-_ ".contains(c));
+    let unit = spelled(unit.trim());
+    unit == "rtt" || SPAN.iter().any(|(name, _)| *name == unit)
 }
 
 fn error(found: &str, why: String, allowed: &'static str) -> UnitError {

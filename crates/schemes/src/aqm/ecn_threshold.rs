@@ -8,8 +8,9 @@
 //! counted, and a packet is marked if that backlog has reached K. In packets this is the paper's
 //! rule with the arriving packet counted (n + 1 > K is n >= K), and what ns-2's RED queue does when
 //! both its thresholds are K and its average is the instantaneous queue, the set-up of nearly all
-//! published DCTCP simulations. The unit of K chooses packets or bytes. `at = "dequeue"` looks at
-//! what a departing packet leaves behind.
+//! published DCTCP simulations. The unit of K chooses packets or bytes; a time is the bytes that the
+//! port sends in it, by its rate as built. `at = "dequeue"` looks at what a departing packet leaves
+//! behind.
 //!
 //! State per port: none beyond the parameters. Cost per packet: one comparison; at dequeue, a port
 //! with a real queue.
@@ -22,8 +23,8 @@
 
 use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::{
-    Amount, Backlog, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance,
-    QueueView, SchemeInfo, SwitchEnv, parameters, words,
+    Amount, Backlog, Demands, Depth, Footprint, Inspect, Kind, Param, ParamError, Params,
+    Provenance, QueueView, SchemeInfo, SwitchEnv, parameters, words,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
@@ -167,10 +168,10 @@ words! {
 
 parameters! {
     struct Settings {
-        threshold: Amount = Param::new(
-            Kind::Amount,
+        threshold: Depth = Param::new(
+            Kind::Depth,
             "max(20pkt, 1bdp)",
-            "The threshold K, in packets of any size or in bytes.",
+            "The threshold K, in packets of any size, in bytes, or a time: what the port sends in it.",
         ),
         scope: Scope = Param::new(
             Scope::KIND,
@@ -190,10 +191,11 @@ parameters! {
     }
 }
 
-fn build(params: &Params, _: &SwitchEnv, _: PortId) -> Result<Box<dyn Aqm>, ParamError> {
+fn build(params: &Params, env: &SwitchEnv, port: PortId) -> Result<Box<dyn Aqm>, ParamError> {
     let settings = Settings::read(params)?;
+    let rate = env.ports[usize::from(port.0)].rate;
     Ok(Box::new(EcnThreshold {
-        threshold: Bound::new(settings.threshold),
+        threshold: Bound::new(settings.threshold.at(rate)),
         per_port: settings.scope == Scope::Port,
         at_dequeue: settings.at == At::Dequeue,
         drop_not_capable: settings.drop_not_capable,
@@ -224,7 +226,7 @@ mod tests {
     use super::*;
     use crate::Value;
     use crate::testing::{FakeLeaf, control, data, queue_view, stated};
-    use leafspine_core::{Flags, Role};
+    use leafspine_core::{Flags, Rate, Role};
 
     fn made(key: &str, value: Value) -> Box<dyn Aqm> {
         let params = stated(ENTRY.info.params, &[("threshold", "65pkt")]).with(key, value);
@@ -251,6 +253,22 @@ mod tests {
         let mut aqm = made("threshold", Value::Amount(Amount::Packets(65)));
         assert_eq!(admit(&mut *aqm, &data(0, 1, 1, 0), &queue_view(64, true)), Admit::Take);
         assert_eq!(admit(&mut *aqm, &data(0, 1, 1, 0), &queue_view(65, false)), Admit::Mark);
+    }
+
+    /// By hand: 24 us at 10 Gb/s are 30,000 bytes, 20 packets of 1500; at 100 Gb/s ten times as much.
+    ///
+    /// Breaks if a threshold in time does not go by the port's own rate.
+    #[test]
+    fn a_time_is_what_the_port_sends_in_it() {
+        let params = stated(ENTRY.info.params, &[("threshold", "24us")]);
+        let mut env = FakeLeaf::new(1, 1, 1).env;
+        (env.ports[0].rate, env.ports[1].rate) = (Rate::from_gbps(10), Rate::from_gbps(100));
+        let verdicts = |port: u16, packets: [u32; 2]| {
+            let mut aqm = build(&params, &env, PortId(port)).unwrap();
+            packets.map(|n| admit(&mut *aqm, &data(0, 1, 1, 0), &queue_view(n, true)))
+        };
+        assert_eq!(verdicts(0, [19, 20]), [Admit::Take, Admit::Mark]);
+        assert_eq!(verdicts(1, [199, 200]), [Admit::Take, Admit::Mark]);
     }
 
     /// Breaks if the unit of the threshold does not choose the accounting: 30 KB are 20 packets of

@@ -14,7 +14,8 @@
 //! * `max <= avg`: marked, `count = 0`; below min: `count = -1`.
 //!
 //! Marking sets CE on ECN-capable packets and drops others (RFC 3168 §5), unless `drop_not_capable` is off. Thresholds in bytes make
-//! the average one of bytes, and scale `pb` by packet size over MTU (§4).
+//! the average one of bytes, and scale `pb` by packet size over MTU (§4). Thresholds in time are the
+//! bytes that the port sends in it, by its rate as built.
 //!
 //! State per port: 16 bytes a service queue (average and count) and the line's clock. Cost per
 //! packet: a multiplication or two, in f64 with `+ - * /` only; one `libm::pow` after an idle time (none
@@ -30,8 +31,8 @@
 
 use super::{Admit, Aqm, Entry, Needs};
 use crate::{
-    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
-    SchemeInfo, SwitchEnv, parameters,
+    Amount, Demands, Depth, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance,
+    QueueView, SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Bytes, Ecn, Pace, PacketMeta, PortId, Rate, Rng, Span, Time};
 
@@ -208,13 +209,13 @@ impl Inspect for Red {
 
 parameters! {
     struct Settings {
-        min_threshold: Amount = Param::new(
-            Kind::Amount,
+        min_threshold: Depth = Param::new(
+            Kind::Depth,
             "max(5pkt, 0.25bdp)",
-            "Average below which nothing is marked.",
+            "Average below which nothing is marked; a time is what the port sends in it.",
         ),
-        max_threshold: Amount = Param::new(
-            Kind::Amount,
+        max_threshold: Depth = Param::new(
+            Kind::Depth,
             "max(15pkt, 0.75bdp)",
             "Average at which all is marked (gentle: at twice this).",
         ),
@@ -248,12 +249,15 @@ parameters! {
     }
 }
 
-/// The thresholds, both in packets or both in bytes.
-fn thresholds(settings: &Settings) -> Result<(f64, f64, bool), ParamError> {
+/// The thresholds at a port of this rate, both in packets or both in bytes.
+fn thresholds(settings: &Settings, rate: Rate) -> Result<(f64, f64, bool), ParamError> {
     let (low, high) = (settings.min_threshold, settings.max_threshold);
-    let (low_value, high_value, bytes) = match (low, high) {
+    let by_time = |depth| matches!(depth, Depth::Time(_));
+    let (low_value, high_value, bytes) = match (low.at(rate), high.at(rate)) {
         (Amount::Packets(low), Amount::Packets(high)) => (u64::from(low), u64::from(high), false),
-        (Amount::Bytes(low), Amount::Bytes(high)) => (low, high, true),
+        (Amount::Bytes(least), Amount::Bytes(most)) if by_time(low) == by_time(high) => {
+            (least, most, true)
+        }
         _ => {
             let allowed = format!("the unit of min_threshold, which is {low}");
             return Err(ParamError::new("max_threshold", high, allowed));
@@ -268,8 +272,8 @@ fn thresholds(settings: &Settings) -> Result<(f64, f64, bool), ParamError> {
 
 fn make(params: &Params, env: &SwitchEnv, port: PortId) -> Result<Red, ParamError> {
     let settings = Settings::read(params)?;
-    let (low, high, bytes) = thresholds(&settings)?;
     let rate = env.ports[usize::from(port.0)].rate;
+    let (low, high, bytes) = thresholds(&settings, rate)?;
     Ok(Red {
         low,
         high,

@@ -20,6 +20,34 @@ fn packets(n: u32) -> Value {
     Value::Amount(Amount::Packets(n))
 }
 
+/// By hand: HPCC's and DCQCN's evaluations mark from 100 to 400 KB for each 25 Gb/s of a port, which is
+/// what it sends in 32 and in 128 us: 400 KB and 1.6 MB at 100 Gb/s.
+///
+/// Breaks if thresholds in time do not go by the port's own rate, count packets, or mix with sizes.
+#[test]
+fn thresholds_in_time_go_by_the_ports_rate() {
+    let time = |us| Value::Span(Span::from_micros(us));
+    let by_time = params(&[("min_threshold", time(32)), ("max_threshold", time(128))]);
+    let mut env = FakeLeaf::new(1, 1, 1).env;
+    (env.ports[0].rate, env.ports[1].rate) = (Rate::from_gbps(25), Rate::from_gbps(100));
+    let at = |port| make(&by_time, &env, PortId(port)).unwrap();
+    let of = |red: &Red| (red.low, red.high, red.byte_mode.is_some());
+    assert_eq!(of(&at(0)), (100_000.0, 400_000.0, true));
+    assert_eq!(of(&at(1)), (400_000.0, 1_600_000.0, true));
+    let error = |low, high| {
+        let params = params(&[("min_threshold", low), ("max_threshold", high)]);
+        make(&params, &env, PortId(0)).err().unwrap().to_string()
+    };
+    assert_eq!(
+        error(time(32), Value::Amount(Amount::Bytes(400_000))),
+        "max_threshold: found 400KB; allowed: the unit of min_threshold, which is 32us"
+    );
+    assert_eq!(
+        error(time(32), time(31)),
+        "max_threshold: found 31us; allowed: at least min_threshold, 32us"
+    );
+}
+
 /// Breaks if the average is not Fig. 2's: with w = 1/2 and 4, 4, 6, 0 waiting packets it is 2, 3,
 /// 4.5, 2.25. A busy line with nothing waiting is a queue of 0, not an idle one.
 #[test]
