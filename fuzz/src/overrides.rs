@@ -63,6 +63,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("switch.pfc_watchdog", &["off", "1us", "200ms"]),
     ("switch.pfc_restore", &["1us", "200ms"]),
     ("switch.pfc_action", &["drop", "forward"]),
+    ("workload.0.class", &["0", "1", "63"]),
     ("transport.kind", &["tcp", "roce"]),
     ("transport.scheme", &["dcqcn", "line-rate", "hpcc", "nscc", "swift"]),
     ("transport.recovery", &["go-back-n", "irn", "each"]),

@@ -31,7 +31,10 @@ fn connections_keep_their_memory() {
     let mut edge = EdgeState::new(Box::new(Counts), Rng::new(1, Role::Edge, 0));
     let open = |edge: &mut EdgeState, slot: u16, number: u32, port: u16| {
         let tuple = FiveTuple::new(HostId(0), HostId(1), port, 5001);
-        edge.open_sending(slot, &Opening { number, tuple, bytes: 1, path: 0, ack_path: 0 });
+        edge.open_sending(
+            slot,
+            &Opening { number, tuple, bytes: 1, path: 0, ack_path: 0, class: None },
+        );
     };
     let sends = |edge: &mut EdgeState, slot| {
         let mut packet = PacketMeta::default();

@@ -94,6 +94,8 @@ pub struct Opening {
     pub path: u16,
     /// The same for what is sent back.
     pub ack_path: u16,
+    /// The class (DSCP) of what its source sends; `None`: the transport's.
+    pub class: Option<u8>,
 }
 
 impl Opening {
@@ -118,6 +120,7 @@ pub struct Sending {
     pub ended: u32,
     pub(crate) id: FlowId,
     pub(crate) path: u16,
+    pub(crate) class: Option<u8>,
     /// Whether a flow is in this slot.
     pub live: bool,
     pub(crate) done: bool,

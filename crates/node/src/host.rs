@@ -108,6 +108,7 @@ impl Host {
             ended: 0,
             id: FlowId { sending: slot, receiving: 0 },
             path: flow.path,
+            class: flow.class,
             live: true,
             done: false,
             timer: Time::MAX,
@@ -438,6 +439,7 @@ impl Host {
             packet.tuple = sending.tuple;
             packet.flow = sending.id.bits();
             packet.path = sending.path;
+            packet.class = sending.class.unwrap_or(packet.class);
             sending.sent += 1;
             if self.edge.is_some() {
                 self.edge_sends(slot, &mut packet, net, world);

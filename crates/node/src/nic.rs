@@ -188,6 +188,7 @@ impl Host {
         packet.tuple = sending.tuple;
         packet.flow = sending.id.bits();
         packet.path = sending.path;
+        packet.class = sending.class.unwrap_or(packet.class);
         sending.sent += 1;
         if self.edge.is_some() {
             self.edge_sends(slot, &mut packet, net, world);

@@ -178,7 +178,7 @@ fn a_host_by_hand() {
 
     let tuple = FiveTuple::new(HostId(0), HostId(2), 1024, 5001);
     let none = PacketMeta::NO_PATH;
-    let flow = Opening { number: 7, tuple, bytes: 3000, path: none, ack_path: none };
+    let flow = Opening { number: 7, tuple, bytes: 3000, path: none, ack_path: none, class: None };
     let slot = host.open_sending(&net, &flow).expect("its first flow");
     host.name_sending(FlowId { sending: slot, receiving: 4 });
     let address = leafspine_node::Address::new(HostId(0), slot);

@@ -3,6 +3,7 @@
 use crate::error::{ScenarioError, quoted};
 use crate::section::Around;
 use crate::tree::{Node, Origin, Table, quote};
+use crate::trim;
 use leafspine_core::Time;
 use leafspine_schemes::bundle::Bundle;
 use leafspine_schemes::{SchemeInfo, Value, edge, registry};
@@ -23,6 +24,7 @@ struct Named {
 /// Checks every pair of schemes that could get into each other's way.
 pub(crate) fn check(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
     lossless(place, root, spec)?;
+    classes(place, root, spec)?;
     let named = named(spec);
     queues(place, root, spec, &named)?;
     headers(place, root, &named)?;
@@ -45,6 +47,38 @@ fn lossless(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), Scenario
     if spec.switch.pfc.is_some() && kernels {
         let allowed = "\"off\" for hosts that are Linux kernels, which know no pause frames";
         return Err(place.error(at("switch", "pfc"), "switch.pfc", "flow control", allowed));
+    }
+    Ok(())
+}
+
+/// A workload's class is written by hosts of the model, unless their edge writes another, and its queue is
+/// not that of headers without payload.
+fn classes(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
+    let edge = spec.edge.as_ref().filter(|edge| edge::classes_written(&edge.name).is_some());
+    for (number, workload) in spec.workloads.iter().enumerate() {
+        let Some(class) = workload.class else { continue };
+        let tables = root.get("workload").and_then(Node::array);
+        let table = tables.and_then(|tables| tables.get(number)).and_then(Node::table);
+        let at = table.and_then(|table| table.get("class")).map(|node| node.origin);
+        let refuse = |found: String, allowed: String| {
+            Err(place.error(at, &format!("workload.{number}.class"), found, allowed))
+        };
+        if spec.hosts != HostsSpec::Model {
+            let found = format!("{class} beside hosts.kind = \"linux\"");
+            return refuse(found, "a class of flows whose hosts are the model's".to_owned());
+        }
+        if let Some(edge) = edge {
+            let found = format!("{class} beside host_edge {}", quote(&edge.name));
+            return refuse(found, "a class beside a host edge that writes none itself".to_owned());
+        }
+        let queue = trim::queue_of(&spec.switch, class);
+        let headers =
+            spec.switch.trim.map(|trim| (trim.class, trim::queue_of(&spec.switch, trim.class)));
+        if let Some((of, _)) = headers.filter(|(_, own)| *own == queue) {
+            let found = format!("{class}, whose queue {queue} is also that of headers");
+            let allowed = format!("a class of another queue than that of switch.trim_class = {of}");
+            return refuse(found, allowed);
+        }
     }
     Ok(())
 }

@@ -119,6 +119,7 @@ pub(crate) fn job(
         receivers: HostSet::All,
         pattern: Pattern::Any,
         start: Time::ZERO,
+        class: None,
     })
 }
 

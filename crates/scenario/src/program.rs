@@ -49,6 +49,7 @@ pub(crate) fn program(
         receivers: HostSet::All,
         pattern: Pattern::Any,
         start: Time::ZERO,
+        class: None,
     })
 }
 

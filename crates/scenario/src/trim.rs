@@ -56,6 +56,17 @@ pub(crate) fn trimming(
     Ok(Some(TrimSpec { class, buffer, either: word == "either", returns }))
 }
 
+/// The service queue of a class, where switches go by classes.
+pub(crate) fn queue_of(switch: &SwitchSpec, class: u8) -> u8 {
+    match switch.classifier {
+        Classifier::Stage => {
+            let last = switch.stage_queues.len() - 1;
+            switch.stage_queues[usize::from(class).min(last)].min(switch.queues - 1)
+        }
+        _ => class % switch.queues,
+    }
+}
+
 /// Refuses switches that trim beside hosts that know nothing of it, or data in the headers' queue.
 pub(crate) fn check(
     place: Around<'_>,
@@ -71,13 +82,7 @@ pub(crate) fn check(
         let allowed = "trim beside transport.kind = \"roce\" with recovery = \"each\": no other receiver tells of a header without payload";
         return Err(section.wrong("trim", "trim beside another transport", allowed));
     };
-    let queue = |class: u8| match switch.classifier {
-        Classifier::Stage => {
-            let last = switch.stage_queues.len() - 1;
-            switch.stage_queues[usize::from(class).min(last)].min(switch.queues - 1)
-        }
-        _ => class % switch.queues,
-    };
+    let queue = |class: u8| queue_of(switch, class);
     let written = edge.and_then(|edge| classes_written(&edge.name));
     let shared = match written {
         Some(classes) => (0..classes).any(|class| queue(class) == queue(trim.class)),

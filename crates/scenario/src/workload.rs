@@ -31,6 +31,8 @@ const KINDS: &[&str] = &[
     "program",
 ];
 const ANY: (u32, u32) = (1, u32::MAX);
+/// DSCPs.
+const CLASSES: Kind = Kind::Int(0, 63);
 /// A load may be an overload; more than ten times what links carry is a percentage.
 const LOAD: Kind = Kind::Float(f64::MIN_POSITIVE, 10.0);
 
@@ -81,6 +83,9 @@ fn workload(
         }
     }
     keys.push("start");
+    if kind != "program" {
+        keys.push("class");
+    }
     check_alternatives(&section)?;
     section.allow(&keys, &format!("a key that a workload of kind \"{kind}\" does not have"))?;
     let spec = match kind.as_str() {
@@ -90,7 +95,9 @@ fn workload(
         _ => generated(&mut section, &kind, graph)?,
     };
     let start = Time(section.span("start", Some("0us"))?.0);
-    Ok((WorkloadSpec { start, ..spec }, section.block("[[workload]]")))
+    let class = if kind == "program" { None } else { section.given("class", CLASSES)? };
+    let class = class.map(|class| content!(class, Int) as u8);
+    Ok((WorkloadSpec { start, class, ..spec }, section.block("[[workload]]")))
 }
 
 /// A workload that is drawn.
@@ -119,7 +126,7 @@ fn generated(
         return Err(section.wrong("receivers", found, "\"the rest\" for one of the two"));
     }
     let pattern = pattern(section, word, graph)?;
-    Ok(WorkloadSpec { kind, sizes, senders, receivers, pattern, start: Time::ZERO })
+    Ok(WorkloadSpec { kind, sizes, senders, receivers, pattern, start: Time::ZERO, class: None })
 }
 
 /// Keys of which a workload has one: how often flows start, and when that ends.
@@ -259,5 +266,6 @@ fn trace_workload(
         receivers: HostSet::All,
         pattern: Pattern::Any,
         start: Time::ZERO,
+        class: None,
     })
 }

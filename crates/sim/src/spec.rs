@@ -127,6 +127,8 @@ pub struct WorkloadSpec {
     pub pattern: Pattern,
     /// When the first flow may start.
     pub start: Time,
+    /// Class (DSCP) of the data; `None`: the transport's.
+    pub class: Option<u8>,
 }
 
 /// The kinds of workload.

@@ -461,6 +461,7 @@ fn program(list: &[u16], background: bool, command: &[&str]) -> WorkloadSpec {
         receivers: HostSet::All,
         pattern: Pattern::Any,
         start: Time(1_000_000_000),
+        class: None,
     }
 }
 

@@ -62,7 +62,7 @@ fn dcqcn_as_the_simulators_have_it() {
     }
     let cfg = dcqcn(&case);
     let mut pair = Dcqcn::new(Rate::from_gbps(25));
-    let mut cnps = |pair: &mut Dcqcn, times: &[u64]| {
+    let cnps = |pair: &mut Dcqcn, times: &[u64]| {
         times.iter().for_each(|us| pair.on_cnp(&cfg, Time(us * US)));
     };
     let down = 255.0 / 256.0;
@@ -89,6 +89,36 @@ fn dcqcn_as_the_simulators_have_it() {
         let found = at(&mut pair, &cfg, us);
         near(found, (rate, target + more, found.2));
     }
+}
+
+/// Breaks if a workload's class is not read, is in a file that has none, or if one is taken that nobody would write or
+/// that would share the headers' queue.
+#[test]
+fn workloads_have_classes() {
+    let workload = "[[workload]]\nsizes = \"web-search\"\nload = 0.1\nflows = 10\nclass = 3\n";
+    let case = |more: &str| cases(&format!("{BASE}{workload}{more}"), &[]);
+    let found = case("").unwrap_or_else(|e| panic!("{e}")).remove(0);
+    let classes = found.spec.workloads.iter().map(|one| one.class);
+    assert_eq!(classes.collect::<Vec<_>>(), [None, Some(3)]);
+    assert_eq!(found.toml.matches("class = 3\n").count(), 1);
+    let why = |more: &str| case(more).expect_err("refused").to_string();
+    let edge = "[switch]\nclassifier = \"stage\"\nqueues = 3\nscheduler = \"strict\"\n\
+                [host_edge]\nscheme = \"stage\"\n";
+    assert_eq!(
+        why(edge),
+        "f.toml:17: workload.1.class: found 3 beside host_edge \"stage\"; allowed: a class beside a \
+         host edge that writes none itself"
+    );
+    let trims = "[switch]\nclassifier = \"dscp\"\nqueues = 3\nscheduler = \"strict\"\n\
+                 trim = \"either\"\n[transport]\nkind = \"roce\"\nrecovery = \"each\"\n\
+                 data_class = 1\n";
+    assert_eq!(
+        why(trims),
+        "f.toml:17: workload.1.class: found 3, whose queue 0 is also that of headers; allowed: a \
+         class of another queue than that of switch.trim_class = 0"
+    );
+    let kernels = why("[hosts]\nkind = \"linux\"\n");
+    assert!(kernels.contains("kernel") || kernels.contains("workload.1.class"), "{kernels}");
 }
 
 /// The paper's (Zhu et al., SIGCOMM 2015, table 14): what a file without a word has, at 40 Gb/s. Breaks if a default

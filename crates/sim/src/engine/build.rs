@@ -166,6 +166,7 @@ impl Simulation {
         let layout = Layout::new(&graph, racks);
         let nodes = builder.nodes(switches, edges, &layout)?;
         let is_linux = matches!(spec.hosts, HostsSpec::Linux(_));
+        let classes = spec.workloads.iter().map(|workload| workload.class).collect();
         let net = Network {
             routes,
             places: places(&graph),
@@ -184,7 +185,7 @@ impl Simulation {
             net: Arc::new(net),
             agenda: Agenda::default(),
             reached: (Time::ZERO, Key::FIRST),
-            flows: Flows::new(source, ideal, jobs),
+            flows: Flows::new(source, classes, ideal, jobs),
             link_state: LinkState::initial(&graph),
             measurement: Measurement::new(spec.measure.window, spec.measure.warmup),
             table_use: TableUse::default(),

@@ -18,6 +18,8 @@ pub(super) struct Flows {
     pub(super) source: FlowSource,
     /// The next to start.
     next: Option<Flow>,
+    /// By workload: the class of its data, if that is not the transport's.
+    classes: Vec<Option<u8>>,
     pub(super) ideal: Ideal,
     /// Flows opened; those that have ended are no longer among `open`.
     pub(super) opened: u64,
@@ -58,11 +60,17 @@ pub(crate) const FIRST_CONNECTION: u32 = 1 << 26;
 const LOOK_EVERY: u32 = 64;
 
 impl Flows {
-    pub(super) fn new(source: FlowSource, ideal: Ideal, jobs: Option<Dags>) -> Flows {
+    pub(super) fn new(
+        source: FlowSource,
+        classes: Vec<Option<u8>>,
+        ideal: Ideal,
+        jobs: Option<Dags>,
+    ) -> Flows {
         Flows {
             table: FlowTable::default(),
             source,
             next: None,
+            classes,
             ideal,
             opened: 0,
             open: 0,
@@ -207,8 +215,14 @@ impl Simulation {
         number: u32,
         tuple: FiveTuple,
     ) -> Result<Address, WorkloadError> {
-        let opening =
-            Opening { number, tuple, bytes: flow.bytes, path: flow.path, ack_path: flow.ack_path };
+        let opening = Opening {
+            number,
+            tuple,
+            bytes: flow.bytes,
+            path: flow.path,
+            ack_path: flow.ack_path,
+            class: self.flows.classes[usize::from(flow.workload)],
+        };
         let full = |host: HostId, does: &str| {
             let found = format!("more than 65,536 flows at once that host{} {does}", host.0);
             WorkloadError::at("flows", found, "at most 65,536 at a host, in either direction")

@@ -185,6 +185,7 @@ fn programs(list: &[u16], background: bool) -> WorkloadSpec {
         receivers: HostSet::All,
         pattern: Pattern::Any,
         start: Time::ZERO,
+        class: None,
     }
 }
 

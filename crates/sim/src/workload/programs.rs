@@ -130,6 +130,7 @@ mod tests {
             receivers: HostSet::All,
             pattern: Pattern::InterLeaf,
             start: Time(5),
+            class: None,
         }
     }
 

@@ -38,6 +38,7 @@ fn short_flows(flows: u64) -> WorkloadSpec {
         receivers: hosts(&first_to_last(30)),
         pattern: Pattern::Any,
         start: Time::ZERO,
+        class: None,
     }
 }
 

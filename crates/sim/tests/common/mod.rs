@@ -92,6 +92,7 @@ pub fn fixed_flows(flows: u64, bytes: u64, load: f64) -> WorkloadSpec {
         receivers: HostSet::All,
         pattern: Pattern::InterLeaf,
         start: Time::ZERO,
+        class: None,
     }
 }
 
@@ -108,6 +109,7 @@ pub fn long_flows(count: u32, bytes: u64, from: HostSet, to: HostSet) -> Workloa
         receivers: to,
         pattern: Pattern::Any,
         start: Time::ZERO,
+        class: None,
     }
 }
 

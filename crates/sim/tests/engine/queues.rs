@@ -35,6 +35,7 @@ fn strict_shares() -> Vec<f64> {
         receivers: list(&[3]),
         pattern: Pattern::Any,
         start: Time::ZERO,
+        class: None,
     }];
     spec.run.until = Some(Time(Span::from_millis(200).0));
     let factories = Factories {
@@ -110,6 +111,7 @@ fn incast(shared: Option<SharedBuffer>) -> leafspine_sim::Output {
         receivers: HostSet::First(1),
         pattern: Pattern::Any,
         start: Time::ZERO,
+        class: None,
     }];
     run(&spec)
 }

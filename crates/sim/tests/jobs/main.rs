@@ -47,6 +47,7 @@ fn workload(job: JobSpec) -> WorkloadSpec {
         receivers: HostSet::All,
         pattern: Pattern::Any,
         start: Time::ZERO,
+        class: None,
     }
 }
 

@@ -116,7 +116,11 @@ pub(super) fn add_trimming(spec: &mut Spec, trim: Option<TrimSpec>) {
     };
     let own = spec.transport.roce.map_or(0, |roce| roce.classes.0);
     let written = spec.edge.as_ref().and_then(|edge| classes_written(&edge.name));
-    let of_data: Vec<u8> = written.map_or(vec![own], |classes| (0..classes).collect());
+    let of_flows = spec.workloads.iter().map(|workload| workload.class.unwrap_or(own));
+    let of_data: Vec<u8> = match written {
+        Some(classes) => (0..classes).collect(),
+        None => of_flows.chain([own]).collect(),
+    };
     // Data in the queue of headers would have their room.
     let apart = |trim: &TrimSpec| of_data.iter().all(|class| queue(*class) != queue(trim.class));
     spec.switch.trim = trim.filter(apart);
@@ -141,6 +145,8 @@ pub(super) fn any_of(place: Place) -> impl Strategy<Value = SchemeSpec> {
 /// Each parameter up to eight times larger or smaller, within its bounds; any word.
 pub(super) fn near(info: &leafspine_schemes::SchemeInfo, defaults: Params, seed: u64) -> Params {
     let mut rng = Rng::new(seed, Role::HostSet, 0);
+    // Thresholds in time, all of a scheme's or none.
+    let timed = seed.is_multiple_of(3);
     info.params.iter().fold(defaults, |params, param| {
         let mut factor = [0.125, 0.5, 1.0, 1.0, 2.0, 8.0][rng.below(6) as usize];
         // More probes than a slow link carries would starve its flows for ever.
@@ -151,6 +157,7 @@ pub(super) fn near(info: &leafspine_schemes::SchemeInfo, defaults: Params, seed:
         }
         let scaled = |value: u64| (value as f64 * factor) as u64;
         let value = match (params.0[param.name].clone(), param.kind) {
+            (_, Kind::Depth) if timed => Value::Span(Span(scaled(10_000_000))),
             (Value::Span(v), _) => Value::Span(Span(scaled(v.0))),
             (Value::Bytes(v), _) => Value::Bytes(Bytes(scaled(v.0))),
             (Value::Rate(v), _) => Value::Rate(Rate(scaled(v.0))),

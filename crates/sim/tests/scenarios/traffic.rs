@@ -366,8 +366,11 @@ pub(super) fn workload() -> impl Strategy<Value = WorkloadSpec> {
     ];
     let others = prop_oneof![trace(), job()].prop_map(move |kind| (kind, all.clone()));
     let kind = prop_oneof![6 => kind, 2 => others];
-    (kind, sizes(), 0u64..300).prop_map(|((kind, (senders, receivers)), sizes, start)| {
-        let start = Time(Span::from_micros(start).0);
-        WorkloadSpec { kind, sizes, senders, receivers, pattern: Pattern::Any, start }
-    })
+    let class = proptest::option::weighted(0.2, 0u8..8);
+    (kind, sizes(), 0u64..300, class).prop_map(
+        |((kind, (senders, receivers)), sizes, start, class)| {
+            let start = Time(Span::from_micros(start).0);
+            WorkloadSpec { kind, sizes, senders, receivers, pattern: Pattern::Any, start, class }
+        },
+    )
 }

@@ -43,6 +43,7 @@ pub(crate) fn workload(kind: WorkloadKind) -> WorkloadSpec {
         receivers: HostSet::All,
         pattern: Pattern::Any,
         start: Time::ZERO,
+        class: None,
     }
 }
 

@@ -165,7 +165,8 @@ impl Guests {
     ) -> Result<u32, Full> {
         let number = FIRST_CONNECTION + self.programs.opened % FIRST_CONNECTION;
         let path = PacketMeta::NO_PATH;
-        let opening = Opening { number, tuple, bytes: UNKNOWN_BYTES, path, ack_path: path };
+        let bytes = UNKNOWN_BYTES;
+        let opening = Opening { number, tuple, bytes, path, ack_path: path, class: None };
         let place = |host: HostId| layout.hosts[usize::from(host.0)];
         let (from, to) = (place(tuple.src()), place(tuple.dst()));
         let mut host = |(node, place): (u32, u16),

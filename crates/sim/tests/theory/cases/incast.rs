@@ -24,6 +24,7 @@ fn last(senders: u32, packets: u64, control: &str) -> f64 {
         receivers: HostSet::First(1),
         pattern: Pattern::Any,
         start: Time::ZERO,
+        class: None,
     }];
     let output = run_alone(&spec);
     assert_eq!(output.counters.dropped, [0; 4], "the bound is met without drops only");
