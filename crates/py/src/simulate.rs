@@ -223,6 +223,13 @@ impl Output {
         for (name, value) in whole {
             dict.set_item(name, array(py, rows.iter().map(value).collect::<Vec<u64>>()))?;
         }
+        for (index, priority) in self.output.priorities.iter().enumerate() {
+            let own = |p: &PortRow| p.own_pauses[index];
+            let paused = rows.iter().map(|p| own(p).0).collect::<Vec<u64>>();
+            dict.set_item(format!("pause_ps_{priority}"), array(py, paused))?;
+            let pauses = rows.iter().map(|p| own(p).1).collect::<Vec<u64>>();
+            dict.set_item(format!("pauses_{priority}"), array(py, pauses))?;
+        }
         let real: [PortColumn<f64>; 6] = [
             ("utilisation", |p| p.utilisation),
             ("queue_mean_packets", |p| p.queue_mean_packets),

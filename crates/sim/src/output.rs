@@ -75,6 +75,8 @@ pub struct PortRow {
     pub pause_ps: u64,
     /// Pauses that began.
     pub pauses: u64,
+    /// The same two of each of [`Output::priorities`].
+    pub own_pauses: Vec<(u64, u64)>,
     /// Whether it is a switch's port to a switch of a higher tier.
     pub uplink: bool,
     /// The tier of the node whose port it is: 0 of hosts, from 1 on of switches.
@@ -246,6 +248,8 @@ pub struct Output {
     pub flows: FlowTable,
     /// Every port, switch ports first.
     pub ports: Vec<PortRow>,
+    /// Where several priorities are lossless: these. Their pauses are told apart.
+    pub priorities: Vec<u8>,
     /// The probes, in the scenario's order.
     pub probes: Vec<Series>,
     /// Flows that had not started when the run ended. `None` if they were not counted: a trace has

@@ -400,6 +400,16 @@ impl GeneralPort {
         self.change(|pauses| pauses.end_storm(priority));
     }
 
+    /// Whether packets of a queue are not sent for now.
+    pub(crate) fn is_stopped(&self, queue: usize) -> bool {
+        self.stopped >> queue & 1 == 1
+    }
+
+    /// The same as [`GeneralPort::pauses`], to be changed.
+    pub(crate) fn pauses_mut(&mut self) -> Option<&mut Pauses> {
+        self.pauses.as_deref_mut()
+    }
+
     /// Whether the watchdog has given up on a priority.
     pub(crate) fn in_storm(&self, priority: usize) -> bool {
         self.pauses().is_some_and(|pauses| pauses.in_storm(priority))

@@ -223,6 +223,15 @@ impl Port {
         }
     }
 
+    /// Its pauses, in runs with flow control.
+    #[must_use]
+    pub fn pauses(&self) -> Option<&Pauses> {
+        match &self.store {
+            Store::General(general) => general.pauses(),
+            Store::Fifo(_) => None,
+        }
+    }
+
     /// What waits now.
     #[inline]
     pub fn backlog(&mut self, now: Time) -> Backlog {
@@ -300,6 +309,9 @@ impl Port {
                 if let Some(pauses) = general.pauses() {
                     stats.paused -= sign as i64 * pauses.time(now).0 as i64;
                     stats.pauses -= sign as i64 * pauses.count as i64;
+                }
+                if let Some(pauses) = general.pauses_mut() {
+                    pauses.cut_window(now, sign as i64);
                 }
                 for packet in general.waiting() {
                     stats.correct(packet.size(), sign * i128::from((now - packet.since).0));

@@ -25,6 +25,10 @@ pub struct Pauses {
     total: Span,
     /// Pauses that have begun.
     pub count: u64,
+    /// By priority: the same two of it alone.
+    own: [(Span, u64); PRIORITIES],
+    /// By priority: both over the measurement window, ps and pauses; while it is open, less what was before.
+    window: [(i64, i64); PRIORITIES],
 }
 
 /// What a pause that has begun, or was renewed, makes necessary.
@@ -48,6 +52,8 @@ impl Default for Pauses {
             since_any: Time::ZERO,
             total: Span::ZERO,
             count: 0,
+            own: [(Span::ZERO, 0); PRIORITIES],
+            window: [(0, 0); PRIORITIES],
         }
     }
 }
@@ -68,6 +74,30 @@ impl Pauses {
         if self.paused == 0 { self.total } else { self.total + (now - self.since_any) }
     }
 
+    /// The time for which a priority has been paused since the start of the run, and how many of its
+    /// pauses have begun.
+    #[must_use]
+    pub fn of(&self, priority: usize, now: Time) -> (Span, u64) {
+        let (total, count) = self.own[priority];
+        (total + self.paused_since(priority).map_or(Span::ZERO, |since| now - since), count)
+    }
+
+    /// The window opens (`sign` 1) or closes (-1).
+    pub(super) fn cut_window(&mut self, now: Time, sign: i64) {
+        for priority in 0..PRIORITIES {
+            let (time, count) = self.of(priority, now);
+            self.window[priority].0 -= sign * time.0 as i64;
+            self.window[priority].1 -= sign * count as i64;
+        }
+    }
+
+    /// Of a priority, over the window: ps for which it was paused, and pauses that began.
+    #[must_use]
+    pub fn in_window(&self, priority: usize) -> (u64, u64) {
+        let (time, count) = self.window[priority];
+        (time as u64, count as u64)
+    }
+
     /// Since when a priority is paused, if it is.
     #[must_use]
     pub fn paused_since(&self, priority: usize) -> Option<Time> {
@@ -84,6 +114,7 @@ impl Pauses {
             self.paused |= bit(priority);
             self.since[priority] = now;
             self.count += 1;
+            self.own[priority].1 += 1;
         }
         Begins { first, expiry: !std::mem::replace(&mut self.watched[priority], true) }
     }
@@ -94,6 +125,8 @@ impl Pauses {
             return false;
         }
         self.paused &= !bit(priority);
+        let own = &mut self.own[priority].0;
+        *own = *own + (now - self.since[priority]);
         self.since[priority] = now;
         if self.paused == 0 {
             self.total = self.total + (now - self.since_any);

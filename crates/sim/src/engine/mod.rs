@@ -107,6 +107,8 @@ pub struct Simulation {
     /// The entries that flows have at a switch, while one looks: kept for its memory.
     entries: Vec<u32>,
     probes: Vec<Probe>,
+    /// The lossless priorities, where there are several: their pauses are told apart.
+    priorities: Vec<u8>,
     recovery: Option<Box<recovery::Recovery>>,
     capture: Option<Box<Capture>>,
     until: Option<Time>,

@@ -6,7 +6,7 @@ use super::agenda::Item;
 use crate::output::{Output, PortRow, Warmup};
 use crate::spec::Window;
 use leafspine_core::{Flags, HostId, PacketMeta, SwitchId, Time, TorId};
-use leafspine_node::{Class, Key, Switch};
+use leafspine_node::{Class, Key, Port, Switch};
 use std::sync::Arc;
 
 /// When ports are measured.
@@ -194,6 +194,7 @@ impl Simulation {
             not_started,
             flows: table,
             ports,
+            priorities: self.priorities,
             probes,
             counters,
             table_use: self.table_use,
@@ -240,8 +241,14 @@ impl Simulation {
             delay_p99_ps: stats.delay_quantile_ps(0.99).unwrap_or(0.0),
             pause_ps: stats.paused as u64,
             pauses: stats.pauses as u64,
+            own_pauses: self.priorities.iter().map(|n| of_priority(port, *n)).collect(),
             uplink: self.graph.is_uplink(at),
             tier: self.graph.tier(at),
         }
     }
+}
+
+/// For how long a priority of a port was paused in the window, ps, and how often.
+fn of_priority(port: &Port, priority: u8) -> (u64, u64) {
+    port.pauses().map_or((0, 0), |pauses| pauses.in_window(usize::from(priority)))
 }

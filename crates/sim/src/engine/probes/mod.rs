@@ -56,7 +56,7 @@ struct Columns {
 }
 
 impl Probe {
-    fn new(spec: &ProbeSpec, graph: &Graph) -> Result<Probe, TopologyError> {
+    fn new(spec: &ProbeSpec, graph: &Graph, priorities: &[u8]) -> Result<Probe, TopologyError> {
         let ports = || graph.ports_matching(&spec.ports);
         let kind = match spec.kind {
             ProbeKind::Queue => Kind::Queue(QueueProbe::new(ports()?)),
@@ -67,7 +67,7 @@ impl Probe {
             ProbeKind::TcpInfo => Kind::TcpInfo(TcpInfoProbe::new(&spec.flows)),
             ProbeKind::State => Kind::State(StateProbe::new(&ports()?, graph)),
             ProbeKind::Signals => Kind::Signals(SignalsProbe::new(ports()?)),
-            ProbeKind::Pause => Kind::Pause(PauseProbe::new(ports()?)),
+            ProbeKind::Pause => Kind::Pause(PauseProbe::new(ports()?, priorities)),
             ProbeKind::Packets => Kind::Packets(PacketsProbe::new(ports()?)),
         };
         Ok(Probe { name: spec.name.clone(), every: spec.every, kind })
@@ -122,7 +122,7 @@ fn port_names(graph: &Graph, ports: &[u32]) -> Vec<String> {
 impl Simulation {
     pub(super) fn add_probes(&mut self, specs: &[ProbeSpec]) -> Result<(), TopologyError> {
         for (index, spec) in specs.iter().enumerate() {
-            let probe = Probe::new(spec, &self.graph)?;
+            let probe = Probe::new(spec, &self.graph, &self.priorities)?;
             if let Kind::Packets(packets) = &probe.kind {
                 for at in packets.ports() {
                     let port = self.driver.port_mut(&self.layout, *at);
@@ -176,7 +176,11 @@ impl Simulation {
                 probe.sample(now, |at| driver.port_mut(layout, at).stats.ever);
             }
             Kind::Pause(probe) => {
-                probe.sample(now, |at| driver.port_mut(layout, at).paused_until(now));
+                probe.sample(now, |at, priority| {
+                    let port = driver.port_mut(layout, at);
+                    let Some(priority) = priority else { return port.paused_until(now) };
+                    port.pauses().map_or((Span::ZERO, 0), |p| p.of(usize::from(priority), now))
+                });
             }
             Kind::Packets(_) => unreachable!("it is told of packets and does not sample"),
         }
