@@ -2,14 +2,15 @@
 //!
 //! Queue pairs that may send take turns, one packet each. A packet is taken only when the port can
 //! send it at once, so what a host has to send waits in its memory and not in the port;
-//! acknowledgments go to the port when they are made. While the port is paused, one packet waits
-//! there.
+//! acknowledgments go to the port when they are made. While a priority is paused (IEEE 802.1Qbb), one
+//! packet of it waits there; queue pairs whose packets are of others go on.
 
 use crate::ends::{Receiver, Sender};
 use crate::event::{Class, Key};
 use crate::flow::{Address, FlowId};
 use crate::host::{Host, PORT};
 use crate::network::Network;
+use crate::pfc::PRIORITIES;
 use crate::port::Store;
 use crate::pull::Pacer;
 use crate::roce::{self, CNP, Incoming, QueuePair, Shared};
@@ -23,6 +24,10 @@ use std::collections::{BinaryHeap, VecDeque};
 pub(crate) struct Nic {
     /// May send now, in turn.
     ready: VecDeque<u16>,
+    /// By priority: may send but for its pause, in turn. They go before the others when it is over.
+    held: [VecDeque<u16>; PRIORITIES],
+    /// The priorities of which there may be some, a bit each.
+    holds: u8,
     /// May send later, by their rates: when, the flow's number and its slot. Of those of one
     /// instant the older flow is first; which slot a flow has depends on when others were freed.
     later: BinaryHeap<Reverse<(Time, u32, u16)>>,
@@ -42,6 +47,8 @@ impl Default for Nic {
     fn default() -> Nic {
         Nic {
             ready: VecDeque::new(),
+            held: Default::default(),
+            holds: 0,
             later: BinaryHeap::new(),
             line_free: Time::ZERO,
             wake: Time::MAX,
@@ -109,13 +116,67 @@ impl Host {
     }
 
     /// When the port would send a packet that is handed down: now or later; `None` if something
-    /// else waits there, after which the card is called again.
+    /// else waits there, after which the card is called again. What waits for the end of a pause is
+    /// in nobody's way but its own priority's.
     fn port_free_at(&mut self, now: Time) -> Option<Time> {
+        let knows = self.knows_queues();
         let port = &self.egress.ports[usize::from(PORT.0)];
         match &port.store {
             Store::Fifo(fifo) => Some(fifo.free_at(now)),
-            Store::General(general) if general.has_packets() => None,
+            Store::General(general) if general.has_packets() => {
+                (knows && !general.can_send()).then(|| general.busy_until.max(now))
+            }
             Store::General(general) => Some(general.busy_until.max(now)),
+        }
+    }
+
+    /// Whether the card can tell which of several service queues a queue pair's next packet is for:
+    /// a host's edge may give it another class, or other ports to hash. With jitter it cannot tell
+    /// which of them has a packet.
+    fn knows_queues(&self) -> bool {
+        let plain = self.edge.is_none() && self.jitter.is_none();
+        plain && self.egress.ports[usize::from(PORT.0)].queues() > 1
+    }
+
+    /// The service queue of a queue pair's data.
+    fn queue_of_data(&self, slot: u16, net: &Network) -> usize {
+        let sending = &self.sending[usize::from(slot)];
+        let class = sending.class.unwrap_or(net.roce().spec.classes.0);
+        let data = PacketMeta { tuple: sending.tuple, class, ..PacketMeta::default() };
+        net.queue_of(&data, self.egress.ports[usize::from(PORT.0)].queues())
+    }
+
+    /// Whether a service queue of the port is paused.
+    fn is_paused(&self, queue: usize) -> bool {
+        match &self.egress.ports[usize::from(PORT.0)].store {
+            Store::Fifo(_) => false,
+            Store::General(general) => general.is_stopped(queue),
+        }
+    }
+
+    /// Whether a service queue is paused and has its packet: no other of it is taken.
+    fn is_held_back(&self, queue: usize, now: Time) -> bool {
+        let Store::General(general) = &self.egress.ports[usize::from(PORT.0)].store else {
+            return false;
+        };
+        general.is_stopped(queue) && general.queue(queue, now).packets > 0
+    }
+
+    /// Puts those back in turn whose priority may be sent again, before all others.
+    fn release_held(&mut self, now: Time) {
+        let holds = self.nic.as_ref().map_or(0, |nic| nic.holds);
+        if holds == 0 {
+            return;
+        }
+        for priority in (0..PRIORITIES).rev() {
+            if holds >> priority & 1 == 0 || self.is_held_back(priority, now) {
+                continue;
+            }
+            let Some(nic) = &mut self.nic else { return };
+            nic.holds &= !(1 << priority);
+            let mut held = std::mem::take(&mut nic.held[priority]);
+            held.append(&mut nic.ready);
+            nic.ready = held;
         }
     }
 
@@ -123,6 +184,7 @@ impl Host {
     /// happens now, so that which kind of port a host has makes no difference.
     pub(crate) fn look<W: World>(&mut self, world: &mut W) {
         let now = world.now();
+        self.release_held(now);
         let Some(nic) = &self.nic else { return };
         let line_free = nic.line_free;
         let due = match (nic.ready.is_empty(), nic.later.peek()) {
@@ -145,8 +207,15 @@ impl Host {
             if self.port_free_at(now).is_none_or(|free| free.max(line_free) > now) {
                 return;
             }
+            let queue = self.knows_queues().then(|| self.queue_of_data(slot, net));
+            let held = queue.filter(|queue| self.is_held_back(*queue, now));
             if let Some(nic) = &mut self.nic {
                 nic.ready.pop_front();
+                if let Some(queue) = held {
+                    nic.held[queue].push_back(slot);
+                    nic.holds |= 1 << queue;
+                    continue;
+                }
             }
             self.send_of(slot, net, world);
         }
@@ -197,8 +266,11 @@ impl Host {
             world.record().telemetry.open(&mut packet);
         }
         world.record().sent(&packet);
-        let rate = self.egress.ports[usize::from(PORT.0)].rate;
-        if let Some(nic) = &mut self.nic {
+        let port = &self.egress.ports[usize::from(PORT.0)];
+        let rate = port.rate;
+        // What waits for the end of a pause leaves the line to others.
+        let waits = self.knows_queues() && self.is_paused(net.queue_of(&packet, port.queues()));
+        if let (false, Some(nic)) = (waits, &mut self.nic) {
             nic.line_free = now + rate.time_for(u64::from(packet.size));
         }
         self.hand_down(&mut packet, net, world);
@@ -216,6 +288,7 @@ impl Host {
         if let Some(nic) = &mut self.nic {
             nic.ready.retain(|listed| *listed != slot);
             nic.later.retain(|Reverse((.., listed))| *listed != slot);
+            nic.held.iter_mut().for_each(|held| held.retain(|listed| *listed != slot));
         }
     }
 
