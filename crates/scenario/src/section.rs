@@ -233,6 +233,7 @@ impl<'a> Section<'a> {
         off: &'static str,
         default: Option<&str>,
     ) -> Result<Option<Value>, ScenarioError> {
+        self.note(key, kind, Some(off), default);
         match default {
             Some(default) if !self.has(key) => self.value(key, kind, Some(default)).map(Some),
             _ => self.unless(key, kind, off),
