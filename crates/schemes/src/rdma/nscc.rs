@@ -334,6 +334,24 @@ mod tests {
         assert_eq!([ack(1), ack(0)], [16_000.0, 16_000.0]);
     }
 
+    /// By hand: where less than 2 us is no wait, ten packets of 1,000 bytes that wait for 1 us are a
+    /// window without waiting, and the eleventh adds a quarter of itself; one that waits for 2 us ends it.
+    ///
+    /// Breaks if what counts as no wait hangs on the target.
+    #[test]
+    fn what_has_not_waited_is_given() {
+        let no_wait = Span::from_micros(2);
+        let cfg = NsccSettings { proportional: 0, eta: 0, no_wait, ..settings() };
+        let mut nscc = Nscc::new(&cfg, Rate::from_gbps(10));
+        let mut ack = |waited: u64| {
+            let rtt = Span::from_micros(8 + waited);
+            nscc.on_ack(&cfg, (1_000, 5_000), rtt, false, Time(100 * US));
+            nscc.window
+        };
+        assert_eq!([0; 11].map(|_| ack(1))[9..], [10_000.0, 10_250.0]);
+        assert_eq!([ack(2), ack(0)], [10_250.0, 10_250.0]);
+    }
+
     /// One answer that starts the first period, of 12 us, at 100 us, and one that brings 1,000 bytes.
     fn in_its_first_period() -> Nscc {
         let mut nscc = Nscc::new(&settings(), Rate::from_gbps(10));
