@@ -2,7 +2,7 @@
 
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -46,15 +46,23 @@ class Wanted:
     def kept_at(self, data: Data) -> Place | None:
         """Where data has all of its numbers, from this very run: at its own place, or where
         another set of the figure's runs has the same one."""
-        if self._is_at(self.place, data):
+        if self.is_at(self.place, data):
             return self.place
         others = data.places_of(self.case.key)
-        return next((place for place in others if self._is_at(place, data)), None)
+        return next((place for place in others if self.is_at(place, data)), None)
 
-    def _is_at(self, place: Place, data: Data) -> bool:
+    def is_at(self, place: Place, data: Data) -> bool:
+        """Whether a row of data has all of its numbers, from this very run."""
         case = self.case
         return data.has(place, case.seed, case.key, self.metrics, self.series) and all(
             len(data.batches_of(place, name, case.seed)) == self.batches for name in self.batched
+        )
+
+    def one_by_one(self) -> tuple["Wanted", ...]:
+        """The same case for each of its metrics and series alone."""
+        return (
+            *(replace(self, metrics=(name,), series=()) for name in self.metrics),
+            *(replace(self, metrics=(), series=(name,)) for name in self.series),
         )
 
     @property
@@ -222,6 +230,40 @@ def lend(wanted: Sequence[Wanted], kept: Data, others: Sequence[Data]) -> None:
             if (at := entry.kept_at(other)) is not None:
                 kept.take(other, at, entry.place, entry.case.seed, entry.metrics, entry.series)
                 break
+        else:
+            _complete(entry, kept, others)
+
+
+def _complete(entry: Wanted, kept: Data, others: Sequence[Data]) -> None:
+    """Put a run's numbers together from several rows, if all of them are there: figures that show
+    different metrics of the same run keep a row of it each."""
+    parts = entry.one_by_one()
+    for rows in _same_packets(entry.case, (kept, *others)):
+        found = [
+            next(((data, at) for data, at in rows if part.is_at(at, data)), None) for part in parts
+        ]
+        sources = [row for row in found if row is not None]
+        if len(sources) < len(parts):
+            continue
+        seed = entry.case.seed
+        origins = [data.origins[at][seed] for data, at in sources]
+        for part, (data, at) in zip(parts, sources, strict=True):
+            kept.take(data, at, entry.place, seed, part.metrics, part.series)
+        # A row names one version: that which the first of its numbers is from.
+        kept.put_origin(entry.place, seed, origins[0])
+        return
+
+
+def _same_packets(case: Case, tables: Sequence[Data]) -> list[list[tuple[Data, Place]]]:
+    """Where a case's numbers are, apart by what its packets did: the key is the scenario's alone,
+    and another build may have handled them otherwise."""
+    found: dict[Origin, list[tuple[Data, Place]]] = {}
+    for data in tables:
+        for place in data.places_of(case.key):
+            origin = data.origins[place].get(case.seed)
+            if origin is not None and origin.key == case.key:
+                found.setdefault(replace(origin, version=""), []).append((data, place))
+    return list(found.values())
 
 
 def _read(data: Data, entry: Wanted, folder: Path) -> None:

@@ -126,6 +126,40 @@ def test_a_run_that_another_figure_keeps_is_not_made_again(library: Path, tmp_pa
         assert two.values[place]["all.fct_mean"] == one.values[place]["all.fct_mean"]
 
 
+def test_a_run_is_put_together_from_the_rows_of_several_figures(
+    library: Path, tmp_path: Path
+) -> None:
+    """Breaks if a figure makes a run whose metrics are kept each under another figure, or takes
+    together what is of other packets, or of rows that lack a metric."""
+    tail = library / "some" / "fig2" / "figure.toml"
+    tail.write_text(tail.read_text().replace("all.fct_mean", "all.fct_p99"))
+    chosen = reproducing.choose(["some/fig1", "some/fig2"], library)
+    reproducing.reproduce(chosen, "paper", tmp_path / "first", keep_in=library)
+    one, two = (numbers.read(library / "some" / name) for name in ("fig1", "fig2"))
+    book = library / "some" / "claims.toml"
+    mean = 'metric = "all.fct_mean"\nless'
+    assert book.read_text().count(mean) == 1
+    book.write_text(book.read_text().replace(mean, 'metric = "all.fct_p99"\nless'))
+    # Of the sensitivity nobody has kept the percentile, and of one run another build has it.
+    path = library / "some" / "fig2" / numbers.FILE
+    rows = path.read_text().splitlines()
+    rows[-1] = rows[-1].rpartition(",")[0] + ",0123456789abcdef"
+    path.write_text("\n".join(rows) + "\n")
+    changed = rows[-1].split(",")[-4]
+
+    chosen = reproducing.choose(["some/fig1"], library)
+    reproducing.reproduce(chosen, "paper", tmp_path / "second", keep_in=library)
+    wanted = plan.plan(chosen[0].figures[0], chosen[0].paper.claims_of("fig1"), "paper").wanted
+    lacking = {entry.case.key for entry in wanted if entry.runs != "main"}
+    assert _run_names(tmp_path / "second") == {*lacking, changed}
+    found = numbers.read(library / "some" / "fig1")
+    for place, seeds in two.origins.items():
+        assert found.origins[place] == one.origins[place]
+        for name, source in (("all.fct_mean", one), ("all.fct_p99", two)):
+            own, theirs = (of.values[place][name] for of in (found, source))
+            assert {seed: own[seed] for seed in seeds} == {seed: theirs[seed] for seed in seeds}
+
+
 def test_flows_in_batches(library: Path, tmp_path: Path) -> None:
     """Breaks if batches do not make up the run, are read at the quick scale, are of a metric that
     is no mean over flows, are lost when kept, or make a run that is kept without them pass."""

@@ -93,6 +93,30 @@ def test_every_claim_can_be_judged(said: dict[str, Any]) -> None:
     assert said["unnamed"] == []
 
 
+def test_what_is_said_of_average_and_tail_is_tested_of_both() -> None:
+    """Breaks if a sentence on average and p99 completion times is judged by one of them alone."""
+    found, lacking = 0, []
+    for file in (HERE.parents[2] / "papers").glob("*/claims.toml"):
+        for claim in tomllib.loads(file.read_text(encoding="utf-8"))["claim"]:
+            if not any(words in claim["says"] for words in ("average and p99", "mean and p99")):
+                continue
+            found += 1
+            tested = Counter[tuple[str, str]]()
+            for test in claim["test"]:
+                names = test["metric"]
+                for name in [names] if isinstance(names, str) else names:
+                    group, _, what = name.partition(".")
+                    tested[group, what] += 1
+            groups = {group for group, what in tested if what in ("fct_mean", "fct_p99")}
+            lacking += [
+                f"{claim['id']}: {group}"
+                for group in sorted(groups)
+                if tested[group, "fct_mean"] != tested[group, "fct_p99"]
+            ]
+    assert found > 10
+    assert lacking == []
+
+
 def test_what_contradicts_a_paper_does(said: dict[str, Any]) -> None:
     """Breaks if the numbers that a contradiction states do not rule its claim out."""
     assert said["unborne"] == []
