@@ -271,7 +271,9 @@ fn values(param: &Param) -> Vec<String> {
         }
         Kind::Amount => words(&["1pkt", "7pkt", "100pkt", "1B", "30KB", "1bdp", "4294967295pkt"]),
         Kind::AmountOr(word) => words(&[word, "1pkt", "7pkt", "100pkt", "1B", "30KB"]),
-        Kind::Depth => words(&["1pkt", "7pkt", "100pkt", "1B", "30KB", "1bdp", "1ps", "32us", "1rtt"]),
+        Kind::Depth => {
+            words(&["1pkt", "7pkt", "100pkt", "1B", "30KB", "1bdp", "1ps", "32us", "1rtt"])
+        }
         Kind::Rate => words(&["1bps", "1Mbps", "10Gbps", "8Tbps"]),
         Kind::Float(low, high) => {
             let middle = if (low..=high).contains(&0.5) { 0.5 } else { f64::midpoint(low, high) };
