@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 _ALONE = {
     "from_kept": ("keep", "cost"),
-    "cost": ("keep", "no_run", "shard"),
+    "cost": ("keep", "no_run", "shard", "out"),
+    "verify": ("from_kept", "keep", "no_run", "cost", "shard", "scale", "out", "on"),
 }
 """Options beside which others would do nothing."""
-_OF_FIGURES = ("from_kept", "keep", "no_run", "cost", "shard", "scale", "out")
+_OF_FIGURES = ("from_kept", "keep", "no_run", "cost", "shard", "scale", "out", "verify")
 
 
 @click.command()
@@ -101,9 +102,13 @@ def reproduce(
                 click.echo(f"  {figure.path}: {figure.title}")
         return
     if from_kept and given("scale") and scale != "paper":
-        raise refused(f"--scale {scale}", "paper (what is kept is of one)", file="--from-kept")
+        raise refused(
+            f"--scale {scale}", "paper (results are kept at the paper's scale)", file="--from-kept"
+        )
     if keep and scale != "paper":
-        raise refused(f"--scale {scale}", "paper (what is kept is of one)", file="--keep")
+        raise refused(
+            f"--scale {scale}", "paper (results are kept at the paper's scale)", file="--keep"
+        )
     from leafspine import places, shards
     from leafspine.places import How
     from leafspine.reproduce import reproducing
@@ -114,13 +119,17 @@ def reproduce(
         click.echo(reproducing.cost(chosen, scale).in_words(cost))
         return
     if verify is not None:
+        if not verify > 0:
+            raise refused(f"{verify:g}", "a number of packet-hops above 0", file="--verify")
         from leafspine.reproduce import again
 
         verified = again.verify(chosen, verify, how, progress_bar=True)
         click.echo(verified.in_words())
         _tell_failures(verified.failures)
         if verified.differences:
-            raise RunError("not what is kept")
+            raise RunError(f"{len(verified.differences)} numbers differ from the kept ones")
+        if not verified.runs:
+            raise RunError("no kept run was made again")
         return
     directory = out or Path("reproduction")
     if (part := shards.parse(shard)) is not None:
