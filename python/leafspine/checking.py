@@ -4,7 +4,6 @@ Flows are drawn as the run will draw them and counted. How fast this machine is 
 measured: its first run goes for a moment and is thrown away.
 """
 
-import contextlib
 import json
 import threading
 import time
@@ -90,14 +89,17 @@ def _speed(case: Case) -> float | None:
     """Packet-hops per second of a run: of its first moment, or of all of it if it is shorter."""
     progress = native.Progress()
     outputs: list[native.Output] = []
+    failures: list[BaseException] = []
     # As in engine.py: a thread that is joined is lost to Ctrl-C.
     ended = threading.Event()
 
     def work() -> None:
-        # Whatever it ends with: checking is not running.
-        with contextlib.suppress(Exception):
+        try:
             outputs.append(native.simulate(case.toml, case.base_dir, progress, False, None, 1))
-        ended.set()
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            ended.set()
 
     threading.Thread(target=work, name=interrupts.THREAD, daemon=True).start()
     begin = first = hops = 0.0
@@ -108,9 +110,13 @@ def _speed(case: Case) -> float | None:
                 # What is built before is no part of the speed.
                 begin, first = time.monotonic(), hops
         took = time.monotonic() - begin
+        cut_off = not ended.is_set()
     finally:
         progress.cancel()
     ended.wait()
+    if failures and not cut_off:
+        # Not for having been cut off here: a run of it would fail, too.
+        raise failures[0]
     if outputs:
         summary = json.loads(outputs[0].summary())
         seconds = summary["wall_seconds"]

@@ -30,7 +30,7 @@ from leafspine.errors import EngineError, InputError, LeafspineError, printable
 from leafspine.interrupts import Interruption, interruptible
 
 DEBUG = "LEAFSPINE_DEBUG"
-INTERRUPTED = "interrupted; what had finished is kept"
+INTERRUPTED = "interrupted; results of runs that had finished are kept"
 
 
 def invoke(arguments: list[str]) -> int:

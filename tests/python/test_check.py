@@ -256,3 +256,9 @@ def test_unknown_choices_say_what_there_is() -> None:
     assert 'did you mean "letflow"?' in leafspine("new", "-", "--lb", "letflo", code=2)
     assert 'did you mean "demo"?' in leafspine("new", "-", "--example", "demos", code=2)
     assert 'did you mean "star"?' in leafspine("new", "-", "--topology", "stra", code=2)
+
+
+def test_a_trial_that_fails_is_no_short_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Breaks if a run that would fail is called good, and too short to be timed."""
+    monkeypatch.setenv("LEAFSPINE_TEST_PANIC", "1")
+    assert "LEAFSPINE_TEST_PANIC" in leafspine("check", ROOT / "examples/quickstart.toml", code=1)

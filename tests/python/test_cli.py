@@ -357,7 +357,7 @@ def test_an_error_that_an_interruption_has_caused_is_no_error() -> None:
     ends with that library's complaint about its second import."""
     words = [sys.executable, "-c", HALF_IMPORTED]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    wanted = "leafspine: interrupted; what had finished is kept\n"
+    wanted = "leafspine: interrupted; results of runs that had finished are kept\n"
     assert (done.returncode, done.stderr) == (1, wanted)
 
 
