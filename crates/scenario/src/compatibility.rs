@@ -8,7 +8,7 @@ use leafspine_core::Time;
 use leafspine_schemes::bundle::Bundle;
 use leafspine_schemes::{SchemeInfo, Value, edge, registry};
 use leafspine_sim::spec::{
-    HostsSpec, Recovery, RoceSpec, SchemeSpec, Spec, WorkloadKind, WorkloadSpec,
+    Classifier, HostsSpec, Recovery, RoceSpec, SchemeSpec, Spec, WorkloadKind, WorkloadSpec,
 };
 use leafspine_sim::workload::{Fabric, Trace, WorkloadError};
 
@@ -70,6 +70,11 @@ fn classes(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioE
         if let Some(edge) = edge {
             let found = format!("{class} beside host_edge {}", quote(&edge.name));
             return refuse(found, "a class beside a host edge that writes none itself".to_owned());
+        }
+        if spec.switch.queues > 1 && spec.switch.classifier == Classifier::Hash {
+            let found = format!("{class} beside switch.classifier = \"hash\"");
+            let allowed = "a class beside switch.classifier = \"dscp\" or \"stage\", by which it has its queue";
+            return refuse(found, allowed.to_owned());
         }
         let queue = trim::queue_of(&spec.switch, class);
         let headers =

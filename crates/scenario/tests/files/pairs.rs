@@ -91,8 +91,8 @@ fn dcqcn_as_the_simulators_have_it() {
     }
 }
 
-/// Breaks if a workload's class is not read, is in a file that has none, or if one is taken that nobody would write or
-/// that would share the headers' queue.
+/// Breaks if a workload's class is not read, is in a file that has none, or if one is taken that nobody would write,
+/// that no switch would go by, or that would share the headers' queue.
 #[test]
 fn workloads_have_classes() {
     let workload = "[[workload]]\nsizes = \"web-search\"\nload = 0.1\nflows = 10\nclass = 3\n";
@@ -116,6 +116,12 @@ fn workloads_have_classes() {
         why(trims),
         "f.toml:17: workload.1.class: found 3, whose queue 0 is also that of headers; allowed: a \
          class of another queue than that of switch.trim_class = 0"
+    );
+    let hash = "[switch]\nqueues = 3\nscheduler = \"strict\"\nclassifier = \"hash\"\n";
+    assert_eq!(
+        why(hash),
+        "f.toml:17: workload.1.class: found 3 beside switch.classifier = \"hash\"; allowed: a class \
+         beside switch.classifier = \"dscp\" or \"stage\", by which it has its queue"
     );
     let kernels = why("[hosts]\nkind = \"linux\"\n");
     assert!(kernels.contains("kernel") || kernels.contains("workload.1.class"), "{kernels}");

@@ -8,14 +8,22 @@ use crate::spec::{Algorithm, Collective, CollectiveSpec, JobKind};
 /// in memory all at once, and so many are gigabytes already. An all-to-all of 4,096 ranks has fewer.
 pub(super) const MOST: u64 = 1 << 24;
 
-/// Refuses so many operations of an iteration.
-pub(super) fn check(operations: u64, key: &str, what: &str) -> Result<(), WorkloadError> {
+/// Refuses so many messages of an iteration.
+pub(super) fn check(messages: u64, key: &str, what: &str) -> Result<(), WorkloadError> {
+    let found = || format!("{what} of {messages} messages an iteration");
+    refuse(messages, key, found, "fewer ranks, jobs or channels, or longer chunks")
+}
+
+fn refuse(
+    operations: u64,
+    key: &str,
+    found: impl FnOnce() -> String,
+    less: &str,
+) -> Result<(), WorkloadError> {
     if operations <= MOST {
         return Ok(());
     }
-    let found = format!("{what} of {operations} messages an iteration");
-    let allowed = format!("at most 2^24, {MOST}: fewer ranks, jobs or channels, or longer chunks");
-    Err(WorkloadError::at(key, found, allowed))
+    Err(WorkloadError::at(key, found(), format!("at most 2^24, {MOST}: {less}")))
 }
 
 /// The same of a workload whose jobs have so many ranks each, before they are made.
@@ -27,9 +35,11 @@ pub(super) fn check_jobs(what: &JobKind, jobs: u64, ranks: u64) -> Result<(), Wo
         JobKind::Pipeline(spec) => {
             let each = ranks.saturating_mul(u64::from(spec.microbatches));
             // Forward and back: a computation, and a message to the next stage.
-            check(jobs.saturating_mul(4 * each), "microbatches", "pipelines")
+            let all = jobs.saturating_mul(each).saturating_mul(4);
+            let found = || format!("pipelines of {all} messages and computations an iteration");
+            refuse(all, "microbatches", found, "fewer microbatches, ranks or jobs")
         }
-        // These are as large as their files; the collectives that they name are counted one by one.
+        // These are as large as their files; the collectives that they name are counted when they are made.
         JobKind::Goal(_) | JobKind::Simai(_) | JobKind::Chakra(_) => Ok(()),
     }
 }

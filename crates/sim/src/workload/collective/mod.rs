@@ -86,12 +86,19 @@ pub(crate) fn of_workload(
     let placed = place::place(job, hosts, (seed, workload))?;
     let each = placed.first().map_or(0, Vec::len) as u64;
     count::check_jobs(&job.what, placed.len() as u64, each)?;
+    // What is counted only when it is made (drawn sizes, a schedule's collectives), over all jobs.
+    let counts = !matches!(job.what, JobKind::Goal(_));
+    let (mut messages, key) = (0, if schedule.is_some() { "path" } else { "collective" });
     let made = placed.into_iter().map(|ranks| {
         let mut sizes = || drawn.as_mut().map_or(1, |(sizes, rng)| sizes.sample(rng));
         let template = match &schedule {
             Some(schedule) => schedule.template(&ranks)?,
             None => template(job, &ranks, &mut sizes)?,
         };
+        messages += template.messages();
+        if counts {
+            count::check(messages, key, "collectives")?;
+        }
         let times = (spec.start, job.delay, job.compute_jitter);
         Ok(Job::new(template, job.iterations, ranks, workload as u16, times, seed))
     });

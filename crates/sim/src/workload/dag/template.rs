@@ -74,7 +74,6 @@ impl Template {
     }
 
     /// How many messages it has.
-    #[cfg(test)]
     pub(crate) fn messages(&self) -> u64 {
         self.messages.len() as u64
     }
