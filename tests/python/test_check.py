@@ -3,6 +3,7 @@
 import json
 import shlex
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -249,6 +250,17 @@ def test_an_examples_files_are_beside_it(tmp_path: Path) -> None:
     )
     leafspine("new", tmp_path / "p.toml", "--example", "programs")
     assert (tmp_path / "programs" / "server.py").is_file()
+
+
+def test_a_scenario_is_not_called_as_a_file_that_it_reads(
+    cli: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    """Breaks if the links of an example replace the scenario that names them."""
+    for words in ((), ("--force",)):
+        code, _, said = cli("new", "./lab.csv", "--example", "lab", *words)
+        assert code == 2
+        assert "FILE: found lab.csv, which the example reads; allowed: another name" in said
+    assert not list(tmp_path.iterdir())
 
 
 def test_unknown_choices_say_what_there_is() -> None:

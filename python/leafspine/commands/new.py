@@ -49,7 +49,11 @@ def new(
     if example is None and topology == starting.FILE:
         links = file.with_name(starting.links_name(str(file)))
         made[links] = starting.LINKS_OF_FILE.encode()
-    made |= {file.parent / name: contents for name, contents in others.items()}
+    needs = {file.parent / name: contents for name, contents in others.items()}
+    if file in needs:
+        found = f"{printable(str(file))}, which the example reads"
+        raise refused(found, "another name", key="FILE")
+    made |= needs
     for path in made:
         if path.exists() and not force:
             raise InputError(f"{path}: is there already; choose another name, or --force")
