@@ -1,6 +1,7 @@
 """From what the user gives (a path, TOML text, a mapping) to the cases that are run."""
 
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,10 +123,28 @@ def parse_settings(texts: Sequence[str]) -> list[tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
     for text in texts:
         key, value = parse_setting(text)
-        if found.setdefault(_plain_key(key), (key, value))[1] != value:
-            before = found[_plain_key(key)][1]
+        before = found.setdefault(_plain_key(key), (key, value))[1]
+        if not _alike(before, value):
             raise refused(f"{before} and {value}", "one value", file=f"--set {key}")
     return list(found.values())
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two texts are one value: ``0.3`` and ``0.30``, ``rps`` and ``"rps"``."""
+    return one == other or _parsed(one) == _parsed(other)
+
+
+def _parsed(text: str) -> tuple[str, Any]:
+    """A value of ``--set`` and its kind; what is in quotes may be a number all the same."""
+    try:
+        (value,) = tomllib.loads(f"value = {text}").values()
+    except (ValueError, RecursionError):
+        return "text", text
+    if isinstance(value, str) and value != text:
+        return _parsed(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "number", value
+    return type(value).__name__, value
 
 
 def _plain_key(key: str) -> str:

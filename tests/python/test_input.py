@@ -417,6 +417,30 @@ def test_options_that_contradict_each_other(cli: Cli, small: Path, words: str) -
     assert CONTRADICTIONS[words] in said
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("0.3", '"0.3"', True),
+        ("0.2", "0.20", True),
+        ("rps", '"rps"', True),
+        ("[1, 2]", "[1,2]", True),
+        ("40pkt", '"40pkt"', True),
+        ("1", "true", False),
+        ("0.3", '"0.4"', False),
+        ("rps", '"ecmp"', False),
+        ("[1, 2]", "[2, 1]", False),
+    ],
+)
+def test_a_value_given_twice_is_one_value(one: str, other: str, same: bool) -> None:
+    """Breaks if one value in two spellings is refused, or two values pass for one."""
+    given = [f"a={one}", f"a={other}"]
+    if same:
+        assert scenario.parse_settings(given) == [("a", one)]
+    else:
+        with pytest.raises(InputError, match="allowed: one value"):
+            scenario.parse_settings(given)
+
+
 def test_what_nobody_has_written_is_not_named(small: Path) -> None:
     """Breaks if an error names the resolved scenario, which no one has written, or an option that
     was not given."""
