@@ -197,7 +197,7 @@ def _facts(tree: dict[str, Any]) -> dict[str, Any]:
         "probes": [],
         "family": json.dumps({**tree, "run": run}, sort_keys=True),
         "mss": tree.get("transport", {}).get("mss", 1460),
-        "until": None,
+        "until": 10**9 if "until" in run else None,
         "kernel": tree.get("hosts", {}).get("kernel"),
     }
 

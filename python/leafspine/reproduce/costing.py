@@ -26,12 +26,13 @@ TIMES = 9
 class Cost:
     """``seconds``: what each run takes on a core, the longest first; ``drawn``: how many of them
     are not kept, and go by their flows; ``longest``: the first one's name; ``speed``: packet-hops
-    a second."""
+    a second; ``at_most``: how many of those not kept a time ends, so that they take less."""
 
     seconds: tuple[float, ...]
     drawn: int
     longest: str
     speed: float
+    at_most: int = 0
 
     def on(self, cores: int) -> float:
         """Seconds until the last run has ended on so many cores."""
@@ -59,6 +60,11 @@ class Cost:
                 f"{self.drawn} of the runs are not kept: they go by their flows, without "
                 "retransmissions"
             )
+        if self.at_most:
+            lines.append(
+                f"run.until ends {self.at_most} of these, and cuts off what their flows have not "
+                "sent by then: the times above are the most"
+            )
         return "\n".join(lines)
 
 
@@ -71,17 +77,19 @@ def cost(plans: Sequence[Plan], kept: Mapping[str, Data], speed: float | None = 
         for origin in seeds.values()
     }
     hops: dict[str, tuple[int, str]] = {}
+    ended = 0
     for plan in plans:
         for entry in plan.wanted:
             key = entry.case.key
             if key not in hops:
                 count = known[key] if key in known else engine.work(entry.case)["packet_hops"]
+                ended += key not in known and entry.case.facts.until is not None
                 hops[key] = (count, f"{plan.figure.path}, {entry.case.label()}")
     rate = speed or max(_measured() for _ in range(TIMES))
     ordered = sorted(hops.values(), key=lambda entry: -entry[0])
     seconds = tuple(count / rate for count, _ in ordered)
     drawn = sum(key not in known for key in hops)
-    return Cost(seconds, drawn, ordered[0][1] if ordered else "", rate)
+    return Cost(seconds, drawn, ordered[0][1] if ordered else "", rate, ended)
 
 
 def _measured() -> float:
