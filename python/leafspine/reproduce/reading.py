@@ -32,6 +32,21 @@ def _line(file: Path, path: tuple[str, ...]) -> int | None:
         return None
 
 
+def _in_words(kinds: tuple[type, ...]) -> str:
+    """What kinds of values are called where somebody writes them."""
+    return ", ".join(dict.fromkeys(_KINDS.get(kind, kind.__name__) for kind in kinds))
+
+
+_KINDS = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "a table",
+}
+
+
 class Keys:
     """One table of a file: gives its keys by type, and in the end refuses those that are left.
 
@@ -72,16 +87,15 @@ class Keys:
         value = self.table[key]
         allowed = kinds if isinstance(kinds, tuple) else (kinds,)
         if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
-            names = ", ".join(kind.__name__ for kind in allowed)
-            raise self.refuse(key, repr(value), names)
+            raise self.refuse(key, repr(value), _in_words(allowed))
         return value
 
     def need(self, key: str, kinds: type | tuple[type, ...]) -> Any:
         """A value that must be there."""
         value = self.get(key, kinds)
         if value is None:
-            names = kinds if isinstance(kinds, tuple) else (kinds,)
-            raise self.refuse(key, "nothing", ", ".join(kind.__name__ for kind in names))
+            allowed = kinds if isinstance(kinds, tuple) else (kinds,)
+            raise self.refuse(key, "nothing", _in_words(allowed))
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -94,10 +108,12 @@ class Keys:
 
     def word(self, key: str, allowed: tuple[str, ...], default: str | None = None) -> str:
         """One of the words allowed."""
-        value = self.get(key, str, default)
+        self.known.append(key)
+        value = self.table.get(key, default)
         if value not in allowed:
-            near = nearest(str(value), allowed)
-            raise self.refuse(key, repr(value), ", ".join(allowed), near)
+            near = nearest(value, allowed) if isinstance(value, str) else None
+            found = "nothing" if value is None else repr(value)
+            raise self.refuse(key, found, ", ".join(allowed), near)
         return str(value)
 
     def end(self) -> None:

@@ -165,6 +165,18 @@ def test_an_assumption_of_several_figures_stands_once(
     said = capsys.readouterr().err
     assert f"{figure}: assumptions.0.shared: found 'one-sed'" in said
     assert 'did you mean "one-seed"?' in said
+    figure.write_text(figure.read_text().replace('"one-sed"', "4"))
+    assert cli.invoke([*words, "--no-run"]) == 2
+    said = capsys.readouterr().err
+    assert "assumptions.0.shared: found 4; allowed: one-seed\n" in said
+    figure.write_text(figure.read_text().replace("[{ shared = 4 }]", "4"))
+    assert cli.invoke([*words, "--no-run"]) == 2
+    assert "assumptions: found 4; allowed: a text, a list\n" in capsys.readouterr().err
+    figure.write_text(whole.replace('["The seed is one."]', '[{ shared = "one-seed" }]'))
+    paper.write_text(paper.read_text().partition("[assumptions]")[0])
+    assert cli.invoke([*words, "--no-run"]) == 2
+    said = capsys.readouterr().err
+    assert "found 'one-seed', where the paper shares none; allowed: a name under [assump" in said
 
 
 @pytest.mark.parametrize("count", [3, 14])
