@@ -23,14 +23,31 @@ FEWEST = 2
 
 def paragraph(comparison: ComparisonData) -> list[str]:
     """The sentences: of each flow class, and of collectives, at the last point and, if that
-    differs, at the first; and whether all runs and flows have finished."""
+    differs, at the first; and whether all runs and flows have finished. Where no collective is
+    complete, that is said even if there is nothing to compare."""
     found = []
+    ends = tuple(dict.fromkeys((comparison.points[-1], comparison.points[0])))
     if len(comparison.variants) > 1 and len(comparison.seeds) >= FEWEST:
-        for point in dict.fromkeys((comparison.points[-1], comparison.points[0])):
+        for point in ends:
             found += [_of_group(comparison, point, *group) for group in _groups(comparison)]
     elif len(comparison.variants) > 1:
         found.append("One seed gives no intervals: which variant is best cannot be said from it.")
+    if comparison.has_jobs:
+        found += [_none_complete(comparison, point) for point in ends]
     return [*(sentence for sentence in found if sentence), _finished(comparison)]
+
+
+def _none_complete(comparison: ComparisonData, point: Point) -> str:
+    """``At load 0.8 no collective is complete (ECMP: 0 of 12, RPS: 0 of 12).``, if so."""
+    told = []
+    for variant in comparison.variants:
+        row = comparison.by_name[variant, point, COLLECTIVES, "completion_mean"]
+        of, left = (sum(int(n or 0) for n in counts) for counts in _counts(comparison, row))
+        if left < of:
+            return ""
+        told.append(f"{variant}: 0 of {of}".removeprefix(": "))
+    where = f"At {point_label(point)} " if point else ""
+    return _capital(f"{where}no collective is complete ({', '.join(told)}).")
 
 
 def _groups(comparison: ComparisonData) -> list[tuple[str, str, str]]:

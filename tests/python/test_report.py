@@ -124,6 +124,35 @@ def test_what_did_not_finish_is_said() -> None:
     assert findings.paragraph(fake)[-1].startswith("1 of 4 runs have no result")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("seeds", [1, 4])
+def test_no_complete_collective_is_said(seeds: int) -> None:
+    """Breaks if a run of jobs that its end cuts off, all of them, has no word on its results, or
+    one with a complete collective is said to have none."""
+    values = ECMP[:seeds]
+    fake = Fake({"ECMP": values, "RPS": values}, {"ECMP": 9, "RPS": 9})
+    fake.has_jobs = fake.only_jobs = True
+    point = fake.points[0]
+
+    def count(variant: str, cut: float) -> None:
+        none = (None,) * seeds
+        columns = {
+            "completion_mean": none,
+            "collectives": (3.0,) * seeds,
+            "cut_off": (cut,) * seeds,
+        }
+        for metric, column in columns.items():
+            row = Row(variant, point, "collectives", metric, SEEDS[:seeds], column, None, None)
+            fake.by_name[variant, point, "collectives", metric] = row
+
+    count("ECMP", 3.0)
+    count("RPS", 3.0)
+    told = findings.paragraph(fake)  # type: ignore[arg-type]
+    of = 3 * seeds
+    assert f"At load 0.8 no collective is complete (ECMP: 0 of {of}, RPS: 0 of {of})." in told
+    count("RPS", 2.0)
+    assert not any("no collective" in text for text in findings.paragraph(fake))  # type: ignore[arg-type]
+
+
 def test_who_leaves_flows_unfinished_is_not_best() -> None:
     """Breaks if a variant is best or faster since its slow flows are in no mean, or if one that is
     slower even so is not called worse."""
