@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from leafspine.comparison_data import ComparisonData, Row
 from leafspine.engine import Point
 from leafspine.labels import point_label
-from leafspine.measures import COLLECTIVES, METRICS, counts_of
+from leafspine.measures import COLLECTIVES, METRICS, counts_of, messages_among_flows
 from leafspine.stats import Estimate, paired_percent
 
 FEWEST = 2
@@ -24,7 +24,8 @@ FEWEST = 2
 def paragraph(comparison: ComparisonData) -> list[str]:
     """The sentences: of each flow class, and of collectives, at the last point and, if that
     differs, at the first; and whether all runs and flows have finished. Where no collective is
-    complete, that is said even if there is nothing to compare."""
+    complete, that is said even if there is nothing to compare; and so is how many of the flows
+    are messages of jobs, where there are both."""
     found = []
     ends = tuple(dict.fromkeys((comparison.points[-1], comparison.points[0])))
     if len(comparison.variants) > 1 and len(comparison.seeds) >= FEWEST:
@@ -34,6 +35,8 @@ def paragraph(comparison: ComparisonData) -> list[str]:
         found.append("One seed gives no intervals: which variant is best cannot be said from it.")
     if comparison.has_jobs:
         found += [_none_complete(comparison, point) for point in ends]
+    if mixed := messages_among_flows(comparison.summaries):
+        found.append(_capital(f"{mixed}."))
     return [*(sentence for sentence in found if sentence), _finished(comparison)]
 
 

@@ -187,6 +187,15 @@ def only_jobs(summary: Mapping[str, Any]) -> bool:
     return bool(0 < summary.get("messages", 0) == summary["flows"])
 
 
+def messages_among_flows(summaries: Sequence[Mapping[str, Any]]) -> str:
+    """``of the flows 90 are messages of jobs``, over some runs; empty if none are, or all."""
+    flows, messages = (sum(each.get(key, 0) for each in summaries) for key in ("flows", "messages"))
+    if not 0 < messages < flows:
+        return ""
+    which = "the flows" if len(summaries) == 1 else f"the {flows:,} flows of all runs"
+    return f"of {which} {messages:,} are messages of jobs"
+
+
 PS_PER_US = 1_000_000
 GBPS = 8_000.0
 """Bytes a picosecond in Gb/s."""

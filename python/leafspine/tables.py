@@ -27,6 +27,7 @@ from leafspine.measures import (
     RECOVERY,
     RECOVERY_METRICS,
     Metric,
+    messages_among_flows,
     only_jobs,
 )
 from leafspine.results import Result
@@ -95,7 +96,7 @@ def of_result(result: Result) -> list[Table]:
         rows.append(tuple(cells))
     traffic = ", ".join(f"{name} {_number(network.get(name), 1.0)} Gb/s" for name in TRAFFIC)
     note = f"seed {result.summary['seed']}; {traffic}; times are of finished flows"
-    note += _warmed([result.summary])
+    note += _mixed([result.summary]) + _warmed([result.summary])
     flows = Table(
         "Flows",
         note,
@@ -149,6 +150,12 @@ def _headed(metric: Metric) -> str:
     return quantities.with_unit(metric.label, metric.unit)
 
 
+def _mixed(summaries: Sequence[Mapping[str, Any]]) -> str:
+    """``; of the flows 90 are messages of jobs``, as notes end; empty where all or none are."""
+    said = messages_among_flows(summaries)
+    return f"; {said}" if said else ""
+
+
 def _warmed(summaries: Sequence[Mapping[str, Any]]) -> str:
     """``; after a warm-up of 20 ms: 312 flows not counted``, as notes end; empty without one."""
     ends = sorted({found.get("warmup_ps", 0) for found in summaries} - {0})
@@ -189,7 +196,9 @@ def _class_table(comparison: ComparisonData, flow_class: FlowClass) -> Table:
         *_traffic(2, 4),
     )
     title = "All flows" if flow_class.name == "all" else f"{flow_class.name} flows"
-    note = f"{flow_class.describe()}; {_how(comparison)}"
+    # Of all flows: how many of a class are messages is not counted.
+    mixed = _mixed(comparison.summaries) if flow_class.name == "all" else ""
+    note = f"{flow_class.describe()}{mixed}; {_how(comparison)}"
     return _table(comparison, title[0].upper() + title[1:], note, flow_class.name, columns)
 
 

@@ -188,8 +188,11 @@ def test_a_run_of_jobs_begins_with_collectives(tmp_path: Path) -> None:
     flows beside a job is not of the flows."""
     result = run(tmp_path, "all-reduce")
     assert [table.title for table in tables.of_result(result)][:2] == ["Collectives", "Flows"]
+    assert not any("are messages of jobs" in table.note for table in tables.of_result(result))
     result.summary["messages"] -= 1
-    assert [table.title for table in tables.of_result(result)][:2] == ["Flows", "Collectives"]
+    flows, collectives = tables.of_result(result)[:2]
+    assert (flows.title, collectives.title) == ("Flows", "Collectives")
+    assert f"; of the flows {result.summary['messages']} are messages of jobs" in flows.note
 
 
 def test_flow_control_in_an_incast(tmp_path: Path) -> None:

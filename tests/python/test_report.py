@@ -12,7 +12,7 @@ from PIL import Image
 import leafspine
 import needs
 from conftest import SCENARIO, VARIANTS
-from leafspine import drawing, findings, graphics, plots, rendering, report_parts, style
+from leafspine import drawing, findings, graphics, plots, rendering, report_parts, style, tables
 from leafspine.comparison_data import ComparisonData, Row
 from leafspine.engine import ALL_FLOWS, Case
 from leafspine.stats import estimate, paired_percent
@@ -26,6 +26,7 @@ class Fake:
 
     has_jobs = False
     only_jobs = False
+    summaries: tuple[dict[str, int], ...] = ()
 
     def __init__(
         self, values: dict[str, tuple[float, ...]], unfinished: dict[str, int] | None = None
@@ -151,6 +152,21 @@ def test_no_complete_collective_is_said(seeds: int) -> None:
     assert f"At load 0.8 no collective is complete (ECMP: 0 of {of}, RPS: 0 of {of})." in told
     count("RPS", 2.0)
     assert not any("no collective" in text for text in findings.paragraph(fake))  # type: ignore[arg-type]
+
+
+def test_messages_among_flows_are_said(many: Path, tmp_path: Path) -> None:
+    """Breaks if messages of jobs count among flows in the first paragraph or the table of all
+    flows, and nothing says so; or if it is said where all flows are messages, or none."""
+    comparison = leafspine.compare(many, out=tmp_path / "out", plots=False)
+    runs = len(comparison.summaries)
+    for messages in (0, 20, 200):
+        for summary in comparison.summaries:
+            summary |= {"flows": 200, "messages": messages}
+        said = f"f the {200 * runs:,} flows of all runs {runs * messages:,} are messages of jobs"
+        told = f"O{said}." in findings.paragraph(comparison)
+        noted = [f"; o{said}; " in table.note for table in tables.tables(comparison)]
+        assert (told, noted[0]) == (messages == 20,) * 2
+        assert not any(noted[1:])
 
 
 def test_who_leaves_flows_unfinished_is_not_best() -> None:
