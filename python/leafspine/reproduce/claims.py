@@ -79,7 +79,15 @@ class Open:
     @property
     def text(self) -> str:
         """The three in one line."""
-        return f"{self.tried} Hinges: {self.hinges} Would settle it: {self.settles}"
+        return f"{self.tried} {_sentence(self.hinges)} Would settle it: {self.settles}"
+
+
+def _sentence(hinges: str) -> str:
+    """``On SACK.`` and ``As L1.`` as sentences of their own; others are ones already."""
+    first, _, rest = hinges.partition(" ")
+    if first == "As":
+        return f"It hinges on the same as {rest}"
+    return f"It hinges {first.lower()} {rest}" if first in ("On", "In", "For") else hinges
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 
 from leafspine.errors import InputError
 from leafspine.reproduce import data, figures, pages
-from leafspine.reproduce.claims import Claim, read_claims
+from leafspine.reproduce.claims import Claim, Open, read_claims
 from leafspine.reproduce.figures import Figure
 from leafspine.reproduce.verdicts import Finding, Judged, Part, Verdict
 from test_engine import ROOT
@@ -43,10 +43,27 @@ def judged(tmp_path: Path, verdict: Verdict) -> list[Judged]:
 
 def test_only_claims_that_are_not_reproduced_show_it(tmp_path: Path) -> None:
     """Breaks if a sentence is lost, or stands beside a claim that has been reproduced since."""
-    said = [("C1", "More seeds. Hinges: On nothing known. Would settle it: The script.")]
+    said = [("C1", "More seeds. It hinges on nothing known. Would settle it: The script.")]
     assert pages.open_claims(judged(tmp_path, Verdict.NOT)) == said
     for verdict in (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.MISSING):
         assert pages.open_claims(judged(tmp_path, verdict)) == []
+
+
+@pytest.mark.parametrize(
+    ("hinges", "said"),
+    [
+        ("On 10 senders.", "It hinges on 10 senders."),
+        ("In its sign on the gap.", "It hinges in its sign on the gap."),
+        ("As L1: with one link.", "It hinges on the same as L1: with one link."),
+        ("It hinges on SACK.", "It hinges on SACK."),
+        ("Nothing tried brings it there.", "Nothing tried brings it there."),
+    ],
+)
+def test_what_it_hinges_on_is_a_sentence(hinges: str, said: str) -> None:
+    """Breaks if the scorecard says "Hinges: On"."""
+    assert Open("More seeds.", hinges, "The script.").text == (
+        f"More seeds. {said} Would settle it: The script."
+    )
 
 
 def test_a_sentence_may_not_be_missing(tmp_path: Path) -> None:
