@@ -386,6 +386,15 @@ def test_defaults_are_those_of_the_engine() -> None:
 # What is generated, and what is quoted
 
 
+def test_no_page_counts_all_runs_of_papers() -> None:
+    """Breaks if a page quotes how many runs all figures have, which each new figure makes stale."""
+    for page in (ROOT / "docs").glob("*.md"):
+        said = re.search(
+            r"^\d+ runs, .* core-hours", page.read_text(encoding="utf-8"), re.MULTILINE
+        )
+        assert said is None, f"{page.name}: {said[0]}"
+
+
 def test_generated_parts_are_up_to_date() -> None:
     """Breaks if a scheme, a distribution or a figure has changed (run docs/generate.py), or if a
     claim that holds is said to be out of reach."""
