@@ -316,8 +316,8 @@ def _assumptions(keys: Keys, shared: Mapping[str, str]) -> tuple[str, ...]:
         if not isinstance(entry, str):
             one = Keys(entry, keys.file, ("assumptions", str(at)))
             if "shared" in one.table and not shared:
-                found = f"{one.table['shared']!r}, where the paper shares none"
-                raise one.refuse("shared", found, "a name under [assumptions] in its paper.toml")
+                named = f"{one.table['shared']!r}, where the paper shares none"
+                raise one.refuse("shared", named, "a name under [assumptions] in its paper.toml")
             entry = shared[one.word("shared", tuple(shared))]
             one.end()
         found.append(entry)
