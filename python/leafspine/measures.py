@@ -121,7 +121,7 @@ COLLECTIVE_METRICS: tuple[Metric, ...] = (
         "bus_bandwidth",
         "Gb/s",
         "bus bandwidth",
-        "the same, of what crosses a rank's link",
+        "bytes over a rank's link per time",
         7,
     ),
     Metric(

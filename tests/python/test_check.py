@@ -64,9 +64,9 @@ def test_what_an_end_cuts_off_is_said(tmp_path: Path) -> None:
     """Breaks if `check` promises the work of flows that `run.until` cuts off, and says nothing."""
     text = LOSSLESS.format(kind="star", counts=FABRICS["star"], fabric="", transport="")
     (file := tmp_path / "s.toml").write_text(text)
-    assert "that is the most" not in leafspine("check", file)
+    assert "an upper bound" not in leafspine("check", file)
     file.write_text(text + '[run]\nuntil = "10us"\n')
-    assert "that is the most: run.until cuts off" in leafspine("check", file)
+    assert "an upper bound: run.until cuts off" in leafspine("check", file)
     found = json.loads(leafspine("check", file, "--json"))
     ran = json.loads(leafspine("run", file, "--json", "--out", tmp_path / "out"))
     assert found["at_most"] and ran["packet_hops"] < found["packet_hops"]

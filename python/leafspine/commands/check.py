@@ -123,7 +123,7 @@ def _show(command: str, plain: dict[str, Any], found: "list[Cost]") -> None:
     if messages and flows == "flows":
         click.echo(f"of the flows {messages:,} are messages of jobs")
     if plain["at_most"]:
-        click.echo("that is the most: run.until cuts off what flows have not sent by then")
+        click.echo("an upper bound: run.until cuts off what flows have not sent by then")
     free = plain["memory_free"]
     if free is not None and plain["memory_of_a_run"] > free:
         needs, has = memory.show(plain["memory_of_a_run"]), memory.show(free)
