@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -152,13 +152,21 @@ def _plain_key(key: str) -> str:
     return ".".join(part.strip('"') for part in key.split(".") if part != "0")
 
 
+def _keys_set(key: str, value: Any) -> Iterator[str]:
+    """The keys that a setting sets: its own and, of a table, those of what is in it."""
+    yield _plain_key(key)
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _keys_set(f"{key}.{name}", inner)
+
+
 def refuse_both(option: str, keys: Sequence[str], settings: Sequence[tuple[str, str]]) -> None:
     """Refuse an option beside a setting of one of the keys that it sets: one of the two would do
     nothing. Raises :class:`InputError`."""
-    set_by_option = [_plain_key(key) for key in keys]
-    for key, _ in settings:
+    set_by_option = {_plain_key(key) for key in keys}
+    for key, value in settings:
         by = getattr(key, "option", "--set")
-        if by != option and _plain_key(key) in set_by_option:
+        if by != option and not set_by_option.isdisjoint(_keys_set(key, _parsed(value)[1])):
             raise refused(f"{by} {key} beside it", "one of the two", file=option)
 
 
