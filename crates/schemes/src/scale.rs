@@ -100,6 +100,14 @@ pub fn parse_amount(text: &str, scale: Option<&Scale>) -> Result<Amount, UnitErr
 /// As [`parse_amount`] and [`parse_span`].
 pub fn parse_depth(text: &str, scale: Option<&Scale>) -> Result<Value, UnitError> {
     let inner = text.trim().strip_prefix("max(").unwrap_or(text);
+    if let Some((one, other)) = inner.trim_end_matches(')').split_once(',') {
+        let is_time = |text: &str| parse_span(text.trim(), scale).is_ok();
+        let is_size = |text: &str| parse_amount(text.trim(), scale).is_ok();
+        if is_time(one) && is_size(other) || is_size(one) && is_time(other) {
+            let why = "a size and a time in one max".to_owned();
+            return Err(UnitError { found: text.to_owned(), why, allowed: DEPTH_FORM });
+        }
+    }
     let first = inner.split([',', ')']).next().unwrap_or(inner);
     let found = if units::is_time(first) {
         parse_span(text, scale).map(Value::Span)
@@ -222,7 +230,9 @@ mod tests {
         assert_eq!(depth("100KB"), Ok(Value::Amount(Amount::Bytes(100_000))));
         assert_eq!(depth("max(20pkt, 1bdp)"), Ok(Value::Amount(Amount::Packets(332))));
         let why = |text: &str| depth(text).unwrap_err();
-        assert_eq!(why("max(20pkt, 1us)").why, "unknown unit \"us\"");
+        assert_eq!(why("max(20pkt, 1us)").why, "a size and a time in one max");
+        assert_eq!(why("max(1rtt, 0.5bdp)").why, "a size and a time in one max");
+        assert_eq!(why("max(20pkt, 1Gbps)").why, "unknown unit \"Gbps\"");
         assert_eq!(why("32").why, "the unit is missing");
         assert_eq!(
             (why("10Gbps").why, why("-1us").why),
