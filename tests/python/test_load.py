@@ -324,7 +324,7 @@ def test_the_reference_has_every_name() -> None:
     internal = {
         "load", "tables", "is_of_this_build", "unknown_files", "source", "command",
         "settings", "keep", "populated", "summaries", "measured", "by_name", "comparison", "run",
-        "counted", "repeated",
+        "counted", "repeated", "only_jobs",
     }  # fmt: skip
     assert names - internal - words - {"summary"} == set()
     assert set(leafspine.__all__) <= words
