@@ -11,27 +11,6 @@ use crate::world::World;
 use leafspine_core::{PacketMeta, PortId};
 
 impl Egress {
-    /// A packet for a general port.
-    #[inline(always)]
-    pub(super) fn enqueue_general<W: World>(
-        &mut self,
-        at: PortId,
-        packet: &mut PacketMeta,
-        net: &Network,
-        world: &mut W,
-    ) {
-        let general = self.ports[usize::from(at.0)].store.general();
-        if !general.plain {
-            return self.enqueue_managed(at, packet, net, world);
-        }
-        if !general.is_free_for(0, world.now()) {
-            return self.wait_plain(at, packet, net, world);
-        }
-        if !self.is_sent_unseen::<W, true>(at, 0, packet, net, world) {
-            self.send_at_once(at, 0, packet, net, world);
-        }
-    }
-
     /// Queues a packet that finds the line busy or its queue paused, or drops it.
     #[inline(never)]
     pub(super) fn wait_plain<W: World>(
