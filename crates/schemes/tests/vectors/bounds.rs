@@ -78,6 +78,11 @@ fn port(info: &PortInfo, hosts: u32) -> Result<(), Wrong> {
     }
 }
 
+/// Packets go to ToRs that exist.
+pub fn leads_to(tor: u16, tors: u16) -> Result<(), Wrong> {
+    within("to", tor, 0, tors - 1)
+}
+
 /// Whether a port leads to another switch.
 pub fn leads_on(env: &SwitchEnv, port: u16) -> bool {
     let neighbour = env.ports.get(usize::from(port)).map(|info| info.neighbour);

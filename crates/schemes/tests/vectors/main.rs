@@ -271,6 +271,7 @@ fn wrong_lines_are_refused() {
         ("src=0", "src=99", "no host 99"),
         ("ports=4,5,6,7", "ports=4,5,5,7", "ascend"),
         ("ports=4,5,6,7", "ports=3,5,6,7", "lead to switches"),
+        (" paths ports", " paths to=4 ports", "to=4; allowed: 0 to 3"),
         ("delay=0,0,0,0", "delay=0,0,0,900000000000000", "delay=900000000000000"),
         ("\n500000000 pick", "\n9000000000000000000 pick", "time=9000000000000000000"),
         ("\n0 paths", "\nswitch weights=1\n0 paths", "one weight"),

@@ -251,7 +251,9 @@ impl Switch {
         let ports = ports.into_iter().map(PortId).collect();
         let paths = Ways { ports, capacity, delay: delay.into_iter().map(Span).collect() };
         paths.delay.iter().try_for_each(|delay| bounds::delay(*delay))?;
-        let leaves = to.map_or(0..self.leaf.env.tors, |to: u16| to..to.saturating_add(1));
+        let tors = self.leaf.env.tors;
+        to.map_or(Ok(()), |to| bounds::leads_to(to, tors))?;
+        let leaves = to.map_or(0..tors, |to| to..to + 1);
         self.paths.extend(leaves.map(|leaf| (leaf, paths.clone())));
         Ok(())
     }
