@@ -29,6 +29,10 @@ impl Rate {
     /// The time `bytes` take at this rate, rounded down. Not for the packet path: see [`Pace`].
     #[must_use]
     pub fn time_for(self, bytes: u64) -> Span {
+        // Of a packet there is no need of a division by 128 bits, which is a call.
+        if let Some(ps) = bytes.checked_mul(PS_BITS_PER_BYTE) {
+            return Span(ps / self.0);
+        }
         let ps = u128::from(bytes) * u128::from(PS_BITS_PER_BYTE) / u128::from(self.0);
         Span(u64::try_from(ps).unwrap_or(u64::MAX))
     }

@@ -118,13 +118,12 @@ impl Host {
     /// When the port would send a packet that is handed down: now or later; `None` if something
     /// else waits there, after which the card is called again. What waits for the end of a pause is
     /// in nobody's way but its own priority's.
-    fn port_free_at(&mut self, now: Time) -> Option<Time> {
-        let knows = self.knows_queues();
+    fn port_free_at(&self, now: Time) -> Option<Time> {
         let port = &self.egress.ports[usize::from(PORT.0)];
         match &port.store {
             Store::Fifo(fifo) => Some(fifo.free_at(now)),
             Store::General(general) if general.has_packets() => {
-                (knows && !general.can_send()).then(|| general.busy_until.max(now))
+                (!general.can_send() && self.knows_queues()).then(|| general.busy_until.max(now))
             }
             Store::General(general) => Some(general.busy_until.max(now)),
         }
@@ -136,6 +135,15 @@ impl Host {
     fn knows_queues(&self) -> bool {
         let plain = self.edge.is_none() && self.jitter.is_none();
         plain && self.egress.ports[usize::from(PORT.0)].queues() > 1
+    }
+
+    /// Whether the card can tell queues apart, and has to: some is paused.
+    fn minds_queues(&self) -> bool {
+        let paused = match &self.egress.ports[usize::from(PORT.0)].store {
+            Store::Fifo(_) => false,
+            Store::General(general) => general.has_stopped(),
+        };
+        paused && self.knows_queues()
     }
 
     /// The service queue of a queue pair's data.
@@ -163,11 +171,8 @@ impl Host {
     }
 
     /// Puts those back in turn whose priority may be sent again, before all others.
-    fn release_held(&mut self, now: Time) {
-        let holds = self.nic.as_ref().map_or(0, |nic| nic.holds);
-        if holds == 0 {
-            return;
-        }
+    #[cold]
+    fn release_held(&mut self, holds: u8, now: Time) {
         for priority in (0..PRIORITIES).rev() {
             if holds >> priority & 1 == 0 || self.is_held_back(priority, now) {
                 continue;
@@ -184,10 +189,15 @@ impl Host {
     /// happens now, so that which kind of port a host has makes no difference.
     pub(crate) fn look<W: World>(&mut self, world: &mut W) {
         let now = world.now();
-        self.release_held(now);
+        match self.nic.as_ref().map_or(0, |nic| nic.holds) {
+            0 => {}
+            holds => self.release_held(holds, now),
+        }
         let Some(nic) = &self.nic else { return };
         let line_free = nic.line_free;
         let due = match (nic.ready.is_empty(), nic.later.peek()) {
+            // It will be called before the port can be free, and look again.
+            (false, _) if nic.wake <= line_free.max(now) => return,
             (false, _) => self.port_free_at(now).map(|free| free.max(line_free)),
             (true, next) => next.map(|next| next.0.0.max(now)),
         };
@@ -207,7 +217,7 @@ impl Host {
             if self.port_free_at(now).is_none_or(|free| free.max(line_free) > now) {
                 return;
             }
-            let queue = self.knows_queues().then(|| self.queue_of_data(slot, net));
+            let queue = self.minds_queues().then(|| self.queue_of_data(slot, net));
             let held = queue.filter(|queue| self.is_held_back(*queue, now));
             if let Some(nic) = &mut self.nic {
                 nic.ready.pop_front();
@@ -269,7 +279,7 @@ impl Host {
         let port = &self.egress.ports[usize::from(PORT.0)];
         let rate = port.rate;
         // What waits for the end of a pause leaves the line to others.
-        let waits = self.knows_queues() && self.is_paused(net.queue_of(&packet, port.queues()));
+        let waits = self.minds_queues() && self.is_paused(net.queue_of(&packet, port.queues()));
         if let (false, Some(nic)) = (waits, &mut self.nic) {
             nic.line_free = now + rate.time_for(u64::from(packet.size));
         }

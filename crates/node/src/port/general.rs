@@ -405,6 +405,12 @@ impl GeneralPort {
         self.stopped >> queue & 1 == 1
     }
 
+    /// Whether packets of some queue are not sent for now.
+    #[inline]
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.stopped != 0
+    }
+
     /// The same as [`GeneralPort::pauses`], to be changed.
     pub(crate) fn pauses_mut(&mut self) -> Option<&mut Pauses> {
         self.pauses.as_deref_mut()

@@ -38,7 +38,11 @@ impl Known {
     }
 
     /// All from `una` to `upto` have come. How many of them were thought to be under way.
+    #[inline]
     pub(super) fn advance(&mut self, una: u32, upto: u32) -> u32 {
+        if self.come.is_empty() && self.missing.is_empty() {
+            return upto - una;
+        }
         let before = self.come.len() + self.missing.len();
         self.come.remove_below(una, upto);
         self.missing.remove_below(una, upto);

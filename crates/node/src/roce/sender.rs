@@ -211,7 +211,9 @@ impl Sender {
         out.class = cfg.spec.classes.0;
         out.notes = if repeat { PacketMeta::RETRANSMIT } else { 0 };
         out.sack[1] = SackBlock { start: pair.number(), end: pair.wanted() };
-        self.windows.seen = pair.window(cfg);
+        if cfg.spec.control.has_window() {
+            self.windows.seen = pair.window(cfg);
+        }
         pair.pace(cfg, u32::from(out.size), now);
         if self.deadline == Time::MAX {
             self.restart_timer(cfg, pair, now);
@@ -274,7 +276,9 @@ impl Sender {
         let before = pair.under_way();
         self.advance(pair, upto);
         let news = each && !nak && self.learn_of(pair, p.sack[0].start, false);
-        self.tell(cfg, pair, (p, hops), (before, now));
+        if cfg.spec.control.has_window() {
+            self.tell(cfg, pair, (p, hops), (before, now));
+        }
         if nak {
             self.naks += 1;
             let lost = self.repeat_from(cfg, pair, p);
@@ -295,7 +299,8 @@ impl Sender {
         }
     }
 
-    /// Tells the congestion control of an answer, unless it is about a packet that was trimmed, and so tells of a loss.
+    /// Tells a congestion control that goes by answers of one, unless it is about a packet that was trimmed, and so tells of
+    /// a loss.
     fn tell(
         &mut self,
         cfg: &RoceConfig,
