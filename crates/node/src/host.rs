@@ -265,10 +265,18 @@ impl Host {
     /// A packet has come from the network.
     #[inline]
     pub fn arrive<W: World>(&mut self, packet: &mut PacketMeta, net: &Network, world: &mut W) {
-        if self.edge.is_some() && packet.flags.has(Flags::DATA) {
+        match self.edge {
+            None => self.deliver(packet, net, world),
+            Some(_) => self.arrive_at_edge(packet, net, world),
+        }
+    }
+
+    #[inline(never)]
+    fn arrive_at_edge<W: World>(&mut self, packet: &mut PacketMeta, net: &Network, world: &mut W) {
+        if packet.flags.has(Flags::DATA) {
             return self.receive_through_edge(packet, net, world);
         }
-        if self.edge.is_some() && packet.notes & PacketMeta::TRIMMED != 0 {
+        if packet.notes & PacketMeta::TRIMMED != 0 {
             self.edge_trimmed(packet, net, world);
         }
         self.deliver(packet, net, world);
@@ -504,7 +512,7 @@ impl Host {
     }
 
     /// Gives a packet to its transport.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn deliver<W: World>(
         &mut self,
         packet: &mut PacketMeta,

@@ -194,12 +194,14 @@ impl Host {
             holds => self.release_held(holds, now),
         }
         let Some(nic) = &self.nic else { return };
-        let line_free = nic.line_free;
+        // Nothing leaves before, and when it is called it looks again.
+        let earliest = nic.line_free.max(now);
+        if nic.wake <= earliest {
+            return;
+        }
         let due = match (nic.ready.is_empty(), nic.later.peek()) {
-            // It will be called before the port can be free, and look again.
-            (false, _) if nic.wake <= line_free.max(now) => return,
-            (false, _) => self.port_free_at(now).map(|free| free.max(line_free)),
-            (true, next) => next.map(|next| next.0.0.max(now)),
+            (false, _) => self.port_free_at(now).map(|free| free.max(earliest)),
+            (true, next) => next.map(|next| next.0.0.max(earliest)),
         };
         if let Some(at) = due {
             self.wake_at(at, world);
@@ -212,9 +214,8 @@ impl Host {
         loop {
             let Some(nic) = &mut self.nic else { return };
             nic.ripen(now);
-            let line_free = nic.line_free;
             let Some(slot) = nic.ready.front().copied() else { return };
-            if self.port_free_at(now).is_none_or(|free| free.max(line_free) > now) {
+            if nic.line_free > now || self.port_free_at(now).is_none_or(|free| free > now) {
                 return;
             }
             let queue = self.minds_queues().then(|| self.queue_of_data(slot, net));

@@ -344,13 +344,14 @@ impl Egress {
         }
     }
 
-    /// A packet no longer waits.
+    /// A packet no longer waits. Whether the far end may have to be told where it came in.
     #[inline(always)]
-    pub(crate) fn leave(&mut self, at: PortId, queued: &Queued) {
+    pub(crate) fn leave(&mut self, at: PortId, queued: &Queued) -> bool {
         if queued.from == NO_INGRESS {
-            return self.use_shared(at, -i64::from(queued.size()));
+            self.use_shared(at, -i64::from(queued.size()));
+            return false;
         }
-        self.leave_ingress(queued);
+        self.leave_ingress(queued)
     }
 
     /// So many bytes more of the buffer that the ports share, if there is one, are in use.

@@ -64,6 +64,10 @@ pub struct Egress {
     pub chooser: Option<Chooser>,
     /// Whether what arrives at a switch is looked at before it passes: by a hold, by flow control.
     pub(crate) guarded: bool,
+    /// With flow control: the lossless priorities, a bit each.
+    pub(crate) lossless: u8,
+    /// By which port the packet that is passing came in, where flow control counts it.
+    pub(crate) arriving: u16,
     /// A switch's ingress hold.
     pub(crate) hold: Option<Box<HoldState>>,
     /// What a balancer keeps that keeps packets.
@@ -146,6 +150,8 @@ impl Egress {
             first,
             chooser,
             guarded: false,
+            lossless: 0,
+            arriving: NO_INGRESS,
             hold: None,
             kept: None,
             pfc: None,
@@ -193,6 +199,7 @@ impl Egress {
     /// Has its ports, which must be general ones, obey pause frames and (a switch's) send them.
     pub fn set_pfc(&mut self, pfc: Pfc) {
         self.ports.iter_mut().for_each(|port| port.store.general().obey_pauses());
+        self.lossless = pfc.lossless;
         self.pfc = Some(Box::new(pfc));
         self.guarded = true;
     }

@@ -25,10 +25,10 @@ impl Egress {
         let total = self.port(at).store.general().backlog(now);
         let room = match lossless {
             true => self.take_ingress(0, u32::from(packet.size), world),
-            false => self.room(at, packet, total),
+            false => self.room(at, packet, total).map(|from| (from, false)),
         };
-        let from = match room {
-            Ok(from) => from,
+        let (from, tells) = match room {
+            Ok(room) => room,
             Err(cause) => return self.drop_packet(at, packet, cause, net, world),
         };
         let verdict = admit(&mut self.ports[usize::from(at.0)], packet, total, now);
@@ -41,7 +41,9 @@ impl Egress {
             self.use_shared(at, i64::from(queued.size()));
         }
         self.wait(at, 0, queued, net, world);
-        self.tell_far_end(from, 0, net, world);
+        if tells {
+            self.tell_far_end(from, 0, net, world);
+        }
     }
 
     /// Sends the next packet of a port whose line is idle.
@@ -52,8 +54,10 @@ impl Egress {
             return;
         }
         let mut queued = general.take(0);
-        self.leave(at, &queued);
+        let tells = self.leave(at, &queued);
         self.put_on_wire(at, queued.stay(), &mut queued.packet, net, world);
-        self.tell_far_end(queued.from, 0, net, world);
+        if tells {
+            self.tell_far_end(queued.from, 0, net, world);
+        }
     }
 }

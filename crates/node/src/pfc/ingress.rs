@@ -55,6 +55,16 @@ pub struct PortGroups {
     pub(crate) renew: u8,
 }
 
+impl PortGroups {
+    /// Whether the far end was told to stop a priority, or is to be. If neither, there is nothing that it
+    /// does not know.
+    #[inline(always)]
+    pub(crate) fn may_tell(&self, queue: usize) -> bool {
+        let group = &self.groups[queue];
+        group.stop | group.announced | (self.pending != 0)
+    }
+}
+
 /// Flow control at a switch, or at a host, which counts nothing and only obeys.
 #[derive(Clone, Debug)]
 pub struct Pfc {
@@ -70,8 +80,6 @@ pub struct Pfc {
     pub watchdog: Option<WatchdogSpec>,
     /// By ingress port; empty at a host.
     pub ports: Vec<PortGroups>,
-    /// Where the packet that is passing came in.
-    pub(crate) arriving: u16,
 }
 
 impl Pfc {
@@ -88,7 +96,6 @@ impl Pfc {
             resume: spec.resume.0,
             watchdog: spec.watchdog,
             ports: headrooms.into_iter().map(port).collect(),
-            arriving: NO_INGRESS,
         }
     }
 
@@ -104,13 +111,21 @@ impl Pfc {
     fn most(&self, pool: &Shared) -> u64 {
         match self.threshold {
             PfcThreshold::Static(bytes) => bytes.0,
-            PfcThreshold::Dynamic(alpha) => (alpha * pool.free() as f64) as u64,
+            // Less than half of what 64 bits count: signed conversions are one instruction each.
+            PfcThreshold::Dynamic(alpha) => (alpha * pool.free() as i64 as f64) as i64 as u64,
         }
     }
 
-    /// Takes in `size` bytes of a group; `false` if there is no room for them, the headroom included.
+    /// Takes in `size` bytes of a group; `None` if there is no room for them, the headroom included.
+    /// Whether the far end may have to be told.
     #[inline(always)]
-    pub(crate) fn take(&mut self, from: u16, queue: usize, size: u32, pool: &mut Shared) -> bool {
+    pub(crate) fn take(
+        &mut self,
+        from: u16,
+        queue: usize,
+        size: u32,
+        pool: &mut Shared,
+    ) -> Option<bool> {
         let most = self.most(pool);
         let port = &mut self.ports[usize::from(from)];
         let group = &mut port.groups[queue];
@@ -120,7 +135,7 @@ impl Pfc {
         let shared = left.min(most.saturating_sub(group.held.shared)).min(pool.free());
         left -= shared;
         if group.held.headroom + left > port.headroom {
-            return false;
+            return None;
         }
         group.held.reserve += own;
         group.held.shared += shared;
@@ -128,13 +143,15 @@ impl Pfc {
         pool.used += shared;
         // Beyond the threshold the headroom begins.
         group.stop |= group.held.headroom > 0;
-        true
+        Some(port.may_tell(queue))
     }
 
-    /// Gives the room of `size` bytes back; the far end may go on once enough is free.
+    /// Gives the room of `size` bytes back; the far end may go on once enough is free. Whether it may have
+    /// to be told.
     #[inline(always)]
-    pub(crate) fn give(&mut self, from: u16, queue: usize, size: u32, pool: &mut Shared) {
-        let held = &mut self.ports[usize::from(from)].groups[queue].held;
+    pub(crate) fn give(&mut self, from: u16, queue: usize, size: u32, pool: &mut Shared) -> bool {
+        let port = &mut self.ports[usize::from(from)];
+        let held = &mut port.groups[queue].held;
         let left = u64::from(size);
         let headroom = left.min(held.headroom);
         let shared = (left - headroom).min(held.shared);
@@ -142,10 +159,13 @@ impl Pfc {
         held.shared -= shared;
         held.reserve -= left - headroom - shared;
         pool.used -= shared;
-        let held = *held;
-        if self.ports[usize::from(from)].groups[queue].stop && !self.keeps_stopped(held, pool) {
-            self.ports[usize::from(from)].groups[queue].stop = false;
+        if !port.may_tell(queue) {
+            return false;
         }
+        let Group { held, stop, .. } = port.groups[queue];
+        let stops = stop && self.keeps_stopped(held, pool);
+        self.ports[usize::from(from)].groups[queue].stop = stops;
+        true
     }
 
     /// Whether a group that has this much keeps its far end stopped.
@@ -186,14 +206,14 @@ mod tests {
     fn a_static_threshold_by_hand() {
         let (mut pfc, mut pool) =
             (pfc(PfcThreshold::Static(Bytes(2_000))), Shared::new(10_000, 1.0));
-        assert!(pfc.take(0, 0, 1_500, &mut pool));
+        assert!(pfc.take(0, 0, 1_500, &mut pool).is_some());
         assert_eq!((held(&pfc, 0), pool.used), ((1_000, 500, 0, false), 500));
-        assert!(pfc.take(0, 0, 1_500, &mut pool));
+        assert!(pfc.take(0, 0, 1_500, &mut pool).is_some());
         assert_eq!(held(&pfc, 0), (1_000, 2_000, 0, false));
-        assert!(pfc.take(0, 0, 1_500, &mut pool));
+        assert!(pfc.take(0, 0, 1_500, &mut pool).is_some());
         assert_eq!((held(&pfc, 0), pool.used), ((1_000, 2_000, 1_500, true), 2_000));
-        assert!(pfc.take(0, 0, 1_500, &mut pool));
-        assert!(!pfc.take(0, 0, 1, &mut pool), "the headroom is full");
+        assert!(pfc.take(0, 0, 1_500, &mut pool).is_some());
+        assert!(pfc.take(0, 0, 1, &mut pool).is_none(), "the headroom is full");
         assert_eq!(held(&pfc, 0), (1_000, 2_000, 3_000, true));
         for (after, stops) in [(1_500, true), (0, true)] {
             pfc.give(0, 0, 1_500, &mut pool);
@@ -212,13 +232,13 @@ mod tests {
     #[test]
     fn a_dynamic_threshold_falls_with_what_others_have() {
         let (mut pfc, mut pool) = (pfc(PfcThreshold::Dynamic(1.0)), Shared::new(10_000, 1.0));
-        assert!(pfc.take(0, 0, 7_000, &mut pool));
+        assert!(pfc.take(0, 0, 7_000, &mut pool).is_some());
         assert_eq!(
             held(&pfc, 0),
             (1_000, 6_000, 0, false),
             "half of the pool and more: as much was free"
         );
-        assert!(pfc.take(1, 0, 5_001, &mut pool));
+        assert!(pfc.take(1, 0, 5_001, &mut pool).is_some());
         assert_eq!(held(&pfc, 1), (1_000, 4_000, 1, true));
         assert_eq!(pool.free(), 0);
     }

@@ -70,7 +70,7 @@ impl Egress {
 
     /// What has come in by a port of one priority is now more, or less, than before: its far end is
     /// told if it should know.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn tell_far_end<W: World>(
         &mut self,
         from: u16,

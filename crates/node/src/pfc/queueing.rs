@@ -1,7 +1,7 @@
 //! Packets of lossless priorities at a port: they are never dropped for want of room in its queue, but counted
 //! where they came in.
 
-use super::NO_INGRESS;
+use super::{NO_INGRESS, PRIORITIES};
 use crate::counters::Cause;
 use crate::egress::Egress;
 use crate::port::Queued;
@@ -12,14 +12,13 @@ impl Egress {
     /// The packet that passes came in by this port. Gives the one before.
     #[inline]
     pub(crate) fn comes_from(&mut self, port: u16) -> u16 {
-        let arriving = self.pfc.as_mut().map(|pfc| &mut pfc.arriving);
-        arriving.map_or(NO_INGRESS, |arriving| std::mem::replace(arriving, port))
+        std::mem::replace(&mut self.arriving, port)
     }
 
     /// Whether packets of this service queue are lossless.
     #[inline]
     pub(crate) fn is_lossless(&self, queue: usize) -> bool {
-        self.pfc.as_ref().is_some_and(|pfc| pfc.is_lossless(queue))
+        queue < PRIORITIES && self.lossless >> queue & 1 == 1
     }
 
     /// The room of a packet of a lossless priority, and where it is counted: one that has to wait takes room where it
@@ -39,10 +38,11 @@ impl Egress {
         if !waits {
             return Ok(NO_INGRESS);
         }
-        self.take_ingress(queue, u32::from(packet.size), world)
+        self.take_ingress(queue, u32::from(packet.size), world).map(|(from, _)| from)
     }
 
-    /// Takes the room of a packet that came in by one of the switch's ports, which it gives.
+    /// Takes the room of a packet that came in by one of the switch's ports, which it gives, and
+    /// whether the far end there may have to be told.
     /// What a balancer has made came in nowhere: it has its room from the pool, which is not asked.
     #[inline(always)]
     pub(crate) fn take_ingress<W: World>(
@@ -50,22 +50,25 @@ impl Egress {
         queue: usize,
         size: u32,
         world: &mut W,
-    ) -> Result<u16, Cause> {
+    ) -> Result<(u16, bool), Cause> {
         let (Some(pfc), Some(pool)) = (&mut self.pfc, &mut self.shared) else {
-            return Ok(NO_INGRESS);
+            return Ok((NO_INGRESS, false));
         };
-        let from = pfc.arriving;
-        if from == NO_INGRESS || pfc.take(from, queue, size, pool) {
-            return Ok(from);
+        let from = self.arriving;
+        if from == NO_INGRESS {
+            return Ok((from, false));
+        }
+        if let Some(tells) = pfc.take(from, queue, size, pool) {
+            return Ok((from, tells));
         }
         world.record().counters.lossless_drops += 1;
         Err(Cause::Buffer)
     }
 
-    /// A packet that was counted where it came in no longer waits.
+    /// A packet that was counted where it came in no longer waits. Whether the far end may have to be told.
     #[inline(always)]
-    pub(crate) fn leave_ingress(&mut self, queued: &Queued) {
-        let (Some(pfc), Some(pool)) = (&mut self.pfc, &mut self.shared) else { return };
-        pfc.give(queued.from, usize::from(queued.queue), queued.size(), pool);
+    pub(crate) fn leave_ingress(&mut self, queued: &Queued) -> bool {
+        let (Some(pfc), Some(pool)) = (&mut self.pfc, &mut self.shared) else { return false };
+        pfc.give(queued.from, usize::from(queued.queue), queued.size(), pool)
     }
 }

@@ -82,6 +82,14 @@ impl World for Outside {
 }
 
 impl Outside {
+    /// An event of a node, which has been taken off its list, is due.
+    #[inline(always)]
+    fn handle_timer(&mut self, node: &mut Node, event: Event, net: &Network) {
+        self.record.counters.events += 1;
+        self.now = event.time;
+        node.on_timer(event.key(), event.item(), net, self);
+    }
+
     #[inline(never)]
     fn post(&mut self, link: u32, at: Time, packet: &PacketMeta) {
         let home = self.homes.partition_point(|first| *first <= link) - 1;
@@ -208,15 +216,21 @@ impl Domain {
     /// one instant is given up.
     #[inline(never)]
     fn run_timers(&mut self, node: u32, net: &Network, bound: Bound) {
+        let (place, outside) = (node as usize, &mut self.outside);
+        let Some(this) = self.nodes.get_mut(place) else { return };
         let (mut since, mut still) = (Time::MAX, 0);
-        while let Some(event) = self.outside.lines.timers[node as usize].pop_before(bound) {
+        outside.node = node;
+        while let Some(event) = outside.lines.timers[place].pop_before(bound) {
             still = if event.time == since { still + 1 } else { 0 };
             since = event.time;
             if still >= MOST_AT_ONE_INSTANT {
-                self.outside.record.stalled = Some(still);
-                return;
+                outside.record.stalled = Some(still);
+                break;
             }
-            self.handle_timer(event, node, net);
+            outside.handle_timer(this, event, net);
+        }
+        if since != Time::MAX {
+            self.now = self.now.max(since);
         }
     }
 
@@ -233,16 +247,6 @@ impl Domain {
         }
         let into = ring.into;
         self.nodes[node].arrive(into, &mut packet, net, outside);
-    }
-
-    /// An event of a node, which has been taken off its list, is due.
-    #[inline(always)]
-    fn handle_timer(&mut self, event: Event, node: u32, net: &Network) {
-        let outside = &mut self.outside;
-        self.now = self.now.max(event.time);
-        outside.record.counters.events += 1;
-        (outside.now, outside.node) = (event.time, node);
-        self.nodes[node as usize].on_timer(event.key(), event.item(), net, outside);
     }
 
     /// Calls a node with its world, for a caller that is no event: what the node schedules is seen to.
@@ -299,7 +303,9 @@ impl Domain {
             let timers = &mut lines.timers[node as usize];
             timers.noted = NEVER;
             if let Some(event) = timers.pop() {
-                self.handle_timer(event, node, net);
+                self.now = self.now.max(event.time);
+                self.outside.node = node;
+                self.outside.handle_timer(&mut self.nodes[node as usize], event, net);
             }
         } else {
             let mut due = std::mem::take(&mut self.due);

@@ -66,8 +66,11 @@ impl Timers {
     /// Takes the first event, if it comes before `bound`.
     #[inline(always)]
     pub(super) fn pop_before(&mut self, bound: Bound) -> Option<Event> {
+        if self.first > bound.0.0 {
+            return None;
+        }
         let event = self.peek()?;
-        let before = event.time < bound.0 || event.time == bound.0 && event.key() < bound.1;
+        let before = event.time < bound.0 || event.key() < bound.1;
         if before {
             self.drop_first();
         }
