@@ -17,7 +17,7 @@ use leafspine_node::{
 use leafspine_schemes::lb::LoadBalancer;
 use leafspine_schemes::rdma::Hop;
 use leafspine_schemes::testing::FakeLeaf;
-use leafspine_schemes::{Amount, Context, Params, Paths, cc, registry};
+use leafspine_schemes::{Amount, Context, Params, Paths, Value, cc, registry};
 
 /// What a node does to the outside, written down.
 #[derive(Default)]
@@ -228,7 +228,8 @@ fn telemetry_at_ports(asks: Option<bool>) {
         let scheduler = Scheduler::new(SchedulerKind::Fifo, &[1], 1500);
         let mut general = GeneralPort::new(Pace::new(port.rate), 1, scheduler);
         if let Some(asks) = asks {
-            let asks = Asks { at_release: asks, admits_idle: asks, releases_idle: asks };
+            let asks =
+                Asks { at_release: asks, admits_idle: asks, releases_idle: asks, admits_from: 0 };
             general.set_asks(asks, true);
         }
         port.store = Store::General(Box::new(general));
@@ -303,13 +304,26 @@ fn managed_leaf(
     short: bool,
 ) -> Switch {
     let mut leaf = leaf(graph, 20);
+    let (manager, follows) = match manager {
+        "red that follows its queue" => ("red", true),
+        other => (other, false),
+    };
     let entry = registry::queue_manager(manager).expect("there is one");
+    let mut params = Params::defaults(entry.info.params);
+    if follows {
+        let threshold = |bytes| Value::Amount(Amount::Bytes(bytes));
+        params = params
+            .with("weight", Value::Float(1.0))
+            .with("min_threshold", threshold(90_000))
+            .with("max_threshold", threshold(140_000));
+        leaf.egress.ports.iter_mut().for_each(|port| port.limit = Limit::NONE);
+    }
     let queues = if kind == SchedulerKind::Fifo { 1 } else { 3 };
     let mut env = FakeLeaf::new(2, 2, 1).env;
     env.queues = queues;
     (env.weights, env.in_turns) = (vec![3, 1, 2], takes_turns(kind));
     for port in &mut leaf.egress.ports {
-        let aqm = (entry.build)(&Params::defaults(entry.info.params), &env, port.local);
+        let aqm = (entry.build)(&params, &env, port.local);
         let aqm = aqm.expect("its defaults are valid");
         let needs = aqm.needs();
         let scheduler = Scheduler::new(kind, &[3, 1, 2][..usize::from(queues)], 1500);
@@ -318,6 +332,7 @@ fn managed_leaf(
             at_release: needs.release,
             admits_idle: !(short && needs.passes_idle),
             releases_idle: needs.release && !(short && needs.sends_idle),
+            admits_from: if short { needs.passes_below } else { 0 },
         };
         general.set_asks(asks, short);
         (port.store, port.manager) = (Store::General(Box::new(general)), Manager::own(aqm));
@@ -328,12 +343,17 @@ fn managed_leaf(
 }
 
 /// What a switch makes of packets of many flows that come as `draw` has it, one after the other.
-fn what_becomes_of(leaf: &mut Switch, net: &Network, mut draw: Rng) -> (Notebook, String) {
+/// Bursts, and pauses in which the line becomes idle, both of at most so many nanoseconds: how often there is none.
+fn what_becomes_of(
+    leaf: &mut Switch,
+    net: &Network,
+    mut draw: Rng,
+    (bursts, gap, pause): (f64, u64, u64),
+) -> (Notebook, String) {
     let mut world = Notebook::default();
     let mut comes = Time::ZERO;
     for seq in 0..20_000 {
-        // Bursts, and pauses in which the line becomes idle.
-        let gap = if draw.chance(0.98) { draw.below(1_000) } else { draw.below(50_000) };
+        let gap = if draw.chance(bursts) { draw.below(gap) } else { draw.below(pause) };
         comes += Span::from_nanos(gap);
         while let Some(at) = (0..world.scheduled.len()).min_by_key(|at| world.scheduled[*at])
             && world.scheduled[at].0 <= comes
@@ -388,7 +408,7 @@ fn the_short_way_is_the_long_one(room: Room) {
         let case = (manager, kind, room);
         let mut ways = [true, false].map(|short| managed_leaf(&graph, case, short));
         let [(mut short, counted), (mut long, by_hand)] =
-            ways.each_mut().map(|leaf| what_becomes_of(leaf, &net, draws()));
+            ways.each_mut().map(|leaf| what_becomes_of(leaf, &net, draws(), (0.98, 1_000, 50_000)));
         assert_eq!(short.delivered, long.delivered, "{case:?}");
         assert_eq!(short.scheduled, long.scheduled, "{case:?}");
         assert_eq!(short.record.counters, long.record.counters, "{case:?}");
@@ -398,4 +418,26 @@ fn the_short_way_is_the_long_one(room: Room) {
         let frames = long.record.counters.pause_frames;
         assert_eq!(frames > 10, room == Room::Lossless, "{case:?}: {frames} pause frames");
     }
+}
+
+/// RED that follows its queue marks from 90 KB on: where less than 24,465 bytes wait, plain ports do not ask it, and
+/// a queue that rises from there to 90 KB has packets by which it is asked on the way. The queue does so often, to
+/// 140 KB and beyond.
+///
+/// Breaks if a packet is marked otherwise than where RED is asked of each, in particular the first ones above the
+/// threshold, which by Fig. 2 go by how many were not marked since the average was below it.
+#[test]
+fn a_manager_is_not_asked_of_what_it_always_takes() {
+    let graph = graph();
+    let mut net = network(&graph);
+    net.measuring = true;
+    let case = ("red that follows its queue", SchedulerKind::Fifo, Room::Own);
+    let draws = || Rng::new(6, Role::Balancer, 7);
+    let mut ways = [true, false].map(|short| managed_leaf(&graph, case, short));
+    let [(mut short, counted), (mut long, by_hand)] =
+        ways.each_mut().map(|leaf| what_becomes_of(leaf, &net, draws(), (0.997, 700, 250_000)));
+    assert_eq!(short.delivered, long.delivered);
+    assert_eq!((counted, told(&mut short)), (by_hand, told(&mut long)));
+    let marks = long.record.counters.marks;
+    assert!((2_000..16_000).contains(&marks), "{marks} of 20,000 packets are marked");
 }

@@ -9,6 +9,7 @@ use crate::pfc::NO_INGRESS;
 use crate::port::{Queued, Stay};
 use crate::world::World;
 use leafspine_core::{PacketMeta, PortId};
+use leafspine_schemes::aqm::Admit;
 
 impl Egress {
     /// Queues a packet that finds the line busy or its queue paused, or drops it.
@@ -22,7 +23,8 @@ impl Egress {
     ) {
         let now = world.now();
         let lossless = self.is_lossless(0);
-        let total = self.port(at).store.general().backlog(now);
+        let general = self.port(at).store.general();
+        let (total, asks) = (general.backlog(now), general.asks);
         let room = match lossless {
             true => self.take_ingress(0, u32::from(packet.size), world),
             false => self.room(at, packet, total).map(|from| (from, false)),
@@ -31,7 +33,10 @@ impl Egress {
             Ok(room) => room,
             Err(cause) => return self.drop_packet(at, packet, cause, net, world),
         };
-        let verdict = admit(&mut self.ports[usize::from(at.0)], packet, total, now);
+        let verdict = match total.bytes < asks.admits_from {
+            true => Admit::Take,
+            false => admit(&mut self.ports[usize::from(at.0)], packet, total, now),
+        };
         if !self.is_taken(at, verdict, (lossless, total), packet, net, world) {
             return self.drop_packet(at, packet, Cause::Manager, net, world);
         }

@@ -115,11 +115,14 @@ pub struct Asks {
     pub admits_idle: bool,
     /// When they leave, also where they had found that.
     pub releases_idle: bool,
+    /// When they come and as many bytes wait or more. Ports that are not plain do not mind.
+    pub admits_from: u32,
 }
 
 impl Asks {
     /// Of every packet, twice.
-    pub const ALWAYS: Asks = Asks { at_release: true, admits_idle: true, releases_idle: true };
+    pub const ALWAYS: Asks =
+        Asks { at_release: true, admits_idle: true, releases_idle: true, admits_from: 0 };
 }
 
 /// See the module's text.

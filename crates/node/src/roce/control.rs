@@ -87,17 +87,8 @@ impl State {
         }
     }
 
-    /// Bytes that may be under way, if it bounds them. Asked of every packet several times, most
-    /// often of controls that do not.
-    #[inline(always)]
+    /// Bytes that may be under way, if it bounds them.
     pub(super) fn window(&self, cfg: &RoceConfig) -> Option<u64> {
-        match self {
-            State::Line | State::Dcqcn(_) => None,
-            _ => self.own_window(cfg),
-        }
-    }
-
-    fn own_window(&self, cfg: &RoceConfig) -> Option<u64> {
         match (self, &cfg.spec.control) {
             (State::Hpcc(hpcc), _) => Some(hpcc.window()),
             (State::Nscc(nscc), _) => Some(nscc.window()),

@@ -12,6 +12,8 @@ use std::collections::HashMap;
 pub struct QueuePair {
     line: Rate,
     control: State,
+    /// Whether that bounds what is under way. Every packet asks for it several times.
+    pub(super) has_window: bool,
     /// Not before this may the next packet leave.
     pub(crate) next_at: Time,
     /// Packets sent and not acknowledged in order.
@@ -34,6 +36,7 @@ impl QueuePair {
         QueuePair {
             line,
             control,
+            has_window: cfg.spec.control.has_window(),
             next_at: Time::ZERO,
             under_way: 0,
             sent: 0,
@@ -46,12 +49,12 @@ impl QueuePair {
     /// Whether a new packet may be sent.
     #[inline]
     pub(super) fn has_room(&self, cfg: &RoceConfig) -> bool {
-        let full = u64::from(cfg.mss + cfg.header);
-        self.under_way < cfg.window
-            && self
-                .control
-                .window(cfg)
-                .is_none_or(|window| u64::from(self.under_way) * full < window)
+        self.under_way < cfg.window && !(self.has_window && self.is_window_full(cfg))
+    }
+
+    fn is_window_full(&self, cfg: &RoceConfig) -> bool {
+        let under_way = u64::from(self.under_way) * u64::from(cfg.mss + cfg.header);
+        self.control.window(cfg).is_some_and(|window| under_way >= window)
     }
 
     /// Bytes that may be under way.

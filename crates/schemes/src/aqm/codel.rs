@@ -138,7 +138,7 @@ impl CoDel {
 
 impl Aqm for CoDel {
     fn needs(&self) -> Needs {
-        Needs { release: true, passes_idle: true, sends_idle: false }
+        Needs { release: true, passes_idle: true, ..Needs::default() }
     }
 
     fn admit(&mut self, _: &PacketMeta, _: &QueueView, _: Time, _: &mut Rng) -> Admit {

@@ -104,6 +104,7 @@ impl Aqm for EcnThreshold {
             release: self.at_dequeue,
             passes_idle: self.at_dequeue || spares_idle,
             sends_idle: spares_idle,
+            ..Needs::default()
         }
     }
 

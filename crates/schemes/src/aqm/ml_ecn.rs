@@ -77,7 +77,7 @@ impl MlEcn {
 impl Aqm for MlEcn {
     fn needs(&self) -> Needs {
         let sends_idle = self.levels.reached(crate::Backlog::default()) == 0;
-        Needs { release: true, passes_idle: true, sends_idle }
+        Needs { release: true, passes_idle: true, sends_idle, ..Needs::default() }
     }
 
     fn admit(&mut self, _: &PacketMeta, _: &QueueView, _: Time, _: &mut Rng) -> Admit {

@@ -48,6 +48,9 @@ pub struct Needs {
     /// The same of packets that are about to be sent: what came to an idle line with nothing waiting is sent as it is,
     /// and nothing is kept of it. Of such a packet [`release`](Aqm::release) need not be called.
     pub sends_idle: bool,
+    /// What finds fewer bytes waiting in its queue than this is always taken, and nothing is kept of it that the next
+    /// packet which finds as many would not overwrite: of the former [`admit`](Aqm::admit) need not be called.
+    pub passes_below: u32,
 }
 
 /// Manages the queues of one port. One object per port.

@@ -181,8 +181,13 @@ impl Red {
 
 impl Aqm for Red {
     /// Where the average is the queue, what finds none begins a new count, and so does the first that has to wait.
+    /// So does any that finds less than the lower threshold, and a queue of bytes that rises to it has one packet at
+    /// least that finds less than it by no more than the largest packet.
     fn needs(&self) -> Needs {
-        Needs { passes_idle: self.follows_queue() && self.low > 0.0, ..Needs::default() }
+        let follows = self.follows_queue();
+        let bytes = if follows && self.byte_mode.is_some() { self.low as u32 } else { 0 };
+        let passes_below = bytes.saturating_sub(u32::from(u16::MAX));
+        Needs { passes_idle: follows && self.low > 0.0, passes_below, ..Needs::default() }
     }
 
     fn admit(&mut self, packet: &PacketMeta, queue: &QueueView, now: Time, rng: &mut Rng) -> Admit {

@@ -26,7 +26,7 @@ struct Tcn {
 
 impl Aqm for Tcn {
     fn needs(&self) -> Needs {
-        Needs { release: true, passes_idle: true, sends_idle: true }
+        Needs { release: true, passes_idle: true, sends_idle: true, ..Needs::default() }
     }
 
     fn admit(&mut self, _: &PacketMeta, _: &QueueView, _: Time, _: &mut Rng) -> Admit {

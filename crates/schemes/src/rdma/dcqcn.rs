@@ -61,6 +61,8 @@ pub struct Dcqcn {
     alpha_due: Time,
     raise_due: Time,
     cut_due: Time,
+    /// The first of the three.
+    due: Time,
     /// Whether a CNP has come in the period of alpha that is under way, and in that of the cut.
     raises_alpha: bool,
     cuts: bool,
@@ -84,6 +86,7 @@ impl Dcqcn {
             alpha_due: Time::MAX,
             raise_due: Time::MAX,
             cut_due: Time::MAX,
+            due: Time::MAX,
             raises_alpha: false,
             cuts: false,
             by_time: 0,
@@ -114,17 +117,19 @@ impl Dcqcn {
     /// (the simulators' order, too), and the rate rises before it is cut.
     #[inline]
     pub fn catch_up(&mut self, cfg: &DcqcnSettings, now: Time) {
-        if self.alpha_due.min(self.raise_due).min(self.cut_due) <= now {
+        if self.due <= now {
             self.do_due(cfg, now);
         }
     }
 
+    /// Something has been put off, or is new.
+    fn note_due(&mut self) {
+        self.due = self.alpha_due.min(self.raise_due).min(self.cut_due);
+    }
+
     fn do_due(&mut self, cfg: &DcqcnSettings, now: Time) {
-        loop {
-            let next = self.alpha_due.min(self.raise_due).min(self.cut_due);
-            if next > now {
-                return;
-            }
+        while self.due <= now {
+            let next = self.due;
             if self.alpha_due == next {
                 self.alpha *= 1.0 - cfg.g;
                 if std::mem::take(&mut self.raises_alpha) {
@@ -138,6 +143,7 @@ impl Dcqcn {
             } else {
                 self.end_period(cfg, now);
             }
+            self.note_due();
         }
     }
 
@@ -175,6 +181,7 @@ impl Dcqcn {
         } else {
             self.raises_alpha = true;
         }
+        self.note_due();
     }
 
     /// The rate is cut, and recovery begins anew (§3.1, eq. 1).
