@@ -101,6 +101,7 @@ def compare(
     load: Sequence[float] = (),
     seeds: int | None = None,
     jobs: int | None = None,
+    threads: int | None = None,
     out: str | Path | Keyed | None = None,
     csv: bool = False,
     check: bool = False,
@@ -118,10 +119,11 @@ def compare(
     ``lb`` (load balancers by name) replaces the file's variants, ``load`` (fractions) its sweep
     over the first workload's load, ``seeds`` (how many) its sweep over the seed. ``jobs``:
     cores to be used, default all: a process a run, and threads where fewer runs than cores are
-    left; the results do not depend on it. Runs that are finished in ``out``
-    are not run again; a directory of another comparison is refused, unless this one has all of its
-    variants and points. Without ``out`` results are in a temporary directory that is removed with
-    the answer.
+    left. ``threads``: how many may work on each run, whatever is left, so that ``jobs`` cores do
+    ``jobs / threads`` runs side by side. The results do not depend on either. Runs that are
+    finished in ``out`` are not run again; a directory of another comparison is refused, unless this
+    one has all of its variants and points. Without ``out`` results are in a temporary directory
+    that is removed with the answer.
 
     ``check`` and ``memory`` are as for :func:`run`; where the memory is not enough for ``jobs``
     runs side by side, there are fewer.
@@ -141,6 +143,7 @@ def compare(
     arguments.names("lb", lb)
     arguments.numbers("load", load)
     _check_comparison(scenario_, seeds, jobs, csv, check, progress_bar)
+    arguments.count("--threads", threads)
     arguments.text("command", command, optional=False)
     arguments.text("on", on)
     arguments.text("store", store)
@@ -152,16 +155,21 @@ def compare(
     part = shards.parse(shard)
     if part is not None and out is None:
         raise arguments.refuse("out", out, "a path, beside which the shard's directory lies")
-    where = places.parse(on, store, jobs)
+    where = places.parse(on, store, jobs, threads)
     arguments.names("pcap", pcap)
     if pcap and (out is None or part is not None):
         found = "captures without a directory" if out is None else "captures of a shard"
         raise refused(found, "out=, the directory of the whole comparison", key="pcap")
-    how = _How(jobs, csv, check, memory, progress_bar, command, where, part, pcap)
+    how = _How(jobs, csv, check, memory, progress_bar, command, where, part, pcap, threads)
     found_ = _compare(source, pairs, out, how)
     if pcap:
         captures.write(
-            found_, pcap, check=check, most=running.most_bytes(memory), progress_bar=progress_bar
+            found_,
+            pcap,
+            check=check,
+            most=running.most_bytes(memory),
+            threads=threads,
+            progress_bar=progress_bar,
         )
     return found_
 
@@ -173,6 +181,7 @@ def sweep(
     *,
     seeds: int | None = None,
     jobs: int | None = None,
+    threads: int | None = None,
     out: str | Path | None = None,
     csv: bool = False,
     check: bool = False,
@@ -187,11 +196,13 @@ def sweep(
     """
     arguments.values("the sweep", over)
     _check_comparison(scenario_, seeds, jobs, csv, check, progress_bar)
+    arguments.count("--threads", threads)
     scenario.refuse_options("sweep", settings)
     source = scenario.read(scenario_)
     pairs = scenario.to_settings(settings)
     pairs = scenario.comparing(source, pairs, over=over, seeds=seeds)
-    return _compare(source, pairs, out, _How(jobs, csv, check, memory, progress_bar, ""))
+    how = _How(jobs, csv, check, memory, progress_bar, "", threads=threads)
+    return _compare(source, pairs, out, how)
 
 
 def _check_comparison(
@@ -219,6 +230,7 @@ class _How(NamedTuple):
     on: On = places.HERE
     shard: shards.Shard | None = None
     pcap: Sequence[str] = ()
+    threads: int | None = None
 
 
 def _compare(
@@ -246,7 +258,7 @@ def _compare(
             settings,
             directory,
             cases=cases,
-            how=How(how.on, how.jobs, how.csv, how.check, most),
+            how=How(how.on, how.jobs, how.csv, how.check, most, how.threads),
             progress_bar=progress.wanted(how.progress_bar),
             command=how.command,
             keep=keep,

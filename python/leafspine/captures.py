@@ -14,6 +14,7 @@ def write(
     *,
     check: bool = False,
     most: int | None = None,
+    threads: int | None = None,
     progress_bar: bool | None = None,
 ) -> None:
     """Make each variant's first run once more, and write what leaves by these ports.
@@ -31,7 +32,7 @@ def write(
                     watch,
                     check=check,
                     most=most,
-                    threads=workers.cores(),
+                    threads=threads or workers.cores(),
                     captures=(tuple(ports), place),
                 )
 

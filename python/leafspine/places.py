@@ -38,23 +38,29 @@ HERE = On()
 @dataclass(frozen=True)
 class How:
     """How cases are run: none of it changes a result. ``jobs``: how many side by side, at most;
-    ``most``: bytes that they may take here together, elsewhere each."""
+    ``most``: bytes that they may take here together, elsewhere each. ``threads``: those of a run
+    here, where ``jobs`` is how many all of them may have."""
 
     on: On = HERE
     jobs: int | None = None
     csv: bool = False
     check: bool = False
     most: int | None = None
+    threads: int | None = None
 
 
 SIMPLY = How()
 
 
-def parse(on: str | None, store: str | None = None, jobs: int | None = None) -> On:
+def parse(
+    on: str | None, store: str | None = None, jobs: int | None = None, threads: int | None = None
+) -> On:
     """The place that ``--on`` names. Raises :class:`InputError`."""
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs {jobs}: at least 1 is needed")
     chosen = on or LOCAL
+    if threads is not None and chosen != LOCAL:
+        raise InputError(f"--threads {threads}: a run that is not done here has one; leave it out")
     if store is not None and not chosen.startswith(DASK):
         raise InputError(f"--store {store}: only --on dask://HOST:PORT has a store")
     if chosen in (LOCAL, SLURM):
@@ -85,7 +91,15 @@ def choose(how: How, directory: Path, tasks: Sequence[Task], watcher: Watcher) -
     workers, _ = _workers(how, tasks)
     most = how.most and how.most // workers
     every = how.jobs or cores()
-    return Pool(workers, every, csv=how.csv, check=how.check, most=most, watcher=watcher)
+    return Pool(
+        workers,
+        every,
+        each=how.threads,
+        csv=how.csv,
+        check=how.check,
+        most=most,
+        watcher=watcher,
+    )
 
 
 def remark(how: How, tasks: Sequence[Task]) -> str:
@@ -94,7 +108,8 @@ def remark(how: How, tasks: Sequence[Task]) -> str:
 
 
 def _workers(how: How, tasks: Sequence[Task]) -> tuple[int, str]:
-    return side_by_side(how.jobs or cores(), [task.case for task in tasks], how.most)
+    jobs = (how.jobs or cores()) // (how.threads or 1)
+    return side_by_side(jobs, [task.case for task in tasks], how.most)
 
 
 def side_by_side(jobs: int, cases: Sequence[Case], most: int | None) -> tuple[int, str]:

@@ -109,11 +109,12 @@ class Pool:
     """Runs tasks over ``jobs`` workers, each of which may hold ``most`` bytes.
 
     ``cores``: how many all of them may use. Where there are fewer runs left than cores, or room for
-    fewer, a run gets several, as long as it lasts.
+    fewer, a run gets several, as long as it lasts; or each run has ``each``.
     """
 
     jobs: int
     cores: int = 1
+    each: int | None = None
     csv: bool = False
     check: bool = False
     most: int | None = None
@@ -140,6 +141,8 @@ class Pool:
 
     def threads(self) -> int:
         """Of a run that is about to begin: its worker has it already."""
+        if self.each is not None:
+            return self.each
         left = sum(worker.task is not None for worker in self.workers) + len(self.waiting)
         return max(1, self.cores // min(self.jobs, max(left, 1)))
 

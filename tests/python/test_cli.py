@@ -124,6 +124,8 @@ def test_a_quick_comparison_from_the_command_line(cli: Cli, scenario: Path) -> N
         (["compare", "SCENARIO", "--seeds", "0"], "at least 1"),
         (["compare", "SCENARIO", "--jobs", "0"], "at least 1"),
         (["run", "SCENARIO", "--threads", "0"], "at least 1"),
+        (["compare", "SCENARIO", "--threads", "0"], "at least 1"),
+        (["compare", "SCENARIO", "--threads", "2", "--on", "slurm"], "a run that is not done here"),
         (["schemes", "letflw"], 'did you mean "letflow"?'),
         (["workloads", "x"], "workload: found 'x'; allowed: "),
         (["bench", "--case", "x"], "bench case: found 'x'; allowed: "),

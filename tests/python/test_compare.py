@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import leafspine
 from conftest import SCENARIO
 from leafspine import worker, workers
 from leafspine.engine import Case
-from leafspine.tasks import Event, Task
+from leafspine.tasks import Event, Failure, Task
 from leafspine.workers import Pool
 from test_results import contents
 
@@ -182,6 +183,33 @@ def test_a_run_has_the_cores_that_no_other_wants(
     pool = Pool(jobs, cores)
     assert pool.run([Task(case, tmp_path / case.key) for case in cases]) == []
     assert given[: len(wanted)] == wanted
+
+
+def test_each_run_has_the_threads_that_were_asked_for(
+    many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Breaks if ``threads`` does not come to the runs, if cores are shared out more often than they
+    are there, or if it changes what is written."""
+    given, side_by_side = [], []
+
+    def message(case: Case, directory: Path, **how: Any) -> str:
+        given.append(how["threads"])
+        return worker.to_message(case, directory, **how)
+
+    class Counted(Pool):
+        def run(self, tasks: Sequence[Task]) -> list[Failure]:
+            side_by_side.append(self.jobs)
+            return super().run(tasks)
+
+    monkeypatch.setattr(workers, "to_message", message)
+    monkeypatch.setattr("leafspine.places.Pool", Counted)
+    runs = len(leafspine.compare(many, jobs=2, out=tmp_path / "one", threads=1).finished)
+    assert (side_by_side.pop(), given) == (2, [1] * runs)
+    given.clear()
+    leafspine.compare(many, jobs=5, out=tmp_path / "two", threads=2)
+    assert (side_by_side.pop(), given) == (2, [2] * runs)
+    assert runs == 12
+    assert contents(tmp_path / "one" / "runs") == contents(tmp_path / "two" / "runs")
 
 
 def test_a_full_disk_ends_a_comparison_at_once(many: Path, tmp_path: Path) -> None:

@@ -41,6 +41,12 @@ if TYPE_CHECKING:
 @click.option("--load", metavar="LOAD,...", help="Loads, instead of those of the file's sweep.")
 @click.option("--seeds", type=int, metavar="N", help="N seeds, counted from run.seed.")
 @click.option("--jobs", type=int, metavar="N", help="Cores to use, a run each. [all]")
+@click.option(
+    "--threads",
+    type=int,
+    metavar="N",
+    help="How many threads may work on each run; results are the same. [the cores that are left]",
+)
 @on_option
 @store_option
 @click.option(
@@ -60,6 +66,7 @@ def compare(
     load: str | None,
     seeds: int | None,
     jobs: int | None,
+    threads: int | None,
     on: str | None,
     store: str | None,
     shard: str | None,
@@ -90,6 +97,7 @@ def compare(
         load=_numbers("--load", load),
         seeds=seeds,
         jobs=jobs,
+        threads=threads,
         out=out or Keyed(Path("out")),
         csv=csv,
         check=check,
