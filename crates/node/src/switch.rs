@@ -280,10 +280,18 @@ impl Switch {
         net: &Network,
         world: &mut W,
     ) {
-        if self.needs.arrived && self.stays(from, packet, net, world) {
+        let unseen = || self.needs.between_switches && self.is_from_source(from, packet, net);
+        if self.needs.arrived && !unseen() && self.stays(from, packet, net, world) {
             return;
         }
         self.goes_on(from, packet, net, world);
+    }
+
+    /// Whether a packet that has come in by `from` comes straight from its source.
+    #[inline]
+    fn is_from_source(&self, from: PortId, packet: &PacketMeta, net: &Network) -> bool {
+        let source = net.place(packet.src());
+        source.tor == self.tor && source.port == from
     }
 
     /// A packet is given its port.

@@ -35,4 +35,7 @@ pub use param::{
 };
 pub use scale::Scale;
 pub use settings::FromValue;
-pub use view::{Backlog, Context, Level, Neighbour, Paths, PortInfo, Ports, QueueView, SwitchEnv};
+pub use view::{
+    Backlog, Context, Level, Load, Neighbour, Paths, PortInfo, Ports, QueueView, SwitchEnv,
+    side_by_side,
+};

@@ -1,6 +1,7 @@
 //! What a scheme at a switch is shown.
 
 use leafspine_core::{Bytes, PacketMeta, PortId, Rate, Rng, Span, SwitchId, Time, TorId};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What waits at a port or in one of its queues. A packet that has begun transmission no longer
@@ -13,6 +14,23 @@ pub struct Backlog {
     pub bytes: u32,
     /// Bytes of the packet in transmission, whole; 0 when the line is idle.
     pub in_service: u32,
+}
+
+/// What waits at a port, and how fast it goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Load {
+    /// Bytes waiting, as in [`Backlog`].
+    pub bytes: u32,
+    /// The rate of the link now.
+    pub rate: Rate,
+}
+
+/// The places of `ports` in an array by [`PortId`], if they stand there side by side. They ascend.
+#[inline]
+#[must_use]
+pub fn side_by_side(ports: &[PortId]) -> Option<Range<usize>> {
+    let (first, last) = (usize::from(ports.first()?.0), usize::from(ports.last()?.0));
+    (last - first + 1 == ports.len()).then_some(first..last + 1)
 }
 
 /// A switch's ports, as a balancer may see them.
@@ -29,6 +47,14 @@ pub trait Ports {
     /// What waits at `port`, and the rate of its link now: one look for both.
     fn line(&mut self, port: PortId) -> (Backlog, Rate) {
         (self.backlog(port), self.rate(port))
+    }
+    /// The load of each of `ports`, in their order: one call for all. What was in `found` goes.
+    fn loads(&mut self, ports: &[PortId], found: &mut Vec<Load>) {
+        found.clear();
+        found.extend(ports.iter().map(|port| {
+            let (waits, rate) = self.line(*port);
+            Load { bytes: waits.bytes, rate }
+        }));
     }
     /// The propagation delay of `port`'s link now.
     fn delay(&self, port: PortId) -> Span;

@@ -198,6 +198,12 @@ impl GeneralPort {
         self.total.packets > 0
     }
 
+    /// Bytes that wait in all queues.
+    #[inline]
+    pub(crate) fn waiting_bytes(&self) -> u32 {
+        self.total.bytes
+    }
+
     /// What waits in all queues.
     #[inline]
     pub fn backlog(&self, now: Time) -> Backlog {

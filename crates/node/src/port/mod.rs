@@ -17,7 +17,7 @@ pub use stats::{PortStats, Signals};
 
 use leafspine_core::{PortId, Rate, Rng, Span, Time};
 use leafspine_schemes::aqm::{Aqm, EcnThreshold};
-use leafspine_schemes::{Amount, Backlog, Ports, QueueView};
+use leafspine_schemes::{Amount, Backlog, Load, Ports, QueueView, side_by_side};
 
 /// How a port keeps what waits.
 pub enum Store {
@@ -241,6 +241,15 @@ impl Port {
         }
     }
 
+    /// Bytes that wait now.
+    #[inline(always)]
+    fn waiting_bytes(&mut self, now: Time) -> u32 {
+        match &mut self.store {
+            Store::Fifo(fifo) => fifo.backlog(now).bytes,
+            Store::General(general) => general.waiting_bytes(),
+        }
+    }
+
     /// Packets that wait.
     pub fn waiting(&self, now: Time) -> u32 {
         match &self.store {
@@ -362,6 +371,15 @@ impl Ports for SwitchPorts<'_> {
     fn line(&mut self, port: PortId) -> (Backlog, Rate) {
         let port = &mut self.ports[usize::from(port.0)];
         (port.backlog(self.now), port.rate)
+    }
+
+    fn loads(&mut self, ports: &[PortId], found: &mut Vec<Load>) {
+        found.clear();
+        let load = |port: &mut Port| Load { bytes: port.waiting_bytes(self.now), rate: port.rate };
+        match side_by_side(ports) {
+            Some(range) => found.extend(self.ports[range].iter_mut().map(load)),
+            None => found.extend(ports.iter().map(|at| load(&mut self.ports[usize::from(at.0)]))),
+        }
     }
 
     fn delay(&self, port: PortId) -> Span {

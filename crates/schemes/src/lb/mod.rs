@@ -41,6 +41,8 @@ pub struct Needs {
     pub leaving: bool,
     /// Call `leaving` at that very time instead, from a port that has a real queue.
     pub exact_dequeue: bool,
+    /// Neither `arrived` nor `leaving` need be called for ports to hosts: nothing comes of it.
+    pub between_switches: bool,
     /// Call [`LoadBalancer::tick`] at the start of the run (and then when it says).
     pub tick: bool,
     /// Call [`LoadBalancer::pick`] even when there is a single next hop (flow tables that count every

@@ -261,7 +261,10 @@ impl Builder<'_> {
             Owner::Host(_) => self.host_manager(env)?,
             Owner::Switch(_) => self.manager(env, graph_port.local)?,
         };
-        let leaving = around.chooser.is_some_and(|chooser| chooser.needs.leaving);
+        let to_host = matches!(self.graph.ports[graph_port.peer as usize].owner, Owner::Host(_));
+        let leaving = around.chooser.is_some_and(|chooser| {
+            chooser.needs.leaving && !(to_host && chooser.needs.between_switches)
+        });
         let changes = self.changes.iter().any(|change| change.link == graph_port.link);
         let store = self.store(at, around, &manager, changes);
         Ok(Port {

@@ -170,7 +170,9 @@ fn make(settings: &Settings, env: &SwitchEnv) -> Qdaps {
         feedback: None,
         exact: false,
         ties: Vec::with_capacity(env.ports.len()),
-        looked: vec![Default::default(); env.ports.len()],
+        loads: Vec::with_capacity(env.ports.len()),
+        delays: Vec::with_capacity(env.ports.len()),
+        lengths: Vec::with_capacity(env.ports.len()),
     }
 }
 

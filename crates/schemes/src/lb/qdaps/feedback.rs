@@ -10,8 +10,9 @@
 //! full packet's. The *whole* delay runs from the first bit out to the last bit in, which differs
 //! by up to two packets' times between the two.
 
-use crate::{Neighbour, SwitchEnv};
+use crate::{Neighbour, Paths, SwitchEnv, side_by_side};
 use leafspine_core::{PacketMeta, PortId, Span, Time, TorId};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Header word with the time of sending.
@@ -30,12 +31,34 @@ pub(super) fn clock(time: Time) -> u32 {
     (time.0 >> UNIT) as u32
 }
 
+/// A delay of a header.
+#[inline]
+fn in_time(delay: u32) -> Span {
+    Span(u64::from(delay) << UNIT)
+}
+
+/// The leaf-to-leaf delay of a path of which nothing is known, and whose delay is `base` when all
+/// queues are empty. A path known to be idle is better than one that is only taken to be: its
+/// samples are a unit more than its delay at most.
+#[inline]
+pub(super) fn taken_to_be_idle(base: Span) -> Span {
+    Span(base.0.saturating_add(2 << UNIT))
+}
+
 /// A delay that was measured.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     at: Time,
     /// In header units; 0: never.
     delay: u32,
+}
+
+impl Sample {
+    /// In header units; 0 if it is older than `stale`.
+    #[inline]
+    fn unless_stale(self, now: Time, stale: Span) -> u32 {
+        if now.since(self.at) <= stale { self.delay } else { 0 }
+    }
 }
 
 const UNKNOWN: Sample = Sample { at: Time::ZERO, delay: 0 };
@@ -62,8 +85,13 @@ impl Delays {
     /// In header units; 0 if there is none younger than `stale`.
     #[inline]
     fn get(&self, row: usize, leaf: TorId, now: Time, stale: Span) -> u32 {
-        let sample = self.samples[usize::from(leaf.0) * self.uplinks + row];
-        if now.since(sample.at) <= stale { sample.delay } else { 0 }
+        self.samples[usize::from(leaf.0) * self.uplinks + row].unless_stale(now, stale)
+    }
+
+    /// Those of a leaf, by row.
+    #[inline]
+    fn of(&self, leaf: TorId) -> &[Sample] {
+        &self.samples[usize::from(leaf.0) * self.uplinks..][..self.uplinks]
     }
 }
 
@@ -105,6 +133,14 @@ impl Feedback {
     fn row(&self, port: PortId) -> Option<usize> {
         let row = self.row.get(usize::from(port.0)).copied()?;
         (row != NO_ROW).then_some(usize::from(row))
+    }
+
+    /// The rows of `ports`, if they are uplinks and stand side by side.
+    #[inline]
+    fn rows(&self, ports: &[PortId]) -> Option<Range<usize>> {
+        let range = side_by_side(ports)?;
+        let (first, last) = (self.row(ports[0])?, self.row(ports[range.len() - 1])?);
+        (last - first + 1 == range.len()).then_some(first..last + 1)
     }
 
     /// Whether `port` leads to a switch: only there is anything stamped or measured.
@@ -156,12 +192,39 @@ impl Feedback {
         packet.header.0[ECHO] = self.measured.get(row, destination, first, self.stale);
     }
 
+    /// Adds the leaf-to-leaf delay of each path to `delays`: the measured one, or that of `bases`
+    /// where none is known.
+    #[inline(always)]
+    pub(super) fn add(
+        &self,
+        delays: &mut [Span],
+        paths: &Paths<'_>,
+        bases: impl Iterator<Item = Span>,
+        now: Time,
+    ) {
+        let (heard, stale) = (self.heard.of(paths.to), self.stale);
+        let with = |sample: Sample, base: Span, delay: &mut Span| {
+            let heard = sample.unless_stale(now, stale);
+            let beyond = if heard == 0 { taken_to_be_idle(base) } else { in_time(heard) };
+            *delay = Span(delay.0.saturating_add(beyond.0));
+        };
+        let each = bases.zip(delays);
+        match self.rows(paths.ports) {
+            Some(rows) => {
+                each.zip(&heard[rows]).for_each(|((base, delay), at)| with(*at, base, delay));
+            }
+            None => each.zip(paths.ports).for_each(|((base, delay), port)| {
+                with(self.row(*port).map_or(UNKNOWN, |row| heard[row]), base, delay);
+            }),
+        }
+    }
+
     /// The leaf-to-leaf delay by `port` to `leaf`, if it is known.
     #[inline]
     pub(super) fn delay(&self, port: PortId, leaf: TorId, now: Time) -> Option<Span> {
         match self.heard.get(self.row(port)?, leaf, now, self.stale) {
             0 => None,
-            delay => Some(Span(u64::from(delay) << UNIT)),
+            delay => Some(in_time(delay)),
         }
     }
 

@@ -1,5 +1,6 @@
 //! How long bytes take on a port's line, without dividing.
 
+use crate::{Load, side_by_side};
 use leafspine_core::{PortId, Rate, Span};
 
 /// Fraction bits of a time per byte.
@@ -22,6 +23,18 @@ impl Line {
 }
 
 impl Line {
+    /// The time of `bytes` at `rate`, see [`Lines::time`].
+    #[inline]
+    fn time(&mut self, rate: Rate, bytes: u64) -> Span {
+        if self.rate != rate {
+            *self = Line::new(rate);
+        }
+        match self.per_byte.checked_mul(bytes) {
+            Some(time) => Span(time >> FRACTION),
+            None => self.long_time(bytes),
+        }
+    }
+
     /// A time that is too long for one multiplication of 64 bits.
     #[cold]
     fn long_time(self, bytes: u64) -> Span {
@@ -42,13 +55,31 @@ impl Lines {
     /// at most. The reciprocal is computed again only when the rate has changed.
     #[inline]
     pub(super) fn time(&mut self, port: PortId, rate: Rate, bytes: u64) -> Span {
-        let line = &mut self.0[usize::from(port.0)];
-        if line.rate != rate {
-            *line = Line::new(rate);
-        }
-        match line.per_byte.checked_mul(bytes) {
-            Some(time) => Span(time >> FRACTION),
-            None => line.long_time(bytes),
+        self.0[usize::from(port.0)].time(rate, bytes)
+    }
+
+    /// The times of `size` bytes behind what waits at each of `ports`, whose `loads` stand beside
+    /// them.
+    #[inline]
+    pub(super) fn times(
+        &mut self,
+        ports: &[PortId],
+        loads: &[Load],
+        size: u64,
+        times: &mut Vec<Span>,
+    ) {
+        times.clear();
+        let lines = &mut self.0[..];
+        match side_by_side(ports) {
+            Some(range) => {
+                let beside = lines[range].iter_mut().zip(loads);
+                times.extend(
+                    beside.map(|(line, load)| line.time(load.rate, u64::from(load.bytes) + size)),
+                );
+            }
+            None => times.extend(ports.iter().zip(loads).map(|(port, load)| {
+                lines[usize::from(port.0)].time(load.rate, u64::from(load.bytes) + size)
+            })),
         }
     }
 

@@ -74,7 +74,7 @@ mod reroute;
 mod tests;
 
 use super::{Arrival, LoadBalancer, Needs};
-use crate::{Amount, Backlog, Context, Footprint, Inspect, Paths};
+use crate::{Amount, Backlog, Context, Footprint, Inspect, Load, Paths};
 use entries::By;
 pub(super) use entries::{ENTRY, STAR};
 use feedback::Feedback;
@@ -82,6 +82,7 @@ use flow_table::FlowTable;
 use leafspine_core::{PacketMeta, PortId, Rate, Span, Time};
 use line::Lines;
 use reroute::Reroute;
+use std::hint::select_unpredictable;
 
 /// The packet that must not be overtaken.
 #[derive(Clone, Copy, Debug)]
@@ -101,12 +102,20 @@ impl Before {
     }
 }
 
-/// A path, by its index, what waits at its port, and its delay if that was looked at.
+/// A path, by its index, and what it was chosen for.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
     index: u16,
-    waits: Backlog,
-    delay: Option<Span>,
+    found: Found,
+}
+
+/// What is known of a path that was chosen.
+#[derive(Clone, Copy, Debug)]
+enum Found {
+    /// What waits there.
+    Waits(Backlog),
+    /// Its delay.
+    Delay(Span),
 }
 
 struct Qdaps {
@@ -122,8 +131,12 @@ struct Qdaps {
     exact: bool,
     /// The shortest queues found so far; kept for its memory only.
     ties: Vec<Choice>,
-    /// What waits on each path, and the delay if it is a candidate; kept for its memory only.
-    looked: Vec<(Backlog, Span)>,
+    /// Of the paths of the packet that was last sent by delay: what waits there.
+    loads: Vec<Load>,
+    /// Their delays.
+    delays: Vec<Span>,
+    /// The same, but of no path that is no candidate; kept for its memory only.
+    lengths: Vec<Span>,
 }
 
 impl Qdaps {
@@ -157,9 +170,7 @@ impl Qdaps {
     fn beyond(&mut self, index: usize, paths: &Paths<'_>, cx: &mut Context<'_>) -> Option<Span> {
         let base = self.base(index, paths, cx);
         let heard = self.feedback.as_ref()?.delay(paths.ports[index], paths.to, cx.now);
-        // A path known to be idle is better than one that is only taken to be: its samples are a
-        // unit more than its delay at most.
-        Some(heard.unwrap_or(Span(base.0.saturating_add(2 << feedback::UNIT))))
+        Some(heard.unwrap_or(feedback::taken_to_be_idle(base)))
     }
 
     /// The leaf-to-leaf delay of the `index`-th path when all queues are empty: its propagation, and two
@@ -183,8 +194,11 @@ impl Qdaps {
         paths: &Paths<'_>,
         cx: &mut Context<'_>,
     ) -> bool {
-        let waits = choice.waits;
         let index = usize::from(choice.index);
+        let waits = match choice.found {
+            Found::Waits(waits) => waits,
+            Found::Delay(_) => cx.ports.backlog(paths.ports[index]),
+        };
         let Some(beyond) = self.beyond(index, paths, cx) else {
             return match threshold {
                 Amount::Packets(most) => waits.packets > most,
@@ -200,7 +214,8 @@ impl Qdaps {
     }
 
     /// The shortest queue among the ports that do not let the packet overtake the one `before` it;
-    /// of all, if there is none. Ties are drawn.
+    /// of all, if there is none. Ties are drawn. By delay: of what was last looked at.
+    #[inline]
     fn shortest(
         &mut self,
         size: u64,
@@ -208,25 +223,21 @@ impl Qdaps {
         paths: &Paths<'_>,
         cx: &mut Context<'_>,
     ) -> Choice {
-        self.ties.clear();
         match self.by {
             By::Bytes => self.by_bytes(size, before, paths, cx),
-            By::Delay => self.by_delay(size, before, paths, cx),
-        }
-        match self.ties.len() {
-            1 => self.ties[0],
-            several => self.ties[cx.rng.below(several as u64) as usize],
+            By::Delay => self.by_delay(before, paths, cx),
         }
     }
 
-    /// Puts the candidates with the fewest bytes waiting into `ties`.
+    /// The candidate with the fewest bytes waiting.
     fn by_bytes(
         &mut self,
         size: u64,
         before: Option<Before>,
         paths: &Paths<'_>,
         cx: &mut Context<'_>,
-    ) {
+    ) -> Choice {
+        self.ties.clear();
         let mut least = u64::MAX;
         for (index, port) in paths.ports.iter().enumerate() {
             let waits = cx.ports.backlog(*port);
@@ -247,36 +258,74 @@ impl Qdaps {
                 least = length;
                 self.ties.clear();
             }
-            self.ties.push(Choice { index: index as u16, waits, delay: None });
+            self.ties.push(Choice { index: index as u16, found: Found::Waits(waits) });
+        }
+        match self.ties.len() {
+            1 => self.ties[0],
+            several => self.ties[cx.rng.below(several as u64) as usize],
         }
     }
 
-    /// Puts the candidates with the smallest delay into `ties`. Every path's delay is needed here.
-    /// Which is the smallest follows no pattern that a processor could guess: hence no branch on it
-    /// in the first loop.
+    /// Works out the delay of `size` bytes by every path. Each step is a loop of its own over what
+    /// stands side by side in memory.
+    fn look(&mut self, size: u64, paths: &Paths<'_>, cx: &mut Context<'_>) {
+        cx.ports.loads(paths.ports, &mut self.loads);
+        let Qdaps { lines, loads, delays, .. } = self;
+        let rates = || paths.ports.iter().zip(&loads[..]);
+        if self.in_service {
+            delays.clear();
+            delays.extend(rates().map(|(port, load)| {
+                let free = cx.ports.free_at(*port).since(cx.now);
+                Span(free.0.saturating_add(lines.time(*port, load.rate, size).0))
+            }));
+        } else {
+            lines.times(paths.ports, loads, size, delays);
+        }
+        let Some(feedback) = &self.feedback else { return };
+        if feedback.net {
+            feedback.add(delays, paths, paths.delay.iter().copied(), cx.now);
+        } else {
+            let both = 2 * self.mtu;
+            let bases = rates().zip(paths.delay).map(|((port, load), delay)| {
+                Span(delay.0.saturating_add(lines.time(*port, load.rate, both).0))
+            });
+            feedback.add(delays, paths, bases, cx.now);
+        }
+    }
+
+    /// The path with the smallest delay among the candidates. Which that is follows no pattern that a
+    /// processor could guess: hence no branch on it.
     fn by_delay(
         &mut self,
-        size: u64,
         before: Option<Before>,
         paths: &Paths<'_>,
         cx: &mut Context<'_>,
-    ) {
-        let mut least = Span(u64::MAX);
-        let mut looked = std::mem::take(&mut self.looked);
-        for (index, (port, look)) in paths.ports.iter().zip(&mut looked).enumerate() {
-            let (waits, rate) = cx.ports.line(*port);
-            let delay = self.delay(index, size, (waits, rate), paths, cx);
-            let keeps_order = before.is_none_or(|last| last.is_kept_by(*port, delay));
-            let length = if keeps_order { delay } else { Span(u64::MAX) };
-            least = least.min(length);
-            *look = (waits, length);
-        }
-        for (index, (waits, length)) in (0..).zip(&looked[..paths.ports.len()]) {
-            if *length == least {
-                self.ties.push(Choice { index, waits: *waits, delay: Some(least) });
+    ) -> Choice {
+        let lengths = match before {
+            None => &self.delays,
+            Some(last) => {
+                self.lengths.clear();
+                self.lengths.extend(paths.ports.iter().zip(&self.delays).map(|(port, delay)| {
+                    if last.is_kept_by(*port, *delay) { *delay } else { Span(u64::MAX) }
+                }));
+                &self.lengths
             }
+        };
+        let (mut least, mut first, mut ties) = (Span(u64::MAX), 0, 0);
+        for (index, length) in (0..).zip(lengths) {
+            let (less, same) = (*length < least, *length == least);
+            first = select_unpredictable(less, index, first);
+            ties = select_unpredictable(less, 1, ties + u64::from(same));
+            least = least.min(*length);
         }
-        self.looked = looked;
+        let index = if ties == 1 {
+            first
+        } else {
+            let drawn = cx.rng.below(ties) as usize;
+            let tied = (0..).zip(lengths).filter(|(_, length)| **length == least);
+            tied.map(|(index, _)| index).nth(drawn).unwrap_or(first)
+        };
+        Choice { index, found: Found::Delay(least) }
     }
 }
 
@@ -284,7 +333,8 @@ impl LoadBalancer for Qdaps {
     fn needs(&self) -> Needs {
         let star = self.feedback.is_some();
         let exact_dequeue = star && self.exact;
-        Needs { arrived: star, leaving: star, exact_dequeue, ..Needs::default() }
+        let told = Needs { arrived: star, leaving: star, ..Needs::default() };
+        Needs { between_switches: star, exact_dequeue, ..told }
     }
 
     fn pick(&mut self, packet: &mut PacketMeta, paths: &Paths<'_>, cx: &mut Context<'_>) -> PortId {
@@ -298,6 +348,9 @@ impl LoadBalancer for Qdaps {
         let before = last
             .map(|last| Before { remaining: last.departs.since(cx.now), port: last.port })
             .filter(|last| last.remaining > Span::ZERO && paths.ports.contains(&last.port));
+        if self.by == By::Delay {
+            self.look(size, paths, cx);
+        }
         let mut choice = self.shortest(size, before, paths, cx);
 
         // §III-C: "when the queue length exceeds a threshold S", "to the output port with shortest
@@ -311,9 +364,10 @@ impl LoadBalancer for Qdaps {
 
         // "For each flow, the engine only updates the arriving time t_i and queueing delay QD_i."
         let (index, port) = (usize::from(choice.index), paths.ports[usize::from(choice.index)]);
-        let delay = choice.delay.unwrap_or_else(|| {
-            self.delay(index, size, (choice.waits, cx.ports.rate(port)), paths, cx)
-        });
+        let delay = match choice.found {
+            Found::Delay(delay) => delay,
+            Found::Waits(waits) => self.delay(index, size, (waits, cx.ports.rate(port)), paths, cx),
+        };
         let sent = sent.saturating_add(u32::from(packet.size));
         self.table.remember(number, sent, port, cx.now + delay);
         port

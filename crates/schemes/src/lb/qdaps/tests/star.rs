@@ -309,8 +309,8 @@ fn echoes_are_written_at_the_head_of_the_queue() {
     for (echo, exact) in [("dequeue", true), ("queueing", false)] {
         let params = defaults().with("echo", word(echo));
         let needs = build_star(&params, &leaf(4).env).unwrap().needs();
-        let asked =
-            Needs { arrived: true, leaving: true, exact_dequeue: exact, ..Needs::default() };
+        let told = Needs { arrived: true, leaving: true, ..Needs::default() };
+        let asked = Needs { between_switches: true, exact_dequeue: exact, ..told };
         assert_eq!(needs, asked);
     }
     let plain = build(
