@@ -16,11 +16,13 @@ use leafspine_schemes::Amount;
 const HISTOGRAMS: u64 = 5 << 10;
 /// A packet that waits: its place in a queue.
 const WAITING: u64 = 16;
-/// A packet under way: itself and its time in a ring, twice over, because rings double; its place in a
-/// queue.
-const PACKET: u64 = 2 * (size_of::<PacketMeta>() as u64 + 8) + WAITING;
-/// A link's ring as long as there is little on it.
-const RING: u64 = 64 + 8 + 8 * (size_of::<PacketMeta>() as u64 + 8);
+/// A block of seven packets on a link, with their times.
+const BLOCK: u64 = 8 * (size_of::<PacketMeta>() as u64 + 8);
+/// A packet under way: its part of a block, twice over, because blocks are in arrays that double; its
+/// place in a queue.
+const PACKET: u64 = 2 * BLOCK / 7 + WAITING;
+/// A link as long as there is little on it.
+const QUIET: u64 = 32 + 8 + BLOCK;
 /// A link in the graph: two ports and its names.
 const LINK: u64 = 256;
 /// A flow's result row, twice over, because columns double.
@@ -67,7 +69,7 @@ impl Memory {
             Amount::Packets(packets) => u64::from(packets),
             Amount::Bytes(bytes) => bytes / u64::from(spec.transport.mss.max(1)),
         };
-        let port = size_of::<Port>() as u64 + HISTOGRAMS + RING + WAITING * queue.min(1024);
+        let port = size_of::<Port>() as u64 + HISTOGRAMS + QUIET + WAITING * queue.min(1024);
         let mut memory = Memory {
             fabric: ports * port + size.links * LINK + size.switches * (size.tors * 4 + 512),
             ..Memory::default()

@@ -1,7 +1,7 @@
 //! Some of a run's nodes with all that they need in a window: what one thread works on.
 
 use super::super::{Bound, hash_hop};
-use super::lines::{Due, Lines, Ring, Window};
+use super::lines::{Due, Line, Lines, Window};
 use super::wheel::{Grid, NEVER, Sweep};
 use leafspine_core::{PacketMeta, PortId, Time};
 use leafspine_node::{Class, Event, Key, Network, Node, Record, World};
@@ -63,7 +63,7 @@ impl World for Outside {
     #[inline(always)]
     fn deliver(&mut self, link: u32, at: Time, packet: &PacketMeta) {
         let line = link.wrapping_sub(self.first);
-        if (line as usize) < self.lines.rings.len() {
+        if (line as usize) < self.lines.list.len() {
             self.lines.push(line, at, packet);
         } else {
             self.post(link, at, packet);
@@ -170,7 +170,7 @@ impl Domain {
     ) -> Option<u32> {
         let lines = &mut self.outside.lines;
         let first = lines.wheels[side].peek(sweep)?;
-        let node = lines.rings[first as usize].node;
+        let node = lines.list[first as usize].node;
         let (from, to) = lines.spans[node as usize];
         let window = Window { first: from, ..window };
         let mut line = first;
@@ -201,7 +201,7 @@ impl Domain {
         for arrival in due {
             let (now, line) = (Time(start + arrival.after()), (first + arrival.line()) as usize);
             if self.outside.lines.timers[place].first <= now.0 {
-                let key = Key::new(Class::Arrival, self.outside.lines.rings[line].port);
+                let key = Key::new(Class::Arrival, self.outside.lines.list[line].port);
                 self.run_timers(node, net, (now, key));
             }
             self.handle_arrival(place, line, now, net);
@@ -239,13 +239,14 @@ impl Domain {
     fn handle_arrival(&mut self, node: usize, line: usize, now: Time, net: &Network) {
         let outside = &mut self.outside;
         outside.now = now;
-        let ring = &mut outside.lines.rings[line];
-        let mut packet = ring.pop(now.0);
-        ring.chain = hash_hop(ring.chain, &packet, now);
+        let Lines { list, blocks, .. } = &mut outside.lines;
+        let link = &mut list[line];
+        let mut packet = link.pop(now.0, blocks);
+        link.chain = hash_hop(link.chain, &packet, now);
         if packet.notes & PacketMeta::LOST != 0 {
-            return outside.record.lost(&packet, ring.port, net.measuring, now);
+            return outside.record.lost(&packet, link.port, net.measuring, now);
         }
-        let into = ring.into;
+        let into = link.into;
         self.nodes[node].arrive(into, &mut packet, net, outside);
     }
 
@@ -279,13 +280,13 @@ impl Domain {
 
     /// The first event of all.
     pub(super) fn first(&self) -> Option<Bound> {
-        (0..self.outside.lines.rings.len() as u32).filter_map(|line| self.first_of(line)).min()
+        (0..self.outside.lines.list.len() as u32).filter_map(|line| self.first_of(line)).min()
     }
 
     fn first_of(&self, line: u32) -> Option<Bound> {
-        let Lines { rings, timers, .. } = &self.outside.lines;
-        let Ring { port, node, .. } = rings[line as usize];
-        if port == Ring::TIMERS {
+        let Lines { list, timers, .. } = &self.outside.lines;
+        let Line { port, node, .. } = list[line as usize];
+        if port == Line::TIMERS {
             return timers[node as usize].peek().map(|event| (event.time, event.key()));
         }
         let time = self.outside.lines.first(line)?;
@@ -298,8 +299,8 @@ impl Domain {
         let Some(time) = lines.first(line) else { return };
         let wheel = lines.wheel(line);
         wheel.forget(line, wheel.grid.window_of(time));
-        let Ring { port, node, .. } = lines.rings[line as usize];
-        if port == Ring::TIMERS {
+        let Line { port, node, .. } = lines.list[line as usize];
+        if port == Line::TIMERS {
             let timers = &mut lines.timers[node as usize];
             timers.noted = NEVER;
             if let Some(event) = timers.pop() {

@@ -1,43 +1,24 @@
 //! Lines into nodes: links as their receiving ends see them, and each node's own events.
 
+use super::blocks::{Blocks, Place};
 use super::timers::Timers;
 use super::wheel::{Grid, NEVER, Wheel};
 use leafspine_core::{PacketMeta, PortId, Time};
-use leafspine_node::{Event, prefetch};
+use leafspine_node::Event;
 use std::hint::select_unpredictable;
 
-/// Some packets, with their arrival times beside them, so that looking for what is due does not touch
-/// the packets: a cache line of times, and a line for each packet.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Block {
-    times: [u64; Block::PLACES],
-    packets: [PacketMeta; Block::PLACES],
-}
-
-impl Block {
-    const PLACES: usize = 8;
-
-    fn empty() -> Block {
-        Block { times: [NEVER; Block::PLACES], packets: [PacketMeta::default(); Block::PLACES] }
-    }
-}
-
-/// The packets on a link: a ring of blocks. All that an arriving packet needs to know of its link is in
-/// one cache line.
-#[repr(align(64))]
-pub(super) struct Ring {
-    /// A power of two of them; none before the first packet.
-    blocks: Box<[Block]>,
+/// A link, as a list of blocks of packets, or a node's own events. All that an arriving packet needs
+/// to know of its link is here.
+#[repr(align(32))]
+pub(super) struct Line {
     /// The hash over what has arrived.
     pub(super) chain: u64,
-    /// Packets taken out, foreseen, and put in, since the start: places in the ring by their low bits.
-    head: u32,
-    seen: u32,
-    tail: u32,
-    /// The places.
-    room: u32,
-    /// The global number of the port that sends into the link; [`Ring::TIMERS`] of a node's own events.
+    /// Places of the next packet that is taken out, that is foreseen, and that is put in. Each may
+    /// stand at a block's end, while the packet itself is (or will be) at the beginning of the next.
+    head: Place,
+    seen: Place,
+    tail: Place,
+    /// The global number of the port that sends into the link; [`Line::TIMERS`] of a node's own events.
     pub(super) port: u32,
     /// The node's place in the domain.
     pub(super) node: u32,
@@ -45,56 +26,49 @@ pub(super) struct Ring {
     pub(super) into: PortId,
 }
 
-/// A place in a ring: the block, and where in it.
-#[inline(always)]
-fn place(count: u32, blocks: usize) -> (usize, usize) {
-    let count = count as usize;
-    ((count / Block::PLACES) & blocks.wrapping_sub(1), count % Block::PLACES)
-}
-
-impl Ring {
+impl Line {
     /// No port has this number.
     pub(super) const TIMERS: u32 = u32::MAX;
 
-    fn new(node: u32, port: u32, into: PortId) -> Ring {
-        let blocks = Box::default();
-        Ring { blocks, chain: 0, head: 0, seen: 0, tail: 0, room: 0, port, node, into }
-    }
-
-    /// The arrival time at a place.
-    #[inline(always)]
-    fn time(&self, count: u32) -> u64 {
-        let (block, at) = place(count, self.blocks.len());
-        self.blocks[block].times[at]
+    fn new(node: u32, port: u32, into: PortId) -> Line {
+        let at = Blocks::END;
+        Line { chain: 0, head: at, seen: at, tail: at, port, node, into }
     }
 
     #[inline(always)]
-    fn push(&mut self, at: Time, packet: &PacketMeta) {
-        if self.tail - self.head == self.room {
-            self.grow();
+    fn push(&mut self, at: Time, packet: &PacketMeta, blocks: &mut Blocks) {
+        if Blocks::is_end(self.tail) {
+            self.extend(blocks);
         }
-        debug_assert!(
-            self.head == self.tail || self.time(self.tail.wrapping_sub(1)) < at.0,
-            "packets of a link arrive in the order in which they were sent"
-        );
-        let (block, place) = place(self.tail, self.blocks.len());
-        let block = &mut self.blocks[block];
-        block.times[place] = at.0;
-        block.packets[place] = *packet;
+        blocks.put(self.tail, at.0, packet);
         self.tail += 1;
+    }
+
+    /// One more block.
+    #[inline(never)]
+    fn extend(&mut self, blocks: &mut Blocks) {
+        let first = blocks.take();
+        if self.head == self.tail {
+            // The link's first: it had none.
+            (self.head, self.seen) = (first, first);
+        } else {
+            blocks.link(self.tail, first);
+        }
+        self.tail = first;
     }
 
     /// Puts what arrives before `limit` into `due`. Gives the time of the first arrival after.
     #[inline(always)]
-    fn foresee(&mut self, line: u32, window: Window, due: &mut Vec<Due>) -> u64 {
+    fn foresee(&mut self, line: u32, window: Window, blocks: &Blocks, due: &mut Vec<Due>) -> u64 {
         while self.seen != self.tail {
-            let (block, at) = place(self.seen, self.blocks.len());
-            let block = &self.blocks[block];
-            let time = block.times[at];
+            if Blocks::is_end(self.seen) {
+                self.seen = blocks.after(self.seen);
+            }
+            let time = blocks.time(self.seen);
             if time >= window.limit {
                 return time;
             }
-            prefetch(&block.packets, at);
+            blocks.prefetch(self.seen);
             due.push(Due::new(time - window.start, line - window.first));
             self.seen += 1;
         }
@@ -103,55 +77,42 @@ impl Ring {
 
     /// Takes the next packet, which has been foreseen for `time`, off the link.
     #[inline(always)]
-    pub(super) fn pop(&mut self, time: u64) -> PacketMeta {
-        // Not where it was foreseen: the ring may have grown since.
-        let (block, at) = place(self.head, self.blocks.len());
-        let block = &self.blocks[block];
-        debug_assert_eq!(block.times[at], time, "the first packet goes first");
-        let packet = block.packets[at];
-        self.head += 1;
-        // An empty ring begins again, where the cache has it.
-        let empty = self.head == self.tail;
-        self.head = select_unpredictable(empty, 0, self.head);
-        self.seen = select_unpredictable(empty, 0, self.seen);
-        self.tail = select_unpredictable(empty, 0, self.tail);
+    pub(super) fn pop(&mut self, time: u64, blocks: &mut Blocks) -> PacketMeta {
+        if Blocks::is_end(self.head) {
+            self.head = blocks.give_back(self.head);
+        }
+        debug_assert_eq!(blocks.time(self.head), time, "the first packet goes first");
+        let packet = *blocks.packet(self.head);
+        // An empty link begins its block again, where the cache has it.
+        let (next, first) = (self.head + 1, Blocks::first_of(self.head));
+        let empty = next == self.tail;
+        self.head = select_unpredictable(empty, first, next);
+        self.seen = select_unpredictable(empty, first, self.seen);
+        self.tail = select_unpredictable(empty, first, self.tail);
         packet
     }
 
-    /// Twice as many places.
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self) {
-        let (old, count) = (self.blocks.len(), self.tail - self.head);
-        let size = (old * 2).max(1);
-        let mut blocks = vec![Block::empty(); size];
-        for ahead in 0..count {
-            let (from, at) = place(self.head + ahead, old);
-            let (to, into) = place(ahead, size);
-            blocks[to].times[into] = self.blocks[from].times[at];
-            blocks[to].packets[into] = self.blocks[from].packets[at];
-        }
-        self.blocks = blocks.into();
-        self.room = (size * Block::PLACES) as u32;
-        (self.head, self.seen, self.tail) = (0, self.seen - self.head, count);
-    }
-
-    /// When the next packet arrives.
-    fn first(&self) -> Option<u64> {
-        (self.head != self.tail).then(|| self.time(self.head))
-    }
-
-    fn waiting(&self) -> impl Iterator<Item = &PacketMeta> {
-        (self.head..self.tail).map(|count| {
-            let (block, at) = place(count, self.blocks.len());
-            &self.blocks[block].packets[at]
+    /// The places of its packets.
+    fn places<'a>(&self, blocks: &'a Blocks) -> impl Iterator<Item = Place> + use<'a> {
+        let (mut next, tail) = (self.head, self.tail);
+        std::iter::from_fn(move || {
+            (next != tail).then(|| {
+                let place = if Blocks::is_end(next) { blocks.after(next) } else { next };
+                next = place + 1;
+                place
+            })
         })
     }
 
-    fn lose(&mut self) {
-        for count in self.head..self.tail {
-            let (block, at) = place(count, self.blocks.len());
-            self.blocks[block].packets[at].notes |= PacketMeta::LOST;
+    /// When the next packet arrives.
+    fn first(&self, blocks: &Blocks) -> Option<u64> {
+        self.places(blocks).next().map(|place| blocks.time(place))
+    }
+
+    fn lose(&self, blocks: &mut Blocks) {
+        let places: Vec<Place> = self.places(blocks).collect();
+        for place in places {
+            blocks.packet_mut(place).notes |= PacketMeta::LOST;
         }
     }
 }
@@ -194,7 +155,9 @@ impl Due {
 /// All lines into the nodes of a domain: those of a node together, first its own events, then the links
 /// by the numbers of the ports that send into them.
 pub(super) struct Lines {
-    pub(super) rings: Vec<Ring>,
+    pub(super) list: Vec<Line>,
+    /// What is on them.
+    pub(super) blocks: Blocks,
     /// What is due at the nodes of each side.
     pub(super) wheels: [Wheel; 2],
     /// The first line of the second side.
@@ -209,18 +172,18 @@ impl Lines {
     /// Of nodes with these links: the ports that send into them, ascending, and where they come in. So
     /// many nodes are on the first side, each side with its windows.
     pub(super) fn new(grids: [Grid; 2], links: &[Vec<(u32, PortId)>], side: usize) -> Lines {
-        let (mut rings, mut spans) = (Vec::new(), Vec::with_capacity(links.len()));
+        let (mut list, mut spans) = (Vec::new(), Vec::with_capacity(links.len()));
         for (node, links) in (0..).zip(links) {
-            let first = rings.len() as u32;
-            rings.push(Ring::new(node, Ring::TIMERS, PortId(0)));
-            rings.extend(links.iter().map(|(port, into)| Ring::new(node, *port, *into)));
-            spans.push((first, rings.len() as u32));
+            let first = list.len() as u32;
+            list.push(Line::new(node, Line::TIMERS, PortId(0)));
+            list.extend(links.iter().map(|(port, into)| Line::new(node, *port, *into)));
+            spans.push((first, list.len() as u32));
         }
         let timers = links.iter().map(|_| Timers::default()).collect();
-        let lines = rings.len() as u32;
+        let lines = list.len() as u32;
         let border = spans.get(side).map_or(lines, |(first, _)| *first);
         let wheels = [Wheel::new(grids[0], 0..border), Wheel::new(grids[1], border..lines)];
-        Lines { rings, wheels, border, spans, timers }
+        Lines { list, blocks: Blocks::default(), wheels, border, spans, timers }
     }
 
     /// The wheel that a line is on.
@@ -232,9 +195,13 @@ impl Lines {
     /// A packet is on a link.
     #[inline(always)]
     pub(super) fn push(&mut self, line: u32, at: Time, packet: &PacketMeta) {
-        let ring = &mut self.rings[line as usize];
-        let idle = ring.seen == ring.tail;
-        ring.push(at, packet);
+        let link = &mut self.list[line as usize];
+        debug_assert!(
+            link.head == link.tail || self.blocks.time(link.tail - 1) < at.0,
+            "packets of a link arrive in the order in which they were sent"
+        );
+        let idle = link.seen == link.tail;
+        link.push(at, packet, &mut self.blocks);
         if idle {
             self.wheel(line).note(line, at.0);
         }
@@ -262,15 +229,15 @@ impl Lines {
         }
     }
 
-    /// Puts what arrives on a line before `limit` into `due`, to be taken off it by [`Ring::pop`].
+    /// Puts what arrives on a line before `limit` into `due`, to be taken off it by [`Line::pop`].
     #[inline(always)]
     pub(super) fn foresee(&mut self, line: u32, window: Window, due: &mut Vec<Due>) {
-        let ring = &mut self.rings[line as usize];
-        if ring.port == Ring::TIMERS {
-            self.timers[ring.node as usize].noted = NEVER;
+        let link = &mut self.list[line as usize];
+        if link.port == Line::TIMERS {
+            self.timers[link.node as usize].noted = NEVER;
             return;
         }
-        let after = ring.foresee(line, window, due);
+        let after = link.foresee(line, window, &self.blocks, due);
         if after != NEVER {
             self.wheel(line).note(line, after);
         }
@@ -278,11 +245,11 @@ impl Lines {
 
     /// When something is due on a line.
     pub(super) fn first(&self, line: u32) -> Option<u64> {
-        let ring = &self.rings[line as usize];
-        if ring.port != Ring::TIMERS {
-            return ring.first();
+        let link = &self.list[line as usize];
+        if link.port != Line::TIMERS {
+            return link.first(&self.blocks);
         }
-        let first = self.timers[ring.node as usize].first;
+        let first = self.timers[link.node as usize].first;
         (first != NEVER).then_some(first)
     }
 
@@ -295,9 +262,9 @@ impl Lines {
             return true;
         }
         wheel.forget(line, window);
-        let ring = &self.rings[line as usize];
-        if ring.port == Ring::TIMERS {
-            let node = ring.node;
+        let link = &self.list[line as usize];
+        if link.port == Line::TIMERS {
+            let node = link.node;
             self.timers[node as usize].noted = NEVER;
             self.note_timers(node);
         } else if let Some(first) = first {
@@ -308,14 +275,16 @@ impl Lines {
 
     /// Calls `visit` with every packet, and the port that sent it.
     pub(super) fn each(&self, visit: &mut dyn FnMut(u32, &PacketMeta)) {
-        for ring in &self.rings {
-            ring.waiting().for_each(|packet| visit(ring.port, packet));
+        for link in &self.list {
+            let places = link.places(&self.blocks);
+            places.for_each(|place| visit(link.port, self.blocks.packet(place)));
         }
     }
 
     /// Packets on the link from `port` will not arrive.
     pub(super) fn lose(&mut self, port: u32) {
-        self.rings.iter_mut().filter(|ring| ring.port == port).for_each(Ring::lose);
+        let links = self.list.iter().filter(|link| link.port == port);
+        links.for_each(|link| link.lose(&mut self.blocks));
     }
 }
 
@@ -338,8 +307,8 @@ mod tests {
     }
 
     proptest! {
-        /// Breaks if a ring loses or reorders packets when it grows or wraps round, or if what is next
-        /// is not noted. A queue is the judge.
+        /// Breaks if a link loses or reorders packets where one block follows another, or if what is
+        /// next is not noted. A queue is the judge.
         #[test]
         fn a_link_is_a_queue(steps in proptest::collection::vec((1u64..100, 0u64..150), 1..300)) {
             let links = vec![vec![(7, PortId(0))]];
@@ -356,7 +325,7 @@ mod tests {
                 lines.foresee(1, Window { start: 0, limit, first: 0 }, &mut due);
                 for taken in &due {
                     let at = taken.after();
-                    prop_assert_eq!(queue.pop_front(), Some((at, lines.rings[1].pop(at))));
+                    prop_assert_eq!(queue.pop_front(), Some((at, lines.list[1].pop(at, &mut lines.blocks))));
                 }
                 prop_assert!(queue.front().is_none_or(|(time, _)| *time >= limit));
                 prop_assert_eq!(queue.front().map(|(time, _)| *time), lines.first(1));

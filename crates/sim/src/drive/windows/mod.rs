@@ -14,6 +14,7 @@
 //! When all flows have their last byte, the run may end at any event: from then on events are handled
 //! one after the other over the whole fabric, as the calendar does.
 
+mod blocks;
 mod crew;
 mod domain;
 mod lines;
@@ -28,7 +29,7 @@ use crew::Crew;
 use domain::Pass;
 use leafspine_core::{PacketMeta, Span, Time};
 use leafspine_node::{Counters, Event, Key, Network, Node, Record, World};
-use lines::Ring;
+use lines::Line;
 use partition::{Parts, partition, sides, two_sided};
 use std::sync::Arc;
 use wheel::Grid;
@@ -282,8 +283,8 @@ impl WindowsDriver {
     /// Calls `visit` with the hash of every link that packets have come over, and its port.
     pub(crate) fn each_chain(&self, visit: &mut dyn FnMut(u32, u64)) {
         for domain in &self.domains {
-            let links = domain.outside.lines.rings.iter().filter(|ring| ring.port != Ring::TIMERS);
-            links.for_each(|ring| visit(ring.port, ring.chain));
+            let links = domain.outside.lines.list.iter().filter(|link| link.port != Line::TIMERS);
+            links.for_each(|link| visit(link.port, link.chain));
         }
     }
 
