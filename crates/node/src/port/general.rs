@@ -87,11 +87,13 @@ enum Queues {
     Several(Box<ServiceQueues>),
 }
 
+/// One cache line.
 #[derive(Debug)]
+#[repr(align(64))]
 struct ServiceQueues {
     backlogged: Backlogged,
     scheduler: Scheduler,
-    queues: Vec<ServiceQueue>,
+    queues: Box<[ServiceQueue]>,
 }
 
 /// Whether a packet that finds the line idle and nothing waiting goes on it as at a one-event port: a link that never
@@ -125,8 +127,10 @@ impl Asks {
         Asks { at_release: true, admits_idle: true, releases_idle: true, admits_from: 0 };
 }
 
-/// See the module's text.
+/// See the module's text. Two cache lines: in the first is what a packet needs that finds the line
+/// idle, in the second what waits.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct GeneralPort {
     /// When the line has sent what it is sending.
     pub busy_until: Time,
@@ -134,6 +138,9 @@ pub struct GeneralPort {
     pub(crate) sent: u64,
     /// How long bytes take at the line's rate.
     pub pace: Pace,
+    /// Service queues that are paused, a bit each.
+    stopped: u64,
+    total: Backlog,
     /// Whether an event is pending for `busy_until`.
     pub wake_pending: bool,
     /// When the manager is asked.
@@ -142,12 +149,9 @@ pub struct GeneralPort {
     pub(crate) plain: bool,
     /// What becomes of a packet that finds the line idle and nothing waiting.
     pub(crate) direct: Direct,
-    /// Service queues that are paused, a bit each.
-    stopped: u64,
+    queues: Queues,
     /// In runs with flow control.
     pauses: Option<Box<Pauses>>,
-    total: Backlog,
-    queues: Queues,
 }
 
 impl GeneralPort {
@@ -565,6 +569,14 @@ impl ServiceQueues {
 mod tests {
     use super::*;
     use crate::pfc::NO_INGRESS;
+
+    /// Breaks if a field pushes another into a further cache line.
+    #[test]
+    fn a_port_is_two_cache_lines() {
+        assert_eq!(std::mem::offset_of!(GeneralPort, queues), 64);
+        assert_eq!(size_of::<GeneralPort>(), 128);
+        assert_eq!(size_of::<ServiceQueues>(), 64);
+    }
     use crate::spec::SchedulerKind;
     use leafspine_core::Rate;
     use proptest::prelude::*;

@@ -69,11 +69,17 @@ pub enum Scheduler {
 /// turn leaves over is kept while the queue stays backlogged).
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
-    credits: Vec<Credit>,
+    credits: Box<[Credit]>,
+    /// When the present turn began.
+    since: Time,
+    /// Whose turn it is; [`NOBODY`]'s.
+    turn: u8,
+    next: u8,
     by_bytes: bool,
-    turn: Option<Turn>,
-    next: usize,
 }
+
+/// Not a queue.
+const NOBODY: u8 = u8::MAX;
 
 /// What a queue may send: in packets, or in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +99,8 @@ impl Scheduler {
         let unit = if by_bytes { mtu } else { 1 };
         let credit = |w: &u32| Credit { quantum: u64::from(*w) * u64::from(unit), left: 0 };
         let credits = weights.iter().map(credit).collect();
-        Scheduler::RoundRobin(RoundRobin { credits, by_bytes, turn: None, next: 0 })
+        let since = Time::ZERO;
+        Scheduler::RoundRobin(RoundRobin { credits, since, turn: NOBODY, next: 0, by_bytes })
     }
 
     /// The queue to serve, and the turn that ended with this choice. `None` when all are empty;
@@ -121,7 +128,8 @@ impl RoundRobin {
         size: impl Fn(usize) -> u32,
     ) -> (Option<usize>, Option<Turn>) {
         let mut ended = None;
-        if let Some(turn) = self.turn {
+        if self.turn != NOBODY {
+            let turn = Turn { queue: self.turn, since: self.since };
             let queue = usize::from(turn.queue);
             if !queues.has(queue) {
                 // An emptied queue loses what is left.
@@ -129,7 +137,7 @@ impl RoundRobin {
             } else if self.spend(queue, &size) {
                 return (Some(queue), None);
             }
-            self.turn = None;
+            self.turn = NOBODY;
             ended = Some(turn);
         }
         (self.begin_turn(now, queues, size), ended)
@@ -144,11 +152,11 @@ impl RoundRobin {
         size: impl Fn(usize) -> u32,
     ) -> Option<usize> {
         loop {
-            let queue = queues.first_from(self.next)?;
-            self.next = if queue + 1 == self.credits.len() { 0 } else { queue + 1 };
+            let queue = queues.first_from(usize::from(self.next))?;
+            self.next = if queue + 1 == self.credits.len() { 0 } else { queue as u8 + 1 };
             self.credits[queue].left += self.credits[queue].quantum;
             if self.spend(queue, &size) {
-                self.turn = Some(Turn { queue: queue as u8, since: now });
+                (self.turn, self.since) = (queue as u8, now);
                 return Some(queue);
             }
         }

@@ -1,5 +1,6 @@
 //! One event after the other, from one queue over the whole fabric.
 
+use super::layout::Target;
 use super::pool::{Handle, Pool};
 use super::queue::Calendar;
 use super::{Came, Ending, Layout, Task, hash_hop};
@@ -14,8 +15,15 @@ pub(crate) struct CalendarDriver {
     pub(crate) pool: Pool,
     pub(crate) record: Record,
     pub(crate) now: Time,
-    /// Per port: the hash over what has arrived over its link.
-    pub(crate) chains: Vec<u64>,
+    /// Per port: its link.
+    pub(crate) links: Vec<Link>,
+}
+
+/// What an arriving packet needs to know of its link.
+pub(crate) struct Link {
+    /// The hash over what has arrived.
+    pub(crate) chain: u64,
+    pub(crate) target: Target,
 }
 
 /// The calendar driver as one of its nodes sees it.
@@ -51,14 +59,15 @@ impl World for Outside<'_> {
 }
 
 impl CalendarDriver {
-    pub(crate) fn new(nodes: Vec<Node>, ports: usize, calendar: Calendar) -> CalendarDriver {
+    pub(crate) fn new(nodes: Vec<Node>, layout: &Layout, calendar: Calendar) -> CalendarDriver {
+        let link = |target: &Target| Link { chain: 0, target: *target };
         CalendarDriver {
             nodes,
             calendar,
             pool: Pool::default(),
             record: Record::default(),
             now: Time::ZERO,
-            chains: vec![0; ports],
+            links: layout.targets.iter().map(link).collect(),
         }
     }
 
@@ -73,7 +82,7 @@ impl CalendarDriver {
             }
             self.now = event.time;
             self.record.counters.events += 1;
-            self.foresee(layout);
+            self.foresee();
             self.handle(event, layout, net);
             if self.record.fault.is_some() {
                 return Came::ToAFault;
@@ -94,11 +103,11 @@ impl CalendarDriver {
     /// Prefetches what one of the next events will need: a hop is five or six lines of memory that may
     /// be far away.
     #[inline]
-    fn foresee(&mut self, layout: &Layout) {
+    fn foresee(&mut self) {
         let Some((key, item)) = self.calendar.foresee() else { return };
         if key.is(Class::Arrival) {
             self.pool.prefetch(item);
-            prefetch(&layout.targets, key.id() as usize);
+            prefetch(&self.links, key.id() as usize);
         }
     }
 
@@ -106,7 +115,7 @@ impl CalendarDriver {
     fn handle(&mut self, event: Event, layout: &Layout, net: &Network) {
         let key = event.key();
         if key.is(Class::Arrival) {
-            return self.arrival(key.id(), event.item(), layout, net);
+            return self.arrival(key.id(), event.item(), net);
         }
         let node = layout.node_of(key, event.item());
         self.with(node, |node, world| node.on_timer(key, event.item(), net, world));
@@ -114,17 +123,17 @@ impl CalendarDriver {
 
     /// A packet has come to the end of the link of `port`.
     #[inline]
-    fn arrival(&mut self, port: u32, handle: Handle, layout: &Layout, net: &Network) {
+    fn arrival(&mut self, port: u32, handle: Handle, net: &Network) {
         let mut packet = self.pool[handle];
         self.pool.free(handle);
         let now = self.now;
         self.record.counters.packet_hops += 1;
-        let chain = &mut self.chains[port as usize];
-        *chain = hash_hop(*chain, &packet, now);
+        let link = &mut self.links[port as usize];
+        link.chain = hash_hop(link.chain, &packet, now);
+        let target = link.target;
         if packet.notes & PacketMeta::LOST != 0 {
             return self.record.lost(&packet, port, net.measuring, now);
         }
-        let target = layout.targets[port as usize];
         self.with(target.node, |node, world| node.arrive(target.into, &mut packet, net, world));
     }
 
@@ -154,6 +163,13 @@ impl CalendarDriver {
             if event.key().is(Class::Arrival) {
                 visit(event.key().id(), &self.pool[event.item()]);
             }
+        }
+    }
+
+    /// Puts the hash over what has arrived into `chains`, by port.
+    pub(crate) fn each_chain(&self, chains: &mut [u64]) {
+        for (chain, link) in chains.iter_mut().zip(&self.links) {
+            *chain = link.chain;
         }
     }
 

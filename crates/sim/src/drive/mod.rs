@@ -201,8 +201,8 @@ impl Driver {
     pub(crate) fn trace_hash(&self, ports: usize) -> u64 {
         let mut chains = vec![0; ports];
         match self {
-            Driver::Calendar(driver) => chains.copy_from_slice(&driver.chains),
-            Driver::Linux(driver) => chains.copy_from_slice(&driver.nodes.chains),
+            Driver::Calendar(driver) => driver.each_chain(&mut chains),
+            Driver::Linux(driver) => driver.nodes.each_chain(&mut chains),
             Driver::Windows(driver) => {
                 driver.each_chain(&mut |port, chain| chains[port as usize] = chain);
             }

@@ -465,7 +465,7 @@ impl Builder<'_> {
             DriverKind::Windows | DriverKind::Threads => true,
         };
         if !windows || lookahead == Span::ZERO {
-            let driver = CalendarDriver::new(nodes, self.graph.ports.len(), self.calendar());
+            let driver = CalendarDriver::new(nodes, layout, self.calendar());
             return Driver::Calendar(Box::new(driver));
         }
         let RunSpec { threads, driver, .. } = self.spec.run;
@@ -493,7 +493,7 @@ impl Builder<'_> {
             interrupt_gap: linux.interrupt_moderation,
             programs,
         };
-        let nodes = CalendarDriver::new(nodes, self.graph.ports.len(), self.calendar());
+        let nodes = CalendarDriver::new(nodes, layout, self.calendar());
         let delays = self.graph.ports.iter().map(|port| port.delay);
         Driver::Linux(Box::new(LinuxDriver::new(nodes, layout, about, delays)))
     }

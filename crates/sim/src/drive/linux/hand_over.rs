@@ -36,18 +36,18 @@ impl LinuxDriver {
     }
 
     /// A packet has come to the end of the link of `port`.
-    pub(super) fn arrival(&mut self, port: u32, handle: u32, layout: &Layout, net: &Network) {
+    pub(super) fn arrival(&mut self, port: u32, handle: u32, net: &Network) {
         let nodes = &mut self.nodes;
         let mut packet = nodes.pool[handle];
         nodes.pool.free(handle);
         let now = nodes.now;
         nodes.record.counters.packet_hops += 1;
-        let chain = &mut nodes.chains[port as usize];
-        *chain = hash_hop(*chain, &packet, now);
+        let link = &mut nodes.links[port as usize];
+        link.chain = hash_hop(link.chain, &packet, now);
+        let target = link.target;
         if packet.notes & PacketMeta::LOST != 0 {
             return nodes.record.lost(&packet, port, net.measuring, now);
         }
-        let target = layout.targets[port as usize];
         if nodes.nodes[target.node as usize].switch().is_some() {
             return self.guests.call(nodes, target.node, |node, world| {
                 node.arrive(target.into, &mut packet, net, world);

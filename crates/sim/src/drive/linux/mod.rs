@@ -358,7 +358,7 @@ impl LinuxDriver {
         self.nodes.now = event.time;
         let (key, item) = (event.key(), event.item());
         match key.class() {
-            Class::Arrival => self.arrival(key.id(), item, layout, net),
+            Class::Arrival => self.arrival(key.id(), item, net),
             Class::FlowStart => self.start(key.id(), Address::from_item(item), layout),
             _ => {
                 let node = layout.node_of(key, item);
