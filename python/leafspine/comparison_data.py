@@ -20,6 +20,7 @@ from leafspine.measures import (
     METRICS,
     NETWORK,
     NETWORK_METRICS,
+    PAUSE_METRICS,
     RECOVERY,
     RECOVERY_METRICS,
     RECOVERY_TIMES,
@@ -194,6 +195,11 @@ class ComparisonData:
         return bool(self.summaries) and all(map(measures.only_jobs, self.summaries))
 
     @cached_property
+    def has_flow_control(self) -> bool:
+        """Whether switches of some run ask for pauses, so that the network has metrics of them."""
+        return any(map(measures.has_flow_control, self.summaries))
+
+    @cached_property
     def has_pauses(self) -> bool:
         """Whether flow control has paused a port in some run."""
         return any(summary.get("pause_frames") for summary in self.summaries)
@@ -211,7 +217,7 @@ class ComparisonData:
             groups.append((COLLECTIVES, COLLECTIVE_METRICS))
         if self.has_faults:
             groups.append((RECOVERY, RECOVERY_METRICS))
-        groups.append((NETWORK, NETWORK_METRICS))
+        groups.append((NETWORK, NETWORK_METRICS + PAUSE_METRICS * self.has_flow_control))
         return tuple(
             self._row(variant, point, group, metric.name)
             for point in self.points

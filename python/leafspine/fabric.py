@@ -101,6 +101,13 @@ def are_hosts(ports: pa.Table) -> list[bool]:
     return [own in hosts for own, _, _ in ends_of(ports["name"].to_pylist())]
 
 
+def between_switches(ports: pa.Table) -> list[bool]:
+    """Which ports have a switch at both ends of their link."""
+    hosts = set(hosts_of(ports))
+    ends = ends_of(ports["name"].to_pylist())
+    return [own not in hosts and other not in hosts for own, other, _ in ends]
+
+
 def _told(ports: pa.Table, ends: Sequence[tuple[str, str, int]]) -> dict[str, int]:
     """Each node's tier as the engine gives it, without gaps; nothing in an older result."""
     if "tier" not in ports.column_names:

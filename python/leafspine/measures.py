@@ -99,6 +99,42 @@ NETWORK_METRICS: tuple[Metric, ...] = (
     Metric("queue_max", "pkt", "queue, max", "most packets that one found waiting at an uplink"),
 )
 
+PAUSE_METRICS: tuple[Metric, ...] = (
+    Metric(
+        "paused",
+        "ms",
+        "time paused",
+        "for which flow control had ports paused, in the window: the sum over all ports",
+    ),
+    Metric(
+        "paused_fabric",
+        "%",
+        "paused, fabric",
+        "mean over the ports between switches of the share of the window",
+    ),
+    Metric(
+        "paused_hosts",
+        "%",
+        "paused, hosts",
+        "mean over the hosts' own ports of the share of the window",
+    ),
+    Metric("pauses", "", "pauses", "that began (XOFF) in the window, at all ports"),
+    Metric(
+        "lossless_drops",
+        "",
+        "lossless drops",
+        "packets of lossless priorities dropped because the headroom was full",
+    ),
+    Metric(
+        "pause_storms",
+        "",
+        "storms",
+        "times that the watchdog found a queue paused for too long",
+    ),
+    Metric("storm_drops", "", "storm drops", "packets of lossless priorities that it then dropped"),
+)
+"""The network's too, where switches have flow control: after its others."""
+
 COLLECTIVE_METRICS: tuple[Metric, ...] = (
     Metric("collectives", "", "collectives", "that began, after the warm-up if any", 5),
     Metric("cut_off", "", "cut off", "of these, not complete at the run's end", 6),
@@ -175,7 +211,14 @@ FLOW_MEANS = ("fct_mean", "slowdown_mean", "goodput_mean")
 
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
-    for metric in FLOW_METRICS + NETWORK_METRICS + COLLECTIVE_METRICS + RECOVERY_METRICS
+    for group in (
+        FLOW_METRICS,
+        NETWORK_METRICS,
+        PAUSE_METRICS,
+        COLLECTIVE_METRICS,
+        RECOVERY_METRICS,
+    )
+    for metric in group
 }
 
 
@@ -185,6 +228,14 @@ def only_jobs(summary: Mapping[str, Any]) -> bool:
     Summaries of before there was the count do not say.
     """
     return bool(0 < summary.get("messages", 0) == summary["flows"])
+
+
+def has_flow_control(summary: Mapping[str, Any]) -> bool:
+    """Whether switches of a run ask for pauses.
+
+    Summaries of before they said so tell it only if one has.
+    """
+    return bool(summary.get("flow_control") or summary.get("pause_frames"))
 
 
 def messages_among_flows(summaries: Sequence[Mapping[str, Any]]) -> str:
@@ -197,6 +248,7 @@ def messages_among_flows(summaries: Sequence[Mapping[str, Any]]) -> str:
 
 
 PS_PER_US = 1_000_000
+PS_PER_MS = 1_000_000_000
 GBPS = 8_000.0
 """Bytes a picosecond in Gb/s."""
 
@@ -221,6 +273,9 @@ def measure(
     found = measure_flows(counted, classes)
     for name, value in _of_network(flows, counted, ports, summary).items():
         found[NETWORK, name] = value
+    if has_flow_control(summary):
+        for name, value in _of_pauses(ports, summary).items():
+            found[NETWORK, name] = value
     if jobs:
         collectives = after_warmup(jobs["collectives"], summary)
         for name, value in _of_collectives(collectives, jobs["ranks"]).items():
@@ -229,6 +284,24 @@ def measure(
         for name, value in _of_faults(summary["faults"]).items():
             found[RECOVERY, name] = value
     return found
+
+
+def _of_pauses(ports: pa.Table, summary: Mapping[str, Any]) -> dict[str, float | None]:
+    window = summary["window_end_ps"] - summary["window_start_ps"]
+    paused = ports["pause_ps"].to_numpy().astype(float)
+
+    def share(listed: Sequence[bool]) -> float | None:
+        chosen = np.array(listed, dtype=bool)
+        return 100.0 * float(paused[chosen].mean()) / window if window and chosen.any() else None
+
+    values: tuple[float | None, ...] = (
+        float(paused.sum()) / PS_PER_MS if window else None,
+        share(fabric.between_switches(ports)),
+        share(fabric.are_hosts(ports)),
+        int(ports["pauses"].to_numpy().sum()) if window else None,
+        *(summary.get(name) for name in ("lossless_drops", "pause_storms", "storm_drops")),
+    )
+    return dict(zip([metric.name for metric in PAUSE_METRICS], values, strict=True))
 
 
 def _of_faults(faults: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:

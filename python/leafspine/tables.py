@@ -24,9 +24,11 @@ from leafspine.measures import (
     METRICS,
     NETWORK,
     NETWORK_METRICS,
+    PAUSE_METRICS,
     RECOVERY,
     RECOVERY_METRICS,
     Metric,
+    has_flow_control,
     messages_among_flows,
     only_jobs,
 )
@@ -84,6 +86,7 @@ def of_result(result: Result) -> list[Table]:
         "Mb/s": _rate_unit(entry["goodput_mean"] for entry in classes.values()),
     }
     network = result.summary["network"]
+    of_network = NETWORK_METRICS + PAUSE_METRICS * has_flow_control(result.summary)
     heads = ["class"]
     for metric in FLOW_METRICS:
         _, shown = scales.get(metric.unit, (1.0, metric.unit))
@@ -106,7 +109,7 @@ def of_result(result: Result) -> list[Table]:
     )
     pairs = tuple(
         (metric.label, metric.meaning, metric.unit, _number(network.get(metric.name), 1.0))
-        for metric in NETWORK_METRICS
+        for metric in of_network
     )
     titles = ("metric", "meaning", "unit", "value")
     found = [flows]
@@ -273,12 +276,27 @@ def _network_table(comparison: ComparisonData) -> Table:
         _Column("queue mean (pkt)", _mean("queue_mean"), 11),
         _Column("queue p99 (pkt)", _mean("queue_p99"), 5),
         _Column("queue max (pkt)", _mean("queue_max"), 2),
+        *(_pauses(comparison) if comparison.has_flow_control else ()),
     )
     note = (
         "shares of data packets received; uplinks lead to the next tier of switches, in a star the "
         f"switch's ports; {_how(comparison)}"
     )
     return _table(comparison, "Network", note, NETWORK, columns)
+
+
+def _pauses(comparison: ComparisonData) -> tuple[_Column, ...]:
+    """What flow control did: of the watchdog's, what matters is whether it has acted."""
+    acted = any(summary.get("pause_storms") for summary in comparison.summaries)
+    return (
+        _Column("time paused (ms)", _mean("paused"), 13),
+        _Column("paused, fabric (%)", _mean("paused_fabric"), 7),
+        _Column("paused, hosts (%)", _mean("paused_hosts"), 7),
+        _Column("pauses", _mean("pauses"), 5),
+        _Column("lossless drops", _mean("lossless_drops"), 11),
+        _Column("storms", _mean("pause_storms"), 11 if acted else 1),
+        _Column("storm drops", _mean("storm_drops"), 11 if acted else 1),
+    )
 
 
 def _how(comparison: ComparisonData) -> str:

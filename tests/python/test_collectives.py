@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import leafspine
-from leafspine import job_figures, tables
+from leafspine import job_figures, measures, tables
 from test_engine import ROOT, python
 from test_engine import leafspine as command
 
@@ -198,9 +198,9 @@ def test_a_run_of_jobs_begins_with_collectives(tmp_path: Path) -> None:
 def test_flow_control_in_an_incast(tmp_path: Path) -> None:
     """`examples/incast-pfc.toml`: breaks if it does not run, if a packet of it is lost, if
     ports are not paused for a third less time under DCQCN than without, as it says, or if the
-    report does not show where they were."""
+    report does not show where they were; or if the table that it prints does not say so."""
     out = tmp_path / "out"
-    command("compare", ROOT / "examples" / "incast-pfc.toml", "--out", out)
+    printed = command("compare", ROOT / "examples" / "incast-pfc.toml", "--out", out).stdout
     assert "<h3>Paused links</h3>" in (out / "report.html").read_text(encoding="utf-8")
     paused = {}
     for folder in (out / "runs").iterdir():
@@ -210,6 +210,34 @@ def test_flow_control_in_an_incast(tmp_path: Path) -> None:
         paused[name] = sum(result.ports["pause_ps"].to_pylist())
     assert paused["line rate"] > 0
     assert paused["DCQCN"] == pytest.approx(paused["line rate"] * 2 / 3, rel=0.1)
+    assert "time paused (ms)" in (out / "report.html").read_text(encoding="utf-8")
+    network = (out / "tables.md").read_text(encoding="utf-8").split("## Network")[1]
+    heads, _, *rows = (
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in network.splitlines()
+        if line.startswith("|")
+    )
+    shown = [dict(zip(heads, row, strict=True)) for row in rows]
+    for row in shown:
+        ms = paused[row["variant"]] / 1e9
+        assert float(row["time paused (ms)"]) == pytest.approx(ms, rel=1e-3)
+        assert row["time paused (ms)"] in printed and "time paused (ms)" in printed
+        assert float(row["paused, hosts (%)"]) > 1 and int(row["pauses"]) > 100
+        assert row["lossless drops"] == row["storms"] == "0"
+
+
+def test_a_network_without_flow_control_has_no_pauses(tmp_path: Path) -> None:
+    """Breaks if a run's table of the network lacks what flow control did, or has it where there is
+    none."""
+    result = run(tmp_path, "all-reduce")
+    labels = {metric.label for metric in measures.PAUSE_METRICS}
+
+    def shown() -> set[str]:
+        return {row[0] for row in tables.of_result(result)[-1].rows}
+
+    assert shown().isdisjoint(labels)
+    result.summary["flow_control"] = True
+    assert labels <= shown()
 
 
 def test_balancers_under_an_all_reduce(tmp_path: Path) -> None:

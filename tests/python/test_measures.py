@@ -9,7 +9,14 @@ import pytest
 from leafspine import fabric, remarks
 from leafspine.comparison_data import ComparisonData
 from leafspine.engine import Case, FlowClass
-from leafspine.measures import COLLECTIVES, NETWORK, RECOVERY, in_class, measure
+from leafspine.measures import (
+    COLLECTIVES,
+    NETWORK,
+    PAUSE_METRICS,
+    RECOVERY,
+    in_class,
+    measure,
+)
 from leafspine.results import UNFINISHED, flow_table, measured
 from leafspine.scenario import Source
 
@@ -207,6 +214,36 @@ def test_hosts_are_what_the_engine_says() -> None:
     assert tiers == {"rack": 1, "stub": 2, "web": 0, "host1": 0}
     old = pa.table({"name": ["s-host10", "s-host2", "host10-s", "host2-s"]})
     assert fabric.hosts_of(old) == ["host2", "host10"]
+
+
+PAUSED = {
+    **SUMMARY,
+    "flow_control": True,
+    "lossless_drops": 7,
+    "pause_storms": 2,
+    "storm_drops": 40,
+}
+
+
+def test_pauses_by_hand() -> None:
+    """Breaks if a unit of what flow control did is off, if a port that faces a host counts as one
+    between switches, or if a run without flow control has any of it."""
+    names = ["leaf0-spine0", "leaf0-host0", "spine0-leaf0", "host0-leaf0"]
+    table = ports(names, [0.0] * 4)
+    table = table.append_column("tier", pa.array([1, 1, 2, 0]))
+    table = table.append_column("pause_ps", pa.array([10**8, 0, 3 * 10**8, 6 * 10**8]))
+    table = table.append_column("pauses", pa.array([1, 0, 2, 4]))
+    found = measure(flows([10], [10**6]), table, PAUSED, ())
+    values = [found[NETWORK, metric.name] for metric in PAUSE_METRICS]
+    assert values == pytest.approx([1.0, 20.0, 60.0, 7, 7, 2, 40])
+    assert (NETWORK, "paused") not in measure(flows([10], [10**6]), table, SUMMARY, ())
+    # Of before summaries said whether there is flow control, or what watchdogs drop.
+    old = {**SUMMARY, "pause_frames": 3, "lossless_drops": 0, "pause_storms": 0}
+    found = measure(flows([10], [10**6]), table, old, ())
+    assert (found[NETWORK, "paused"], found[NETWORK, "storm_drops"]) == (1.0, None)
+    never = {**PAUSED, "window_start_ps": 10**9}
+    found = measure(flows([10], [10**6]), table, never, ())
+    assert [found[NETWORK, name] for name in ("paused", "paused_hosts", "pauses")] == [None] * 3
 
 
 def a_fault(recovered: int | None) -> dict[str, float | None]:

@@ -79,6 +79,8 @@ pub struct Counters {
     pub lossless_drops: u64,
     /// Storms that a watchdog has ended.
     pub storms: u64,
+    /// Packets of lossless priorities that it has dropped in them.
+    pub storm_drops: u64,
     /// Packets whose payload switches have cut off.
     pub trimmed: u64,
     /// Of which sent back to their senders.
@@ -139,6 +141,7 @@ impl Counters {
             pause_frames,
             lossless_drops,
             storms,
+            storm_drops,
             trimmed,
             returned,
             credits,
@@ -165,6 +168,7 @@ impl Counters {
         self.pause_frames += pause_frames;
         self.lossless_drops += lossless_drops;
         self.storms += storms;
+        self.storm_drops += storm_drops;
         self.trimmed += trimmed;
         self.returned += returned;
         self.credits += credits;

@@ -56,6 +56,8 @@ pub(crate) struct Output {
     output: leafspine_sim::Output,
     wall_seconds: f64,
     warnings: Vec<String>,
+    /// Whether switches ask for pauses: there are measures of these then.
+    flow_control: bool,
 }
 
 /// Runs one resolved scenario to its end, with its invariants checked if `check`, and ended
@@ -134,7 +136,8 @@ fn run(
     let wall_seconds = start.elapsed().as_secs_f64();
     let output = output.map_err(|error| run_error(py, error, file))?;
     let warnings = diagnosis::warnings(&case, &output);
-    Ok(Output { output, wall_seconds, warnings })
+    let flow_control = case.spec.switch.pfc.is_some();
+    Ok(Output { output, wall_seconds, warnings, flow_control })
 }
 
 pub(crate) fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyAny> {
@@ -304,6 +307,10 @@ impl Output {
         });
         // The macro takes no more of them at once.
         found["kept_packets"] = c.kept_packets.into();
+        if self.flow_control {
+            found["flow_control"] = true.into();
+            found["storm_drops"] = c.storm_drops.into();
+        }
         if let Some(jobs) = &o.jobs {
             let messages = jobs.columns.job.iter().filter(|job| **job != u32::MAX);
             found["messages"] = messages.count().into();

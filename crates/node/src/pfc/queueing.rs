@@ -33,6 +33,7 @@ impl Egress {
         world: &mut W,
     ) -> Result<u16, Cause> {
         if self.port(at).store.general().is_stormy(queue) {
+            world.record().counters.storm_drops += 1;
             return Err(Cause::Manager);
         }
         if !waits {

@@ -38,6 +38,7 @@ impl Egress {
             WatchdogAction::Forward => self.go_on(at, net, world),
             WatchdogAction::Drop => {
                 for queued in self.port(at).store.general().empty(priority) {
+                    world.record().counters.storm_drops += 1;
                     self.leave(at, &queued);
                     self.abandon(at, queued.stay(), &queued.packet, Cause::Manager, net, world);
                     self.tell_far_end(queued.from, queued.queue, net, world);

@@ -4,6 +4,7 @@
 
 mod collisions;
 mod flowlets;
+mod pauses;
 mod programs;
 mod schemes;
 mod steady;
@@ -33,6 +34,8 @@ pub fn warnings(case: &Case, output: &Output) -> Vec<String> {
     said.extend(thresholds::out_of_reach(case));
     said.extend(thresholds::idle_manager(case, output));
     said.extend(collisions::shared_entries(case, output));
+    said.extend(pauses::lossless_drops(&case.spec, output));
+    said.extend(pauses::storms(&case.spec, output));
     said.extend(programs::warnings(output));
     said
 }

@@ -162,3 +162,32 @@ fn flows_that_had_not_started_are_told_of() {
     let counted = cut("flows = 200");
     assert!(counted.ends_with(late) && counted.starts_with('1'), "{counted}");
 }
+
+/// Seven hosts write to the eighth at once over flow control.
+const INCAST: &str = "[transport]\nkind = \"roce\"\nscheme = \"line-rate\"\nmss = 1000\n\
+    [switch]\nshared_buffer = \"1MB\"\npfc = \"dynamic\"\n\
+    [[workload]]\nkind = \"incast\"\nfan_in = 7\nrounds = 1\nevery = \"1ms\"\n\
+    sizes = { kind = \"fixed\", bytes = \"400KB\" }\nsenders = \"the rest\"\nreceivers = [0]\n\
+    [measure]\nwindow = \"all\"\n";
+
+/// Breaks if a drop of a lossless priority, or a watchdog that has acted, is not told with its count and cause, or if
+/// flow control that lost nothing is warned of.
+#[test]
+fn lossless_priorities_that_lose_are_told_of() {
+    assert_eq!(said(&fabric(INCAST), &[]), [""; 0]);
+    let few = said(&fabric(INCAST), &[("switch.pfc_headroom", "1KB")]);
+    let lossy = said(&fabric(INCAST), &[("topology.fabric_link.loss", "0.1")]);
+    let drops = said(&fabric(INCAST), &[("switch.pfc_watchdog", "20us")]);
+    let forward = [("switch.pfc_watchdog", "20us"), ("switch.pfc_action", "forward")];
+    let sends = said(&fabric(INCAST), &forward);
+    // Timeouts are told of, too.
+    let all = [few, lossy, drops, sends].concat();
+    let pauses: Vec<String> = all.into_iter().filter(|line| line.contains("lossless")).collect();
+    insta::assert_snapshot!(pauses.join("\n"), @r#"
+    7698 packets of lossless priorities dropped, for the headroom was full: switch.pfc_headroom = "1KB" is less than what comes until a pause takes effect
+    784 packets of lossless priorities dropped, for the headroom was full: a pause frame was lost, or a link came up before its far end was paused
+    the watchdog (switch.pfc_watchdog) acted 13 times on a lossless queue that stayed paused: 1077 packets dropped
+    1064 packets of lossless priorities dropped, for the headroom was full: the watchdog had a port send though it was paused
+    the watchdog (switch.pfc_watchdog) acted 1 time on a lossless queue that stayed paused: it was sent though paused
+    "#);
+}

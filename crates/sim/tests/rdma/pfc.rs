@@ -5,7 +5,7 @@ use leafspine_core::{Bytes, Rate, Span, Time};
 use leafspine_fabric::kinds::{Defaults, Edge, Vertex, Wiring};
 use leafspine_schemes::{Amount, Value};
 use leafspine_sim::spec::*;
-use leafspine_sim::{Column, Factories, Output, Progress, RunError, Simulation};
+use leafspine_sim::{Cause, Column, Factories, Output, Progress, RunError, Simulation};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -340,7 +340,8 @@ fn a_deadlock_is_named() {
     assert!(stuck.time < Time(1_000_000_000_000), "{stuck}");
 }
 
-/// Breaks if a watchdog leaves a queue paused, by either action, or if it acts where nothing is stuck.
+/// Breaks if a watchdog leaves a queue paused, by either action, if it acts where nothing is stuck, or if what it
+/// drops is not counted.
 #[test]
 fn a_watchdog_ends_a_deadlock() {
     for action in [WatchdogAction::Drop, WatchdogAction::Forward] {
@@ -350,6 +351,10 @@ fn a_watchdog_ends_a_deadlock() {
         spec.switch.pfc.as_mut().expect("on").watchdog = watchdog;
         let output = run(&spec);
         assert!(output.counters.storms > 0, "{action:?}");
+        // Of these priorities a queue manager drops nothing, so what is counted as its is the watchdog's.
+        let dropped = output.counters.dropped[Cause::Manager as usize];
+        assert_eq!(output.counters.storm_drops, dropped, "{action:?}");
+        assert_eq!(dropped > 0, action == WatchdogAction::Drop);
         let mut spec = incast(200);
         spec.switch.pfc.as_mut().expect("on").watchdog = watchdog;
         assert_eq!(run(&spec).counters.storms, 0);
