@@ -5,6 +5,7 @@ use crate::common::*;
 use leafspine_core::{Bytes, Rate, Span, Time};
 use leafspine_fabric::kinds::{Defaults, Edge, Vertex, Wiring};
 use leafspine_schemes::Amount;
+use leafspine_schemes::rdma::HpccSettings;
 use leafspine_sim::spec::*;
 use std::sync::Arc;
 
@@ -43,46 +44,99 @@ pub fn lone() -> Case {
     }
 }
 
-/// Several queue pairs to one host: by pauses alone, and by DCQCN.
+/// What keeps several queue pairs to one host from sending more than the line takes.
+#[derive(Clone, Copy, PartialEq)]
+enum Restraint {
+    Pauses,
+    Dcqcn,
+    Hpcc,
+}
+
+/// Packets of each of `n` senders to one host that came from 100 to 200 ms after they started, and how many bytes
+/// each has on the last link.
+fn come(n: u16, restraint: Restraint) -> (Vec<f64>, f64) {
+    let senders: Vec<u16> = (0..n).collect();
+    let flows = long_flows(n.into(), 1 << 32, hosts(&senders), hosts(&[8]));
+    let (control, size) = match restraint {
+        Restraint::Pauses => (PairControl::LineRate, 1050.0),
+        Restraint::Dcqcn => (PairControl::Dcqcn(dcqcn()), 1050.0),
+        // Telemetry: two bytes from the host on, eight more of the switch.
+        Restraint::Hpcc => (PairControl::Hpcc(HPCC), 1060.0),
+    };
+    let roce = RoceSpec { control, ..roce() };
+    let mut spec = pairs(TopologyKind::Star { hosts: 9 }, roce, vec![flows]);
+    spec.aqm = scheme("ecn-threshold");
+    let mut until = |ms: u64| -> Vec<f64> {
+        spec.run.until = Some(Time(Span::from_millis(ms).0));
+        run_alone(&spec).flows.packets.iter().map(|packets| f64::from(*packets)).collect()
+    };
+    let (half, whole) = (until(100), until(200));
+    (whole.iter().zip(half).map(|(whole, half)| whole - half).collect(), size)
+}
+
+/// Several queue pairs to one host: by pauses alone, by DCQCN, and by HPCC.
 pub fn shares() -> Case {
+    use Restraint::{Dcqcn, Hpcc, Pauses};
     let mut rows = Vec::new();
-    for (n, control) in [(2, false), (4, false), (8, false), (2, true), (8, true)] {
-        let senders: Vec<u16> = (0..n).collect();
-        let flows = long_flows(n.into(), 1 << 32, hosts(&senders), hosts(&[8]));
-        let roce = RoceSpec { control: controlled(control), ..roce() };
-        let mut spec = pairs(TopologyKind::Star { hosts: 9 }, roce, vec![flows]);
-        spec.aqm = scheme("ecn-threshold");
-        // The same once to the middle and once to the end: what came between is the second half.
-        let mut until = |ms: u64| -> Vec<f64> {
-            spec.run.until = Some(Time(Span::from_millis(ms).0));
-            run_alone(&spec).flows.packets.iter().map(|packets| f64::from(*packets)).collect()
-        };
-        let (half, whole) = (until(100), until(200));
-        let got: Vec<f64> = whole.iter().zip(half).map(|(whole, half)| whole - half).collect();
+    for (n, restraint) in
+        [(2, Pauses), (4, Pauses), (8, Pauses), (2, Dcqcn), (8, Dcqcn), (2, Hpcc), (8, Hpcc)]
+    {
+        let (got, size) = come(n, restraint);
         let total: f64 = got.iter().sum();
         let squares: f64 = got.iter().map(|packets| packets * packets).sum();
-        let (rate, law) =
-            (if control { "DCQCN" } else { "flow control alone" }, 100.0 / f64::from(n));
+        let rate = match restraint {
+            Pauses => "flow control alone",
+            Dcqcn => "DCQCN",
+            Hpcc => "HPCC",
+        };
         let setting = format!("{n} senders, {rate}");
-        if !control {
+        if restraint == Pauses {
+            let law = 100.0 / f64::from(n);
             let least = 100.0 * got.iter().copied().fold(f64::INFINITY, f64::min) / total;
             let figure = "smallest share of the line, %";
             let why = "1 % of the share: a pause begins and ends with whole packets";
             rows.push(Row::bounded(&setting, figure, law, &[least], law / 100.0, why));
         }
+        let used = 100.0 * total * size * 8.0 / (10e9 * 0.1);
+        rows.push(used_of_the_line(&setting, restraint, used));
         let jain = total * total / (f64::from(n) * squares);
         let why = "a tenth of the rate as the spread of a tenth of a second's means: its square";
         rows.push(Row::bounded(&setting, "Jain's index", 1.0, &[jain], 0.01, why));
     }
     Case {
         title: "Queue pairs that share a link",
-        law: "N senders to one host have a share of 1/N each.",
-        source: "By symmetry; Zhu et al., DCQCN, SIGCOMM 2015, §5, whose fluid model has no other fixed point",
-        setup: "A star at 10 Gb/s, one queue pair a host, what comes from 100 to 200 ms after they start; flow control with marks at a threshold, or without rate control.",
+        law: "N senders to one host have a share of 1/N each, and all together the line: of HPCC's its eta, 95 %.",
+        source: "By symmetry; Zhu et al., DCQCN, SIGCOMM 2015, §5, whose fluid model has no other fixed point; Li et al., HPCC, SIGCOMM 2019, §3.2",
+        setup: "A star at 10 Gb/s, one queue pair a host, what comes from 100 to 200 ms after they start; flow control with marks at a threshold, or without rate control. What all have together is of bytes on the wire.",
         domain: "Of one bottleneck. Flow control alone shares by ingress ports, not by flows: several flows behind one port would share its part.",
         rows,
     }
 }
+
+/// What all senders together have of the line, in percent.
+fn used_of_the_line(setting: &str, restraint: Restraint, used: f64) -> Row {
+    let (law, allowed, why) = match restraint {
+        Restraint::Pauses => {
+            (100.0, 1.0, "1 % of the line: a pause begins and ends with whole packets")
+        }
+        // Half, a quarter, ... a thirty-second, over the five steps of fast recovery.
+        Restraint::Dcqcn => (
+            100.0,
+            100.0 * 31.0 / 32.0 / 5.0,
+            "a fifth of the line is what DCQCN may leave: a cut takes half of the rate at most, and each of the five steps of fast recovery gives half of what is missing back",
+        ),
+        Restraint::Hpcc => (
+            95.0,
+            100.0 * 1060.0 * 8.0 / (HPCC.base_rtt.0 as f64 / 100.0),
+            "HPCC takes what waits for use: a packet of 1,060 bytes in the mean stands for 15 % of the line at a round trip of 5.8 us",
+        ),
+    };
+    Row::bounded(setting, "all together, % of the line", law, &[used], allowed, why)
+}
+
+/// HPCC by its paper's constants; the round trip of a star of 10 Gb/s and 1 us.
+const HPCC: HpccSettings =
+    HpccSettings { base_rtt: Span(5_800_000), eta: 0.95, stages: 5, additive: 8 };
 
 /// Two switches of a host each, between which the link is fast, and the way to host 1 is slow.
 fn two_switches(slow_mbps: u64) -> Spec {
