@@ -147,10 +147,28 @@ def test_a_training_cluster(folder: Path) -> None:
     assert "stragglers" in said
     out = folder / "out" / "training"
     assert (out / "one" / "plots" / "job-0.pdf").read_bytes().startswith(b"%PDF")
-    for name in ("balancers", "channels", "roce", "bad-link"):
+    for name in ("balancers", "channels", "roce", "bad-link", "roce-slow", "roce-lossy"):
         assert "## Collectives" in (out / name / "tables.md").read_text()
     shown = page.read_text().splitlines()
-    for name in ("balancers", "roce", "bad-link"):
+    for name in ("balancers", "roce", "bad-link", "roce-slow", "roce-lossy"):
         found = collectives(out / name / "tables.md")
         assert len(found) > 4
         assert [row for row in found if row not in shown] == []
+
+
+def test_what_reps_saves_is_what_the_table_has() -> None:
+    """Breaks if the walk says more of REPS over a lossy link than its table does."""
+    text = (WALKS / "training-cluster.md").read_text()
+    rows = {}
+    for line in text.splitlines():
+        if found := re.match(r"\| (\w+)[^|]* \| never \| ([\d.]+) GB \| ([\d.]+) ", line):
+            rows[found[1]] = (float(found[2]), float(found[3]))
+    sprays = [rows[name] for name in ("DRILL", "QDAPS", "QALL")]
+    missed, took = zip(*sprays, strict=True)
+    said = (
+        f"misses two fifths less than the switches that spray ({rows['REPS'][0]} instead of "
+        f"{min(missed)} to {max(missed)} GB), and its flows take {rows['REPS'][1]} instead of "
+        f"{min(took)} to {max(took)} ms"
+    )
+    assert said in " ".join(text.split())
+    assert all(abs(1 - rows["REPS"][0] / one - 0.4) < 0.05 for one in missed)
