@@ -38,8 +38,11 @@ pub struct Group {
     pub stop: bool,
     /// Whether the last frame about it said so.
     pub announced: bool,
-    /// When that is said again, if it still should: no event is pending at [`Time::MAX`].
+    /// When that is said again, if it still should.
     pub(crate) again: Time,
+    /// When it is next looked whether that is due; [`Time::MAX`] if no event is pending. One at any
+    /// other time came to be too late, when the link became faster, and an earlier one was planned.
+    pub(crate) look: Time,
 }
 
 /// The groups of an ingress port.
@@ -86,7 +89,7 @@ impl Pfc {
     /// Flow control with this much headroom at each ingress port.
     #[must_use]
     pub fn new(spec: &PfcSpec, headrooms: impl IntoIterator<Item = u64>) -> Pfc {
-        let fresh = Group { again: Time::MAX, ..Group::default() };
+        let fresh = Group { look: Time::MAX, ..Group::default() };
         let port =
             |headroom| PortGroups { headroom, groups: [fresh; PRIORITIES], pending: 0, renew: 0 };
         Pfc {

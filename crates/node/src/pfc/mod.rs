@@ -24,3 +24,6 @@ pub const QUANTA: u16 = u16::MAX;
 
 /// Bits of a quantum (IEEE 802.3 §31B.2).
 pub const QUANTUM_BITS: u64 = 512;
+
+/// What a line could send while it is paused once.
+pub const PAUSED_BYTES: u64 = QUANTA as u64 * QUANTUM_BITS / 8;

@@ -1,6 +1,6 @@
 //! Frames sent and frames obeyed.
 
-use super::{Frame, NO_INGRESS, PRIORITIES, QUANTA, QUANTUM_BITS};
+use super::{Frame, NO_INGRESS, PAUSED_BYTES, PRIORITIES};
 use crate::egress::{Departure, Egress};
 use crate::event::{Class, Key};
 use crate::network::Network;
@@ -44,7 +44,7 @@ impl Due {
 
 /// The longest pause that a frame asks for, at a line's rate.
 fn longest(rate: Rate) -> Span {
-    rate.time_for(u64::from(QUANTA) * QUANTUM_BITS / 8)
+    rate.time_for(PAUSED_BYTES)
 }
 
 impl Egress {
@@ -136,8 +136,9 @@ impl Egress {
         if about == 0 {
             return false;
         }
-        let mut frame = Frame { about, stop: 0 };
-        let again = now + Span(longest(self.ports[usize::from(at.0)].rate).0 / 2);
+        let lasts = longest(self.ports[usize::from(at.0)].rate);
+        let mut frame = Frame { about, stop: 0, lasts };
+        let again = now + Span(lasts.0 / 2);
         let mut renewals = 0u8;
         for (priority, group) in port.groups.iter_mut().enumerate() {
             if frame.about >> priority & 1 == 0 {
@@ -146,9 +147,10 @@ impl Egress {
             group.announced = group.stop;
             if group.stop {
                 frame.stop |= 1 << priority;
-                // A pending renewal comes too early, and looks again.
-                renewals |= u8::from(group.again == Time::MAX) << priority;
                 group.again = again;
+                // A look that comes too early is followed by another.
+                renewals |= u8::from(again < group.look) << priority;
+                group.look = group.look.min(again);
             }
         }
         for priority in (0..PRIORITIES).filter(|priority| renewals >> priority & 1 == 1) {
@@ -194,17 +196,34 @@ impl Egress {
         let Some(pfc) = &mut self.pfc else { return };
         let port = &mut pfc.ports[usize::from(at.0)];
         let group = &mut port.groups[priority];
+        if now != group.look {
+            return;
+        }
+        group.look = Time::MAX;
         if !(group.stop && group.announced) {
-            group.again = Time::MAX;
             return;
         }
         if now < group.again {
             let again = group.again;
+            group.look = again;
             return self.plan(at, again, Due::Renewal(priority), world);
         }
-        group.again = Time::MAX;
         port.renew |= 1 << priority;
         self.send_frame_soon(at, net, world);
+    }
+
+    /// The rate of a port's link is another one now. Who has been told to stop is told again, for as
+    /// long as a pause lasts at this rate: the renewal that was planned may be too late, behind a
+    /// packet that takes much longer than before.
+    pub fn tell_again<W: World>(&mut self, at: PortId, net: &Network, world: &mut W) {
+        let Some(pfc) = &mut self.pfc else { return };
+        let Some(port) = pfc.ports.get_mut(usize::from(at.0)) else { return };
+        for (priority, group) in port.groups.iter().enumerate() {
+            port.renew |= u8::from(group.stop && group.announced) << priority;
+        }
+        if port.renew != 0 {
+            self.send_frame_soon(at, net, world);
+        }
     }
 
     /// A pause frame has come from the far end of a port's link.
@@ -218,7 +237,7 @@ impl Egress {
         let now = world.now();
         let watchdog = self.pfc.as_ref().and_then(|pfc| pfc.watchdog);
         let watchdog = watchdog.filter(|_| self.chooser.is_some());
-        let end = now + longest(self.port(at).rate);
+        let end = now + frame.lasts;
         let mut resumed = false;
         for (priority, stop) in frame.orders() {
             let general = self.port(at).store.general();

@@ -5,7 +5,7 @@ use super::parts::Builder;
 use crate::spec::PfcSpec;
 use leafspine_core::{Bytes, Rate, Span, SwitchId};
 use leafspine_fabric::Owner;
-use leafspine_node::pfc::{Frame, PRIORITIES, Pfc};
+use leafspine_node::pfc::{Frame, PAUSED_BYTES, PRIORITIES, Pfc};
 use leafspine_node::{Egress, Shared, Store};
 use leafspine_schemes::rdma::Hop;
 use leafspine_schemes::{ParamError, Params, Value};
@@ -65,13 +65,16 @@ impl Builder<'_> {
         }
         let port = &self.graph.ports[at as usize];
         let of_link = self.changes.iter().filter(|change| change.link == port.link);
-        let (mut fastest, mut slowest, mut delay) = (port.rate, port.rate, port.delay);
+        let mut range =
+            Range { rate: (port.rate, port.rate), delay: (port.delay, port.delay), changes: 0 };
         for change in of_link {
             let rate = change.rate.unwrap_or(port.rate);
-            (fastest, slowest) = (fastest.max(rate), slowest.min(rate));
-            delay = delay.max(change.delay.unwrap_or(delay));
+            let delay = change.delay.unwrap_or(port.delay);
+            range.rate = (range.rate.0.min(rate), range.rate.1.max(rate));
+            range.delay = (range.delay.0.min(delay), range.delay.1.max(delay));
+            range.changes += 1;
         }
-        headroom(fastest, slowest, delay, self.largest_packet())
+        headroom(&range, self.largest_packet())
     }
 
     /// The longest packet on a link.
@@ -97,10 +100,34 @@ fn own_packet(params: &Params) -> u32 {
     u32::try_from(longest).unwrap_or(u32::MAX)
 }
 
-fn headroom(fastest: Rate, slowest: Rate, delay: Span, packet: u32) -> u64 {
-    let before = slowest.time_for(u64::from(packet) + u64::from(Frame::BYTES)) + delay * 2;
+/// What a link is in the course of a run.
+struct Range {
+    /// The lowest and the highest rate.
+    rate: (Rate, Rate),
+    /// The shortest and the longest delay.
+    delay: (Span, Span),
+    changes: u64,
+}
+
+fn headroom(link: &Range, packet: u32) -> u64 {
+    let ((slowest, fastest), (_, delay)) = (link.rate, link.delay);
+    let packet = u64::from(packet);
+    let before = slowest.time_for(packet + u64::from(Frame::BYTES)) + delay * 2;
     // Times of bytes are rounded down.
-    fastest.bytes_in(before).0 + 2 * u64::from(packet) + 2
+    fastest.bytes_in(before).0 + 2 * packet + 2 + link.changes * between_pauses(link, packet)
+}
+
+/// What the far end may send between a pause and its renewal if the link changes between the two
+/// frames: the second one takes longer, and comes when the first one's pause is over. It leaves half a
+/// pause after the first, or a packet later.
+fn between_pauses(link: &Range, packet: u64) -> u64 {
+    let ((slowest, fastest), (shortest, longest)) = (link.rate, link.delay);
+    let later = slowest.time_for(u64::from(Frame::BYTES)) + Span(longest.0 - shortest.0);
+    let sooner = fastest.time_for(PAUSED_BYTES / 2 - packet);
+    match later.0.saturating_sub(sooner.0) {
+        0 => 0,
+        gap => fastest.bytes_in(Span(gap)).0 + packet,
+    }
 }
 
 /// What is wrong with what a switch counts by ingress port and priority, if anything is: it is what waits, and the
@@ -145,8 +172,24 @@ mod tests {
     /// there and back, three packets of 1,500, the frame of 64, and what rounding takes.
     #[test]
     fn headroom_by_hand() {
+        let (rate, delay) = (Rate::from_gbps(100), Span::from_micros(1));
+        let link = Range { rate: (rate, rate), delay: (delay, delay), changes: 0 };
+        assert_eq!(headroom(&link, 1500), 25_000 + 3 * 1500 + 64 + 2);
+    }
+
+    /// At 100 Gb/s half a pause lasts 167.7696 us, and the frame that renews it leaves 120 ns later at
+    /// the most. With a delay of 201 us in place of 1 us it comes too late by 32.35552 us: the frame
+    /// itself takes 5.12 ns. That is 404,444 bytes, and a packet that has just begun.
+    ///
+    /// Breaks if what the far end sends then has no room, for each change of the link.
+    #[test]
+    fn headroom_of_a_delay_that_grows_by_more_than_half_a_pause() {
         let rate = Rate::from_gbps(100);
-        assert_eq!(headroom(rate, rate, Span::from_micros(1), 1500), 25_000 + 3 * 1500 + 64 + 2);
+        let delay = |us| (Span::from_micros(1), Span::from_micros(us));
+        let of = |us| headroom(&Range { rate: (rate, rate), delay: delay(us), changes: 3 }, 1500);
+        let alone = |us: u64| 2 * us * 12_500 + 3 * 1500 + 64 + 2;
+        assert_eq!(of(160), alone(160));
+        assert_eq!(of(201), alone(201) + 3 * (404_444 + 1500));
     }
 
     /// Breaks if packets of a scheme's own that may be longer than all others are left out:

@@ -13,12 +13,15 @@ impl Simulation {
         let change = self.changes[index as usize];
         self.note_fault(&change);
         let link = &self.graph.links[change.link as usize];
-        let (ends, was_up) = ([link.a, link.b], self.link_state[change.link as usize].up);
+        let (ends, before) = ([link.a, link.b], &self.link_state[change.link as usize]);
+        let was_up = before.up;
+        let other_rate = change.rate.is_some_and(|rate| rate != before.rate);
         for end in ends {
             self.change_port(end, &change);
             match change.up {
                 Some(false) => self.take_down(end),
                 Some(true) if !was_up => self.bring_up(end),
+                _ if other_rate => self.tell_pauses_again(end),
                 _ => {}
             }
         }
@@ -73,6 +76,14 @@ impl Simulation {
         self.driver.with(node, now, &mut |node, mut world| {
             let (egress, at) = node.egress_of(end);
             egress.bring_up(at, &net, &mut world);
+        });
+    }
+
+    fn tell_pauses_again(&mut self, end: u32) {
+        let (node, now, net) = (self.layout.owners[end as usize], self.now, self.net.clone());
+        self.driver.with(node, now, &mut |node, mut world| {
+            let (egress, at) = node.egress_of(end);
+            egress.tell_again(at, &net, &mut world);
         });
     }
 

@@ -244,6 +244,29 @@ fn long_pauses_are_renewed() {
     assert_eq!(output.flows.retransmits, [0]);
 }
 
+/// Host 1 takes 10 Mb/s, so that s0 and host 0 are paused for long; the link between the switches
+/// becomes ten times as fast while the first pause frame is on it, for 5 us.
+///
+/// Breaks if the frame's pause is then shorter than the time after which it is renewed (336 us, and
+/// half of 3.4 ms): s0 goes on unasked, and what it sends finds no headroom.
+#[test]
+fn a_link_that_becomes_faster_under_a_pause_frame_stays_paused() {
+    for at in (14..30).step_by(2) {
+        let kind = fabric(2, &[10_000, 10], &[(0, 1)], 5);
+        let flows = long_flows(1, 3_000 * 1460, hosts(&[0]), hosts(&[1]));
+        let mut spec = bursts(kind, 3_000, vec![flows]);
+        spec.transport.min_rto = Span::from_millis(60_000);
+        spec.run.until = Some(Time(5_000_000_000));
+        spec.changes = vec![LinkChange {
+            rate: Some(Rate::from_gbps(100)),
+            ..change("s0-s1", Span::from_micros(at))
+        }];
+        let output = run(&spec);
+        assert_eq!(output.counters.lossless_drops, 0, "at {at} us");
+        assert_eq!(port(&output, "s0-s1").pauses, 1, "at {at} us");
+    }
+}
+
 /// Breaks if a pause outlives the link on which it was asked for.
 #[test]
 fn a_link_that_comes_up_is_not_paused() {
@@ -440,6 +463,51 @@ proptest! {
         prop_assert_eq!(output.counters.dropped, [0; 4]);
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Pauses that last for so long that they are renewed: host 1 takes 10 Mb/s, and the links over
+    /// which its packets come become faster and slower, longer and shorter, at any time.
+    ///
+    /// Breaks if with the stated headroom any lossless packet is dropped, or if a port goes on that has
+    /// been told to stop, which the check sees.
+    #[test]
+    fn nothing_lossless_is_dropped_in_long_pauses(
+        (first, delay) in (proptest::sample::select(RATES), 1u64..50),
+        changes in proptest::collection::vec(
+            (any::<bool>(), 1u64..600, proptest::sample::select(RATES), any::<bool>(), 1u64..400),
+            1..8,
+        ),
+        (mss, level, seed) in (100u32..9_000, 1u64..100_000, 0u64..1_000),
+    ) {
+        let kind = fabric(2, &[first, 10], &[(0, 1)], delay);
+        let flows = long_flows(1, 1 << 30, hosts(&[0]), hosts(&[1]));
+        let mut spec = bursts(kind, 1 << 16, vec![flows]);
+        spec.transport.mss = mss;
+        spec.transport.min_rto = Span::from_millis(60_000);
+        spec.switch.shared = Some(SharedBuffer { size: Bytes(20_000_000_000), alpha: 1.0 });
+        spec.switch.pfc = Some(pfc(level));
+        spec.run.until = Some(Time(6_000_000_000));
+        spec.run.seed = seed;
+        let mut at = 0;
+        for (host, gap, rate, longer, delay) in changes {
+            at += gap;
+            let link = if host { "h0-s0" } else { "s0-s1" };
+            spec.changes.push(LinkChange {
+                rate: Some(Rate::from_mbps(rate)),
+                delay: longer.then(|| Span::from_micros(delay)),
+                ..change(link, Span::from_micros(at))
+            });
+        }
+        let output = run(&spec);
+        prop_assert_eq!(output.counters.lossless_drops, 0);
+        prop_assert_eq!(output.counters.dropped, [0; 4]);
+    }
+}
+
+/// Mb/s.
+const RATES: &[u64] = &[100, 1_000, 10_000, 40_000, 100_000, 400_000];
 
 /// Flow control in a shared buffer of 20 MB, with a threshold of so many bytes, or of so many
 /// ten-thousandths of what is free.
