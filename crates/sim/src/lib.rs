@@ -30,8 +30,8 @@ pub use leafspine_linux::{Installed, LinuxError, installed as installed_linux};
 pub use leafspine_node::transport;
 pub use memory::{Memory, Overrun};
 pub use output::{
-    Cause, CollectiveRow, Column, Counters, JobOutput, OperationColumns, Output, Payload, PortRow,
-    ProgramRow, RankRow, RecoveryRow, Series, TableUse, Warmup,
+    Cause, CollectiveRow, Column, Counters, Deadlock, JobOutput, OperationColumns, Output, Payload,
+    PortRow, ProgramRow, RankRow, RecoveryRow, Series, TableUse, Warmup,
 };
 pub use progress::{Cancelled, Progress};
 

@@ -241,6 +241,19 @@ impl ProgramRow {
     }
 }
 
+/// Ports that wait for each other for ever.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "ports have paused each other for ever (a deadlock of flow control) since {since}: {ring}; \
+     switch.pfc_watchdog would end it"
+)]
+pub struct Deadlock {
+    /// When the last of them was paused.
+    pub since: Time,
+    /// Which they are, in words.
+    pub ring: String,
+}
+
 /// What a run leaves behind.
 #[derive(Clone, Debug)]
 pub struct Output {
@@ -275,4 +288,6 @@ pub struct Output {
     pub recovery: Option<Vec<RecoveryRow>>,
     /// The programs that hosts ran.
     pub programs: Vec<ProgramRow>,
+    /// Ports that wait for each other when a run is at the end that it was given.
+    pub deadlock: Option<Deadlock>,
 }

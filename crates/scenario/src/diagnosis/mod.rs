@@ -37,6 +37,7 @@ pub fn warnings(case: &Case, output: &Output) -> Vec<String> {
     said.extend(pauses::lossless_drops(&case.spec, output));
     said.extend(pauses::storms(&case.spec, output));
     said.extend(programs::warnings(output));
+    said.extend(output.deadlock.iter().map(ToString::to_string));
     said
 }
 

@@ -1,9 +1,10 @@
 //! What is said of a finished run.
 
 use crate::common::cases;
+use leafspine_core::Time;
 use leafspine_scenario::Case;
 use leafspine_scenario::diagnosis::warnings;
-use leafspine_sim::{Output, Progress, Simulation};
+use leafspine_sim::{Deadlock, Output, Progress, Simulation};
 
 /// Four hosts of 10 Gb/s under each of two leaves.
 fn fabric(rest: &str) -> String {
@@ -46,6 +47,22 @@ fn few_flows_at_a_high_rate_are_no_load() {
     not in steady state: flows start over 700 us, but 1 % of the long flows take 4.1 ms or longer: have more flows or a longer duration, and a warm-up (measure.warmup)
     offered 3528 Gb/s, carried 1269 Gb/s (36 %): flows pile up while they arrive, so completion times depend on the length of the run; if a longer run carries no more, this is an overload
     ");
+}
+
+const BULK: &str = "[[workload]]\nkind = \"long-flows\"\ncount = 1\nsenders = [0]\nreceivers = [4]\n\
+                    sizes = { kind = \"fixed\", bytes = \"30KB\" }\n";
+
+/// Breaks if nothing is said of ports that waited for each other at the end of a run.
+#[test]
+fn a_deadlock_is_warned_of() {
+    let (case, mut output) = finished(&fabric(BULK), &[]);
+    let ring = "s0-s1 waits for s1-s0 waits for s0-s1 (priority 0)".to_owned();
+    output.deadlock = Some(Deadlock { since: Time(12_500_000), ring });
+    assert_eq!(
+        warnings(&case, &output),
+        ["ports have paused each other for ever (a deadlock of flow control) since 12.5us: s0-s1 \
+          waits for s1-s0 waits for s0-s1 (priority 0); switch.pfc_watchdog would end it"]
+    );
 }
 
 /// Breaks if a run long enough is warned of: small flows whose times are a hundredth of the run's.

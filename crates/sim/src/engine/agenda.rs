@@ -21,6 +21,8 @@ pub(super) enum Item {
     Sample,
     /// Goodput is looked at, to see how soon it is back after a fault.
     Goodput,
+    /// It is looked whether ports have paused each other for ever.
+    Pauses,
 }
 
 /// The items that are still to come.

@@ -202,6 +202,7 @@ impl Simulation {
             own_events: 0,
             audit: None,
             standstill: Standstill::default(),
+            deadlock: None,
             most_memory: u64::MAX,
             peak_packets: 0,
             changes,

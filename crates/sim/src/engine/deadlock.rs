@@ -3,11 +3,13 @@
 //! A paused queue is given the benefit of the doubt: all queues that may still drain are thought to be empty. If the
 //! far end would still not let it go on, it never will, since what arrives meanwhile only makes it worse.
 
+use super::agenda::Item;
 use super::{RunError, Simulation};
-use leafspine_core::SwitchId;
-use leafspine_fabric::Owner;
+use crate::output::Deadlock;
+use leafspine_core::{Span, SwitchId, Time};
+use leafspine_fabric::{Owner, ResolvedChange};
 use leafspine_node::pfc::{Held, PRIORITIES};
-use leafspine_node::{Egress, Store};
+use leafspine_node::{Egress, Key, Store};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A service queue of a port, by the port's global number.
@@ -16,18 +18,51 @@ type Queue = (u32, usize);
 /// For each queue of a switch: what waits there by ingress port, of the queue's own priority.
 type Waiting = BTreeMap<Queue, BTreeMap<u16, u64>>;
 
+/// So long after the start and after each other ports are looked at, or a part of the time so far if
+/// that is longer: times that are the same whoever drives the run, and few in a long one.
+const EVERY: Span = Span::from_millis(1);
+/// Such a part of the time so far.
+const PART: u64 = 1024;
+
 impl Simulation {
-    /// Ends a run whose ports wait for each other, unless something is to come that can free them.
-    pub(super) fn watch_pauses(&self) -> Result<(), RunError> {
-        let watched =
-            self.driver.switch(SwitchId(0)).egress.pfc().is_some_and(|p| p.watchdog.is_none());
-        let changes = || self.changes.iter().any(|change| change.at > self.now);
-        if !watched || changes() {
+    /// A run without an end of its own is looked at now and then; one with an end goes on to it.
+    pub(super) fn start_watching_pauses(&mut self) {
+        if self.until.is_none() && self.may_deadlock() {
+            self.agenda.add((Time::ZERO + EVERY, Key::FIRST), Item::Pauses);
+        }
+    }
+
+    /// Ends a run whose ports wait for each other.
+    pub(super) fn watch_pauses(&mut self, time: Time) -> Result<(), RunError> {
+        let nodes_go_on = self.driver.next_time().is_some() || self.flows.next_at().is_some();
+        if !nodes_go_on && self.agenda.next().is_none() {
+            // Nothing is left to happen: the run's time stays that of the last event.
             return Ok(());
+        }
+        self.now = time;
+        if let Some(deadlock) = self.find_deadlock() {
+            return Err(self.stuck(self.events(), deadlock.to_string()));
+        }
+        let later = Span((time.0 / PART).max(EVERY.0));
+        self.agenda.add((time + later, Key::FIRST), Item::Pauses);
+        Ok(())
+    }
+
+    fn may_deadlock(&self) -> bool {
+        let pfc = self.driver.switch(SwitchId(0)).egress.pfc();
+        pfc.is_some_and(|pfc| pfc.watchdog.is_none())
+    }
+
+    /// Ports that wait for each other, unless something is to come that can free them.
+    pub(super) fn find_deadlock(&self) -> Option<Deadlock> {
+        let end = self.until.unwrap_or(Time::MAX);
+        let to_come = |change: &ResolvedChange| change.at > self.now && change.at <= end;
+        if !self.may_deadlock() || self.changes.iter().any(to_come) {
+            return None;
         }
         let mut blocked = self.paused_queues();
         if blocked.is_empty() {
-            return Ok(());
+            return None;
         }
         let waiting = self.waiting_by_ingress();
         loop {
@@ -41,16 +76,17 @@ impl Simulation {
             }
             blocked = stay;
         }
-        match blocked.first() {
-            None => Ok(()),
-            Some(first) => {
-                let ring = self.ring(*first, &blocked, &waiting);
-                let why = format!(
-                    "ports have paused each other for ever (a deadlock of flow control): {ring}; \
-                     switch.pfc_watchdog would end it"
-                );
-                Err(self.stuck(self.events(), why))
-            }
+        let ring = self.ring(*blocked.first()?, &blocked, &waiting);
+        let since = ring.iter().filter_map(|queue| self.paused_since(*queue)).max();
+        Some(Deadlock { since: since.unwrap_or(self.now), ring: self.ring_text(&ring) })
+    }
+
+    fn paused_since(&self, (at, priority): Queue) -> Option<Time> {
+        let Owner::Switch(id) = self.graph.ports[at as usize].owner else { return None };
+        let egress = &self.driver.switch(id).egress;
+        match &egress.ports[(at - egress.first) as usize].store {
+            Store::General(general) => general.paused_since(priority),
+            Store::Fifo(_) => None,
         }
     }
 
@@ -123,8 +159,8 @@ impl Simulation {
         group.stop && group.announced && pfc.keeps_stopped(after(from, priority), &pool)
     }
 
-    /// A ring among the blocked queues, in words.
-    fn ring(&self, first: Queue, blocked: &BTreeSet<Queue>, waiting: &Waiting) -> String {
+    /// A ring among the blocked queues.
+    fn ring(&self, first: Queue, blocked: &BTreeSet<Queue>, waiting: &Waiting) -> Vec<Queue> {
         let (mut way, mut queue) = (Vec::new(), first);
         while !way.contains(&queue) {
             way.push(queue);
@@ -138,8 +174,13 @@ impl Simulation {
             queue = next;
         }
         way.drain(..way.iter().position(|at| *at == queue).unwrap_or(0));
-        let names: Vec<String> = way.iter().map(|(at, _)| self.graph.port_name(*at)).collect();
-        format!("{} waits for {} (priority {})", names.join(" waits for "), names[0], queue.1)
+        way
+    }
+
+    fn ring_text(&self, ring: &[Queue]) -> String {
+        let names: Vec<String> = ring.iter().map(|(at, _)| self.graph.port_name(*at)).collect();
+        let priority = ring[0].1;
+        format!("{} waits for {} (priority {priority})", names.join(" waits for "), names[0])
     }
 }
 

@@ -44,7 +44,7 @@ pub use work::Work;
 use crate::capture::{Capture, CaptureError};
 use crate::drive::{Bound, Came, Driver, Layout, Task};
 use crate::memory::Overrun;
-use crate::output::{Counters, Output, TableUse};
+use crate::output::{Counters, Deadlock, Output, TableUse};
 use crate::progress::Progress;
 use crate::workload::WorkloadError;
 use agenda::{Agenda, Item};
@@ -122,6 +122,8 @@ pub struct Simulation {
     /// Only in checked runs.
     audit: Option<Box<Audit>>,
     standstill: Standstill,
+    /// Seen at the end that the run was given.
+    deadlock: Option<Deadlock>,
     /// Bytes that it may hold.
     most_memory: u64,
     /// The most packets in the network when a flow started at which that is looked at.
@@ -213,7 +215,6 @@ impl Simulation {
     fn look(&mut self, progress: &Progress, came: Came) -> Result<u64, RunError> {
         self.report(progress)?;
         self.watch_memory()?;
-        self.watch_pauses()?;
         self.watch_progress(self.events())?;
         // A driver that returns because an operation has begun leaves nodes at different times: what a
         // port has at one that is not its own is not to be looked at.
@@ -244,6 +245,7 @@ impl Simulation {
             }
         }
         self.start_observing();
+        self.start_watching_pauses();
         self.start_operations()?;
         self.draw_flow()?;
         if self.has_programs() {
@@ -264,6 +266,10 @@ impl Simulation {
     fn do_what_is_due(&mut self, bound: Bound) -> Result<(), RunError> {
         self.reached = bound;
         while let Some(((time, key), item)) = self.agenda.take_due(bound) {
+            if item == Item::Pauses {
+                self.watch_pauses(time)?;
+                continue;
+            }
             self.now = time;
             self.own_events += u64::from(item != Item::Exhausted);
             match item {
@@ -278,6 +284,7 @@ impl Simulation {
                 Item::Warm => self.end_warmup(),
                 Item::Sample => self.sample(key.id()),
                 Item::Goodput => self.look_at_goodput(),
+                Item::Pauses => unreachable!("it is no event"),
             }
         }
         Ok(())
@@ -290,6 +297,7 @@ impl Simulation {
             return self.ran_dry();
         }
         self.now = end;
+        self.deadlock = self.find_deadlock();
         Ok(())
     }
 

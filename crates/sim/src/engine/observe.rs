@@ -206,6 +206,7 @@ impl Simulation {
             jobs,
             recovery,
             programs,
+            deadlock: self.deadlock,
         }
     }
 
