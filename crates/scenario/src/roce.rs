@@ -70,7 +70,7 @@ pub(crate) fn settings(
         timeout,
         max_timeout: longest(section, timeout)?,
         nak_each: nak_each(section, &word)?,
-        nak_cuts: section.flag("nak_cuts", "false")?,
+        nak_cuts: nak_cuts(section, &name)?,
         classes: (
             content!(section.value("data_class", CLASSES, Some("0"))?, Int) as u8,
             content!(section.value("ack_class", CLASSES, Some("0"))?, Int) as u8,
@@ -158,6 +158,32 @@ fn nak_each(section: &mut Section<'_>, recovery: &str) -> Result<bool, ScenarioE
     }
     let word = section.quiet_value("naks", Kind::Word(&["gap", "packet"]), Some("gap"))?;
     Ok(content!(word, Word) == "packet")
+}
+
+/// Whether a NAK cuts the rate as a CNP does: the other controls have no answer to either. `false` is
+/// written out for them, too, as it always was.
+fn nak_cuts(section: &mut Section<'_>, control: &str) -> Result<bool, ScenarioError> {
+    let cuts = section.flag("nak_cuts", "false")?;
+    if cuts && control != "dcqcn" {
+        let found = format!("true beside scheme = \"{control}\"");
+        return Err(section.wrong("nak_cuts", found, "true beside scheme = \"dcqcn\""));
+    }
+    Ok(cuts)
+}
+
+/// Refuses a `least_rate` that DCQCN never leaves: no cut would change anything.
+pub(crate) fn check_least_rate(
+    section: &Section<'_>,
+    spec: &TransportSpec,
+    line: Rate,
+) -> Result<(), ScenarioError> {
+    match spec.roce.as_ref().and_then(|roce| roce.control.dcqcn()) {
+        Some(dcqcn) if dcqcn.least > line => {
+            let allowed = format!("a rate of at most \"{line}\", the hosts' line");
+            Err(section.wrong("least_rate", format!("\"{}\"", dcqcn.least), allowed))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn longest(section: &mut Section<'_>, timeout: Span) -> Result<Span, ScenarioError> {

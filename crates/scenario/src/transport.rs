@@ -34,6 +34,9 @@ pub(crate) fn transport(
         let ports = source_ports(&mut section)?;
         let line = place.scale.unwrap_or(Scale::REFERENCE).rate;
         let spec = roce::settings(&mut section, (mss, header), ports, line)?;
+        if let Some(scale) = place.scale {
+            roce::check_least_rate(&section, &spec, scale.rate)?;
+        }
         check_size(&section, &spec)?;
         return Ok((spec, section.block("[transport]")));
     }

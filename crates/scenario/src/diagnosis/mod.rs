@@ -2,6 +2,7 @@
 //!
 //! A file a question; [`warnings`] asks them all.
 
+mod classes;
 mod collisions;
 mod flowlets;
 mod pauses;
@@ -37,6 +38,7 @@ pub fn warnings(case: &Case, output: &Output) -> Vec<String> {
     said.extend(pauses::lossless_drops(&case.spec, output));
     said.extend(pauses::storms(&case.spec, output));
     said.extend(programs::warnings(output));
+    said.extend(classes::nobody_looks(case));
     said.extend(output.deadlock.iter().map(ToString::to_string));
     said
 }

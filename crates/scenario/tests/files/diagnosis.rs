@@ -52,6 +52,25 @@ fn few_flows_at_a_high_rate_are_no_load() {
 const BULK: &str = "[[workload]]\nkind = \"long-flows\"\ncount = 1\nsenders = [0]\nreceivers = [4]\n\
                     sizes = { kind = \"fixed\", bytes = \"30KB\" }\n";
 
+/// Breaks if a class that no switch sees is taken without a word, or if one by which switches have
+/// queues is warned of.
+#[test]
+fn a_class_that_no_switch_sees_is_warned_of() {
+    let classes = |sets: &[(&str, &str)]| {
+        let found = said(&fabric(&format!("{BULK}class = 7\n")), sets);
+        found.into_iter().filter(|line| line.starts_with("workload.class")).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        classes(&[]),
+        [
+            "workload.class changes nothing but what packet captures show: switches have one service \
+          queue (switch.queues)"
+        ]
+    );
+    let two = [("switch.queues", "2"), ("switch.scheduler", "wrr"), ("switch.classifier", "dscp")];
+    assert_eq!(classes(&two), [""; 0]);
+}
+
 /// Breaks if nothing is said of ports that waited for each other at the end of a run.
 #[test]
 fn a_deadlock_is_warned_of() {

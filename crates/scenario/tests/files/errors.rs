@@ -481,6 +481,28 @@ fn queue_pairs_and_what_is_not_theirs() {
     ]));
 }
 
+/// Breaks if a key is taken that would do nothing: a NAK cuts no rate but DCQCN's, and one that may not
+/// fall below the line's is never cut. What is so anyhow may be said.
+#[test]
+fn queue_pairs_keys_that_would_do_nothing() {
+    let roce = |more: &str| said("", &format!("[transport]\nkind = \"roce\"\n{more}"));
+    for control in ["line-rate", "hpcc", "nscc", "swift"] {
+        let with = |cuts: &str| roce(&format!("scheme = \"{control}\"\nnak_cuts = {cuts}"));
+        let wrong = "f.toml:16: transport.nak_cuts: found true beside scheme = ";
+        let right = "\"dcqcn\"";
+        assert_eq!(
+            with("true"),
+            format!("{wrong}\"{control}\"; allowed: true beside scheme = {right}")
+        );
+        assert_eq!(with("false"), "nothing wrong");
+    }
+    assert_eq!(roce("nak_cuts = true"), "nothing wrong");
+    assert_eq!(roce("least_rate = \"10Gbps\""), "nothing wrong");
+    let least = "f.toml:15: transport.least_rate: found \"10.1Gbps\"; \
+                 allowed: a rate of at most \"10Gbps\", the hosts' line";
+    assert_eq!(roce("least_rate = \"10.1Gbps\""), least);
+}
+
 /// Breaks if a scheme's or a bundle's name in another's place gets a list of names that it is not
 /// in, or is taken for a slip of the pen.
 #[test]
