@@ -38,8 +38,7 @@ impl LoadBalancer for Beacon {
             leaving: true,
             exact_dequeue: self.exact,
             tick: true,
-            every_packet: false,
-            keeps: false,
+            ..Needs::default()
         }
     }
 
