@@ -144,6 +144,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("transport.syn_losses_spared", &["0", "1"]),
     ("transport.idle_restart", &["true", "false"]),
     ("transport.less_careful", &["true", "false"]),
+    ("transport.lingering_recovery", &["true", "false"]),
     ("transport.ignore_duplicate_ece", &["true", "false"]),
     ("transport.one_reduction", &["true", "false"]),
     ("transport.mark_prr", &["true", "false"]),

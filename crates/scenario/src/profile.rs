@@ -43,6 +43,7 @@ pub(crate) struct Profile {
     eifel: &'static str,
     frto: &'static str,
     less_careful: &'static str,
+    lingering_recovery: &'static str,
     ignore_duplicate_ece: &'static str,
     one_reduction: &'static str,
     mark_prr: &'static str,
@@ -89,6 +90,7 @@ const RFC: Profile = Profile {
     eifel: "off",
     frto: "false",
     less_careful: "false",
+    lingering_recovery: "false",
     ignore_duplicate_ece: "false",
     one_reduction: "false",
     mark_prr: "false",
@@ -180,6 +182,7 @@ const NS_3: Profile = Profile {
     syn_losses_spared: "6",
     prr: "rfc6937",
     less_careful: "true",
+    lingering_recovery: "true",
     ignore_duplicate_ece: "true",
     one_reduction: "true",
     slow_start: "hystart",
@@ -271,6 +274,8 @@ impl Profile {
         let eifel = span(&section.switch("eifel", SPAN_OR_OFF, clock, "off")?);
         let frto = flag(section, "frto", with_sack(self.frto))?;
         let less_careful = flag(section, "less_careful", without_sack(self.less_careful))?;
+        let again = without_sack(self.lingering_recovery);
+        let lingering_recovery = flag(section, "lingering_recovery", again)?;
         let ignore_duplicate_ece =
             flag(section, "ignore_duplicate_ece", self.ignore_duplicate_ece)?;
         let one_reduction = flag(section, "one_reduction", self.one_reduction)?;
@@ -324,6 +329,7 @@ impl Profile {
             pacing,
             pacing_quantum,
             less_careful,
+            lingering_recovery,
             ignore_duplicate_ece,
             one_reduction,
             mark_prr,
@@ -391,12 +397,12 @@ fn needs(section: &Section<'_>, stack: &Stack, sack: bool) -> Result<(), Scenari
             return refuse(key, off, "since sack is false");
         }
     }
-    if stack.less_careful && sack {
-        return refuse(
-            "less_careful",
-            "false",
-            "since sack is true: RFC 6675 has no such variants",
-        );
+    let without_sack =
+        [("less_careful", stack.less_careful), ("lingering_recovery", stack.lingering_recovery)];
+    for (key, on) in without_sack {
+        if on && sack {
+            return refuse(key, "false", "since sack is true: RFC 6675 has no such variants");
+        }
     }
     if stack.undo_dsack && !stack.dsack {
         return refuse("undo_dsack", "false", "since dsack is false");

@@ -25,7 +25,7 @@ pub enum Place {
 }
 
 /// Keys of TCP, and what transport it is.
-const TCP: [&str; 52] = [
+const TCP: [&str; 53] = [
     "scheme",
     "ecn",
     "mss",
@@ -58,6 +58,7 @@ const TCP: [&str; 52] = [
     "pacing",
     "pacing_quantum",
     "less_careful",
+    "lingering_recovery",
     "ignore_duplicate_ece",
     "one_reduction",
     "mark_prr",

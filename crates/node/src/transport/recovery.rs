@@ -34,7 +34,7 @@ impl Sender {
             Phase::Recovery | Phase::Loss if cfg.stack.rack => {
                 return self.poll_rack(cfg, now, out);
             }
-            Phase::Recovery if self.resend_due => self.resend_first(cfg, now, out),
+            Phase::Open | Phase::Recovery if self.resend_due => self.resend_first(cfg, now, out),
             Phase::Recovery if cfg.sack => return self.poll_sack(cfg, now, out),
             Phase::Recovery => return self.poll_inflated(cfg, now, out),
             Phase::Loss => return self.poll_loss(cfg, now, out),
@@ -44,7 +44,8 @@ impl Sender {
     }
 
     /// The retransmission that recovery begins with (RFC 6675 §5 step 4.3, RFC 5681 §3.2 step 3) or
-    /// that a partial ACK asks for (RFC 6582 §3.2 step 3): whatever the window.
+    /// that a partial ACK asks for (RFC 6582 §3.2 step 3), under ns-3 an ACK after it as well: whatever
+    /// the window.
     fn resend_first(&mut self, cfg: &TcpConfig, now: Time, out: &mut PacketMeta) {
         self.resend_due = false;
         if cfg.sack {
@@ -215,6 +216,7 @@ impl Sender {
         match self.phase {
             Phase::Open => {
                 self.dup_streak += 1;
+                self.inflation += if cfg.lingers() { cfg.mss as i32 } else { 0 };
                 let enter = if cfg.sack { self.sack_says_lost(cfg) } else { self.third(cfg) };
                 if enter {
                     self.enter_recovery(cfg, now);
@@ -281,8 +283,11 @@ impl Sender {
         // Linux: what a mark's reduction has sent counts on, so that nothing may leave at once
         // (`tcp_cwnd_reduction`, `prr_out`).
         self.resend_due = !(marked && cfg.stack.recovers_as_linux());
+        self.head_again = false;
         self.partial_seen = false;
-        self.inflation = (cfg.dupack_threshold * cfg.mss) as i32;
+        if !cfg.lingers() {
+            self.inflation = (cfg.dupack_threshold * cfg.mss) as i32;
+        }
         self.board.begin_recovery(self.una);
         self.set_pipe(cfg);
         self.tell_repair(cfg, Repair::Fast, now);
@@ -291,7 +296,7 @@ impl Sender {
     /// New data was acknowledged in recovery or after a timeout.
     pub(super) fn on_progress(&mut self, cfg: &TcpConfig, acked: u32, now: Time) {
         if self.una >= self.recover {
-            self.leave(cfg, now);
+            self.leave(cfg, acked, now);
             return;
         }
         if self.phase == Phase::Recovery && !cfg.sack {
@@ -299,13 +304,21 @@ impl Sender {
             // shrinks by what was acknowledged and grows by the segment that left the network.
             self.resend_due = true;
             self.partial_seen = true;
-            self.inflation += (1 - acked as i32) * cfg.mss as i32;
+            self.deflate(cfg, acked);
         }
         self.set_pipe(cfg);
     }
 
+    /// Of what an ACK covers one segment was missing; the others had been told of by duplicates.
+    pub(super) fn deflate(&mut self, cfg: &TcpConfig, acked: u32) {
+        self.inflation += (1 - acked as i32) * cfg.mss as i32;
+        if cfg.lingers() {
+            self.inflation = self.inflation.max(0);
+        }
+    }
+
     /// All that was outstanding when the loss was seen is acknowledged.
-    fn leave(&mut self, cfg: &TcpConfig, now: Time) {
+    fn leave(&mut self, cfg: &TcpConfig, acked: u32, now: Time) {
         if let Some(x) = &mut self.extra {
             // F-RTO may have sent new data that is still under way.
             self.nxt = self.high;
@@ -329,9 +342,14 @@ impl Sender {
         if cfg.by_rate {
             self.tell_repaired(cfg, now);
         }
+        self.head_again = cfg.lingers() && self.phase == Phase::Recovery;
         self.phase = Phase::Open;
-        self.resend_due = false;
-        self.inflation = 0;
+        self.resend_due = self.head_again && self.una < self.high;
+        if self.head_again {
+            self.deflate(cfg, acked);
+        } else {
+            self.inflation = 0;
+        }
         self.end_reduction(cfg);
     }
 
@@ -356,6 +374,7 @@ impl Sender {
         self.nxt = self.una;
         self.inflation = 0;
         self.resend_due = false;
+        self.head_again = false;
         self.pipe = 0;
         if self.extra.is_some() {
             self.enter_loss_extra(cfg, &broken, before, now);

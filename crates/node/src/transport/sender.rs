@@ -72,8 +72,10 @@ pub struct Sender {
     pub(super) phase: Phase,
     /// The next new segment carries CWR.
     pub(super) cwr_due: bool,
-    /// The SYN, or segment `una` in recovery, is to be sent whatever the window.
+    /// The SYN, or segment `una` in (or after) recovery, is to be sent whatever the window.
     pub(super) resend_due: bool,
+    /// Each ACK of new data has segment `una` sent again (`Stack::lingering_recovery`).
+    pub(super) head_again: bool,
     /// A partial ACK has come in this recovery (RFC 6582).
     pub(super) partial_seen: bool,
     /// Duplicate ACKs in a row (`DupAcks`).
@@ -94,7 +96,8 @@ pub struct Sender {
     pub(super) recover: u32,
     /// Recovery and loss phases: segments thought to be in the network.
     pub(super) pipe: u32,
-    /// RFC 6582: bytes by which duplicate ACKs inflate the window, and partial ACKs deflate it.
+    /// RFC 6582: bytes by which duplicate ACKs inflate the window, and partial ACKs deflate it. Zero
+    /// outside of recoveries, unless they linger.
     pub(super) inflation: i32,
     pub(super) retransmits: u32,
     pub(super) timeouts: u32,
@@ -133,6 +136,7 @@ impl Sender {
             phase: Phase::Closed,
             cwr_due: false,
             resend_due: false,
+            head_again: false,
             partial_seen: false,
             dup_streak: 0,
             reduced_until: 0,
@@ -233,7 +237,7 @@ impl Sender {
             while cfg.stack.gso && self.application_writes(cfg, now).is_some() {}
             return false;
         }
-        if self.phase != Phase::Open {
+        if self.phase != Phase::Open || self.resend_due {
             return self.poll_recovering(cfg, now, out)
                 || (cfg.stack.gso && self.poll_written(cfg, now, out));
         }
@@ -249,6 +253,8 @@ impl Sender {
         if shares {
             (window, beyond) = (self.shared_window(cfg), 0);
         }
+        // Zero but for `Stack::lingering_recovery`.
+        beyond += self.inflation as u32;
         let may = if cfg.stack.gso {
             self.may_leave(cfg, (window, beyond), now)
         } else {
@@ -277,7 +283,7 @@ impl Sender {
         if cfg.stack.rack {
             return self.dup_streak * cfg.mss;
         }
-        if !cfg.limited_transmit {
+        if !cfg.limited_transmit || cfg.lingers() {
             return 0;
         }
         self.dup_streak.min(cfg.dupack_threshold - 1) * cfg.mss
@@ -491,6 +497,10 @@ impl Sender {
             self.sample(cfg, rtt);
         }
 
+        if cfg.lingers() && self.phase == Phase::Open {
+            self.resend_due = self.head_again && una < self.high;
+            self.deflate(cfg, outcome.acked);
+        }
         let mut acked = (una - from) * cfg.mss;
         if outcome.finished {
             acked -= cfg.mss - u32::from(self.last_payload);

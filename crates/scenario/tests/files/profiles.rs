@@ -56,6 +56,7 @@ fn profiles_set_what_the_table_says() {
         pacing: false,
         pacing_quantum: 0,
         less_careful: false,
+        lingering_recovery: false,
         ignore_duplicate_ece: false,
         one_reduction: false,
         mark_prr: true,
@@ -77,9 +78,9 @@ fn profiles_set_what_the_table_says() {
     };
     assert_eq!((linux.stack, linux.mss, linux.header), (all, 1448, 52));
     // What of ns-3's shows without SACK alone.
-    for (more, less_careful) in [("", false), ("\nsack = false", true)] {
+    for (more, on) in [("", false), ("\nsack = false", true)] {
         let (ns3, _) = with(&format!("profile = \"ns-3\"{more}"));
-        assert_eq!(ns3.stack.less_careful, less_careful);
+        assert_eq!((ns3.stack.less_careful, ns3.stack.lingering_recovery), (on, on));
         assert!(ns3.stack.ignore_duplicate_ece && ns3.stack.one_reduction);
         // However often its SYN was lost (docs/validation.md).
         assert_eq!(ns3.stack.syn_losses_spared, 6);
@@ -150,6 +151,7 @@ fn switches_without_what_they_need_are_refused() {
         "sack = false\nfrto = true",
         "undo_dsack = true",
         "less_careful = true",
+        "lingering_recovery = true",
         "timestamps = \"off\"\neifel = \"1ms\"",
         "profile = \"windows\"",
         "profile = \"linus\"",

@@ -15,12 +15,13 @@ pub(super) fn stack() -> impl Strategy<Value = Stack> {
         ]),
     );
     let counts = (0u32..20, 0u32..3, 0u32..5);
-    let any = (any::<[bool; 24]>(), words, us(2_000), us(1_000), counts).prop_map(
+    let any = (any::<[bool; 25]>(), words, us(2_000), us(1_000), counts).prop_map(
         |(flags, (reduction, timestamps, slow_start), tlp, eifel, counts)| {
             let (quick_acks, spared, pacing_quantum) = counts;
             let [idle_restart, sack_bytes, rack, dsack, undo_dsack, frto, pacing, more @ ..] =
                 flags;
             let [less_careful, ignore_duplicate_ece, one_reduction, more @ ..] = more;
+            let [lingering_recovery, more @ ..] = more;
             let [mark_prr, gso, ecn_fallback, whole_windows, comp_sack, more @ ..] = more;
             let [undo_waits, ece_forbids_undo, rack_any_rtt, ecn_all, small_queues, more @ ..] =
                 more;
@@ -42,6 +43,7 @@ pub(super) fn stack() -> impl Strategy<Value = Stack> {
                 pacing,
                 pacing_quantum,
                 less_careful,
+                lingering_recovery,
                 ignore_duplicate_ece,
                 one_reduction,
                 mark_prr,

@@ -66,12 +66,13 @@ fn stack() -> impl Strategy<Value = Stack> {
     let us = |most| (0u64..most).prop_map(Span::from_micros);
     let spans = (proptest::option::of(us(2_000)), proptest::option::of(us(300)));
     let counts = (0u32..20, 0u32..3, 0u32..5);
-    let any = (any::<[bool; 24]>(), reduction, timestamps, slow_start, spans, counts).prop_map(
+    let any = (any::<[bool; 25]>(), reduction, timestamps, slow_start, spans, counts).prop_map(
         |(flags, reduction, timestamps, slow_start, (tlp, eifel), counts)| {
             let (quick_acks, spared, pacing_quantum) = counts;
             let [idle_restart, sack_bytes, rack, dsack, undo_dsack, frto, pacing, more @ ..] =
                 flags;
             let [less_careful, ignore_duplicate_ece, one_reduction, more @ ..] = more;
+            let [lingering_recovery, more @ ..] = more;
             let [mark_prr, gso, ecn_fallback, whole_windows, comp_sack, more @ ..] = more;
             let [undo_waits, ece_forbids_undo, rack_any_rtt, ecn_all, small_queues, more @ ..] =
                 more;
@@ -93,6 +94,7 @@ fn stack() -> impl Strategy<Value = Stack> {
                 pacing,
                 pacing_quantum,
                 less_careful,
+                lingering_recovery,
                 ignore_duplicate_ece,
                 one_reduction,
                 mark_prr,

@@ -236,6 +236,56 @@ fn duplicates_of_recover(spec: &TransportSpec) -> [bool; 4] {
     seen
 }
 
+/// Breaks if, where that is asked for (ns-3's without SACK), once a fast recovery is over the first
+/// outstanding segment is not sent again with each ACK of new data, or a duplicate does not count on;
+/// if that is without being asked for, or still after a timeout.
+///
+/// By hand: ten segments go, and two more with the first duplicates. The third has 0 sent again and
+/// halves the window of ten. 12 ends the recovery with a window of two segments (RFC 6582 §3.2 step 3,
+/// option 1), which grows by one with each ACK: three with 13, four with 14. A duplicate of 13 lets 16
+/// go either way, and counts on with 14 where that lingers: five may be outstanding. After the timeout
+/// it is one, then two, and a half more.
+#[test]
+fn recoveries_linger_where_asked_for() {
+    let sent = |lingering_recovery| {
+        let stack = Stack { lingering_recovery, ..Stack::default() };
+        let cfg = config(&TransportSpec { sack: false, stack, ..spec("newreno") });
+        let mut sender = opened(&cfg, 100_000);
+        let acks = [0, 0, 0, 12, 13, 13, 14];
+        let mut sent: Vec<_> = acks.map(|seq| heard(&mut sender, &cfg, seq)).into();
+        assert_eq!(sender.on_timer(&cfg, us(100_000)), Fired::Timeout);
+        let high = sender.high;
+        sent.extend([14, high, high + 1].map(|seq| heard(&mut sender, &cfg, seq)));
+        sent
+    };
+    let mut expected: Vec<&[u32]> = vec![&[10], &[11], &[0], &[12, 13], &[14, 15], &[16], &[17]];
+    expected.extend::<[&[u32]; 3]>([&[14], &[18, 19], &[20]]);
+    assert_eq!(sent(false), expected);
+    (expected[4], expected[6]) = (&[13, 14, 15], &[14, 17, 18]);
+    (expected[8], expected[9]) = (&[19, 20], &[21]);
+    assert_eq!(sent(true), expected);
+}
+
+/// Breaks if an ACK takes more than it covers out of what duplicates have told, or less.
+///
+/// By hand: the window of ten is halved; with eight duplicates of 0 thirteen segments may be
+/// outstanding. 3 covers three, one of which was missing, and takes two back: eleven, from 3 on.
+#[test]
+fn what_lingers_is_what_was_told() {
+    let stack = Stack { lingering_recovery: true, ..Stack::default() };
+    let cfg = config(&TransportSpec { sack: false, stack, ..spec("newreno") });
+    let mut sender = opened(&cfg, 100_000);
+    let sent = [0, 0, 0, 0, 0, 0, 0, 0, 3].map(|seq| heard(&mut sender, &cfg, seq));
+    let expected: [&[u32]; 9] = [&[10], &[11], &[0], &[], &[], &[], &[], &[12], &[3, 13]];
+    assert_eq!(sent, expected);
+}
+
+/// What is sent upon an ACK.
+fn heard(sender: &mut Sender, cfg: &TcpConfig, seq: u32) -> Vec<u32> {
+    sender.on_packet(cfg, &ack(seq, us(0)), us(10));
+    sent_now(sender, cfg, us(10))
+}
+
 /// Breaks if ECE on a duplicate ACK does not reduce the window (RFC 3168 §6.1.2: any ACK), or does where
 /// that is to be ignored; or if ECE on an ACK of new data is ignored as well.
 #[test]
