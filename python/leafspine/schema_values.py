@@ -18,6 +18,10 @@ UNITS: Mapping[str, Sequence[str]] = {
     "packets, bytes or time": ("pkt", *_SIZE, "bdp", *_TIME, "rtt"),
 }
 """The units of each kind of quantity, in every spelling."""
+COMPARED: Mapping[str, Sequence[Sequence[str]]] = {
+    "packets, bytes or time": (UNITS["packets or bytes"], UNITS["time"]),
+}
+"""Units of which ``max(..., ...)`` takes two, where these are not all of the kind."""
 
 NUMBER = r"[0-9][0-9_]*(\.[0-9][0-9_]*)?"
 QUOTED = r"^\s*[-+]?[0-9._]+([eE][-+]?[0-9]+)?\s*$"
@@ -29,15 +33,21 @@ MOST = 2**63 - 1
 
 def one_quantity(kind: str) -> str:
     """The pattern of a number and its unit, to be put into another."""
-    return rf"\s*{NUMBER}\s*({'|'.join(UNITS[kind])})\s*"
+    return _one_of(UNITS[kind])
+
+
+def _one_of(units: Sequence[str]) -> str:
+    return rf"\s*{NUMBER}\s*({'|'.join(units)})\s*"
 
 
 def quantity(kind: str, *more: str) -> str:
     """The pattern of a quantity, of the larger of two, or of one of some words."""
-    one = one_quantity(kind)
-    forms = [one, *more]
+    forms = [one_quantity(kind), *more]
     if kind != "rate":
-        forms.append(rf"max\({one},{one}\)")
+        # Which of a size and a time is larger depends on the port: the engine compares like alone.
+        for units in COMPARED.get(kind, (UNITS[kind],)):
+            one = _one_of(units)
+            forms.append(rf"max\({one},{one}\)")
     return f"^({'|'.join(forms)})$"
 
 

@@ -98,6 +98,8 @@ GOOD = [
     '[switch]\nbuffer = " 10_000 pkt"\n',
     '[switch]\nshared_buffer = "9 MiB"\ndt_alpha = 8\n',
     '[load_balancer]\nscheme = "letflow"\ngap = "max(1 µs, 2.5rtt)"\n',
+    '[aqm]\nscheme = "ecn-threshold"\nthreshold = "max(1rtt, 10 us)"\n',
+    '[aqm]\nscheme = "ecn-threshold"\nthreshold = "max(20pkt, 1bdp)"\n',
     '[transport]\nmax_cwnd = "none"\ntlp = "off"\ndupack_threshold = "1e3"\n',
     '[aqm]\nscheme = "balancer"\n[load_balancer]\nscheme = "tam"\n',
     '[measure]\nwindow = ["1ms", "2ms"]\n',
@@ -168,6 +170,12 @@ WRONG = {
     "a variant without a name": FABRIC + FLOWS + "[[variant]]\nset = {}\n",
     "a variant of the sweep": FABRIC + FLOWS + '[[variant]]\nname = "a"\nset = { sweep = 1 }\n',
     "a seed below zero": FABRIC + FLOWS + "[run]\nseed = -1\n",
+    "the larger of a size and a time": FABRIC
+    + FLOWS
+    + '[aqm]\nscheme = "ecn-threshold"\nthreshold = "max(20pkt, 10us)"\n',
+    "the larger of a time and a size": FABRIC
+    + FLOWS
+    + '[aqm]\nscheme = "ecn-threshold"\nthreshold = "max(1rtt, 1bdp)"\n',
     "a window of one time": FABRIC + FLOWS + '[measure]\nwindow = ["1ms"]\n',
 }
 
