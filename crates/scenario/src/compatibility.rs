@@ -40,13 +40,11 @@ pub(crate) fn check(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), 
 /// Kernels know no pause frames.
 fn lossless(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioError> {
     let kernels = spec.hosts != HostsSpec::Model;
-    let at = |table: &str, key: &str| {
-        let table = root.get(table).and_then(Node::table);
-        table.and_then(|table| table.get(key)).map(|node| node.origin)
-    };
+    let at = |table: &str, key: &str| written(root, table, key);
     if spec.switch.pfc.is_some() && kernels {
         let allowed = "\"off\" for hosts that are Linux kernels, which know no pause frames";
-        return Err(place.error(at("switch", "pfc"), "switch.pfc", "flow control", allowed));
+        let at = Around::later(at("switch", "pfc"), at("hosts", "kind"));
+        return Err(place.error(at, "switch.pfc", "flow control", allowed));
     }
     Ok(())
 }
@@ -60,21 +58,24 @@ fn classes(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioE
         let tables = root.get("workload").and_then(Node::array);
         let table = tables.and_then(|tables| tables.get(number)).and_then(Node::table);
         let at = table.and_then(|table| table.get("class")).map(|node| node.origin);
-        let refuse = |found: String, allowed: String| {
+        let refuse = |(table, key): (&str, &str), found: String, allowed: String| {
+            let at = Around::later(at, written(root, table, key));
             Err(place.error(at, &format!("workload.{number}.class"), found, allowed))
         };
         if spec.hosts != HostsSpec::Model {
             let found = format!("{class} beside hosts.kind = \"linux\"");
-            return refuse(found, "a class of flows whose hosts are the model's".to_owned());
+            let allowed = "a class of flows whose hosts are the model's".to_owned();
+            return refuse(("hosts", "kind"), found, allowed);
         }
         if let Some(edge) = edge {
             let found = format!("{class} beside host_edge {}", quote(&edge.name));
-            return refuse(found, "a class beside a host edge that writes none itself".to_owned());
+            let allowed = "a class beside a host edge that writes none itself".to_owned();
+            return refuse(("host_edge", "scheme"), found, allowed);
         }
         if spec.switch.queues > 1 && spec.switch.classifier == Classifier::Hash {
             let found = format!("{class} beside switch.classifier = \"hash\"");
             let allowed = "a class beside switch.classifier = \"dscp\" or \"stage\", by which it has its queue";
-            return refuse(found, allowed.to_owned());
+            return refuse(("switch", "classifier"), found, allowed.to_owned());
         }
         let queue = trim::queue_of(&spec.switch, class);
         let headers =
@@ -82,10 +83,15 @@ fn classes(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), ScenarioE
         if let Some((of, _)) = headers.filter(|(_, own)| *own == queue) {
             let found = format!("{class}, whose queue {queue} is also that of headers");
             let allowed = format!("a class of another queue than that of switch.trim_class = {of}");
-            return refuse(found, allowed);
+            return refuse(("switch", "trim_class"), found, allowed);
         }
     }
     Ok(())
+}
+
+/// Where a key of a table was written, if it was.
+pub(crate) fn written(root: &Table, table: &str, key: &str) -> Option<Origin> {
+    Some(root.get(table)?.table()?.get(key)?.origin)
 }
 
 /// The registered schemes that a run uses at switches and hosts.
@@ -128,8 +134,7 @@ fn queues(
     if let Some(bundle) = registry::bundle(info.name).filter(sets) {
         allowed += &format!(" and the bundle scheme = \"{}\" has", bundle.name);
     }
-    let at = root.get("switch").and_then(Node::table).and_then(|table| table.get("queues"));
-    let origin = at.map(|node| node.origin).or_else(|| origin(root, *role));
+    let origin = Around::later(written(root, "switch", "queues"), origin(root, *role));
     Err(place.error(origin, "switch.queues", spec.switch.queues.to_string(), allowed))
 }
 
@@ -150,7 +155,8 @@ fn headers(place: Around<'_>, root: &Table, named: &[Named]) -> Result<(), Scena
                 quote(one.info.name)
             );
             let found = quote(other.info.name);
-            return Err(place.error(origin(root, other.place), &key, found, allowed));
+            let at = Around::later(origin(root, other.place), origin(root, one.place));
+            return Err(place.error(at, &key, found, allowed));
         }
     }
     Ok(())
@@ -179,8 +185,8 @@ fn edge_and_balancer(
         allowed += "; or reassemble = true with a cell of one packet (cell = \"1B\"), which puts \
                     packets in order beside any";
     }
-    let at = origin(root, registry::Place::LoadBalancer)
-        .or_else(|| origin(root, registry::Place::HostEdge));
+    let edge = origin(root, registry::Place::HostEdge);
+    let at = Around::later(origin(root, registry::Place::LoadBalancer), edge);
     Err(place.error(at, "load_balancer.scheme", quote(balancer), allowed))
 }
 
@@ -203,11 +209,10 @@ fn marks(
     if !edge.by_marks {
         return Ok(());
     }
+    let of_edge = origin(root, registry::Place::HostEdge);
     let needs = format!("without which the host edge {} never sees a mark", quote(edge.info.name));
     if spec.transport.roce.is_some() && !edge.sprays {
-        let table = root.get("transport").and_then(Node::table);
-        let at = table.and_then(|table| table.get("kind")).map(|node| node.origin);
-        let at = at.or_else(|| origin(root, registry::Place::HostEdge));
+        let at = Around::later(written(root, "transport", "kind"), of_edge);
         let needs = format!(
             "\"tcp\", whose ACKs echo marks: those of queue pairs do not, and the host edge {} goes by them",
             quote(edge.info.name)
@@ -215,16 +220,14 @@ fn marks(
         return Err(place.error(at, "transport.kind", "\"roce\"", needs));
     }
     if spec.transport.ecn == Some(false) {
-        let table = root.get("transport").and_then(Node::table);
-        let at = table.and_then(|table| table.get("ecn").or_else(|| table.get("scheme")));
-        let at = at.map(|node| node.origin).or_else(|| origin(root, registry::Place::HostEdge));
+        let of = |key| written(root, "transport", key);
+        let at = Around::later(of("ecn").or_else(|| of("scheme")), of_edge);
         return Err(place.error(at, "transport.ecn", "false", format!("true, {needs}")));
     }
     // The balancer's own queue manager (`balancer`) is no registered one, and left to say for itself.
     let manager = registry::queue_manager(&spec.aqm.name);
     if manager.is_some_and(|manager| !(manager.marks)(&spec.aqm.params)) {
-        let at =
-            origin(root, registry::Place::Aqm).or_else(|| origin(root, registry::Place::HostEdge));
+        let at = Around::later(origin(root, registry::Place::Aqm), of_edge);
         let found = format!("{}, which never marks as it stands here", quote(&spec.aqm.name));
         let allowed = format!("a queue manager that marks, {needs}");
         return Err(place.error(at, "aqm.scheme", found, allowed));
@@ -243,9 +246,9 @@ fn order(
     if !edge.sprays || !spec.transport.roce.as_ref().is_some_and(goes_back) {
         return Ok(());
     }
-    let table = root.get("transport").and_then(Node::table);
-    let at = table.and_then(|table| table.get("recovery").or_else(|| table.get("kind")));
-    let at = at.map(|node| node.origin).or_else(|| origin(root, registry::Place::HostEdge));
+    let of = |key| written(root, "transport", key);
+    let edges = origin(root, registry::Place::HostEdge);
+    let at = Around::later(of("recovery").or_else(|| of("kind")), edges);
     let allowed = format!(
         "\"irn\" or \"each\", which keep what comes out of order: the host edge {} gives each packet a path of its own",
         quote(edge.info.name)
@@ -282,6 +285,7 @@ fn one_gives_paths(
     let tables = root.get("workload").and_then(Node::array);
     let table = tables.and_then(|tables| tables.get(number)?.table());
     let at = table.and_then(|table| table.get("path")).map(|node| node.origin);
+    let at = Around::later(at, origin(root, registry::Place::HostEdge));
     let key = format!("workload.{number}.path");
     let name = quote(edge.info.name);
     let allowed = format!("a trace without them: the host edge {name} chooses every path");

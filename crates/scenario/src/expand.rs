@@ -5,7 +5,7 @@ use crate::error::ScenarioError;
 use crate::layer::{self, Setting};
 use crate::path;
 use crate::resolve::{Resolved, resolve};
-use crate::section::{Around, tables};
+use crate::section::{self, Around, tables};
 use crate::skip;
 use crate::trace::{Converter, FilesRead};
 use crate::tree::{self, Data, Node, Origin, Table};
@@ -14,6 +14,7 @@ use leafspine_schemes::Scale;
 use leafspine_sim::spec::Spec;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A file's text and what it is read with.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +83,14 @@ pub struct Case {
     pub skipped: Vec<Skipped>,
     tree: Table,
     file: String,
+    given: Arc<Given>,
+}
+
+/// Overrides, and the option that each came by.
+#[derive(Debug)]
+struct Given {
+    sets: Vec<(String, String)>,
+    options: Vec<String>,
 }
 
 impl Case {
@@ -89,6 +98,22 @@ impl Case {
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file
+    }
+
+    /// Whether somebody wrote `key`, in the file or as an option.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        path::parts(key).is_some_and(|parts| path::get(&self.tree, &parts).is_some())
+    }
+
+    /// The option that gave what stands at `key`, or what is above it, as a message has it; `None`
+    /// if it is not from one.
+    pub(crate) fn option(&self, key: &str) -> Option<String> {
+        match path::origin(&self.tree, &path::parts(key)?)? {
+            Origin::Override(number) => {
+                Some(section::option(&self.given.options, &self.given.sets, number, key))
+            }
+            Origin::Line(_) => None,
+        }
     }
 
     /// The line of the file where `key` (`topology.change.0.link`) was written; if it was not, that
@@ -172,6 +197,7 @@ pub fn expand_with(
             labels.push((variant, chosen));
         }
     }
+    let given = Arc::new(Given { sets: source.sets.to_vec(), options: source.options.to_vec() });
     let skipped = skip::leave_out(place, &mut trees, &overrides)?;
     let mut cases = Vec::with_capacity(trees.len());
     for ((tree, skipped), (variant, chosen)) in trees.into_iter().zip(skipped).zip(labels) {
@@ -193,6 +219,7 @@ pub fn expand_with(
             skipped,
             tree,
             file,
+            given: Arc::clone(&given),
         };
         cases.push(case);
     }

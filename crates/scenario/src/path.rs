@@ -48,10 +48,14 @@ pub(crate) fn get<'a>(root: &'a Table, parts: &[String]) -> Option<&'a Node> {
     })
 }
 
+/// Where what stands at a path was written, or the nearest thing above it.
+pub(crate) fn origin(root: &Table, parts: &[String]) -> Option<Origin> {
+    (1..=parts.len()).rev().find_map(|end| get(root, &parts[..end])).map(|node| node.origin)
+}
+
 /// The line of what stands at a path, or of the nearest thing above it.
 pub(crate) fn locate(root: &Table, parts: &[String]) -> Option<usize> {
-    let node = (1..=parts.len()).rev().find_map(|end| get(root, &parts[..end]))?;
-    match node.origin {
+    match origin(root, parts)? {
         Origin::Line(line) => Some(line),
         Origin::Override(_) => None,
     }

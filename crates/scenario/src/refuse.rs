@@ -2,6 +2,7 @@
 
 use crate::error::{Problem, ScenarioError};
 use crate::expand::Case;
+use crate::path;
 use leafspine_fabric::{ChangeProblem, TopologyError};
 use leafspine_schemes::ParamError;
 use leafspine_sim::{Memory, SetupError, Simulation};
@@ -51,15 +52,34 @@ impl Case {
     /// The engine's refusal of this case, with the file and the line where the key was written.
     #[must_use]
     pub fn refused(&self, error: &SetupError) -> ScenarioError {
+        let error = &self.from_what_was_written(error);
         let mut refused = refusal(error, self.file());
         if let SetupError::Topology(TopologyError::UnknownPort { pattern, .. }) = error {
             let at = self.spec.probes.iter().position(|probe| probe.ports == *pattern);
             refused.key = format!("probe.{}.ports", at.unwrap_or(0));
         }
         if refused.file == self.file() {
-            refused.line = self.locate(&refused.key);
+            match self.option(&refused.key) {
+                Some(option) => refused.file = option,
+                None => refused.line = self.locate(&refused.key),
+            }
         }
         refused
+    }
+
+    /// Of two parameters that do not fit each other the one that somebody wrote is to blame, and the
+    /// default that it does not fit is called one.
+    fn from_what_was_written(&self, error: &SetupError) -> SetupError {
+        let SetupError::Scheme { section, error: seen } = error else { return error.clone() };
+        let Some(other) = &seen.other else { return error.clone() };
+        let written = |key: &str| self.has(&path::join(section, key));
+        let mut told = match (written(&seen.key), written(&other.key)) {
+            (true, true) | (false, false) => return error.clone(),
+            (true, false) => seen.clone(),
+            (false, true) => (**other).clone(),
+        };
+        told.allowed += " by default";
+        SetupError::Scheme { section, error: told }
     }
 }
 
@@ -79,7 +99,7 @@ pub fn refusal(error: &SetupError, file: &str) -> ScenarioError {
             let nearest = error.nearest.as_deref().map(str::to_owned);
             Refusal { nearest, ..Refusal::new(&error.key, &error.found, &error.allowed) }
         }
-        SetupError::Scheme { section, error: ParamError { key, found, allowed } } => {
+        SetupError::Scheme { section, error: ParamError { key, found, allowed, .. } } => {
             Refusal::new(format!("{section}.{key}"), found, allowed)
         }
         SetupError::NoScheme { section, found, allowed } => {

@@ -70,8 +70,9 @@ pub(crate) fn resolve(place: Around<'_>, root: &Table) -> Result<Resolved, Scena
     let (aqm, aqm_text) = schemes::aqm(place, at("aqm"), &control)?;
     let (balancer, balancer_text) = schemes::load_balancer(place, at("load_balancer"))?;
     let (hold, hold_text) = schemes::hold(place, at("hold"))?;
-    let (edge, edge_text) = schemes::host_edge(place, at("host_edge"), &balancer.name)?;
-    trim::check(place, at("switch"), &switch, &transport, edge.as_ref())?;
+    let of_balancer = (balancer.name.as_str(), at("load_balancer"));
+    let (edge, edge_text) = schemes::host_edge(place, at("host_edge"), of_balancer)?;
+    trim::check(place, root, &switch, &transport, edge.as_ref())?;
     let (workloads, workload_text) = workload::workloads(place, at("workload"), &topology.kind)?;
     let (run, run_text) = run::run(place, at("run"))?;
     let (classes, classes_text) = classes(place, at("classes"))?;

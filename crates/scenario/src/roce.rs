@@ -1,12 +1,14 @@
 //! `[transport]` with `kind = "roce"`: queue pairs of RDMA over converged Ethernet.
 
 use crate::error::ScenarioError;
+use crate::schemes;
 use crate::section::{Section, content};
+use crate::tree::Node;
 use leafspine_core::{Rate, Span};
 use leafspine_schemes::rdma::{
     CONTROLS, DcqcnSettings, Hop, HpccSettings, NsccSettings, PAIR_KEYS, SwiftSettings,
 };
-use leafspine_schemes::{Amount, Kind, Params, Value};
+use leafspine_schemes::{Amount, Kind, Params, Value, registry};
 use leafspine_sim::spec::{
     CreditSpec, PairControl, Recovery, RoceSpec, SchemeSpec, Stack, TransportSpec,
 };
@@ -36,7 +38,16 @@ pub(crate) fn settings(
     source_ports: Option<u16>,
     line: Rate,
 ) -> Result<TransportSpec, ScenarioError> {
-    let name = section.word("scheme", SCHEMES, Some("dcqcn"))?;
+    let name = section.word("scheme", SCHEMES, Some("dcqcn")).map_err(|mut error| {
+        let found = section.node("scheme").and_then(Node::text).unwrap_or_default();
+        if registry::congestion_control(&found.to_lowercase()).is_some() {
+            error.found += ", which is of transport.kind = \"tcp\"";
+            error.nearest = None;
+        } else {
+            schemes::belongs(&mut error, found, SCHEMES.iter().copied());
+        }
+        error
+    })?;
     let own = own_keys(section, &name)?;
     let keys: Vec<&str> = SHARED.iter().chain(PAIR_KEYS).chain(own).copied().collect();
     section.allow(&keys, "a key that RoCE does not have")?;

@@ -1,6 +1,7 @@
 //! `[load_balancer]`, `[aqm]`, `[hold]`, `[host_edge]`: a scheme by name, its parameters beside it.
 
 use crate::error::{ScenarioError, nearest, quoted};
+use crate::roce;
 use crate::section::{Around, Section};
 use crate::tree::{Node, quote};
 use leafspine_schemes::registry;
@@ -53,7 +54,14 @@ pub(crate) fn name(
             Some(text) if names().any(|name| name == text) => text.to_owned(),
             text => {
                 let mut error = section.wrong("scheme", node.shown(), quoted(names()));
-                belongs(&mut error, text.unwrap_or_default(), names());
+                let text = text.unwrap_or_default();
+                if role == registry::Place::Transport
+                    && roce::SCHEMES.contains(&text.to_lowercase().as_str())
+                {
+                    error.found += ", which is of transport.kind = \"roce\"";
+                } else {
+                    belongs(&mut error, text, names());
+                }
                 return Err(error);
             }
         },
@@ -143,18 +151,18 @@ pub(crate) fn hold(
 pub(crate) fn host_edge(
     place: Around<'_>,
     node: Option<&Node>,
-    balancer: &str,
+    (balancer, of_balancer): (&str, Option<&Node>),
 ) -> Result<(Option<SchemeSpec>, String), ScenarioError> {
     let needed = needed_edge(balancer);
     let found = table(place, registry::Place::HostEdge, node, needed.unwrap_or(NONE))?;
     let name = found.0.as_ref().map_or(NONE, |spec| spec.name.as_str());
     match needed {
         Some(needed) if needed != name => {
-            let origin = node.and_then(Node::table).and_then(|table| table.get("scheme"));
+            let scheme = |node: Option<&Node>| Some(node?.table()?.get("scheme")?.origin);
             let allowed = format!(
                 "\"{needed}\", without which the load balancer \"{balancer}\" does nothing"
             );
-            let origin = origin.map(|node| node.origin);
+            let origin = Around::later(scheme(node), scheme(of_balancer));
             Err(place.error(origin, "host_edge.scheme", quote(name), allowed))
         }
         _ => Ok(found),

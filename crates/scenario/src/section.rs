@@ -59,24 +59,43 @@ impl Around<'_> {
         .into()
     }
 
-    /// The option by which an override came that is to blame for what is wrong at `key`: with the
-    /// key that was written, if that is another.
+    /// The option by which an override came that is to blame for what is wrong at `key`.
     fn option(&self, number: usize, key: &str) -> String {
-        let option = self.options.get(number).map_or(OVERRIDE, String::as_str);
-        // Where there is one workload its number may be left out.
-        let named = |key: &str| -> Vec<String> {
-            let is_name = |part: &&str| *part != "sweep" && part.parse::<usize>().is_err();
-            let parts = key.split('.').filter(is_name);
-            parts.map(|part| part.trim_matches('"').to_owned()).collect()
-        };
-        let (key, written) = (named(key), self.sets.get(number).filter(|_| option == OVERRIDE));
-        match written.map(|(written, value)| (named(written), written, value)) {
-            Some((own, written, value)) if !(own.starts_with(&key) || key.starts_with(&own)) => {
-                let value = Some(format!("={value}")).filter(|value| value.len() <= 60);
-                format!("{option} {written}{}", value.unwrap_or_default())
-            }
-            _ => option.to_owned(),
+        option(self.options, self.sets, number, key)
+    }
+
+    /// Of two values that do not fit each other, where the first is told of: the one that was given as an
+    /// option, since somebody has just done so.
+    pub(crate) fn later(told: Option<Origin>, other: Option<Origin>) -> Option<Origin> {
+        match (told, other) {
+            (Some(Origin::Line(_)), Some(Origin::Override(_))) => other,
+            _ => told.or(other),
         }
+    }
+}
+
+/// The option by which an override came that is to blame for what is wrong at `key`: with the key that
+/// was written, if that is another.
+pub(crate) fn option(
+    options: &[String],
+    sets: &[(String, String)],
+    number: usize,
+    key: &str,
+) -> String {
+    let option = options.get(number).map_or(OVERRIDE, String::as_str);
+    // Where there is one workload its number may be left out.
+    let named = |key: &str| -> Vec<String> {
+        let is_name = |part: &&str| *part != "sweep" && part.parse::<usize>().is_err();
+        let parts = key.split('.').filter(is_name);
+        parts.map(|part| part.trim_matches('"').to_owned()).collect()
+    };
+    let (key, written) = (named(key), sets.get(number).filter(|_| option == OVERRIDE));
+    match written.map(|(written, value)| (named(written), written, value)) {
+        Some((own, written, value)) if !(own.starts_with(&key) || key.starts_with(&own)) => {
+            let value = Some(format!("={value}")).filter(|value| value.len() <= 60);
+            format!("{option} {written}{}", value.unwrap_or_default())
+        }
+        _ => option.to_owned(),
     }
 }
 

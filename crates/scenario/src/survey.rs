@@ -227,7 +227,7 @@ fn of_schemes(place: Around<'_>, survey: &Survey, role: Role) {
                 Role::LoadBalancer => drop(schemes::load_balancer(place, node)),
                 Role::Aqm => drop(schemes::aqm(place, node, "dctcp")),
                 Role::Hold => drop(schemes::hold(place, node)),
-                Role::HostEdge => drop(schemes::host_edge(place, node, "ecmp")),
+                Role::HostEdge => drop(schemes::host_edge(place, node, ("ecmp", None))),
                 Role::Transport => drop(transport::transport(place, node, Span::from_micros(100))),
             }
         });

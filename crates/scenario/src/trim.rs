@@ -1,8 +1,9 @@
 //! The keys of `[switch]` that have switches trim packets.
 
+use crate::compatibility::written;
 use crate::error::ScenarioError;
 use crate::section::{Around, Section, content};
-use crate::tree::Node;
+use crate::tree::Table;
 use leafspine_core::Bytes;
 use leafspine_schemes::edge::classes_written;
 use leafspine_schemes::{Amount, Kind};
@@ -70,21 +71,28 @@ pub(crate) fn queue_of(switch: &SwitchSpec, class: u8) -> u8 {
 /// Refuses switches that trim beside hosts that know nothing of it, or data in the headers' queue.
 pub(crate) fn check(
     place: Around<'_>,
-    node: Option<&Node>,
+    root: &Table,
     switch: &SwitchSpec,
     transport: &TransportSpec,
     edge: Option<&SchemeSpec>,
 ) -> Result<(), ScenarioError> {
     let Some(trim) = &switch.trim else { return Ok(()) };
-    let section = Section::open(place, "switch".to_owned(), node)?;
+    let refuse = |key: &str, other: (&str, &str), found: String, allowed: String| {
+        let of_table = root.get("switch").map(|node| node.origin);
+        let told = written(root, "switch", key).or(of_table);
+        let at = Around::later(told, written(root, other.0, other.1));
+        Err(place.error(at, &format!("switch.{key}"), found, allowed))
+    };
     let knows = transport.roce.filter(|roce| roce.recovery == Recovery::Each);
     let Some(roce) = knows else {
         let allowed = "trim beside transport.kind = \"roce\" with recovery = \"each\": no other receiver tells of a header without payload";
-        return Err(section.wrong("trim", "trim beside another transport", allowed));
+        let key = if transport.roce.is_some() { "recovery" } else { "kind" };
+        let found = "trim beside another transport".to_owned();
+        return refuse("trim", ("transport", key), found, allowed.to_owned());
     };
     let queue = |class: u8| queue_of(switch, class);
-    let written = edge.and_then(|edge| classes_written(&edge.name));
-    let shared = match written {
+    let of_edge = edge.and_then(|edge| classes_written(&edge.name));
+    let shared = match of_edge {
         Some(classes) => (0..classes).any(|class| queue(class) == queue(trim.class)),
         None => queue(roce.classes.0) == queue(trim.class),
     };
@@ -92,18 +100,20 @@ pub(crate) fn check(
         return Ok(());
     }
     let found = format!("{}, whose queue {} is also that of data", trim.class, queue(trim.class));
-    let whose = match (written, edge) {
+    let (whose, other) = match (of_edge, edge) {
         (Some(classes), Some(edge)) => {
-            format!(
-                "those of classes 0 to {}, which host_edge \"{}\" writes",
-                classes - 1,
-                edge.name
-            )
+            let last = classes - 1;
+            let whose =
+                format!("those of classes 0 to {last}, which host_edge \"{}\" writes", edge.name);
+            (whose, ("host_edge", "scheme"))
         }
-        _ => format!("that of transport.data_class = {}", roce.classes.0),
+        _ => {
+            let whose = format!("that of transport.data_class = {}", roce.classes.0);
+            (whose, ("transport", "data_class"))
+        }
     };
     let allowed = format!(
         "a class of another queue than {whose}: headers must not wait behind what has no room"
     );
-    Err(section.wrong("trim_class", found, allowed))
+    refuse("trim_class", other, found, allowed)
 }

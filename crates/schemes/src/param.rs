@@ -415,6 +415,9 @@ pub struct ParamError {
     pub found: String,
     /// What could be.
     pub allowed: String,
+    /// The same from the other side, where two parameters do not fit each other: what is told if
+    /// only that one was written.
+    pub other: Option<Box<ParamError>>,
 }
 
 impl ParamError {
@@ -425,7 +428,16 @@ impl ParamError {
         found: impl ToString,
         allowed: impl Into<String>,
     ) -> ParamError {
-        ParamError { key: key.into(), found: found.to_string(), allowed: allowed.into() }
+        let (found, allowed) = (found.to_string(), allowed.into());
+        ParamError { key: key.into(), found, allowed, other: None }
+    }
+
+    /// The same with how it is from the other parameter's side. Both say at the end of `allowed`
+    /// what the one that they do not blame is.
+    #[must_use]
+    pub fn or(mut self, other: ParamError) -> ParamError {
+        self.other = Some(Box::new(other));
+        self
     }
 }
 

@@ -520,6 +520,106 @@ fn an_override_is_blamed_with_its_own_key() {
     );
 }
 
+/// Breaks if a line of the file is blamed for what an option made of it.
+#[test]
+fn an_option_that_does_not_fit_the_file_is_to_blame() {
+    let classes = BASE.replace("flows = 100", "flows = 100\nclass = 1");
+    let queues = "[switch]\nqueues = 3\nscheduler = \"wrr\"\nclassifier = \"dscp\"\n";
+    let classes = format!("{classes}{queues}");
+    let pairs = "[transport]\nkind = \"roce\"\n";
+    let trims =
+        "trim = \"arriving\"\ntrim_class = 1\n[transport]\nkind = \"roce\"\nrecovery = \"each\"\n";
+    let trims = format!("{BASE}{queues}{trims}");
+    let headers = "[host_edge]\nscheme = \"clove-ecn\"\n";
+    for (text, key, value, wrong) in [
+        (&classes, "host_edge.scheme", "stage", "workload.0.class: found 1 beside host_edge"),
+        (&classes, "switch.classifier", "hash", "workload.0.class: found 1 beside switch"),
+        (&trims, "transport.recovery", "irn", "switch.trim: found trim beside another"),
+        (&trims, "transport.data_class", "1", "switch.trim_class: found 1, whose queue"),
+        (&format!("{BASE}{pairs}"), "host_edge.scheme", "reps", "transport.recovery: found"),
+        (&format!("{BASE}{headers}"), "load_balancer.scheme", "conga", "host_edge.scheme: "),
+        (
+            &format!("{BASE}[host_edge]\nscheme = \"none\"\n"),
+            "load_balancer.scheme",
+            "presto",
+            "host_edge.scheme: ",
+        ),
+        (
+            &format!("{BASE}[switch]\nqueues = 1\n"),
+            "load_balancer.scheme",
+            "aq-car",
+            "switch.queues: found 1",
+        ),
+    ] {
+        assert!(cases(text, &[]).is_ok(), "{text}");
+        let said = cases(text, &[(key, value)]).map(|_| ()).expect_err(key).to_string();
+        assert!(said.starts_with(&format!("--set {key}={value}: {wrong}")), "{said}");
+    }
+    let both = cases(BASE, &[("workload.0.class", "1"), ("host_edge.scheme", "stage")]);
+    let said = both.map(|_| ()).expect_err("both").to_string();
+    assert!(said.starts_with("--set workload.0.class: found 1 beside host_edge"), "{said}");
+}
+
+/// Breaks if a default is blamed for what was written beside it, or what it does not fit is not said
+/// to be a default.
+#[test]
+fn what_was_written_is_to_blame() {
+    let said = |more: &str, sets: &[(&str, &str)]| {
+        let text = format!("{BASE}[aqm]\nscheme = \"red\"\n{more}");
+        let case = cases(&text, sets).unwrap_or_else(|e| panic!("{e}")).remove(0);
+        case.check().expect_err(more).to_string()
+    };
+    assert_eq!(
+        said("min_threshold = \"32us\"\n", &[]),
+        "f.toml:15: aqm.min_threshold: found 32us; allowed: the unit of max_threshold, which is \
+         29pkt by default"
+    );
+    assert_eq!(
+        said("max_threshold = \"128us\"\n", &[]),
+        "f.toml:15: aqm.max_threshold: found 128us; allowed: the unit of min_threshold, which is \
+         10pkt by default"
+    );
+    assert_eq!(
+        said("min_threshold = \"9000pkt\"\n", &[]),
+        "f.toml:15: aqm.min_threshold: found 9000pkt; allowed: at most max_threshold, 29pkt by default"
+    );
+    assert_eq!(
+        said("min_threshold = \"32us\"\n", &[("aqm.max_threshold", "40pkt")]),
+        "--set aqm.max_threshold: found 40pkt; allowed: the unit of min_threshold, which is 32us"
+    );
+    assert_eq!(
+        said("", &[("aqm.min_threshold", "32us")]),
+        "--set aqm.min_threshold: found 32us; allowed: the unit of max_threshold, which is 29pkt by \
+         default"
+    );
+}
+
+/// Breaks if a congestion control of the other kind of transport is taken for a typing error.
+#[test]
+fn a_control_of_the_other_transport_is_known() {
+    let said = |kind: &str, scheme: &str| {
+        let sets = [("transport.kind", kind), ("transport.scheme", scheme)];
+        cases(BASE, &sets).map(|_| ()).expect_err(scheme).to_string()
+    };
+    for (kind, other, schemes) in [
+        ("tcp", "roce", ["dcqcn", "line-rate", "hpcc", "nscc", "swift"]),
+        ("roce", "tcp", ["newreno", "dctcp", "cubic", "bbr1", "bbr3"]),
+    ] {
+        for scheme in schemes {
+            let said = said(kind, scheme);
+            let found = format!(
+                "--set transport.scheme: found \"{scheme}\", which is of transport.kind = \"{other}\"; \
+                 allowed: "
+            );
+            assert!(said.starts_with(&found) && !said.contains("did you mean"), "{said}");
+        }
+    }
+    assert!(said("tcp", "DCQCN").contains("which is of transport.kind = \"roce\""));
+    assert!(said("tcp", "dctpc").ends_with("did you mean \"dctcp\"?"));
+    assert!(said("roce", "dcqn").ends_with("did you mean \"dcqcn\"?"));
+    assert!(said("roce", "ecmp").contains("belongs in load_balancer.scheme"));
+}
+
 /// Breaks if a flow at the edge of two classes counts in both, or in none, or if a class that is
 /// open at its end loses its edge where no other ends there.
 #[test]

@@ -126,7 +126,9 @@ fn make(params: &Params, env: &SwitchEnv) -> Result<AEcn, ParamError> {
     let lowest = settings.lowest;
     if lowest > highest {
         let most = settings.threshold;
-        return Err(ParamError::new("lowest", lowest, format!("at most the threshold, {most}")));
+        let of_threshold = format!("at least lowest, {lowest} packets");
+        return Err(ParamError::new("lowest", lowest, format!("at most the threshold, {most}"))
+            .or(ParamError::new("threshold", most, of_threshold)));
     }
     let queue = Queue { threshold: highest, enqueued: 0, ran_empty: false };
     Ok(AEcn {

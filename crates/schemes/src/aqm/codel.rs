@@ -199,7 +199,9 @@ fn build(params: &Params, env: &SwitchEnv, _: PortId) -> Result<Box<dyn Aqm>, Pa
     let interval = settings.interval.unwrap_or(Span(env.base_rtt.0 * 10));
     let target = settings.target.unwrap_or(Span(interval.0 / 20));
     if target > interval {
-        return Err(ParamError::new("target", target, format!("at most the interval, {interval}")));
+        let of_interval = format!("at least the target, {target}");
+        return Err(ParamError::new("target", target, format!("at most the interval, {interval}"))
+            .or(ParamError::new("interval", interval, of_interval)));
     }
     Ok(Box::new(CoDel {
         target,

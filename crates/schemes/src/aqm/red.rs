@@ -259,13 +259,19 @@ fn thresholds(settings: &Settings, rate: Rate) -> Result<(f64, f64, bool), Param
             (least, most, true)
         }
         _ => {
-            let allowed = format!("the unit of min_threshold, which is {low}");
-            return Err(ParamError::new("max_threshold", high, allowed));
+            let of = |key, value| format!("the unit of {key}, which is {value}");
+            let seen = ParamError::new("max_threshold", high, of("min_threshold", low));
+            return Err(seen.or(ParamError::new("min_threshold", low, of("max_threshold", high))));
         }
     };
     if high_value < low_value {
         let allowed = format!("at least min_threshold, {low}");
-        return Err(ParamError::new("max_threshold", high, allowed));
+        let most = format!("at most max_threshold, {high}");
+        return Err(ParamError::new("max_threshold", high, allowed).or(ParamError::new(
+            "min_threshold",
+            low,
+            most,
+        )));
     }
     Ok((low_value as f64, high_value as f64, bytes))
 }

@@ -118,7 +118,8 @@ fn build(params: &Params, env: &HostEnv) -> Result<Box<dyn HostEdge>, ParamError
     let settings = Settings::read(params)?;
     let (lowest, highest) = (settings.lowest, settings.highest);
     if highest < lowest {
-        return Err(ParamError::new("highest", highest, format!("at least lowest, {lowest}")));
+        return Err(ParamError::new("highest", highest, format!("at least lowest, {lowest}"))
+            .or(ParamError::new("lowest", lowest, format!("at most highest, {highest}"))));
     }
     Ok(Box::new(Flex {
         mss: u64::from(env.mss),
