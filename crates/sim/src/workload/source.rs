@@ -2,7 +2,7 @@
 
 use super::WorkloadError;
 use super::all_to_all::AllToAll;
-use super::collective::of_workload;
+use super::collective::{Room, of_workload};
 use super::dag::Job;
 use super::hosts::{Fabric, HostSets};
 use super::incast::{Incast, Rounds};
@@ -263,7 +263,7 @@ impl Demand {
         fabric: &Fabric,
         key: (u64, usize),
     ) -> Result<Demand, WorkloadError> {
-        let jobs = of_workload(spec, job, fabric, key)?;
+        let jobs = of_workload(spec, job, fabric, key, &mut Room::default())?;
         let flows = jobs.iter().map(Job::messages).sum();
         let widest: u64 = jobs.iter().map(Job::widest).sum();
         Ok(Demand { flows, at_once: (2 * widest).min(flows), last_start: 0.0 })

@@ -4,43 +4,89 @@ use super::super::WorkloadError;
 use super::split::pieces;
 use crate::spec::{Algorithm, Collective, CollectiveSpec, JobKind};
 
-/// Messages and computations that an iteration of a workload may have, in all its jobs: they are
-/// in memory all at once, and so many are gigabytes already. An all-to-all of 4,096 ranks has fewer.
-pub(super) const MOST: u64 = 1 << 24;
+/// Messages and computations that an iteration may have, in all jobs of all workloads: they are in
+/// memory all at once, and so many are gigabytes already. An all-to-all of 4,096 ranks has fewer.
+const MOST: u64 = 1 << 24;
 
-/// Refuses so many messages of an iteration.
-pub(super) fn check(messages: u64, key: &str, what: &str) -> Result<(), WorkloadError> {
-    let found = || format!("{what} of {messages} messages an iteration");
-    refuse(messages, key, found, "fewer ranks, jobs or channels, or longer chunks")
+/// What a workload's iteration may have beside those of the workloads before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    most: u64,
+    taken: u64,
 }
 
-fn refuse(
-    operations: u64,
-    key: &str,
-    found: impl FnOnce() -> String,
-    less: &str,
-) -> Result<(), WorkloadError> {
-    if operations <= MOST {
-        return Ok(());
+impl Default for Room {
+    fn default() -> Room {
+        Room { most: MOST, taken: 0 }
     }
-    Err(WorkloadError::at(key, found(), format!("at most 2^24, {MOST}: {less}")))
 }
 
-/// The same of a workload whose jobs have so many ranks each, before they are made.
-pub(super) fn check_jobs(what: &JobKind, jobs: u64, ranks: u64) -> Result<(), WorkloadError> {
-    match what {
-        JobKind::Collective(spec) => {
-            check(jobs.saturating_mul(messages(spec, ranks)), "collective", "collectives")
+impl Room {
+    /// Room for another number, so that a test need not build so many.
+    #[cfg(test)]
+    pub(super) fn of(most: u64) -> Room {
+        Room { most, taken: 0 }
+    }
+
+    /// Counts those of a workload.
+    pub(super) fn take(&mut self, operations: u64) {
+        self.taken = self.taken.saturating_add(operations);
+    }
+
+    /// Refuses so many messages of a workload's iteration.
+    pub(super) fn check(self, messages: u64, key: &str, what: &str) -> Result<(), WorkloadError> {
+        let found = || format!("{what} of {messages} messages an iteration");
+        self.refuse(messages, key, found, "fewer ranks, jobs or channels, or longer chunks")
+    }
+
+    fn refuse(
+        self,
+        operations: u64,
+        key: &str,
+        found: impl FnOnce() -> String,
+        less: &str,
+    ) -> Result<(), WorkloadError> {
+        if operations.saturating_add(self.taken) <= self.most {
+            return Ok(());
         }
-        JobKind::Pipeline(spec) => {
-            let each = ranks.saturating_mul(u64::from(spec.microbatches));
-            // Forward and back: a computation, and a message to the next stage.
-            let all = jobs.saturating_mul(each).saturating_mul(4);
-            let found = || format!("pipelines of {all} messages and computations an iteration");
-            refuse(all, "microbatches", found, "fewer microbatches, ranks or jobs")
+        let most = match self.most {
+            MOST => format!("2^24, {MOST}"),
+            most => most.to_string(),
+        };
+        if self.taken == 0 {
+            return Err(WorkloadError::at(key, found(), format!("at most {most}: {less}")));
         }
-        // These are as large as their files; the collectives that they name are counted when they are made.
-        JobKind::Goal(_) | JobKind::Simai(_) | JobKind::Chakra(_) => Ok(()),
+        let found = format!("{}, beside {} of the workloads before", found(), self.taken);
+        let allowed = format!("at most {most} in all workloads together: {less}");
+        Err(WorkloadError::at(key, found, allowed))
+    }
+
+    /// The same of a workload whose jobs have so many ranks each, before they are made. How many it
+    /// has, where that is known by then.
+    pub(super) fn check_jobs(
+        self,
+        what: &JobKind,
+        jobs: u64,
+        ranks: u64,
+    ) -> Result<u64, WorkloadError> {
+        let all = match what {
+            JobKind::Collective(spec) => {
+                let all = jobs.saturating_mul(messages(spec, ranks));
+                self.check(all, "collective", "collectives")?;
+                all
+            }
+            JobKind::Pipeline(spec) => {
+                let each = ranks.saturating_mul(u64::from(spec.microbatches));
+                // Forward and back: a computation, and a message to the next stage.
+                let all = jobs.saturating_mul(each).saturating_mul(4);
+                let found = || format!("pipelines of {all} messages and computations an iteration");
+                self.refuse(all, "microbatches", found, "fewer microbatches, ranks or jobs")?;
+                all
+            }
+            // These are as large as their files; the collectives that they name are counted when they are made.
+            JobKind::Goal(_) | JobKind::Simai(_) | JobKind::Chakra(_) => 0,
+        };
+        Ok(all)
     }
 }
 
@@ -76,10 +122,14 @@ pub(super) fn messages(spec: &CollectiveSpec, ranks: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::template;
+    use super::super::{jobs_within, template};
     use super::*;
-    use crate::spec::{JobSpec, PipelineSpec, Placement, Schedule};
-    use leafspine_core::{Bytes, HostId, Span};
+    use crate::spec::{
+        HostSet, JobSpec, Pattern, PipelineSpec, Placement, Schedule, SizeSpec, WorkloadKind,
+        WorkloadSpec,
+    };
+    use crate::workload::Fabric;
+    use leafspine_core::{Bytes, HostId, Span, Time};
 
     /// The messages of an iteration of a job of so many ranks, built.
     fn built(what: JobKind, ranks: u64) -> Option<u64> {
@@ -144,7 +194,54 @@ mod tests {
             })
         };
         assert_eq!(built(pipeline(1), 2), Some(2));
-        assert!(check_jobs(&pipeline(1 << 20), 1, 4).is_ok());
-        assert!(check_jobs(&pipeline((1 << 20) + 1), 1, 4).is_err());
+        let room = Room::default();
+        assert!(room.check_jobs(&pipeline(1 << 20), 1, 4).is_ok());
+        assert!(room.check_jobs(&pipeline((1 << 20) + 1), 1, 4).is_err());
+    }
+
+    /// A workload of an all-to-all between all hosts, 12 messages where these are four.
+    fn exchange(collective: Collective) -> WorkloadSpec {
+        let (bytes, algorithm) = (Bytes(4_000), Algorithm::Direct);
+        let spec = CollectiveSpec { collective, algorithm, bytes, channels: 1, chunk: None };
+        let job = JobSpec {
+            what: JobKind::Collective(spec),
+            jobs: 1,
+            ranks: None,
+            placement: Placement::Packed,
+            iterations: 1,
+            compute: Span::ZERO,
+            compute_jitter: Span::ZERO,
+            delay: Span::ZERO,
+        };
+        WorkloadSpec {
+            kind: WorkloadKind::Job(Box::new(job)),
+            sizes: SizeSpec::Fixed(Bytes(1_000)),
+            senders: HostSet::All,
+            receivers: HostSet::All,
+            pattern: Pattern::Any,
+            start: Time::ZERO,
+            class: None,
+        }
+    }
+
+    /// Breaks if each workload has the whole limit, or if drawn sizes do not count.
+    #[test]
+    fn the_limit_is_that_of_all_workloads() {
+        let drawn = Collective::AllToAllV;
+        for last in [Collective::AllToAll, drawn] {
+            let workloads = [Collective::AllToAll, drawn, last].map(exchange);
+            let refused = |most| {
+                let made = jobs_within(&workloads, &Fabric::of_hosts(4), 1, Room::of(most));
+                made.err().map(|error| error.to_string())
+            };
+            assert_eq!(refused(36), None);
+            let said = "workload.2.collective: found collectives of 12 messages an iteration, beside \
+                        24 of the workloads before; allowed: at most 35 in all workloads together: \
+                        fewer ranks, jobs or channels, or longer chunks";
+            assert_eq!(refused(35).as_deref(), Some(said));
+            assert!(
+                refused(11).unwrap().contains("found collectives of 12 messages an iteration;")
+            );
+        }
     }
 }

@@ -5,7 +5,7 @@
 use super::super::WorkloadError;
 use super::super::dag::{Draft, Op};
 use super::split::{part, pieces};
-use super::{Ends, Group, at_least, count};
+use super::{Ends, Group, Room, at_least};
 use crate::spec::{Algorithm, Collective, CollectiveSpec};
 
 /// Adds it. `sizes`: what the next rank has for the next, for an all-to-allv.
@@ -38,7 +38,7 @@ pub(super) fn exchange(
                 if drawn {
                     // How many pieces these go in is known only now.
                     let all = draft.messages().saturating_add(many);
-                    count::check(all, "collective", "an all-to-allv")?;
+                    Room::default().check(all, "collective", "an all-to-allv")?;
                 }
                 for piece in 0..many {
                     let size = part(bytes, many, piece);

@@ -13,6 +13,8 @@ mod ring;
 mod split;
 mod tree;
 
+pub(crate) use count::Room;
+
 use super::WorkloadError;
 use super::dag::{Dags, Draft, Job, Op, Phase, Template};
 use super::hosts::{Fabric, HostSets};
@@ -43,10 +45,19 @@ pub(crate) fn jobs(
     fabric: &Fabric,
     seed: u64,
 ) -> Result<Option<Dags>, WorkloadError> {
+    jobs_within(workloads, fabric, seed, Room::default())
+}
+
+fn jobs_within(
+    workloads: &[WorkloadSpec],
+    fabric: &Fabric,
+    seed: u64,
+    mut room: Room,
+) -> Result<Option<Dags>, WorkloadError> {
     let mut jobs = Vec::new();
     for (workload, spec) in workloads.iter().enumerate() {
         if let WorkloadKind::Job(job) = &spec.kind {
-            let made = of_workload(spec, job, fabric, (seed, workload));
+            let made = of_workload(spec, job, fabric, (seed, workload), &mut room);
             jobs.extend(made.map_err(|error| error.within(workload))?);
         }
     }
@@ -61,12 +72,13 @@ pub(crate) fn jobs(
     Ok(Some(dags))
 }
 
-/// The jobs of one workload.
+/// The jobs of one workload, which take of the `room` that there is for all.
 pub(crate) fn of_workload(
     spec: &WorkloadSpec,
     job: &JobSpec,
     fabric: &Fabric,
     (seed, workload): (u64, usize),
+    room: &mut Room,
 ) -> Result<Vec<Job>, WorkloadError> {
     let any = WorkloadSpec { pattern: Pattern::Any, ..spec.clone() };
     let hosts = HostSets::resolve(&any, fabric, seed, workload)
@@ -85,7 +97,7 @@ pub(crate) fn of_workload(
     let job = &JobSpec { ranks, ..job.clone() };
     let placed = place::place(job, hosts, (seed, workload))?;
     let each = placed.first().map_or(0, Vec::len) as u64;
-    count::check_jobs(&job.what, placed.len() as u64, each)?;
+    let counted = room.check_jobs(&job.what, placed.len() as u64, each)?;
     // What is counted only when it is made (drawn sizes, a schedule's collectives), over all jobs.
     let counts = !matches!(job.what, JobKind::Goal(_));
     let (mut messages, key) = (0, if schedule.is_some() { "path" } else { "collective" });
@@ -97,12 +109,14 @@ pub(crate) fn of_workload(
         };
         messages += template.messages();
         if counts {
-            count::check(messages, key, "collectives")?;
+            room.check(messages, key, "collectives")?;
         }
         let times = (spec.start, job.delay, job.compute_jitter);
         Ok(Job::new(template, job.iterations, ranks, workload as u16, times, seed))
     });
-    made.collect()
+    let made = made.collect();
+    room.take(if counts { counted.max(messages) } else { 0 });
+    made
 }
 
 /// An iteration of a job on these hosts. `sizes`: the next message of an all-to-allv.
@@ -181,7 +195,7 @@ pub(super) fn add(
     let parts = hosts.len() as u64 * u64::from(spec.channels);
     let spec = CollectiveSpec { bytes: Bytes(spec.bytes.0.max(parts)), ..*spec };
     let all = count::messages(&spec, hosts.len() as u64).saturating_add(draft.messages());
-    count::check(all, "path", "collectives")?;
+    Room::default().check(all, "path", "collectives")?;
     let begin: Vec<Op> = hosts.iter().map(|host| draft.point(*host)).collect();
     for (begin, ready) in begin.iter().zip(ready) {
         ready.iter().for_each(|before| draft.after(*before, *begin));
