@@ -54,7 +54,11 @@ def _open(colour: str, marker: str) -> Style:
     return Style(colour, marker, "dashed", hollow=True)
 
 
-# No entry is changed once figures have been made with it.
+def _newer(colour: str, marker: str) -> Style:
+    return Style(colour, marker, "dashdot")
+
+
+# No entry is changed once figures of the papers have been made with it.
 REGISTRY = {
     "ecmp": _full(BLACK, "o"),
     "letflow": _full(BLUE, "s"),
@@ -65,7 +69,8 @@ REGISTRY = {
     "wcmp": _full(SKY, "X"),
     "pinned": _full(OLIVE, "*"),
     "conga": _open(SKY, "*"),
-    "conweave": _full(OLIVE, "X"),
+    "conweave": _newer(PURPLE, "^"),
+    "ars": _newer(ORANGE, "v"),
     "drill": _open(OLIVE, "P"),
     "hula": _open(VERMILION, "v"),
     "qall": _full(GREEN, "X"),
@@ -77,7 +82,7 @@ REGISTRY = {
     "flex": _open(BLUE, "D"),
     "oblivious": _open(GREEN, "^"),
     "bitmap": _open(GREEN, "P"),
-    "reps": _full(BLACK, "X"),
+    "reps": _newer(VERMILION, "X"),
     "mixed": _open(BLACK, "s"),
     "qdaps-star": _open(PURPLE, "*"),
     "qall-flowlet": _open(PURPLE, "D"),

@@ -1,5 +1,6 @@
 """Tables, figures, the report."""
 
+import json
 import re
 import resource
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from leafspine.facts import Facts, Scheme
 from leafspine.reproduce import drawing
 from leafspine.stats import Estimate
 from leafspine.tasks import Failure
+from test_docs import real
 
 
 @pytest.fixture(scope="module")
@@ -253,6 +255,18 @@ def test_registered_styles_are_pinned_and_distinct() -> None:
     assert style.of_scheme("wcmp") == style.Style("#56B4E9", "X", "solid")
 
 
+def test_no_two_schemes_have_one_line() -> None:
+    """Breaks if a figure with any two schemes shows one curve for both; those that are not in the
+    list, too."""
+    places = ("load_balancer", "aqm", "hold", "host_edge")
+    asked = "import json; from leafspine import engine; print(json.dumps(engine.schemes()))"
+    schemes = json.loads(real("-c", asked).stdout)
+    names = {entry["name"] for entry in schemes if entry["place"] in places}
+    assert {"ars", "conweave", "reps"} <= names
+    found = [style.of_scheme(name) for name in names | set(style.REGISTRY)]
+    assert len({(each.colour, each.line, each.marker) for each in found}) == len(found)
+
+
 # Schemes that a paper compares with each other: in its figures, or by a common subject.
 TOGETHER = (
     ("ecmp", "letflow", "rps", "qdaps", "qdaps-star"),
@@ -263,6 +277,7 @@ TOGETHER = (
     ("droptail", "ecn-threshold", "abq"),
     ("droptail", "ecn-threshold", "a-ecn", "red", "codel", "tcn", "mq-ecn", "ml-ecn"),
     ("ecmp", "letflow", "rps", "drb", "presto", "conga", "qdaps"),
+    ("ecmp", "letflow", "conga", "drill", "ars", "conweave", "reps"),
 )
 
 
