@@ -11,6 +11,7 @@ from leafspine import arguments, captures, engine, places, progress, running, sc
 from leafspine import comparison as comparing
 from leafspine.comparison import Comparison
 from leafspine.errors import refused
+from leafspine.keywords import in_keywords
 from leafspine.manifest import Keyed
 from leafspine.places import How, On
 from leafspine.qall import defaults as fit_defaults
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from leafspine.tuning.searching import Found
 
 
+@in_keywords
 def run(
     scenario_: Scenario,
     /,
@@ -93,6 +95,7 @@ def _check_common(found: Scenario, csv: bool, check: bool, progress_bar: bool | 
     arguments.flag("progress_bar", progress_bar, optional=True)
 
 
+@in_keywords
 def compare(
     scenario_: Scenario,
     /,
@@ -166,6 +169,7 @@ def compare(
     return found_
 
 
+@in_keywords
 def sweep(
     scenario_: Scenario,
     over: Mapping[str, Sequence[Any]],
@@ -254,6 +258,7 @@ def _compare(
         )
 
 
+@in_keywords
 def check(scenario_: Scenario, /, **settings: object) -> "list[Cost]":
     """What a scenario would run, a variant an entry, without running it.
 
@@ -270,6 +275,7 @@ def check(scenario_: Scenario, /, **settings: object) -> "list[Cost]":
     return checking.costs(cases)
 
 
+@in_keywords
 def tune(
     scenario_: Scenario,
     params: Sequence[str],
@@ -322,6 +328,7 @@ def tune(
     return found
 
 
+@in_keywords
 def fit_qall(
     scenario_: Scenario | None = None,
     /,

@@ -27,6 +27,7 @@ from leafspine.commands import (
     tune,
 )
 from leafspine.errors import EngineError, InputError, LeafspineError, printable
+from leafspine.keywords import BY_COMMAND
 from leafspine.interrupts import Interruption, interruptible
 
 DEBUG = "LEAFSPINE_DEBUG"
@@ -61,6 +62,7 @@ def _no_output(error: OSError) -> int:
 
 
 def _invoke(arguments: list[str], interruption: Interruption) -> int:
+    mark = BY_COMMAND.set(True)
     try:
         cli.main(args=arguments, prog_name="leafspine", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -85,6 +87,8 @@ def _invoke(arguments: list[str], interruption: Interruption) -> int:
             return _no_output(error)
         text = " ".join(str(error).split()) or "no message"
         return _report(f"{type(error).__name__}: {text}", 1)
+    finally:
+        BY_COMMAND.reset(mark)
     return 0
 
 

@@ -266,7 +266,7 @@ def comparing(
         refuse_both(getattr(key, "option", f"a sweep over {key}"), [key, f"sweep.{key}"], settings)
         written = _without_end(key, to_value, list(values))
         swept = arguments.unicode("a key of the sweep", f"sweep.{key}")
-        chosen.append((Key(swept, key.option) if isinstance(key, Key) else swept, written))
+        chosen.append((Key(swept, getattr(key, "option", "the sweep")), written))
     if seeds is not None:
         refuse_both("--seeds", [f"sweep.{SEED}"], settings)
         first = engine.first_seed(source.text, source.name, chosen)
