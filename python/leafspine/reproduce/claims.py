@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,12 @@ class Check:
     start: Mapping[str, Any] | None = None
     end: Mapping[str, Any] | None = None
     along: str = ""
+    titles: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """What its figure calls sets of runs that are not called by their names."""
+
+    def called(self, runs: str) -> str:
+        """What a reader is told of a set of runs."""
+        return self.titles.get(runs, runs)
 
     def all_runs(self) -> tuple[str, ...]:
         """Every set of runs that it looks at."""

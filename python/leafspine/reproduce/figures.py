@@ -1,6 +1,6 @@
 """``paper.toml`` and ``figure.toml``: what belongs to a paper, what a figure runs and draws."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -199,7 +199,16 @@ def read_paper(folder: Path) -> Paper:
     bounds = words.of(folder.parent, library())
     claims = read_claims(folder / "claims.toml", bounds, systems)
     _agree(folder, figures, claims)
+    claims = tuple(_with_titles(claim, figures) for claim in claims)
     return Paper(folder.name, title, authors, folder, figures, claims)
+
+
+def _with_titles(claim: Claim, figures: Sequence[Figure]) -> Claim:
+    """A claim that calls sets of runs as its figure does."""
+    sets = [entry for figure in figures if figure.name == claim.figure for entry in figure.runs]
+    titles = {entry.name: entry.title for entry in sets if entry.title}
+    tests = tuple(replace(test, titles=titles) for test in claim.tests) if titles else claim.tests
+    return replace(claim, tests=tests)
 
 
 def _changes(tables: Mapping[str, object], path: Path) -> dict[str, Layer]:

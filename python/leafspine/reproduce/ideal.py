@@ -171,7 +171,7 @@ def _bound(test: Check, data: Data, pair: tuple[str, str]) -> Bound | None:
         not beaten and _falls_short(test, effect.mean, near),
         ours.mean if ours and beaten else None,
         "" if ahead == test.scheme else ahead,
-        test.runs if test.more_runs else "",
+        test.called(test.runs) if test.more_runs else "",
     )
 
 

@@ -39,8 +39,8 @@ def _of(test: Check, claim: Claim, finding: Finding) -> Finding:
     """What was found, with the set of runs and the metric that it is of, where the claim has tests
     of several."""
     heads = []
-    if len({other.runs for other in claim.tests}) > 1 and test.runs != "main":
-        heads.append(test.runs)
+    if len({other.runs for other in claim.tests}) > 1 and test.called(test.runs) != "main":
+        heads.append(test.called(test.runs))
     if len({other.metric for other in claim.tests}) > 1:
         group, _, _ = test.metric.partition(".")
         label = unit_and_label(test.metric)[1]
@@ -207,7 +207,7 @@ def _effects(numbers: _Numbers) -> list[tuple[str, Estimate]]:
             for other in test.others or (test.against,):
                 one = here.percent(test.scheme, other, point)
                 where = (f" against {other}" if test.others else "") + _where(point)
-                where += f" ({runs})" if test.more_runs else ""
+                where += f" ({test.called(runs)})" if test.more_runs else ""
                 found += [(where, one)] if one is not None else []
     return found
 
@@ -414,7 +414,8 @@ def _pair(numbers: _Numbers, points: Sequence[Point], one: str, other: str, sign
     if found is None:
         return Part(Verdict.MISSING, f"no data for {one} or {other}")
     test = numbers.test
-    here, there = (f" ({test.runs})", f" ({test.runs_against})") if test.runs_against else ("", "")
+    both = (test.runs, test.runs_against) if test.runs_against else ()
+    here, there = (f" ({test.called(runs)})" for runs in both) if both else ("", "")
     text = f"{one}{here} to {other}{there} {_percent(found)}"
     if test.by:
         text += f", bound: {test.by:g} %"

@@ -42,6 +42,8 @@ class RunSet:
     name: str
     scenario: Path
     layers: tuple[Layer, ...] = ()
+    title: str = ""
+    """What pages call it, where that is not its name."""
 
     def at(self, scale: str) -> tuple[Settings, Settings]:
         """Settings and sweep at a scale: a later layer's replace those of the layers that it is
@@ -65,7 +67,7 @@ class RunSet:
 
     def on_top(self, name: str, layers: Iterable[Layer]) -> "RunSet":
         """These runs, changed further, under another name."""
-        return replace(self, name=name, layers=(*self.layers, *layers))
+        return replace(self, name=name, layers=(*self.layers, *layers), title="")
 
     def variants(self, given: Sequence[Settings]) -> list[Settings] | None:
         """The variants that are run, of those that the scenario gives; ``None`` if no layer names
@@ -148,10 +150,11 @@ def _read(
     """One of them, with those that it extends. ``above``: that led here, each with its folder."""
     keys = Keys(table[name], folder / FILE, ("runs", name))
     scenario, extends = keys.get("scenario", str), keys.get("extends", str)
+    title = keys.get("title", str, "")
     own = layer(keys, with_quick=True)
     keys.end()
     if extends is None:
-        return RunSet(name, folder / (scenario or "scenario.toml"), (own,))
+        return RunSet(name, folder / (scenario or "scenario.toml"), (own,), title)
     if scenario is not None:
         raise keys.wrong("a set of runs has a scenario, or extends another one that has")
     figure, _, base = extends.rpartition("/")
@@ -162,4 +165,5 @@ def _read(
         raise keys.refuse("extends", repr(extends), ", ".join(table), nearest(base, list(table)))
     if (where, base) in (*above, (folder, name)):
         raise keys.wrong(f"extends {extends!r}, which extends it")
-    return _read(base, where, table, (*above, (folder, name))).on_top(name, (own,))
+    below = _read(base, where, table, (*above, (folder, name)))
+    return replace(below.on_top(name, (own,)), title=title)

@@ -602,5 +602,8 @@ def test_what_a_number_is_of_is_said_where_a_claim_has_several() -> None:
         *("mean FCT", "p99 FCT of short flows"),
         *("cache, mean FCT", "cache, p99 FCT of short flows"),
     ]
+    titled = [replace(each, titles={"main": "web search", "cache": "caches"}) for each in tests]
+    text = judge(replace(claim, tests=tuple(titled)), data).found
+    assert text.startswith("web search, mean FCT: QDAPS to ECMP") and "; caches, mean FCT: " in text
     assert judge(claim, data).brief.startswith("all 8 comparisons, the first: mean FCT: QDAPS")
     assert judge(claim_of(test), data).found.startswith("QDAPS to ECMP")

@@ -71,6 +71,21 @@ def test_all_figures_are_there(said: dict[str, Any]) -> None:
     assert said["empty"] == []
 
 
+def test_sets_of_runs_are_called_what_they_are() -> None:
+    """Breaks if a claim's numbers are said to be of "dm", a name of the figure's file, or if the
+    title of a set of runs does not reach the claims."""
+    words = ("cache", "mix", "main")
+    tests = 0
+    for paper in figures.papers():
+        for claim in paper.claims:
+            sets = {name for test in claim.tests for name in test.all_runs()}
+            for test in claim.tests if len(sets) > 1 else ():
+                for name in test.all_runs():
+                    assert name in words or test.called(name) != name, (claim.id, name)
+                    tests += test.called(name) == "data mining"
+    assert tests > 10
+
+
 def test_what_figures_assume_alike_stands_once() -> None:
     """Breaks if a paper's figures have copies of an assumption, which then change in some of them,
     or the paper has one that no figure names."""
