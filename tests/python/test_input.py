@@ -77,10 +77,10 @@ def test_percentages_for_loads_are_refused(small: Path) -> None:
         "said(lambda: ls.run(d, workload__0__load=30.0))\n"
     )
     assert in_python(small, calls).splitlines() == [
-        f"--load: found 30; allowed: {FRACTION}",
-        f"--load: {found}",
-        f"--set workload.0.load: found 30; allowed: {FRACTION}",
-        f"--set workload.0.load: {found}",
+        f"load: found 30; allowed: {FRACTION}",
+        f"load: {found}",
+        f"the sweep: workload.0.load: found 30; allowed: {FRACTION}",
+        f"workload__0__load: {found}",
     ]
     small.write_text(SMALL.replace("load = 0.5", "load = 30"))
     assert refused("run", small) == (f"{small}:12: workload.0.load: found 30; allowed: {FRACTION}")
@@ -185,6 +185,41 @@ def test_arguments_of_another_function_are_explained(scenario: Path) -> None:
         assert hint in str(caught.value)
 
 
+def test_python_is_told_of_its_own_words(small: Path, cli: Cli) -> None:
+    """Breaks if an error names an option of the command line where a keyword was given, or the
+    command line a keyword."""
+    calls = (
+        "said(lambda: ls.run(d, seed=-1))\n"
+        "said(lambda: ls.run(d, seed=1, run__seed=2))\n"
+        "said(lambda: ls.compare(d, lb=['LetFlow'], seeds=2))\n"
+        "said(lambda: ls.compare(d, load=[30.0]))\n"
+        "said(lambda: ls.compare(d, store='x'))\n"
+        "said(lambda: ls.run(d, aqm__treshold='9pkt'))\n"
+        "said(lambda: ls.run(d, load_balancer__scheme='flex'))\n"
+    )
+    said = in_python(small, calls).splitlines()
+    for line, start in zip(
+        said,
+        (
+            "seed: found -1 (int); allowed: a whole number, at least 0",
+            "seed: found run__seed beside it; allowed: one of the two",
+            'lb: found "LetFlow"; allowed: ',
+            "load: found 30.0; allowed: ",
+            "store=x: only on=dask://HOST:PORT has a store",
+            'aqm__treshold: found a key that "ecn-threshold" does not have; ',
+            'load_balancer__scheme: found "flex", which belongs in scheme or ',
+        ),
+        strict=True,
+    ):
+        assert line.startswith(start), line
+        assert "--" not in line
+    assert refused("compare", small, "--seeds", "0").startswith("--seeds: found 0 (int); ")
+    # The fake engine is in this process: both may ask in turn.
+    assert "--seed: found -1" in cli("run", small, "--seed", "-1")[2]
+    with pytest.raises(InputError, match=r"^seed: found -1"):
+        leafspine.run(small, seed=-1)
+
+
 def test_the_only_workload_needs_no_number(small: Path) -> None:
     """Breaks if workload__load is refused where there is one workload, or taken where there are
     more, or if the message does not say how a workload is numbered."""
@@ -198,7 +233,7 @@ def test_the_only_workload_needs_no_number(small: Path) -> None:
     )
     assert in_python(small, calls).splitlines() == [
         "True",
-        "--set workload.load: found no number after workload, which is a list of 2; allowed: "
+        "workload__load: found no number after workload, which is a list of 2; allowed: "
         "0 to 1 there, such as workload.0.load (workload__0__load in Python)",
         "2",
     ]
@@ -225,7 +260,7 @@ def test_one_thing_has_several_spellings(small: Path) -> None:
     assert in_python(small, calls).splitlines() == [
         "True",
         "True",
-        "--set workload.0.flows: found 1.5; allowed: a whole number, at least 1",
+        "workload__0__flows: found 1.5; allowed: a whole number, at least 1",
     ]
 
 
@@ -408,6 +443,14 @@ CONTRADICTIONS = {
     "reproduce qdaps --from-kept --scale quick": "--from-kept: found --scale quick; allowed: paper",
     "reproduce qdaps --cost 4 --no-run --scale paper": f"--cost: found --no-run; {BOTH}",
     "reproduce --keep": "--keep: found no figure; allowed: all, PAPER or PAPER/FIGURE",
+    "reproduce --no-plots": "--no-plots: found no figure; allowed: all, PAPER or PAPER/FIGURE",
+    "reproduce --jobs 2": "--jobs: found no figure; allowed: all, PAPER or PAPER/FIGURE",
+    "reproduce qdaps --cost 4 --no-plots": f"--cost: found --no-plots; {BOTH}",
+    "reproduce qdaps --cost 4 --jobs 2": f"--cost: found --jobs; {BOTH}",
+    "reproduce qdaps --verify 5 --no-plots": f"--verify: found --no-plots; {BOTH}",
+    "reproduce qdaps --from-kept --jobs 2": f"--from-kept: found --jobs; {BOTH}",
+    "reproduce qdaps --no-run --jobs 2": f"--no-run: found --jobs; {BOTH}",
+    "reproduce qdaps --shard 1/2 --no-plots": f"--shard: found --no-plots; {BOTH}",
 }
 
 

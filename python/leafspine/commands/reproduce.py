@@ -17,12 +17,17 @@ if TYPE_CHECKING:
 
 
 _ALONE = {
-    "from_kept": ("keep", "cost"),
-    "cost": ("keep", "no_run", "shard", "out"),
-    "verify": ("from_kept", "keep", "no_run", "cost", "shard", "scale", "out", "on"),
+    "from_kept": ("keep", "cost", "jobs", "on", "store"),
+    "cost": ("keep", "no_run", "shard", "out", "no_plots", "jobs", "on", "store"),
+    "verify": ("from_kept", "keep", "no_run", "cost", "shard", "scale", "out", "on", "no_plots"),
+    "shard": ("no_plots",),
+    "no_run": ("jobs", "on", "store"),
 }
 """Options beside which others would do nothing."""
-_OF_FIGURES = ("from_kept", "keep", "no_run", "cost", "shard", "scale", "out", "verify")
+_OF_FIGURES = (
+    *("from_kept", "keep", "no_run", "cost", "shard", "scale", "out", "verify"),
+    *("no_plots", "jobs", "on", "store"),
+)
 
 
 @click.command()
