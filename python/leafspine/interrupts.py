@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn
 
 SOON = 0.01
@@ -24,8 +25,24 @@ def leave(code: int) -> NoReturn:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 stream.flush()
+        leave_no_folders()
         os._exit(code)
     sys.exit(code)
+
+
+GUESTS = "leafspine-linux-"
+"""How the folders begin that the engine makes for hosts with Linux, before this process's number."""
+
+
+def leave_no_folders() -> None:
+    """Remove what the engine had for hosts with Linux, and would have removed when it had noticed
+    that it was cancelled: kernels that boot take seconds until then."""
+    import shutil
+    import tempfile
+
+    for place in (Path("/dev/shm"), Path(tempfile.gettempdir())):
+        for folder in place.glob(f"{GUESTS}{os.getpid()}-*"):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class Signalled(KeyboardInterrupt):
@@ -51,6 +68,7 @@ def interruptible() -> Iterator[Interruption]:
         if received:
             show_cursor = b"\x1b[?25h" if os.isatty(2) else b""
             os.write(2, show_cursor + b"leafspine: interrupted again: ended at once\n")
+            leave_no_folders()
             os._exit(1)
         received = interruption.came = True
         raise Signalled

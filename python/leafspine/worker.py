@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-from leafspine import engine, memory, results
+from leafspine import engine, interrupts, memory, results
 from leafspine.engine import Case, FlowClass, Watch
 from leafspine.errors import EngineError, LeafspineError, ScenarioError, WriteError
 
@@ -76,6 +76,7 @@ def main() -> None:
 def _listen(lines: queue.SimpleQueue[str]) -> None:
     for line in sys.stdin:
         lines.put(line)
+    interrupts.leave_no_folders()
     os._exit(0)
 
 

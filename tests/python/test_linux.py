@@ -123,6 +123,27 @@ def test_a_run_with_kernels(kernels: Path, tmp_path: Path) -> None:
     assert 'kernel = "' in (tmp_path / "linux" / "scenario.toml").read_text()
 
 
+LEAVES = """
+import os, sys, threading, time
+from pathlib import Path
+from leafspine import interrupts
+place = Path(os.environ["TMPDIR"])
+for owner in (os.getpid(), 1):
+    (place / f"{interrupts.GUESTS}{owner}-abc" / "0").mkdir(parents=True)
+threading.Thread(target=time.sleep, args=(60,), name=interrupts.THREAD, daemon=True).start()
+interrupts.leave(1)
+"""
+
+
+def test_a_command_that_ends_while_guests_boot_leaves_no_folder(tmp_path: Path) -> None:
+    """Breaks if a command that does not wait for a cancelled engine leaves its folder of sockets and
+    memory, or takes that of another process."""
+    environment = {**CLEAN, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", LEAVES], env=environment, check=False)
+    assert done.returncode == 1
+    assert [folder.name for folder in tmp_path.iterdir()] == ["leafspine-linux-1-abc"]
+
+
 @pytest.mark.parametrize(
     ("setting", "words"),
     [

@@ -31,7 +31,9 @@ impl Folder {
     fn within(place: &Path) -> Result<Folder> {
         remove_left(place);
         loop {
-            let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
+            // By the number of the process a command removes it that ends at once while guests boot.
+            let prefix = format!("{PREFIX}{}-", std::process::id());
+            let folder = tempfile::Builder::new().prefix(&prefix).tempdir_in(place)?;
             let lock = File::create(folder.path().join(LOCK))?;
             lock.lock()?;
             // Another run may have taken the lock between the two, and the folder for one that was left.
@@ -88,6 +90,8 @@ mod tests {
         let next = Folder::within(place.path()).unwrap();
         assert!(!left.exists() && other.exists());
         assert!(living.path().exists() && next.path() != living.path());
+        let name = living.path().file_name().unwrap().to_string_lossy().into_owned();
+        assert!(name.starts_with(&format!("leafspine-linux-{}-", std::process::id())), "{name}");
         let path = living.path().to_owned();
         drop(living);
         assert!(!path.exists());
