@@ -2,7 +2,8 @@
 
 A run's cost is its packet-hops, which are kept with its numbers in ``papers/``. Those of a run that
 is not kept, as most of the quick scale, are what its flows need without retransmissions, as
-``leafspine check`` says them: at most those, where a time ends the run. How many a core does in a
+``leafspine check`` says them: where a time ends the run, those that hosts' links can have carried
+by then, which is still the most. How many a core does in a
 second is measured here, on the bench's small case, and stated with the answer: other cores, other
 schemes and other fabrics differ. Runs are dealt to cores the longest first (Graham, 1969), which is
 never worse than 4/3 of the best; no number of cores makes it shorter than the longest run.
@@ -62,8 +63,8 @@ class Cost:
             )
         if self.at_most:
             lines.append(
-                f"run.until ends {self.at_most} of these, and cuts off what their flows have not "
-                "sent by then: the times above are the most"
+                f"run.until ends {self.at_most} of these: what hosts' links cannot carry by then is "
+                "left out, and what else is cut off is not: the times above are the most"
             )
         return "\n".join(lines)
 

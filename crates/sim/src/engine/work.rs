@@ -24,7 +24,8 @@ pub struct Work {
     pub bytes: u64,
     /// Packets of data.
     pub packets: u64,
-    /// Arrivals of packets at switches and hosts: data, acknowledgments, handshakes.
+    /// Arrivals of packets at switches and hosts: data, acknowledgments, handshakes. Where the run is
+    /// ended, of the packets that hosts' links can have carried by then.
     pub packet_hops: u64,
     /// When the last flow starts.
     pub last_start: Time,
@@ -42,6 +43,7 @@ impl Work {
         let mut count = Count {
             spec,
             distances: Distances { graph: &graph, of: HashMap::new() },
+            busy: HashMap::new(),
             work: Work { exact: true, ..Work::default() },
         };
         count.flows(&fabric(&graph))?;
@@ -75,6 +77,8 @@ impl Work {
 struct Count<'a> {
     spec: &'a Spec,
     distances: Distances<'a>,
+    /// Until when a host's link has sent, or received, what was counted.
+    busy: HashMap<(HostId, bool), u128>,
     work: Work,
 }
 
@@ -89,7 +93,9 @@ impl Count<'_> {
             if run.until.is_some_and(|until| flow.start >= until) {
                 break;
             }
-            self.add((flow.src, flow.dst), flow.bytes, opening, 1);
+            let packets = flow.bytes.div_ceil(u64::from(transport.mss));
+            let by_then = self.carried((flow.src, flow.dst), packets, flow.start);
+            self.add((flow.src, flow.dst), (flow.bytes, by_then), opening, 1);
             self.work.last_start = flow.start;
             if self.work.flows == LOOKED_AT
                 && let Some(all) = source.expected()
@@ -111,7 +117,8 @@ impl Count<'_> {
             let times = u64::from(job.iterations);
             let mut connections = HashSet::new();
             for (src, dst, bytes, channel) in job.each_message() {
-                self.add((src, dst), bytes, 0, times);
+                let packets = bytes.div_ceil(u64::from(transport.mss));
+                self.add((src, dst), (bytes, packets), 0, times);
                 if transport.handshake && connections.insert((src, dst, channel)) {
                     let hops = self.hops(src, dst);
                     self.work.packet_hops += (2 + u64::from(transport.handshake_ack)) * hops;
@@ -128,12 +135,37 @@ impl Count<'_> {
         2 + self.distances.between(from, to)
     }
 
-    /// A flow that is sent so often, with so many packets before its data.
-    fn add(&mut self, (src, dst): (HostId, HostId), bytes: u64, opening: u64, times: u64) {
+    /// How many of a flow's packets the links of its hosts can have carried by the end of the run, each
+    /// one flow after the other: what they carry in all does not depend on how flows share them.
+    fn carried(&mut self, (src, dst): (HostId, HostId), packets: u64, start: Time) -> u64 {
+        let Some(until) = self.spec.run.until else { return packets };
+        let bits = u128::from(self.spec.transport.mss + self.spec.transport.header) * 8;
+        [(src, false), (dst, true)].into_iter().fold(packets, |packets, (host, receives)| {
+            let graph = self.distances.graph;
+            let port = graph.host_port[usize::from(host.0)];
+            let each =
+                (bits * 1_000_000_000_000 / u128::from(graph.ports[port as usize].rate.0)).max(1);
+            let busy = self.busy.entry((host, receives)).or_default();
+            let begin = (*busy).max(u128::from(start.0));
+            *busy = begin + u128::from(packets) * each;
+            let by_then = u128::from(until.0).saturating_sub(begin) / each;
+            packets.min(u64::try_from(by_then).unwrap_or(u64::MAX))
+        })
+    }
+
+    /// A flow that is sent so often, of so many bytes and as many packets by the end of the run, with
+    /// so many packets before its data.
+    fn add(
+        &mut self,
+        (src, dst): (HostId, HostId),
+        (bytes, by_then): (u64, u64),
+        opening: u64,
+        times: u64,
+    ) {
         let transport = &self.spec.transport;
         let packets = bytes.div_ceil(u64::from(transport.mss));
-        let acks = if transport.delayed_ack.is_some() { packets.div_ceil(2) } else { packets };
-        let hops = (packets + acks + opening) * self.hops(src, dst);
+        let acks = if transport.delayed_ack.is_some() { by_then.div_ceil(2) } else { by_then };
+        let hops = (by_then + acks + opening) * self.hops(src, dst);
         let work = &mut self.work;
         work.flows += times;
         work.bytes += bytes * times;
@@ -186,6 +218,32 @@ mod tests {
     use crate::spec::{TraceSpec, WorkloadKind, WorkloadSpec};
     use crate::specs::{base, fixed_flows};
     use std::fmt::Write;
+
+    /// Breaks if a run's end leaves in what links cannot carry by then, or takes out what they can: of
+    /// flows that start at once between two hosts, a link's time decides and not their sizes.
+    #[test]
+    fn an_end_cuts_off_what_links_cannot_carry() {
+        let mut rows = "start_us,src,dst,bytes\n".to_owned();
+        (0..4).for_each(|_| rows += "0,0,1,14600000\n");
+        let file = std::env::temp_dir().join(format!("leafspine-cut-{}.csv", std::process::id()));
+        std::fs::write(&file, rows).expect("a file");
+        let mut spec = base();
+        let kind = WorkloadKind::Trace(TraceSpec::new(&file));
+        let like = fixed_flows(1, 1_460, 0.5);
+        spec.workloads = vec![WorkloadSpec { kind, ..like }];
+        let whole = Work::of(&spec).expect("rows");
+        let packet = u64::from(spec.transport.mss + spec.transport.header);
+        // As long as 15,000 packets of the 40,000 take.
+        let second = 1_000_000_000_000_u128;
+        let rate = u128::from(spec.topology.host_link.rate.0);
+        let until = u128::from(15_000 * packet * 8) * second / rate;
+        spec.run.until = Some(Time(until as u64 + 1));
+        let cut = Work::of(&spec).expect("rows");
+        std::fs::remove_file(&file).expect("it was there");
+        assert_eq!((cut.flows, cut.packets), (whole.flows, whole.packets));
+        let share = cut.packet_hops as f64 / whole.packet_hops as f64;
+        assert!((share - 15.0 / 40.0).abs() < 0.001, "{share}");
+    }
 
     /// Breaks if more flows than are looked at are counted as so many: drawn ones, or a trace's.
     #[test]
