@@ -217,7 +217,9 @@ pub(crate) const ENTRY: Entry = Entry {
              size. The length in eq. 2 is that of a level, and \"multi-level thresholds\" are what \
              \"represent queue length levels\" (§II-B2): the threshold that was reached, so that eq. 2 may be \
              up to K/4 - 1 packets short, 15 at K = 64, for the flow's path as for the others. With \
-             level_edge = \"upper\" it is the next one, never short below K, and K/4 for an empty queue. The \
+             level_edge = \"upper\" it is the next one, never short below K, and K/4 for an empty queue. \
+             Over paths of one rate that makes no difference, for both sides of eq. 3 have K/4 packets \
+             more: Fig. 5 at load 0.8 has the same FCTs and as many packet-hops. The \
              flow's present path is always one of the candidates, for nothing is reordered there.",
             "Any two large flows by one port may be parted, of whichever source leaves: either's can move \
              its own. large_sharing = \"one-leaf\" asks only where both are of one. One \
