@@ -27,8 +27,8 @@ from leafspine.commands import (
     tune,
 )
 from leafspine.errors import EngineError, InputError, LeafspineError, printable
-from leafspine.keywords import BY_COMMAND
 from leafspine.interrupts import Interruption, interruptible
+from leafspine.keywords import BY_COMMAND
 
 DEBUG = "LEAFSPINE_DEBUG"
 INTERRUPTED = "interrupted; results of runs that had finished are kept"

@@ -31,12 +31,12 @@ def leave(code: int) -> NoReturn:
 
 
 GUESTS = "leafspine-linux-"
-"""How the folders begin that the engine makes for hosts with Linux, before this process's number."""
+"""How the names of folders of hosts with Linux begin, before this process's number."""
 
 
 def leave_no_folders() -> None:
-    """Remove what the engine had for hosts with Linux, and would have removed when it had noticed
-    that it was cancelled: kernels that boot take seconds until then."""
+    """Remove what the engine had for hosts with Linux, and would have removed itself once it had
+    noticed that it was cancelled: kernels that boot take seconds until then."""
     import shutil
     import tempfile
 

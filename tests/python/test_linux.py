@@ -136,8 +136,8 @@ interrupts.leave(1)
 
 
 def test_a_command_that_ends_while_guests_boot_leaves_no_folder(tmp_path: Path) -> None:
-    """Breaks if a command that does not wait for a cancelled engine leaves its folder of sockets and
-    memory, or takes that of another process."""
+    """Breaks if a command that does not wait for a cancelled engine leaves its folder of
+    sockets and memory, or takes that of another process."""
     environment = {**CLEAN, "TMPDIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", LEAVES], env=environment, check=False)
     assert done.returncode == 1

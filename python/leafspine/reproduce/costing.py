@@ -63,8 +63,8 @@ class Cost:
             )
         if self.at_most:
             lines.append(
-                f"run.until ends {self.at_most} of these: what hosts' links cannot carry by then is "
-                "left out, and what else is cut off is not: the times above are the most"
+                f"run.until ends {self.at_most} of these: what hosts' links cannot carry by then "
+                "is left out, and what else is cut off is not: the times above are the most"
             )
         return "\n".join(lines)
 

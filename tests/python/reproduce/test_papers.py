@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from leafspine.reproduce import figures
+
 HERE = Path(__file__).parent
 
 # As many as the five papers state, with the ids' letters.
