@@ -3,7 +3,7 @@
 A run's cost is its packet-hops, which are kept with its numbers in ``papers/``. Those of a run that
 is not kept, as most of the quick scale, are what its flows need without retransmissions, as
 ``leafspine check`` says them: where a time ends the run, those that hosts' links can have carried
-by then, which is still the most. How many a core does in a
+by then. How many a core does in a
 second is measured here, on the bench's small case, and stated with the answer: other cores, other
 schemes and other fabrics differ. Runs are dealt to cores the longest first (Graham, 1969), which is
 never worse than 4/3 of the best; no number of cores makes it shorter than the longest run.
@@ -27,13 +27,13 @@ TIMES = 9
 class Cost:
     """``seconds``: what each run takes on a core, the longest first; ``drawn``: how many of them
     are not kept, and go by their flows; ``longest``: the first one's name; ``speed``: packet-hops
-    a second; ``at_most``: how many of those not kept a time ends, so that they take less."""
+    a second; ``ended``: how many of those not kept a time ends."""
 
     seconds: tuple[float, ...]
     drawn: int
     longest: str
     speed: float
-    at_most: int = 0
+    ended: int = 0
 
     def on(self, cores: int) -> float:
         """Seconds until the last run has ended on so many cores."""
@@ -61,10 +61,10 @@ class Cost:
                 f"{self.drawn} of the runs are not kept: they go by their flows, without "
                 "retransmissions"
             )
-        if self.at_most:
+        if self.ended:
             lines.append(
-                f"run.until ends {self.at_most} of these: what hosts' links cannot carry by then "
-                "is left out, and what else is cut off is not: the times above are the most"
+                f"run.until ends {self.ended} of these: what hosts' links cannot carry by then "
+                "is left out"
             )
         return "\n".join(lines)
 

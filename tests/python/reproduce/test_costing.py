@@ -47,18 +47,18 @@ def test_runs_that_are_not_kept_go_by_their_flows(
     assert quick.drawn == 6
 
 
-def test_what_a_time_ends_is_the_most(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_time_ends_is_said(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Breaks if runs that `run.until` ends are told as if they sent all of their flows."""
     monkeypatch.setattr(engine, "work", lambda case: {"packet_hops": 100 * case.seed})
     chosen = reproducing.choose(["some"], library)
     whole = costing.cost(reproducing.plans(chosen, "quick"), {}, 1.0)
-    assert whole.at_most == 0 and "run.until" not in whole.in_words(1)
+    assert whole.ended == 0 and "run.until" not in whole.in_words(1)
     file = library / "some" / "fig1" / "scenario.toml"
     text = file.read_text()
     file.write_text(text.replace("[run]", '[run]\nuntil = "1ms"'))
     assert file.read_text() != text
     chosen = reproducing.choose(["some"], library)
     ended = costing.cost(reproducing.plans(chosen, "quick"), {}, 1.0)
-    assert ended.at_most == ended.drawn == 6
+    assert ended.ended == ended.drawn == 6
     assert "run.until ends 6 of these" in ended.in_words(1)
-    assert ended.in_words(1).endswith("the times above are the most")
+    assert ended.in_words(1).endswith("what hosts' links cannot carry by then is left out")
