@@ -31,7 +31,7 @@ impl Folder {
     fn within(place: &Path) -> Result<Folder> {
         remove_left(place);
         loop {
-            // By the number of the process a command removes it that ends at once while guests boot.
+            // By its number a process removes it that ends at once while guests boot.
             let prefix = format!("{PREFIX}{}-", std::process::id());
             let folder = tempfile::Builder::new().prefix(&prefix).tempdir_in(place)?;
             let lock = File::create(folder.path().join(LOCK))?;

@@ -67,8 +67,8 @@ impl Case {
         refused
     }
 
-    /// Of two parameters that do not fit each other the one that somebody wrote is to blame, and the
-    /// default that it does not fit is called one.
+    /// Of two parameters that do not fit each other the one that somebody wrote is to blame, and
+    /// the default that it does not fit is called one.
     fn from_what_was_written(&self, error: &SetupError) -> SetupError {
         let SetupError::Scheme { section, error: seen } = error else { return error.clone() };
         let Some(other) = &seen.other else { return error.clone() };

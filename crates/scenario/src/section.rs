@@ -64,8 +64,8 @@ impl Around<'_> {
         option(self.options, self.sets, number, key)
     }
 
-    /// Of two values that do not fit each other, where the first is told of: the one that was given as an
-    /// option, since somebody has just done so.
+    /// Of two values that do not fit each other, where the first is told of: the one that was given
+    /// as an option, since somebody has just done so.
     pub(crate) fn later(told: Option<Origin>, other: Option<Origin>) -> Option<Origin> {
         match (told, other) {
             (Some(Origin::Line(_)), Some(Origin::Override(_))) => other,
@@ -74,8 +74,8 @@ impl Around<'_> {
     }
 }
 
-/// The option by which an override came that is to blame for what is wrong at `key`: with the key that
-/// was written, if that is another.
+/// The option by which an override came that is to blame for what is wrong at `key`: with the key
+/// that was written, if that is another.
 pub(crate) fn option(
     options: &[String],
     sets: &[(String, String)],

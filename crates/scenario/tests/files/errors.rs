@@ -560,8 +560,8 @@ fn an_option_that_does_not_fit_the_file_is_to_blame() {
     assert!(said.starts_with("--set workload.0.class: found 1 beside host_edge"), "{said}");
 }
 
-/// Breaks if a default is blamed for what was written beside it, or what it does not fit is not said
-/// to be a default.
+/// Breaks if a default is blamed for what was written beside it, or what it does not fit is not
+/// said to be a default.
 #[test]
 fn what_was_written_is_to_blame() {
     let said = |more: &str, sets: &[(&str, &str)]| {

@@ -24,8 +24,8 @@ pub struct Work {
     pub bytes: u64,
     /// Packets of data.
     pub packets: u64,
-    /// Arrivals of packets at switches and hosts: data, acknowledgments, handshakes. Where the run is
-    /// ended, of the packets that hosts' links can have carried by then.
+    /// Arrivals of packets at switches and hosts: data, acknowledgments, handshakes. Where the run
+    /// is ended, of the packets that hosts' links can have carried by then.
     pub packet_hops: u64,
     /// When the last flow starts.
     pub last_start: Time,
@@ -135,8 +135,9 @@ impl Count<'_> {
         2 + self.distances.between(from, to)
     }
 
-    /// How many of a flow's packets the links of its hosts can have carried by the end of the run, each
-    /// one flow after the other: what they carry in all does not depend on how flows share them.
+    /// How many of a flow's packets the links of its hosts can have carried by the end of the run,
+    /// each one flow after the other: what they carry in all does not depend on how flows share
+    /// them.
     fn carried(&mut self, (src, dst): (HostId, HostId), packets: u64, start: Time) -> u64 {
         let Some(until) = self.spec.run.until else { return packets };
         let bits = u128::from(self.spec.transport.mss + self.spec.transport.header) * 8;
@@ -153,8 +154,8 @@ impl Count<'_> {
         })
     }
 
-    /// A flow that is sent so often, of so many bytes and as many packets by the end of the run, with
-    /// so many packets before its data.
+    /// A flow that is sent so often, of so many bytes and as many packets by the end of the run,
+    /// with so many packets before its data.
     fn add(
         &mut self,
         (src, dst): (HostId, HostId),
@@ -219,8 +220,8 @@ mod tests {
     use crate::specs::{base, fixed_flows};
     use std::fmt::Write;
 
-    /// Breaks if a run's end leaves in what links cannot carry by then, or takes out what they can: of
-    /// flows that start at once between two hosts, a link's time decides and not their sizes.
+    /// Breaks if a run's end leaves in what links cannot carry by then, or takes out what they can:
+    /// of flows that start at once between two hosts, a link's time decides and not their sizes.
     #[test]
     fn an_end_cuts_off_what_links_cannot_carry() {
         let mut rows = "start_us,src,dst,bytes\n".to_owned();
