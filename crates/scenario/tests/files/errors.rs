@@ -530,7 +530,7 @@ fn an_option_that_does_not_fit_the_file_is_to_blame() {
     let trims =
         "trim = \"arriving\"\ntrim_class = 1\n[transport]\nkind = \"roce\"\nrecovery = \"each\"\n";
     let trims = format!("{BASE}{queues}{trims}");
-    let headers = "[host_edge]\nscheme = \"clove-ecn\"\n";
+    let headers = "[load_balancer]\nscheme = \"pinned\"\n[host_edge]\nscheme = \"clove-ecn\"\n";
     for (text, key, value, wrong) in [
         (&classes, "host_edge.scheme", "stage", "workload.0.class: found 1 beside host_edge"),
         (&classes, "switch.classifier", "hash", "workload.0.class: found 1 beside switch"),
