@@ -446,7 +446,7 @@ def test_what_a_difference_is_of_is_said_before_the_first() -> None:
     assert "percent of the mean of both" in words
 
 
-SENDERS = ("20", "60", "100")
+SENDERS = ("10", "20", "60", "70", "100")
 
 
 def of_abq(side: str, metric: str) -> dict[str, list[float]]:
@@ -467,9 +467,9 @@ def test_abq_with_kernels_is_quoted_from_the_runs() -> None:
     """Breaks if what-stands.md gives other drops and goodputs with real hosts than were found, or
     makes more of them."""
 
-    def three(values: list[float]) -> str:
-        first, second, third = (f"{value:.0f}" for value in values)
-        return f"{first}, {second} and {third}"
+    def listed(values: Sequence[float | str]) -> str:
+        *first, last = (each if isinstance(each, str) else f"{each:.0f}" for each in values)
+        return f"{', '.join(first)} and {last}"
 
     text = " ".join((DOCS / "what-stands.md").read_text().split())
     drops, goodput = (
@@ -477,20 +477,20 @@ def test_abq_with_kernels_is_quoted_from_the_runs() -> None:
     )
     model = of_abq("the model's hosts, profile linux", "own.drop_share")
     assert (
-        f"it drops {three(drops['ABQ'])} % with 20, 60 and 100 senders, "
-        f"drop-tail {three(drops['DropTail'])} %."
+        f"it drops {listed(drops['ABQ'])} % with {listed(SENDERS)} senders, "
+        f"drop-tail {listed(drops['DropTail'])} %."
     ) in text
     assert (
-        f"the largest of the three there, too ({three(goodput['ABQ'])} Mb/s; "
-        f"drop-tail {three(goodput['DropTail'])})"
+        f"the largest of the three with 20, 60 and 100 senders, drop-tail's with 10 and 70 "
+        f"({listed(goodput['ABQ'])} Mb/s; drop-tail {listed(goodput['DropTail'])})"
     ) in text
     assert (
-        f"drop {three(model['ABQ'])} % with ABQ, {three(model['DropTail'])} % with drop-tail"
+        f"drop {listed(model['ABQ'])} % with ABQ, {listed(model['DropTail'])} % with drop-tail"
     ) in text
     least = [min(drops, key=lambda name: drops[name][n]) for n in range(len(SENDERS))]
-    assert [scheme == "ABQ" for scheme in least] == [True, False, False]
+    assert [scheme == "ABQ" for scheme in least] == [True, True, False, False, False]
     most = [max(goodput, key=lambda name: goodput[name][n]) for n in range(len(SENDERS))]
-    assert most == ["ABQ"] * 3
+    assert most == ["DropTail", "ABQ", "ABQ", "DropTail", "ABQ"]
 
 
 def test_late_or_lost_is_what_its_scenario_gives(tmp_path: Path) -> None:
