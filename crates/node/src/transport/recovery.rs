@@ -216,7 +216,9 @@ impl Sender {
         match self.phase {
             Phase::Open => {
                 self.dup_streak += 1;
-                self.inflation += if cfg.lingers() { cfg.mss as i32 } else { 0 };
+                if cfg.lingers() {
+                    self.inflate(cfg);
+                }
                 let enter = if cfg.sack { self.sack_says_lost(cfg) } else { self.third(cfg) };
                 if enter {
                     self.enter_recovery(cfg, now);
@@ -225,7 +227,7 @@ impl Sender {
             }
             Phase::Recovery if !cfg.sack => {
                 // RFC 5681 §3.2 step 4: a segment has left the network.
-                self.inflation += cfg.mss as i32;
+                self.inflate(cfg);
                 false
             }
             _ => {
@@ -309,12 +311,24 @@ impl Sender {
         self.set_pipe(cfg);
     }
 
+    /// A duplicate tells that a segment has left the network. What lingers is bounded by what can have
+    /// left: all that is outstanding but the first.
+    fn inflate(&mut self, cfg: &TcpConfig) {
+        self.inflation += cfg.mss as i32;
+        self.bound_inflation(cfg);
+    }
+
+    fn bound_inflation(&mut self, cfg: &TcpConfig) {
+        if cfg.lingers() {
+            let most = (self.high - self.una).saturating_sub(1) * cfg.mss;
+            self.inflation = self.inflation.clamp(0, most as i32);
+        }
+    }
+
     /// Of what an ACK covers one segment was missing; the others had been told of by duplicates.
     pub(super) fn deflate(&mut self, cfg: &TcpConfig, acked: u32) {
         self.inflation += (1 - acked as i32) * cfg.mss as i32;
-        if cfg.lingers() {
-            self.inflation = self.inflation.max(0);
-        }
+        self.bound_inflation(cfg);
     }
 
     /// All that was outstanding when the loss was seen is acknowledged.

@@ -19,7 +19,8 @@ type Queue = (u32, usize);
 type Waiting = BTreeMap<Queue, BTreeMap<u16, u64>>;
 
 /// So long after the start and after each other ports are looked at, or a part of the time so far if
-/// that is longer: times that are the same whoever drives the run, and few in a long one.
+/// that is longer: times that are the same whoever drives the run, and few in a long one. A look comes
+/// after all that happens at its time, changes of links above all.
 const EVERY: Span = Span::from_millis(1);
 /// Such a part of the time so far.
 const PART: u64 = 1024;
@@ -28,7 +29,7 @@ impl Simulation {
     /// A run without an end of its own is looked at now and then; one with an end goes on to it.
     pub(super) fn start_watching_pauses(&mut self) {
         if self.until.is_none() && self.may_deadlock() {
-            self.agenda.add((Time::ZERO + EVERY, Key::FIRST), Item::Pauses);
+            self.agenda.add((Time::ZERO + EVERY, Key::LAST), Item::Pauses);
         }
     }
 
@@ -44,7 +45,7 @@ impl Simulation {
             return Err(self.stuck(self.events(), deadlock.to_string()));
         }
         let later = Span((time.0 / PART).max(EVERY.0));
-        self.agenda.add((time + later, Key::FIRST), Item::Pauses);
+        self.agenda.add((time + later, Key::LAST), Item::Pauses);
         Ok(())
     }
 

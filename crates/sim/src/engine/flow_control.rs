@@ -123,7 +123,7 @@ fn headroom(link: &Range, packet: u32) -> u64 {
 fn between_pauses(link: &Range, packet: u64) -> u64 {
     let ((slowest, fastest), (shortest, longest)) = (link.rate, link.delay);
     let later = slowest.time_for(u64::from(Frame::BYTES)) + Span(longest.0 - shortest.0);
-    let sooner = fastest.time_for(PAUSED_BYTES / 2 - packet);
+    let sooner = fastest.time_for((PAUSED_BYTES / 2).saturating_sub(packet));
     match later.0.saturating_sub(sooner.0) {
         0 => 0,
         gap => fastest.bytes_in(Span(gap)).0 + packet,

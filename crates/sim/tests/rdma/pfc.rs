@@ -386,6 +386,22 @@ fn a_deadlock_ends_a_run_that_has_no_end() {
     assert!(found.iter().all(|other| *other == found[0]), "{found:?}");
 }
 
+/// The ring is there from 27 us on; a link of it goes down just when it is looked for.
+///
+/// Breaks if that look is before the change, wherever that stands among changes: the run would end,
+/// though its flows need not wait for each other for ever.
+#[test]
+fn a_change_at_the_time_of_a_look_is_seen() {
+    let other = LinkChange { up: Some(true), ..change("s1-s2", Span::from_micros(10)) };
+    let down = LinkChange { up: Some(false), ..change("s0-s1", Span::from_micros(1_000)) };
+    for changes in [vec![down.clone(), other.clone()], vec![other, down]] {
+        let spec = Spec { changes, ..ring() };
+        for output in all_ways(&spec) {
+            assert_eq!(output.expect("it goes on").deadlock, None);
+        }
+    }
+}
+
 /// Breaks if a run with an end of its own does not go on to it, or does not tell of the ring then; if a change of a
 /// link that it does not live to see keeps it from that, or if it is told of before it is there.
 #[test]
