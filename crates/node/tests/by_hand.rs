@@ -228,8 +228,7 @@ fn telemetry_at_ports(asks: Option<bool>) {
         let scheduler = Scheduler::new(SchedulerKind::Fifo, &[1], 1500);
         let mut general = GeneralPort::new(Pace::new(port.rate), 1, scheduler);
         if let Some(asks) = asks {
-            let asks =
-                Asks { at_release: asks, admits_idle: asks, releases_idle: asks, admits_from: 0 };
+            let asks = Asks { at_release: asks, admits_idle: asks, releases_idle: asks };
             general.set_asks(asks, true);
         }
         port.store = Store::General(Box::new(general));
@@ -332,9 +331,9 @@ fn managed_leaf(
             at_release: needs.release,
             admits_idle: !(short && needs.passes_idle),
             releases_idle: needs.release && !(short && needs.sends_idle),
-            admits_from: if short { needs.passes_below } else { 0 },
         };
         general.set_asks(asks, short);
+        general.set_admits_from(if short { needs.passes_below } else { 0 });
         (port.store, port.manager) = (Store::General(Box::new(general)), Manager::own(aqm));
     }
     room.give(&mut leaf.egress);

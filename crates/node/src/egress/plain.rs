@@ -24,7 +24,7 @@ impl Egress {
         let now = world.now();
         let lossless = self.is_lossless(0);
         let general = self.port(at).store.general();
-        let (total, asks) = (general.backlog(now), general.asks);
+        let (total, admits_from) = (general.backlog(now), general.admits_from);
         let room = match lossless {
             true => self.take_ingress(0, u32::from(packet.size), world),
             false => self.room(at, packet, total).map(|from| (from, false)),
@@ -33,7 +33,7 @@ impl Egress {
             Ok(room) => room,
             Err(cause) => return self.drop_packet(at, packet, cause, net, world),
         };
-        let verdict = match total.bytes < asks.admits_from {
+        let verdict = match total.bytes < admits_from {
             true => Admit::Take,
             false => admit(&mut self.ports[usize::from(at.0)], packet, total, now),
         };

@@ -117,14 +117,11 @@ pub struct Asks {
     pub admits_idle: bool,
     /// When they leave, also where they had found that.
     pub releases_idle: bool,
-    /// When they come and as many bytes wait or more. Ports that are not plain do not mind.
-    pub admits_from: u32,
 }
 
 impl Asks {
     /// Of every packet, twice.
-    pub const ALWAYS: Asks =
-        Asks { at_release: true, admits_idle: true, releases_idle: true, admits_from: 0 };
+    pub const ALWAYS: Asks = Asks { at_release: true, admits_idle: true, releases_idle: true };
 }
 
 /// See the module's text. Two cache lines: in the first is what a packet needs that finds the line
@@ -152,6 +149,8 @@ pub struct GeneralPort {
     queues: Queues,
     /// In runs with flow control.
     pauses: Option<Box<Pauses>>,
+    /// The manager of a plain port is asked of packets that come when as many bytes wait or more.
+    pub(crate) admits_from: u32,
 }
 
 impl GeneralPort {
@@ -168,6 +167,7 @@ impl GeneralPort {
             direct: Direct::No,
             stopped: 0,
             pauses: None,
+            admits_from: 0,
             total: Backlog::default(),
             queues: Queues::new(queues, scheduler),
         }
@@ -194,6 +194,11 @@ impl GeneralPort {
         };
         let one = matches!(self.queues, Queues::One(_));
         self.plain = one && self.direct == Direct::Unasked && !asks.at_release;
+    }
+
+    /// Of a packet that finds fewer bytes waiting the manager of a plain port is not asked.
+    pub fn set_admits_from(&mut self, bytes: u32) {
+        self.admits_from = bytes;
     }
 
     /// Whether anything waits.
@@ -569,6 +574,9 @@ impl ServiceQueues {
 mod tests {
     use super::*;
     use crate::pfc::NO_INGRESS;
+    use crate::spec::SchedulerKind;
+    use leafspine_core::Rate;
+    use proptest::prelude::*;
 
     /// Breaks if a field pushes another into a further cache line.
     #[test]
@@ -577,9 +585,6 @@ mod tests {
         assert_eq!(size_of::<GeneralPort>(), 128);
         assert_eq!(size_of::<ServiceQueues>(), 64);
     }
-    use crate::spec::SchedulerKind;
-    use leafspine_core::Rate;
-    use proptest::prelude::*;
 
     fn port(kind: SchedulerKind) -> GeneralPort {
         let scheduler = Scheduler::new(kind, &[3, 1, 2], 1500);

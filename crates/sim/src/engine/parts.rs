@@ -395,12 +395,12 @@ impl Builder<'_> {
             at_release,
             admits_idle: !needs.passes_idle && !matches!(manager, Manager::DropTail),
             releases_idle: at_release && !needs.sends_idle,
-            admits_from: needs.passes_below,
         };
         let watched = switch.pfc.as_ref().is_some_and(|pfc| pfc.watchdog.is_some());
         let trims = switch.trim.is_some() && around.chooser.is_some();
         let direct = !changes && !around.held && !watched && !trims;
         general.set_asks(asks, direct);
+        general.set_admits_from(needs.passes_below);
         Store::General(Box::new(general))
     }
 
