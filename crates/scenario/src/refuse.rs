@@ -52,7 +52,7 @@ impl Case {
     /// The engine's refusal of this case, with the file and the line where the key was written.
     #[must_use]
     pub fn refused(&self, error: &SetupError) -> ScenarioError {
-        let error = &self.from_what_was_written(error);
+        let error = &self.of_what_was_written(error);
         let mut refused = refusal(error, self.file());
         if let SetupError::Topology(TopologyError::UnknownPort { pattern, .. }) = error {
             let at = self.spec.probes.iter().position(|probe| probe.ports == *pattern);
@@ -69,7 +69,7 @@ impl Case {
 
     /// Of two parameters that do not fit each other the one that somebody wrote is to blame, and
     /// the default that it does not fit is called one.
-    fn from_what_was_written(&self, error: &SetupError) -> SetupError {
+    fn of_what_was_written(&self, error: &SetupError) -> SetupError {
         let SetupError::Scheme { section, error: seen } = error else { return error.clone() };
         let Some(other) = &seen.other else { return error.clone() };
         let written = |key: &str| self.has(&path::join(section, key));
