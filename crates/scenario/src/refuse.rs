@@ -68,12 +68,17 @@ impl Case {
     }
 
     /// Of two parameters that do not fit each other the one that somebody wrote is to blame, and
-    /// the default that it does not fit is called one.
+    /// the default that it does not fit is called one; of two that were written, the one that an
+    /// option gave.
     fn of_what_was_written(&self, error: &SetupError) -> SetupError {
         let SetupError::Scheme { section, error: seen } = error else { return error.clone() };
         let Some(other) = &seen.other else { return error.clone() };
         let written = |key: &str| self.has(&path::join(section, key));
+        let by_option = |key: &str| self.option(&path::join(section, key)).is_some();
         let mut told = match (written(&seen.key), written(&other.key)) {
+            (true, true) if by_option(&other.key) && !by_option(&seen.key) => {
+                return SetupError::Scheme { section, error: (**other).clone() };
+            }
             (true, true) | (false, false) => return error.clone(),
             (true, false) => seen.clone(),
             (false, true) => (**other).clone(),

@@ -610,6 +610,10 @@ fn what_was_written_is_to_blame() {
         "--set aqm.max_threshold: found 40pkt; allowed: the unit of min_threshold, which is 32us"
     );
     assert_eq!(
+        said("max_threshold = \"40pkt\"\n", &[("aqm.min_threshold", "50pkt")]),
+        "--set aqm.min_threshold: found 50pkt; allowed: at most max_threshold, 40pkt"
+    );
+    assert_eq!(
         said("", &[("aqm.min_threshold", "32us")]),
         "--set aqm.min_threshold: found 32us; allowed: the unit of max_threshold, which is 29pkt by \
          default"

@@ -94,7 +94,7 @@ impl Count<'_> {
                 break;
             }
             let packets = flow.bytes.div_ceil(u64::from(transport.mss));
-            let by_then = self.carried((flow.src, flow.dst), packets, flow.start);
+            let by_then = self.carried((flow.src, flow.dst), (flow.bytes, packets), flow.start);
             self.add((flow.src, flow.dst), (flow.bytes, by_then), opening, 1);
             self.work.last_start = flow.start;
             if self.work.flows == LOOKED_AT
@@ -138,19 +138,27 @@ impl Count<'_> {
     /// How many of a flow's packets the links of its hosts can have carried by the end of the run,
     /// each one flow after the other: what they carry in all does not depend on how flows share
     /// them.
-    fn carried(&mut self, (src, dst): (HostId, HostId), packets: u64, start: Time) -> u64 {
+    fn carried(
+        &mut self,
+        (src, dst): (HostId, HostId),
+        (bytes, packets): (u64, u64),
+        start: Time,
+    ) -> u64 {
         let Some(until) = self.spec.run.until else { return packets };
-        let bits = u128::from(self.spec.transport.mss + self.spec.transport.header) * 8;
-        [(src, false), (dst, true)].into_iter().fold(packets, |packets, (host, receives)| {
+        let header = u128::from(self.spec.transport.header);
+        let bits = 8 * (u128::from(bytes) + u128::from(packets) * header);
+        [(src, false), (dst, true)].into_iter().fold(packets, |carried, (host, receives)| {
             let graph = self.distances.graph;
             let port = graph.host_port[usize::from(host.0)];
-            let each =
-                (bits * 1_000_000_000_000 / u128::from(graph.ports[port as usize].rate.0)).max(1);
+            let rate = u128::from(graph.ports[port as usize].rate.0);
+            let takes = (bits * 1_000_000_000_000 / rate).max(1);
             let busy = self.busy.entry((host, receives)).or_default();
             let begin = (*busy).max(u128::from(start.0));
-            *busy = begin + u128::from(packets) * each;
-            let by_then = u128::from(until.0).saturating_sub(begin) / each;
-            packets.min(u64::try_from(by_then).unwrap_or(u64::MAX))
+            *busy = begin + takes;
+            let left = u128::from(until.0).saturating_sub(begin).min(takes);
+            // What has begun counts whole.
+            let by_then = (u128::from(packets) * left).div_ceil(takes);
+            carried.min(u64::try_from(by_then).unwrap_or(u64::MAX))
         })
     }
 
@@ -244,6 +252,16 @@ mod tests {
         assert_eq!((cut.flows, cut.packets), (whole.flows, whole.packets));
         let share = cut.packet_hops as f64 / whole.packet_hops as f64;
         assert!((share - 15.0 / 40.0).abs() < 0.001, "{share}");
+    }
+
+    /// Breaks if short packets count as full ones: links would seem to be taken by then.
+    #[test]
+    fn short_flows_are_carried_whole() {
+        let mut spec = base();
+        spec.workloads = vec![fixed_flows(2_000, 100, 0.3)];
+        let whole = Work::of(&spec).expect("flows");
+        spec.run.until = Some(Time(whole.last_start.0 + 1_000_000_000));
+        assert_eq!(Work::of(&spec).expect("flows").packet_hops, whole.packet_hops);
     }
 
     /// Breaks if more flows than are looked at are counted as so many: drawn ones, or a trace's.
