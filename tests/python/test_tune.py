@@ -13,6 +13,7 @@ import pytest
 
 import leafspine
 from leafspine.errors import InputError
+from leafspine.measures import PAUSE_METRICS
 from leafspine.tuning import effects, pages, parameters
 from leafspine.tuning.parameters import Parameter
 from leafspine.tuning.searching import Goal, Request, Tried
@@ -222,6 +223,25 @@ def test_bad_requests_are_refused(scenario: Path, cli: Cli) -> None:
     code, _, said = cli("tune", scenario, *words, "--seeds", 2, "--out", "x")
     assert (code, 'did you mean "short"?' in said) == (2, True), said
     assert not list(Path("x").glob("runs/*"))
+
+
+def test_a_metric_that_the_scenario_lacks_is_refused(scenario: Path, cli: Cli) -> None:
+    """Breaks if a metric of flow control, of collectives or of recovery is a traceback where there
+    is none of it, if the error speaks of classes of flows, or if what the scenario tells is only
+    said after runs."""
+    words = ("--param", "run.fake_knob=30,300", "--seeds", 2, "--held-out", 3, "--out", "x")
+    before = {metric.name: "no switch has flow control (switch.pfc)" for metric in PAUSE_METRICS}
+    before["recovery_max"] = "recovery from faults is not measured (measure.recovery)"
+    after = {"bus_bandwidth": "there are no collectives"}
+    for metric, why in {**before, **after}.items():
+        code, _, said = cli("tune", scenario, *words, "--metric", metric)
+        expected = f"--metric: found '{metric}'; allowed: other metrics, since {why}"
+        assert (code, said.splitlines()[-1].removeprefix("leafspine: ")) == (2, expected), said
+        assert any(Path("x").glob("runs/*")) is (metric in after)
+    some = ("--param", "switch.pfc=off,dynamic", *words[2:], "--metric", "paused")
+    code, _, said = cli("tune", scenario, *some)
+    assert code == 2
+    assert "(switch.pfc) in some runs, such as default seed=1" in said
 
 
 def test_a_search_goes_on_and_keeps_to_its_directory(scenario: Path, tmp_path: Path) -> None:

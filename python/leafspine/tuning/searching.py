@@ -1,6 +1,7 @@
 """The search: rounds of runs, after each of which the worse half of the settings is left."""
 
 import math
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,6 +60,11 @@ class Goal:
         return -1 if self.metric in HIGHER_IS_BETTER else 1
 
     @property
+    def is_of_pauses(self) -> bool:
+        """Whether only scenarios with flow control have it."""
+        return self.group == NETWORK and self.metric in {entry.name for entry in PAUSE_METRICS}
+
+    @property
     def counts(self) -> tuple[tuple[str, str], tuple[str, str]]:
         """Of how many flows (collectives, faults) the metric should be, and how many of them it is
         not of, since the run ended before them: two metrics with their groups."""
@@ -89,6 +95,22 @@ def _no_group(group: str, allowed: Sequence[str]) -> InputError:
     """Nothing of this name is measured."""
     near = nearest(group, allowed)
     return refused(repr(group), ", ".join(allowed), file="--metric", nearest=near)
+
+
+def _refuse_unmeasured(goal: Goal, has: bool, where: str = "") -> None:
+    """Refuse a metric that only some scenarios have: ``has`` says whether this one does, ``where``
+    of which of its runs that is said. Raises :class:`InputError`."""
+    if has:
+        return
+    if goal.is_of_pauses:
+        lacking = "no switch has flow control (switch.pfc)"
+    elif goal.group == COLLECTIVES:
+        lacking = "there are no collectives"
+    elif goal.group == RECOVERY:
+        lacking = "recovery from faults is not measured (measure.recovery)"
+    else:
+        lacking = f"{goal.metric} is not measured"
+    raise refused(repr(goal.metric), f"other metrics, since {lacking}{where}", file="--metric")
 
 
 @dataclass(frozen=True)
@@ -188,6 +210,10 @@ class Search:
         names = ["all", *(entry.name for entry in found[0].classes)]
         if group not in WHOLE and group not in names:
             raise _no_group(group, names)
+        without = [case for case in found if not _may_have(case, request.goal)]
+        some = 0 < len(without) < len(found)
+        where = f" in some runs, such as {without[0].label()}" if some else ""
+        _refuse_unmeasured(request.goal, not without, where)
 
     def run(self, labels: Sequence[str], seeds: range) -> None:
         """Make the runs of these settings and seeds that are not there yet."""
@@ -245,15 +271,18 @@ class Search:
         """By seed what each run has of a metric, if it is there and has any."""
         found = []
         for seed in seeds:
-            runs = [measured[wanted] for measured in self._measured(label, seed, wanted[0])]
+            runs = [measured[wanted] for measured in self._measured(label, seed, wanted)]
             found.append([value for value in runs if value is not None])
         return found
 
-    def _measured(self, label: str, seed: int, group: str) -> Iterator[Measured]:
+    def _measured(self, label: str, seed: int, wanted: tuple[str, str]) -> Iterator[Measured]:
+        group = wanted[0]
         for summary in self._summaries(label, seed):
             measured = results.measured(summary)
             groups = dict.fromkeys(name for name, _ in measured)
-            if group not in groups:
+            if group in WHOLE:
+                _refuse_unmeasured(self.request.goal, wanted in measured)
+            elif group not in groups:
                 raise _no_group(group, [name for name in groups if name not in WHOLE])
             yield measured
 
@@ -313,6 +342,13 @@ class Found:
 def name(setting: Setting) -> str:
     """A setting's name among the variants."""
     return " ".join(f"{key.rpartition('.')[2]}={value}" for key, value in setting) or DEFAULT
+
+
+def _may_have(case: Case, goal: Goal) -> bool:
+    """Whether a run has a metric, as far as its resolved scenario tells."""
+    if goal.is_of_pauses:
+        return str(tomllib.loads(case.toml).get("switch", {}).get("pfc", "off")) != "off"
+    return goal.group != RECOVERY or "recovery" in tomllib.loads(case.toml).get("measure", {})
 
 
 def _typed(text: str) -> object:
