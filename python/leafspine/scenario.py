@@ -269,6 +269,7 @@ def comparing(
         chosen.append((Key(swept, getattr(key, "option", "the sweep")), written))
     if seeds is not None:
         refuse_both("--seeds", [f"sweep.{SEED}"], settings)
+        refuse_both("--seeds", [SEED], [(Key(key, "a sweep over"), "") for key in over or {}])
         first = engine.first_seed(source.text, source.name, chosen)
         chosen = [setting for setting in chosen if setting[0] != SEED]
         swept = Key(f"sweep.{SEED}", "--seeds")
