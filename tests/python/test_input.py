@@ -17,7 +17,7 @@ import pytest
 
 import leafspine
 from haste import at_once
-from leafspine import engine, files, memory, quantities, scenario
+from leafspine import engine, files, keywords, memory, quantities, scenario
 from leafspine.errors import InputError, ScenarioError, WriteError, printable
 from test_engine import SMALL, python
 from test_engine import leafspine as real
@@ -54,6 +54,32 @@ def in_python(small: Path, code: str) -> str:
     done = python("-c", program + code, small)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "expected"),
+    [
+        ("exp--load-0.5.toml", ":15: found 2", ":15: found 2"),
+        ("my --load 5.toml", ": found 2; allowed: --lb 3", ": found 2; allowed: lb=3"),
+        ("a.toml", ': found "a --load 5" beside --load 3', ': found "a --load 5" beside load=3'),
+        ("a.toml", ": found 'a --seed 5'", ": found 'a --seed 5'"),
+        ("a.toml", ": see out/--out and x--on slurm", ": see out/--out and x--on slurm"),
+        ("a.toml", ": dask's --jobs 2 is the cluster's", ": dask's jobs=2 is the cluster's"),
+        ("--load", ": found '--load 5'", ": found '--load 5'"),
+        ("--held-out", ": found 2", ": found 2"),
+    ],
+)
+def test_what_users_have_named_is_not_reworded(file: str, text: str, expected: str) -> None:
+    """Breaks if Python's error has another path than the scenario's, or changes what a user has
+    called something, for there is an option's name in it."""
+
+    def refuses() -> None:
+        raise InputError(f"{file}{text}", file=file)
+
+    with pytest.raises(InputError) as caught:
+        keywords.in_keywords(refuses)()
+    named = {"--load": "load", "--held-out": "held_out"}.get(file, file)
+    assert (str(caught.value), caught.value.file) == (f"{named}{expected}", named)
 
 
 # Loads
