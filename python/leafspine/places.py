@@ -59,20 +59,21 @@ def parse(
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs {jobs}: at least 1 is needed")
     chosen = on or LOCAL
+    found = re.fullmatch(r"dask://([^/:\s]+|\[[0-9a-fA-F:]+\]):(\d{1,5})/?", chosen)
+    if found is None and chosen not in (LOCAL, SLURM):
+        allowed = f"{LOCAL}, {SLURM}, {DASK}HOST:PORT"
+        raise refused(repr(chosen), allowed, file="--on", nearest=nearest(chosen, [LOCAL, SLURM]))
     if threads is not None and chosen != LOCAL:
         raise InputError(f"--threads {threads}: a run that is not done here has one; leave it out")
-    if store is not None and not chosen.startswith(DASK):
+    if store is not None and found is None:
         raise InputError(f"--store {store}: only --on dask://HOST:PORT has a store")
-    if chosen in (LOCAL, SLURM):
+    if found is None:
         return On(chosen)
-    if found := re.fullmatch(r"dask://([^/:\s]+|\[[0-9a-fA-F:]+\]):(\d{1,5})/?", chosen):
-        if jobs is not None:
-            raise InputError(
-                f"--jobs {jobs}: with --on {DASK}... it is the cluster's workers that say how many"
-            )
-        return On("dask", f"{found[1]}:{found[2]}", store)
-    allowed = f"{LOCAL}, {SLURM}, {DASK}HOST:PORT"
-    raise refused(repr(chosen), allowed, file="--on", nearest=nearest(chosen, [LOCAL, SLURM]))
+    if jobs is not None:
+        raise InputError(
+            f"--jobs {jobs}: with --on {DASK}... it is the cluster's workers that say how many"
+        )
+    return On("dask", f"{found[1]}:{found[2]}", store)
 
 
 def choose(how: How, directory: Path, tasks: Sequence[Task], watcher: Watcher) -> Place:

@@ -126,6 +126,8 @@ def test_a_quick_comparison_from_the_command_line(cli: Cli, scenario: Path) -> N
         (["run", "SCENARIO", "--threads", "0"], "at least 1"),
         (["compare", "SCENARIO", "--threads", "0"], "at least 1"),
         (["compare", "SCENARIO", "--threads", "2", "--on", "slurm"], "a run that is not done here"),
+        (["compare", "SCENARIO", "--threads", "2", "--on", "slrm"], "--on: found 'slrm'; allowed: "),
+        (["compare", "SCENARIO", "--store", "x", "--on", "slrm"], "--on: found 'slrm'; allowed: "),
         (["schemes", "letflw"], 'did you mean "letflow"?'),
         (["workloads", "x"], "workload: found 'x'; allowed: "),
         (["bench", "--case", "x"], "bench case: found 'x'; allowed: "),
