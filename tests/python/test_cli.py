@@ -127,6 +127,7 @@ def test_a_quick_comparison_from_the_command_line(cli: Cli, scenario: Path) -> N
         (["compare", "SCENARIO", "--threads", "0"], "at least 1"),
         (["compare", "SCENARIO", "--threads", "2", "--on", "slurm"], "a run that is not done here"),
         (["compare", "SCENARIO", "--threads", "2", "--on", "slrm"], "--on: found 'slrm'; allowed: "),
+        (["compare", "SCENARIO", "--jobs", "2", "--threads", "4"], "--threads 4: at most 2, since "),
         (["compare", "SCENARIO", "--store", "x", "--on", "slrm"], "--on: found 'slrm'; allowed: "),
         (["schemes", "letflw"], 'did you mean "letflow"?'),
         (["workloads", "x"], "workload: found 'x'; allowed: "),

@@ -40,7 +40,12 @@ if TYPE_CHECKING:
 @click.option("--lb", metavar="NAME,...", help="Load balancers, instead of the file's variants.")
 @click.option("--load", metavar="LOAD,...", help="Loads, instead of those of the file's sweep.")
 @click.option("--seeds", type=int, metavar="N", help="N seeds, counted from run.seed.")
-@click.option("--jobs", type=int, metavar="N", help="Cores to use, a run each. [all]")
+@click.option(
+    "--jobs",
+    type=int,
+    metavar="N",
+    help="Cores to use, a run each (with --threads N, a run for N). [all]",
+)
 @click.option(
     "--threads",
     type=int,
