@@ -171,6 +171,7 @@ def compare(
             pcap,
             check=check,
             most=running.most_bytes(memory),
+            jobs=jobs,
             threads=threads,
             progress_bar=progress_bar,
         )

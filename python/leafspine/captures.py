@@ -14,13 +14,15 @@ def write(
     *,
     check: bool = False,
     most: int | None = None,
+    jobs: int | None = None,
     threads: int | None = None,
     progress_bar: bool | None = None,
 ) -> None:
     """Make each variant's first run once more, and write what leaves by these ports.
 
     All points and seeds would be files beyond what anybody reads: one run shows what a scheme does
-    with packets. Raises as :func:`leafspine.run` does; captures that were there are replaced.
+    with packets. It has ``threads``, or where none are asked for all cores that ``jobs`` allows.
+    Raises as :func:`leafspine.run` does; captures that were there are replaced.
     """
     with files.adding(comparison.directory, files.CAPTURES) as target:
         for name, case in _first(comparison.cases).items():
@@ -32,7 +34,7 @@ def write(
                     watch,
                     check=check,
                     most=most,
-                    threads=threads or workers.cores(),
+                    threads=threads or jobs or workers.cores(),
                     captures=(tuple(ports), place),
                 )
 

@@ -220,6 +220,22 @@ def test_each_run_has_the_threads_that_were_asked_for(
     assert contents(tmp_path / "one" / "runs") == contents(tmp_path / "two" / "runs")
 
 
+@pytest.mark.parametrize(("how", "wanted"), [({}, 9), ({"threads": 2}, 2)])
+def test_captures_keep_to_the_cores_that_were_asked_for(
+    many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any], wanted: int
+) -> None:
+    """Breaks if the runs that write captures take all cores of the machine in spite of ``jobs``."""
+    given = []
+    monkeypatch.setattr("leafspine.captures.check", lambda *_: None)
+    monkeypatch.setattr(
+        "leafspine.captures.results.run_case", lambda *_, **how: given.append(how["threads"])
+    )
+    monkeypatch.setattr("leafspine.workers.cores", lambda: 1)
+    leafspine.compare(many, jobs=9, pcap=["host0"], out=tmp_path / "out", **how)
+    assert given
+    assert set(given) == {wanted}
+
+
 def test_a_full_disk_ends_a_comparison_at_once(many: Path, tmp_path: Path) -> None:
     """Breaks if hours are simulated for results that there is no room for."""
     started = []
