@@ -66,7 +66,9 @@ def parse(
     if threads is not None and chosen != LOCAL:
         raise InputError(f"--threads {threads}: a run that is not done here has one; leave it out")
     if threads is not None and jobs is not None and threads > jobs:
-        raise InputError(f"--threads {threads}: at most {jobs}, since --jobs {jobs} is for all runs")
+        raise InputError(
+            f"--threads {threads}: at most {jobs}, since --jobs {jobs} is for all runs"
+        )
     if store is not None and found is None:
         raise InputError(f"--store {store}: only --on dask://HOST:PORT has a store")
     if found is None:

@@ -282,6 +282,11 @@ def _network_table(comparison: ComparisonData) -> Table:
         "shares of data packets received; uplinks lead to the next tier of switches, in a star the "
         f"switch's ports; {_how(comparison)}"
     )
+    if comparison.has_flow_control:
+        note += (
+            "; paused: share of the window; time paused: sum over all ports; lossless drops and "
+            "storms: of the whole run"
+        )
     return _table(comparison, "Network", note, NETWORK, columns)
 
 

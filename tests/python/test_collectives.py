@@ -224,6 +224,7 @@ def test_flow_control_in_an_incast(tmp_path: Path) -> None:
         assert row["time paused (ms)"] in printed and "time paused (ms)" in printed
         assert float(row["paused, hosts (%)"]) > 1 and int(row["pauses"]) > 100
         assert row["lossless drops"] == row["storms"] == "0"
+    assert "time paused: sum over all ports; lossless drops and storms: of the whole run" in network
 
 
 def test_a_network_without_flow_control_has_no_pauses(tmp_path: Path) -> None:
