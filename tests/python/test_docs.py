@@ -575,3 +575,25 @@ def test_the_readme_shows_what_its_python_prints() -> None:
     done = real("-c", code)
     assert done.returncode == 0, done.stderr
     assert done.stdout in blocks(README, "text")
+
+
+@pytest.mark.parametrize("page", ["performance", "decisions", "nodes"])
+def test_commits_that_pages_name_are_in_the_history(page: str) -> None:
+    """Breaks if a figure or a decision is said to be of a commit that nobody can look up."""
+    git = ["git", "-C", str(ROOT)]
+    if not (ROOT / ".git").exists():
+        pytest.skip("no history")
+    shallow = subprocess.run(
+        [*git, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True, check=False
+    )
+    if shallow.stdout.strip() != "false":
+        pytest.skip("not all of the history")
+    listed = subprocess.run(
+        [*git, "rev-list", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    # A word of digits alone is a number, and one of letters alone a word.
+    written = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"\b(?=\w*\d)(?=\w*[a-f])[0-9a-f]{7,12}\b", written))
+    known = {commit[:length] for commit in listed for length in range(7, 13)}
+    missing = sorted(named - known)
+    assert not missing, f"{page}.md: {', '.join(missing)}"
