@@ -61,7 +61,7 @@ def test_another_comparison_is_refused(scenario: Path, tmp_path: Path) -> None:
             leafspine.compare(scenario, **arguments, seeds=2, out=out)
         assert str(caught.value) == (
             f"{out} holds another comparison (ecmp, rps; workload.0.load 0.2, 0.4; 2 seeds; see "
-            f"{out / 'comparison.json'}): {why} in this one; choose another directory with --out, "
+            f"{out / 'comparison.json'}): {why} in this one; choose another directory with out=, "
             f"or remove it: rm -r {out}"
         )
         assert contents(out) == before
