@@ -467,7 +467,7 @@ def test_only_hosts_differ_between_the_sides() -> None:
     """Breaks if a scenario under the profile differs from that of kernels in more than its hosts,
     from the paper's in more than its TCP, or from the profile in what a paper's TCP has."""
     found = json.loads(real("-c", RESOLVE))
-    assert len(found) == 130
+    assert len(found) == 142
     for place, by_side in found.items():
         model, profile, kernels = (dict(by_side[who]) for who in on_linux.SIDES)
         tables = [side.pop("transport") for side in (model, profile, kernels)]
