@@ -274,8 +274,8 @@ impl Profile {
         let eifel = span(&section.switch("eifel", SPAN_OR_OFF, clock, "off")?);
         let frto = flag(section, "frto", with_sack(self.frto))?;
         let less_careful = flag(section, "less_careful", without_sack(self.less_careful))?;
-        let again = without_sack(self.lingering_recovery);
-        let lingering_recovery = flag(section, "lingering_recovery", again)?;
+        let lingering = without_sack(self.lingering_recovery);
+        let lingering_recovery = flag(section, "lingering_recovery", lingering)?;
         let ignore_duplicate_ece =
             flag(section, "ignore_duplicate_ece", self.ignore_duplicate_ece)?;
         let one_reduction = flag(section, "one_reduction", self.one_reduction)?;

@@ -320,8 +320,8 @@ impl Sender {
 
     fn bound_inflation(&mut self, cfg: &TcpConfig) {
         if cfg.lingers() {
-            let most = (self.high - self.una).saturating_sub(1) * cfg.mss;
-            self.inflation = self.inflation.clamp(0, most as i32);
+            let most = (self.high - self.una).saturating_sub(1).saturating_mul(cfg.mss);
+            self.inflation = self.inflation.clamp(0, i32::try_from(most).unwrap_or(i32::MAX));
         }
     }
 

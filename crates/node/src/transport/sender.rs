@@ -248,13 +248,12 @@ impl Sender {
             self.after_pause(cfg, now);
         }
         let mut window = self.control.window();
-        let mut beyond = if self.dup_streak > 0 { self.limited_transmit(cfg) } else { 0 };
+        let told = self.dup_streak > 0 || self.inflation > 0;
+        let mut beyond = if told { self.limited_transmit(cfg) } else { 0 };
         let shares = cfg.extra && self.is_sharing();
         if shares {
             (window, beyond) = (self.shared_window(cfg), 0);
         }
-        // Zero but for `Stack::lingering_recovery`.
-        beyond += self.inflation as u32;
         let may = if cfg.stack.gso {
             self.may_leave(cfg, (window, beyond), now)
         } else {
@@ -283,10 +282,13 @@ impl Sender {
         if cfg.stack.rack {
             return self.dup_streak * cfg.mss;
         }
-        if !cfg.limited_transmit || cfg.lingers() {
-            return 0;
+        let first = self.dup_streak.min(cfg.dupack_threshold - 1) * cfg.mss;
+        match (cfg.lingers(), cfg.limited_transmit) {
+            (false, limited) => u32::from(limited) * first,
+            // What lingers has the first duplicates in it.
+            (true, true) => self.inflation as u32,
+            (true, false) => (self.inflation as u32).saturating_sub(first),
         }
-        self.dup_streak.min(cfg.dupack_threshold - 1) * cfg.mss
     }
 
     /// A segment that was never sent.

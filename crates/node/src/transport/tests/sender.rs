@@ -266,18 +266,24 @@ fn recoveries_linger_where_asked_for() {
     assert_eq!(sent(true), expected);
 }
 
-/// Breaks if an ACK takes more than it covers out of what duplicates have told, or less.
+/// Breaks if an ACK takes more than it covers out of what duplicates have told, or less; or if without
+/// limited transmit the first duplicates let new data go at once.
 ///
 /// By hand: the window of ten is halved; with eight duplicates of 0 thirteen segments may be
 /// outstanding. 3 covers three, one of which was missing, and takes two back: eleven, from 3 on.
 #[test]
 fn what_lingers_is_what_was_told() {
-    let stack = Stack { lingering_recovery: true, ..Stack::default() };
-    let cfg = config(&TransportSpec { sack: false, stack, ..spec("newreno") });
-    let mut sender = opened(&cfg, 100_000);
-    let sent = [0, 0, 0, 0, 0, 0, 0, 0, 3].map(|seq| heard(&mut sender, &cfg, seq));
-    let expected: [&[u32]; 9] = [&[10], &[11], &[0], &[], &[], &[], &[], &[12], &[3, 13]];
-    assert_eq!(sent, expected);
+    let sent = |limited_transmit| {
+        let stack = Stack { lingering_recovery: true, ..Stack::default() };
+        let spec = TransportSpec { sack: false, limited_transmit, stack, ..spec("newreno") };
+        let cfg = config(&spec);
+        let mut sender = opened(&cfg, 100_000);
+        [0, 0, 0, 0, 0, 0, 0, 0, 3].map(|seq| heard(&mut sender, &cfg, seq))
+    };
+    let limited: [&[u32]; 9] = [&[10], &[11], &[0], &[], &[], &[], &[], &[12], &[3, 13]];
+    assert_eq!(sent(true), limited);
+    let without: [&[u32]; 9] = [&[], &[], &[0], &[], &[], &[10], &[11], &[12], &[3, 13]];
+    assert_eq!(sent(false), without);
 }
 
 /// What is sent upon an ACK.
