@@ -214,6 +214,23 @@ pub struct JobSpec {
     pub delay: Span,
 }
 
+impl JobSpec {
+    /// One job on all hosts, in their order, once, without computing.
+    #[must_use]
+    pub fn once(what: JobKind) -> JobSpec {
+        JobSpec {
+            what,
+            jobs: 1,
+            ranks: None,
+            placement: Placement::Packed,
+            iterations: 1,
+            compute: Span::ZERO,
+            compute_jitter: Span::ZERO,
+            delay: Span::ZERO,
+        }
+    }
+}
+
 /// How ranks are placed on a job's hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placement {

@@ -5,7 +5,7 @@ mod common;
 mod counting;
 
 use common::*;
-use leafspine_core::{Bytes, Span};
+use leafspine_core::Bytes;
 use leafspine_sim::spec::*;
 use std::sync::{Mutex, PoisonError};
 
@@ -30,16 +30,7 @@ fn peak_of(
     let bytes = Bytes(u64::from(ranks) * 1000);
     let all = CollectiveSpec { collective, algorithm, bytes, channels: 1, chunk: None };
     let what = JobKind::Collective(all);
-    let kind = WorkloadKind::Job(Box::new(JobSpec {
-        what,
-        jobs: 1,
-        ranks: None,
-        placement: Placement::Packed,
-        iterations,
-        compute: Span::ZERO,
-        compute_jitter: Span::ZERO,
-        delay: Span::ZERO,
-    }));
+    let kind = WorkloadKind::Job(Box::new(JobSpec { iterations, ..JobSpec::once(what) }));
     spec.workloads = vec![WorkloadSpec { kind, ..long_flows(1, 1, HostSet::All, HostSet::All) }];
     let mut messages = 0;
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);

@@ -49,7 +49,7 @@ fn traces(name: &str, ranks: &[Vec<Vec<u8>>]) -> Spec {
         file
     });
     let files = files.collect();
-    star(3, job(JobKind::Chakra(ChakraSpec { files, how: RING })))
+    star(3, JobSpec::once(JobKind::Chakra(ChakraSpec { files, how: RING })))
 }
 
 const US: u64 = 1_000_000;

@@ -14,7 +14,7 @@ fn collective(what: CollectiveSpec) -> JobKind {
 
 /// The time and the messages of a collective on so many ranks, and its fabric.
 fn run_one(n: u32, what: CollectiveSpec) -> (u64, u64, Spec) {
-    let spec = star(n, job(collective(what)));
+    let spec = star(n, JobSpec::once(collective(what)));
     let output = run(&spec);
     (took(&output, 0), output.flows.len() as u64, spec)
 }
@@ -120,7 +120,7 @@ fn all_to_all() {
 /// Breaks if messages of an all-to-allv are not of the workload's sizes.
 #[test]
 fn all_to_all_of_sizes() {
-    let spec = star(4, job(collective(of(Collective::AllToAllV, Algorithm::Direct, 1))));
+    let spec = star(4, JobSpec::once(collective(of(Collective::AllToAllV, Algorithm::Direct, 1))));
     let mut spec = spec;
     spec.workloads[0].sizes = SizeSpec::Uniform(Bytes(1_000), Bytes(9_000));
     let sizes = run(&spec).flows.bytes;
@@ -135,7 +135,7 @@ fn delays_count_for_every_step() {
     let bytes = 400_000;
     let delay = Span::from_micros(7);
     let what = collective(of(Collective::AllReduce, Algorithm::Ring, bytes));
-    let spec = star(4, JobSpec { delay, ..job(what) });
+    let spec = star(4, JobSpec { delay, ..JobSpec::once(what) });
     // The ACK before a step's data has left when that starts.
     assert_eq!(took(&run(&spec), 0), 6 * (alone(&spec, 100_000) + delay.0));
 }
@@ -146,7 +146,7 @@ fn delays_count_for_every_step() {
 fn iterations_compute_and_communicate() {
     let compute = Span::from_micros(100);
     let what = collective(of(Collective::AllReduce, Algorithm::Ring, 400_000));
-    let spec = star(4, JobSpec { compute, iterations: 3, ..job(what) });
+    let spec = star(4, JobSpec { compute, iterations: 3, ..JobSpec::once(what) });
     let output = run(&spec);
     let each = 6 * alone(&spec, 100_000) + 5 * ACK;
     let jobs = output.jobs.as_ref().expect("jobs");
@@ -172,7 +172,7 @@ fn pipelines() {
     let time = |schedule| {
         let bytes = Bytes(8_960);
         let what = PipelineSpec { bytes, microbatches, forward, backward, schedule };
-        let spec = star(stages, job(JobKind::Pipeline(what)));
+        let spec = star(stages, JobSpec::once(JobKind::Pipeline(what)));
         let output = run(&spec);
         assert_eq!(output.flows.len(), 2 * 3 * 6);
         (took(&output, 0), alone(&spec, 8_960))

@@ -5,7 +5,7 @@ use leafspine_sim::{Column, Factories};
 
 fn ring(bytes: u64, iterations: u32) -> JobSpec {
     let what = JobKind::Collective(of(Collective::AllReduce, Algorithm::Ring, bytes));
-    JobSpec { iterations, ..job(what) }
+    JobSpec { iterations, ..JobSpec::once(what) }
 }
 
 /// Breaks if every message of a connection has a handshake, or none: one for each of the ring's links,
@@ -42,7 +42,7 @@ fn windows_are_kept() {
 fn messages_of_a_connection_follow_each_other() {
     let what = of(Collective::AllGather, Algorithm::Ring, 1_792_000);
     let what = JobKind::Collective(CollectiveSpec { chunk: Some(Bytes(89_600)), ..what });
-    let spec = star(2, job(what));
+    let spec = star(2, JobSpec::once(what));
     let output = run(&spec);
     let apart = ends_apart(&output);
     assert_eq!(apart.len(), 9);
@@ -56,7 +56,7 @@ fn messages_of_a_connection_follow_each_other() {
 fn channels_are_connections() {
     let what = of(Collective::AllGather, Algorithm::Ring, 160_000);
     let what = JobKind::Collective(CollectiveSpec { channels: 8, ..what });
-    let mut spec = star(2, JobSpec { iterations: 4, ..job(what) });
+    let mut spec = star(2, JobSpec { iterations: 4, ..JobSpec::once(what) });
     spec.topology.kind = leaf_spine(2, 16, 1);
     spec.topology.fabric_link = spec.topology.host_link;
     spec.probes = vec![ProbeSpec {
@@ -94,7 +94,7 @@ fn channels_are_connections() {
 fn short_messages_keep_to_the_window() {
     let what = of(Collective::AllGather, Algorithm::Ring, 2 * 100 * 8_960);
     let what = JobKind::Collective(CollectiveSpec { chunk: Some(Bytes(8_960)), ..what });
-    let mut spec = star(2, job(what));
+    let mut spec = star(2, JobSpec::once(what));
     spec.transport.init_cwnd = Amount::Packets(4);
     spec.transport.max_cwnd = Some(Amount::Packets(4));
     spec.topology.host_link.delay = Span::from_micros(100);

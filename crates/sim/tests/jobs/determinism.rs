@@ -14,7 +14,7 @@ pub(super) fn shared(placement: Placement, what: CollectiveSpec) -> Spec {
         iterations: 3,
         compute: Span::from_micros(50),
         compute_jitter: Span::from_micros(20),
-        ..job(JobKind::Collective(what))
+        ..JobSpec::once(JobKind::Collective(what))
     })];
     spec
 }
@@ -155,14 +155,20 @@ fn what_cannot_be_is_refused() {
         said(spec),
         "workload.0.bytes: found 15B; allowed: at least 16B: a byte for each rank and channel"
     );
-    let mut halving =
-        job(JobKind::Collective(of(Collective::AllGather, Algorithm::HalvingDoubling, 99)));
+    let mut halving = JobSpec::once(JobKind::Collective(of(
+        Collective::AllGather,
+        Algorithm::HalvingDoubling,
+        99,
+    )));
     halving.ranks = Some(6);
     assert_eq!(
         said(Spec { workloads: vec![workload(halving)], ..base() }),
         "workload.0.ranks: found 6 ranks; allowed: a power of two for this algorithm, such as 4, or \"ring\""
     );
     let wrong = of(Collective::AllGather, Algorithm::Tree, 9_000);
-    let text = said(Spec { workloads: vec![workload(job(JobKind::Collective(wrong)))], ..base() });
+    let text = said(Spec {
+        workloads: vec![workload(JobSpec::once(JobKind::Collective(wrong)))],
+        ..base()
+    });
     assert!(text.contains("workload.0.algorithm"), "{text}");
 }

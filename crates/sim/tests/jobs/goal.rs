@@ -11,7 +11,7 @@ use std::path::PathBuf;
 fn schedule(name: &str, text: impl AsRef<[u8]>) -> Spec {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&file, text.as_ref()).expect("a writable directory for tests");
-    star(3, job(JobKind::Goal(GoalSpec { file, unit: TimeUnit::Ns })))
+    star(3, JobSpec::once(JobKind::Goal(GoalSpec { file, unit: TimeUnit::Ns })))
 }
 
 /// Breaks if a label begins before all that it requires has ended, or later: two ranks, by hand. To the

@@ -25,20 +25,6 @@ fn of(collective: Collective, algorithm: Algorithm, bytes: u64) -> CollectiveSpe
     CollectiveSpec { collective, algorithm, bytes: Bytes(bytes), channels: 1, chunk: None }
 }
 
-/// One job on all hosts, once, without computing.
-fn job(what: JobKind) -> JobSpec {
-    JobSpec {
-        what,
-        jobs: 1,
-        ranks: None,
-        placement: Placement::Packed,
-        iterations: 1,
-        compute: Span::ZERO,
-        compute_jitter: Span::ZERO,
-        delay: Span::ZERO,
-    }
-}
-
 fn workload(job: JobSpec) -> WorkloadSpec {
     WorkloadSpec {
         kind: WorkloadKind::Job(Box::new(job)),

@@ -5,7 +5,7 @@ use leafspine_schemes::Value;
 
 /// A ring on a star, over queue pairs whose receivers acknowledge whole messages.
 fn ring_on_star(n: u32, what: CollectiveSpec, roce: RoceSpec) -> Spec {
-    let mut spec = star(n, job(JobKind::Collective(what)));
+    let mut spec = star(n, JobSpec::once(JobKind::Collective(what)));
     carry_by_pairs(&mut spec, RoceSpec { ack_every: 1 << 16, ..roce });
     spec
 }
@@ -45,7 +45,7 @@ fn rings() {
 #[test]
 fn acknowledgments_go_first() {
     let what = of(Collective::AllReduce, Algorithm::Ring, 400_000);
-    let mut spec = star(4, job(JobKind::Collective(what)));
+    let mut spec = star(4, JobSpec::once(JobKind::Collective(what)));
     carry_by_pairs(&mut spec, roce());
     assert_eq!(took(&run(&spec), 0), 6 * (alone(&spec, 100_000) + 7 * ACK) + 5 * ACK);
 }
@@ -83,7 +83,7 @@ fn rates_are_kept() {
     let what = of(Collective::AllGather, Algorithm::Ring, 2 * 100 * 89_600);
     let what = CollectiveSpec { chunk: Some(Bytes(89_600)), ..what };
     let of = |control| {
-        let mut spec = star(2, job(JobKind::Collective(what)));
+        let mut spec = star(2, JobSpec::once(JobKind::Collective(what)));
         let timeout = Span::from_millis(100);
         carry_by_pairs(&mut spec, RoceSpec { control, timeout, classes: (1, 0), ..roce() });
         // CNPs come back through the other direction's queue, and go first there.
@@ -149,7 +149,7 @@ fn pipelines() {
         backward: Span::from_micros(200),
         schedule: Schedule::AllForward,
     };
-    let mut spec = star(4, job(JobKind::Pipeline(what)));
+    let mut spec = star(4, JobSpec::once(JobKind::Pipeline(what)));
     carry_by_pairs(&mut spec, roce());
     let work = 9 * 300_000_000;
     let expected = work + 6 * alone(&spec, 8_960);

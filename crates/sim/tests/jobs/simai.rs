@@ -8,7 +8,7 @@ fn step(name: &str, head: &str, rows: &[&str]) -> Spec {
     let text = format!("{head}\n{}\n{}\n", rows.len(), rows.join("\n"));
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&file, text).expect("a writable directory for tests");
-    star(3, job(JobKind::Simai(SimaiSpec { file, unit: TimeUnit::Ns, how: RING })))
+    star(3, JobSpec::once(JobKind::Simai(SimaiSpec { file, unit: TimeUnit::Ns, how: RING })))
 }
 
 fn head(tensor: u32, pipeline: u32, more: &str) -> String {

@@ -99,14 +99,8 @@ fn job(collective: CollectiveSpec) -> Spec {
     let mut spec = incast(8, 1);
     let mut job = spec.workloads[0].clone();
     job.kind = WorkloadKind::Job(Box::new(JobSpec {
-        what: JobKind::Collective(collective),
-        jobs: 1,
-        ranks: None,
-        placement: Placement::Packed,
         iterations: 2,
-        compute: Span::ZERO,
-        compute_jitter: Span::ZERO,
-        delay: Span::ZERO,
+        ..JobSpec::once(JobKind::Collective(collective))
     }));
     (job.senders, job.receivers) = (HostSet::All, HostSet::All);
     spec.workloads = vec![job];

@@ -125,8 +125,7 @@ mod tests {
     use super::super::{jobs_within, template};
     use super::*;
     use crate::spec::{
-        HostSet, JobSpec, Pattern, PipelineSpec, Placement, Schedule, SizeSpec, WorkloadKind,
-        WorkloadSpec,
+        HostSet, JobSpec, Pattern, PipelineSpec, Schedule, SizeSpec, WorkloadKind, WorkloadSpec,
     };
     use crate::workload::Fabric;
     use leafspine_core::{Bytes, HostId, Span, Time};
@@ -134,19 +133,7 @@ mod tests {
     /// The messages of an iteration of a job of so many ranks, built.
     fn built(what: JobKind, ranks: u64) -> Option<u64> {
         let hosts: Vec<HostId> = (0..ranks as u16).map(HostId).collect();
-        let (compute, compute_jitter, delay) = (Span::ZERO, Span::ZERO, Span::ZERO);
-        let (jobs, iterations, placement) = (1, 1, Placement::Packed);
-        let job = JobSpec {
-            what,
-            jobs,
-            ranks: None,
-            placement,
-            iterations,
-            compute,
-            compute_jitter,
-            delay,
-        };
-        template(&job, &hosts, &mut || 1).ok().map(|made| made.messages())
+        template(&JobSpec::once(what), &hosts, &mut || 1).ok().map(|made| made.messages())
     }
 
     /// Breaks if a collective has more messages than were counted before it was built, or, where
@@ -203,16 +190,7 @@ mod tests {
     fn exchange(collective: Collective) -> WorkloadSpec {
         let (bytes, algorithm) = (Bytes(4_000), Algorithm::Direct);
         let spec = CollectiveSpec { collective, algorithm, bytes, channels: 1, chunk: None };
-        let job = JobSpec {
-            what: JobKind::Collective(spec),
-            jobs: 1,
-            ranks: None,
-            placement: Placement::Packed,
-            iterations: 1,
-            compute: Span::ZERO,
-            compute_jitter: Span::ZERO,
-            delay: Span::ZERO,
-        };
+        let job = JobSpec::once(JobKind::Collective(spec));
         WorkloadSpec {
             kind: WorkloadKind::Job(Box::new(job)),
             sizes: SizeSpec::Fixed(Bytes(1_000)),

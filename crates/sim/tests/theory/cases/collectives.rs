@@ -44,16 +44,7 @@ fn star(ranks: u32, bytes: u64) -> Spec {
         channels: 1,
         chunk: None,
     };
-    let job = JobSpec {
-        what: JobKind::Collective(what),
-        jobs: 1,
-        ranks: None,
-        placement: Placement::Packed,
-        iterations: 1,
-        compute: Span::ZERO,
-        compute_jitter: Span::ZERO,
-        delay: Span::ZERO,
-    };
+    let job = JobSpec::once(JobKind::Collective(what));
     let any = fixed_flows(1, 1, 0.1);
     let workload = WorkloadSpec {
         kind: WorkloadKind::Job(Box::new(job)),
