@@ -26,7 +26,8 @@ impl Rate {
         Rate(gbps * 1_000_000_000)
     }
 
-    /// The time `bytes` take at this rate, rounded down. Not for the packet path: see [`Pace`].
+    /// The time `bytes` take at this rate, rounded down. A port's packets go by [`Pace`], which
+    /// keeps the fractions.
     #[must_use]
     pub fn time_for(self, bytes: u64) -> Span {
         // Of a packet there is no need of a division by 128 bits, which is a call.

@@ -19,7 +19,7 @@ pub(crate) struct CalendarDriver {
     pub(crate) links: Vec<Link>,
 }
 
-/// What an arriving packet needs to know of its link.
+/// What an arriving packet needs to know of its link, in one place: the target is the layout's.
 pub(crate) struct Link {
     /// The hash over what has arrived.
     pub(crate) chain: u64,

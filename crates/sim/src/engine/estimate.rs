@@ -21,8 +21,8 @@ const BLOCK: u64 = 8 * (size_of::<PacketMeta>() as u64 + 8);
 /// A packet under way: its part of a block, twice over, because blocks are in arrays that double; its
 /// place in a queue.
 const PACKET: u64 = 2 * BLOCK / 7 + WAITING;
-/// A link as long as there is little on it.
-const QUIET: u64 = 32 + 8 + BLOCK;
+/// A link as long as there is little on it: a block, twice over, as above.
+const QUIET: u64 = 32 + 8 + 2 * BLOCK;
 /// A link in the graph: two ports and its names.
 const LINK: u64 = 256;
 /// A flow's result row, twice over, because columns double.
