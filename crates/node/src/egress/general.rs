@@ -344,14 +344,13 @@ impl Egress {
         }
     }
 
-    /// A packet no longer waits. Whether the far end may have to be told where it came in.
+    /// A packet no longer waits.
     #[inline(always)]
-    pub(crate) fn leave(&mut self, at: PortId, queued: &Queued) -> bool {
+    pub(crate) fn leave(&mut self, at: PortId, queued: &Queued) {
         if queued.from == NO_INGRESS {
-            self.use_shared(at, -i64::from(queued.size()));
-            return false;
+            return self.use_shared(at, -i64::from(queued.size()));
         }
-        self.leave_ingress(queued)
+        self.leave_ingress(queued);
     }
 
     /// So many bytes more of the buffer that the ports share, if there is one, are in use.

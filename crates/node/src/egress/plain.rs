@@ -27,10 +27,10 @@ impl Egress {
         let (total, admits_from) = (general.backlog(now), general.admits_from);
         let room = match lossless {
             true => self.take_ingress(0, u32::from(packet.size), world),
-            false => self.room(at, packet, total).map(|from| (from, false)),
+            false => self.room(at, packet, total),
         };
-        let (from, tells) = match room {
-            Ok(room) => room,
+        let from = match room {
+            Ok(from) => from,
             Err(cause) => return self.drop_packet(at, packet, cause, net, world),
         };
         let verdict = match total.bytes < admits_from {
@@ -46,9 +46,7 @@ impl Egress {
             self.use_shared(at, i64::from(queued.size()));
         }
         self.wait(at, 0, queued, net, world);
-        if tells {
-            self.tell_far_end(from, 0, net, world);
-        }
+        self.tell_far_end(from, 0, net, world);
     }
 
     /// Sends the next packet of a port whose line is idle.
@@ -59,10 +57,8 @@ impl Egress {
             return;
         }
         let mut queued = general.take(0);
-        let tells = self.leave(at, &queued);
+        self.leave(at, &queued);
         self.put_on_wire(at, queued.stay(), &mut queued.packet, net, world);
-        if tells {
-            self.tell_far_end(queued.from, 0, net, world);
-        }
+        self.tell_far_end(queued.from, 0, net, world);
     }
 }

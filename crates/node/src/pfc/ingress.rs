@@ -119,16 +119,9 @@ impl Pfc {
         }
     }
 
-    /// Takes in `size` bytes of a group; `None` if there is no room for them, the headroom included.
-    /// Whether the far end may have to be told.
+    /// Takes in `size` bytes of a group; `false` if there is no room for them, the headroom included.
     #[inline(always)]
-    pub(crate) fn take(
-        &mut self,
-        from: u16,
-        queue: usize,
-        size: u32,
-        pool: &mut Shared,
-    ) -> Option<bool> {
+    pub(crate) fn take(&mut self, from: u16, queue: usize, size: u32, pool: &mut Shared) -> bool {
         let most = self.most(pool);
         let port = &mut self.ports[usize::from(from)];
         let group = &mut port.groups[queue];
@@ -138,7 +131,7 @@ impl Pfc {
         let shared = left.min(most.saturating_sub(group.held.shared)).min(pool.free());
         left -= shared;
         if group.held.headroom + left > port.headroom {
-            return None;
+            return false;
         }
         group.held.reserve += own;
         group.held.shared += shared;
@@ -146,13 +139,12 @@ impl Pfc {
         pool.used += shared;
         // Beyond the threshold the headroom begins.
         group.stop |= group.held.headroom > 0;
-        Some(port.may_tell(queue))
+        true
     }
 
-    /// Gives the room of `size` bytes back; the far end may go on once enough is free. Whether it may have
-    /// to be told.
+    /// Gives the room of `size` bytes back; the far end may go on once enough is free.
     #[inline(always)]
-    pub(crate) fn give(&mut self, from: u16, queue: usize, size: u32, pool: &mut Shared) -> bool {
+    pub(crate) fn give(&mut self, from: u16, queue: usize, size: u32, pool: &mut Shared) {
         let port = &mut self.ports[usize::from(from)];
         let held = &mut port.groups[queue].held;
         let left = u64::from(size);
@@ -162,13 +154,10 @@ impl Pfc {
         held.shared -= shared;
         held.reserve -= left - headroom - shared;
         pool.used -= shared;
-        if !port.may_tell(queue) {
-            return false;
-        }
         let Group { held, stop, .. } = port.groups[queue];
-        let stops = stop && self.keeps_stopped(held, pool);
-        self.ports[usize::from(from)].groups[queue].stop = stops;
-        true
+        if stop && !self.keeps_stopped(held, pool) {
+            self.ports[usize::from(from)].groups[queue].stop = false;
+        }
     }
 
     /// Whether a group that has this much keeps its far end stopped.
@@ -209,14 +198,14 @@ mod tests {
     fn a_static_threshold_by_hand() {
         let (mut pfc, mut pool) =
             (pfc(PfcThreshold::Static(Bytes(2_000))), Shared::new(10_000, 1.0));
-        assert!(pfc.take(0, 0, 1_500, &mut pool).is_some());
+        assert!(pfc.take(0, 0, 1_500, &mut pool));
         assert_eq!((held(&pfc, 0), pool.used), ((1_000, 500, 0, false), 500));
-        assert!(pfc.take(0, 0, 1_500, &mut pool).is_some());
+        assert!(pfc.take(0, 0, 1_500, &mut pool));
         assert_eq!(held(&pfc, 0), (1_000, 2_000, 0, false));
-        assert!(pfc.take(0, 0, 1_500, &mut pool).is_some());
+        assert!(pfc.take(0, 0, 1_500, &mut pool));
         assert_eq!((held(&pfc, 0), pool.used), ((1_000, 2_000, 1_500, true), 2_000));
-        assert!(pfc.take(0, 0, 1_500, &mut pool).is_some());
-        assert!(pfc.take(0, 0, 1, &mut pool).is_none(), "the headroom is full");
+        assert!(pfc.take(0, 0, 1_500, &mut pool));
+        assert!(!pfc.take(0, 0, 1, &mut pool), "the headroom is full");
         assert_eq!(held(&pfc, 0), (1_000, 2_000, 3_000, true));
         for (after, stops) in [(1_500, true), (0, true)] {
             pfc.give(0, 0, 1_500, &mut pool);
@@ -235,13 +224,13 @@ mod tests {
     #[test]
     fn a_dynamic_threshold_falls_with_what_others_have() {
         let (mut pfc, mut pool) = (pfc(PfcThreshold::Dynamic(1.0)), Shared::new(10_000, 1.0));
-        assert!(pfc.take(0, 0, 7_000, &mut pool).is_some());
+        assert!(pfc.take(0, 0, 7_000, &mut pool));
         assert_eq!(
             held(&pfc, 0),
             (1_000, 6_000, 0, false),
             "half of the pool and more: as much was free"
         );
-        assert!(pfc.take(1, 0, 5_001, &mut pool).is_some());
+        assert!(pfc.take(1, 0, 5_001, &mut pool));
         assert_eq!(held(&pfc, 1), (1_000, 4_000, 1, true));
         assert_eq!(pool.free(), 0);
     }

@@ -70,7 +70,7 @@ impl Egress {
 
     /// What has come in by a port of one priority is now more, or less, than before: its far end is
     /// told if it should know.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn tell_far_end<W: World>(
         &mut self,
         from: u16,
@@ -78,9 +78,22 @@ impl Egress {
         net: &Network,
         world: &mut W,
     ) {
-        if from == NO_INGRESS {
-            return;
+        if from != NO_INGRESS
+            && let Some(pfc) = &self.pfc
+            && pfc.ports[usize::from(from)].may_tell(usize::from(priority))
+        {
+            self.tell_what_differs(from, priority, net, world);
         }
+    }
+
+    #[inline(never)]
+    fn tell_what_differs<W: World>(
+        &mut self,
+        from: u16,
+        priority: u8,
+        net: &Network,
+        world: &mut W,
+    ) {
         let Some(pfc) = &mut self.pfc else { return };
         let port = &mut pfc.ports[usize::from(from)];
         let group = &port.groups[usize::from(priority)];

@@ -39,37 +39,32 @@ impl Egress {
         if !waits {
             return Ok(NO_INGRESS);
         }
-        self.take_ingress(queue, u32::from(packet.size), world).map(|(from, _)| from)
+        self.take_ingress(queue, u32::from(packet.size), world)
     }
 
-    /// Takes the room of a packet that came in by one of the switch's ports, which it gives, and
-    /// whether the far end there may have to be told.
-    /// What a balancer has made came in nowhere: it has its room from the pool, which is not asked.
+    /// Takes the room of a packet that came in by one of the switch's ports, which it gives. What a balancer has made came in nowhere: it has its room from the pool, which is not asked.
     #[inline(always)]
     pub(crate) fn take_ingress<W: World>(
         &mut self,
         queue: usize,
         size: u32,
         world: &mut W,
-    ) -> Result<(u16, bool), Cause> {
+    ) -> Result<u16, Cause> {
         let (Some(pfc), Some(pool)) = (&mut self.pfc, &mut self.shared) else {
-            return Ok((NO_INGRESS, false));
+            return Ok(NO_INGRESS);
         };
         let from = self.arriving;
-        if from == NO_INGRESS {
-            return Ok((from, false));
-        }
-        if let Some(tells) = pfc.take(from, queue, size, pool) {
-            return Ok((from, tells));
+        if from == NO_INGRESS || pfc.take(from, queue, size, pool) {
+            return Ok(from);
         }
         world.record().counters.lossless_drops += 1;
         Err(Cause::Buffer)
     }
 
-    /// A packet that was counted where it came in no longer waits. Whether the far end may have to be told.
+    /// A packet that was counted where it came in no longer waits.
     #[inline(always)]
-    pub(crate) fn leave_ingress(&mut self, queued: &Queued) -> bool {
-        let (Some(pfc), Some(pool)) = (&mut self.pfc, &mut self.shared) else { return false };
-        pfc.give(queued.from, usize::from(queued.queue), queued.size(), pool)
+    pub(crate) fn leave_ingress(&mut self, queued: &Queued) {
+        let (Some(pfc), Some(pool)) = (&mut self.pfc, &mut self.shared) else { return };
+        pfc.give(queued.from, usize::from(queued.queue), queued.size(), pool);
     }
 }

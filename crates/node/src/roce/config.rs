@@ -60,6 +60,8 @@ pub struct RoceConfig {
     pub header: u32,
     /// Packets under way at most.
     pub window: u32,
+    /// Whether the congestion control bounds what is under way. Every packet asks for it several times.
+    pub(super) has_window: bool,
 }
 
 /// What an acknowledgment has beyond the base header (AETH), and a CNP.
@@ -74,8 +76,8 @@ impl RoceConfig {
             |bytes: u64| u32::try_from(bytes.div_ceil(u64::from(mss))).unwrap_or(u32::MAX);
         let window = spec.window.map_or(u32::MAX, packets).max(1);
         let telemetry = if spec.control.has_telemetry() { u32::from(Hop::BASE) } else { 0 };
-        let header = header + telemetry;
-        RoceConfig { spec, mss, header, window }
+        let (header, has_window) = (header + telemetry, spec.control.has_window());
+        RoceConfig { spec, mss, header, window, has_window }
     }
 
     /// Packets of an idle queue pair's first window.

@@ -12,8 +12,6 @@ use std::collections::HashMap;
 pub struct QueuePair {
     line: Rate,
     control: State,
-    /// Whether that bounds what is under way. Every packet asks for it several times.
-    pub(super) has_window: bool,
     /// Not before this may the next packet leave.
     pub(crate) next_at: Time,
     /// Packets sent and not acknowledged in order.
@@ -36,7 +34,6 @@ impl QueuePair {
         QueuePair {
             line,
             control,
-            has_window: cfg.spec.control.has_window(),
             next_at: Time::ZERO,
             under_way: 0,
             sent: 0,
@@ -49,7 +46,7 @@ impl QueuePair {
     /// Whether a new packet may be sent.
     #[inline]
     pub(super) fn has_room(&self, cfg: &RoceConfig) -> bool {
-        self.under_way < cfg.window && !(self.has_window && self.is_window_full(cfg))
+        self.under_way < cfg.window && !(cfg.has_window && self.is_window_full(cfg))
     }
 
     fn is_window_full(&self, cfg: &RoceConfig) -> bool {

@@ -132,7 +132,7 @@ impl Sender {
         // The first packet tells the receiver of its message.
         let credited = pair.has_credit(cfg) || self.high == 0;
         let may =
-            next < self.total && credited && (pair.has_room(cfg) || self.expects_no_answer(pair));
+            next < self.total && credited && (pair.has_room(cfg) || self.expects_no_answer(cfg));
         may.then_some(next)
     }
 
@@ -146,9 +146,9 @@ impl Sender {
 
     /// Whether nothing under way asks for an acknowledgment: a window may have become smaller than what is under way
     /// since it was sent, and a switch may have sent back what asked. Then another packet may go, which asks.
-    fn expects_no_answer(&self, pair: &QueuePair) -> bool {
+    fn expects_no_answer(&self, cfg: &RoceConfig) -> bool {
         let asked = self.una < self.answer_due && !self.unasked;
-        pair.has_window && self.una < self.high && !asked
+        cfg.has_window && self.una < self.high && !asked
     }
 
     /// IRN: the next packet to be sent again.
@@ -211,7 +211,7 @@ impl Sender {
         out.class = cfg.spec.classes.0;
         out.notes = if repeat { PacketMeta::RETRANSMIT } else { 0 };
         out.sack[1] = SackBlock { start: pair.number(), end: pair.wanted() };
-        if pair.has_window {
+        if cfg.has_window {
             self.windows.seen = pair.window(cfg);
         }
         pair.pace(cfg, u32::from(out.size), now);
@@ -276,7 +276,7 @@ impl Sender {
         let before = pair.under_way();
         self.advance(pair, upto);
         let news = each && !nak && self.learn_of(pair, p.sack[0].start, false);
-        if pair.has_window {
+        if cfg.has_window {
             self.tell(cfg, pair, (p, hops), (before, now));
         }
         if nak {
@@ -441,7 +441,7 @@ impl Sender {
     #[must_use]
     pub fn window(&self, cfg: &RoceConfig) -> u32 {
         let all = self.total.saturating_mul(cfg.mss);
-        if cfg.spec.control.has_window() { self.windows.seen.min(all) } else { self.bound(cfg) }
+        if cfg.has_window { self.windows.seen.min(all) } else { self.bound(cfg) }
     }
 
     fn bound(&self, cfg: &RoceConfig) -> u32 {
@@ -451,7 +451,7 @@ impl Sender {
     /// The same over its time: the mean over all answers, where it moves.
     #[must_use]
     pub fn mean_window(&self, cfg: &RoceConfig) -> f64 {
-        if cfg.spec.control.has_window() { self.windows.mean() } else { self.bound(cfg).into() }
+        if cfg.has_window { self.windows.mean() } else { self.bound(cfg).into() }
     }
 
     /// Whether all packets have been sent once.

@@ -535,8 +535,9 @@ fn a_header_without_payload_still_asks() {
 /// Breaks if a sender waits for an answer that nobody has been asked for.
 #[test]
 fn a_header_that_has_come_back_asked_nobody() {
-    let mut cfg = config(Recovery::Each, None);
-    (cfg.spec.control, cfg.spec.ack_every) = (PairControl::Nscc(nscc(1_050)), 4);
+    let control = PairControl::Nscc(nscc(1_050));
+    let spec = RoceSpec { control, ack_every: 4, ..config(Recovery::Each, None).spec };
+    let cfg = RoceConfig::new(spec, 1000, 50);
     let (mut sender, _) = ends(&cfg, 9);
     let mut packet = PacketMeta::default();
     let mut one =
@@ -564,8 +565,9 @@ fn a_header_that_has_come_back_asked_nobody() {
 /// trimmed packet counts as one that came.
 #[test]
 fn a_nak_keeps_no_mark() {
-    let mut cfg = config(Recovery::Each, None);
-    (cfg.spec.control, cfg.spec.ack_every) = (PairControl::Nscc(nscc(1_050)), 4);
+    let control = PairControl::Nscc(nscc(1_050));
+    let spec = RoceSpec { control, ack_every: 4, ..config(Recovery::Each, None).spec };
+    let cfg = RoceConfig::new(spec, 1000, 50);
     let (mut sender, mut receiver) = ends(&cfg, 9);
     let sent = send(&mut sender, &cfg, Time(0));
     let marked = |packet: &PacketMeta| PacketMeta { ecn: Ecn::Congested, ..*packet };
