@@ -5,7 +5,6 @@ names the keyword arguments instead.
 """
 
 import functools
-import re
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import ParamSpec, TypeVar
@@ -35,53 +34,22 @@ def in_keywords(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _say_in_keywords(error: InputError) -> None:
-    """Changes an error's text and parts; it stays the same object, with its cause and its place."""
-    file = error.file or ""
-    path = "" if file.startswith("--") else file
-
-    def said(text: str) -> str:
-        # A message begins with the file that it is of, whose name is as it is.
-        kept = path if text.startswith(path) else ""
-        return kept + worded(text[len(kept) :])
-
-    error.args = tuple(said(part) if isinstance(part, str) else part for part in error.args)
-    if file == "--set" and error.key:
-        error.file = _key(error.key)
-    elif file and not path:
-        error.file = worded(file)
-    error.key, error.found, error.allowed = (
-        text if text is None else worded(text) for text in (error.key, error.found, error.allowed)
-    )
+    """Names the keyword where an error begins with the option that it is about; what follows is the
+    same for both. It stays the same object, with its cause."""
+    option, colon, rest = str(error.args[0]).partition(": ")
+    if option.startswith("--"):
+        error.args = (_keyword(option) + colon + rest, *error.args[1:])
+    if error.file and error.file.startswith("--"):
+        error.file = _keyword(error.file if error.key is None else f"--set {error.key}")
 
 
-def worded(text: str) -> str:
-    """A message with keywords in the place of options; what is quoted, or part of a path, stays."""
-    text = text.replace("--memory, or memory= in Python", "memory=")
-    text = _replaced(r"--set ([\w.-]+)", lambda found: _key(found[1]), text)
-    # Before a value or within a sentence as it is written, before a colon as other arguments are.
-    text = _replaced(rf"--({_NAMES}) (?=[\w'\"\[])", lambda found: f"{_name(found)}=", text)
-    text = _replaced(rf"^--({_NAMES})(?=:|$)", _name, text)
-    return _replaced(rf"--({_NAMES})\b(?![\w-])", lambda found: f"{_name(found)}=", text)
+def _keyword(option: str) -> str:
+    """An option, with its value if it has one, as a keyword argument."""
+    name, _, value = option.removeprefix("--").partition(" ")
+    if name == "set" and value:
+        return value.replace(".", "__")
+    keyword = _OTHER_NAMES.get(name, name)
+    return f"{keyword}={value}" if value else keyword
 
 
-def _replaced(option: str, by: Callable[[re.Match[str]], str], text: str) -> str:
-    return re.sub(
-        rf"{_QUOTED}|(?<![\w/.\"'-]){option}",
-        lambda found: found[0] if found[1] is None else by(found),
-        text,
-    )
-
-
-def _name(option: re.Match[str]) -> str:
-    return _OTHER_NAMES.get(option[1], option[1])
-
-
-def _key(key: str) -> str:
-    """A scenario's key as a keyword."""
-    return key.replace(".", "__")
-
-
-_QUOTED = r'"(?:[^"\\]|\\.)*"|(?<!\w)\'(?:[^\'\\]|\\.)*\''
-"""Somebody's own words: not from an apostrophe on."""
 _OTHER_NAMES = {"param": "params", "held-out": "held_out"}
-_NAMES = "seeds?|lb|load|jobs|threads|memory|out|on|store|shard|pcap|metric|trials|param|held-out"

@@ -70,7 +70,7 @@ def parse(
             f"--threads {threads}: at most {jobs}, since --jobs {jobs} is for all runs"
         )
     if store is not None and found is None:
-        raise InputError(f"--store {store}: only --on dask://HOST:PORT has a store")
+        raise InputError(f"--store {store}: only the place dask://HOST:PORT has a store")
     if found is None:
         return On(chosen)
     if jobs is not None:

@@ -167,7 +167,7 @@ def refuse_both(option: str, keys: Sequence[str], settings: Sequence[tuple[str, 
     for key, value in settings:
         by = getattr(key, "option", "--set")
         if by != option and not set_by_option.isdisjoint(_keys_set(key, _parsed(value)[1])):
-            raise refused(f"{by} {key} beside it", "one of the two", file=option)
+            raise refused(f"{key} beside it", "one of the two", file=option)
 
 
 def parse_setting(text: str) -> tuple[str, str]:

@@ -187,7 +187,7 @@ def test_a_run_has_the_cores_that_no_other_wants(
 
 def test_seeds_beside_a_sweep_over_them_are_refused(scenario: Path) -> None:
     """Breaks if ``seeds`` silently replaces the seeds that ``over`` asks for."""
-    said = r"^seeds: found a sweep over run\.seed beside it; allowed: one of the two$"
+    said = r"^seeds: found run\.seed beside it; allowed: one of the two$"
     with pytest.raises(leafspine.InputError, match=said):
         leafspine.sweep(scenario, {"run.seed": [7]}, seeds=2)
     assert leafspine.sweep(scenario, {"run.seed": [7]}).seeds[0] == 7

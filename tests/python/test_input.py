@@ -59,14 +59,11 @@ def in_python(small: Path, code: str) -> str:
 @pytest.mark.parametrize(
     ("file", "text", "expected"),
     [
-        ("exp--load-0.5.toml", ":15: found 2", ":15: found 2"),
-        ("my --load 5.toml", ": found 2; allowed: --lb 3", ": found 2; allowed: lb=3"),
-        ("a.toml", ': found "a --load 5" beside --load 3', ': found "a --load 5" beside load=3'),
-        ("a.toml", ": found 'a --seed 5'", ": found 'a --seed 5'"),
-        ("a.toml", ": see out/--out and x--on slurm", ": see out/--out and x--on slurm"),
-        ("a.toml", ": dask's --jobs 2 is the cluster's", ": dask's jobs=2 is the cluster's"),
-        ("--load", ": found '--load 5'", ": found '--load 5'"),
-        ("--held-out", ": found 2", ": found 2"),
+        ("exp--load-0.5.toml", ":15: found 2", "exp--load-0.5.toml:15: found 2"),
+        ("my --load 5.toml", ": found 2", "my --load 5.toml: found 2"),
+        ("a.toml", ': found "a --load 5"', 'a.toml: found "a --load 5"'),
+        ("--load", ": found '--load 5'", "load: found '--load 5'"),
+        ("--held-out", ": found 2", "held_out: found 2"),
     ],
 )
 def test_what_users_have_named_is_not_reworded(file: str, text: str, expected: str) -> None:
@@ -78,8 +75,9 @@ def test_what_users_have_named_is_not_reworded(file: str, text: str, expected: s
 
     with pytest.raises(InputError) as caught:
         keywords.in_keywords(refuses)()
+    assert str(caught.value) == expected
     named = {"--load": "load", "--held-out": "held_out"}.get(file, file)
-    assert (str(caught.value), caught.value.file) == (f"{named}{expected}", named)
+    assert caught.value.file == named
 
 
 # Loads
@@ -228,10 +226,10 @@ def test_python_is_told_of_its_own_words(small: Path, cli: Cli) -> None:
         said,
         (
             "seed: found -1 (int); allowed: a whole number, at least 0",
-            "seed: found run__seed beside it; allowed: one of the two",
+            "seed: found run.seed beside it; allowed: one of the two",
             'lb: found "LetFlow"; allowed: ',
             "load: found 30.0; allowed: ",
-            "store=x: only on=dask://HOST:PORT has a store",
+            "store=x: only the place dask://HOST:PORT has a store",
             'aqm__treshold: found a key that "ecn-threshold" does not have; ',
             'load_balancer__scheme: found "flex", which belongs in scheme or ',
         ),
@@ -437,31 +435,31 @@ def test_what_has_no_end_is_not_read(
 
 BOTH = "allowed: one of the two"
 CONTRADICTIONS = {
-    "run --seed 3 --set run.seed=4": f"--seed: found --set run.seed beside it; {BOTH}",
+    "run --seed 3 --set run.seed=4": f"--seed: found run.seed beside it; {BOTH}",
     "run --set run.seed=3 --set run.seed=4": "--set run.seed: found 3 and 4; allowed: one value",
     "check --set workload.load=0.3 --set workload.0.load=0.4": "--set workload.0.load: found 0.3",
     "compare --lb ecmp --set load_balancer.scheme=rps": (
-        f"--lb: found --set load_balancer.scheme beside it; {BOTH}"
+        f"--lb: found load_balancer.scheme beside it; {BOTH}"
     ),
     "compare --load 0.2 --set workload.load=0.3": (
-        f"--load: found --set workload.load beside it; {BOTH}"
+        f"--load: found workload.load beside it; {BOTH}"
     ),
     "compare --seeds 2 --set sweep.run.seed=[1]": (
-        f"--seeds: found --set sweep.run.seed beside it; {BOTH}"
+        f"--seeds: found sweep.run.seed beside it; {BOTH}"
     ),
     'compare --seeds 2 --set sweep={"run.seed"=[1]}': (
-        f"--seeds: found --set sweep beside it; {BOTH}"
+        f"--seeds: found sweep beside it; {BOTH}"
     ),
-    "run --seed 3 --set run={seed=4}": f"--seed: found --set run beside it; {BOTH}",
+    "run --seed 3 --set run={seed=4}": f"--seed: found run beside it; {BOTH}",
     "compare --shard 1/2 --json --out x": "--shard: found --json; allowed: without it",
     "tune --lb letflow --param gap=1us..2us --param load_balancer.gap=1us..3us": (
         "--param: found load_balancer.gap more than once; allowed: each key once"
     ),
     "tune --lb letflow --param gap=1us..2us --set load_balancer.scheme=ecmp": (
-        f"--lb: found --set load_balancer.scheme beside it; {BOTH}"
+        f"--lb: found load_balancer.scheme beside it; {BOTH}"
     ),
     "tune --lb letflow --param load_balancer.scheme=ecmp,letflow": (
-        f"--lb: found --param load_balancer.scheme beside it; {BOTH}"
+        f"--lb: found load_balancer.scheme beside it; {BOTH}"
     ),
     "new --example demo --lb ecmp": "--example: found --lb; allowed: an example as it is",
     "bench --case web-search --smoke": "--case and --smoke: one of the two",

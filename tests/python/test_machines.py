@@ -362,7 +362,7 @@ def test_a_place_that_there_is_not_is_bad_input(many: Path, cli: Cli) -> None:
             'you mean "slurm"?',
             ("--on", "dask://host"): "allowed: local, slurm, dask://HOST:PORT",
             ("--on", "dask://h:1", "--jobs", 2): "it is the cluster's workers that say how many",
-            ("--store", "x"): "only --on dask://HOST:PORT has a store",
+            ("--store", "x"): "only the place dask://HOST:PORT has a store",
             ("--on", "dask://h:1", "--store", "nothing://x"): "nothing can be written there",
             ("--on", f"dask://127.0.0.1:{port}"): "no dask scheduler answers there",
             ("--shard", "0/3"): "--shard: found '0/3'; allowed: I/N with I in 1 to N",
