@@ -447,9 +447,7 @@ CONTRADICTIONS = {
     "compare --seeds 2 --set sweep.run.seed=[1]": (
         f"--seeds: found sweep.run.seed beside it; {BOTH}"
     ),
-    'compare --seeds 2 --set sweep={"run.seed"=[1]}': (
-        f"--seeds: found sweep beside it; {BOTH}"
-    ),
+    'compare --seeds 2 --set sweep={"run.seed"=[1]}': (f"--seeds: found sweep beside it; {BOTH}"),
     "run --seed 3 --set run={seed=4}": f"--seed: found run beside it; {BOTH}",
     "compare --shard 1/2 --json --out x": "--shard: found --json; allowed: without it",
     "tune --lb letflow --param gap=1us..2us --param load_balancer.gap=1us..3us": (
