@@ -216,7 +216,7 @@ impl Sender {
         match self.phase {
             Phase::Open => {
                 self.dup_streak += 1;
-                if cfg.lingers() {
+                if self.lingers(cfg) && cfg.limited_transmit {
                     self.inflate(cfg);
                 }
                 let enter = if cfg.sack { self.sack_says_lost(cfg) } else { self.third(cfg) };
@@ -287,9 +287,7 @@ impl Sender {
         self.resend_due = !(marked && cfg.stack.recovers_as_linux());
         self.head_again = false;
         self.partial_seen = false;
-        if !cfg.lingers() {
-            self.inflation = (cfg.dupack_threshold * cfg.mss) as i32;
-        }
+        self.inflate_at_first(cfg);
         self.board.begin_recovery(self.una);
         self.set_pipe(cfg);
         self.tell_repair(cfg, Repair::Fast, now);
@@ -311,6 +309,25 @@ impl Sender {
         self.set_pipe(cfg);
     }
 
+    /// Whether what a fast recovery counts outlives it: without SACK, once a timer has fired.
+    #[inline]
+    pub(super) fn lingers(&self, cfg: &TcpConfig) -> bool {
+        cfg.stack.lingering_recovery && !cfg.sack && self.timeouts > 0
+    }
+
+    /// RFC 5681 §3.2 step 3: what the duplicates that begin a recovery tell. ns-3 without limited
+    /// transmit counts the last of them alone; where recoveries linger, each was counted as it came.
+    fn inflate_at_first(&mut self, cfg: &TcpConfig) {
+        let lingering = if self.lingers(cfg) { self.inflation } else { 0 };
+        let told = match (cfg.stack.lingering_recovery, cfg.limited_transmit) {
+            (true, false) => 1,
+            (true, true) if self.lingers(cfg) => 0,
+            _ => cfg.dupack_threshold,
+        };
+        self.inflation = lingering + (told * cfg.mss) as i32;
+        self.bound_inflation(cfg);
+    }
+
     /// A duplicate tells that a segment has left the network. What lingers is bounded by what can have
     /// left: all that is outstanding but the first.
     fn inflate(&mut self, cfg: &TcpConfig) {
@@ -319,7 +336,7 @@ impl Sender {
     }
 
     fn bound_inflation(&mut self, cfg: &TcpConfig) {
-        if cfg.lingers() {
+        if self.lingers(cfg) {
             let most = (self.high - self.una).saturating_sub(1).saturating_mul(cfg.mss);
             self.inflation = self.inflation.clamp(0, i32::try_from(most).unwrap_or(i32::MAX));
         }
@@ -356,7 +373,7 @@ impl Sender {
         if cfg.by_rate {
             self.tell_repaired(cfg, now);
         }
-        self.head_again = cfg.lingers() && self.phase == Phase::Recovery;
+        self.head_again = self.lingers(cfg) && self.phase == Phase::Recovery;
         self.phase = Phase::Open;
         self.resend_due = self.head_again && self.una < self.high;
         if self.head_again {

@@ -282,13 +282,11 @@ impl Sender {
         if cfg.stack.rack {
             return self.dup_streak * cfg.mss;
         }
-        let first = self.dup_streak.min(cfg.dupack_threshold - 1) * cfg.mss;
-        match (cfg.lingers(), cfg.limited_transmit) {
-            (false, limited) => u32::from(limited) * first,
-            // What lingers has the first duplicates in it.
-            (true, true) => self.inflation as u32,
-            (true, false) => (self.inflation as u32).saturating_sub(first),
+        if self.lingers(cfg) {
+            // With limited transmit, the first duplicates are in it.
+            return self.inflation as u32;
         }
+        u32::from(cfg.limited_transmit) * self.dup_streak.min(cfg.dupack_threshold - 1) * cfg.mss
     }
 
     /// A segment that was never sent.
@@ -499,7 +497,7 @@ impl Sender {
             self.sample(cfg, rtt);
         }
 
-        if cfg.lingers() && self.phase == Phase::Open {
+        if self.lingers(cfg) && self.phase == Phase::Open {
             self.resend_due = self.head_again && una < self.high;
             self.deflate(cfg, outcome.acked);
         }

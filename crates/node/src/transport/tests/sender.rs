@@ -236,9 +236,10 @@ fn duplicates_of_recover(spec: &TransportSpec) -> [bool; 4] {
     seen
 }
 
-/// Breaks if, where that is asked for (ns-3's without SACK), once a fast recovery is over the first
-/// outstanding segment is not sent again with each ACK of new data, or a duplicate does not count on;
-/// if that is without being asked for, or still after a timeout.
+/// Breaks if, where that is asked for (ns-3's without SACK) and a timer has fired before, once a fast
+/// recovery is over the first outstanding segment is not sent again with each ACK of new data, or a
+/// duplicate does not count on; if that is without being asked for, before the first timeout, or still
+/// after another.
 ///
 /// By hand: ten segments go, and two more with the first duplicates. The third has 0 sent again and
 /// halves the window of ten. 12 ends the recovery with a window of two segments (RFC 6582 §3.2 step 3,
@@ -247,10 +248,11 @@ fn duplicates_of_recover(spec: &TransportSpec) -> [bool; 4] {
 /// it is one, then two, and a half more.
 #[test]
 fn recoveries_linger_where_asked_for() {
-    let sent = |lingering_recovery| {
+    let sent = |lingering_recovery, fired| {
         let stack = Stack { lingering_recovery, ..Stack::default() };
         let cfg = config(&TransportSpec { sack: false, stack, ..spec("newreno") });
         let mut sender = opened(&cfg, 100_000);
+        sender.timeouts = fired;
         let acks = [0, 0, 0, 12, 13, 13, 14];
         let mut sent: Vec<_> = acks.map(|seq| heard(&mut sender, &cfg, seq)).into();
         assert_eq!(sender.on_timer(&cfg, us(100_000)), Fired::Timeout);
@@ -260,30 +262,50 @@ fn recoveries_linger_where_asked_for() {
     };
     let mut expected: Vec<&[u32]> = vec![&[10], &[11], &[0], &[12, 13], &[14, 15], &[16], &[17]];
     expected.extend::<[&[u32]; 3]>([&[14], &[18, 19], &[20]]);
-    assert_eq!(sent(false), expected);
+    assert_eq!([sent(false, 0), sent(false, 1), sent(true, 0)], [(); 3].map(|()| expected.clone()));
     (expected[4], expected[6]) = (&[13, 14, 15], &[14, 17, 18]);
     (expected[8], expected[9]) = (&[19, 20], &[21]);
-    assert_eq!(sent(true), expected);
+    assert_eq!(sent(true, 1), expected);
 }
 
 /// Breaks if an ACK takes more than it covers out of what duplicates have told, or less; or if without
-/// limited transmit the first duplicates let new data go at once.
+/// limited transmit the first two duplicates count at ns-3's, or do not by the RFC.
 ///
 /// By hand: the window of ten is halved; with eight duplicates of 0 thirteen segments may be
 /// outstanding. 3 covers three, one of which was missing, and takes two back: eleven, from 3 on.
+/// ns-3 without limited transmit counts six of the eight: eleven may be outstanding, and nine then.
 #[test]
 fn what_lingers_is_what_was_told() {
-    let sent = |limited_transmit| {
-        let stack = Stack { lingering_recovery: true, ..Stack::default() };
+    let sent = |limited_transmit, lingering_recovery, fired| {
+        let stack = Stack { lingering_recovery, ..Stack::default() };
         let spec = TransportSpec { sack: false, limited_transmit, stack, ..spec("newreno") };
         let cfg = config(&spec);
         let mut sender = opened(&cfg, 100_000);
+        sender.timeouts = fired;
         [0, 0, 0, 0, 0, 0, 0, 0, 3].map(|seq| heard(&mut sender, &cfg, seq))
     };
     let limited: [&[u32]; 9] = [&[10], &[11], &[0], &[], &[], &[], &[], &[12], &[3, 13]];
-    assert_eq!(sent(true), limited);
+    assert_eq!([sent(true, false, 0), sent(true, true, 0), sent(true, true, 1)], [limited; 3]);
     let without: [&[u32]; 9] = [&[], &[], &[0], &[], &[], &[10], &[11], &[12], &[3, 13]];
-    assert_eq!(sent(false), without);
+    assert_eq!(sent(false, false, 0), without);
+    let without: [&[u32]; 9] = [&[], &[], &[0], &[], &[], &[], &[], &[10], &[3, 11]];
+    assert_eq!([sent(false, true, 0), sent(false, true, 1)], [without; 2]);
+}
+
+/// Breaks if without limited transmit a duplicate outside a recovery lets new data go, or counts on.
+///
+/// By hand: ten segments, three duplicates; 10 ends the recovery with a window of two segments and
+/// nothing outstanding (RFC 6582 §3.2 step 3, option 1). 11 makes it three, 12 four.
+#[test]
+fn without_limited_transmit_open_counts_nothing() {
+    let stack = Stack { lingering_recovery: true, ..Stack::default() };
+    let spec = TransportSpec { sack: false, limited_transmit: false, stack, ..spec("newreno") };
+    let cfg = config(&spec);
+    let mut sender = opened(&cfg, 100_000);
+    sender.timeouts = 1;
+    let sent = [0, 0, 0, 10, 11, 11, 12].map(|seq| heard(&mut sender, &cfg, seq));
+    let expected: [&[u32]; 7] = [&[], &[], &[0], &[10, 11], &[11, 12, 13], &[], &[12, 14, 15]];
+    assert_eq!(sent, expected);
 }
 
 /// What is sent upon an ACK.
