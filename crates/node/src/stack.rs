@@ -71,10 +71,11 @@ pub struct Stack {
     /// Without SACK, duplicates of what a recovery ended with begin another (RFC 2582, the less careful
     /// variant; RFC 6582 §3.2 step 2 has the careful one).
     pub less_careful: bool,
-    /// Without SACK, what a fast recovery counts outlives it (ns-3 3.37; RFC 6582 §3.2 step 3: the full
-    /// ACK ends it). Each ACK of new data has the first outstanding segment sent again, until the next
-    /// recovery or timeout. Segments that duplicates say have left the network stay counted until a
-    /// timeout, or until an ACK covers them: all that it covers but one.
+    /// Without SACK, what duplicates say has left the network stays counted when a fast recovery ends
+    /// (ns-3 3.37; RFC 6582 §3.2 step 3: the full ACK ends it): until a timeout, or until an ACK covers
+    /// it, all that it covers but one. While any is, each ACK of new data has the first outstanding
+    /// segment sent again. A recovery leaves the window at the threshold (option 2 of that step).
+    /// Without limited transmit, duplicates before the one that begins a recovery count for nothing.
     pub lingering_recovery: bool,
     /// ECE on an ACK of nothing new is not heard (RFC 3168 §6.1.2: any ACK).
     pub ignore_duplicate_ece: bool,

@@ -66,6 +66,12 @@ impl TcpConfig {
         if stack.keeps_more() { (size_of::<Extra>() + 3 * 64 * size_of::<u64>()) as u64 } else { 0 }
     }
 
+    /// Whether what a fast recovery counts outlives it: without SACK alone.
+    #[inline]
+    pub(super) fn lingers(&self) -> bool {
+        self.stack.lingering_recovery && !self.sack
+    }
+
     /// The ECN field of what is no data, on a connection that has ECN or not: not capable (RFC 3168
     /// §6.1.1, §6.1.4) but under DCTCP with `ecn_all`.
     #[inline]

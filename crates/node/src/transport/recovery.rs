@@ -216,7 +216,7 @@ impl Sender {
         match self.phase {
             Phase::Open => {
                 self.dup_streak += 1;
-                if self.lingers(cfg) && cfg.limited_transmit {
+                if cfg.lingers() && cfg.limited_transmit {
                     self.inflate(cfg);
                 }
                 let enter = if cfg.sack { self.sack_says_lost(cfg) } else { self.third(cfg) };
@@ -285,7 +285,6 @@ impl Sender {
         // Linux: what a mark's reduction has sent counts on, so that nothing may leave at once
         // (`tcp_cwnd_reduction`, `prr_out`).
         self.resend_due = !(marked && cfg.stack.recovers_as_linux());
-        self.head_again = false;
         self.partial_seen = false;
         self.inflate_at_first(cfg);
         self.board.begin_recovery(self.una);
@@ -309,23 +308,14 @@ impl Sender {
         self.set_pipe(cfg);
     }
 
-    /// Whether what a fast recovery counts outlives it: without SACK, once a timer has fired.
-    #[inline]
-    pub(super) fn lingers(&self, cfg: &TcpConfig) -> bool {
-        cfg.stack.lingering_recovery && !cfg.sack && self.timeouts > 0
-    }
-
-    /// RFC 5681 §3.2 step 3: what the duplicates that begin a recovery tell. ns-3 without limited
-    /// transmit counts the last of them alone; where recoveries linger, each was counted as it came.
+    /// RFC 5681 §3.2 step 3: what the duplicates that begin a recovery tell. Where recoveries linger,
+    /// with limited transmit each was counted as it came, and without it the last of them alone counts.
     fn inflate_at_first(&mut self, cfg: &TcpConfig) {
-        let lingering = if self.lingers(cfg) { self.inflation } else { 0 };
-        let told = match (cfg.stack.lingering_recovery, cfg.limited_transmit) {
-            (true, false) => 1,
-            (true, true) if self.lingers(cfg) => 0,
-            _ => cfg.dupack_threshold,
-        };
-        self.inflation = lingering + (told * cfg.mss) as i32;
-        self.bound_inflation(cfg);
+        if !cfg.lingers() {
+            self.inflation = (cfg.dupack_threshold * cfg.mss) as i32;
+        } else if !cfg.limited_transmit {
+            self.inflate(cfg);
+        }
     }
 
     /// A duplicate tells that a segment has left the network. What lingers is bounded by what can have
@@ -336,7 +326,7 @@ impl Sender {
     }
 
     fn bound_inflation(&mut self, cfg: &TcpConfig) {
-        if self.lingers(cfg) {
+        if cfg.lingers() {
             let most = (self.high - self.una).saturating_sub(1).saturating_mul(cfg.mss);
             self.inflation = self.inflation.clamp(0, i32::try_from(most).unwrap_or(i32::MAX));
         }
@@ -359,9 +349,9 @@ impl Sender {
         }
         debug_assert_eq!(self.nxt, self.high);
         if self.phase == Phase::Recovery {
-            // RFC 6582 §3.2 step 3, full acknowledgment, option 1; with SACK the pipe has kept the
-            // window filled and no burst threatens (RFC 6675 §5 step A).
-            let limit = if cfg.sack {
+            // RFC 6582 §3.2 step 3, full acknowledgment, option 1, and option 2 where it lingers; with
+            // SACK the pipe has kept the window filled and no burst threatens (RFC 6675 §5 step A).
+            let limit = if cfg.sack || cfg.lingers() {
                 u32::MAX
             } else {
                 ((self.high - self.una) * cfg.mss).max(cfg.mss) + cfg.mss
@@ -373,14 +363,14 @@ impl Sender {
         if cfg.by_rate {
             self.tell_repaired(cfg, now);
         }
-        self.head_again = self.lingers(cfg) && self.phase == Phase::Recovery;
+        let lingers = cfg.lingers() && self.phase == Phase::Recovery;
         self.phase = Phase::Open;
-        self.resend_due = self.head_again && self.una < self.high;
-        if self.head_again {
+        if lingers {
             self.deflate(cfg, acked);
         } else {
             self.inflation = 0;
         }
+        self.resend_due = self.inflation > 0;
         self.end_reduction(cfg);
     }
 
@@ -405,7 +395,6 @@ impl Sender {
         self.nxt = self.una;
         self.inflation = 0;
         self.resend_due = false;
-        self.head_again = false;
         self.pipe = 0;
         if self.extra.is_some() {
             self.enter_loss_extra(cfg, &broken, before, now);

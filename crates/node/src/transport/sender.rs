@@ -74,8 +74,6 @@ pub struct Sender {
     pub(super) cwr_due: bool,
     /// The SYN, or segment `una` in (or after) recovery, is to be sent whatever the window.
     pub(super) resend_due: bool,
-    /// Each ACK of new data has segment `una` sent again (`Stack::lingering_recovery`).
-    pub(super) head_again: bool,
     /// A partial ACK has come in this recovery (RFC 6582).
     pub(super) partial_seen: bool,
     /// Duplicate ACKs in a row (`DupAcks`).
@@ -136,7 +134,6 @@ impl Sender {
             phase: Phase::Closed,
             cwr_due: false,
             resend_due: false,
-            head_again: false,
             partial_seen: false,
             dup_streak: 0,
             reduced_until: 0,
@@ -282,7 +279,7 @@ impl Sender {
         if cfg.stack.rack {
             return self.dup_streak * cfg.mss;
         }
-        if self.lingers(cfg) {
+        if cfg.lingers() {
             // With limited transmit, the first duplicates are in it.
             return self.inflation as u32;
         }
@@ -497,9 +494,9 @@ impl Sender {
             self.sample(cfg, rtt);
         }
 
-        if self.lingers(cfg) && self.phase == Phase::Open {
-            self.resend_due = self.head_again && una < self.high;
+        if cfg.lingers() && self.phase == Phase::Open {
             self.deflate(cfg, outcome.acked);
+            self.resend_due = self.inflation > 0;
         }
         let mut acked = (una - from) * cfg.mss;
         if outcome.finished {

@@ -236,23 +236,22 @@ fn duplicates_of_recover(spec: &TransportSpec) -> [bool; 4] {
     seen
 }
 
-/// Breaks if, where that is asked for (ns-3's without SACK) and a timer has fired before, once a fast
-/// recovery is over the first outstanding segment is not sent again with each ACK of new data, or a
-/// duplicate does not count on; if that is without being asked for, before the first timeout, or still
-/// after another.
+/// Breaks if, where that is asked for (ns-3's without SACK), a duplicate after a fast recovery does not
+/// count on, the first outstanding segment is not sent again while one counts, or the window is not the
+/// threshold; if any of that is without being asked for, or before a duplicate, or still after a timeout.
 ///
 /// By hand: ten segments go, and two more with the first duplicates. The third has 0 sent again and
 /// halves the window of ten. 12 ends the recovery with a window of two segments (RFC 6582 §3.2 step 3,
-/// option 1), which grows by one with each ACK: three with 13, four with 14. A duplicate of 13 lets 16
-/// go either way, and counts on with 14 where that lingers: five may be outstanding. After the timeout
-/// it is one, then two, and a half more.
+/// option 1), which grows by one with each ACK: three with 13, four with 14; or with the threshold of
+/// five (option 2). A duplicate of 13 lets one more go either way, and counts on with 14 where that
+/// lingers: six may be outstanding. After the timeout the window is one, then two, and a half more; or
+/// two at the threshold of three.
 #[test]
 fn recoveries_linger_where_asked_for() {
-    let sent = |lingering_recovery, fired| {
+    let sent = |lingering_recovery| {
         let stack = Stack { lingering_recovery, ..Stack::default() };
         let cfg = config(&TransportSpec { sack: false, stack, ..spec("newreno") });
         let mut sender = opened(&cfg, 100_000);
-        sender.timeouts = fired;
         let acks = [0, 0, 0, 12, 13, 13, 14];
         let mut sent: Vec<_> = acks.map(|seq| heard(&mut sender, &cfg, seq)).into();
         assert_eq!(sender.on_timer(&cfg, us(100_000)), Fired::Timeout);
@@ -260,12 +259,12 @@ fn recoveries_linger_where_asked_for() {
         sent.extend([14, high, high + 1].map(|seq| heard(&mut sender, &cfg, seq)));
         sent
     };
-    let mut expected: Vec<&[u32]> = vec![&[10], &[11], &[0], &[12, 13], &[14, 15], &[16], &[17]];
-    expected.extend::<[&[u32]; 3]>([&[14], &[18, 19], &[20]]);
-    assert_eq!([sent(false, 0), sent(false, 1), sent(true, 0)], [(); 3].map(|()| expected.clone()));
-    (expected[4], expected[6]) = (&[13, 14, 15], &[14, 17, 18]);
-    (expected[8], expected[9]) = (&[19, 20], &[21]);
-    assert_eq!(sent(true, 1), expected);
+    let first: [&[u32]; 3] = [&[10], &[11], &[0]];
+    let by_rfc: [&[u32]; 7] = [&[12, 13], &[14, 15], &[16], &[17], &[14], &[18, 19], &[20]];
+    assert_eq!(sent(false), [&first[..], &by_rfc].concat());
+    let lingering: [&[u32]; 7] =
+        [&[12, 13, 14, 15, 16], &[17], &[18], &[14, 19], &[14], &[20, 21], &[22, 23]];
+    assert_eq!(sent(true), [&first[..], &lingering].concat());
 }
 
 /// Breaks if an ACK takes more than it covers out of what duplicates have told, or less; or if without
@@ -276,35 +275,33 @@ fn recoveries_linger_where_asked_for() {
 /// ns-3 without limited transmit counts six of the eight: eleven may be outstanding, and nine then.
 #[test]
 fn what_lingers_is_what_was_told() {
-    let sent = |limited_transmit, lingering_recovery, fired| {
+    let sent = |limited_transmit, lingering_recovery| {
         let stack = Stack { lingering_recovery, ..Stack::default() };
         let spec = TransportSpec { sack: false, limited_transmit, stack, ..spec("newreno") };
         let cfg = config(&spec);
         let mut sender = opened(&cfg, 100_000);
-        sender.timeouts = fired;
         [0, 0, 0, 0, 0, 0, 0, 0, 3].map(|seq| heard(&mut sender, &cfg, seq))
     };
     let limited: [&[u32]; 9] = [&[10], &[11], &[0], &[], &[], &[], &[], &[12], &[3, 13]];
-    assert_eq!([sent(true, false, 0), sent(true, true, 0), sent(true, true, 1)], [limited; 3]);
+    assert_eq!([sent(true, false), sent(true, true)], [limited; 2]);
     let without: [&[u32]; 9] = [&[], &[], &[0], &[], &[], &[10], &[11], &[12], &[3, 13]];
-    assert_eq!(sent(false, false, 0), without);
+    assert_eq!(sent(false, false), without);
     let without: [&[u32]; 9] = [&[], &[], &[0], &[], &[], &[], &[], &[10], &[3, 11]];
-    assert_eq!([sent(false, true, 0), sent(false, true, 1)], [without; 2]);
+    assert_eq!(sent(false, true), without);
 }
 
 /// Breaks if without limited transmit a duplicate outside a recovery lets new data go, or counts on.
 ///
-/// By hand: ten segments, three duplicates; 10 ends the recovery with a window of two segments and
-/// nothing outstanding (RFC 6582 §3.2 step 3, option 1). 11 makes it three, 12 four.
+/// By hand: ten segments, three duplicates; 10 ends the recovery with a window of five segments, and
+/// each ACK of one lets one go.
 #[test]
 fn without_limited_transmit_open_counts_nothing() {
     let stack = Stack { lingering_recovery: true, ..Stack::default() };
     let spec = TransportSpec { sack: false, limited_transmit: false, stack, ..spec("newreno") };
     let cfg = config(&spec);
     let mut sender = opened(&cfg, 100_000);
-    sender.timeouts = 1;
     let sent = [0, 0, 0, 10, 11, 11, 12].map(|seq| heard(&mut sender, &cfg, seq));
-    let expected: [&[u32]; 7] = [&[], &[], &[0], &[10, 11], &[11, 12, 13], &[], &[12, 14, 15]];
+    let expected: [&[u32]; 7] = [&[], &[], &[0], &[10, 11, 12, 13, 14], &[15], &[], &[16]];
     assert_eq!(sent, expected);
 }
 
