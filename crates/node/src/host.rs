@@ -127,7 +127,7 @@ impl Host {
                 sender.identify(flow.number);
             }
             Sender::Roce(sender) => {
-                let nic = self.nic.get_or_insert_default();
+                let nic = Nic::of(&mut self.nic, self.edge.as_deref(), net);
                 let rate = self.egress.ports[0].rate;
                 sender.reset(net.roce(), flow.bytes);
                 let pair = || QueuePair::new(net.roce(), rate);
@@ -168,7 +168,7 @@ impl Host {
         match &mut self.receivers[usize::from(slot)] {
             Receiver::Tcp(receiver) => receiver.reset(),
             Receiver::Roce(receiver) => {
-                let nic = self.nic.get_or_insert_default();
+                let nic = Nic::of(&mut self.nic, self.edge.as_deref(), net);
                 receiver.reset();
                 receiver.pair = nic.notifies.take(flow.connection(), Incoming::default);
             }
@@ -422,6 +422,7 @@ impl Host {
             return self.egress.enqueue(PORT, packet, net, world);
         };
         let at = jitter.put_off(packet, world.now());
+        self.note_on_way(packet, true, net);
         world.schedule(at, Key::new(Class::HandDown, u32::from(self.id.0)), 0);
     }
 
@@ -429,6 +430,7 @@ impl Host {
     /// on the order of events at one instant.
     fn handed_down<W: World>(&mut self, net: &Network, world: &mut W) {
         if let Some(mut packet) = self.jitter.as_mut().and_then(|jitter| jitter.arrived()) {
+            self.note_on_way(&packet, false, net);
             self.egress.enqueue(PORT, &mut packet, net, world);
         }
     }

@@ -5,6 +5,7 @@
 //! acknowledgments go to the port when they are made. While a priority is paused (IEEE 802.1Qbb), one
 //! packet of it waits there; queue pairs whose packets are of others go on.
 
+use crate::edge::EdgeState;
 use crate::ends::{Receiver, Sender};
 use crate::event::{Class, Key};
 use crate::flow::{Address, FlowId};
@@ -14,6 +15,7 @@ use crate::pfc::PRIORITIES;
 use crate::port::Store;
 use crate::pull::Pacer;
 use crate::roce::{self, CNP, Incoming, QueuePair, Shared};
+use crate::spec::Classifier;
 use crate::world::World;
 use leafspine_core::{PacketMeta, Time};
 use std::cmp::Reverse;
@@ -41,6 +43,10 @@ pub(crate) struct Nic {
     pub(crate) notifies: Shared<Incoming>,
     /// In runs with credits: who is asked for packets when.
     pub(crate) pacer: Pacer,
+    /// It can tell which service queue a queue pair's next packet is for.
+    sees_queues: bool,
+    /// With jitter: data packets on their way to the port, by service queue.
+    on_way: [u32; PRIORITIES],
 }
 
 impl Default for Nic {
@@ -55,11 +61,27 @@ impl Default for Nic {
             pairs: Shared::default(),
             notifies: Shared::default(),
             pacer: Pacer::default(),
+            sees_queues: false,
+            on_way: [0; PRIORITIES],
         }
     }
 }
 
 impl Nic {
+    /// The card of a host, which it has from its first queue pair on. A host's edge may give a packet
+    /// another class, or other ports to hash: then its queue is not known before its turn.
+    pub(crate) fn of<'a>(
+        nic: &'a mut Option<Box<Nic>>,
+        edge: Option<&EdgeState>,
+        net: &Network,
+    ) -> &'a mut Nic {
+        nic.get_or_insert_with(|| {
+            let by_class = net.classifier != Classifier::Hash;
+            let sees_queues = edge.is_none_or(|edge| edge.keeps_class && by_class);
+            Box::new(Nic { sees_queues, ..Nic::default() })
+        })
+    }
+
     /// Moves those whose time has come to the others that may send. Before any other comes there:
     /// turns go by who was ready first, and not by when the card was called.
     #[inline(always)]
@@ -129,12 +151,10 @@ impl Host {
         }
     }
 
-    /// Whether the card can tell which of several service queues a queue pair's next packet is for:
-    /// a host's edge may give it another class, or other ports to hash. With jitter it cannot tell
-    /// which of them has a packet.
+    /// Whether the card can tell which of several service queues a queue pair's next packet is for.
     fn knows_queues(&self) -> bool {
-        let plain = self.edge.is_none() && self.jitter.is_none();
-        plain && self.egress.ports[usize::from(PORT.0)].queues() > 1
+        let sees = self.nic.as_ref().is_some_and(|nic| nic.sees_queues);
+        sees && self.egress.ports[usize::from(PORT.0)].queues() > 1
     }
 
     /// Whether the card can tell queues apart, and has to: some is paused.
@@ -162,12 +182,22 @@ impl Host {
         }
     }
 
-    /// Whether a service queue is paused and has its packet: no other of it is taken.
+    /// Whether a service queue is paused and has its packet, or will have: no other of it is taken.
     fn is_held_back(&self, queue: usize, now: Time) -> bool {
         let Store::General(general) = &self.egress.ports[usize::from(PORT.0)].store else {
             return false;
         };
-        general.is_stopped(queue) && general.queue(queue, now).packets > 0
+        let on_way = self.nic.as_ref().is_some_and(|nic| nic.on_way[queue] > 0);
+        general.is_stopped(queue) && (on_way || general.queue(queue, now).packets > 0)
+    }
+
+    /// With jitter: a data packet is on its way to the port, or is there.
+    pub(crate) fn note_on_way(&mut self, packet: &PacketMeta, begins: bool, net: &Network) {
+        let queues = self.egress.ports[usize::from(PORT.0)].queues();
+        if let (true, Some(nic)) = (packet.is_data(), &mut self.nic) {
+            let on_way = &mut nic.on_way[net.queue_of(packet, queues) % PRIORITIES];
+            *on_way = if begins { *on_way + 1 } else { *on_way - 1 };
+        }
     }
 
     /// Puts those back in turn whose priority may be sent again, before all others.

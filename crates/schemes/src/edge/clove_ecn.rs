@@ -28,7 +28,7 @@
 //! Provenance: paper.
 
 use super::racks::{Racks, Rows};
-use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
+use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv, Needs};
 use crate::{
     Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, SchemeInfo,
     parameters,
@@ -168,6 +168,10 @@ impl CloveEcn {
 }
 
 impl HostEdge for CloveEcn {
+    fn needs(&self) -> Needs {
+        Needs { keeps_class: true, ..Needs::default() }
+    }
+
     fn sending(
         &mut self,
         packet: &mut PacketMeta,

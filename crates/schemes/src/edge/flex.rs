@@ -22,7 +22,7 @@
 //! Provenance: reconstructed.
 
 use super::round_trip::{Share, count};
-use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
+use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv, Needs};
 use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
 use leafspine_core::{PacketMeta, Span};
 
@@ -62,6 +62,10 @@ impl Flex {
 }
 
 impl HostEdge for Flex {
+    fn needs(&self) -> Needs {
+        Needs { keeps_class: true, ..Needs::default() }
+    }
+
     fn sending(
         &mut self,
         packet: &mut PacketMeta,

@@ -16,7 +16,7 @@
 //! Provenance: paper.
 
 use super::round_trip::count;
-use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv};
+use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv, Needs};
 use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
 use leafspine_core::{PacketMeta, Span};
 
@@ -45,6 +45,10 @@ impl FlowBender {
 }
 
 impl HostEdge for FlowBender {
+    fn needs(&self) -> Needs {
+        Needs { keeps_class: true, ..Needs::default() }
+    }
+
     fn sending(
         &mut self,
         packet: &mut PacketMeta,

@@ -75,6 +75,9 @@ pub struct Needs {
     pub board_words: usize,
     /// So many words of [`FlowView::memory`].
     pub memory: usize,
+    /// It leaves packets' classes as they are: then a network card knows the priority of a packet
+    /// before its turn, and passes those over that are paused.
+    pub keeps_class: bool,
 }
 
 /// One host's edge. One object per host.

@@ -62,7 +62,7 @@ struct Presto {
 
 impl HostEdge for Presto {
     fn needs(&self) -> Needs {
-        Needs { reassembly: self.reassemble, ..Needs::default() }
+        Needs { reassembly: self.reassemble, keeps_class: true, ..Needs::default() }
     }
 
     fn sending(

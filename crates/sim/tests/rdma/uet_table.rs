@@ -10,7 +10,7 @@ use leafspine_sim::spec::*;
 /// Of NSCC: three quarters of a round trip, where switches trim.
 const TARGET: Span = Span(9_000_000);
 const CARRY: [&str; 2] = ["reps", "mixed"];
-const SPRAYS: [&str; 4] = ["oblivious", "bitmap", "reps", "mixed"];
+pub(crate) const SPRAYS: [&str; 4] = ["oblivious", "bitmap", "reps", "mixed"];
 
 /// Controls, and whether receivers give credits beside.
 fn controls() -> [(&'static str, PairControl, bool); 7] {

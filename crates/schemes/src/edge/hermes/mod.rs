@@ -305,7 +305,12 @@ fn stamp(now: Time) -> u32 {
 
 impl HostEdge for Hermes {
     fn needs(&self) -> Needs {
-        Needs { tick: self.prober.is_some(), board_words: self.board_words(), ..Needs::default() }
+        Needs {
+            tick: self.prober.is_some(),
+            board_words: self.board_words(),
+            keeps_class: true,
+            ..Needs::default()
+        }
     }
 
     fn sending(

@@ -72,7 +72,7 @@ struct Edge {
 
 impl HostEdge for Edge {
     fn needs(&self) -> Needs {
-        Needs { memory: self.bitmap.words(), ..Needs::default() }
+        Needs { memory: self.bitmap.words(), keeps_class: true, ..Needs::default() }
     }
 
     fn sending(

@@ -37,7 +37,7 @@ impl Mixed {
 impl HostEdge for Mixed {
     fn needs(&self) -> Needs {
         let memory = Cache::words(self.entries) + self.bitmap.words();
-        Needs { memory, ..Needs::default() }
+        Needs { memory, keeps_class: true, ..Needs::default() }
     }
 
     fn sending(

@@ -31,7 +31,7 @@ impl Oblivious {
 
 impl HostEdge for Oblivious {
     fn needs(&self) -> Needs {
-        Needs { memory: 1, ..Needs::default() }
+        Needs { memory: 1, keeps_class: true, ..Needs::default() }
     }
 
     fn sending(

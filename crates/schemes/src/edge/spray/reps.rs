@@ -85,7 +85,7 @@ impl Reps {
 
 impl HostEdge for Reps {
     fn needs(&self) -> Needs {
-        Needs { memory: CACHE + Cache::words(self.entries), ..Needs::default() }
+        Needs { memory: CACHE + Cache::words(self.entries), keeps_class: true, ..Needs::default() }
     }
 
     fn sending(
