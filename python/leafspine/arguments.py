@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leafspine.errors import InputError, RunError, WriteError, refused
+from leafspine.keywords import another_directory
 
 
 def refuse(name: str, found: object, allowed: str) -> InputError:
@@ -65,7 +66,7 @@ def writing(path: Path | None) -> Iterator[None]:
         message = f"{where}: {error.strerror or error}"
         wrong = (FileExistsError, FileNotFoundError, NotADirectoryError, PermissionError)
         if isinstance(error, wrong) or error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
-            raise InputError(f"{message}: choose another directory with --out") from error
+            raise InputError(f"{message}: {another_directory()}") from error
         raise RunError(message) from error
 
 

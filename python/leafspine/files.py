@@ -19,6 +19,7 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 
 from leafspine.errors import DamagedError, InputError, WriteError
+from leafspine.keywords import another_directory
 
 SUMS = "SHA256SUMS"
 TIMING = "timing.json"
@@ -58,7 +59,7 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in _WRONG_PATH:
             raise InputError(
-                f"{path}: {os.strerror(error.errno or 0)}: choose another directory with --out"
+                f"{path}: {os.strerror(error.errno or 0)}: {another_directory()}"
             ) from error
         number = error.errno
         reason = " ".join(str(error).split()) if number is None else os.strerror(number)
@@ -151,7 +152,7 @@ def refuse_unwritable(directory: Path, *below: str) -> None:
                 temporary.mkdir()
         except FileNotFoundError:  # such as below /proc
             raise InputError(
-                f"{directory}: nothing can be made there: choose another directory with --out"
+                f"{directory}: nothing can be made there: {another_directory()}"
             ) from None
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from leafspine import files, manifest, results
 from leafspine.engine import Case
 from leafspine.errors import DamagedError, InputError, Interrupted, WriteError
+from leafspine.keywords import another_directory
 from leafspine.manifest import MANIFEST
 from leafspine.tasks import Task
 
@@ -37,9 +38,9 @@ def holds_comparison(directory: Path) -> bool:
     """Whether a directory has a comparison; no, if it is empty or not there. Raises
     :class:`InputError` if it has anything else."""
     if directory.is_symlink() and not directory.exists():
-        raise InputError(f"{directory} is a symbolic link to nothing: choose another with --out")
+        raise InputError(f"{directory} is a symbolic link to nothing: {another_directory()}")
     if directory.exists() and not directory.is_dir():
-        raise InputError(f"{directory} is a file: choose another directory with --out")
+        raise InputError(f"{directory} is a file: {another_directory()}")
     if directory.is_dir():
         files.sweep_leftovers(directory)
         for name in ("runs", "plots"):
@@ -50,7 +51,7 @@ def holds_comparison(directory: Path) -> bool:
         if names and not ("runs" in names and names <= OURS):
             raise InputError(
                 f"{directory} is not empty and holds no comparison of leafspine: "
-                "choose another directory with --out"
+                f"{another_directory()}"
             )
     return False
 

@@ -33,6 +33,16 @@ def in_keywords(function: Callable[P, R]) -> Callable[P, R]:
     return called
 
 
+def option(name: str) -> str:
+    """An option within a sentence, as whoever asks writes it: ``--out`` or ``out=``."""
+    return f"--{name}" if BY_COMMAND.get() else f"{_OTHER_NAMES.get(name, name)}="
+
+
+def another_directory() -> str:
+    """What to do about one that cannot be used."""
+    return f"choose another directory with {option('out')}"
+
+
 def _say_in_keywords(error: InputError) -> None:
     """Names the keyword where an error begins with the option that it is about; what follows is the
     same for both. It stays the same object, with its cause."""

@@ -16,6 +16,7 @@ from typing import Any
 from leafspine import engine, files, results
 from leafspine.engine import Case
 from leafspine.errors import DamagedError, InputError
+from leafspine.keywords import another_directory
 from leafspine.scenario import Source
 from leafspine.shards import Shard
 
@@ -94,8 +95,8 @@ def refuse_another(directory: Path, cases: Sequence[Case]) -> None:
         if run["key"] not in keys and (run["variant"], run.get("family")) not in families:
             raise InputError(
                 f"{directory} holds another comparison ({_in_words(held)}; see "
-                f"{directory / MANIFEST}): {_missing(run, cases)}; choose another directory with "
-                f"--out, or remove it: rm -r {shlex.quote(str(directory))}"
+                f"{directory / MANIFEST}): {_missing(run, cases)}; "
+                f"{another_directory()}, or remove it: rm -r {shlex.quote(str(directory))}"
             )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from leafspine import files, folder, loading, manifest, results
 from leafspine.comparison import Comparison
 from leafspine.errors import InputError
+from leafspine.keywords import another_directory, option
 from leafspine.manifest import MANIFEST
 from leafspine.shards import SUFFIX, Shard
 
@@ -77,7 +78,7 @@ def merge(
         name: value for name, value in parts[0].found.items() if name not in ("shard", "source")
     }
     if folder.holds_comparison(where) and manifest.read(where)["runs"] != whole["runs"]:
-        raise InputError(f"{where} holds another comparison: choose another directory with --out")
+        raise InputError(f"{where} holds another comparison: {another_directory()}")
     folder.make_runs(where)
     copy(parts, where, copied)
     manifest.put(whole, where)
@@ -112,7 +113,9 @@ def place(parts: Sequence[Part]) -> Path:
     shard = parts[0].directory
     beside = shard.absolute().parent
     if not beside.name.endswith(SUFFIX):
-        raise InputError(f"{shard} does not lie in a directory {SUFFIX}: say where with --out")
+        raise InputError(
+            f"{shard} does not lie in a directory {SUFFIX}: say where with {option('out')}"
+        )
     return beside.with_name(beside.name.removesuffix(SUFFIX))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from leafspine import memory
 from leafspine.engine import Case
 from leafspine.errors import InputError, refused
+from leafspine.keywords import option
 from leafspine.nearest import nearest
 from leafspine.tasks import Place, Task, Watcher
 from leafspine.workers import Pool, cores
@@ -67,7 +68,7 @@ def parse(
         raise InputError(f"--threads {threads}: a run that is not done here has one; leave it out")
     if threads is not None and jobs is not None and threads > jobs:
         raise InputError(
-            f"--threads {threads}: at most {jobs}, since --jobs {jobs} is for all runs"
+            f"--threads {threads}: at most {jobs}, since {option('jobs')} is for all runs"
         )
     if store is not None and found is None:
         raise InputError(f"--store {store}: only the place dask://HOST:PORT has a store")
@@ -75,7 +76,7 @@ def parse(
         return On(chosen)
     if jobs is not None:
         raise InputError(
-            f"--jobs {jobs}: with --on {DASK}... it is the cluster's workers that say how many"
+            f"--jobs {jobs}: on {DASK}... it is the cluster's workers that say how many"
         )
     return On("dask", f"{found[1]}:{found[2]}", store)
 

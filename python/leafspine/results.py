@@ -25,6 +25,7 @@ import pyarrow.parquet as pa_parquet
 from leafspine import arguments, engine, files, frames, notebook, quantities
 from leafspine.engine import Case, Watch
 from leafspine.errors import InputError
+from leafspine.keywords import another_directory
 from leafspine.measures import (
     COLLECTIVES,
     FLOW_METRICS,
@@ -336,15 +337,14 @@ def is_finished(directory: Path, case: Case, *, check: bool = False) -> bool:
         return False
     if names.isdisjoint((files.SUMS, SCENARIO, SUMMARY)):
         raise InputError(
-            f"{directory} is not empty and holds no result of leafspine: "
-            "choose another directory with --out"
+            f"{directory} is not empty and holds no result of leafspine: {another_directory()}"
         )
     scenario = _contents(directory)[SCENARIO]
     was_checked = _was_checked(directory)
     if scenario != case.text.encode():
         raise InputError(
             f"{directory} holds the result of another scenario, seed or version "
-            f"(see {directory / SCENARIO}): choose another directory with --out, or remove it"
+            f"(see {directory / SCENARIO}): {another_directory()}, or remove it"
         )
     return was_checked or not engine.is_checked(check)
 

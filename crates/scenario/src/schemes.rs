@@ -86,7 +86,7 @@ pub(crate) fn belongs<'a>(
     error.nearest = nearest(found, names);
     if let Some(key) = keys.first().filter(|_| error.nearest.as_deref() != Some(&name)) {
         let keys = keys.join(" or ");
-        error.found += &format!(", which belongs in {keys} (--set {key}={name})");
+        error.found += &format!(", which belongs in {keys} ({key} = {name:?})");
         error.nearest = None;
     }
 }

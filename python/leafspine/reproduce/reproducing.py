@@ -8,6 +8,7 @@ from pathlib import Path
 from leafspine import engine, files, folder, places, progress, remarks, results
 from leafspine.errors import InputError, ScenarioError, refused
 from leafspine.folder import make_runs
+from leafspine.keywords import another_directory
 from leafspine.labels import point_label
 from leafspine.nearest import nearest
 from leafspine.places import How
@@ -217,7 +218,7 @@ def claim(directory: Path, holds: Mapping[str, object] | None = None) -> None:
 
     ``holds``: of which figures, if it is a shard's (:mod:`leafspine.reproduce.sharing`)."""
     if directory.exists() and not directory.is_dir():
-        raise InputError(f"{directory} is a file: choose another directory with --out")
+        raise InputError(f"{directory} is a file: {another_directory()}")
     names: set[str] = set()
     if directory.is_dir():
         files.sweep_leftovers(directory)
@@ -226,7 +227,7 @@ def claim(directory: Path, holds: Mapping[str, object] | None = None) -> None:
     if MARK not in names and not names <= {"runs"}:
         raise InputError(
             f"{directory} is not empty and holds no reproduction of leafspine: "
-            "choose another directory with --out"
+            f"{another_directory()}"
         )
     make_runs(directory)
     with files.replacing_file(directory / MARK) as path:

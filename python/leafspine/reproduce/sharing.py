@@ -11,6 +11,7 @@ from typing import Any
 
 from leafspine import engine, folder, merging, places
 from leafspine.errors import DamagedError, InputError
+from leafspine.keywords import another_directory
 from leafspine.merging import Kind
 from leafspine.places import How
 from leafspine.reproduce import reproducing
@@ -105,8 +106,7 @@ def _refuse_another(directory: Path, request: dict[str, Any]) -> None:
     """Raise :class:`InputError` if a shard of something else lies there."""
     if (directory / MARK).is_file() and read(directory) != request:
         raise InputError(
-            f"{directory} holds a shard of another reproduction: choose another directory with "
-            "--out"
+            f"{directory} holds a shard of another reproduction: {another_directory()}"
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from leafspine import engine, files, labels, quantities, results, tables
 from leafspine.errors import DamagedError, InputError
+from leafspine.keywords import another_directory
 from leafspine.measures import METRICS
 from leafspine.stats import Estimate
 from leafspine.terminal import Table
@@ -20,7 +21,7 @@ TEXT = "tuning.md"
 def claim(request: Request, directory: Path) -> None:
     """Refuse a directory that holds anything but this search, or make it."""
     if directory.exists() and not directory.is_dir():
-        raise InputError(f"{directory} is a file: choose another directory with --out")
+        raise InputError(f"{directory} is a file: {another_directory()}")
     names: set[str] = set()
     if directory.is_dir():
         files.sweep_leftovers(directory)
@@ -34,13 +35,11 @@ def claim(request: Request, directory: Path) -> None:
             raise DamagedError(f"{directory / MARK} is not leafspine's: it is not read") from None
         if held != wanted:
             raise InputError(
-                f"{directory} holds another search (see {directory / MARK}): choose another "
-                "directory with --out"
+                f"{directory} holds another search (see {directory / MARK}): {another_directory()}"
             )
     elif names - {"runs"}:
         raise InputError(
-            f"{directory} is not empty and holds no search of leafspine: "
-            "choose another directory with --out"
+            f"{directory} is not empty and holds no search of leafspine: {another_directory()}"
         )
     files.refuse_unwritable(directory, "runs", "any")
     files.make_directory(directory / "runs")

@@ -511,13 +511,13 @@ fn names_in_the_wrong_place_are_told_where_they_belong() {
         cases(BASE, &[(key, name)]).map(|_| ()).expect_err("a wrong place").to_string()
     };
     let reps = said("load_balancer.scheme", "reps");
-    let belongs = "found \"reps\", which belongs in host_edge.scheme (--set host_edge.scheme=reps)";
+    let belongs = "found \"reps\", which belongs in host_edge.scheme (host_edge.scheme = \"reps\")";
     assert!(reps.contains(belongs), "{reps}");
     assert!(!reps.contains("did you mean"), "{reps}");
     let flex = said("load_balancer.scheme", "Flex");
-    assert!(flex.contains("belongs in scheme or host_edge.scheme (--set scheme=flex)"), "{flex}");
+    assert!(flex.contains("belongs in scheme or host_edge.scheme (scheme = \"flex\")"), "{flex}");
     let letflow = said("scheme", "letflow");
-    assert!(letflow.contains("belongs in load_balancer.scheme (--set load_bal"), "{letflow}");
+    assert!(letflow.contains("belongs in load_balancer.scheme (load_bal"), "{letflow}");
     let near = said("load_balancer.scheme", "LetFlow");
     assert!(near.ends_with("; did you mean \"letflow\"?"), "{near}");
     let typo = said("aqm.scheme", "codell");
