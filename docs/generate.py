@@ -106,7 +106,7 @@ COSTS = """\
 ## What they cost
 
 `leafspine bench --schemes` measures this on your machine; here on a core of an AMD EPYC (Zen 5, 3.9 GHz)
-with nothing else running: shares still wander by some percent. *ns/decision*: a load balancer's `pick` with all other calls that it needs for a packet, or a queue manager's `admit` and `release`, on a
+with a simulation on the other: shares still wander by some percent. *ns/decision*: a load balancer's `pick` with all other calls that it needs for a packet, or a queue manager's `admit` and `release`, on a
 mock leaf with 16 hosts, 8 uplinks and 1,000 flows. *of ECMP's speed*: packet-hops per second of the
 128-host web-search case, with ECMP on the same kind of [port](model.md#two-kinds-of-port) in turns. *State* is as this
 implementation keeps it: of a leaf switch with 16 hosts and 8 uplinks, of an entry of the flow table, of a port. *Header bits* are what
