@@ -524,6 +524,4 @@ def test_what_nobody_has_written_is_not_named(small: Path) -> None:
     said = refused("tune", small, "--lb", "reps", "--param", "gap=1us..2us")
     assert said.startswith('--lb: found "reps", which belongs in host_edge.scheme (host_edge')
     said = refused("compare", small, "--lb", "ecmp,abq")
-    assert said.startswith(
-        '--lb: found "abq", which belongs in scheme or hold.scheme (scheme ='
-    )
+    assert said.startswith('--lb: found "abq", which belongs in scheme or hold.scheme (scheme =')
