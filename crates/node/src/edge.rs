@@ -18,8 +18,6 @@ pub struct EdgeState {
     pub edge: Box<dyn HostEdge>,
     rng: Rng,
     reassembles: bool,
-    /// It leaves packets' classes as they are.
-    pub(crate) keeps_class: bool,
     /// The words that the edges of a rack share; they are here while this host is called.
     pub(crate) board: Vec<u64>,
     sending: Vec<EdgeSending>,
@@ -55,7 +53,6 @@ impl EdgeState {
     pub fn new(edge: Box<dyn HostEdge>, rng: Rng) -> EdgeState {
         EdgeState {
             reassembles: edge.needs().reassembly,
-            keeps_class: edge.needs().keeps_class,
             words: edge.needs().memory,
             memory: Shared::default(),
             edge,

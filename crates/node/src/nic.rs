@@ -77,7 +77,7 @@ impl Nic {
     ) -> &'a mut Nic {
         nic.get_or_insert_with(|| {
             let by_class = net.classifier != Classifier::Hash;
-            let sees_queues = edge.is_none_or(|edge| edge.keeps_class && by_class);
+            let sees_queues = edge.is_none_or(|edge| edge.edge.needs().keeps_class && by_class);
             Box::new(Nic { sees_queues, ..Nic::default() })
         })
     }
@@ -193,9 +193,9 @@ impl Host {
 
     /// With jitter: a data packet is on its way to the port, or is there.
     pub(crate) fn note_on_way(&mut self, packet: &PacketMeta, begins: bool, net: &Network) {
-        let queues = self.egress.ports[usize::from(PORT.0)].queues();
-        if let (true, Some(nic)) = (packet.is_data(), &mut self.nic) {
-            let on_way = &mut nic.on_way[net.queue_of(packet, queues) % PRIORITIES];
+        let queue = net.queue_of(packet, self.egress.ports[usize::from(PORT.0)].queues());
+        let on_way = self.nic.as_mut().and_then(|nic| nic.on_way.get_mut(queue));
+        if let Some(on_way) = on_way.filter(|_| packet.is_data()) {
             *on_way = if begins { *on_way + 1 } else { *on_way - 1 };
         }
     }

@@ -216,10 +216,11 @@ impl Sender {
         match self.phase {
             Phase::Open => {
                 self.dup_streak += 1;
-                if cfg.lingers() && cfg.limited_transmit {
+                let enter = if cfg.sack { self.sack_says_lost(cfg) } else { self.third(cfg) };
+                // Without limited transmit, of those that begin a recovery ns-3 counts the last alone.
+                if cfg.lingers() && (enter || cfg.limited_transmit) {
                     self.inflate(cfg);
                 }
-                let enter = if cfg.sack { self.sack_says_lost(cfg) } else { self.third(cfg) };
                 if enter {
                     self.enter_recovery(cfg, now);
                 }
@@ -286,7 +287,9 @@ impl Sender {
         // (`tcp_cwnd_reduction`, `prr_out`).
         self.resend_due = !(marked && cfg.stack.recovers_as_linux());
         self.partial_seen = false;
-        self.inflate_at_first(cfg);
+        if !cfg.lingers() {
+            self.inflation = (cfg.dupack_threshold * cfg.mss) as i32;
+        }
         self.board.begin_recovery(self.una);
         self.set_pipe(cfg);
         self.tell_repair(cfg, Repair::Fast, now);
@@ -306,16 +309,6 @@ impl Sender {
             self.deflate(cfg, acked);
         }
         self.set_pipe(cfg);
-    }
-
-    /// RFC 5681 §3.2 step 3: what the duplicates that begin a recovery tell. Where recoveries linger,
-    /// with limited transmit each was counted as it came, and without it the last of them alone counts.
-    fn inflate_at_first(&mut self, cfg: &TcpConfig) {
-        if !cfg.lingers() {
-            self.inflation = (cfg.dupack_threshold * cfg.mss) as i32;
-        } else if !cfg.limited_transmit {
-            self.inflate(cfg);
-        }
     }
 
     /// A duplicate tells that a segment has left the network. What lingers is bounded by what can have
@@ -363,9 +356,8 @@ impl Sender {
         if cfg.by_rate {
             self.tell_repaired(cfg, now);
         }
-        let lingers = cfg.lingers() && self.phase == Phase::Recovery;
         self.phase = Phase::Open;
-        if lingers {
+        if cfg.lingers() {
             self.deflate(cfg, acked);
         } else {
             self.inflation = 0;
