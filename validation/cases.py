@@ -46,8 +46,15 @@ class Case:
 
 def load(path: Path = CASES, folder: str = "cases", *, all_limits: bool = False) -> list[Case]:
     """All cases. Scenarios are in ``folder``; where a case has no limits it has the common ones,
-    and with ``all_limits`` also beside its own."""
+    and with ``all_limits`` also beside its own. ``like`` names a case of the same scenario and
+    settings, to which its own are added."""
     text = tomllib.loads(path.read_text(encoding="utf-8"))
+    by_name: dict[str, dict[str, Any]] = {}
+    for entry in text["case"]:
+        like = by_name[entry.pop("like")] if "like" in entry else {}
+        entry["scenario"] = entry.get("scenario") or like["scenario"]
+        entry["set"] = {**like.get("set", {}), **entry.get("set", {})}
+        by_name[entry["name"]] = entry
     return [
         Case(
             **{
@@ -58,7 +65,7 @@ def load(path: Path = CASES, folder: str = "cases", *, all_limits: bool = False)
                 else entry.get("limits", text["limits"]),
             }
         )
-        for entry in text["case"]
+        for entry in by_name.values()
     ]
 
 
