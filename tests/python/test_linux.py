@@ -240,9 +240,13 @@ def _folders_of(guests: list[int]) -> set[Path]:
     return {Path(f"/proc/{guest}/cwd").resolve().parent for guest in guests}
 
 
-def test_a_killed_comparison_leaves_nothing(kernels: Path, tmp_path: Path) -> None:
-    """Breaks if kernels live on when the comparison whose worker has started them is killed, or if
-    what it leaves in memory stays when the next run has begun."""
+@pytest.mark.parametrize("workers_too", [False, True])
+def test_a_killed_comparison_leaves_nothing(
+    kernels: Path, tmp_path: Path, workers_too: bool
+) -> None:
+    """Breaks if kernels live on when the comparison whose worker has started them is killed, if
+    workers that outlive it leave their kernels' folders, or if the next run leaves those that were
+    killed with it."""
     words = [sys.executable, "-m", "leafspine", "compare", str(kernels), "--no-plots"]
     words += ["--out", str(tmp_path / "out"), "--set", "hosts.kind=linux"]
     words += ["--seeds", "2", "--jobs", "2", "--set", "workload.0.sizes.bytes=10GB"]
@@ -250,14 +254,27 @@ def test_a_killed_comparison_leaves_nothing(kernels: Path, tmp_path: Path) -> No
     try:
         guests = _wait(lambda: len(found := _kernels_of(run.pid)) >= 8 and found, "no kernels")
         own = _folders_of(guests)
+        workers = {_parent(guest) for guest in guests}
+        assert run.pid not in workers
+        # It starts none anew.
+        run.send_signal(signal.SIGSTOP)
+        if workers_too:
+            for worker in workers:
+                os.kill(worker, signal.SIGKILL)
     finally:
         run.kill()
         run.wait()
-    _wait(lambda: not any(_alive(guest) for guest in guests), f"{guests} live on")
-    assert all(path.exists() for path in own), "killed, so that nobody could remove them"
-    next_run = ("run", kernels, "--set", "hosts.kind=linux", "--out", tmp_path / "next")
-    assert leafspine(*next_run).returncode == 0
+    _wait(lambda: not any(map(_alive, {*guests, *workers})), f"{guests} or {workers} live on")
+    if workers_too:
+        assert all(path.exists() for path in own), "nobody could remove them"
+        next_run = ("run", kernels, "--set", "hosts.kind=linux", "--out", tmp_path / "next")
+        assert leafspine(*next_run).returncode == 0
     assert not (left := [path for path in own if path.exists()]), left
+
+
+def _parent(process: int) -> int:
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[1])
 
 
 def _kernels_of(process: int) -> list[int]:
