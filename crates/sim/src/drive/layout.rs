@@ -22,8 +22,9 @@ pub(crate) struct Layout {
     pub(crate) targets: Vec<Target>,
     /// Per port by global number: the node that it is part of.
     pub(crate) owners: Vec<u32>,
-    /// Nodes in all.
+    /// Nodes in all, of which so many are switches.
     pub(crate) nodes: u32,
+    pub(crate) switches: u32,
 }
 
 impl Layout {
@@ -56,7 +57,7 @@ impl Layout {
         };
         let targets = graph.ports.iter().map(target).collect();
         let owners = graph.ports.iter().map(|port| node(port.owner)).collect();
-        Layout { hosts, targets, owners, nodes }
+        Layout { hosts, targets, owners, nodes, switches }
     }
 
     /// The node that is told of an event.

@@ -3,7 +3,7 @@
 use super::build::{BuildError, FROM_BALANCER, Factories, SetupError, lossy, no_scheme};
 use crate::drive::linux::About;
 use crate::drive::queue::Calendar;
-use crate::drive::{CalendarDriver, Driver, Layout, LinuxDriver, WindowsDriver};
+use crate::drive::{CalendarDriver, Driver, Layout, LinuxDriver, Lookahead, WindowsDriver};
 use crate::progress::{Part, Progress};
 use crate::spec::{
     Classifier, DriverKind, HostPorts, HostsSpec, LinuxSpec, PortModel, RunSpec, SchedulerKind,
@@ -456,15 +456,13 @@ impl Builder<'_> {
         if let HostsSpec::Linux(linux) = &self.spec.hosts {
             return self.linux(linux, nodes, layout, programs);
         }
-        let links = self.graph.ports.iter().map(|port| port.delay);
-        let later = self.changes.iter().filter_map(|change| change.delay);
-        let lookahead = links.chain(later).min().unwrap_or(Span::ZERO);
+        let lookahead = self.lookahead();
         let windows = match self.spec.run.driver {
             DriverKind::Auto => self.dense(lookahead, layout),
             DriverKind::Calendar => false,
             DriverKind::Windows | DriverKind::Threads => true,
         };
-        if !windows || lookahead == Span::ZERO {
+        if !windows || lookahead.least() == Span::ZERO {
             let driver = CalendarDriver::new(nodes, layout, self.calendar());
             return Driver::Calendar(Box::new(driver));
         }
@@ -472,6 +470,17 @@ impl Builder<'_> {
         let always = driver == DriverKind::Threads;
         let driver = WindowsDriver::new(nodes, layout, lookahead, threads);
         Driver::Windows(Box::new(driver.with_threads(always)))
+    }
+
+    fn lookahead(&self) -> Lookahead {
+        let links = self.graph.ports.iter().map(|port| (port.link, port.delay));
+        let later = self.changes.iter().filter_map(|change| Some((change.link, change.delay?)));
+        let shortest = |of_hosts: bool| {
+            let links = links.clone().chain(later.clone());
+            let of_kind = links.filter(|(link, _)| self.graph.is_host_link(*link) == of_hosts);
+            of_kind.map(|(_, delay)| delay).min()
+        };
+        Lookahead { hosts: shortest(true).unwrap_or(Span::ZERO), switches: shortest(false) }
     }
 
     fn linux(
@@ -502,15 +511,15 @@ impl Builder<'_> {
     /// threads would wait for each other. In full-sized packets that all hosts together can send in a
     /// window, or while one thread waits for the others, found by trying (`docs/performance.md`); it
     /// changes no result.
-    fn dense(&self, lookahead: Span, layout: &Layout) -> bool {
+    fn dense(&self, lookahead: Lookahead, layout: &Layout) -> bool {
         const WORTH_A_VISIT: u64 = 1;
         const WORTH_A_THREAD: u64 = 300;
         let packet = self.rate_of_all_hosts().time_for(u64::from(self.mtu()));
         let packets = |time: Span| time.0 / packet.0.max(1);
-        let window = WindowsDriver::window(layout, lookahead);
+        let (window, nodes) = WindowsDriver::window(layout, lookahead);
         let threads = self.spec.run.threads > 1;
-        packets(window) >= WORTH_A_VISIT * u64::from(layout.nodes)
-            || threads && packets(lookahead) >= WORTH_A_THREAD
+        packets(window) >= WORTH_A_VISIT * nodes as u64
+            || threads && packets(lookahead.least()) >= WORTH_A_THREAD
     }
 
     fn rate_of_all_hosts(&self) -> Rate {

@@ -2,6 +2,7 @@
 
 use super::super::{Bound, hash_hop};
 use super::lines::{Due, Line, Lines, Window};
+use super::sides::SIDES;
 use super::wheel::{Grid, NEVER, Sweep};
 use leafspine_core::{PacketMeta, PortId, Time};
 use leafspine_node::{Class, Event, Key, Network, Node, Record, World};
@@ -100,13 +101,13 @@ impl Outside {
 
 impl Domain {
     /// `nodes`, each with its links: the ports that send into them, ascending, and where they come in;
-    /// those of the first `side` come first. `at`: the domain's place among `homes`, which has the first
+    /// side by side, so many on each. `at`: the domain's place among `homes`, which has the first
     /// line of each.
     pub(super) fn new(
         nodes: Vec<Node>,
         links: &[Vec<(u32, PortId)>],
-        side: usize,
-        grids: [Grid; 2],
+        sizes: [usize; SIDES],
+        grids: [Grid; SIDES],
         at: usize,
         homes: Arc<[u32]>,
     ) -> Domain {
@@ -114,7 +115,7 @@ impl Domain {
             now: Time::ZERO,
             node: 0,
             first: homes[at],
-            lines: Lines::new(grids, links, side),
+            lines: Lines::new(grids, links, sizes),
             record: Record::default(),
             mail: homes.iter().map(|_| Vec::new()).collect(),
             homes,

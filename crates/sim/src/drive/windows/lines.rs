@@ -1,6 +1,7 @@
 //! Lines into nodes: links as their receiving ends see them, and each node's own events.
 
 use super::blocks::{Blocks, Place};
+use super::sides::SIDES;
 use super::timers::Timers;
 use super::wheel::{Grid, NEVER, Wheel};
 use leafspine_core::{PacketMeta, PortId, Time};
@@ -159,9 +160,9 @@ pub(super) struct Lines {
     /// What is on them.
     pub(super) blocks: Blocks,
     /// What is due at the nodes of each side.
-    pub(super) wheels: [Wheel; 2],
-    /// The first line of the second side.
-    border: u32,
+    pub(super) wheels: [Wheel; SIDES],
+    /// The first line of the second side, and of the third.
+    borders: [u32; SIDES - 1],
     /// Per node: its lines, from the first to before the second.
     pub(super) spans: Vec<(u32, u32)>,
     /// Per node.
@@ -170,8 +171,12 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Of nodes with these links: the ports that send into them, ascending, and where they come in. So
-    /// many nodes are on the first side, each side with its windows.
-    pub(super) fn new(grids: [Grid; 2], links: &[Vec<(u32, PortId)>], side: usize) -> Lines {
+    /// many nodes are on each side, side by side, each with its windows.
+    pub(super) fn new(
+        grids: [Grid; SIDES],
+        links: &[Vec<(u32, PortId)>],
+        sizes: [usize; SIDES],
+    ) -> Lines {
         let (mut list, mut spans) = (Vec::new(), Vec::with_capacity(links.len()));
         for (node, links) in (0..).zip(links) {
             let first = list.len() as u32;
@@ -181,15 +186,21 @@ impl Lines {
         }
         let timers = links.iter().map(|_| Timers::default()).collect();
         let lines = list.len() as u32;
-        let border = spans.get(side).map_or(lines, |(first, _)| *first);
-        let wheels = [Wheel::new(grids[0], 0..border), Wheel::new(grids[1], border..lines)];
-        Lines { list, blocks: Blocks::default(), wheels, border, spans, timers }
+        let border = |node: usize| spans.get(node).map_or(lines, |(first, _)| *first);
+        let borders @ [second, third] = [border(sizes[0]), border(sizes[0] + sizes[1])];
+        let [first, of_second, of_third] = grids;
+        let wheels = [
+            Wheel::new(first, 0..second),
+            Wheel::new(of_second, second..third),
+            Wheel::new(of_third, third..lines),
+        ];
+        Lines { list, blocks: Blocks::default(), wheels, borders, spans, timers }
     }
 
     /// The wheel that a line is on.
     #[inline(always)]
     pub(super) fn wheel(&mut self, line: u32) -> &mut Wheel {
-        &mut self.wheels[usize::from(line >= self.border)]
+        &mut self.wheels[side_of(line, self.borders)]
     }
 
     /// A packet is on a link.
@@ -221,7 +232,7 @@ impl Lines {
             return;
         }
         let line = self.spans[node as usize].0;
-        let wheel = &mut self.wheels[usize::from(line >= self.border)];
+        let wheel = &mut self.wheels[side_of(line, self.borders)];
         let window = wheel.grid.window_of(timers.first);
         if window < timers.noted {
             timers.noted = window;
@@ -288,6 +299,12 @@ impl Lines {
     }
 }
 
+/// The side that a line is on.
+#[inline(always)]
+fn side_of(line: u32, borders: [u32; SIDES - 1]) -> usize {
+    borders.iter().map(|first| usize::from(line >= *first)).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,7 +329,7 @@ mod tests {
         #[test]
         fn a_link_is_a_queue(steps in proptest::collection::vec((1u64..100, 0u64..150), 1..300)) {
             let links = vec![vec![(7, PortId(0))]];
-            let mut lines = Lines::new(Grid::of_sides(Span(10), false), &links, 1);
+            let mut lines = Lines::new([Grid::new(Span(10), Span::ZERO); SIDES], &links, [1, 0, 0]);
             let mut queue = VecDeque::new();
             let (mut time, mut due) = (0, Vec::new());
             for (seq, (gap, ahead)) in steps.into_iter().enumerate() {

@@ -11,6 +11,9 @@
 //! sends comes back to its own side two latencies later or more. When the nodes of one side have
 //! handled all before `t`, those of the other may go on to `t` and a latency.
 //!
+//! Hosts whose links are longer than that (by what network cards and kernels take, say) are a third side,
+//! with longer windows: one is as long as their shortest link's latency.
+//!
 //! When all flows have their last byte, the run may end at any event: from then on events are handled
 //! one after the other over the whole fabric, as the calendar does.
 
@@ -19,10 +22,12 @@ mod crew;
 mod domain;
 mod lines;
 mod partition;
+mod sides;
 mod timers;
 mod wheel;
 
 pub(crate) use domain::Domain;
+pub(crate) use sides::Lookahead;
 
 use super::{Bound, Came, Ending, Layout, Task};
 use crew::Crew;
@@ -30,7 +35,8 @@ use domain::Pass;
 use leafspine_core::{PacketMeta, Span, Time};
 use leafspine_node::{Counters, Event, Key, Network, Node, Record, World};
 use lines::Line;
-use partition::{Parts, partition, sides, two_sided};
+use partition::{Parts, partition};
+use sides::{SIDES, Sides};
 use std::sync::Arc;
 use wheel::Grid;
 
@@ -47,27 +53,34 @@ pub(crate) struct WindowsDriver {
     /// Per node: its domain, and its place there.
     places: Vec<(u32, u32)>,
     /// The windows of each side.
-    grids: [Grid; 2],
+    grids: [Grid; SIDES],
     /// Threads, if there are several domains.
     crew: Option<Crew>,
-    /// Whether the last windows were worth them.
-    dense: bool,
+    /// Whether the last windows of a side were worth them.
+    dense: [bool; SIDES],
     /// Whether they work in all windows.
     always: bool,
 }
 
+/// Windows of a side, and packet-hops in them.
+#[derive(Clone, Copy, Default)]
+struct Passed {
+    windows: u64,
+    hops: u64,
+}
+
 impl WindowsDriver {
-    /// `nodes` in so many domains at most. No link is, or will be, shorter than `lookahead`.
+    /// `nodes` in so many domains at most.
     pub(crate) fn new(
         nodes: Vec<Node>,
         layout: &Layout,
-        lookahead: Span,
+        lookahead: Lookahead,
         domains: usize,
     ) -> WindowsDriver {
-        assert!(lookahead > Span::ZERO, "links without latency leave no window");
+        assert!(lookahead.least() > Span::ZERO, "links without latency leave no window");
         let Parts { domains, places, grids } = partition(nodes, layout, lookahead, domains);
         let crew = (domains.len() > 1).then(|| Crew::new(domains.len() - 1));
-        WindowsDriver { domains, places, grids, crew, dense: true, always: false }
+        WindowsDriver { domains, places, grids, crew, dense: [true; SIDES], always: false }
     }
 
     /// Whether threads work in every window, and not only where it is worth their while.
@@ -75,19 +88,22 @@ impl WindowsDriver {
         WindowsDriver { always, ..self }
     }
 
-    /// How long a window is, at most, in which a node handles its events in one go.
-    pub(crate) fn window(layout: &Layout, lookahead: Span) -> Span {
-        match two_sided(&sides(layout)) {
-            true => Span(lookahead.0.saturating_mul(2)),
-            false => lookahead,
-        }
+    /// How long the shortest windows are, at most, in which nodes handle their events in one go, and
+    /// how many nodes have such: all, or the switches.
+    pub(crate) fn window(layout: &Layout, lookahead: Lookahead) -> (Span, usize) {
+        let sides = Sides::new(layout, lookahead);
+        (sides.window(), sides.nodes())
     }
 
     /// Handles events before the task's bound, which is at most [`WindowsDriver::horizon`].
     pub(crate) fn advance(&mut self, task: Task<'_>) -> Came {
-        let before = self.hops();
-        let (came, windows) = self.pass_windows(task);
-        self.dense = self.always || (self.hops() - before) >= DENSE * windows;
+        let mut passed = [Passed::default(); SIDES];
+        let came = self.pass_windows(task, &mut passed);
+        for (dense, Passed { windows, hops }) in self.dense.iter_mut().zip(passed) {
+            if windows > 0 {
+                *dense = self.always || hops >= DENSE * windows;
+            }
+        }
         came
     }
 
@@ -96,42 +112,43 @@ impl WindowsDriver {
         self.records().map(|record| record.counters.packet_hops).sum()
     }
 
-    /// Gives how far it came, and in how many windows.
-    fn pass_windows(&mut self, task: Task<'_>) -> (Came, u64) {
+    fn pass_windows(&mut self, task: Task<'_>, passed: &mut [Passed; SIDES]) -> Came {
         let Task { net, bound, ending, operations, .. } = task;
         // Sides that have handled all before the bound.
-        let mut there = [false; 2];
-        for windows in 1.. {
+        let mut there = [false; SIDES];
+        loop {
             if ending.is_some_and(|ending| self.may_end(ending)) {
-                return (self.step(net, bound, ending), windows);
+                return self.step(net, bound, ending);
             }
             let Some((start, side, window)) = self.next_window(there) else {
-                return (Came::ToBound, windows);
+                return Came::ToBound;
             };
             if start > bound.0 {
-                return (Came::ToBound, windows);
+                return Came::ToBound;
             }
+            let before = self.hops();
             let end = (self.grids[side].start_of(window + 1), Key::FIRST).min(bound);
             self.run(net, Pass { side, window, bound: end });
             self.exchange();
+            passed[side].windows += 1;
+            passed[side].hops += self.hops() - before;
             if self.records().any(|record| record.fault.is_some()) {
-                return (Came::ToAFault, windows);
+                return Came::ToAFault;
             }
             if let Some(events) = self.records().find_map(|record| record.stalled) {
-                return (Came::Nowhere(events), windows);
+                return Came::Nowhere(events);
             }
             if operations && self.records().any(|record| !record.operations.is_empty()) {
-                return (Came::PartOfTheWay, windows);
+                return Came::PartOfTheWay;
             }
             there[side] = end == bound;
         }
-        unreachable!("windows are counted for longer than time lasts")
     }
 
     /// Lets all nodes of a side handle their events of a window before its bound.
     fn run(&mut self, net: &Arc<Network>, pass: Pass) {
         match &self.crew {
-            Some(crew) if self.dense => crew.run(&mut self.domains, net, pass),
+            Some(crew) if self.dense[pass.side] => crew.run(&mut self.domains, net, pass),
             _ => self.domains.iter_mut().for_each(|domain| domain.run(net, pass)),
         }
     }
@@ -141,15 +158,15 @@ impl WindowsDriver {
     }
 
     /// The next window in which there may be something to do, and its start and side; of the sides that
-    /// are not `there` yet. All of the other side before that start has happened.
-    fn next_window(&self, there: [bool; 2]) -> Option<(Time, usize, u64)> {
+    /// are not `there` yet. All of the other sides before that start has happened.
+    fn next_window(&self, there: [bool; SIDES]) -> Option<(Time, usize, u64)> {
         let next = |side: usize| {
             let windows = self.domains.iter().filter_map(|domain| domain.next_window(side));
             let window = windows.min().filter(|_| !there[side])?;
             Some((self.grids[side].start_of(window), side, window))
         };
         // The first windows both begin with the run, the second side's with its second half.
-        next(1).into_iter().chain(next(0)).min_by_key(|(start, ..)| *start)
+        [1, 0, 2].into_iter().filter_map(next).min_by_key(|(start, ..)| *start)
     }
 
     /// Whether all flows have their last byte: then the next event may be the run's last.
@@ -162,7 +179,7 @@ impl WindowsDriver {
     fn step(&mut self, net: &Network, bound: Bound, ending: Option<Ending>) -> Came {
         const STEPS: u32 = 1 << 14;
         for _ in 0..STEPS {
-            let Some((start, ..)) = self.next_window([false; 2]) else { return Came::ToBound };
+            let Some((start, ..)) = self.next_window([false; SIDES]) else { return Came::ToBound };
             if start > bound.0 {
                 return Came::ToBound;
             }
@@ -185,7 +202,8 @@ impl WindowsDriver {
     /// The first event of all, its line, and the domain, or one that is not before `bound`; `None` if what
     /// was noted to be the first has turned out to be later.
     fn first_event(&mut self, bound: Bound) -> Option<((Bound, u32), usize)> {
-        let mut sides = [self.next_window([true, false]), self.next_window([false, true])];
+        let alone = |side| self.next_window(std::array::from_fn(|other| other != side));
+        let mut sides: [_; SIDES] = std::array::from_fn(alone);
         sides.sort_by_key(|next| next.map_or(Time::MAX, |(start, ..)| start));
         let mut first = None;
         for (start, side, window) in sides.into_iter().flatten() {
@@ -229,11 +247,12 @@ impl WindowsDriver {
 
     /// How far nodes may be driven in one go, if a flow may start at `first`.
     pub(crate) fn horizon(&self, first: Option<Time>) -> Bound {
-        let next = self.next_window([false; 2]).map(|(start, ..)| start);
+        let next = self.next_window([false; SIDES]).map(|(start, ..)| start);
         match next.into_iter().chain(first).min() {
             Some(time) => {
-                let window = self.grids[0].window_of(time.0);
-                (self.grids[0].start_of(window + WINDOWS), Key::FIRST)
+                // No other side's windows are longer than the hosts', if these have their own.
+                let [.., grid] = self.grids;
+                (grid.start_of(grid.window_of(time.0) + WINDOWS), Key::FIRST)
             }
             None => (Time::MAX, Key::FIRST),
         }

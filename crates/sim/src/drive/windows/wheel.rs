@@ -25,8 +25,9 @@ impl Grid {
         Grid { rate, earlier: earlier.0 }
     }
 
-    /// The windows of each side: of two sides they are twice as long, and begin in turn.
-    pub(super) fn of_sides(lookahead: Span, two_sided: bool) -> [Grid; 2] {
+    /// The windows of two sides, or of all nodes if there is only one: of two they are twice as long,
+    /// and begin in turn.
+    pub(super) fn in_turn(lookahead: Span, two_sided: bool) -> [Grid; 2] {
         if !two_sided {
             return [Grid::new(lookahead, Span::ZERO); 2];
         }
@@ -216,7 +217,7 @@ mod tests {
         /// happened, could still send into it.
         #[test]
         fn a_side_knows_what_arrives(lookahead in 1u64..1 << 45, at in 0u64..1 << 60) {
-            let [one, other] = Grid::of_sides(Span(lookahead), true);
+            let [one, other] = Grid::in_turn(Span(lookahead), true);
             for (mine, theirs) in [(one, other), (other, one)] {
                 let window = mine.window_of(at);
                 let start = mine.start_of(window).0;
