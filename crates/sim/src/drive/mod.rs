@@ -31,6 +31,8 @@ pub(crate) enum Came {
     ToBound,
     /// Not so far: there is more to do, and it is time to look at the run.
     PartOfTheWay,
+    /// The same, with some nodes ahead of others.
+    PartOfTheWayAhead,
     /// To the end of the run's last flow.
     ToTheEnd,
     /// A node has found a fault.

@@ -161,7 +161,7 @@ impl Simulation {
             match came {
                 Came::ToTheEnd | Came::ToAFault => self.finished = true,
                 Came::ToBound => self.do_what_is_due(bound)?,
-                Came::PartOfTheWay => {}
+                Came::PartOfTheWay | Came::PartOfTheWayAhead => {}
                 Came::Nowhere(events) => return Err(self.stands_still(events)),
             }
             if came == Came::ToBound && bound == last {
@@ -216,10 +216,9 @@ impl Simulation {
         self.report(progress)?;
         self.watch_memory()?;
         self.watch_progress(self.events())?;
-        // A driver that returns because an operation has begun leaves nodes at different times: what a
-        // port has at one that is not its own is not to be looked at.
-        if came == Came::PartOfTheWay && self.flows.operations.is_some() && self.driver.runs_ahead()
-        {
+        // Nodes are at different times: what a port has at one that is not its own is not to be looked
+        // at.
+        if came == Came::PartOfTheWayAhead {
             return Ok(PROGRESS_EVERY.min(self.graph.ports.len() as u64));
         }
         Ok(self.audit().map_or(PROGRESS_EVERY, |audit| audit.min(PROGRESS_EVERY)))

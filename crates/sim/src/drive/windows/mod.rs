@@ -43,6 +43,10 @@ use wheel::Grid;
 /// So many windows may pass before flows are opened, records looked at, links changed.
 const WINDOWS: u64 = 16;
 
+/// After so many packet-hops it is time to look at the run, which may have been interrupted: some tenths
+/// of a second.
+const AT_ONCE: u64 = 1 << 21;
+
 /// Packet-hops of a window that are worth a thread: below, threads would wait for each other longer
 /// than they work.
 const DENSE: u64 = 300;
@@ -116,6 +120,7 @@ impl WindowsDriver {
         let Task { net, bound, ending, operations, .. } = task;
         // Sides that have handled all before the bound.
         let mut there = [false; SIDES];
+        let first = self.hops();
         loop {
             if ending.is_some_and(|ending| self.may_end(ending)) {
                 return self.step(net, bound, ending);
@@ -139,7 +144,10 @@ impl WindowsDriver {
                 return Came::Nowhere(events);
             }
             if operations && self.records().any(|record| !record.operations.is_empty()) {
-                return Came::PartOfTheWay;
+                return Came::PartOfTheWayAhead;
+            }
+            if self.hops() - first >= AT_ONCE {
+                return Came::PartOfTheWayAhead;
             }
             there[side] = end == bound;
         }

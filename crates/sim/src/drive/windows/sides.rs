@@ -7,6 +7,10 @@ use leafspine_core::Span;
 /// So many sides there can be: two that take turns, and the hosts.
 pub(super) const SIDES: usize = 3;
 
+/// Hosts' windows are at most so many of the switches' long. In longer ones hosts would be visited for
+/// no fewer misses a packet, and a run would not be interrupted for as long as one takes.
+const LONGEST: u64 = 64;
+
 /// The side of hosts that have longer links than the rest.
 const HOSTS: u8 = 2;
 
@@ -61,7 +65,10 @@ impl Sides {
         let switches = self.lookahead.of_switches_alone();
         let [first, second] = Grid::in_turn(switches.unwrap_or(self.lookahead.least()), self.two);
         let hosts = match switches {
-            Some(_) => Grid::new(self.lookahead.hosts, Span::ZERO),
+            Some(_) => {
+                let most = self.window().0.saturating_mul(LONGEST);
+                Grid::new(self.lookahead.hosts.min(Span(most)), Span::ZERO)
+            }
             None => first,
         };
         [first, second, hosts]
@@ -158,6 +165,9 @@ mod tests {
         assert_eq!((sides.window(), sides.nodes()), (Span(20), 3));
         let lengths = sides.grids().map(|grid| grid.start_of(2).0 - grid.start_of(1).0);
         assert_eq!(lengths, [20, 20, 21]);
+        // Windows end some time.
+        let far = Sides::new(&fabric, lookahead(1 << 40, 10)).grids()[2];
+        assert_eq!(far.start_of(2).0 - far.start_of(1).0, 64 * 20);
         // Three switches in a ring do not take turns.
         let fabric = layout(3, 5, &[(0, 1), (1, 2), (2, 0), (0, 3), (1, 4)]);
         let sides = Sides::new(&fabric, lookahead(21, 10));
