@@ -411,6 +411,7 @@ def test_generated_parts_are_up_to_date() -> None:
         "assert (docs / g.PICTURE).read_text() == g.picture(chapters), g.PICTURE\n"
         "text = (docs / 'reproducing.md').read_text()\n"
         "assert text == g.with_bounds(text, chapters), 'reproducing.md, bounds'\n"
+        "assert text == g.with_words(text, g.PAPERS), 'reproducing.md, words'\n"
         "judged = [j for c in chapters for j in c.judged]\n"
         "held = [j for j in judged if j.verdict.words in ('reproduced', 'exceeds')]\n"
         "beyond = [j.claim.id for j in held if 'out of reach' in j.ideal]\n"
