@@ -48,12 +48,16 @@ def counted(page: Page) -> Counter[str]:
     found: Counter[str] = Counter()
     for entry in page.judged:
         kinds = [
-            kind_of(test, page.figure.ideal.runs)
+            BOUNDED
+            if ideal.bounds_of(test, page.data)
+            else kind_of(test, page.figure.ideal.runs)
             for test in entry.claim.tests
             if ideal.is_timed(test.metric)
         ]
         if kinds:
-            found[BOUNDED if entry.ideal else max(kinds, key=KINDS.index)] += 1
+            # One that lacks its bound has none, whatever its others have.
+            rest = BOUNDED if BOUNDED in kinds else max(kinds, key=KINDS.index)
+            found[NOT_RUN if NOT_RUN in kinds else rest] += 1
     return found
 
 

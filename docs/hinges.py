@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -22,6 +23,14 @@ PROFILE = (
     'the model\'s hosts under `profile = "linux"`, at the smaller size of '
     "[Linux kernels](linux.md#the-papers-on-real-hosts)"
 )
+
+SECOND = {
+    "qall": (
+        "all ports at 100 Mb/s, and under asymmetry the leaf that lost the link sends",
+        ("all ports at 100 Mb/s", "all ports at 100 Mb/s, the leaf that lost the link sends"),
+    )
+}
+"""By paper: a second set of runs that is judged beside the first, in words, and its settings."""
 
 
 class Tried(NamedTuple):
@@ -63,7 +72,24 @@ def _section(chapter: Chapter) -> list[str]:
     ]
     if calm := [name for name in by_name if name not in changing]:
         lines += ["", f"No verdict changes under: {'; '.join(calm)}."]
-    return [*lines, "", _unmoved(chapter, tried)]
+    return [*lines, "", _unmoved(chapter, tried), *_second(chapter.paper.name, tried)]
+
+
+def _second(paper: str, tried: Sequence[Tried]) -> list[str]:
+    """Both sets of runs of a paper that is judged by two, claim by claim, as counts."""
+    if paper not in SECOND:
+        return []
+    words, settings = SECOND[paper]
+    both = {e.claim: (e.before, e.after) for e in tried if e.name in settings and e.whole}
+    heads = [verdict.words for verdict in (*HELD, Verdict.DIRECTION, Verdict.NOT)]
+    lines = ["", f"| {len(both)} claims | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * 4]
+    for name, at in (("as stated", 0), (words, 1)):
+        counts = Counter(verdicts[at] for verdicts in both.values())
+        # What contradicts its own paper is not reproduced by runs either.
+        counts[Verdict.NOT] += counts[Verdict.CONTRADICTS]
+        cells = [str(counts[verdict]) for verdict in (*HELD, Verdict.DIRECTION, Verdict.NOT)]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
 
 
 def all_tried(chapter: Chapter) -> list[Tried]:

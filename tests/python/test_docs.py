@@ -400,6 +400,7 @@ def test_generated_parts_are_up_to_date() -> None:
     claim that holds is said to be out of reach."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import generate as g\n"
+        "from bounds import NOT_RUN, counted\n"
         "from pathlib import Path\n"
         "docs = Path(sys.argv[1])\n"
         "assert (docs / 'schemes.md').read_text() == g.schemes_page(), 'schemes.md'\n"
@@ -412,6 +413,8 @@ def test_generated_parts_are_up_to_date() -> None:
         "text = (docs / 'reproducing.md').read_text()\n"
         "assert text == g.with_bounds(text, chapters), 'reproducing.md, bounds'\n"
         "assert text == g.with_words(text, g.PAPERS), 'reproducing.md, words'\n"
+        "unbound = [p.figure.name for c in chapters for p in c.pages if counted(p)[NOT_RUN]]\n"
+        "assert not unbound, f'claims on completion times lack the ideal fabric: {unbound}'\n"
         "judged = [j for c in chapters for j in c.judged]\n"
         "held = [j for j in judged if j.verdict.words in ('reproduced', 'exceeds')]\n"
         "beyond = [j.claim.id for j in held if 'out of reach' in j.ideal]\n"

@@ -10,7 +10,8 @@ Where a system has more in its own fabric than the ideal one gives, that is no b
 a class of flows can gain at the others' cost, and queues between switches spread what arrives at a
 host's link.
 
-A claim on the largest effect over several schemes ("up to 40 % over the others") is out of reach
+A claim on the largest effect over several points ("up to 40 % lower") is out of reach only if this
+fabric was run at all of them. One on the largest effect over several schemes ("up to 40 % over the others") is out of reach
 only if it is over every one of them; a range is where its smaller end is, over each, or its larger
 end, over all. Whoever is said to be ahead has a bound, whether as the system of a claim or as a
 place in an order.
@@ -52,11 +53,14 @@ class Bound:
     """That scheme, where it is not the one that the whole test is about."""
     runs: str = ""
     """The set of runs, where the test is about more than one."""
+    alone: bool = False
+    """Whether the test looks for its effect at other points, too, where this fabric was not run."""
 
     @property
     def words(self) -> str:
         """For a page."""
         where = f" at {point_label(self.point)}" if self.point else ""
+        where += " alone" if self.alone else ""
         where += f" ({self.runs})" if self.runs else ""
         end = ": out of reach" if self.out_of_reach else ""
         if self.ours is not None:
@@ -104,7 +108,7 @@ def is_timed(metric: str) -> bool:
 
 def bounds(claim: Claim, data: Data) -> list[Bound]:
     """The bound of each comparison in which a claim has a scheme ahead of another one."""
-    return [bound for test in claim.tests for bound in _bounds(test, data)]
+    return [bound for test in claim.tests for bound in bounds_of(test, data)]
 
 
 def in_words(claim: Claim, data: Data) -> str:
@@ -112,7 +116,8 @@ def in_words(claim: Claim, data: Data) -> str:
     return "; ".join(dict.fromkeys(bound.words for bound in bounds(claim, data)))
 
 
-def _bounds(test: Check, data: Data) -> list[Bound]:
+def bounds_of(test: Check, data: Data) -> list[Bound]:
+    """Those of one of its tests."""
     if not is_bounded(test.metric) or test.runs_against:
         return []
     found = [
@@ -125,7 +130,9 @@ def _bounds(test: Check, data: Data) -> list[Bound]:
         return _over_all(found, [bound.out_of_reach for bound in found])
     if isinstance(test.claimed, tuple):
         far = max(test.claimed, key=abs)
-        short = [b.ours is None and _falls_short(test, b.found.mean, far) for b in found]
+        short = [
+            b.ours is None and not b.alone and _falls_short(test, b.found.mean, far) for b in found
+        ]
         return found if not all(short) else [replace(b, out_of_reach=True) for b in found]
     return _one_each(test, found)
 
@@ -151,9 +158,10 @@ def _over_all(found: list[Bound], short: Sequence[bool]) -> list[Bound]:
 def _bound(test: Check, data: Data, pair: tuple[str, str]) -> Bound | None:
     """Over the second of a pair, at the point where it is most; None where there are no runs."""
     ahead, other = pair
+    points = data.points(test.runs, test.at)
     found = [
         (effect, point)
-        for point in data.points(test.runs, test.at)
+        for point in points
         for variant in data.variants(runs_of(test.runs))
         if (effect := _effect(data, test, runs_of(test.runs), (variant, other), point)) is not None
     ]
@@ -164,14 +172,17 @@ def _bound(test: Check, data: Data, pair: tuple[str, str]) -> Bound | None:
     ours = _effect(data, test, test.runs, pair, point)
     beaten = ours is not None and sign * ours.mean > sign * effect.mean
     near = min(test.claimed, key=abs) if isinstance(test.claimed, tuple) else test.claimed
+    # The largest of several may be at another point.
+    alone = test.type in ("upto", "range") and len({at for _, at in found}) < len(points)
     return Bound(
         other,
         effect,
         point,
-        not beaten and _falls_short(test, effect.mean, near),
+        not beaten and not alone and _falls_short(test, effect.mean, near),
         ours.mean if ours and beaten else None,
         "" if ahead == test.scheme else ahead,
         test.called(test.runs) if test.more_runs else "",
+        alone,
     )
 
 

@@ -108,7 +108,8 @@ def plan(figure: Figure, claims: Sequence[Claim], scale: str) -> Plan:
             if names or curves:
                 wanted.append(Wanted(run_set.name, case, names, curves, batches))
         if run_set.name in figure.ideal.runs:
-            wanted += _ideal(figure, run_set.name, found, names, batches)
+            grid = cases(replace(run_set, also=()), scale)
+            wanted += _ideal(figure, run_set.name, grid, names, batches)
     schemes: dict[str, Case] = {}
     for entry in wanted:
         schemes.setdefault(entry.case.variant, entry.case)
@@ -154,6 +155,15 @@ def _ideal(
 
 def cases(run_set: RunSet, scale: str) -> list[Case]:
     """All cases of a set of runs."""
+    found = {
+        (case.variant, case.point, case.seed): case
+        for part in run_set.parts(scale)
+        for case in _swept(part, scale)
+    }
+    return list(found.values())
+
+
+def _swept(run_set: RunSet, scale: str) -> list[Case]:
     settings, sweep = run_set.at(scale)
     layered = layers.read(*run_set.files)
     variants = run_set.variants(settings.get("variant", layered.variants))

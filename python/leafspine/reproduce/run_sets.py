@@ -44,6 +44,9 @@ class RunSet:
     layers: tuple[Layer, ...] = ()
     title: str = ""
     """What pages call it, where that is not its name."""
+    also: tuple[Settings, ...] = ()
+    """At the paper's size: sweeps on top of the sweep, whose points come after its own. Of these
+    runs alone, not of others on top of them."""
 
     def at(self, scale: str) -> tuple[Settings, Settings]:
         """Settings and sweep at a scale: a later layer's replace those of the layers that it is
@@ -67,7 +70,13 @@ class RunSet:
 
     def on_top(self, name: str, layers: Iterable[Layer]) -> "RunSet":
         """These runs, changed further, under another name."""
-        return replace(self, name=name, layers=(*self.layers, *layers), title="")
+        return replace(self, name=name, layers=(*self.layers, *layers), title="", also=())
+
+    def parts(self, scale: str) -> tuple["RunSet", ...]:
+        """The sweep, and each that comes after it, as sets of runs of their own."""
+        more = self.also if scale == "paper" else ()
+        own = replace(self, also=())
+        return (own, *(own.on_top(self.name, [Layer(sweep=swept)]) for swept in more))
 
     def variants(self, given: Sequence[Settings]) -> list[Settings] | None:
         """The variants that are run, of those that the scenario gives; ``None`` if no layer names
@@ -151,10 +160,10 @@ def _read(
     keys = Keys(table[name], folder / FILE, ("runs", name))
     scenario, extends = keys.get("scenario", str), keys.get("extends", str)
     title = keys.get("title", str, "")
-    own = layer(keys, with_quick=True)
+    own, also = layer(keys, with_quick=True), _also(keys)
     keys.end()
     if extends is None:
-        return RunSet(name, folder / (scenario or "scenario.toml"), (own,), title)
+        return RunSet(name, folder / (scenario or "scenario.toml"), (own,), title, also)
     if scenario is not None:
         raise keys.wrong("a set of runs has a scenario, or extends another one that has")
     figure, _, base = extends.rpartition("/")
@@ -166,4 +175,14 @@ def _read(
     if (where, base) in (*above, (folder, name)):
         raise keys.wrong(f"extends {extends!r}, which extends it")
     below = _read(base, where, table, (*above, (folder, name)))
-    return replace(below.on_top(name, (own,)), title=title)
+    # The same runs under another name have the same points.
+    also = also or (below.also if own == Layer(keys=keys) else ())
+    return replace(below.on_top(name, (own,)), title=title, also=also)
+
+
+def _also(keys: Keys) -> tuple[Settings, ...]:
+    found = keys.get("also", list, [])
+    for swept in found:
+        if not isinstance(swept, Mapping):
+            raise keys.refuse("also", repr(swept), "a list of tables such as that of sweep")
+    return tuple(found)

@@ -186,6 +186,28 @@ def test_the_largest_of_several_is_out_of_reach_only_over_all() -> None:
     assert judge(claim("range", claimed=(-75, -20), **keys), made).ideal.count("out of") == 2
 
 
+@pytest.mark.parametrize(("kind", "claimed"), [("upto", -75), ("range", (-75, -20))])
+def test_the_largest_of_several_loads_needs_the_ideal_fabric_at_all(
+    kind: str, claimed: float | tuple[float, float]
+) -> None:
+    """Breaks if "up to 75 %" is said to be out of reach for one load of two."""
+    made = several(6.0, A=8.0, B=10.0)
+    other: Point = (("load", 0.2),)
+    for (runs, variant, point), found in list(made.values.items()):
+        for seed, value in found["all.fct_mean"].items():
+            assert value is not None
+            if "ideal" not in runs:
+                made.put((runs, variant, other), "all.fct_mean", seed, value)
+    largest = claim(kind, scheme="A", against="B", claimed=claimed)
+    assert judge(largest, made).ideal == "-40.0 % against B at load 0.8 alone"
+    for (runs, variant, point), found in list(made.values.items()):
+        for seed, value in found["all.fct_mean"].items():
+            assert value is not None
+            if "ideal" in runs:
+                made.put((runs, variant, other), "all.fct_mean", seed, value * 1.1)
+    assert judge(largest, made).ideal == "-40.0 % against B at load 0.8: out of reach"
+
+
 def test_more_sets_of_runs_have_a_bound_each() -> None:
     """Breaks if a claim on two workloads is bounded by the first alone."""
     made = several(6.0, A=8.0, B=10.0)

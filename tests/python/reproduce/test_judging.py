@@ -124,6 +124,21 @@ def test_more_than_is_a_bound(claimed: float, mean: float, expected: Verdict) ->
 
 
 @pytest.mark.parametrize(
+    ("mean", "half", "expected"),
+    [
+        (-53.0, 1.0, Verdict.REPRODUCED),  # within a third of what is claimed
+        (-55.0, 14.0, Verdict.EXCEEDS),  # its near end within the tolerance, beyond the claim
+        (-55.0, 16.0, Verdict.DIRECTION),  # its near end short of the claim
+    ],
+)
+def test_what_exceeds_is_certainly_better_than_claimed(
+    mean: float, half: float, expected: Verdict
+) -> None:
+    """Breaks if a mean beyond the tolerance is enough, or the whole interval has to be beyond it."""
+    assert effect(Estimate(mean, half, 5), -40, praises=True) == expected
+
+
+@pytest.mark.parametrize(
     ("values", "expected"),
     [
         ([9.5, 9.6, 9.5], Verdict.REPRODUCED),

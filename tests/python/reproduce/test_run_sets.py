@@ -169,6 +169,34 @@ def test_a_scenario_on_top_of_another(library: Path) -> None:
     assert {case.variant for case in ours} == {"ECMP", "LetFlow"}
 
 
+def test_more_points_than_a_grid(library: Path) -> None:
+    """Breaks if points that come ``also`` take others' place, if those are made twice, at the quick
+    scale, or by what changes the runs; or if a figure with the same runs has fewer."""
+    folder = library / "some"
+    also = 'also = [{ "workload.0.load" = [0.8], "run.seed" = [2, 3] }]\n'
+    path = folder / "fig1" / "figure.toml"
+    path.write_text(path.read_text().replace("[runs.main.quick]", also + "\n[runs.main.quick]"))
+    path = folder / "fig2" / "figure.toml"
+    whole = path.read_text().replace("fig1/other", "fig1/main")
+    path.write_text(whole.replace('set = { "run.seed" = 4 }\n', ""))
+    found = sets(library)
+
+    def points(name: str, scale: str = "paper") -> list[tuple[object, int]]:
+        cases = plan.cases(found[name], scale)
+        return [
+            (dict(case.point)["workload.0.load"], case.seed)
+            for case in cases
+            if case.variant == "ECMP"
+        ]
+
+    grid = [(0.2, 1), (0.2, 2), (0.8, 1), (0.8, 2)]
+    assert points("fig1/main") == points("fig2/main") == [*grid, (0.8, 3)]
+    assert points("fig1/main~slow") == points("fig1/other") == grid
+    assert points("fig1/main", "quick") == [(0.8, 1)]
+    path.write_text(whole)  # it sets a seed: those are other runs
+    assert found["fig2/main"].also and not sets(library)["fig2/main"].also
+
+
 def test_a_scenario_on_top_of_a_set_of_runs(library: Path) -> None:
     """Breaks if ``over`` does not replace lists, is looked for beside another file, or a sweep that
     was ended goes on."""
@@ -213,6 +241,7 @@ def test_what_is_merged_and_what_is_replaced() -> None:
         ("fig2/figure.toml", "fig1/other", "main", ("figure.toml", "which extends it")),
         ("fig1/figure.toml", 'change = "slow"', 'change = "slw"', ("'slw'", 'did you mean "slow"')),
         ("fig1/figure.toml", 'extends = "other"', 'extends = "othr"', ("'othr'", "other")),
+        ("fig1/figure.toml", "[runs.other]", "[runs.other]\nalso = [3]", ("also", "list of tables")),
         ("fig1/scenario.toml", "../fabric", "../fabrik", ("fabrik.toml", "no such file")),
         # Sensitivities are of the paper's size: a quick scale of theirs would say nothing.
         ("fig1/figure.toml", "change = ", "quick = {}\nchange = ", ("quick", "does not belong")),
