@@ -64,6 +64,8 @@ pub(crate) struct WindowsDriver {
     dense: [bool; SIDES],
     /// Whether they work in all windows.
     always: bool,
+    /// Before this some nodes have handled all; others may be behind.
+    ahead: Time,
 }
 
 /// Windows of a side, and packet-hops in them.
@@ -84,7 +86,15 @@ impl WindowsDriver {
         assert!(lookahead.least() > Span::ZERO, "links without latency leave no window");
         let Parts { domains, places, grids } = partition(nodes, layout, lookahead, domains);
         let crew = (domains.len() > 1).then(|| Crew::new(domains.len() - 1));
-        WindowsDriver { domains, places, grids, crew, dense: [true; SIDES], always: false }
+        WindowsDriver {
+            domains,
+            places,
+            grids,
+            crew,
+            dense: [true; SIDES],
+            always: false,
+            ahead: Time::ZERO,
+        }
     }
 
     /// Whether threads work in every window, and not only where it is worth their while.
@@ -121,6 +131,7 @@ impl WindowsDriver {
         // Sides that have handled all before the bound.
         let mut there = [false; SIDES];
         let first = self.hops();
+        let mut before = first;
         loop {
             if ending.is_some_and(|ending| self.may_end(ending)) {
                 return self.step(net, bound, ending);
@@ -131,12 +142,14 @@ impl WindowsDriver {
             if start > bound.0 {
                 return Came::ToBound;
             }
-            let before = self.hops();
             let end = (self.grids[side].start_of(window + 1), Key::FIRST).min(bound);
             self.run(net, Pass { side, window, bound: end });
             self.exchange();
+            self.ahead = self.ahead.max(end.0);
+            let after = self.hops();
             passed[side].windows += 1;
-            passed[side].hops += self.hops() - before;
+            passed[side].hops += after - before;
+            before = after;
             if self.records().any(|record| record.fault.is_some()) {
                 return Came::ToAFault;
             }
@@ -146,7 +159,7 @@ impl WindowsDriver {
             if operations && self.records().any(|record| !record.operations.is_empty()) {
                 return Came::PartOfTheWayAhead;
             }
-            if self.hops() - first >= AT_ONCE {
+            if after - first >= AT_ONCE {
                 return Came::PartOfTheWayAhead;
             }
             there[side] = end == bound;
@@ -186,6 +199,7 @@ impl WindowsDriver {
     /// Handles events one after the other.
     fn step(&mut self, net: &Network, bound: Bound, ending: Option<Ending>) -> Came {
         const STEPS: u32 = 1 << 14;
+        let mut came_to = Time::ZERO;
         for _ in 0..STEPS {
             let Some((start, ..)) = self.next_window([false; SIDES]) else { return Came::ToBound };
             if start > bound.0 {
@@ -197,6 +211,7 @@ impl WindowsDriver {
             }
             self.domains[domain].step(line, net);
             self.exchange();
+            came_to = at.0;
             if self.domains[domain].outside.record.fault.is_some() {
                 return Came::ToAFault;
             }
@@ -204,7 +219,7 @@ impl WindowsDriver {
                 return Came::ToTheEnd;
             }
         }
-        Came::PartOfTheWay
+        if came_to < self.ahead { Came::PartOfTheWayAhead } else { Came::PartOfTheWay }
     }
 
     /// The first event of all, its line, and the domain, or one that is not before `bound`; `None` if what
