@@ -11,10 +11,10 @@ a class of flows can gain at the others' cost, and queues between switches sprea
 host's link.
 
 A claim on the largest effect over several points ("up to 40 % lower") is out of reach only if this
-fabric was run at all of them. One on the largest effect over several schemes ("up to 40 % over the others") is out of reach
-only if it is over every one of them; a range is where its smaller end is, over each, or its larger
-end, over all. Whoever is said to be ahead has a bound, whether as the system of a claim or as a
-place in an order.
+fabric was run at all of them. One on the largest effect over several schemes ("up to 40 % over the
+others") is out of reach only if it is over every one of them; a range is where its smaller end is,
+over each, or its larger end, over all. Whoever is said to be ahead has a bound, whether as the
+system of a claim or as a place in an order.
 """
 
 import itertools

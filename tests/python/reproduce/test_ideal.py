@@ -193,14 +193,14 @@ def test_the_largest_of_several_loads_needs_the_ideal_fabric_at_all(
     """Breaks if "up to 75 %" is said to be out of reach for one load of two."""
     made = several(6.0, A=8.0, B=10.0)
     other: Point = (("load", 0.2),)
-    for (runs, variant, point), found in list(made.values.items()):
+    for (runs, variant, _), found in list(made.values.items()):
         for seed, value in found["all.fct_mean"].items():
             assert value is not None
             if "ideal" not in runs:
                 made.put((runs, variant, other), "all.fct_mean", seed, value)
     largest = claim(kind, scheme="A", against="B", claimed=claimed)
     assert judge(largest, made).ideal == "-40.0 % against B at load 0.8 alone"
-    for (runs, variant, point), found in list(made.values.items()):
+    for (runs, variant, _), found in list(made.values.items()):
         for seed, value in found["all.fct_mean"].items():
             assert value is not None
             if "ideal" in runs:

@@ -134,7 +134,7 @@ def test_more_than_is_a_bound(claimed: float, mean: float, expected: Verdict) ->
 def test_what_exceeds_is_certainly_better_than_claimed(
     mean: float, half: float, expected: Verdict
 ) -> None:
-    """Breaks if a mean beyond the tolerance is enough, or the whole interval has to be beyond it."""
+    """Breaks if a mean beyond the tolerance is enough, or its whole interval has to be beyond."""
     assert effect(Estimate(mean, half, 5), -40, praises=True) == expected
 
 

@@ -241,7 +241,12 @@ def test_what_is_merged_and_what_is_replaced() -> None:
         ("fig2/figure.toml", "fig1/other", "main", ("figure.toml", "which extends it")),
         ("fig1/figure.toml", 'change = "slow"', 'change = "slw"', ("'slw'", 'did you mean "slow"')),
         ("fig1/figure.toml", 'extends = "other"', 'extends = "othr"', ("'othr'", "other")),
-        ("fig1/figure.toml", "[runs.other]", "[runs.other]\nalso = [3]", ("also", "list of tables")),
+        (
+            "fig1/figure.toml",
+            "[runs.other]",
+            "[runs.other]\nalso = [3]",
+            ("also", "list of tables"),
+        ),
         ("fig1/scenario.toml", "../fabric", "../fabrik", ("fabrik.toml", "no such file")),
         # Sensitivities are of the paper's size: a quick scale of theirs would say nothing.
         ("fig1/figure.toml", "change = ", "quick = {}\nchange = ", ("quick", "does not belong")),
