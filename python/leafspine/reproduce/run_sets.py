@@ -122,11 +122,11 @@ def _known(name: str, found: Mapping[str, Settings], layer: Layer, key: str) -> 
 def layer(keys: Keys, *, with_quick: bool = False) -> Layer:
     """The keys of a layer out of a table that may have others. ``with_quick``: a quick scale is
     among them; what is run at the paper's size alone has none."""
-    settings, sweep = keys.get("set", dict, {}), keys.get("sweep", dict, {})
+    settings, sweep = keys.get("set", dict, {}), _sweep(keys)
     over = keys.get("over", str)
     changed = keys.get("quick", dict, {}) if with_quick else {}
     quick = Keys(changed, keys.file, (*keys.path, "quick"))
-    quick_settings, quick_sweep = quick.get("set", dict, {}), quick.get("sweep", dict, {})
+    quick_settings, quick_sweep = quick.get("set", dict, {}), _sweep(quick)
     quick.end()
     named = by_name(keys)
     return replace(
@@ -137,6 +137,18 @@ def layer(keys: Keys, *, with_quick: bool = False) -> Layer:
         quick_sweep=quick_sweep,
         over=None if over is None else keys.file.parent / over,
     )
+
+
+def _sweep(keys: Keys) -> Settings:
+    found: Settings = keys.get("sweep", dict, {})
+    _are_lists(keys, "sweep", found)
+    return found
+
+
+def _are_lists(keys: Keys, name: str, swept: Settings) -> None:
+    for key, values in swept.items():
+        if not isinstance(values, list):
+            raise keys.refuse(f"{name}.{key}", repr(values), "a list of values")
 
 
 def by_name(keys: Keys) -> Layer:
@@ -183,6 +195,7 @@ def _read(
 def _also(keys: Keys) -> tuple[Settings, ...]:
     found = keys.get("also", list, [])
     for swept in found:
-        if not isinstance(swept, Mapping):
+        if not isinstance(swept, Mapping) or not swept or [] in swept.values():
             raise keys.refuse("also", repr(swept), "a list of tables such as that of sweep")
+        _are_lists(keys, "also", swept)
     return tuple(found)

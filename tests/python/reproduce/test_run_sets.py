@@ -247,6 +247,24 @@ def test_what_is_merged_and_what_is_replaced() -> None:
             "[runs.other]\nalso = [3]",
             ("also", "list of tables"),
         ),
+        (
+            "fig1/figure.toml",
+            "[runs.other]",
+            '[runs.other]\nalso = [{ "run.seed" = [] }]',
+            ("also", "list of tables"),
+        ),
+        (
+            "fig1/figure.toml",
+            "[runs.other]",
+            '[runs.other]\nalso = [{ "run.seed" = 2 }]',
+            ("runs.other.also.run.seed", "found 2", "a list of values"),
+        ),
+        (
+            "fig1/figure.toml",
+            '"run.seed" = [1] }',
+            '"run.seed" = 1 }',
+            ("runs.main.quick.sweep.run.seed", "found 1", "a list of values"),
+        ),
         ("fig1/scenario.toml", "../fabric", "../fabrik", ("fabrik.toml", "no such file")),
         # Sensitivities are of the paper's size: a quick scale of theirs would say nothing.
         ("fig1/figure.toml", "change = ", "quick = {}\nchange = ", ("quick", "does not belong")),
