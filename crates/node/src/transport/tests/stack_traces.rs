@@ -5,7 +5,7 @@ use super::pipe::{Fate, MSS, Network, Pipe, losing, script, spec};
 use crate::spec::{Reduction, Stack, TransportSpec};
 use leafspine_core::{Span, Time};
 use leafspine_schemes::Amount;
-use leafspine_schemes::cc::CongestionControl;
+use leafspine_schemes::cc::{CongestionControl, SlowStart};
 
 const SECOND: Time = Time(1_000_000_000_000);
 
@@ -165,4 +165,65 @@ fn paced_segments_are_recovered() {
         let pipe = run(&spec, 60, losing(&[(3, 1), (17, 1), (18, 1)]));
         assert_eq!((pipe.sender.retransmits(), pipe.sender.timeouts()), (3, 0), "{}", pipe.trace);
     }
+}
+
+/// Breaks if a recovery whose pipe has fallen below the threshold grows it by more than what arrives
+/// while ACKs only SACK (RFC 9937 §6: the bound is larger by a segment for an ACK that covers more and
+/// shows no loss), or if RFC 6937's bound is not larger by a segment with each (§3: PRR-SSRB).
+///
+/// Of 20 segments 1 to 12 are lost. 13, 14 and 15 are SACKed, and 20 to 23 have left by limited transmit and
+/// the ACK of 0. The threshold is half of 21.
+#[test]
+fn two_bounds_of_a_recovery_after_many_losses() {
+    let lost: Vec<(u32, u32)> = (1..=12).map(|segment| (segment, 1)).collect();
+    let mut sent = vec![];
+    for reduction in [Reduction::Prr6937, Reduction::Prr9937] {
+        let pipe = run(&reno(20, Stack { reduction, ..plain() }), 40, losing(&lost));
+        assert_eq!((pipe.sender.retransmits(), pipe.sender.timeouts()), (12, 0), "{}", pipe.trace);
+        let again = pipe.trace.lines().filter(|line| line.contains("retx"));
+        let at = again.map(|line| line.split("us").next().expect("a time").trim().to_owned());
+        sent.push(at.collect::<Vec<_>>());
+        insta::assert_snapshot!(format!("two_bounds_{reduction:?}"), pipe.trace);
+    }
+    // The pipe is 8 when 16 to 23 are under way, two and a half below the threshold. RFC 6937: a segment for
+    // what arrives and one more, then one for each; RFC 9937 has the one more when 1 is there, and the pipe
+    // is 8 again.
+    let expected = [
+        [116, 116, 117, 118, 119, 120, 202, 203, 215, 216, 217, 218],
+        [116, 117, 118, 119, 120, 202, 203, 215, 216, 217, 217, 218],
+    ];
+    assert_eq!(sent, expected.map(|times| times.map(|at: u32| format!("{at}.0")).to_vec()));
+}
+
+fn slow_start(slow_start: SlowStart) -> TransportSpec {
+    reno(16, Stack { slow_start, ..plain() })
+}
+
+/// All segments of the second round trip, and those after, are late by 5 ms: 16 are in the first.
+fn late_from_the_second_round() -> Network {
+    let late = |segment| (segment, 1, Fate::Late(Span::from_millis(5)));
+    script(&(16..400).map(late).collect::<Vec<_>>())
+}
+
+/// Breaks if HyStart does not end slow start when the first eight samples of a round are later than the
+/// shortest round trip by more than 4 ms (Ha and Rhee §4.2), at the next ACK: 16 segments have become 32,
+/// then 40.
+#[test]
+fn hystart_ends_slow_start_where_round_trips_grow() {
+    let pipe = run(&slow_start(SlowStart::HyStart), 90, late_from_the_second_round());
+    assert_eq!((pipe.sender.retransmits(), pipe.sender.timeouts()), (0, 0), "{}", pipe.trace);
+    assert_eq!(pipe.sender.control().ssthresh(), 40 * MSS, "{}", pipe.trace);
+    insta::assert_snapshot!(pipe.trace);
+    let standard = run(&slow_start(SlowStart::Standard), 90, late_from_the_second_round());
+    assert_eq!(standard.sender.control().ssthresh(), u32::MAX);
+}
+
+/// Breaks if HyStart++ ends slow start at once, or grows as before: from the eighth sample on a quarter of
+/// a segment an ACK (RFC 9406 §4.2, conservative slow start).
+#[test]
+fn hystart_plus_plus_grows_a_quarter_as_fast() {
+    let pipe = run(&slow_start(SlowStart::HyStartPlusPlus), 90, late_from_the_second_round());
+    assert_eq!((pipe.sender.retransmits(), pipe.sender.timeouts()), (0, 0), "{}", pipe.trace);
+    assert_eq!(pipe.sender.control().ssthresh(), u32::MAX, "{}", pipe.trace);
+    insta::assert_snapshot!(pipe.trace);
 }
