@@ -192,12 +192,12 @@ validate: build validate-theory
 validate-quick: build
 	@nice $(BIN)/python validation/run.py --quick
 
-# Runs with kernels are kept in target/validation/linux; validation/linux.py --anew makes them again.
+# Runs with kernels are kept in target/validation/linux; validation/linux.py --rerun makes them again.
 validate-linux: build
 	@nice $(BIN)/python validation/linux.py
 
 # Of the papers' figures: numbers go to papers/*/fig*/linux, and what is kept there stays where a run fails.
-# validation/papers_on_linux.py --kept makes those of the model's hosts again, in a minute and without a kernel; --anew all.
+# validation/papers_on_linux.py --kept makes those of the model's hosts again, in a minute and without a kernel; --rerun all.
 papers-on-linux: build
 	@nice $(BIN)/python validation/papers_on_linux.py
 

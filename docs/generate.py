@@ -147,9 +147,9 @@ def _scheme(entry: dict[str, Any]) -> str:
         lines += ["| parameter | default | allowed | meaning |", "| --- | --- | --- | --- |"]
         lines += [_parameter(param) for param in entry["params"]]
         lines.append("")
-    if entry["silent"]:
+    if entry["unspecified"]:
         lines += ["Unspecified in the source:", ""]
-        lines += [f"* {choice}" for choice in entry["silent"]]
+        lines += [f"* {choice}" for choice in entry["unspecified"]]
         lines.append("")
     return "\n".join(lines)
 

@@ -8,7 +8,7 @@
     .venv/bin/python validation/linux.py NAME...     these only; nothing is written
 
 Runs with kernels are kept in target/validation/linux and used again, as long as scenario and kernel
-are the same; ``--anew`` makes them again, which is needed where switches have changed.
+are the same; ``--rerun`` makes them again, which is needed where switches have changed.
 
 A difference beyond a limit is *undecided* if the kernels may be one more run of the model: then
 these seeds cannot tell.
@@ -93,11 +93,11 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--quick", action="store_true", help="only the small cases")
     parser.add_argument("--kept", action="store_true", help="against kept runs; needs no kernel")
     parser.add_argument("--add", action="store_true", help="kernels run only what is not kept")
-    parser.add_argument("--anew", action="store_true", help="runs with kernels are made again")
+    parser.add_argument("--rerun", action="store_true", help="runs with kernels are made again")
     parser.add_argument("--jobs", type=int, default=1, help="processes; each run keeps to one CPU")
     given = parser.parse_args(words)
-    if sum((given.kept, given.anew, given.add)) > 1:
-        parser.error("--kept, --add and --anew exclude each other")
+    if sum((given.kept, given.rerun, given.add)) > 1:
+        parser.error("--kept, --add and --rerun exclude each other")
     try:
         if given.jobs < 1:
             raise refused(str(given.jobs), "1 or more", file="--jobs")
@@ -127,7 +127,7 @@ def judge(chosen: Sequence[Case], given: argparse.Namespace, writes: bool) -> in
             what = f"{kept.RUNS.name} is of kernel {made['kernel']}, this one is {now}"
             raise kept.StaleError(what)
         made = made or made_with(now)
-    if given.anew:
+    if given.rerun:
         for case in chosen:
             for seed in range(1, case.seeds + 1):
                 shutil.rmtree(FOLDERS / f"{case.name}-{seed}", ignore_errors=True)

@@ -4,14 +4,14 @@
     .venv/bin/python validation/papers_on_linux.py qdaps/fig16    these only
     .venv/bin/python validation/papers_on_linux.py --kept         beside the kernels' numbers that
                                                                   are kept; needs no kernel
-    .venv/bin/python validation/papers_on_linux.py --anew         runs with kernels are made again
+    .venv/bin/python validation/papers_on_linux.py --rerun         runs with kernels are made again
 
 A figure's ``[[on_linux]]`` says what is run; its numbers, of kernels and of the model's hosts at
 the same size (with the paper's TCP, and with Linux's settings), go to
 ``papers/PAPER/FIGURE/linux/data.csv`` when all of its runs are made: of a
 figure one of whose runs fails the numbers that were there stay. Runs are in
 ``target/papers-on-linux``. Those with kernels are not made again as long as scenario and kernel are
-the same, so after a change to switches, queues or balancers ``--anew`` is needed: a run's key does
+the same, so after a change to switches, queues or balancers ``--rerun`` is needed: a run's key does
 not tell one build of leafspine from another. Those with the model's hosts, which take a minute in
 all, are made again each time. Pages and verdicts are made of the kept numbers, without a kernel
 (``leafspine reproduce --from-kept``).
@@ -39,7 +39,7 @@ from leafspine.reproduce.plan import Plan, Wanted
 ROOT = Path(__file__).parents[1]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 
-Asked = tuple[Figure, tuple[Claim, ...]]
+Chosen = tuple[Figure, tuple[Claim, ...]]
 
 
 def main(words: Sequence[str]) -> int:
@@ -54,7 +54,7 @@ def main(words: Sequence[str]) -> int:
         action="store_true",
         help="only the model's hosts; kernels' numbers are those that are kept",
     )
-    kernels.add_argument("--anew", action="store_true", help="runs with kernels are made again")
+    kernels.add_argument("--rerun", action="store_true", help="runs with kernels are made again")
     parser.add_argument("--papers", type=Path, default=ROOT / "papers", help="the folder of papers")
     parser.add_argument("--jobs", type=int, default=None, help="runs at once; default one a core")
     parser.add_argument(
@@ -63,13 +63,13 @@ def main(words: Sequence[str]) -> int:
     given = parser.parse_args(words)
     try:
         asked = chosen(given.papers, given.figures)
-        return make(asked, given.out, given.jobs, by_kept=given.kept, anew=given.anew)
+        return make(asked, given.out, given.jobs, by_kept=given.kept, rerun=given.rerun)
     except leafspine.InputError as error:
         print(f"papers on linux: {error}", file=sys.stderr)
         return 2
 
 
-def chosen(library: Path, names: Sequence[str]) -> list[Asked]:
+def chosen(library: Path, names: Sequence[str]) -> list[Chosen]:
     """The figures with their claims. Raises :class:`leafspine.InputError` for one that asks for
     nothing."""
     found = {
@@ -85,9 +85,9 @@ def chosen(library: Path, names: Sequence[str]) -> list[Asked]:
     return [entry for path, entry in found.items() if not names or path in names]
 
 
-def make(asked: Sequence[Asked], out: Path, jobs: int | None, *, by_kept: bool, anew: bool) -> int:
+def make(asked: Sequence[Chosen], out: Path, jobs: int | None, *, by_kept: bool, rerun: bool) -> int:
     """Make the runs and keep what is whole; says what of it is new. ``by_kept``: none with
-    kernels; ``anew``: also those with kernels that are kept."""
+    kernels; ``rerun``: also those with kernels that are kept."""
     before = {figure.path: on_linux.kept(figure) for figure, _ in asked}
     needed = {
         figure.path: on_linux.all_wanted(
@@ -96,9 +96,9 @@ def make(asked: Sequence[Asked], out: Path, jobs: int | None, *, by_kept: bool, 
         for figure, claims in asked
     }
     reproducing.claim(out)
-    forget(out, [e for found in needed.values() for e in (found if anew else of_model(found))])
+    forget(out, [e for found in needed.values() for e in (found if rerun else of_model(found))])
     made = {path: of_model(found) if by_kept else found for path, found in needed.items()}
-    kept = {path: Data() if anew else on_linux.of_kernels(each) for path, each in before.items()}
+    kept = {path: Data() if rerun else on_linux.of_kernels(each) for path, each in before.items()}
     for path, entries in needed.items():
         say_kept(path, entries, kept[path])
     plans = [Plan(figure, claims, tuple(made[figure.path])) for figure, claims in asked]
@@ -133,13 +133,13 @@ def say_kept(path: str, needed: Sequence[Wanted], kept: Data) -> None:
         versions = ", ".join(dict.fromkeys(origin.version for origin in found))
         print(
             f"{path}: {len(found)} of {len(entries)} runs with kernels are kept ones, with "
-            f"leafspine's switches of {versions}; --anew makes them again"
+            f"leafspine's switches of {versions}; --rerun makes them again"
         )
 
 
-def forget(out: Path, made_anew: Sequence[Wanted]) -> None:
+def forget(out: Path, made_again: Sequence[Wanted]) -> None:
     """Remove finished runs: they may be another build's."""
-    for entry in made_anew:
+    for entry in made_again:
         shutil.rmtree(out / "runs" / entry.case.key, ignore_errors=True)
 
 

@@ -13,9 +13,9 @@ from leafspine.terminal import Table, show_table
 Entry = dict[str, Any]
 
 # Fields that a list has columns for; a page shows all.
-PAGE = ("summary", "source", "provenance", "from", "silent", "keys", "params")
+PAGE = ("summary", "source", "provenance", "from", "unspecified", "keys", "params")
 PARAMETER = ("name", "default", "allowed", "doc", "key", "value")
-LABELS = {"silent": "unspecified in the source"}
+LABELS = {"unspecified": "unspecified in the source"}
 """What a page calls fields whose names scripts know otherwise."""
 SIZES = ("mean", "p10", "p50", "p90", "p99", "max")
 LISTED = ("name", "place", "provenance", *SIZES, "summary")

@@ -197,6 +197,8 @@ def _facts(tree: dict[str, Any]) -> dict[str, Any]:
         "probes": [],
         "family": json.dumps({**tree, "run": run}, sort_keys=True),
         "mss": tree.get("transport", {}).get("mss", 1460),
+        "pauses": tree.get("switch", {}).get("pfc", "off") != "off",
+        "recovery": "recovery" in tree.get("measure", {}),
         "until": 10**9 if "until" in run else None,
         "kernel": tree.get("hosts", {}).get("kernel"),
     }

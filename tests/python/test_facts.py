@@ -30,6 +30,8 @@ for path in sys.argv[1:]:
         assert tree[place]["scheme"] == (scheme.name if scheme else "none"), (path, place)
     probes = [(probe["name"], probe["kind"]) for probe in tree.get("probe", [])]
     assert [(probe.name, probe.kind) for probe in case.facts.probes] == probes, path
+    assert case.facts.pauses == (tree["switch"].get("pfc", "off") != "off"), path
+    assert case.facts.recovery == ("recovery" in tree.get("measure", {})), path
 """
 
 FABRIC = """

@@ -5,7 +5,7 @@ use crate::orders::{GUESTS, Report};
 use crate::schedule::Schedule;
 use crate::socket::{read_with_files, send_with_files};
 use crate::time::{self, Message, Op};
-use crate::vhost::device::{Asked, Device, DeviceError, FROM_GUEST, TO_GUEST};
+use crate::vhost::device::{Device, DeviceError, FROM_GUEST, Served, TO_GUEST};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -499,10 +499,10 @@ impl Guest {
         };
         let served = device.serve();
         match served.map_err(|error| self.broken(&error))? {
-            Asked::Done => return Ok(()),
-            Asked::Closed => return Err(self.lost(Waited::Ended)),
-            Asked::Kick(FROM_GUEST) => self.take_frames(which, schedule.time(), ask)?,
-            Asked::Kick(_) => {}
+            Served::Done => return Ok(()),
+            Served::Closed => return Err(self.lost(Waited::Ended)),
+            Served::Kick(FROM_GUEST) => self.take_frames(which, schedule.time(), ask)?,
+            Served::Kick(_) => {}
         }
         schedule.free_until(until());
         if let Socket::Connected(device) = &mut self.devices[which] {

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 /// Every scheme and bundle: name, place (the scenario's table), summary, source, provenance, what
-/// the source leaves unspecified (`silent`), and the parameters; those from outside say whose they are (`from`).
+/// the source leaves unspecified (`unspecified`), and the parameters; those from outside say whose they are (`from`).
 #[pyfunction]
 pub(crate) fn schemes() -> String {
     let scheme = |(place, info)| scheme(place, info);
@@ -32,7 +32,7 @@ fn scheme(place: Place, info: &SchemeInfo) -> Value {
             (Provenance::Own, Some(_)) => "own",
             (known, _) => provenance(known),
         },
-        "silent": info.unspecified,
+        "unspecified": info.unspecified,
         "header_bits": info.demands.header_bits,
         "queues": info.demands.queues,
         "params": info.params.iter().map(param).collect::<Vec<_>>(),

@@ -22,6 +22,8 @@ pub(crate) fn facts<'py>(py: Python<'py>, case: &Case) -> PyResult<Bound<'py, Py
     let probes = spec.probes.iter().map(|each| probe(py, each)).collect::<PyResult<Vec<_>>>()?;
     dict.set_item("probes", PyList::new(py, probes)?)?;
     dict.set_item("mss", spec.transport.mss)?;
+    dict.set_item("pauses", spec.switch.pfc.is_some())?;
+    dict.set_item("recovery", spec.measure.recovery.is_some())?;
     dict.set_item("until", spec.run.until.map(|until| until.0))?;
     let kernel = match &spec.hosts {
         HostsSpec::Linux(linux) => Some(linux.kernel.clone()),

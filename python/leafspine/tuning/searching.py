@@ -1,7 +1,6 @@
 """The search: rounds of runs, after each of which the worse half of the settings is left."""
 
 import math
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -345,10 +344,10 @@ def name(setting: Setting) -> str:
 
 
 def _may_have(case: Case, goal: Goal) -> bool:
-    """Whether a run has a metric, as far as its resolved scenario tells."""
+    """Whether a run has a metric, as far as its scenario tells."""
     if goal.is_of_pauses:
-        return str(tomllib.loads(case.toml).get("switch", {}).get("pfc", "off")) != "off"
-    return goal.group != RECOVERY or "recovery" in tomllib.loads(case.toml).get("measure", {})
+        return case.facts.pauses
+    return goal.group != RECOVERY or case.facts.recovery
 
 
 def _typed(text: str) -> object:

@@ -69,7 +69,7 @@ pub enum DeviceError {
 
 /// What a request was, for whoever serves the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Asked {
+pub enum Served {
     /// It has been answered.
     Done,
     /// There is something in this ring; it waits for [`Device::answer_kick`].
@@ -115,20 +115,20 @@ impl Device {
     ///
     /// # Errors
     /// If the request makes no sense, or the system refuses.
-    pub fn serve(&mut self) -> Result<Asked, DeviceError> {
+    pub fn serve(&mut self) -> Result<Served, DeviceError> {
         let (mut bytes, mut files) = ([0; message::HEADER], Vec::new());
         if !read_with_files(&self.socket, &mut bytes, &mut files)? {
-            return Ok(Asked::Closed);
+            return Ok(Served::Closed);
         }
         let header = Header::parse(bytes)?;
         let mut payload = vec![0; header.size];
         if header.size > 0 && !read_with_files(&self.socket, &mut payload, &mut files)? {
-            return Ok(Asked::Closed);
+            return Ok(Served::Closed);
         }
         let request = Request::parse(header.request, &payload)?;
         if let Request::VringKick { ring } = request {
             self.kick = header;
-            return Ok(Asked::Kick(self.ring(ring)?));
+            return Ok(Served::Kick(self.ring(ring)?));
         }
         let answer = match self.obey(request, files)? {
             Some(answer) => Some(answer),
@@ -138,7 +138,7 @@ impl Device {
         if let Some(answer) = answer {
             send_with_files(&self.socket, &answer, &[])?;
         }
-        Ok(Asked::Done)
+        Ok(Served::Done)
     }
 
     /// Lets the guest go on that has kicked.

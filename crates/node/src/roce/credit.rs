@@ -23,8 +23,8 @@ pub struct Credit {
     pub unasked: u32,
     /// Packets that the receiver has asked for.
     pub granted: u32,
-    /// Headers that the receiver has told of: it asks for their packets by itself.
-    pub told: u32,
+    /// Headers that the receiver has reported: it asks for their packets by itself.
+    pub reported: u32,
 }
 
 impl Credit {
@@ -55,7 +55,7 @@ impl Credit {
     /// How many the receiver has to ask for in all, besides what it knows to be trimmed, if `more`
     /// are to follow those `sent`.
     pub(super) fn wanted(self, sent: u32, more: u32) -> u32 {
-        sent.wrapping_add(more).wrapping_sub(self.unasked).wrapping_sub(self.told)
+        sent.wrapping_add(more).wrapping_sub(self.unasked).wrapping_sub(self.reported)
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
         credit.grant(1);
         assert_eq!(credit.left(4), 2);
         // The sender sends the second packet again: six are left, and seven were sent or wanted beyond the four.
-        credit.told = 1;
+        credit.reported = 1;
         demand.note(3, credit.wanted(5, 6), false);
         assert_eq!((turns(&mut demand), demand.granted), (5, 7));
         credit.grant(7);
@@ -161,7 +161,7 @@ mod tests {
     /// if one without credit is not wanted less for what it sent unasked.
     #[test]
     fn unasked_packets_are_not_wanted() {
-        let mut credit = Credit { unasked: 4, granted: 7, told: 0 };
+        let mut credit = Credit { unasked: 4, granted: 7, reported: 0 };
         credit.begin(9, 4);
         assert_eq!((credit.left(9), credit.unasked), (4, 6));
         credit.overdraw();
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!([turn(&mut demand), turn(&mut demand)], [Some(1), None]);
         demand.note(1, credit.wanted(4, 1), true);
         // The sender has been told of two, and sends one of them: one is left, besides two that are new.
-        credit.told = 2;
+        credit.reported = 2;
         demand.note(1, credit.wanted(7, 3), false);
         assert_eq!([turn(&mut demand), turn(&mut demand)], [Some(1), None]);
         demand.note(1, credit.wanted(8, 9), false);

@@ -90,9 +90,9 @@ impl QueuePair {
         self.credit.grant(granted);
     }
 
-    /// The receiver has told of a header without payload.
-    pub(super) fn told(&mut self) {
-        self.credit.told = self.credit.told.wrapping_add(1);
+    /// The receiver has reported a header without payload.
+    pub(super) fn header_reported(&mut self) {
+        self.credit.reported = self.credit.reported.wrapping_add(1);
     }
 
     /// One of its messages has so many packets left to send, and had `before`.

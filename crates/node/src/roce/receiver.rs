@@ -16,7 +16,7 @@ pub struct Receiver {
     marked: bool,
     /// Packets below this are answered one by one: a header without payload that asks for an
     /// acknowledgment has overtaken them.
-    asked: u32,
+    prompt_below: u32,
     /// The time from which on its queue pair may send a CNP, by the network card's number.
     pub(crate) pair: u32,
 }
@@ -25,7 +25,7 @@ impl Receiver {
     /// Makes this the receiver of another flow, and keeps the heap memory.
     pub fn reset(&mut self) {
         self.assembly.reset();
-        (self.nak_sent, self.marked, self.asked) = (false, false, 0);
+        (self.nak_sent, self.marked, self.prompt_below) = (false, false, 0);
     }
 
     /// Whether the whole message has come.
@@ -55,7 +55,7 @@ impl Receiver {
             let fills = self.nak_sent || self.assembly.has_gap();
             self.nak_sent = false;
             (seen.delivered, seen.complete_now) = self.assembly.take(cfg.mss);
-            let asked = p.flags.has(ASKS) || p.seq < self.asked;
+            let asked = p.flags.has(ASKS) || p.seq < self.prompt_below;
             let asks = asked || fills || seen.complete_now;
             asks.then_some(Flags::ACK)
         } else if p.seq < self.assembly.expected() {
@@ -91,7 +91,7 @@ impl Receiver {
     ) -> Received {
         let flags = if self.assembly.has(p.seq) { Flags::ACK } else { NAK };
         if p.flags.has(ASKS) {
-            self.asked = self.asked.max(p.seq);
+            self.prompt_below = self.prompt_below.max(p.seq);
         }
         // A NAK tells the sender's control of its loss and of nothing else: the mark of a packet
         // before it waits for an acknowledgment.

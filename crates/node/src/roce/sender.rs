@@ -351,7 +351,7 @@ impl Sender {
                 1
             }
             Recovery::Each => {
-                pair.told();
+                pair.header_reported();
                 u32::from(self.learn_of(pair, p.sack[0].start, true))
             }
             Recovery::Selective { after, .. } => self.note_gap(p.sack[0].start, after),

@@ -52,7 +52,7 @@ pub(super) enum FirstAgain {
     /// In units of the timestamp clock (65,536 ps).
     At(u32),
     /// The one ACK that is asked has been.
-    Asked,
+    Checked,
 }
 
 /// The reduction that may turn out to have answered no loss.

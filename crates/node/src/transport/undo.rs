@@ -122,7 +122,7 @@ impl Sender {
             return false;
         }
         if !asks_all {
-            x.first_again = FirstAgain::Asked;
+            x.first_again = FirstAgain::Checked;
         }
         // On a coarse clock they may be of one tick.
         let older = |first| {

@@ -32,9 +32,9 @@ struct Script {
     text: String,
 }
 
-/// What a balancer wants to be told.
+/// The calls that a balancer needs.
 #[derive(Clone, Copy)]
-struct Told {
+struct Calls {
     arrived: bool,
     leaving: bool,
 }
@@ -69,7 +69,7 @@ impl Script {
         let mut balancer =
             (entry.build)(&header.params, &header.switch).map_err(|e| e.to_string())?;
         let needs = balancer.needs();
-        let told = Told { arrived: needs.arrived, leaving: needs.leaving };
+        let told = Calls { arrived: needs.arrived, leaving: needs.leaving };
         self.event("needs");
         self.paths(
             "ports=4,5,6,7 capacity=10000000,10000000,10000000,10000000",
@@ -103,7 +103,7 @@ impl Script {
 
     /// A packet of a flow towards another leaf passes the switch. Flow n is host n mod 4's, to host
     /// 4 + 5n mod 12.
-    fn pass(&mut self, told: Told, flow: u16, fields: &str) {
+    fn pass(&mut self, told: Calls, flow: u16, fields: &str) {
         let (src, dst) = (flow % 4, 4 + flow * 5 % 12);
         let (packet, to) = (self.next_packet(), dst / 4);
         let mut described =
@@ -118,12 +118,12 @@ impl Script {
         }
     }
 
-    fn data(&mut self, told: Told, flow: u16, seq: u32) {
+    fn data(&mut self, told: Calls, flow: u16, seq: u32) {
         let fields = format!("seq={seq} size=1500 payload=1460 flags=AD ecn=2");
         self.pass(told, flow, &fields);
     }
 
-    fn openings(&mut self, told: Told) {
+    fn openings(&mut self, told: Calls) {
         self.note("Twelve flows open, then send two segments each.");
         for flow in 0..12 {
             self.pass(told, flow, "size=40 flags=S");
@@ -137,7 +137,7 @@ impl Script {
         }
     }
 
-    fn gaps(&mut self, told: Told) {
+    fn gaps(&mut self, told: Calls) {
         self.note("Bursts of three packets, pauses of several lengths between them.");
         let gaps = [50 * US, 99 * US, 101 * US, 499 * US, 500 * US, 500 * US + 1, 700 * US, 2 * MS];
         for (burst, gap) in gaps.into_iter().enumerate() {
@@ -154,7 +154,7 @@ impl Script {
         }
     }
 
-    fn backlogs(&mut self, told: Told) {
+    fn backlogs(&mut self, told: Calls) {
         self.note("Ports with unlike backlogs, which then change round.");
         let lengths = [(20, 0), (3, 0), (0, 0), (80, 1)];
         for turn in 0..4 {
@@ -184,7 +184,7 @@ impl Script {
         }
     }
 
-    fn failures(&mut self, told: Told) {
+    fn failures(&mut self, told: Calls) {
         let flows = [0, 1, 2, 3, 5, 9, 10];
         self.note("A slow port, and a long way through it.");
         self.event("link port=5 rate=1000000000 delay=11000000");
@@ -223,7 +223,7 @@ impl Script {
     }
 
     /// Two packets of each flow, at once and after a pause.
-    fn round(&mut self, told: Told, flows: &[u16], seq: u32) {
+    fn round(&mut self, told: Calls, flows: &[u16], seq: u32) {
         for pause in [10 * US, 900 * US] {
             for flow in flows {
                 self.data(told, *flow, seq);
@@ -233,7 +233,7 @@ impl Script {
         }
     }
 
-    fn long_flow(&mut self, told: Told) {
+    fn long_flow(&mut self, told: Calls) {
         self.note("A flow passes 100 KB in segments of 9,000 bytes, then closes.");
         for seq in 0..16 {
             let fields = format!("seq={seq} size=9000 payload=8960 flags=AD ecn=2");
@@ -246,7 +246,7 @@ impl Script {
     }
 
     /// Packets for this leaf's hosts, some with words in the scheme's header, and their answers.
-    fn fabric_side(&mut self, told: Told) {
+    fn fabric_side(&mut self, told: Calls) {
         self.note("Packets from other leaves: without a header, with small words, with any words.");
         for n in 0..24u16 {
             let random = mix(u64::from(n) + 1);

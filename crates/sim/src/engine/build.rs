@@ -191,7 +191,7 @@ impl Simulation {
             table_use: TableUse::default(),
             entries: Vec::new(),
             probes: Vec::new(),
-            priorities: told_apart(spec),
+            priorities: distinct_kinds(spec),
             recovery: spec.measure.recovery.map(|recovery| Box::new(Recovery::new(recovery))),
             capture: None,
             until: spec.run.until,
@@ -228,7 +228,7 @@ pub(super) fn lossy(seed: u64, at: u32, probability: f64) -> Box<Lossy> {
 }
 
 /// The lossless priorities, if there are several.
-fn told_apart(spec: &Spec) -> Vec<u8> {
+fn distinct_kinds(spec: &Spec) -> Vec<u8> {
     let lossless = spec.switch.pfc.map_or(0, |pfc| pfc.lossless);
     let all: Vec<u8> = (0..8).filter(|priority| lossless >> priority & 1 == 1).collect();
     if all.len() > 1 { all } else { Vec::new() }

@@ -117,12 +117,21 @@ impl Memory {
             let targets = match probe.kind {
                 ProbeKind::Packets => continue,
                 ProbeKind::Window | ProbeKind::TcpInfo => probe.flows.len().max(16),
-                _ => graph.ports_matching(&probe.ports)?.len(),
+                ProbeKind::Queue
+                | ProbeKind::Utilisation
+                | ProbeKind::State
+                | ProbeKind::Signals
+                | ProbeKind::Pause => graph.ports_matching(&probe.ports)?.len(),
             };
             let row = match probe.kind {
                 ProbeKind::State => STATE_ROW,
                 ProbeKind::TcpInfo => TCP_INFO_ROW,
-                _ => PROBE_ROW,
+                ProbeKind::Queue
+                | ProbeKind::Utilisation
+                | ProbeKind::Window
+                | ProbeKind::Signals
+                | ProbeKind::Pause
+                | ProbeKind::Packets => PROBE_ROW,
             };
             let rows = end / probe.every.0.max(1) as f64 * targets as f64;
             self.probes = self.probes.saturating_add((rows * row as f64) as u64);

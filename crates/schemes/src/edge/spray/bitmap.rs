@@ -41,11 +41,11 @@ impl Bitmap {
     }
 
     /// What has become of a packet with this value.
-    pub(super) fn told(self, memory: &mut [u64], told: echo::Told) {
-        let ev = u64::from(told.ev);
+    pub(super) fn reported(self, memory: &mut [u64], reported: echo::Reported) {
+        let ev = u64::from(reported.ev);
         if ev < self.entropies {
             let word = &mut memory[1 + ev as usize / 64];
-            *word = *word & !(1 << (ev % 64)) | u64::from(told.marked) << (ev % 64);
+            *word = *word & !(1 << (ev % 64)) | u64::from(reported.marked) << (ev % 64);
         }
     }
 
@@ -91,7 +91,7 @@ impl HostEdge for Edge {
         flow: &mut FlowView<'_>,
         _: &mut EdgeContext<'_>,
     ) {
-        echo::read(ack).for_each(|told| self.bitmap.told(flow.memory, told));
+        echo::read(ack).for_each(|reported| self.bitmap.reported(flow.memory, reported));
     }
 
     fn receiving(
@@ -163,8 +163,8 @@ mod tests {
     use super::*;
     use crate::testing::FakeHost;
 
-    fn told(ev: u16, marked: bool) -> echo::Told {
-        echo::Told { ev, marked }
+    fn reported(ev: u16, marked: bool) -> echo::Reported {
+        echo::Reported { ev, marked }
     }
 
     /// By hand, of four values whose turn is at 0: 1 and 2 are marked, so 0, 3, and in the next
@@ -179,11 +179,11 @@ mod tests {
         let mut take = |memory: &mut [u64], n| -> Vec<u16> {
             (0..n).map(|_| bitmap.next(memory, &mut rng)).collect()
         };
-        bitmap.told(&mut memory, told(1, true));
-        bitmap.told(&mut memory, told(2, true));
+        bitmap.reported(&mut memory, reported(1, true));
+        bitmap.reported(&mut memory, reported(2, true));
         assert_eq!(take(&mut memory, 6), [0, 3, 0, 1, 2, 3]);
         for (ev, marked) in [(3, true), (3, true), (0, true), (0, false), (9, true)] {
-            bitmap.told(&mut memory, told(ev, marked));
+            bitmap.reported(&mut memory, reported(ev, marked));
         }
         assert_eq!(take(&mut memory, 7), [0, 1, 2, 0, 1, 2, 3]);
     }
@@ -195,7 +195,7 @@ mod tests {
         let bitmap = Bitmap::new(130);
         let mut memory = vec![0; bitmap.words()];
         let mut rng = FakeHost::new(1_000).rng;
-        (0..130).for_each(|ev| bitmap.told(&mut memory, told(ev, true)));
+        (0..130).for_each(|ev| bitmap.reported(&mut memory, reported(ev, true)));
         let first = bitmap.next(&mut memory, &mut rng);
         assert!(memory[1..].iter().all(|word| *word == 0), "{memory:?}");
         let rest: Vec<u16> = (0..129).map(|_| bitmap.next(&mut memory, &mut rng)).collect();

@@ -20,7 +20,7 @@ const IN_HEADER: u32 = 16;
 
 /// A packet that has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Told {
+pub(super) struct Reported {
     pub(super) ev: u16,
     pub(super) marked: bool,
 }
@@ -53,25 +53,25 @@ pub(super) fn write(answer: &mut PacketMeta, flow: &mut FlowView<'_>) {
     }
     answer.tag = evs as u16;
     let marks = (count >> MARKS) as u32 % (1 << MOST);
-    let told = (count as u32 & 0x7) | marks << 3;
-    answer.header = SchemeHeader([(evs >> 16) as u32, (evs >> 48) as u32 | told << IN_HEADER]);
+    let reported = (count as u32 & 0x7) | marks << 3;
+    answer.header = SchemeHeader([(evs >> 16) as u32, (evs >> 48) as u32 | reported << IN_HEADER]);
 }
 
 /// What an answer tells, in the order in which it came. A header that a switch has sent back tells of itself.
-pub(super) fn read(answer: &PacketMeta) -> impl Iterator<Item = Told> {
+pub(super) fn read(answer: &PacketMeta) -> impl Iterator<Item = Reported> {
     let [low, high] = answer.header.0;
-    let told = high >> IN_HEADER;
+    let reported = high >> IN_HEADER;
     let evs = u64::from(answer.tag) | u64::from(low) << 16 | u64::from(high & 0xffff) << 48;
     let back = answer.notes & PacketMeta::TRIMMED != 0;
     let count = match answer.flags.has(Flags::ACK) {
         _ if back => 1,
-        true => u64::from(told & 0x7).min(MOST),
+        true => u64::from(reported & 0x7).min(MOST),
         false => 0,
     };
     (0..count)
         .rev()
-        .map(move |at| (at, told >> (3 + at) & 1 == 1 || back))
-        .map(move |(at, marked)| Told { ev: (evs >> (16 * at)) as u16, marked })
+        .map(move |at| (at, reported >> (3 + at) & 1 == 1 || back))
+        .map(move |(at, marked)| Reported { ev: (evs >> (16 * at)) as u16, marked })
 }
 
 #[cfg(test)]
@@ -88,19 +88,19 @@ mod tests {
     fn answer(host: &mut FakeHost, flags: Flags) -> Vec<(u16, bool)> {
         let mut ack = control(0, 9, 1, flags);
         host.with(|flow, _| write(&mut ack, flow));
-        read(&ack).map(|told| (told.ev, told.marked)).collect()
+        read(&ack).map(|reported| (reported.ev, reported.marked)).collect()
     }
 
-    /// Breaks if an EV or its mark is lost on its way back, if their order changes, if more is told
-    /// than asked for, or if anything is told twice.
+    /// Breaks if an EV or its mark is lost on its way back, if their order changes, if more is reported
+    /// than asked for, or if anything is reported twice.
     #[test]
     fn the_last_ones_are_told_in_order() {
         let mut host = FakeHost::new(1_000);
         for (ev, marked) in [(7, true), (65_535, false), (0, true), (9, false), (40_000, true)] {
             came(&mut host, 4, ev, marked);
         }
-        let told = [(65_535, false), (0, true), (9, false), (40_000, true)];
-        assert_eq!(answer(&mut host, Flags::ACK), told);
+        let reported = [(65_535, false), (0, true), (9, false), (40_000, true)];
+        assert_eq!(answer(&mut host, Flags::ACK), reported);
         assert_eq!(answer(&mut host, Flags::ACK), [], "once");
         for (ev, marked) in [(7, false), (8, true), (9, false)] {
             came(&mut host, 1, ev, marked);
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(answer(&mut host, Flags::ECE), []);
         assert_eq!(answer(&mut host, Flags::ACK.with(Flags::CWR)), [(40_000, true)]);
         assert_eq!(answer(&mut host, Flags::ACK), [(7, false)]);
-        let told: Vec<Told> = read(&header).collect();
-        assert_eq!(told, [Told { ev: 40_000, marked: true }]);
+        let reported: Vec<Reported> = read(&header).collect();
+        assert_eq!(reported, [Reported { ev: 40_000, marked: true }]);
     }
 }

@@ -58,10 +58,10 @@ impl HostEdge for Mixed {
         _: &mut EdgeContext<'_>,
     ) {
         let (mut cache, bits) = self.parts(flow.memory);
-        for told in echo::read(ack) {
-            self.bitmap.told(bits, told);
-            if !told.marked {
-                cache.put(told.ev, self.reuse);
+        for reported in echo::read(ack) {
+            self.bitmap.reported(bits, reported);
+            if !reported.marked {
+                cache.put(reported.ev, self.reuse);
             }
         }
     }

@@ -22,7 +22,7 @@ struct Flow {
     /// The ingress port that it comes by.
     port: u8,
     /// Whether its ACKs name the free ports.
-    asked: bool,
+    notified: bool,
 }
 
 /// `Flow::last` of an empty entry.
@@ -34,7 +34,7 @@ struct Group {
     /// By ingress port.
     flows: Vec<u16>,
     /// Ports of which one flow is asked to leave.
-    asked: PortSet,
+    notified: PortSet,
 }
 
 /// See the module's text. Hashed: a flow whose entry another has is not counted.
@@ -57,7 +57,7 @@ pub(super) struct LargeFlows {
     /// At most one move per flow in this time.
     pause: Span,
     /// Flows that are asked to move now: mostly none, which saves the search.
-    asked: usize,
+    notified: usize,
 }
 
 impl LargeFlows {
@@ -71,10 +71,10 @@ impl LargeFlows {
     ) -> LargeFlows {
         let flow = FiveTuple(0);
         let empty =
-            Flow { flow, last: NEVER, quiet_until: Time::ZERO, group: 0, port: 0, asked: false };
+            Flow { flow, last: NEVER, quiet_until: Time::ZERO, group: 0, port: 0, notified: false };
         let mut ports = PortSet::default();
         (0..uplinks).for_each(|port| ports.insert(port as u8));
-        let group = Group { flows: vec![0; uplinks], asked: PortSet::default() };
+        let group = Group { flows: vec![0; uplinks], notified: PortSet::default() };
         LargeFlows {
             seed,
             table: vec![empty; entries],
@@ -86,7 +86,7 @@ impl LargeFlows {
             oldest: NEVER,
             silence,
             pause,
-            asked: 0,
+            notified: 0,
         }
     }
 
@@ -120,7 +120,7 @@ impl LargeFlows {
         }
         if !known {
             let quiet_until = Time::ZERO;
-            self.table[slot] = Flow { flow, last: now, quiet_until, group, port, asked: false };
+            self.table[slot] = Flow { flow, last: now, quiet_until, group, port, notified: false };
             self.count(group, port);
             self.oldest = self.oldest.min(now);
         } else if entry.port != port {
@@ -143,16 +143,16 @@ impl LargeFlows {
 
     /// Asks the flow to move if it shares its port, another is free, and no other of the two is asked.
     fn consider(&mut self, slot: usize, now: Time) {
-        let Flow { group, port, asked, quiet_until, .. } = self.table[slot];
+        let Flow { group, port, notified, quiet_until, .. } = self.table[slot];
         let free = !self.free().is_empty();
         let group = &mut self.groups[usize::from(group)];
         let shared = group.flows[usize::from(port)] >= 2;
-        if asked || !shared || !free || group.asked.has(port) || now < quiet_until {
+        if notified || !shared || !free || group.notified.has(port) || now < quiet_until {
             return;
         }
-        group.asked.insert(port);
-        self.table[slot].asked = true;
-        self.asked += 1;
+        group.notified.insert(port);
+        self.table[slot].notified = true;
+        self.notified += 1;
     }
 
     /// The ports that an ACK of `flow` names, if it is asked to move: those without large flows whose
@@ -164,13 +164,13 @@ impl LargeFlows {
         live: impl FnOnce() -> PortSet,
         now: Time,
     ) -> Option<PortSet> {
-        if self.asked == 0 {
+        if self.notified == 0 {
             return None;
         }
         self.end_silent(now);
         let slot = self.slot(flow);
-        let Flow { flow: owner, last, group, port, asked, .. } = self.table[slot];
-        if last == NEVER || owner != flow || !asked {
+        let Flow { flow: owner, last, group, port, notified, .. } = self.table[slot];
+        if last == NEVER || owner != flow || !notified {
             return None;
         }
         let named = PortSet(self.free().0 & live().0);
@@ -209,11 +209,11 @@ impl LargeFlows {
     }
 
     fn withdraw(&mut self, slot: usize) {
-        let Flow { group, port, asked, .. } = self.table[slot];
-        if asked {
-            self.table[slot].asked = false;
-            self.groups[usize::from(group)].asked.remove(port);
-            self.asked -= 1;
+        let Flow { group, port, notified, .. } = self.table[slot];
+        if notified {
+            self.table[slot].notified = false;
+            self.groups[usize::from(group)].notified.remove(port);
+            self.notified -= 1;
         }
     }
 

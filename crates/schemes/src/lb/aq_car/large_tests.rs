@@ -69,7 +69,7 @@ fn one_of_two_of_different_leaves_is_asked() {
     assert_eq!((accounts.named(2, at(3)), accounts.named(1, at(3))), (None, None));
     accounts.fin(1, 0, 2, at(4));
     accounts.fin(2, 3, 0, at(4));
-    assert_eq!((accounts.0.used, accounts.0.asked), (PortSet(0), 0));
+    assert_eq!((accounts.0.used, accounts.0.notified), (PortSet(0), 0));
 }
 
 /// Breaks if flows of different source leaves are asked where only those of one are to be parted.
@@ -133,7 +133,7 @@ fn a_flow_ends_by_fin() {
     accounts.fin(2, 0, 1, at(2));
     accounts.data(1, 0, 1, at(3));
     assert_eq!((accounts.named(1, at(3)), accounts.named(2, at(3))), (None, None));
-    assert_eq!((accounts.0.per_port[1], accounts.0.asked), (1, 0));
+    assert_eq!((accounts.0.per_port[1], accounts.0.notified), (1, 0));
 }
 
 /// Breaks if a flow ends before or after 10 ms of silence, whichever flow has a packet then.
