@@ -85,7 +85,9 @@ def chosen(library: Path, names: Sequence[str]) -> list[Chosen]:
     return [entry for path, entry in found.items() if not names or path in names]
 
 
-def make(asked: Sequence[Chosen], out: Path, jobs: int | None, *, by_kept: bool, rerun: bool) -> int:
+def make(
+    asked: Sequence[Chosen], out: Path, jobs: int | None, *, by_kept: bool, rerun: bool
+) -> int:
     """Make the runs and keep what is whole; says what of it is new. ``by_kept``: none with
     kernels; ``rerun``: also those with kernels that are kept."""
     before = {figure.path: on_linux.kept(figure) for figure, _ in asked}

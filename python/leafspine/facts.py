@@ -39,9 +39,9 @@ class Probe:
 class Facts:
     """Schemes by their place, ``None`` where there is none; ``buffer``: of a port, or what the
     ports of a switch share; ``family``: all that decides the run but its seed and the version, as
-    one text; ``mss``: bytes of payload of a segment; ``pauses``: whether switches have flow control;
-    ``recovery``: whether recoveries from faults are measured; ``until``: when the run is ended, if
-    not by its last flow; ``kernel``: that of hosts with Linux."""
+    one text; ``mss``: bytes of payload of a segment; ``pauses``: whether switches have flow
+    control; ``recovery``: whether recoveries from faults are measured; ``until``: when the run is
+    ended, if not by its last flow; ``kernel``: that of hosts with Linux."""
 
     load_balancer: Scheme | None = None
     aqm: Scheme | None = None

@@ -76,11 +76,17 @@ class Known:
 
 @dataclass(frozen=True)
 class Open:
-    """What is known of a claim that is not reproduced: a sentence each."""
+    """What is known of a claim that is not reproduced: a sentence each.
+
+    ``hinges_as`` and ``settles_as``: the other claims whose sentence is this one's, too; before it
+    comes its own, if it has one.
+    """
 
     tried: str
-    hinges: str
-    settles: str
+    hinges: str = ""
+    settles: str = ""
+    hinges_as: str = ""
+    settles_as: str = ""
 
     @property
     def text(self) -> str:
@@ -89,10 +95,8 @@ class Open:
 
 
 def _sentence(hinges: str) -> str:
-    """``On SACK.`` and ``As L1.`` as sentences of their own; others are ones already."""
+    """``On SACK.`` as a sentence of its own; others are ones already."""
     first, _, rest = hinges.partition(" ")
-    if first == "As":
-        return f"It hinges on the same as {rest}"
     return f"It hinges {first.lower()} {rest}" if first in ("On", "In", "For") else hinges
 
 
@@ -143,7 +147,35 @@ def read_claims(
             table = Keys({}, path, ("claim", str(number)), claim.id)
             raise table.wrong("there is another claim of this id")
         seen.add(claim.id)
-    return claims
+    return _resolved(claims, path)
+
+
+def _resolved(claims: Sequence[Claim], path: Path) -> tuple[Claim, ...]:
+    """Each with the sentences of the claims that it refers to."""
+    said = {claim.id: claim.open for claim in claims if claim.open is not None}
+
+    def whole(part: str, chain: tuple[str, ...]) -> str:
+        """The last claim's own sentence, and the one that it refers to."""
+        own, other = (getattr(said[chain[-1]], name) for name in (part, f"{part}_as"))
+        if not other:
+            return str(own)
+        if other not in said or other in chain:
+            number = [claim.id for claim in claims].index(chain[-1])
+            at = ("claim", str(number), "open", f"{part}_as")
+            keys = Keys({}, path, at, f"{chain[-1]}.open")
+            raise keys.wrong(f"{part}_as: {other} has no such sentence of its own")
+        return f"{own} {whole(part, (*chain, other))}".lstrip()
+
+    def one(claim: Claim) -> Claim:
+        if claim.open is None:
+            return claim
+        found = {}
+        for part in ("hinges", "settles"):
+            other = getattr(claim.open, f"{part}_as")
+            found[part] = whole(part, (claim.id,)) + (f" (As {other}.)" if other else "")
+        return replace(claim, open=replace(claim.open, **found))
+
+    return tuple(map(one, claims))
 
 
 def _claim(table: object, path: Path, number: int, known: Known) -> Claim:
@@ -181,9 +213,15 @@ def _open(table: dict[str, Any] | None, claim: Keys) -> Open | None:
     if table is None:
         return None
     keys = Keys(table, claim.file, (*claim.path, "open"), f"{claim.name}.open")
-    found = Open(*(keys.need(name, str) for name in ("tried", "hinges", "settles")))
+    found = Open(keys.need("tried", str), *(keys.get(name, str, "") for name in OPEN_KEYS))
     keys.end()
+    for part in ("hinges", "settles"):
+        if not getattr(found, part) and not getattr(found, f"{part}_as"):
+            keys.need(part, str)
     return found
+
+
+OPEN_KEYS = ("hinges", "settles", "hinges_as", "settles_as")
 
 
 LISTED = ("metric", "runs", "runs_against", "scheme", "against")

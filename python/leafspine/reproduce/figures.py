@@ -189,8 +189,10 @@ def read_paper(folder: Path) -> Paper:
     if batches < 1:
         raise keys.refuse("batches", str(batches), "1 or more")
     changes = _changes(keys.get("changes", dict, {}), path)
-    texts = Keys(keys.get("assumptions", dict, {}), path, ("assumptions",))
-    shared = {name: texts.need(name, str) for name in texts.table}
+    groups = Keys(keys.get("groups", dict, {}), path, ("groups",))
+    for name in groups.table:
+        groups.texts(name)
+    shared = {name: _shared(keys, name) for name in SHARED}
     keys.end()
     figures = tuple(
         replace(read_figure(folder / name, folder.name, changes, shared), batches=batches)
@@ -265,14 +267,14 @@ def read_figure(
     folder: Path,
     paper: str,
     changes: Mapping[str, Layer] | None = None,
-    shared: Mapping[str, str] | None = None,
+    shared: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Figure:
     """One figure's folder. ``changes`` and ``shared``: the paper's, that its sensitivities and its
-    assumptions name."""
+    assumptions and notes name."""
     path = folder / FILE
-    keys = Keys(reading.load(path), path)
+    keys = Keys(reading.load_figure(path), path)
     title, place = keys.need("title", str), keys.need("place", str)
-    assumptions, notes = _assumptions(keys, shared or {}), keys.texts("notes")
+    assumptions, notes = (_texts(keys, name, (shared or {}).get(name, {})) for name in SHARED)
     sets = keys.get("runs", dict, {})
     runs = run_sets.read(folder, sets)
     groups = [_panel(table, path, at) for at, table in enumerate(keys.get("panel", list, []))]
@@ -317,16 +319,25 @@ def read_figure(
     )
 
 
-def _assumptions(keys: Keys, shared: Mapping[str, str]) -> tuple[str, ...]:
+SHARED = ("assumptions", "notes")
+"""Texts that figures of a paper may have in common, under a name in its ``paper.toml``."""
+
+
+def _shared(paper: Keys, name: str) -> dict[str, str]:
+    texts = Keys(paper.get(name, dict, {}), paper.file, (name,))
+    return {text: texts.need(text, str) for text in texts.table}
+
+
+def _texts(keys: Keys, name: str, shared: Mapping[str, str]) -> tuple[str, ...]:
     """The texts; in the place of ``{ shared = NAME }`` the paper's of that name."""
-    value = keys.get("assumptions", (str, list), [])
+    value = keys.get(name, (str, list), [])
     found = []
     for at, entry in enumerate([value] if isinstance(value, str) else value):
         if not isinstance(entry, str):
-            one = Keys(entry, keys.file, ("assumptions", str(at)))
+            one = Keys(entry, keys.file, (name, str(at)))
             if "shared" in one.table and not shared:
                 named = f"{one.table['shared']!r}, where the paper shares none"
-                raise one.refuse("shared", named, "a name under [assumptions] in its paper.toml")
+                raise one.refuse("shared", named, f"a name under [{name}] in its paper.toml")
             entry = shared[one.word("shared", tuple(shared))]
             one.end()
         found.append(entry)

@@ -24,6 +24,22 @@ def load(path: Path) -> Table:
         raise InputError(f"{path}: {error.strerror}", file=str(path)) from None
 
 
+def load_figure(path: Path) -> Table:
+    """A figure's file, where ``only`` and ``variants`` may name one of the paper's ``[groups]``."""
+    paper = path.parent.parent / "paper.toml"
+    groups = load(paper).get("groups", {}) if paper.exists() else {}
+    return {key: _ungrouped(value, groups, key) for key, value in load(path).items()}
+
+
+def _ungrouped(value: Any, groups: Table, key: str) -> Any:
+    if isinstance(value, dict):
+        return {name: _ungrouped(entry, groups, name) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_ungrouped(entry, groups, "") for entry in value]
+    named = key in ("only", "variants") and isinstance(value, str)
+    return groups.get(value, value) if named else value
+
+
 def _line(file: Path, path: tuple[str, ...]) -> int | None:
     """The line of a key, or of the nearest table above it."""
     try:

@@ -181,7 +181,7 @@ def _read(
     figure, _, base = extends.rpartition("/")
     where = folder.parent / figure if figure else folder
     if figure:
-        table = reading.load(where / FILE).get("runs", {})
+        table = reading.load_figure(where / FILE).get("runs", {})
     if base not in table:
         raise keys.refuse("extends", repr(extends), ", ".join(table), nearest(base, list(table)))
     if (where, base) in (*above, (folder, name)):

@@ -88,19 +88,31 @@ def test_sets_of_runs_are_called_what_they_are() -> None:
     assert tests > 10
 
 
-def test_what_figures_assume_alike_stands_once() -> None:
-    """Breaks if a paper's figures have copies of an assumption, which then change in some of them,
-    or the paper has one that no figure names."""
+@pytest.mark.parametrize("name", ["assumptions", "notes"])
+def test_what_figures_say_alike_stands_once(name: str) -> None:
+    """Breaks if a paper's figures have copies of an assumption or a note, which then change in some
+    of them, or the paper has one that no figure names."""
     for file in (HERE.parents[2] / "papers").glob("*/paper.toml"):
-        shared = tomllib.loads(file.read_text(encoding="utf-8"))["assumptions"]
+        shared = tomllib.loads(file.read_text(encoding="utf-8")).get(name, {})
         stated: Counter[str] = Counter(shared.values())
         named = set()
         for path in file.parent.glob("*/figure.toml"):
-            found = tomllib.loads(path.read_text(encoding="utf-8")).get("assumptions", [])
+            found = tomllib.loads(path.read_text(encoding="utf-8")).get(name, [])
             stated.update(entry for entry in found if isinstance(entry, str))
             named |= {entry["shared"] for entry in found if isinstance(entry, dict)}
         assert [text for text, count in stated.items() if count > 1] == []
         assert named == set(shared)
+
+
+def test_groups_of_variants_are_named_where_they_are_meant() -> None:
+    """Breaks if a paper has a group that no figure names, or a figure lists what is a group."""
+    for file in (HERE.parents[2] / "papers").glob("*/paper.toml"):
+        groups = tomllib.loads(file.read_text(encoding="utf-8")).get("groups", {})
+        texts = [path.read_text(encoding="utf-8") for path in file.parent.glob("*/figure.toml")]
+        for name, variants in groups.items():
+            assert any(f'= "{name}"\n' in text for text in texts), name
+            listed = f"= {json.dumps(variants)}\n"
+            assert not any(listed in text for text in texts), name
 
 
 def test_every_claim_can_be_judged(said: dict[str, Any]) -> None:

@@ -179,6 +179,33 @@ def test_an_assumption_of_several_figures_stands_once(
     assert "found 'one-seed', where the paper shares none; allowed: a name under [assump" in said
 
 
+def test_a_group_stands_for_its_variants(
+    library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Breaks if a figure that names a paper's group of variants is run or drawn otherwise than one
+    that lists them, or if a name of no group passes."""
+    words = ["reproduce", "some/fig1", "--papers", str(library), "--out"]
+    figure = library / "some" / "fig1" / "figure.toml"
+    whole = figure.read_text()
+    assert "[runs.main]\n" in whole
+    paper = library / "some" / "paper.toml"
+    paper.write_text(paper.read_text() + '[groups]\nboth = ["ECMP", "LetFlow"]\n')
+    for name, only in (("listed", '["ECMP", "LetFlow"]'), ("named", '"both"')):
+        figure.write_text(whole.replace("[runs.main]\n", f"[runs.main]\nonly = {only}\n"))
+        assert cli.invoke([*words, str(tmp_path / name)]) == 0
+    made = [tmp_path / name / "some" / "fig1" / "data.csv" for name in ("listed", "named")]
+    assert made[0].read_text() == made[1].read_text()
+    assert "LetFlow" in made[0].read_text()
+    capsys.readouterr()
+    figure.write_text(whole.replace("[runs.main]\n", '[runs.main]\nonly = "bath"\n'))
+    assert cli.invoke([*words, str(tmp_path / "third")]) == 2
+    assert "only: found 'bath'" in capsys.readouterr().err
+    figure.write_text(whole)
+    paper.write_text(paper.read_text().replace('["ECMP", "LetFlow"]', "7"))
+    assert cli.invoke([*words, str(tmp_path / "third")]) == 2
+    assert "groups.both: found 7; allowed: a text, a list" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("count", [3, 14])
 def test_shards_that_are_merged_are_the_whole(
     count: int, library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
