@@ -502,7 +502,9 @@ def test_what_cannot_be_compared_is_said(
     assert made == []
 
 
-@pytest.mark.parametrize("words", [["--kept", "--add"], ["--add", "--anew"], ["--kept", "--anew"]])
+@pytest.mark.parametrize(
+    "words", [["--kept", "--add"], ["--add", "--rerun"], ["--kept", "--rerun"]]
+)
 def test_ways_to_take_kept_runs_exclude_each_other(
     words: list[str], made: list[tuple[str, int]]
 ) -> None:
@@ -518,7 +520,7 @@ def test_without_a_kernel_nothing_is_removed(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Breaks if ``--anew`` removes runs that nothing can make again, or none where one can."""
+    """Breaks if ``--rerun`` removes runs that nothing can make again, or none where one can."""
 
     def no_kernel() -> str:
         raise InputError("the Linux kernel is not there")
@@ -527,10 +529,10 @@ def test_without_a_kernel_nothing_is_removed(
     run.mkdir(parents=True)
     with monkeypatch.context() as without:
         without.setattr(linux, "kernel", no_kernel)
-        assert linux.main(["--anew"]) == 2
+        assert linux.main(["--rerun"]) == 2
     assert "the Linux kernel is not there" in one_line(capsys)
     assert run.is_dir() and made == []
-    assert linux.main(["--anew"]) == 0
+    assert linux.main(["--rerun"]) == 0
     assert not run.exists() and made == ALL
 
 
@@ -545,7 +547,7 @@ def test_a_kernel_is_looked_for_first(tmp_path: Path, monkeypatch: pytest.Monkey
         sys.path.insert(0, {str(ROOT / "validation")!r})
         import linux
         linux.FOLDERS = pathlib.Path({str(tmp_path)!r})
-        sys.exit(linux.main(["--anew", "lone-1g"]))
+        sys.exit(linux.main(["--rerun", "lone-1g"]))
     """
     done = python("-c", textwrap.dedent(code))
     assert done.returncode == 2, done.stderr

@@ -295,7 +295,7 @@ def test_kernels_are_not_run_again(asking: Path, tmp_path: Path) -> None:
     assert runs_made(out).count("kernels") == 8
 
 
-def test_kernels_are_run_anew(
+def test_kernels_are_run_again(
     asking: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Breaks if kernels are never run with switches that were changed, neither kept runs nor those
@@ -311,23 +311,23 @@ def test_kernels_are_run_anew(
     assert on_real_hosts(asking) == 0
     said = (
         "some/fig1: 8 of 8 runs with kernels are kept ones, with leafspine's switches of "
-        "0.0.1+before; --anew makes them again\n"
+        "0.0.1+before; --rerun makes them again\n"
     )
     assert said in capsys.readouterr().out
     assert versions() == {"0.0.1+before": 8}
     runs = asking.parent / "on-linux" / "runs"
     made = {path: path.stat().st_mtime_ns for path in runs.glob("*/summary.json")}
     assert len(made) == 24
-    assert on_real_hosts(asking, "--anew") == 0
+    assert on_real_hosts(asking, "--rerun") == 0
     assert "runs with kernels are kept" not in capsys.readouterr().out
     assert versions() == {"0.0.1+after": 8}
     assert all(path.stat().st_mtime_ns > before for path, before in made.items())
 
 
-def test_anew_is_not_from_kept(asking: Path) -> None:
+def test_rerun_is_not_from_kept(asking: Path) -> None:
     """Breaks if of two that contradict each other one is taken."""
     with pytest.raises(SystemExit) as ended:
-        on_real_hosts(asking, "--kept", "--anew")
+        on_real_hosts(asking, "--kept", "--rerun")
     assert ended.value.code == 2
 
 
