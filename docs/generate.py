@@ -1,6 +1,6 @@
 """Writes what the documentation takes from the engine: the catalogue in ``schemes.md``, the named
 size distributions in ``scenario.md``, the verdicts on the papers in ``scorecard.md``, what they
-hinge on in ``what-stands.md``, with its picture, how many have the ideal fabric's bound in
+hinge on in ``what-stands.md``, with its pictures, how many have the ideal fabric's bound in
 ``reproducing.md``, the figures of ns-3, theory, public papers, ``make fuzz`` and ``make faults`` in
 ``validation.md``; and what the package takes from the documentation, the sentences on keys, with
 the scenario file's JSON Schema that they are in.
@@ -47,6 +47,7 @@ from typing import Any
 
 from bounds import with_bounds
 from faults import with_faults
+from hinge_pictures import pictures, with_pictures
 from hinges import with_hinges
 from kernels import with_kernels
 from keys import keys_file
@@ -248,8 +249,11 @@ def main() -> None:
     (DOCS / "scorecard.md").write_text(scorecard_page(chapters), encoding="utf-8")
     stands = DOCS / "what-stands.md"
     text = with_hinges(stands.read_text(encoding="utf-8"), chapters)
-    stands.write_text(with_standing(text, chapters), encoding="utf-8")
+    text = with_pictures(with_standing(text, chapters), chapters)
+    stands.write_text(text, encoding="utf-8")
     (DOCS / PICTURE).write_text(picture(chapters), encoding="utf-8")
+    for path, drawn in pictures(chapters).items():
+        (DOCS / path).write_text(drawn, encoding="utf-8")
     (DATA / "keys.json").write_text(keys_file(), encoding="utf-8")
     (DATA / schema.PACKAGED.name).write_text(schema.text(), encoding="utf-8")
     scenario = DOCS / "scenario.md"
@@ -260,9 +264,7 @@ def main() -> None:
     linux = DOCS / "linux.md"
     linux.write_text(with_papers(linux.read_text(encoding="utf-8"), chapters), encoding="utf-8")
     validation = DOCS / "validation.md"
-    text = with_fuzzing(
-        with_theory(with_kernels(with_ns3(validation.read_text(encoding="utf-8"))))
-    )
+    text = with_fuzzing(with_theory(with_kernels(with_ns3(validation.read_text(encoding="utf-8")))))
     text = with_public(with_faults(text))
     validation.write_text(text, encoding="utf-8")
 

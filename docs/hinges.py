@@ -9,7 +9,7 @@ from typing import NamedTuple
 from leafspine.reproduce import plan
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.figures import Figure
-from leafspine.reproduce.pages import Chapter
+from leafspine.reproduce.pages import Chapter, Page
 from leafspine.reproduce.run_sets import Layer, RunSet
 from leafspine.reproduce.verdicts import Verdict
 
@@ -24,13 +24,8 @@ PROFILE = (
     "[Linux kernels](linux.md#the-papers-on-real-hosts)"
 )
 
-SECOND = {
-    "qall": (
-        "all ports at 100 Mb/s, and under asymmetry the leaf that lost the link sends",
-        ("all ports at 100 Mb/s", "all ports at 100 Mb/s, the leaf that lost the link sends"),
-    )
-}
-"""By paper: a second set of runs that is judged beside the first, in words, and its settings."""
+SECOND = {"qall": "all ports at 100 Mb/s"}
+"""By paper: the setting of a second set of runs that is judged beside the first."""
 
 
 class Tried(NamedTuple):
@@ -79,11 +74,11 @@ def _second(paper: str, tried: Sequence[Tried]) -> list[str]:
     """Both sets of runs of a paper that is judged by two, claim by claim, as counts."""
     if paper not in SECOND:
         return []
-    words, settings = SECOND[paper]
-    both = {e.claim: (e.before, e.after) for e in tried if e.name in settings and e.whole}
+    setting = SECOND[paper]
+    both = {e.claim: (e.before, e.after) for e in tried if e.name == setting and e.whole}
     heads = [verdict.words for verdict in (*HELD, Verdict.DIRECTION, Verdict.NOT)]
     lines = ["", f"| {len(both)} claims | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * 4]
-    for name, at in (("as stated", 0), (words, 1)):
+    for name, at in (("as stated", 0), (setting, 1)):
         counts = Counter(verdicts[at] for verdicts in both.values())
         # What contradicts its own paper is not reproduced by runs either.
         counts[Verdict.NOT] += counts[Verdict.CONTRADICTS]
@@ -99,17 +94,13 @@ def all_tried(chapter: Chapter) -> list[Tried]:
     found = []
     for page in chapter.pages:
         claims = {entry.claim.id: entry.claim for entry in page.judged}
-        runs = {other.name: other.runs for other in page.figure.sensitivities}
-        tried = dict.fromkeys(entry.setting for entry in page.sensitive)
-        shorter = {name: _shorter(page.figure, runs[name], name) for name in tried}
+        settings = {name: in_words(page, name) for name in {s.setting for s in page.sensitive}}
         for name, after, before, _ in page.sensitive:
-            # A figure's panels each have theirs: "(a) initial window 10".
-            plain = re.sub(r"^\([a-z]\) ", "", name) + shorter[name]
-            plain += _unmade(page.data, [f"{changed}~{name}" for changed in runs[name]])
+            plain, shorter = settings[name]
             if Verdict.MISSING not in (before.verdict, after.verdict):
                 verdicts = before.verdict, after.verdict
                 whole = len(after.claim.tests) == len(claims[after.claim.id].tests)
-                found.append(Tried(plain, after.claim.id, *verdicts, bool(shorter[name]), whole))
+                found.append(Tried(plain, after.claim.id, *verdicts, shorter, whole))
         found += [
             Tried(name, entry.model.claim.id, entry.model.verdict, other.verdict)
             for sides in page.on_linux
@@ -117,6 +108,16 @@ def all_tried(chapter: Chapter) -> list[Tried]:
             for name, other in ((KERNELS, entry.kernels), (PROFILE, entry.profile))
         ]
     return found
+
+
+def in_words(page: Page, setting: str) -> tuple[str, bool]:
+    """A setting's name, with what makes its runs less than those of the paper as it is read, and
+    whether they are shorter."""
+    runs = next(other.runs for other in page.figure.sensitivities if other.name == setting)
+    shorter = _shorter(page.figure, runs, setting)
+    unmade = _unmade(page.data, [f"{changed}~{setting}" for changed in runs])
+    # A figure's panels each have theirs: "(a) initial window 10".
+    return re.sub(r"^\([a-z]\) ", "", setting) + shorter + unmade, bool(shorter)
 
 
 def _unmade(data: Data, runs: Sequence[str]) -> str:
