@@ -87,6 +87,8 @@ def observe_port(
 
 def returns(starts: Ints, period: int) -> Ints:
     """Which packets' dequeues return state: the first more than ``period`` after the last."""
+    # Of another type each search would convert, and copy, all of them.
+    starts = starts.astype(np.int64, copy=False)
     found: list[int] = []
     last = 0
     while True:

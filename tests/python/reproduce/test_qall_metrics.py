@@ -1,6 +1,7 @@
 """Metrics of queues, load sharing, duplicate ACKs, control loops, fits: on tables made by hand."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pytest
 
 from leafspine.engine import Case
 from leafspine.facts import Amount, Facts, Scheme
+from leafspine.qall import samples
 from leafspine.reproduce import fits, metrics, queues, series  # noqa: F401  (queues registers)
 from leafspine.reproduce.metrics import Run
 from leafspine.results import Result
@@ -226,3 +228,20 @@ class TestFits:
         assert y.tolist() == [15.0, 60.0]
         degrees, _ = series.of(self.fitted(), "fit_mre")
         assert degrees.tolist() == [1, 2, 3, 5, 8, 10]
+
+
+def test_returns_are_searched_among_numbers_of_one_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Breaks if a return is not the first packet more than a period after the last, or if each
+    search copies all times into another type, which took minutes for a run."""
+    searched = []
+    search = np.searchsorted
+
+    def watched(times: Any, value: Any, side: Any) -> Any:
+        searched.append(times)
+        return search(times, value, side)
+
+    monkeypatch.setattr(np, "searchsorted", watched)
+    times = np.array([5, 12, 15, 22, 23, 40], dtype=np.uint64)
+    assert samples.returns(times, 10).tolist() == [1, 4, 5]
+    assert {found.dtype for found in searched} == {np.dtype(np.int64)}
+    assert len({id(found) for found in searched}) == 1
