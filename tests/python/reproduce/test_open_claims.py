@@ -74,27 +74,11 @@ def test_a_sentence_may_not_be_missing(tmp_path: Path) -> None:
             read_claims(path)
 
 
-OTHER = """
-[[claim]]
-id = "C2"
-place = "§1"
-figure = "fig1"
-type = "at"
-says = "a third less"
-[[claim.test]]
-metric = "m"
-scheme = "Ours"
-against = "LetFlow"
-claimed = -30
-[claim.open]
-tried = "Fewer seeds."
-"""
-
-
 def both(tmp_path: Path, more: str) -> tuple[Claim, ...]:
     """The claim, and another that says this of what it hinges on and what would settle it."""
     path = tmp_path / "claims.toml"
-    path.write_text(CLAIM + OTHER + more)
+    other = CLAIM.partition("hinges = ")[0].replace('"C1"', '"C2"')
+    path.write_text(CLAIM + other + more)
     return read_claims(path)
 
 
@@ -104,7 +88,7 @@ def test_what_is_referred_to_stands_beside_the_claim(tmp_path: Path) -> None:
     _, claim = both(tmp_path, 'hinges_as = "C1"\nsettles = "The traces."\nsettles_as = "C1"\n')
     assert claim.open is not None
     assert claim.open.text == (
-        "Fewer seeds. It hinges on nothing known. (As C1.) "
+        "More seeds. It hinges on nothing known. (As C1.) "
         "Would settle it: The traces. The script. (As C1.)"
     )
 

@@ -51,7 +51,7 @@ pub(super) enum FirstAgain {
     NotYet,
     /// In units of the timestamp clock (65,536 ps).
     At(u32),
-    /// The one ACK that is asked has been.
+    /// The one ACK that is checked has been.
     Checked,
 }
 

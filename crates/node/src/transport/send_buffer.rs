@@ -55,7 +55,7 @@ pub(super) struct SendBuffer {
     /// The application is writing.
     writes: bool,
     /// An ACK has come: the application may be woken.
-    woken: bool,
+    ack_came: bool,
     /// What the other end offers. ACKs do not say it here: it is worked out from when they come, by
     /// the receiver's own rules.
     growth: Growth,
@@ -69,7 +69,7 @@ impl Default for SendBuffer {
             pushed: 0,
             size: 0,
             writes: true,
-            woken: false,
+            ack_came: false,
             growth: Growth::default(),
         }
     }
@@ -125,7 +125,7 @@ impl SendBuffer {
 
     /// An ACK has come: there may be room.
     pub(super) fn ask(&mut self) {
-        self.woken = true;
+        self.ack_came = true;
     }
 
     /// All below `una` is acknowledged, `from` was the first before; the last of it was sent at
@@ -186,7 +186,7 @@ impl SendBuffer {
 
     /// The application writes up to the end of a piece, if it is awake. `None`: it waits.
     pub(super) fn write(&mut self, mss: u32, at: &Standing) -> Option<Push> {
-        if std::mem::take(&mut self.woken) && !self.writes {
+        if std::mem::take(&mut self.ack_came) && !self.writes {
             self.wake(mss, at);
         }
         if !self.writes {

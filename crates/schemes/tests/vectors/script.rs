@@ -69,24 +69,24 @@ impl Script {
         let mut balancer =
             (entry.build)(&header.params, &header.switch).map_err(|e| e.to_string())?;
         let needs = balancer.needs();
-        let told = Calls { arrived: needs.arrived, leaving: needs.leaving };
+        let calls = Calls { arrived: needs.arrived, leaving: needs.leaving };
         self.event("needs");
         self.paths(
             "ports=4,5,6,7 capacity=10000000,10000000,10000000,10000000",
             "2000000,2000000,2000000,2000000",
         );
-        self.openings(told);
-        self.gaps(told);
-        self.backlogs(told);
-        self.failures(told);
-        self.long_flow(told);
-        if told.arrived {
-            self.fabric_side(told);
+        self.openings(calls);
+        self.gaps(calls);
+        self.backlogs(calls);
+        self.failures(calls);
+        self.long_flow(calls);
+        if calls.arrived {
+            self.fabric_side(calls);
         }
         self.note("After a long silence.");
         self.wait(20 * MS);
         for flow in 0..4 {
-            self.data(told, flow, 90);
+            self.data(calls, flow, 90);
             self.wait(2 * US);
         }
         self.wait(MS);
@@ -103,48 +103,48 @@ impl Script {
 
     /// A packet of a flow towards another leaf passes the switch. Flow n is host n mod 4's, to host
     /// 4 + 5n mod 12.
-    fn pass(&mut self, told: Calls, flow: u16, fields: &str) {
+    fn pass(&mut self, calls: Calls, flow: u16, fields: &str) {
         let (src, dst) = (flow % 4, 4 + flow * 5 % 12);
         let (packet, to) = (self.next_packet(), dst / 4);
         let mut described =
             format!(" src={src} dst={dst} sport={} dport=5001 {fields}", 1024 + flow);
-        if told.arrived {
+        if calls.arrived {
             self.event(format!("arrived port={src} packet={packet}{described}"));
             described.clear();
         }
         self.event(format!("pick to={to} packet={packet}{described}"));
-        if told.leaving {
+        if calls.leaving {
             self.event(format!("leaving packet={packet} start={}", self.at));
         }
     }
 
-    fn data(&mut self, told: Calls, flow: u16, seq: u32) {
+    fn data(&mut self, calls: Calls, flow: u16, seq: u32) {
         let fields = format!("seq={seq} size=1500 payload=1460 flags=AD ecn=2");
-        self.pass(told, flow, &fields);
+        self.pass(calls, flow, &fields);
     }
 
-    fn openings(&mut self, told: Calls) {
+    fn openings(&mut self, calls: Calls) {
         self.note("Twelve flows open, then send two segments each.");
         for flow in 0..12 {
-            self.pass(told, flow, "size=40 flags=S");
+            self.pass(calls, flow, "size=40 flags=S");
             self.wait(US);
         }
         for seq in 0..2 {
             for flow in 0..12 {
-                self.data(told, flow, seq);
+                self.data(calls, flow, seq);
                 self.wait(1_200_000);
             }
         }
     }
 
-    fn gaps(&mut self, told: Calls) {
+    fn gaps(&mut self, calls: Calls) {
         self.note("Bursts of three packets, pauses of several lengths between them.");
         let gaps = [50 * US, 99 * US, 101 * US, 499 * US, 500 * US, 500 * US + 1, 700 * US, 2 * MS];
         for (burst, gap) in gaps.into_iter().enumerate() {
             for n in 0..3 {
-                self.data(told, 0, 2 + 3 * burst as u32 + n);
+                self.data(calls, 0, 2 + 3 * burst as u32 + n);
                 if n == 1 {
-                    self.data(told, 5, 2 + burst as u32);
+                    self.data(calls, 5, 2 + burst as u32);
                 }
                 if n < 2 {
                     self.wait(1_200_000);
@@ -154,7 +154,7 @@ impl Script {
         }
     }
 
-    fn backlogs(&mut self, told: Calls) {
+    fn backlogs(&mut self, calls: Calls) {
         self.note("Ports with unlike backlogs, which then change round.");
         let lengths = [(20, 0), (3, 0), (0, 0), (80, 1)];
         for turn in 0..4 {
@@ -168,12 +168,12 @@ impl Script {
                 self.event(format!("{line} bytes={bytes} in_service={busy}"));
             }
             for flow in [0, 1, 2, 3, 9, 12 + turn as u16] {
-                self.data(told, flow, 40 + turn as u32);
+                self.data(calls, flow, 40 + turn as u32);
                 self.wait(700_000);
             }
             // An ACK and a packet that is marked already.
-            self.pass(told, 6, "seq=7 size=40 flags=A");
-            self.pass(told, 7, "seq=9 size=1500 payload=1460 flags=AD ecn=3");
+            self.pass(calls, 6, "seq=7 size=40 flags=A");
+            self.pass(calls, 7, "seq=9 size=1500 payload=1460 flags=AD ecn=3");
             self.wait(600 * US);
         }
         for port in 4..8 {
@@ -184,7 +184,7 @@ impl Script {
         }
     }
 
-    fn failures(&mut self, told: Calls) {
+    fn failures(&mut self, calls: Calls) {
         let flows = [0, 1, 2, 3, 5, 9, 10];
         self.note("A slow port, and a long way through it.");
         self.event("link port=5 rate=1000000000 delay=11000000");
@@ -192,19 +192,19 @@ impl Script {
             "ports=4,5,6,7 capacity=10000000,1000000,10000000,10000000",
             "2000000,12000000,2000000,2000000",
         );
-        self.round(told, &flows, 50);
+        self.round(calls, &flows, 50);
         self.note("One port fails, then all but one, then the first one is back alone.");
         self.event("link port=6 up=0");
         self.paths("ports=4,5,7 capacity=10000000,1000000,10000000", "2000000,12000000,2000000");
-        self.round(told, &flows, 51);
+        self.round(calls, &flows, 51);
         self.event("link port=4 up=0");
         self.event("link port=7 up=0");
         self.paths("ports=5 capacity=1000000", "12000000");
-        self.round(told, &flows, 52);
+        self.round(calls, &flows, 52);
         self.event("link port=5 up=0");
         self.event("link port=6 up=1");
         self.paths("ports=6 capacity=10000000", "2000000");
-        self.round(told, &flows, 53);
+        self.round(calls, &flows, 53);
         self.note("One leaf is reached by two ports only; then all are up and fast.");
         for port in [4, 5, 7] {
             self.event(format!("link port={port} rate=10000000000 delay=1000000 up=1"));
@@ -214,39 +214,39 @@ impl Script {
             "2000000,2000000,2000000,2000000",
         );
         self.paths("to=2 ports=5,7 capacity=10000000,10000000", "2000000,2000000");
-        self.round(told, &flows, 54);
+        self.round(calls, &flows, 54);
         self.paths(
             "to=2 ports=4,5,6,7 capacity=10000000,10000000,10000000,10000000",
             "2000000,2000000,2000000,2000000",
         );
-        self.round(told, &flows, 55);
+        self.round(calls, &flows, 55);
     }
 
     /// Two packets of each flow, at once and after a pause.
-    fn round(&mut self, told: Calls, flows: &[u16], seq: u32) {
+    fn round(&mut self, calls: Calls, flows: &[u16], seq: u32) {
         for pause in [10 * US, 900 * US] {
             for flow in flows {
-                self.data(told, *flow, seq);
+                self.data(calls, *flow, seq);
                 self.wait(300_000);
             }
             self.wait(pause);
         }
     }
 
-    fn long_flow(&mut self, told: Calls) {
+    fn long_flow(&mut self, calls: Calls) {
         self.note("A flow passes 100 KB in segments of 9,000 bytes, then closes.");
         for seq in 0..16 {
             let fields = format!("seq={seq} size=9000 payload=8960 flags=AD ecn=2");
-            self.pass(told, 20, &fields);
+            self.pass(calls, 20, &fields);
             self.wait(if seq == 13 { 600 * US } else { 8 * US });
         }
-        self.pass(told, 20, "seq=16 size=1500 payload=1460 flags=AFD ecn=2");
+        self.pass(calls, 20, "seq=16 size=1500 payload=1460 flags=AFD ecn=2");
         self.wait(US);
-        self.pass(told, 20, "size=40 flags=R");
+        self.pass(calls, 20, "size=40 flags=R");
     }
 
     /// Packets for this leaf's hosts, some with words in the scheme's header, and their answers.
-    fn fabric_side(&mut self, told: Calls) {
+    fn fabric_side(&mut self, calls: Calls) {
         self.note("Packets from other leaves: without a header, with small words, with any words.");
         for n in 0..24u16 {
             let random = mix(u64::from(n) + 1);
@@ -268,11 +268,11 @@ impl Script {
             self.event(format!(
                 "arrived port={from} packet={packet} {tuple} seq={n} {kind} {header}"
             ));
-            if told.leaving {
+            if calls.leaving {
                 self.event(format!("leaving packet={packet} port={dst} start={}", self.at));
             }
             self.wait(30 * US);
-            self.data(told, n, 60);
+            self.data(calls, n, 60);
             self.wait(70 * US);
         }
     }
