@@ -98,9 +98,11 @@ def plan(figure: Figure, claims: Sequence[Claim], scale: str) -> Plan:
     # The quick scale has seeds, and too few flows for batches that know nothing of each other.
     batches = figure.batches if scale == "paper" else 1
     moved = _moved(figure)
+    variants: dict[str, list[str]] = {}
     for run_set in figure.all_runs() if scale == "paper" else figure.runs:
         names = _metrics(figure, claims, run_set.name)
         found = cases(run_set, scale)
+        variants[run_set.name] = list(dict.fromkeys(case.variant for case in found))
         if run_set.name in moved:
             _is_swept(*moved[run_set.name], found)
         for case in found:
@@ -110,6 +112,9 @@ def plan(figure: Figure, claims: Sequence[Claim], scale: str) -> Plan:
         if run_set.name in figure.ideal.runs:
             grid = cases(replace(run_set, also=()), scale)
             wanted += _ideal(figure, run_set.name, grid, names, batches)
+    for number, parts in enumerate(figure.by_name()):
+        known = list(dict.fromkeys(name for part in parts for name in variants[part.runs]))
+        _are_known(parts[0].variants, known, Keys({}, figure.file, ("panel", str(number))))
     schemes: dict[str, Case] = {}
     for entry in wanted:
         schemes.setdefault(entry.case.variant, entry.case)
@@ -143,14 +148,18 @@ def _ideal(
     """The ideal runs beside the cases of a set of runs."""
     bounded = tuple(name for name in names if ideal.is_bounded(name))
     known = list(dict.fromkeys(case.variant for case in found))
-    for name in figure.ideal.variants:
-        if name not in known:
-            keys = Keys({}, figure.file, ("ideal",))
-            raise keys.refuse("variants", repr(name), ", ".join(known), nearest(name, known))
+    _are_known(figure.ideal.variants, known, Keys({}, figure.file, ("ideal",)))
     for case in found:
         there = any(matches(case.point, at) for at in figure.ideal.at)
         if bounded and there and case.variant in figure.ideal.variants:
             yield Wanted(ideal.runs_of(runs), ideal.case_of(case), bounded, (), batches)
+
+
+def _are_known(names: Sequence[str], known: Sequence[str], keys: Keys) -> None:
+    """Refuse a variant of a table that no run has: it would be left out of a picture or a bound."""
+    for name in names:
+        if name not in known:
+            raise keys.refuse("variants", repr(name), ", ".join(known), nearest(name, known))
 
 
 def cases(run_set: RunSet, scale: str) -> list[Case]:

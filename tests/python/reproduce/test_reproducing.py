@@ -206,6 +206,21 @@ def test_a_group_stands_for_its_variants(
     assert "groups.both: found 7; allowed: a text, a list" in capsys.readouterr().err
 
 
+def test_a_panel_of_a_variant_that_is_not_run_is_refused(
+    library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Breaks if a misspelled variant, or group of some, is left out of a picture without a word."""
+    figure = library / "some" / "fig1" / "figure.toml"
+    whole = figure.read_text()
+    words = ["reproduce", "some/fig1", "--papers", str(library), "--out", str(tmp_path / "out")]
+    for named, found in (('["ECMP", "LetFlo"]', "LetFlo"), ('"all two"', "all two")):
+        figure.write_text(whole.replace('name = "b"\n', f'name = "b"\nvariants = {named}\n'))
+        assert cli.invoke(words) == 2
+        said = capsys.readouterr().err
+        assert f"{figure}: panel.1.variants: found '{found}'; allowed: ECMP, LetFlow" in said
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("count", [3, 14])
 def test_shards_that_are_merged_are_the_whole(
     count: int, library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
