@@ -100,6 +100,11 @@ impl EdgeState {
         flows.flat_map(|(slot, flow)| flow.held.iter().map(move |w| (slot as u16, &w.packet)))
     }
 
+    /// The same, to be changed.
+    pub(crate) fn held_mut(&mut self) -> impl Iterator<Item = &mut PacketMeta> {
+        self.receiving.iter_mut().flat_map(|flow| &mut flow.held).map(|waits| &mut waits.packet)
+    }
+
     /// Calls the edge with its context.
     fn call<T>(
         &mut self,

@@ -39,6 +39,11 @@ impl Jitter {
         self.packets.iter()
     }
 
+    /// The same, to be changed.
+    pub(crate) fn packets_mut(&mut self) -> impl Iterator<Item = &mut PacketMeta> {
+        self.packets.iter_mut()
+    }
+
     /// When a packet that is handed down now is at the port: after those before it.
     pub(crate) fn put_off(&mut self, packet: &PacketMeta, now: Time) -> Time {
         self.last = self.last.max(now + Span(self.rng.below(self.most.0 + 1)));

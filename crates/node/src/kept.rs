@@ -43,6 +43,11 @@ impl Kept {
     pub fn packets(&self) -> impl Iterator<Item = &PacketMeta> {
         self.queues.iter().flatten().map(|(_, packet)| packet)
     }
+
+    /// The same, to be changed.
+    pub(crate) fn packets_mut(&mut self) -> impl Iterator<Item = &mut PacketMeta> {
+        self.queues.iter_mut().flatten().map(|(_, packet)| packet)
+    }
 }
 
 impl Egress {

@@ -154,6 +154,18 @@ impl Node {
         self.hosts_mut().iter_mut().for_each(|host| of(&mut host.egress));
     }
 
+    /// Calls `visit` with every packet that is here.
+    pub fn each_packet(&mut self, visit: &mut dyn FnMut(&mut PacketMeta)) {
+        if let Some(switch) = self.switch_mut() {
+            switch.egress.each_packet(visit);
+        }
+        for host in self.hosts_mut() {
+            host.egress.each_packet(visit);
+            host.edge.iter_mut().flat_map(|edge| edge.held_mut()).for_each(&mut *visit);
+            host.jitter.iter_mut().flat_map(|jitter| jitter.packets_mut()).for_each(&mut *visit);
+        }
+    }
+
     /// An event that was scheduled for this node is due.
     #[inline(always)]
     pub fn on_timer<W: World>(&mut self, key: Key, item: u32, net: &Network, world: &mut W) {

@@ -156,6 +156,41 @@ impl Record {
         }
     }
 
+    /// What another part has written down is this one's from now on. Its packets' telemetry has come over
+    /// with them.
+    pub fn absorb(&mut self, other: Record) {
+        let Record {
+            counters,
+            flow_packets,
+            senders_done,
+            done,
+            finished,
+            operations,
+            ended,
+            lost_of,
+            seen,
+            tapped,
+            telemetry,
+            stalled,
+            fault,
+        } = other;
+        debug_assert_eq!(telemetry.in_use(), 0, "lists go with their packets");
+        self.counters.add(&counters);
+        self.flow_packets += flow_packets;
+        self.senders_done += senders_done;
+        self.done.extend(done);
+        self.finished.extend(finished);
+        self.operations.extend(operations);
+        self.ended.extend(ended);
+        lost_of.into_iter().for_each(|(port, lost)| *self.lost_of.entry(port).or_default() += lost);
+        self.seen.extend(seen);
+        self.tapped.extend(tapped);
+        self.stalled = self.stalled.or(stalled);
+        if let Some((at, place, what)) = fault {
+            self.fail(at, place, what);
+        }
+    }
+
     /// Notes a fault, which ends the run after the event under way. The first one stays.
     #[cold]
     pub fn fail(&mut self, now: Time, place: Owner, what: FaultKind) {

@@ -3,8 +3,9 @@
 //! `cargo run --release -p leafspine-scenario --example measure benches/web-search-128.toml`
 //!
 //! Files after the word `calendar` are driven by the calendar, those after `windows` by windows;
-//! without either, by what is thought to be faster. A number says on how many threads; after the word
-//! `threads` these work in every window, however little there is in it.
+//! without either, by what is thought to be faster. A number says on how many threads at most; after the words
+//! `domains` and `threads` nodes are dealt out to each number of parts in turn, as in tests, and one thread works
+//! on all, or each has its own.
 
 use leafspine_sim::spec::DriverKind;
 use leafspine_sim::{Progress, Simulation};
@@ -22,6 +23,7 @@ fn main() {
         match file.as_str() {
             "calendar" => driver = DriverKind::Calendar,
             "windows" => driver = DriverKind::Windows,
+            "domains" => driver = DriverKind::Domains,
             "threads" => driver = DriverKind::Threads,
             _ => measure(&file, driver, threads),
         }

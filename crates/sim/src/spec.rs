@@ -553,7 +553,10 @@ pub enum DriverKind {
     Calendar,
     /// Nodes ahead of each other, unless a link without latency leaves no window.
     Windows,
-    /// The same, and threads work in each window, be there ever so little to do in it.
+    /// The same, and nodes are dealt out to one part, to two, and so on to as many as there may be threads,
+    /// and from the beginning again, whatever there is to do: for tests. One thread works on all.
+    Domains,
+    /// The same, and a thread works on each.
     Threads,
 }
 

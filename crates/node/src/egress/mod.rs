@@ -179,6 +179,18 @@ impl Egress {
         self.kept.as_deref_mut()
     }
 
+    /// Calls `visit` with every packet that waits here: in queues, held back, or kept.
+    pub(crate) fn each_packet(&mut self, visit: &mut dyn FnMut(&mut PacketMeta)) {
+        for port in &mut self.ports {
+            if let Store::General(general) = &mut port.store {
+                general.waiting_mut().for_each(&mut *visit);
+            }
+        }
+        let held = self.hold.iter_mut().flat_map(|hold| &mut hold.held);
+        held.flat_map(|queue| queue.iter_mut()).for_each(&mut *visit);
+        self.kept.iter_mut().flat_map(|kept| kept.packets_mut()).for_each(visit);
+    }
+
     /// Gives a switch its ingress hold.
     pub fn set_hold(&mut self, hold: HoldState) {
         self.hold = Some(Box::new(hold));

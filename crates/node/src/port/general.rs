@@ -371,6 +371,16 @@ impl GeneralPort {
         let several = several.into_iter().flat_map(|s| s.queues.iter().map(|q| &q.packets));
         one.into_iter().chain(several).flatten()
     }
+
+    /// The same packets, to be changed.
+    pub(crate) fn waiting_mut(&mut self) -> impl Iterator<Item = &mut PacketMeta> {
+        let (one, several) = match &mut self.queues {
+            Queues::One(packets) => (Some(packets), None),
+            Queues::Several(several) => (None, Some(several)),
+        };
+        let several = several.into_iter().flat_map(|s| s.queues.iter_mut().map(|q| &mut q.packets));
+        one.into_iter().chain(several).flatten().map(|queued| &mut queued.packet)
+    }
 }
 
 /// Flow control.

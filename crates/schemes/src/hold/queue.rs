@@ -52,6 +52,12 @@ impl<T> HoldQueue<T> {
         going.chain(self.held.iter().map(|(packet, _)| packet))
     }
 
+    /// The same, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let going = self.going.iter_mut().map(|(packet, ..)| packet);
+        going.chain(self.held.iter_mut().map(|(packet, _)| packet))
+    }
+
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -14,7 +14,7 @@ pub(crate) mod windows;
 pub(crate) use calendar::CalendarDriver;
 pub(crate) use layout::Layout;
 pub(crate) use linux::LinuxDriver;
-pub(crate) use windows::{Lookahead, WindowsDriver};
+pub(crate) use windows::{Deals, Lookahead, WindowsDriver};
 
 use leafspine_core::{HostId, PacketMeta, SwitchId, Time};
 use leafspine_node::{

@@ -1,6 +1,6 @@
 //! The check finds what does not add up: each test breaks one count in a run that has been cut.
 
-use super::audit::Audit;
+use super::audit::{Audit, Spot};
 use super::{RunError, Simulation};
 use crate::Progress;
 use crate::spec::*;
@@ -8,6 +8,7 @@ use crate::specs::*;
 use leafspine_core::{Bytes, PacketMeta, Span, SwitchId, Time};
 use leafspine_node::pfc::Pfc;
 use leafspine_node::{Egress, GeneralPort, Limit, Record, Store};
+use leafspine_schemes::Value;
 use leafspine_schemes::rdma::HpccSettings;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -241,15 +242,17 @@ fn cut_where(change: impl Fn(&mut Spec), found: impl Fn(&mut Simulation) -> bool
     moments.into_iter().find_map(|mut run| found(&mut run).then_some(run)).expect("some moment")
 }
 
+/// ConWeave over queue pairs.
+fn weaves(spec: &mut Spec) {
+    spec.topology.kind = leaf_spine(2, 4, 8);
+    carry_by_pairs(spec, RoceSpec { control: by_dcqcn(), classes: (1, 0), ..roce() });
+    spec.balancer = scheme("conweave");
+    spec.workloads = vec![fixed_flows(400, 300_000, 0.8)];
+}
+
 /// Breaks if a packet that a balancer keeps back may vanish.
 #[test]
 fn kept_packets_are_checked() {
-    let weaves = |spec: &mut Spec| {
-        spec.topology.kind = leaf_spine(2, 4, 8);
-        carry_by_pairs(spec, RoceSpec { control: by_dcqcn(), classes: (1, 0), ..roce() });
-        spec.balancer = scheme("conweave");
-        spec.workloads = vec![fixed_flows(400, 300_000, 0.8)];
-    };
     let keeper = |run: &mut Simulation| {
         let keeps = |egress: &Egress| egress.kept().is_some_and(|kept| kept.packets().count() > 0);
         let mut switches = (0..run.graph.switches.len() as u16).map(SwitchId);
@@ -263,6 +266,57 @@ fn kept_packets_are_checked() {
         assert!(kept.expect("a balancer that keeps packets").lose_one());
     });
     assert!(text.contains(" are in the network"), "{text}");
+}
+
+/// Breaks if nodes that are dealt out anew do not bring all of their packets along: what an audit finds at them,
+/// one by one, is what they say is there. In queues, one or several; held back by ABQ, kept by ConWeave, waiting
+/// for reassembly or on the way to a host's port.
+#[test]
+fn nodes_know_their_packets() {
+    let several = |spec: &mut Spec| {
+        general(spec);
+        spec.switch.queues = 2;
+    };
+    let held = |spec: &mut Spec| spec.hold = Some(scheme("abq"));
+    let sprayed = |spec: &mut Spec| {
+        spec.topology.kind = leaf_spine(2, 4, 8);
+        spec.workloads = vec![fixed_flows(400, 300_000, 0.8)];
+        spec.balancer = scheme("drill");
+        let SchemeSpec { name, params } = edge("presto");
+        let params = params.with("reassemble", Value::Bool(true));
+        let params = params.with("cell", Value::Bytes(Bytes(1)));
+        spec.edge = Some(SchemeSpec { name, params });
+    };
+    let late = |spec: &mut Spec| spec.topology.host_jitter = Span::from_micros(5);
+    type Case<'a> = (&'a str, &'a dyn Fn(&mut Spec));
+    let cases: [Case<'_>; 6] = [
+        ("Queue", &general),
+        ("Queue", &several),
+        ("Hold", &held),
+        ("Kept", &weaves),
+        ("Reassembly", &sprayed),
+        ("Jitter", &late),
+    ];
+    for (place, change) in cases {
+        let at = |run: &Simulation| {
+            let (mut found, mut of_place) = (Vec::new(), 0);
+            run.each_packet(&mut |packet, spot| {
+                if !matches!(spot, Spot::Link(_)) {
+                    found.push(format!("{packet:?}"));
+                    of_place += usize::from(format!("{spot:?}").starts_with(place));
+                }
+            });
+            found.sort();
+            (found, of_place)
+        };
+        let mut run = cut_where(change, |run| at(run).1 > 0);
+        let mut said = Vec::new();
+        for node in 0..run.layout.nodes {
+            run.driver.node_mut(node).each_packet(&mut |packet| said.push(format!("{packet:?}")));
+        }
+        said.sort();
+        assert_eq!(at(&run).0, said, "{place}");
+    }
 }
 
 /// Breaks if more headers may wait than their queue has room for, or if they are counted against the room

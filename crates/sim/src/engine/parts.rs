@@ -3,7 +3,7 @@
 use super::build::{BuildError, FROM_BALANCER, Factories, SetupError, lossy, no_scheme};
 use crate::drive::linux::About;
 use crate::drive::queue::Calendar;
-use crate::drive::{CalendarDriver, Driver, Layout, LinuxDriver, Lookahead, WindowsDriver};
+use crate::drive::{CalendarDriver, Deals, Driver, Layout, LinuxDriver, Lookahead, WindowsDriver};
 use crate::progress::{Part, Progress};
 use crate::spec::{
     Classifier, DriverKind, HostPorts, HostsSpec, LinuxSpec, PortModel, RunSpec, SchedulerKind,
@@ -460,16 +460,19 @@ impl Builder<'_> {
         let windows = match self.spec.run.driver {
             DriverKind::Auto => self.dense(lookahead, layout),
             DriverKind::Calendar => false,
-            DriverKind::Windows | DriverKind::Threads => true,
+            DriverKind::Windows | DriverKind::Domains | DriverKind::Threads => true,
         };
         if !windows || lookahead.least() == Span::ZERO {
             let driver = CalendarDriver::new(nodes, layout, self.calendar());
             return Driver::Calendar(Box::new(driver));
         }
         let RunSpec { threads, driver, .. } = self.spec.run;
-        let always = driver == DriverKind::Threads;
-        let driver = WindowsDriver::new(nodes, layout, lookahead, threads);
-        Driver::Windows(Box::new(driver.with_threads(always)))
+        let deals = match driver {
+            DriverKind::Domains => Deals::InTurn { threads: false },
+            DriverKind::Threads => Deals::InTurn { threads: true },
+            _ => Deals::ByLoad,
+        };
+        Driver::Windows(Box::new(WindowsDriver::new(nodes, layout, lookahead, (threads, deals))))
     }
 
     fn lookahead(&self) -> Lookahead {
@@ -507,19 +510,19 @@ impl Builder<'_> {
         Driver::Linux(Box::new(LinuxDriver::new(nodes, layout, about, delays)))
     }
 
-    /// Whether windows are worth it: a node that is visited for less than a packet gains nothing by it, and
-    /// threads would wait for each other. In full-sized packets that all hosts together can send in a
-    /// window, or while one thread waits for the others, found by trying (`docs/performance.md`); it
-    /// changes no result.
+    /// Whether windows are worth it: a node that is visited for less than a packet gains nothing by it, unless
+    /// there may be threads and windows can have work for two. In full-sized packets that all hosts together
+    /// can send in a window, or in half of one where sides take turns, found by trying
+    /// (`docs/performance.md`); it changes no result.
     fn dense(&self, lookahead: Lookahead, layout: &Layout) -> bool {
         const WORTH_A_VISIT: u64 = 1;
-        const WORTH_A_THREAD: u64 = 300;
+        const WORTH_THREADS: u64 = 64;
         let packet = self.rate_of_all_hosts().time_for(u64::from(self.mtu()));
         let packets = |time: Span| time.0 / packet.0.max(1);
         let (window, nodes) = WindowsDriver::window(layout, lookahead);
-        let threads = self.spec.run.threads > 1;
+        let threads = self.spec.run.threads > 1 && self.graph.tor_switch.len() > 1;
         packets(window) >= WORTH_A_VISIT * nodes as u64
-            || threads && packets(lookahead.least()) >= WORTH_A_THREAD
+            || threads && packets(lookahead.least()) >= WORTH_THREADS
     }
 
     fn rate_of_all_hosts(&self) -> Rate {

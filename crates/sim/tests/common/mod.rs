@@ -200,7 +200,7 @@ pub fn run_with(spec: &Spec, factories: &Factories<'_>) -> Output {
     // Threads wait for each other in each of their windows, which takes time: a quarter of the seeds, and a
     // sixteenth with two, three and four of them.
     let seed = spec.run.seed as usize;
-    let driver = if seed % 4 == 1 { DriverKind::Threads } else { DriverKind::Windows };
+    let driver = if seed % 4 == 1 { DriverKind::Threads } else { DriverKind::Domains };
     let counts = if seed % 16 == 5 { 2..=4 } else { 2 + seed % 3..=2 + seed % 3 };
     for threads in counts {
         assert_same_packets(&output, &driven(spec, factories, driver, threads));

@@ -39,6 +39,25 @@ fn threads_change_no_packet() {
     }
 }
 
+/// Breaks if what is on its way between two parts is forgotten where nothing else is there to be done, or if a
+/// timeout is, when nodes are dealt out anew: one flow at a time, over links that lose a tenth, between two leaves
+/// that are apart half of the time.
+#[test]
+fn parts_of_a_quiet_run_wait_for_each_other() {
+    let mut spec = base();
+    spec.topology.kind = leaf_spine(2, 2, 1);
+    let lossy = |link: &str| LinkChange { loss: Some(0.1), ..change(link, Span::ZERO) };
+    spec.changes = vec![lossy("leaf0-spine0"), lossy("leaf0-spine1")];
+    spec.workloads = vec![fixed_flows(40, 20_000, 0.001)];
+    let schemes = Factories::default();
+    let one = on(&spec, DriverKind::Calendar, 1, &schemes);
+    let timeouts: u32 = one.flows.timeouts.iter().sum();
+    assert!(timeouts >= 20, "{timeouts} timeouts");
+    for driver in [DriverKind::Domains, DriverKind::Threads] {
+        assert_same_packets(&one, &on(&spec, driver, 2, &schemes));
+    }
+}
+
 /// Panics at its hundredth pick.
 struct Falls(u32);
 

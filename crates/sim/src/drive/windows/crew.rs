@@ -6,44 +6,38 @@
 //! begun and was then put off its core, for milliseconds, it does without the others for a while. Who does
 //! what changes no result.
 
-use super::domain::{Domain, Pass};
+use super::domain::{Domain, Domains, Pass};
+use super::rest::Rest;
+use super::tray::Tray;
 use leafspine_node::Network;
 use std::any::Any;
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-/// How often one looks before one blocks.
-const SPINS: u32 = 2_000;
 /// A thread is late when the others' parts took so many times this one's, and `LATE` more.
 const UNEVEN: u32 = 4;
 const LATE: Duration = Duration::from_micros(100);
-/// After a wait for one that was late they rest so many times as long: what is lost is a part in so many.
-const REST: u32 = 32;
 
-/// A domain's part of a pass.
+/// A domain's part of a pass. All of it comes back: counts of references are changed by one thread alone.
 struct Job {
-    domain: Domain,
+    domain: Box<Domain>,
     net: Arc<Network>,
     pass: Pass,
-    /// Who waits for it.
-    owner: Thread,
 }
+
+/// What has been done, or what a scheme's panic left of it.
+type Done = Result<Job, Box<dyn Any + Send>>;
 
 /// What lies between the thread that owns the domains and one that works on them.
 #[derive(Default)]
 struct Desk {
-    /// Work is there.
-    ready: AtomicBool,
-    /// It is done.
-    done: AtomicBool,
+    work: Tray<Job>,
+    done: Tray<Done>,
     /// No more will come.
     closed: AtomicBool,
-    work: Mutex<Option<Job>>,
-    result: Mutex<Option<Result<Domain, Box<dyn Any + Send>>>>,
 }
 
 /// A thread and its desk.
@@ -54,97 +48,85 @@ struct Worker {
 
 /// Threads, each for one domain.
 pub(super) struct Crew {
+    /// As many as there ever were domains for.
     workers: Vec<Worker>,
-    /// Until then they rest.
-    rested: Cell<Option<Instant>>,
+    rest: Rest,
 }
 
-/// Waits until `flag` is set, and takes it back.
-fn wait(flag: &AtomicBool, closed: &AtomicBool) -> bool {
-    let mut looks = 0;
-    while !flag.swap(false, Ordering::Acquire) {
-        if closed.load(Ordering::Acquire) {
-            return false;
-        }
-        looks += 1;
-        if looks < SPINS { std::hint::spin_loop() } else { thread::park() }
+impl Default for Crew {
+    /// Nobody yet.
+    fn default() -> Crew {
+        Crew { workers: Vec::new(), rest: Rest::NONE }
     }
-    true
 }
 
 impl Desk {
-    fn work(&self) {
-        while wait(&self.ready, &self.closed) {
-            let job = self.work.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let Some(Job { mut domain, net, pass, owner }) = job else { continue };
+    /// Does what `owner` has to be done.
+    fn work(&self, owner: &Thread) {
+        while let Some(mut job) = self.work.wait(&self.closed) {
             // A scheme that panics does so in the thread that runs the simulation.
             let done = catch_unwind(AssertUnwindSafe(move || {
-                domain.run(&net, pass);
-                drop(net);
-                domain
+                job.domain.run(&job.net, job.pass);
+                job
             }));
-            *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
-            self.done.store(true, Ordering::Release);
+            self.done.put(done);
             owner.unpark();
         }
     }
 }
 
 impl Crew {
-    /// So many threads.
-    pub(super) fn new(threads: usize) -> Crew {
-        let worker = |_| {
-            let desk = Arc::new(Desk::default());
-            let own = desk.clone();
-            Worker { desk, handle: Some(thread::spawn(move || own.work())) }
-        };
-        Crew { workers: (0..threads).map(worker).collect(), rested: Cell::new(None) }
-    }
-
     /// Lets each domain do its part of a pass: the first one here, the others each in a thread.
-    pub(super) fn run(&self, domains: &mut Vec<Domain>, net: &Arc<Network>, pass: Pass) {
+    pub(super) fn run(&mut self, domains: &mut Domains, net: &Arc<Network>, pass: Pass) {
         let begun = Instant::now();
-        if self.rested.get().is_some_and(|until| begun < until) {
+        if self.rest.lasts_at(begun) {
             domains.iter_mut().for_each(|domain| domain.run(net, pass));
             return;
         }
-        self.hand_out(domains, net, pass);
+        let others = domains.len() - 1;
+        let missing = others.saturating_sub(self.workers.len());
+        self.workers.extend((0..missing).map(|_| Worker::new()));
+        let workers = &self.workers[..others];
+        for (worker, domain) in workers.iter().zip(domains.drain(1..)) {
+            worker.hand_out(Job { domain, net: net.clone(), pass });
+        }
         domains[0].run(net, pass);
         let own = begun.elapsed();
-        for worker in &self.workers {
-            let domain = worker.take_back(net, pass);
-            domains.push(domain);
-        }
+        domains.extend(workers.iter().map(|worker| worker.take_back(net, pass)));
         let all = begun.elapsed();
-        let late = all > own * (1 + UNEVEN * self.workers.len() as u32) + LATE;
-        self.rested.set(late.then(|| begun + all + (all - own) * REST));
+        let late = all > own * (1 + UNEVEN * others as u32) + LATE;
+        let (waited, now) = (all - own, begun + all);
+        self.rest = if late { self.rest.after(waited, now) } else { self.rest.in_time(now) };
     }
 
-    fn hand_out(&self, domains: &mut Vec<Domain>, net: &Arc<Network>, pass: Pass) {
-        for worker in self.workers.iter().rev() {
-            let domain = domains.pop().expect("a domain for each thread, and one for this");
-            let job = Job { domain, net: net.clone(), pass, owner: thread::current() };
-            *worker.desk.work.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
-            worker.desk.ready.store(true, Ordering::Release);
-            worker.handle.as_ref().expect("it works until the crew ends").thread().unpark();
-        }
+    /// Whether they rest, and long enough for domains to be joined meanwhile.
+    pub(super) fn rests_long(&self) -> bool {
+        self.rest.is_long_at(Instant::now())
     }
 }
 
 impl Worker {
+    /// It works for the thread that calls this.
+    fn new() -> Worker {
+        let desk = Arc::new(Desk::default());
+        let (own, owner) = (desk.clone(), thread::current());
+        Worker { desk, handle: Some(thread::spawn(move || own.work(&owner))) }
+    }
+
+    fn hand_out(&self, job: Job) {
+        self.desk.work.put(job);
+        self.handle.as_ref().expect("it works until the crew ends").thread().unpark();
+    }
+
     /// The domain that it was given, after its part of the pass.
-    fn take_back(&self, net: &Network, pass: Pass) -> Domain {
-        let left = self.desk.work.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Job { mut domain, .. }) = left {
+    fn take_back(&self, net: &Network, pass: Pass) -> Box<Domain> {
+        if let Some(Job { mut domain, .. }) = self.desk.work.take() {
             domain.run(net, pass);
             return domain;
         }
-        wait(&self.desk.done, &self.desk.closed);
-        let result = self.desk.result.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match result.expect("it says when it is done") {
-            Ok(domain) => domain,
-            Err(panic) => resume_unwind(panic),
-        }
+        let done = self.desk.done.wait(&self.desk.closed);
+        let done = done.expect("it is closed by this thread alone");
+        done.unwrap_or_else(|panic| resume_unwind(panic)).domain
     }
 }
 

@@ -9,25 +9,50 @@ use leafspine_node::{Class, Event, Key, Network, Node, Record, World};
 use leafspine_schemes::rdma::Hop;
 use std::sync::Arc;
 
-/// A packet for another domain, by the link that it is on.
+/// Packets from one domain to another, in the order in which they were sent.
 pub(super) struct Mail {
+    letters: Vec<Letter>,
+    /// What those that have something beside their headers carry.
+    lists: Vec<Vec<Hop>>,
+    /// When the first of them arrives at a node of each side; [`NEVER`] if none does.
+    first: [u64; SIDES],
+}
+
+/// A packet, by the link that it is on.
+struct Letter {
     link: u32,
     at: Time,
     packet: PacketMeta,
-    /// What the packet carries beside its header.
-    hops: Vec<Hop>,
+}
+
+impl Default for Mail {
+    fn default() -> Mail {
+        Mail { letters: Vec::new(), lists: Vec::new(), first: [NEVER; SIDES] }
+    }
+}
+
+impl Mail {
+    pub(super) fn is_empty(&self) -> bool {
+        self.letters.is_empty()
+    }
 }
 
 /// See the module's text.
 pub(crate) struct Domain {
     pub(super) nodes: Vec<Node>,
     pub(super) outside: Outside,
+    /// Per domain: what it has sent, and is not on its links yet.
+    pub(super) inbox: Vec<Mail>,
     /// What arrives at a node in a window: kept for its memory.
     due: Vec<Due>,
     following: Vec<Due>,
     /// When the last event was.
     pub(super) now: Time,
 }
+
+/// All domains of a run. They are handed from one thread to another twice a window: eight bytes each, not a
+/// thousand.
+pub(super) type Domains = Vec<Box<Domain>>;
 
 /// A part of the work: a window of a side's nodes, or what of it comes before `bound`.
 #[derive(Clone, Copy)]
@@ -49,10 +74,10 @@ pub(super) struct Outside {
     first: u32,
     pub(super) lines: Lines,
     pub(super) record: Record,
-    /// The first line of each domain.
-    homes: Arc<[u32]>,
+    /// The first line of each side of each domain.
+    homes: Arc<[[u32; SIDES]]>,
     /// Per domain: what is for it.
-    mail: Vec<Vec<Mail>>,
+    pub(super) mail: Vec<Mail>,
 }
 
 impl World for Outside {
@@ -93,35 +118,41 @@ impl Outside {
 
     #[inline(never)]
     fn post(&mut self, link: u32, at: Time, packet: &PacketMeta) {
-        let home = self.homes.partition_point(|first| *first <= link) - 1;
-        let hops = self.record.telemetry.detach(packet);
-        self.mail[home].push(Mail { link, at, packet: *packet, hops });
+        let home = self.homes.partition_point(|[first, ..]| *first <= link) - 1;
+        let side = self.homes[home].partition_point(|first| *first <= link) - 1;
+        let mail = &mut self.mail[home];
+        if packet.notes & PacketMeta::TELEMETRY != 0 {
+            mail.lists.push(self.record.telemetry.detach(packet));
+        }
+        mail.first[side] = mail.first[side].min(at.0);
+        mail.letters.push(Letter { link, at, packet: *packet });
     }
 }
 
 impl Domain {
     /// `nodes`, each with its links: the ports that send into them, ascending, and where they come in;
     /// side by side, so many on each. `at`: the domain's place among `homes`, which has the first
-    /// line of each.
+    /// line of each side of each.
     pub(super) fn new(
         nodes: Vec<Node>,
         links: &[Vec<(u32, PortId)>],
         sizes: [usize; SIDES],
         grids: [Grid; SIDES],
         at: usize,
-        homes: Arc<[u32]>,
+        homes: Arc<[[u32; SIDES]]>,
     ) -> Domain {
         let outside = Outside {
             now: Time::ZERO,
             node: 0,
-            first: homes[at],
+            first: homes[at][0],
             lines: Lines::new(grids, links, sizes),
             record: Record::default(),
-            mail: homes.iter().map(|_| Vec::new()).collect(),
+            mail: homes.iter().map(|_| Mail::default()).collect(),
             homes,
         };
+        let inbox = outside.homes.iter().map(|_| Mail::default()).collect();
         let (due, following) = (Vec::new(), Vec::new());
-        Domain { nodes, outside, due, following, now: Time::ZERO }
+        Domain { nodes, outside, inbox, due, following, now: Time::ZERO }
     }
 
     /// Adds an event of a node.
@@ -131,13 +162,17 @@ impl Domain {
 
     /// The next window in which there may be something to do at the nodes of a side.
     pub(super) fn next_window(&self, side: usize) -> Option<u64> {
-        self.outside.lines.wheels[side].next()
+        let wheel = &self.outside.lines.wheels[side];
+        let mail = self.inbox.iter().map(|mail| mail.first[side]).min().filter(|at| *at != NEVER);
+        let mail = mail.map(|at| wheel.grid.window_of(at));
+        wheel.next().into_iter().chain(mail).min()
     }
 
     /// Lets every node of a side handle its events of this window that come before `bound`: nothing that
     /// a node sends arrives at its own side before the next. What arrives at the next node is looked up
     /// while the one before is busy, so that it is in the cache.
     pub(super) fn run(&mut self, net: &Network, pass: Pass) {
+        self.receive();
         let Pass { side, window, bound } = pass;
         let wheel = &mut self.outside.lines.wheels[side];
         let end = wheel.grid.start_of(window + 1);
@@ -321,25 +356,48 @@ impl Domain {
         self.outside.lines.note_timers(node);
     }
 
-    /// Takes what is for another domain.
-    pub(super) fn take_mail(&mut self, domain: usize) -> Vec<Mail> {
-        std::mem::take(&mut self.outside.mail[domain])
+    /// Takes its nodes, which go to other domains.
+    pub(super) fn take_nodes(&mut self) -> Vec<Option<Node>> {
+        std::mem::take(&mut self.nodes).into_iter().map(Some).collect()
     }
 
-    /// Puts what another domain has sent onto its links, and gives the emptied list back.
-    pub(super) fn receive(&mut self, mut mail: Vec<Mail>) -> Vec<Mail> {
-        for Mail { link, at, mut packet, hops } in mail.drain(..) {
+    /// A node of another domain, and all that it has there, is this one's `node`. The node itself has come.
+    pub(super) fn take_over(&mut self, node: u32, from: &mut Domain, there: u32) {
+        let (Outside { lines, record, .. }, other) = (&mut self.outside, &mut from.outside);
+        let mut bring = |packet: &mut PacketMeta| {
             if packet.notes & PacketMeta::TELEMETRY != 0 {
-                self.outside.record.telemetry.attach(&mut packet, hops);
+                let hops = other.record.telemetry.detach(packet);
+                record.telemetry.attach(packet, hops);
             }
-            self.outside.lines.push(link - self.outside.first, at, &packet);
-        }
-        mail
+        };
+        self.nodes[node as usize].each_packet(&mut bring);
+        lines.take_over(node, &mut other.lines, there, bring);
     }
 
-    /// Gives an emptied list back, for its memory.
-    pub(super) fn reuse(&mut self, domain: usize, mail: Vec<Mail>) {
-        self.outside.mail[domain] = mail;
+    /// The next window of each side that is not behind its nodes.
+    pub(super) fn currents(&self) -> [u64; SIDES] {
+        self.outside.lines.wheels.each_ref().map(|wheel| wheel.current)
+    }
+
+    /// Nothing of the windows before these is left.
+    pub(super) fn turn_to(&mut self, currents: [u64; SIDES]) {
+        let wheels = self.outside.lines.wheels.iter_mut();
+        wheels.zip(currents).for_each(|(wheel, window)| wheel.turn_to(window));
+    }
+
+    /// Puts what other domains have sent onto its links.
+    pub(super) fn receive(&mut self) {
+        let Outside { lines, record, first, .. } = &mut self.outside;
+        for Mail { letters, lists, first: arrive } in &mut self.inbox {
+            let mut lists = lists.drain(..);
+            for Letter { link, at, mut packet } in letters.drain(..) {
+                if packet.notes & PacketMeta::TELEMETRY != 0 {
+                    record.telemetry.attach(&mut packet, lists.next().unwrap_or_default());
+                }
+                lines.push(link - *first, at, &packet);
+            }
+            *arrive = [NEVER; SIDES];
+        }
     }
 }
 

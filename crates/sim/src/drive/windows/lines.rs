@@ -284,6 +284,31 @@ impl Lines {
         false
     }
 
+    /// What is on the lines of a node elsewhere is on the lines of this one, whose links are the same.
+    /// `change` is called with every packet.
+    pub(super) fn take_over(
+        &mut self,
+        node: u32,
+        from: &mut Lines,
+        there: u32,
+        mut change: impl FnMut(&mut PacketMeta),
+    ) {
+        let (old, new) = (from.spans[there as usize], self.spans[node as usize]);
+        for (old, new) in (old.0..old.1).zip(new.0..new.1) {
+            let link = &from.list[old as usize];
+            self.list[new as usize].chain = link.chain;
+            for place in link.places(&from.blocks) {
+                let mut packet = *from.blocks.packet(place);
+                change(&mut packet);
+                self.push(new, Time(from.blocks.time(place)), &packet);
+            }
+        }
+        let timers = &mut self.timers[node as usize];
+        *timers = std::mem::take(&mut from.timers[there as usize]);
+        timers.noted = NEVER;
+        self.note_timers(node);
+    }
+
     /// Calls `visit` with every packet, and the port that sent it.
     pub(super) fn each(&self, visit: &mut dyn FnMut(u32, &PacketMeta)) {
         for link in &self.list {

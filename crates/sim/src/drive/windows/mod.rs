@@ -19,23 +19,27 @@
 
 mod blocks;
 mod crew;
+mod dealing;
 mod domain;
 mod lines;
 mod partition;
+mod rest;
 mod sides;
 mod timers;
+mod tray;
 mod wheel;
 
-pub(crate) use domain::Domain;
+pub(crate) use dealing::Deals;
 pub(crate) use sides::Lookahead;
 
 use super::{Bound, Came, Ending, Layout, Task};
 use crew::Crew;
-use domain::Pass;
+use dealing::Dealing;
+use domain::{Domains, Pass};
 use leafspine_core::{PacketMeta, Span, Time};
 use leafspine_node::{Counters, Event, Key, Network, Node, Record, World};
 use lines::Line;
-use partition::{Parts, partition};
+use partition::{Parts, most_domains, partition};
 use sides::{SIDES, Sides};
 use std::sync::Arc;
 use wheel::Grid;
@@ -47,59 +51,57 @@ const WINDOWS: u64 = 16;
 /// of a second.
 const AT_ONCE: u64 = 1 << 21;
 
-/// Packet-hops of a window that are worth a thread: below, threads would wait for each other longer
-/// than they work.
-const DENSE: u64 = 300;
-
 /// All nodes, in domains.
 pub(crate) struct WindowsDriver {
-    domains: Vec<Domain>,
+    domains: Domains,
     /// Per node: its domain, and its place there.
     places: Vec<(u32, u32)>,
     /// The windows of each side.
     grids: [Grid; SIDES],
-    /// Threads, if there are several domains.
-    crew: Option<Crew>,
-    /// Whether the last windows of a side were worth them.
-    dense: [bool; SIDES],
-    /// Whether they work in all windows.
-    always: bool,
+    lookahead: Lookahead,
+    /// How many domains there are to be.
+    dealing: Dealing,
+    /// Threads for all domains but the first.
+    crew: Crew,
     /// Before this some nodes have handled all; others may be behind.
     ahead: Time,
 }
 
-/// Windows of a side, and packet-hops in them.
-#[derive(Clone, Copy, Default)]
-struct Passed {
-    windows: u64,
-    hops: u64,
-}
-
 impl WindowsDriver {
-    /// `nodes` in so many domains at most.
+    /// Of `nodes`, on at most so many threads.
     pub(crate) fn new(
         nodes: Vec<Node>,
         layout: &Layout,
         lookahead: Lookahead,
-        domains: usize,
+        (threads, deals): (usize, Deals),
     ) -> WindowsDriver {
         assert!(lookahead.least() > Span::ZERO, "links without latency leave no window");
-        let Parts { domains, places, grids } = partition(nodes, layout, lookahead, domains);
-        let crew = (domains.len() > 1).then(|| Crew::new(domains.len() - 1));
-        WindowsDriver {
-            domains,
-            places,
-            grids,
-            crew,
-            dense: [true; SIDES],
-            always: false,
-            ahead: Time::ZERO,
-        }
+        let most = threads.min(most_domains(&nodes));
+        let dealing = Dealing::new(deals, most, layout.targets.len());
+        let Parts { domains, places, grids } = partition(nodes, layout, lookahead, dealing.first());
+        let (crew, ahead) = (Crew::default(), Time::ZERO);
+        WindowsDriver { domains, places, grids, lookahead, dealing, crew, ahead }
     }
 
-    /// Whether threads work in every window, and not only where it is worth their while.
-    pub(crate) fn with_threads(self, always: bool) -> WindowsDriver {
-        WindowsDriver { always, ..self }
+    /// Deals the nodes, with all that is on its way to them, out to another number of domains.
+    fn deal(&mut self, layout: &Layout, domains: usize) {
+        let (mut old, before) =
+            (std::mem::take(&mut self.domains), std::mem::take(&mut self.places));
+        let mut nodes: Vec<Vec<Option<Node>>> = old.iter_mut().map(|d| d.take_nodes()).collect();
+        let node = |(domain, place): &(u32, u32)| nodes[*domain as usize][*place as usize].take();
+        let nodes = before.iter().filter_map(node).collect();
+        let parts = partition(nodes, layout, self.lookahead, domains);
+        (self.domains, self.places) = (parts.domains, parts.places);
+        for domain in &mut self.domains {
+            domain.turn_to(old[0].currents());
+        }
+        for ((from, there), (to, place)) in before.into_iter().zip(&self.places) {
+            self.domains[*to as usize].take_over(*place, &mut old[from as usize], there);
+        }
+        for domain in old {
+            self.domains[0].now = self.domains[0].now.max(domain.now);
+            self.domains[0].outside.record.absorb(domain.outside.record);
+        }
     }
 
     /// How long the shortest windows are, at most, in which nodes handle their events in one go, and
@@ -111,12 +113,14 @@ impl WindowsDriver {
 
     /// Handles events before the task's bound, which is at most [`WindowsDriver::horizon`].
     pub(crate) fn advance(&mut self, task: Task<'_>) -> Came {
-        let mut passed = [Passed::default(); SIDES];
-        let came = self.pass_windows(task, &mut passed);
-        for (dense, Passed { windows, hops }) in self.dense.iter_mut().zip(passed) {
-            if windows > 0 {
-                *dense = self.always || hops >= DENSE * windows;
-            }
+        let before = self.hops();
+        let (came, passes) = self.pass_windows(task);
+        self.settle();
+        let now = self.domains.len();
+        let rest = self.crew.rests_long();
+        let domains = self.dealing.after(passes, self.hops() - before, now, rest);
+        if domains != now {
+            self.deal(task.layout, domains);
         }
         came
     }
@@ -126,51 +130,52 @@ impl WindowsDriver {
         self.records().map(|record| record.counters.packet_hops).sum()
     }
 
-    fn pass_windows(&mut self, task: Task<'_>, passed: &mut [Passed; SIDES]) -> Came {
+    /// Also gives the number of windows, those of each side counted.
+    fn pass_windows(&mut self, task: Task<'_>) -> (Came, u64) {
         let Task { net, bound, ending, operations, .. } = task;
         // Sides that have handled all before the bound.
         let mut there = [false; SIDES];
         let first = self.hops();
-        let mut before = first;
-        loop {
+        let mut passes = 0;
+        let came = loop {
             if ending.is_some_and(|ending| self.may_end(ending)) {
-                return self.step(net, bound, ending);
+                self.settle();
+                break self.step(net, bound, ending);
             }
             let Some((start, side, window)) = self.next_window(there) else {
-                return Came::ToBound;
+                break Came::ToBound;
             };
             if start > bound.0 {
-                return Came::ToBound;
+                break Came::ToBound;
             }
             let end = (self.grids[side].start_of(window + 1), Key::FIRST).min(bound);
             self.run(net, Pass { side, window, bound: end });
             self.exchange();
             self.ahead = self.ahead.max(end.0);
-            let after = self.hops();
-            passed[side].windows += 1;
-            passed[side].hops += after - before;
-            before = after;
+            passes += 1;
             if self.records().any(|record| record.fault.is_some()) {
-                return Came::ToAFault;
+                break Came::ToAFault;
             }
             if let Some(events) = self.records().find_map(|record| record.stalled) {
-                return Came::Nowhere(events);
+                break Came::Nowhere(events);
             }
             if operations && self.records().any(|record| !record.operations.is_empty()) {
-                return Came::PartOfTheWayAhead;
+                break Came::PartOfTheWayAhead;
             }
-            if after - first >= AT_ONCE {
-                return Came::PartOfTheWayAhead;
+            if self.hops() - first >= AT_ONCE {
+                break Came::PartOfTheWayAhead;
             }
             there[side] = end == bound;
-        }
+        };
+        (came, passes)
     }
 
     /// Lets all nodes of a side handle their events of a window before its bound.
     fn run(&mut self, net: &Arc<Network>, pass: Pass) {
-        match &self.crew {
-            Some(crew) if self.dense[pass.side] => crew.run(&mut self.domains, net, pass),
-            _ => self.domains.iter_mut().for_each(|domain| domain.run(net, pass)),
+        if self.domains.len() > 1 && self.dealing.has_threads() {
+            self.crew.run(&mut self.domains, net, pass);
+        } else {
+            self.domains.iter_mut().for_each(|domain| domain.run(net, pass));
         }
     }
 
@@ -210,7 +215,7 @@ impl WindowsDriver {
                 return Came::ToBound;
             }
             self.domains[domain].step(line, net);
-            self.exchange();
+            self.settle();
             came_to = at.0;
             if self.domains[domain].outside.record.fault.is_some() {
                 return Came::ToAFault;
@@ -251,21 +256,30 @@ impl WindowsDriver {
         })
     }
 
-    /// Hands over what domains have sent to each other.
+    /// Hands over what domains have sent to each other. Each puts it on its links when it is its turn.
     fn exchange(&mut self) {
         let all = self.domains.len();
         for from in 0..all {
             for to in (0..all).filter(|to| *to != from) {
-                let mail = self.domains[from].take_mail(to);
-                let mail = if mail.is_empty() { mail } else { self.domains[to].receive(mail) };
-                self.domains[from].reuse(to, mail);
+                let Ok([one, other]) = self.domains.get_disjoint_mut([from, to]) else { continue };
+                let (mail, inbox) = (&mut one.outside.mail[to], &mut other.inbox[from]);
+                if !mail.is_empty() {
+                    debug_assert!(inbox.is_empty(), "what came before is on its links");
+                    std::mem::swap(mail, inbox);
+                }
             }
         }
     }
 
+    /// The same, and all is on its links.
+    fn settle(&mut self) {
+        self.exchange();
+        self.domains.iter_mut().for_each(|domain| domain.receive());
+    }
+
     /// When the next event is.
     pub(crate) fn next_event(&self) -> Option<Time> {
-        self.domains.iter().filter_map(Domain::first).min().map(|(time, _)| time)
+        self.domains.iter().filter_map(|domain| domain.first()).min().map(|(time, _)| time)
     }
 
     /// How far nodes may be driven in one go, if a flow may start at `first`.
@@ -305,7 +319,7 @@ impl WindowsDriver {
     ) {
         let (domain, place) = self.places[node as usize];
         self.domains[domain as usize].call(place, now, what);
-        self.exchange();
+        self.settle();
     }
 
     pub(crate) fn each_record(&mut self, visit: &mut dyn FnMut(&mut Record)) {

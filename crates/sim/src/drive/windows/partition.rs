@@ -1,6 +1,6 @@
 //! Which nodes are worked on together.
 
-use super::domain::Domain;
+use super::domain::{Domain, Domains};
 use super::sides::{Lookahead, SIDES, Sides};
 use super::wheel::Grid;
 use crate::drive::Layout;
@@ -16,14 +16,14 @@ type Home = [Vec<Linked>; SIDES];
 
 /// What [`partition`] has made of the nodes.
 pub(super) struct Parts {
-    pub(super) domains: Vec<Domain>,
+    pub(super) domains: Domains,
     /// Per node: its domain, and its place there.
     pub(super) places: Vec<(u32, u32)>,
     /// The windows of each side.
     pub(super) grids: [Grid; SIDES],
 }
 
-/// `nodes` in at most so many domains. Hosts are with their switch: what that counts of a flow, and most
+/// `nodes` in so many domains, at most [`most_domains`]. Hosts are with their switch: what that counts of a flow, and most
 /// of its packets, stay in the domain. Switches are dealt out by tiers, each in order, so that domains
 /// have about equally much to do.
 pub(super) fn partition(
@@ -55,12 +55,12 @@ pub(super) fn partition(
 }
 
 /// Numbers all links, tells the ports that send into them, and makes the domains.
-fn connect(homes: Vec<Home>, layout: &Layout, grids: [Grid; SIDES]) -> Vec<Domain> {
-    let (mut lines, mut firsts) = (0, Vec::with_capacity(homes.len()));
+fn connect(homes: Vec<Home>, layout: &Layout, grids: [Grid; SIDES]) -> Domains {
+    let mut lines = 0;
     let mut link_of = vec![0; layout.targets.len()];
-    for home in &homes {
-        firsts.push(lines);
-        for (_, links) in home.iter().flatten() {
+    let mut number = |nodes: &Vec<Linked>| {
+        let first = lines;
+        for (_, links) in nodes {
             // The node's own events have a line, too.
             links
                 .iter()
@@ -68,28 +68,36 @@ fn connect(homes: Vec<Home>, layout: &Layout, grids: [Grid; SIDES]) -> Vec<Domai
                 .for_each(|((port, _), line)| link_of[*port as usize] = line);
             lines += 1 + links.len() as u32;
         }
-    }
-    let firsts: Arc<[u32]> = firsts.into();
+        first
+    };
+    let firsts: Arc<[_]> = homes.iter().map(|home| home.each_ref().map(&mut number)).collect();
     let domain = |(at, home): (usize, Home)| {
         let sizes = home.each_ref().map(Vec::len);
         let (mut nodes, links): (Vec<Node>, Vec<_>) = home.into_iter().flatten().unzip();
         for node in &mut nodes {
             node.each_port(&mut |number, port| port.link = link_of[number as usize]);
         }
-        Domain::new(nodes, &links, sizes, grids, at, firsts.clone())
+        Box::new(Domain::new(nodes, &links, sizes, grids, at, firsts.clone()))
     };
     homes.into_iter().enumerate().map(domain).collect()
 }
 
+/// A node's number among the switches that have hosts, if it is one.
+fn tor(node: &Node) -> Option<u32> {
+    let tor = node.switch().map(|switch| switch.tor);
+    tor.filter(|tor| *tor != Switch::NO_TOR).map(u32::from)
+}
+
+/// How many domains there can be: each has a switch with its hosts.
+pub(super) fn most_domains(nodes: &[Node]) -> usize {
+    nodes.iter().filter_map(tor).count().max(1)
+}
+
 /// The domain of each node.
 fn assign(nodes: &[Node], layout: &Layout, domains: u32) -> Vec<u32> {
-    let tor = |node: &Node| {
-        let tor = node.switch().map(|switch| switch.tor);
-        tor.filter(|tor| *tor != Switch::NO_TOR).map(u32::from)
-    };
     let tors = nodes.iter().filter_map(tor).count() as u32;
     let rest = nodes.iter().filter(|n| matches!(n, Node::Switch(_)) && tor(n).is_none()).count();
-    let domains = domains.clamp(1, tors.max(1));
+    assert!(domains <= tors.max(1), "every domain has hosts");
     let (mut of, mut seen) = (Vec::with_capacity(nodes.len()), 0);
     for node in nodes {
         let domain = match (node, tor(node)) {

@@ -67,7 +67,7 @@ pub(super) struct Wheel {
     /// Whether a slot has a bit.
     occupied: u64,
     /// The first window that is not behind us.
-    current: u64,
+    pub(super) current: u64,
     /// Windows that have no slot yet, and lines.
     far: BinaryHeap<Reverse<(u64, u32)>>,
 }

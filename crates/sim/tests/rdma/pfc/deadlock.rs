@@ -17,9 +17,9 @@ fn ring() -> Spec {
 
 /// All ways to run a spec: looked at closely or not, by each driver.
 fn all_ways(spec: &Spec) -> Vec<Result<Output, RunError>> {
-    use DriverKind::{Calendar, Threads, Windows};
+    use DriverKind::{Calendar, Domains, Threads, Windows};
     let mut found = Vec::new();
-    for (driver, threads) in [(Calendar, 1), (Windows, 1), (Windows, 3), (Threads, 2)] {
+    for (driver, threads) in [(Calendar, 1), (Windows, 1), (Domains, 3), (Threads, 2)] {
         let spec = Spec { run: RunSpec { driver, threads, ..spec.run }, ..spec.clone() };
         let simulation = || Simulation::with(&spec, &Factories::default()).expect("a valid spec");
         for simulation in [simulation(), simulation().checked()] {

@@ -1,0 +1,85 @@
+//! When threads do not work: after one of them was put off its core.
+//!
+//! Who waits for it loses what the other process takes, milliseconds for a window of some microseconds. So
+//! one thread does all for a while, and tries again.
+
+use std::time::{Duration, Instant};
+
+/// After a wait for one that was late they rest so many times as long at least: a core may have been gone for
+/// a moment.
+const SHORT_REST: u32 = 16;
+/// Each rest after which one is soon late again is twice as many times as long, up to this: where a core
+/// stays busy, what is lost is a part in so many. It is half as many times as long again where none is late.
+const LONG_REST: u32 = 128;
+
+/// In a rest of so long all is done by one thread as if there were no other; shorter ones are over before
+/// nodes are dealt out.
+const WORTH_JOINING: Duration = Duration::from_millis(10);
+
+/// When threads do not work.
+#[derive(Clone, Copy)]
+pub(super) struct Rest {
+    /// The last time, or now, until then.
+    until: Option<Instant>,
+    /// For so long.
+    took: Duration,
+    /// The next time, so many times as long as one was waited for.
+    times: u32,
+}
+
+impl Rest {
+    pub(super) const NONE: Rest = Rest { until: None, took: Duration::ZERO, times: SHORT_REST };
+
+    pub(super) fn lasts_at(self, now: Instant) -> bool {
+        self.until.is_some_and(|until| now < until)
+    }
+
+    /// One was late by so much.
+    pub(super) fn after(self, late: Duration, now: Instant) -> Rest {
+        let took = late * self.times;
+        Rest { until: Some(now + took), took, times: LONG_REST.min(self.times * 2) }
+    }
+
+    /// All have been in time. If they have for as long as they had rested, the next rest is shorter.
+    pub(super) fn in_time(self, now: Instant) -> Rest {
+        match self.until {
+            Some(until) if now > until + self.took => {
+                Rest { until: Some(now), times: SHORT_REST.max(self.times / 2), ..self }
+            }
+            _ => self,
+        }
+    }
+
+    /// Whether it lasts at `now`, and long enough for domains to be joined meanwhile.
+    pub(super) fn is_long_at(self, now: Instant) -> bool {
+        self.took >= WORTH_JOINING && self.lasts_at(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: one is 1 ms late, and rests are 16 ms, 32 ms and so on up to 128 ms while that is so again
+    /// right after each. After 129 ms in time it is 64 ms, then 32 ms and 16 ms.
+    ///
+    /// Breaks if a core that was gone for a moment costs more than a moment, or one that stays busy more than a
+    /// part in 128.
+    #[test]
+    fn rests_are_short_at_first() {
+        let (ms, mut now) = (Duration::from_millis, Instant::now());
+        let mut rest = Rest::NONE;
+        for took in [16, 32, 64, 128, 128] {
+            rest = rest.after(ms(1), now);
+            assert_eq!(rest.took, ms(took));
+            assert!(rest.lasts_at(now + ms(took - 1)) && !rest.lasts_at(now + ms(took)));
+            now += ms(took + 1);
+            rest = rest.in_time(now);
+        }
+        for took in [64, 32, 16, 16] {
+            now += ms(129);
+            rest = rest.in_time(now);
+            assert_eq!(rest.after(ms(1), now).took, ms(took));
+        }
+    }
+}
