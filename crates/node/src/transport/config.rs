@@ -121,7 +121,7 @@ impl TcpConfig {
             handshake_ack: spec.handshake_ack,
             source_ports: spec.source_ports,
             ecn: spec.ecn.unwrap_or(ecn),
-            precise_echo: control.precise_echo(),
+            precise_echo: control.needs().precise_echo,
             delayed_ack: spec.delayed_ack,
             min_rto: spec.min_rto,
             max_rto: spec.max_rto.max(spec.min_rto),

@@ -1,7 +1,7 @@
 //! DCTCP: cuts the window in proportion to the share of marked bytes.
 
 use super::newreno::{NewReno, SLOW_START_LIMIT};
-use super::{AckSample, CongestionControl, Control, Entry, FlowEnv, Loss};
+use super::{AckSample, CongestionControl, Control, Entry, FlowEnv, Loss, Needs};
 use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
 use leafspine_core::Time;
 
@@ -164,7 +164,7 @@ impl CongestionControl for Dctcp {
         self.reno.on_message();
     }
 
-    fn precise_echo(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { precise_echo: true }
     }
 }

@@ -73,8 +73,19 @@ pub enum Loss {
     Handshake,
 }
 
+/// What a control asks of its transport.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Needs {
+    /// Receivers echo each mark as it is (RFC 8257 §3.2), rather than until CWR (RFC 3168).
+    pub precise_echo: bool,
+}
+
 /// A flow's congestion control, all sizes in bytes.
 pub trait CongestionControl: Send {
+    /// What this control asks for. It does not change during a run.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
     /// An ACK has come that acknowledges new data, or with [`FlowEnv::whole`] SACKs some. Called in recovery, too.
     fn on_ack(&mut self, ack: &AckSample, now: Time);
     /// A loss or a mark. `in_flight` is `FlightSize` (RFC 5681 §2): what is outstanding, at most
@@ -103,11 +114,6 @@ pub trait CongestionControl: Send {
     /// The next message of the connection begins: window and estimates stay, and segments are counted
     /// from 0 again.
     fn on_message(&mut self) {}
-    /// Whether receivers echo each mark as it is (RFC 8257 §3.2), rather than until CWR
-    /// (RFC 3168). Asked once per run.
-    fn precise_echo(&self) -> bool {
-        false
-    }
     /// The control, if it goes by delivery rates and paces. Asked once per run: a control always does or
     /// never.
     fn by_rate(&mut self) -> Option<&mut dyn RateControl> {
@@ -228,6 +234,10 @@ macro_rules! dispatch {
 }
 
 impl CongestionControl for Control {
+    fn needs(&self) -> Needs {
+        dispatch!(self, control => control.needs())
+    }
+
     #[inline]
     fn on_ack(&mut self, ack: &AckSample, now: Time) {
         dispatch!(self, control => control.on_ack(ack, now));
@@ -260,10 +270,6 @@ impl CongestionControl for Control {
 
     fn on_message(&mut self) {
         dispatch!(self, control => control.on_message());
-    }
-
-    fn precise_echo(&self) -> bool {
-        dispatch!(self, control => control.precise_echo())
     }
 
     fn by_rate(&mut self) -> Option<&mut dyn RateControl> {

@@ -11,7 +11,7 @@ mod probe_bw;
 mod probe_rtt;
 
 use super::rate::{LostSegment, RateControl, RateSample, Repair, WindowedMax};
-use super::{AckSample, CongestionControl, Control, Entry, FlowEnv, Loss};
+use super::{AckSample, CongestionControl, Control, Entry, FlowEnv, Loss, Needs};
 use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
 use leafspine_core::{Rng, Role, Span, Time};
 use probe_bw::AckPhase;
@@ -476,8 +476,8 @@ impl CongestionControl for Bbr3 {
         u32::MAX
     }
 
-    fn precise_echo(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { precise_echo: true }
     }
 
     fn by_rate(&mut self) -> Option<&mut dyn RateControl> {
