@@ -6,7 +6,7 @@ use leafspine_schemes::{Level, Neighbour};
 use std::ops::Range;
 
 /// A host or a switch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Owner {
     /// A host.
     Host(HostId),

@@ -191,10 +191,11 @@ impl Record {
         }
     }
 
-    /// Notes a fault, which ends the run after the event under way. The first one stays.
+    /// Notes a fault, which ends the run after the event under way. The first one stays, of several at one instant
+    /// the first place's.
     #[cold]
     pub fn fail(&mut self, now: Time, place: Owner, what: FaultKind) {
-        if self.fault.as_ref().is_none_or(|(first, ..)| now < *first) {
+        if self.fault.as_ref().is_none_or(|(first, at, _)| (now, place) < (*first, *at)) {
             self.fault = Some((now, place, what));
         }
     }

@@ -553,8 +553,8 @@ pub enum DriverKind {
     Calendar,
     /// Nodes ahead of each other, unless a link without latency leaves no window.
     Windows,
-    /// The same, and nodes are dealt out to one part, to two, and so on to as many as there may be threads,
-    /// and from the beginning again, whatever there is to do: for tests. One thread works on all.
+    /// The same, and nodes are dealt out to as many parts as there may be threads, to one, to two, and so on,
+    /// over and over, whatever there is to do: for tests. One thread works on all.
     Domains,
     /// The same, and a thread works on each.
     Threads,

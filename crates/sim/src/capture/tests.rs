@@ -188,9 +188,9 @@ fn the_same_bytes_however_it_is_driven() {
     let one = captured(&spec, &patterns);
     assert_eq!(one.len(), 7);
     assert!(one.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() > 1_000_000);
-    for threads in [2, 3] {
-        spec.run.threads = threads;
-        assert!(captured(&spec, &patterns) == one, "{threads} threads");
+    for (driver, threads) in [(DriverKind::Domains, 2), (DriverKind::Threads, 3)] {
+        (spec.run.driver, spec.run.threads) = (driver, threads);
+        assert!(captured(&spec, &patterns) == one, "{threads} parts");
     }
     spec.run.driver = DriverKind::Calendar;
     assert!(captured(&spec, &patterns) == one, "the calendar");

@@ -287,8 +287,10 @@ impl Simulation {
             notes.seen.append(&mut record.seen);
             notes.tapped.append(&mut record.tapped);
             notes.operated.append(&mut record.operations);
-            let earlier = record.fault.take().filter(|(time, ..)| {
-                fault.as_ref().is_none_or(|(first, ..): &(Time, _, _)| time < first)
+            let earlier = record.fault.take().filter(|(time, place, _)| {
+                fault
+                    .as_ref()
+                    .is_none_or(|(first, at, _): &(Time, _, _)| (time, place) < (first, at))
             });
             fault = earlier.or(fault.take());
         });

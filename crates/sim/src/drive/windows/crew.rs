@@ -14,7 +14,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle, Thread};
+use std::thread::{self, JoinHandle, Thread, ThreadId};
 use std::time::{Duration, Instant};
 
 /// A thread is late when the others' parts took so many times this one's, and `LATE` more.
@@ -47,17 +47,13 @@ struct Worker {
 }
 
 /// Threads, each for one domain.
+#[derive(Default)]
 pub(super) struct Crew {
     /// As many as there ever were domains for.
     workers: Vec<Worker>,
+    /// For whom they work.
+    owner: Option<ThreadId>,
     rest: Rest,
-}
-
-impl Default for Crew {
-    /// Nobody yet.
-    fn default() -> Crew {
-        Crew { workers: Vec::new(), rest: Rest::NONE }
-    }
 }
 
 impl Desk {
@@ -84,6 +80,12 @@ impl Crew {
             return;
         }
         let others = domains.len() - 1;
+        let here = thread::current().id();
+        assert!(
+            self.owner.is_none_or(|owner| owner == here),
+            "threads call back who has hired them"
+        );
+        self.owner = Some(here);
         let missing = others.saturating_sub(self.workers.len());
         self.workers.extend((0..missing).map(|_| Worker::new()));
         let workers = &self.workers[..others];

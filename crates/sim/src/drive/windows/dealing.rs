@@ -1,19 +1,26 @@
 //! How many domains, and so threads, a run's windows are worth.
 
-/// Packet-hops of a pass that are worth a thread: a pass that has less for each is over before the
+/// Packet-hops of a window that are worth a thread: one that has less for each is over before the
 /// threads have found each other. Found by trying (`docs/performance.md`); changes no result.
 const WORTH_A_THREAD: u64 = 24;
 
-/// With fewer than a part in so many of them there are too many threads: far enough below that nodes are not
-/// dealt out over and over.
+/// There are too many threads when windows have less than half the work for them, not just less: otherwise nodes
+/// would be dealt out over and over where the load is between two numbers.
 const SLACK: u64 = 2;
 
-/// Packet-hops between two judgements, for each link: to deal nodes out takes about as long as a packet-hop
-/// or two for each.
+/// Packet-hops between two judgements, for each link. To deal nodes out takes about as long as one or two for each
+/// link.
 const HOPS_A_LINK: u64 = 64;
 
 /// Windows between two deals in turn.
 const WINDOWS: u64 = 100;
+
+/// Windows, those of each side counted, and packet-hops in them.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Passed {
+    pub(super) windows: u64,
+    pub(super) hops: u64,
+}
 
 /// How nodes are dealt out to domains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,15 +41,14 @@ pub(super) struct Dealing {
     /// Packet-hops that a judgement is made of.
     enough: u64,
     /// Since the last one.
-    passes: u64,
-    hops: u64,
+    passed: Passed,
 }
 
 impl Dealing {
     /// To at most so many domains, of nodes with so many links.
     pub(super) fn new(deals: Deals, most: usize, links: usize) -> Dealing {
         let enough = HOPS_A_LINK * links as u64;
-        Dealing { deals, most, enough, passes: 0, hops: 0 }
+        Dealing { deals, most, enough, passed: Passed::default() }
     }
 
     /// So many domains there are to be at first.
@@ -55,24 +61,23 @@ impl Dealing {
         self.deals != Deals::InTurn { threads: false }
     }
 
-    /// So many domains there are to be, after so many windows of so many packet-hops with `now`; one while
-    /// threads rest.
-    pub(super) fn after(&mut self, passes: u64, hops: u64, now: usize, rest: bool) -> usize {
+    /// So many domains there are to be, after these windows with `now`; one while threads rest.
+    pub(super) fn after(&mut self, passed: Passed, now: usize, rest: bool) -> usize {
         if rest && self.deals == Deals::ByLoad {
             return 1;
         }
-        self.passes += passes;
-        self.hops += hops;
+        self.passed.windows += passed.windows;
+        self.passed.hops += passed.hops;
         let due = match self.deals {
-            Deals::ByLoad => self.most > 1 && self.hops >= self.enough,
-            Deals::InTurn { .. } => self.passes >= WINDOWS,
+            Deals::ByLoad => self.most > 1 && self.passed.hops >= self.enough,
+            Deals::InTurn { .. } => self.passed.windows >= WINDOWS,
         };
         if !due {
             return now;
         }
-        let (passes, hops) = (std::mem::take(&mut self.passes), std::mem::take(&mut self.hops));
+        let Passed { windows, hops } = std::mem::take(&mut self.passed);
         match self.deals {
-            Deals::ByLoad => self.worth(hops / passes.max(1), now),
+            Deals::ByLoad => self.worth(hops / windows.max(1), now),
             Deals::InTurn { .. } => now % self.most + 1,
         }
     }
@@ -88,6 +93,10 @@ impl Dealing {
 mod tests {
     use super::*;
 
+    fn passed(windows: u64, hops: u64) -> Passed {
+        Passed { windows, hops }
+    }
+
     /// By hand, with at most four domains of 10 links: a judgement after 640 packet-hops.
     ///
     /// Breaks if a run has threads that wait for each other, or none although there is work for them, or
@@ -96,27 +105,28 @@ mod tests {
     fn as_many_as_there_is_work_for() {
         let mut dealing = Dealing::new(Deals::ByLoad, 4, 10);
         // Too few to judge by.
-        assert_eq!(dealing.after(1, 639, 1, false), 1);
+        assert_eq!(dealing.after(passed(1, 639), 1, false), 1);
         // 640 in two windows, then 640 in one: ten threads' work.
-        assert_eq!(dealing.after(1, 1, 1, false), 4);
-        assert_eq!(dealing.after(1, 640, 1, false), 4);
+        assert_eq!(dealing.after(passed(1, 1), 1, false), 4);
+        assert_eq!(dealing.after(passed(1, 640), 1, false), 4);
         // 47 a window are one thread's, 48 are two's, and those two go on down to 24.
-        assert_eq!(dealing.after(20, 940, 1, false), 1);
-        assert_eq!(dealing.after(20, 960, 1, false), 2);
-        assert_eq!(dealing.after(30, 720, 2, false), 2);
-        assert_eq!(dealing.after(30, 690, 2, false), 1);
+        assert_eq!(dealing.after(passed(20, 940), 1, false), 1);
+        assert_eq!(dealing.after(passed(20, 960), 1, false), 2);
+        assert_eq!(dealing.after(passed(30, 720), 2, false), 2);
+        assert_eq!(dealing.after(passed(30, 690), 2, false), 1);
         // Threads that rest are none.
-        assert_eq!(dealing.after(1, 640, 4, true), 1);
+        assert_eq!(dealing.after(passed(1, 640), 4, true), 1);
         // A run of few windows that has no more threads than one is not judged.
-        assert_eq!(Dealing::new(Deals::ByLoad, 1, 10).after(1, 1 << 40, 1, false), 1);
+        assert_eq!(Dealing::new(Deals::ByLoad, 1, 10).after(passed(1, 1 << 40), 1, false), 1);
     }
 
     /// Breaks if tests do not see nodes dealt out to every number of domains.
     #[test]
     fn each_number_in_turn() {
         let mut dealing = Dealing::new(Deals::InTurn { threads: true }, 3, 10);
-        assert_eq!(dealing.after(99, 0, 1, false), 1);
-        let turns: Vec<usize> = [1, 2, 3].map(|now| dealing.after(100, 0, now, false)).to_vec();
+        assert_eq!(dealing.after(passed(99, 0), 1, false), 1);
+        let turns: Vec<usize> =
+            [1, 2, 3].map(|now| dealing.after(passed(100, 0), now, false)).to_vec();
         assert_eq!(turns, [2, 3, 1]);
     }
 }

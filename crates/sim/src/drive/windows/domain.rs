@@ -41,7 +41,7 @@ impl Mail {
 pub(crate) struct Domain {
     pub(super) nodes: Vec<Node>,
     pub(super) outside: Outside,
-    /// Per domain: what it has sent, and is not on its links yet.
+    /// Per domain: what has come from there, and has not been put on its links yet.
     pub(super) inbox: Vec<Mail>,
     /// What arrives at a node in a window: kept for its memory.
     due: Vec<Due>,

@@ -34,7 +34,7 @@ pub(crate) use sides::Lookahead;
 
 use super::{Bound, Came, Ending, Layout, Task};
 use crew::Crew;
-use dealing::Dealing;
+use dealing::{Dealing, Passed};
 use domain::{Domains, Pass};
 use leafspine_core::{PacketMeta, Span, Time};
 use leafspine_node::{Counters, Event, Key, Network, Node, Record, World};
@@ -58,7 +58,7 @@ pub(crate) struct WindowsDriver {
     places: Vec<(u32, u32)>,
     /// The windows of each side.
     grids: [Grid; SIDES],
-    lookahead: Lookahead,
+    sides: Sides,
     /// How many domains there are to be.
     dealing: Dealing,
     /// Threads for all domains but the first.
@@ -76,11 +76,12 @@ impl WindowsDriver {
         (threads, deals): (usize, Deals),
     ) -> WindowsDriver {
         assert!(lookahead.least() > Span::ZERO, "links without latency leave no window");
-        let most = threads.min(most_domains(&nodes));
+        let most = threads.clamp(1, most_domains(&nodes));
         let dealing = Dealing::new(deals, most, layout.targets.len());
-        let Parts { domains, places, grids } = partition(nodes, layout, lookahead, dealing.first());
-        let (crew, ahead) = (Crew::default(), Time::ZERO);
-        WindowsDriver { domains, places, grids, lookahead, dealing, crew, ahead }
+        let sides = Sides::new(layout, lookahead);
+        let Parts { domains, places } = partition(nodes, layout, &sides, dealing.first());
+        let (grids, crew, ahead) = (sides.grids(), Crew::default(), Time::ZERO);
+        WindowsDriver { domains, places, grids, sides, dealing, crew, ahead }
     }
 
     /// Deals the nodes, with all that is on its way to them, out to another number of domains.
@@ -88,10 +89,13 @@ impl WindowsDriver {
         let (mut old, before) =
             (std::mem::take(&mut self.domains), std::mem::take(&mut self.places));
         let mut nodes: Vec<Vec<Option<Node>>> = old.iter_mut().map(|d| d.take_nodes()).collect();
-        let node = |(domain, place): &(u32, u32)| nodes[*domain as usize][*place as usize].take();
-        let nodes = before.iter().filter_map(node).collect();
-        let parts = partition(nodes, layout, self.lookahead, domains);
-        (self.domains, self.places) = (parts.domains, parts.places);
+        let node = |(domain, place): &(u32, u32)| {
+            let node = nodes[*domain as usize][*place as usize].take();
+            node.expect("each node has its place")
+        };
+        let nodes = before.iter().map(node).collect();
+        let Parts { domains, places } = partition(nodes, layout, &self.sides, domains);
+        (self.domains, self.places) = (domains, places);
         for domain in &mut self.domains {
             domain.turn_to(old[0].currents());
         }
@@ -113,12 +117,11 @@ impl WindowsDriver {
 
     /// Handles events before the task's bound, which is at most [`WindowsDriver::horizon`].
     pub(crate) fn advance(&mut self, task: Task<'_>) -> Came {
-        let before = self.hops();
-        let (came, passes) = self.pass_windows(task);
+        let mut passed = Passed::default();
+        let came = self.pass_windows(task, &mut passed);
         self.settle();
         let now = self.domains.len();
-        let rest = self.crew.rests_long();
-        let domains = self.dealing.after(passes, self.hops() - before, now, rest);
+        let domains = self.dealing.after(passed, now, self.crew.rests_long());
         if domains != now {
             self.deal(task.layout, domains);
         }
@@ -130,44 +133,41 @@ impl WindowsDriver {
         self.records().map(|record| record.counters.packet_hops).sum()
     }
 
-    /// Also gives the number of windows, those of each side counted.
-    fn pass_windows(&mut self, task: Task<'_>) -> (Came, u64) {
+    fn pass_windows(&mut self, task: Task<'_>, passed: &mut Passed) -> Came {
         let Task { net, bound, ending, operations, .. } = task;
         // Sides that have handled all before the bound.
         let mut there = [false; SIDES];
         let first = self.hops();
-        let mut passes = 0;
-        let came = loop {
+        loop {
             if ending.is_some_and(|ending| self.may_end(ending)) {
                 self.settle();
-                break self.step(net, bound, ending);
+                return self.step(net, bound, ending);
             }
             let Some((start, side, window)) = self.next_window(there) else {
-                break Came::ToBound;
+                return Came::ToBound;
             };
             if start > bound.0 {
-                break Came::ToBound;
+                return Came::ToBound;
             }
             let end = (self.grids[side].start_of(window + 1), Key::FIRST).min(bound);
             self.run(net, Pass { side, window, bound: end });
             self.exchange();
             self.ahead = self.ahead.max(end.0);
-            passes += 1;
+            *passed = Passed { windows: passed.windows + 1, hops: self.hops() - first };
             if self.records().any(|record| record.fault.is_some()) {
-                break Came::ToAFault;
+                return Came::ToAFault;
             }
             if let Some(events) = self.records().find_map(|record| record.stalled) {
-                break Came::Nowhere(events);
+                return Came::Nowhere(events);
             }
             if operations && self.records().any(|record| !record.operations.is_empty()) {
-                break Came::PartOfTheWayAhead;
+                return Came::PartOfTheWayAhead;
             }
-            if self.hops() - first >= AT_ONCE {
-                break Came::PartOfTheWayAhead;
+            if passed.hops >= AT_ONCE {
+                return Came::PartOfTheWayAhead;
             }
             there[side] = end == bound;
-        };
-        (came, passes)
+        }
     }
 
     /// Lets all nodes of a side handle their events of a window before its bound.

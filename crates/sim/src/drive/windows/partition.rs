@@ -1,7 +1,7 @@
 //! Which nodes are worked on together.
 
 use super::domain::{Domain, Domains};
-use super::sides::{Lookahead, SIDES, Sides};
+use super::sides::{SIDES, Sides};
 use super::wheel::Grid;
 use crate::drive::Layout;
 use leafspine_core::PortId;
@@ -19,21 +19,12 @@ pub(super) struct Parts {
     pub(super) domains: Domains,
     /// Per node: its domain, and its place there.
     pub(super) places: Vec<(u32, u32)>,
-    /// The windows of each side.
-    pub(super) grids: [Grid; SIDES],
 }
 
-/// `nodes` in so many domains, at most [`most_domains`]. Hosts are with their switch: what that counts of a flow, and most
-/// of its packets, stay in the domain. Switches are dealt out by tiers, each in order, so that domains
-/// have about equally much to do.
-pub(super) fn partition(
-    nodes: Vec<Node>,
-    layout: &Layout,
-    lookahead: Lookahead,
-    domains: usize,
-) -> Parts {
-    let sides = Sides::new(layout, lookahead);
-    let grids = sides.grids();
+/// `nodes` in so many domains, at most [`most_domains`]. Hosts are with their switch: what that counts of
+/// a flow, and most of its packets, stay in the domain. Switches are dealt out by tiers, each in order, so that
+/// domains have about equally much to do.
+pub(super) fn partition(nodes: Vec<Node>, layout: &Layout, sides: &Sides, domains: usize) -> Parts {
     let of = assign(&nodes, layout, domains as u32);
     let count = of.iter().max().map_or(1, |most| *most as usize + 1);
     let mut links: Vec<Vec<(u32, PortId)>> = vec![Vec::new(); nodes.len()];
@@ -47,11 +38,11 @@ pub(super) fn partition(
         places.push((domain, home.len() as u32));
         home.push((node, links));
     }
-    for ((domain, place), side) in places.iter_mut().zip(sides.of) {
-        let before = &homes[*domain as usize][..usize::from(side)];
+    for ((domain, place), side) in places.iter_mut().zip(&sides.of) {
+        let before = &homes[*domain as usize][..usize::from(*side)];
         *place += before.iter().map(|nodes| nodes.len() as u32).sum::<u32>();
     }
-    Parts { domains: connect(homes, layout, grids), places, grids }
+    Parts { domains: connect(homes, layout, sides.grids()), places }
 }
 
 /// Numbers all links, tells the ports that send into them, and makes the domains.

@@ -5,12 +5,15 @@
 
 use std::time::{Duration, Instant};
 
-/// After a wait for one that was late they rest so many times as long at least: a core may have been gone for
-/// a moment.
+/// A rest is at least so many times as long as the thread that was late was waited for: its core may have been
+/// gone for a moment only.
 const SHORT_REST: u32 = 16;
-/// Each rest after which one is soon late again is twice as many times as long, up to this: where a core
-/// stays busy, what is lost is a part in so many. It is half as many times as long again where none is late.
+/// If one is late again soon after a rest the next rest has twice that factor, up to this one: where a core stays
+/// busy, a part in so many of the time is lost. Where none is late the factor is halved again.
 const LONG_REST: u32 = 128;
+
+/// No rest is longer: the whole process may have been stopped meanwhile.
+const LONGEST: Duration = Duration::from_secs(2);
 
 /// In a rest of so long all is done by one thread as if there were no other; shorter ones are over before
 /// nodes are dealt out.
@@ -23,20 +26,25 @@ pub(super) struct Rest {
     until: Option<Instant>,
     /// For so long.
     took: Duration,
-    /// The next time, so many times as long as one was waited for.
+    /// The factor of the next one.
     times: u32,
 }
 
-impl Rest {
-    pub(super) const NONE: Rest = Rest { until: None, took: Duration::ZERO, times: SHORT_REST };
+impl Default for Rest {
+    /// None yet.
+    fn default() -> Rest {
+        Rest { until: None, took: Duration::ZERO, times: SHORT_REST }
+    }
+}
 
+impl Rest {
     pub(super) fn lasts_at(self, now: Instant) -> bool {
         self.until.is_some_and(|until| now < until)
     }
 
     /// One was late by so much.
     pub(super) fn after(self, late: Duration, now: Instant) -> Rest {
-        let took = late * self.times;
+        let took = (late * self.times).min(LONGEST);
         Rest { until: Some(now + took), took, times: LONG_REST.min(self.times * 2) }
     }
 
@@ -50,9 +58,9 @@ impl Rest {
         }
     }
 
-    /// Whether it lasts at `now`, and long enough for domains to be joined meanwhile.
+    /// Whether so much of it is left that domains are to be joined meanwhile.
     pub(super) fn is_long_at(self, now: Instant) -> bool {
-        self.took >= WORTH_JOINING && self.lasts_at(now)
+        self.until.is_some_and(|until| now + WORTH_JOINING < until)
     }
 }
 
@@ -68,7 +76,7 @@ mod tests {
     #[test]
     fn rests_are_short_at_first() {
         let (ms, mut now) = (Duration::from_millis, Instant::now());
-        let mut rest = Rest::NONE;
+        let mut rest = Rest::default();
         for took in [16, 32, 64, 128, 128] {
             rest = rest.after(ms(1), now);
             assert_eq!(rest.took, ms(took));
@@ -76,6 +84,11 @@ mod tests {
             now += ms(took + 1);
             rest = rest.in_time(now);
         }
+        assert_eq!(
+            rest.after(ms(3_600_000), now).took,
+            ms(2_000),
+            "an hour's pause is no busy core"
+        );
         for took in [64, 32, 16, 16] {
             now += ms(129);
             rest = rest.in_time(now);

@@ -6,6 +6,7 @@ use std::thread;
 
 /// How often one looks before one blocks.
 const SPINS: u32 = 2_000;
+
 /// A place for one thing, from one thread to another. It has cache lines of its own: who waits at it looks
 /// at none that the other writes for another reason.
 #[repr(align(128))]
@@ -33,7 +34,7 @@ impl<T> Tray<T> {
             return None;
         }
         let mut place = self.it.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who comes second must not take back what a third has said since.
+        // Under the lock: what the other side puts down next must not be called taken.
         self.full.store(false, Ordering::Release);
         place.take()
     }
