@@ -349,8 +349,8 @@ def test_nothing_to_measure_is_said(small: Path, tmp_path: Path) -> None:
 def test_threads_change_no_byte(rate: str, tmp_path: Path) -> None:
     """Breaks if what a run leaves behind depends on how many threads work on it.
 
-    A second thread works from 48 packet-hops a window on (docs/nodes.md): eight hosts can send 7 full packets
-    in one of 10 us at 1 Gb/s, where none does, and 2,667 at 400 Gb/s."""
+    A second thread works from 48 packet-hops a window on (docs/nodes.md): eight hosts can send 7
+    full packets in one of 10 us at 1 Gb/s, where none does, and 2,667 at 400 Gb/s."""
     small = tmp_path / "small.toml"
     small.write_text(SMALL.replace("1Gbps", rate))
     one, many = tmp_path / "one", tmp_path / "many"
