@@ -1,11 +1,11 @@
 //! Packet headers: whatever words, tags, stages and paths packets carry, every scheme of switches and
 //! hosts keeps its bounds, and does the same again.
 //!
-//! The bounds are those of the property test in `crates/schemes/tests/any`, which draws its
+//! The bounds are those of the property test in `crates/node/tests/any`, which draws its
 //! operations at random; here they follow the input.
 
 use crate::any::packets::Fields;
-use crate::any::switch::{END, FABRIC, HOSTS};
+use crate::any::switch::{END, FABRIC, HOSTS, RATES};
 use crate::any::world::World;
 use crate::any::{host, switch};
 use arbitrary::{Result, Unstructured};
@@ -97,56 +97,54 @@ fn wait(input: &mut Unstructured<'_>, most: u64) -> Result<u64> {
     Ok((u64::from(digits) << scale).min(most))
 }
 
+fn packets(input: &mut Unstructured<'_>, count: u16) -> Result<switch::Op> {
+    Ok(switch::Op::Packets {
+        kind: input.arbitrary()?,
+        flow: input.int_in_range(0..=23)?,
+        src: input.arbitrary::<u8>()?.into(),
+        from: input.int_in_range(0..=HOSTS + FABRIC - 1)?,
+        seq: word(input)?,
+        count,
+        fields: fields(input)?,
+    })
+}
+
 fn at_a_switch(input: &mut Unstructured<'_>) -> Result<switch::Op> {
     use switch::Op;
     let ports = 0..=HOSTS + FABRIC - 1;
     Ok(match input.int_in_range(0..=15u8)? {
-        0..=5 => Op::Packet {
-            kind: input.arbitrary()?,
-            flow: input.int_in_range(0..=23)?,
-            src: input.arbitrary::<u8>()?.into(),
-            from: input.int_in_range(ports)?,
-            seq: word(input)?,
-            fields: fields(input)?,
-        },
+        0..=5 => packets(input, 1)?,
         6 => Op::Probe {
             which: input.arbitrary::<u8>()?.into(),
             from: input.int_in_range(ports)?,
             fields: fields(input)?,
         },
-        7..=9 => Op::Serve { port: input.int_in_range(ports)?, count: input.int_in_range(1..=7)? },
-        10 | 11 => Op::Load {
-            port: input.int_in_range(ports)?,
-            queue: input.int_in_range(0..=3)?,
-            packets: word(input)? % 30_000,
-            in_service: input.arbitrary()?,
-        },
-        12 => Op::Links { up: input.arbitrary::<u8>()?.max(1), random: input.arbitrary()? },
+        // Some packets' time on a line.
+        7..=9 => Op::Wait(wait(input, 100_000_000)?),
+        10 | 11 => {
+            let count = input.int_in_range(1..=600)?;
+            packets(input, count)?
+        }
+        12 => Op::Links { up: input.arbitrary()?, random: input.arbitrary()? },
         13 => {
             let rate = input.arbitrary::<u64>()? >> input.int_in_range(0..=63)?;
-            Op::Rate { port: input.int_in_range(ports)?, rate: rate.max(1) }
+            let rate = rate.clamp(*RATES.start(), *RATES.end());
+            Op::Rate { port: input.int_in_range(ports)?, rate }
         }
-        14 => Op::Turn { queue: input.int_in_range(0..=3)?, ago: wait(input, 1_000_000_000)? },
         _ => Op::Wait(wait(input, END.0 / 8)?),
     })
 }
 
 fn between_hosts(input: &mut Unstructured<'_>) -> Result<host::Op> {
     use host::Op;
-    let flow = |input: &mut Unstructured<'_>| input.int_in_range(0..=5usize);
     Ok(match input.int_in_range(0..=15u8)? {
-        0..=3 => {
-            let again = if input.ratio(1, 5)? { Some(word(input)?) } else { None };
-            Op::Send { flow: flow(input)?, count: input.int_in_range(1..=11)?, again }
-        }
-        4 => Op::Control { flow: flow(input)?, kind: input.arbitrary()?, fields: fields(input)? },
-        5..=11 => Op::Deliver {
+        0..=3 => Op::Start(input.int_in_range(0..=host::FLOWS - 1)?),
+        4..=11 => Op::Deliver {
             which: (word(input)? % 64) as usize,
             mark: input.arbitrary()?,
             fields: fields(input)?,
         },
         12 => Op::Drop((word(input)? % 64) as usize),
-        13 => Op::Lost { flow: flow(input)?, timeout: input.arbitrary()? },
         _ => Op::Wait(wait(input, 10_000_000_000_000)?),
     })
 }

@@ -1,51 +1,23 @@
 //! A switch and a host, driven by hand: no driver, no event queue. The example of `docs/nodes.md`.
 
+mod common;
+
+use common::{Notebook, network, port};
 use leafspine_core::{
     Bytes, Ecn, FiveTuple, Flags, HostId, Pace, PacketMeta, PortId, Rate, Rng, Role, Span,
-    SwitchId, Time, TorId,
+    SwitchId, Time,
 };
-use leafspine_fabric::{Graph, LinkSpec, Owner, Routes, TopologyKind, TopologySpec};
+use leafspine_fabric::{Graph, LinkSpec, Owner, TopologyKind, TopologySpec};
 use leafspine_node::pfc::Pfc;
-use leafspine_node::spec::{
-    Classifier, PfcSpec, PfcThreshold, SchedulerKind, SchemeSpec, Stack, TransportSpec,
-};
-use leafspine_node::transport::TcpConfig;
+use leafspine_node::spec::{PfcSpec, PfcThreshold, SchedulerKind};
 use leafspine_node::{
-    Asks, Attachment, Chooser, Class, Egress, FifoPort, FlowId, GeneralPort, Host, Key, Limit,
-    Manager, Network, Opening, Port, PortStats, Record, Scheduler, Shared, Store, Switch, World,
+    Asks, Chooser, Class, Egress, FlowId, GeneralPort, Host, Key, Limit, Manager, Network, Opening,
+    Scheduler, Shared, Store, Switch,
 };
 use leafspine_schemes::lb::LoadBalancer;
 use leafspine_schemes::rdma::Hop;
 use leafspine_schemes::testing::FakeLeaf;
-use leafspine_schemes::{Amount, Context, Params, Paths, Value, cc, registry};
-
-/// What a node does to the outside, written down.
-#[derive(Default)]
-struct Notebook {
-    now: Time,
-    /// Port, time of arrival, packet.
-    delivered: Vec<(u32, Time, PacketMeta)>,
-    scheduled: Vec<(Time, Key, u32)>,
-    record: Record,
-}
-
-impl World for Notebook {
-    fn now(&self) -> Time {
-        self.now
-    }
-
-    fn deliver(&mut self, port: u32, at: Time, packet: &PacketMeta) {
-        self.delivered.push((port, at, *packet));
-    }
-
-    fn schedule(&mut self, at: Time, key: Key, item: u32) {
-        self.scheduled.push((at, key, item));
-    }
-
-    fn record(&mut self) -> &mut Record {
-        &mut self.record
-    }
-}
+use leafspine_schemes::{Amount, Context, Params, Paths, Value, registry};
 
 /// A leaf-spine of two leaves, two spines and two hosts a leaf, 10 Gb/s and 1 us everywhere.
 fn graph() -> Graph {
@@ -60,67 +32,6 @@ fn graph() -> Graph {
         host_jitter: Span::ZERO,
     };
     Graph::build(&spec).expect("a good fabric")
-}
-
-fn network(graph: &Graph) -> Network {
-    let place = |(tor, port): (&TorId, &PortId)| Attachment { tor: tor.0, port: *port };
-    let entry = cc::ALL.iter().find(|entry| entry.info.name == "newreno").expect("there is one");
-    let params = Params::defaults(entry.info.params);
-    let spec = TransportSpec {
-        scheme: SchemeSpec { name: "newreno".to_owned(), params },
-        ecn: None,
-        mss: 1460,
-        header: 40,
-        init_cwnd: Amount::Packets(10),
-        max_cwnd: None,
-        min_rto: Span::from_millis(10),
-        initial_rto: None,
-        max_rto: Span::from_millis(60_000),
-        dupack_threshold: 3,
-        sack: true,
-        limited_transmit: true,
-        delayed_ack: None,
-        handshake: true,
-        handshake_ack: false,
-        source_ports: None,
-        stack: Stack::default(),
-        roce: None,
-    };
-    let control = (entry.build)(&spec.scheme.params, &TcpConfig::flow_env(&spec)).expect("valid");
-    Network {
-        routes: Routes::new(graph),
-        places: graph.host_tor.iter().zip(&graph.host_port_at_tor).map(place).collect(),
-        tcp: TcpConfig::new(&spec, control, entry.ecn),
-        roce: None,
-        classifier: Classifier::Hash,
-        stage_queues: vec![0],
-        trim: None,
-        measuring: false,
-        balancer: "last".to_owned(),
-    }
-}
-
-/// A one-event port with room for so many packets.
-fn port(graph: &Graph, global: u32, room: u32) -> Port {
-    let of = &graph.ports[global as usize];
-    Port {
-        store: Store::Fifo(FifoPort::new(Pace::new(of.rate))),
-        delay: of.delay,
-        limit: Limit::packets(room),
-        manager: Manager::DropTail,
-        link: global,
-        local: of.local,
-        special: false,
-        up: true,
-        rate: of.rate,
-        stats: PortStats::default(),
-        line_time: 0,
-        rng: Rng::new(1, Role::Aqm, u64::from(global)),
-        loss: None,
-        last_arrival: None,
-        watched: Vec::new(),
-        tapped: false,
-    }
 }
 
 /// Always the last of the paths.
