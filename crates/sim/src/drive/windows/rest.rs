@@ -5,11 +5,13 @@
 
 use std::time::{Duration, Instant};
 
-/// A rest is at least so many times as long as the thread that was late was waited for: its core may have been
-/// gone for a moment only.
-const SHORT_REST: u32 = 16;
-/// If one is late again soon after a rest the next rest has twice that factor, up to this one: where a core stays
-/// busy, a part in so many of the time is lost. Where none is late the factor is halved again.
+/// A rest is at least so many times as long as the thread that was late was waited for: its core may have been gone
+/// for a moment only, as cores of virtual machines are every now and then, and a rest costs nearly half as much as a
+/// wait.
+const SHORT_REST: u32 = 2;
+/// If one is late again soon after a rest, the next is longer by this factor; where none is late, shorter again.
+const LONGER: u32 = 8;
+/// No rest is more times as long as the wait: where a core stays busy, a part in so many of the time is lost.
 const LONG_REST: u32 = 128;
 
 /// No rest is longer: the whole process may have been stopped meanwhile.
@@ -45,14 +47,14 @@ impl Rest {
     /// One was late by so much.
     pub(super) fn after(self, late: Duration, now: Instant) -> Rest {
         let took = (late * self.times).min(LONGEST);
-        Rest { until: Some(now + took), took, times: LONG_REST.min(self.times * 2) }
+        Rest { until: Some(now + took), took, times: LONG_REST.min(self.times * LONGER) }
     }
 
     /// All have been in time. If they have for as long as they had rested, the next rest is shorter.
     pub(super) fn in_time(self, now: Instant) -> Rest {
         match self.until {
             Some(until) if now > until + self.took => {
-                Rest { until: Some(now), times: SHORT_REST.max(self.times / 2), ..self }
+                Rest { until: Some(now), times: SHORT_REST.max(self.times / LONGER), ..self }
             }
             _ => self,
         }
@@ -68,8 +70,8 @@ impl Rest {
 mod tests {
     use super::*;
 
-    /// By hand: one is 1 ms late, and rests are 16 ms, 32 ms and so on up to 128 ms while that is so again
-    /// right after each. After 129 ms in time it is 64 ms, then 32 ms and 16 ms.
+    /// By hand: one is 1 ms late, and rests are 2 ms, 16 ms and 128 ms while that is so again right after
+    /// each. After 129 ms in time it is 16 ms, then 2 ms.
     ///
     /// Breaks if a core that was gone for a moment costs more than a moment, or one that stays busy more than a
     /// part in 128.
@@ -77,7 +79,7 @@ mod tests {
     fn rests_are_short_at_first() {
         let (ms, mut now) = (Duration::from_millis, Instant::now());
         let mut rest = Rest::default();
-        for took in [16, 32, 64, 128, 128] {
+        for took in [2, 16, 128, 128] {
             rest = rest.after(ms(1), now);
             assert_eq!(rest.took, ms(took));
             assert!(rest.lasts_at(now + ms(took - 1)) && !rest.lasts_at(now + ms(took)));
@@ -89,7 +91,7 @@ mod tests {
             ms(2_000),
             "an hour's pause is no busy core"
         );
-        for took in [64, 32, 16, 16] {
+        for took in [16, 2, 2] {
             now += ms(129);
             rest = rest.in_time(now);
             assert_eq!(rest.after(ms(1), now).took, ms(took));
