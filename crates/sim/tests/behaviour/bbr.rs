@@ -59,7 +59,7 @@ fn two_flows_share_the_line() {
         let mut spec = star(name, 2, Rate::from_gbps(1), 40_000_000);
         spec.run.until = Some(Time(Span::from_millis(300).0));
         spec.probes = vec![probe(ProbeKind::Packets, "switch0-host0", Span::ZERO)];
-        let output = run_alone(&spec);
+        let output = run_long(&spec);
         let series = &output.probes[0];
         let (time, flow, size) =
             (numbers(series, "time_ps"), numbers(series, "flow"), numbers(series, "size"));
@@ -87,7 +87,7 @@ fn the_round_trip_is_probed_for() {
         spec.run.until = Some(Time(Span::from_millis(12_000).0));
         spec.transport.min_rto = Span::from_millis(1_000);
         spec.probes = vec![probe(ProbeKind::Window, "", Span::from_millis(10))];
-        let output = run_alone(&spec);
+        let output = run_long(&spec);
         let series = &output.probes[0];
         let (time, bytes) = (numbers(series, "time_ps"), numbers(series, "window_bytes"));
         let low: Vec<f64> = (0..time.len())

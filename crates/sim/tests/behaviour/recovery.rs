@@ -54,7 +54,7 @@ fn faults_are_changes_for_the_worse() {
     assert_eq!(told, [(5, &loss[..]), (20, &loss[..]), (30, &down[..])]);
     assert!(rows(&output).iter().all(|row| row.before_bps.is_some()), "{:?}", rows(&output));
     assert_eq!(rows(&faulty(None, Vec::new())), []);
-    assert_eq!(run_alone(&two_leaves(2, 2)).recovery, None);
+    assert_eq!(run_long(&two_leaves(2, 2)).recovery, None);
 }
 
 /// A link that runs at a tenth of its rate for good: hosts that spray blindly send a quarter of

@@ -1,7 +1,7 @@
 //! Messages of one channel of a pair of hosts share a connection.
 
 use super::*;
-use leafspine_sim::{Column, Factories};
+use leafspine_sim::Column;
 
 fn ring(bytes: u64, iterations: u32) -> JobSpec {
     let what = JobKind::Collective(of(Collective::AllReduce, Algorithm::Ring, bytes));
@@ -98,7 +98,7 @@ fn short_messages_keep_to_the_window() {
     spec.transport.init_cwnd = Amount::Packets(4);
     spec.transport.max_cwnd = Some(Amount::Packets(4));
     spec.topology.host_link.delay = Span::from_micros(100);
-    let output = run_once(&spec, &Factories::default());
+    let output = run_long(&spec);
     // A hundred packets each way, four in a round trip of 400 us: 25 of them.
     let trips = took(&output, 0) / 400_000_000;
     assert!((24..=26).contains(&trips), "{trips}");

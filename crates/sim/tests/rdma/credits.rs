@@ -74,7 +74,7 @@ fn a_share_of_the_line() {
         credits.share = 0.5;
     }
     spec.run.until = Some(Time(10_000_000_000));
-    let output = run_alone(&spec);
+    let output = run_long(&spec);
     let half = 10e9 / 840_000.0 / 2.0;
     let came = sum(&output.flows.packets) as f64;
     assert!((came / half - 1.0).abs() < 0.01, "{came} {half}");

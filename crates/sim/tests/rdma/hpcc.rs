@@ -59,7 +59,7 @@ fn shares(spec: &Spec, until: Span) -> (Vec<f64>, Output) {
     let at = |share: u64| {
         let mut spec = spec.clone();
         spec.run.until = Some(Time(until.0 * share / 2));
-        run_alone(&spec)
+        run_long(&spec)
     };
     let (half, whole) = (at(1), at(2));
     let come = half.flows.packets.iter().zip(&whole.flows.packets).map(|(a, b)| f64::from(b - a));
@@ -94,7 +94,7 @@ fn senders_share_a_link_without_a_queue() {
     let mut plain = pairs(kind, roce(), flows);
     plain.run.until = Some(Time(20_000_000_000));
     let queue = |output: &Output| port(output, "switch0-host8").queue_mean_packets;
-    let uncontrolled = queue(&run_alone(&plain));
+    let uncontrolled = queue(&run_long(&plain));
     assert!(queue(&output) < 5.0 && uncontrolled > 200.0, "{} {uncontrolled}", queue(&output));
     assert_eq!(output.counters.dropped, [0; 4]);
 }

@@ -46,7 +46,7 @@ fn packets(output: &Output) -> Vec<f64> {
 fn a_lone_queue_pair_has_the_line() {
     let mut spec = incast(1, 1 << 32, PairControl::Nscc(nscc()));
     spec.run.until = Some(Time(5_000_000_000));
-    let output = run_alone(&spec);
+    let output = run_long(&spec);
     let line = 5e9 / 840_000.0;
     assert!(packets(&output)[0] > 0.97 * line, "{:?} {line}", packets(&output));
     assert_eq!(output.counters.trimmed, 0);
@@ -59,7 +59,7 @@ fn senders_adapt_and_share() {
     let of = |control| {
         let mut spec = incast(8, 1 << 32, control);
         spec.run.until = Some(Time(20_000_000_000));
-        run_alone(&spec)
+        run_long(&spec)
     };
     let (plain, controlled) = (of(PairControl::LineRate), of(PairControl::Nscc(nscc())));
     let shares = packets(&controlled);

@@ -83,7 +83,7 @@ fn senders_share_a_link() {
         let mut spec = pairs(kind.clone(), RoceSpec { control, ..roce() }, vec![flows]);
         spec.aqm = scheme("ecn-threshold");
         spec.run.until = Some(Time(60_000_000_000));
-        run_alone(&spec)
+        run_long(&spec)
     };
     let (plain, controlled) = (of(PairControl::LineRate), of(by_dcqcn()));
     for (output, least) in [(&plain, 0.999), (&controlled, 0.9)] {

@@ -20,7 +20,7 @@ fn senders_keep_to_the_target() {
     let roce = RoceSpec { control: PairControl::Swift(swift()), ..roce() };
     let mut spec = pairs(TopologyKind::Star { hosts: 9 }, roce, flows);
     spec.run.until = Some(Time(20_000_000_000));
-    let output = run_alone(&spec);
+    let output = run_long(&spec);
     let shares: Vec<f64> = output.flows.packets.iter().map(|n| f64::from(*n)).collect();
     let line = 20e9 / 840_000.0;
     assert!(shares.iter().sum::<f64>() > 0.95 * line && jain(&shares) > 0.95, "{shares:?} {line}");

@@ -8,7 +8,7 @@ use leafspine_sim::spec::*;
 
 fn ideal(spec: &Spec, bytes: u64, src: u16, dst: u16) -> f64 {
     let workloads = vec![long_flows(1, bytes, hosts(&[src]), hosts(&[dst]))];
-    run_alone(&Spec { workloads, ..spec.clone() }).flows.ideal_fct_ps[0] as f64
+    run_long(&Spec { workloads, ..spec.clone() }).flows.ideal_fct_ps[0] as f64
 }
 
 /// Breaks if the ideal of a flow that its window does not limit is not what it takes.

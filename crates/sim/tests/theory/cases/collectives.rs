@@ -11,7 +11,7 @@ pub fn all_reduce() -> Case {
     for (ranks, each) in [(2u32, 100u64), (4, 100), (8, 100), (16, 100), (8, 10_000)] {
         let bytes = u64::from(ranks) * each * 1000;
         let spec = star(ranks, bytes);
-        let output = run_alone(&spec);
+        let output = run_long(&spec);
         let row = &output.jobs.as_ref().expect("jobs").collectives[0];
         let found = row.end.expect("it ended").since(row.start).0 as f64;
         // A packet of 1,050 bytes and an ACK of 54 on a line of 100 Gb/s, two links, two delays.

@@ -57,7 +57,7 @@ impl Setting {
             every: Span::from_micros(10),
             name: "queue".to_owned(),
         }];
-        let output = run_alone(&spec);
+        let output = run_long(&spec);
         let found = output.probes[0].columns.iter().find(|(name, _)| *name == "packets");
         let Some((_, Column::U64(packets))) = found else { panic!("packets are whole numbers") };
         packets[50_000..].iter().map(|p| *p as f64).collect()

@@ -40,7 +40,7 @@ pub fn shares() -> Case {
             spec.switch.classifier = Classifier::Stage;
             spec.workloads = vec![long_flows(3, 1 << 30, hosts(&[0, 1, 2]), hosts(&[3]))];
             spec.run.until = Some(Time(Span::from_millis(200).0));
-            let got = arrived(&run_once(&spec, &by_host()));
+            let got = arrived(&run_long_with(&spec, &by_host()));
             let (total, sum) = (got.iter().sum::<f64>(), weights.iter().sum::<u32>());
             for queue in 0..3 {
                 let law = 100.0 * f64::from(weights[queue]) / f64::from(sum);
@@ -68,7 +68,7 @@ fn rates(spec: &Spec, factories: &Factories<'_>) -> Vec<f64> {
     let until = |ms: u64| -> Vec<f64> {
         let mut spec = spec.clone();
         spec.run.until = Some(Time(Span::from_millis(ms).0));
-        arrived(&run_once(&spec, factories))
+        arrived(&run_long_with(&spec, factories))
     };
     // The same run, ended twice.
     let (early, late) = (until(500), until(2500));

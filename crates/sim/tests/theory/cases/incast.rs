@@ -26,7 +26,7 @@ fn last(senders: u32, packets: u64, control: &str) -> f64 {
         start: Time::ZERO,
         class: None,
     }];
-    let output = run_alone(&spec);
+    let output = run_long(&spec);
     assert_eq!(output.counters.dropped, [0; 4], "the bound is met without drops only");
     *output.flows.fct_ps.iter().max().expect("flows") as f64
 }

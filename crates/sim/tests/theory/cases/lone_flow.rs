@@ -12,7 +12,7 @@ pub fn lone(spec: &Spec, bytes: u64, src: u16, dst: u16) -> f64 {
         workloads: vec![long_flows(1, bytes, hosts(&[src]), hosts(&[dst]))],
         ..spec.clone()
     };
-    run_alone(&spec).flows.fct_ps[0] as f64
+    run_long(&spec).flows.fct_ps[0] as f64
 }
 
 /// SYN and SYN-ACK of 40 bytes, then `packets` full packets back to back over `hops` links of 1 us

@@ -27,7 +27,7 @@ pub fn lone() -> Case {
             // A packet of 1,050 bytes on a line; three more lines than its own, and four delays.
             let line = 1050 * 8000 / gbps;
             let law = (packets + 3) * line + 4_000_000;
-            let found = run_alone(&spec).flows.fct_ps[0];
+            let found = run_long(&spec).flows.fct_ps[0];
             let s = if packets == 1 { "" } else { "s" };
             let rate = if control { "DCQCN" } else { "line rate" };
             let setting = format!("{packets} packet{s}, {gbps} Gb/s, {rate}");
@@ -68,7 +68,7 @@ fn come(n: u16, restraint: Restraint) -> (Vec<f64>, f64) {
     spec.aqm = scheme("ecn-threshold");
     let mut until = |ms: u64| -> Vec<f64> {
         spec.run.until = Some(Time(Span::from_millis(ms).0));
-        run_alone(&spec).flows.packets.iter().map(|packets| f64::from(*packets)).collect()
+        run_long(&spec).flows.packets.iter().map(|packets| f64::from(*packets)).collect()
     };
     let (half, whole) = (until(100), until(200));
     (whole.iter().zip(half).map(|(whole, half)| whole - half).collect(), size)
@@ -195,7 +195,7 @@ pub fn pauses() -> Case {
         let mut spec = two_switches(slow);
         let mut until = |time: u64| {
             spec.run.until = Some(Time(time));
-            port(&run_alone(&spec), "s0-s1").pause_ps as f64
+            port(&run_long(&spec), "s0-s1").pause_ps as f64
         };
         // A moment before it goes on it has stood still since it stopped; a moment later it has for the whole time.
         let (before, after) = (until(on - 1), until(on + 1));

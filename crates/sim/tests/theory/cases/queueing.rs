@@ -69,7 +69,7 @@ pub fn one_size() -> Case {
     let mut rows = Vec::new();
     for (load, packets) in [(0.5, 50_000), (0.8, 100_000), (0.95, 300_000)] {
         let found = seeds(|seed| {
-            let output = run_alone(&poisson(load, 1, packets, seed));
+            let output = run_long(&poisson(load, 1, packets, seed));
             let all = waits(&output, |_| true);
             (port(&output, "leaf0-spine0").delay_mean_ps / service(), p99(all))
         });
@@ -102,7 +102,7 @@ pub fn two_sizes() -> Case {
             workload.sizes = SizeSpec::Mix(sizes.to_vec());
             let arrivals = Arrivals::Interarrival(apart(first * 1e6, load));
             workload.kind = WorkloadKind::Poisson { arrivals, stop: Stop::Flows(flows) };
-            port(&run_alone(&spec), "leaf0-spine0").delay_mean_ps / 1e6
+            port(&run_long(&spec), "leaf0-spine0").delay_mean_ps / 1e6
         });
         let law = load / first * second / (2.0 * (1.0 - load));
         Row::by_chance(format!("load {load}"), "mean wait, us", law, &found)
@@ -139,8 +139,10 @@ pub fn priority() -> Case {
             let edge = |env: &leafspine_schemes::edge::HostEnv| -> Box<dyn HostEdge> {
                 Box::new(ByHost(env.host.0 as u8))
             };
-            let output =
-                run_once(&spec, &Factories { edge: Some(Box::new(edge)), ..Factories::default() });
+            let output = run_long_with(
+                &spec,
+                &Factories { edge: Some(Box::new(edge)), ..Factories::default() },
+            );
             let class = |odd: u16| mean(&waits(&output, |flow| output.flows.src[flow] % 2 == odd));
             (class(0), class(1))
         });
@@ -172,7 +174,7 @@ pub fn full_buffer() -> Case {
             spec.switch.host_ports = HostPorts::Unlimited;
             // Before anything is sent again.
             spec.run.until = Some(Time(Span::from_millis(9_000).0));
-            let output = run_alone(&spec);
+            let output = run_long(&spec);
             let queue = port(&output, "leaf0-spine0");
             100.0 * queue.drops as f64 / (queue.drops + queue.packets) as f64
         });
@@ -195,7 +197,7 @@ pub fn sprayed() -> Case {
         let found = seeds(|seed| {
             let mut spec = poisson(load, 4, 200_000, seed);
             spec.balancer = scheme("rps");
-            let output = run_alone(&spec);
+            let output = run_long(&spec);
             let uplinks: Vec<f64> = (0..4)
                 .map(|n| port(&output, &format!("leaf0-spine{n}")).delay_mean_ps / service())
                 .collect();

@@ -25,7 +25,7 @@ fn goodput(recovery: Recovery, loss: f64, timeout: Span) -> Vec<f64> {
     spec.topology.host_link.loss = loss;
     let run = |seed| {
         spec.run.seed = seed;
-        100.0 * f64::from(PACKETS) * LINE / run_alone(&spec).flows.fct_ps[0] as f64
+        100.0 * f64::from(PACKETS) * LINE / run_long(&spec).flows.fct_ps[0] as f64
     };
     (1..=RUNS).map(run).collect()
 }

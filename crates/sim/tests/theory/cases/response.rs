@@ -92,7 +92,7 @@ pub fn square_root() -> Case {
                 let mut spec = one_flow(scheme("newreno"), rtt, time, seed);
                 let lossy = LinkChange { loss: Some(p), ..change("host1-switch0", Span::ZERO) };
                 spec.changes = vec![lossy];
-                per_round_trip(&run_alone(&spec), rtt)
+                per_round_trip(&run_long(&spec), rtt)
             })
             .collect();
         let setting = format!("random, p = {p}");
@@ -108,7 +108,7 @@ pub fn square_root() -> Case {
         let law = f64::sqrt(1.5 * n as f64);
         let time = Span::from_secs_f64(100.0 * n as f64 / law * rtt.as_secs_f64());
         let spec = one_flow(scheme("newreno"), rtt, time, 1);
-        let found = [per_round_trip(&run_once(&spec, &periodic(n)), rtt)];
+        let found = [per_round_trip(&run_long_with(&spec, &periodic(n)), rtt)];
         let (setting, allowed) = (format!("every {n}th"), first_order(law, n as f64));
         rows.push(if n >= 1000 {
             Row::bounded(setting, figure, law, &found, allowed, FIRST_ORDER)
@@ -132,7 +132,7 @@ fn cubic_flow(rtt: Span, n: u64, law: f64) -> f64 {
     let time = Span::from_secs_f64(100.0 * n as f64 / law * rtt.as_secs_f64());
     let mut spec = one_flow(scheme("cubic"), rtt, time, 1);
     spec.measure.window = Window::Between(Time(time.0 / 2), Time(time.0));
-    per_round_trip(&run_once(&spec, &periodic(n)), rtt)
+    per_round_trip(&run_long_with(&spec, &periodic(n)), rtt)
 }
 
 /// CUBIC's own region and the one where it follows Reno.
