@@ -149,3 +149,31 @@ pub struct TransportSpec {
     /// measure of patience, the timeouts; `scheme` names the rate control.
     pub roce: Option<RoceSpec>,
 }
+
+impl TransportSpec {
+    /// TCP with SACK and limited transmit in packets of 1,500 bytes, an initial window of ten and a lower bound of 10 ms
+    /// for timeouts: what a program that has no scenario file begins with.
+    #[must_use]
+    pub fn tcp(scheme: SchemeSpec) -> TransportSpec {
+        TransportSpec {
+            scheme,
+            ecn: None,
+            mss: 1460,
+            header: 40,
+            init_cwnd: Amount::Packets(10),
+            max_cwnd: None,
+            min_rto: Span::from_millis(10),
+            initial_rto: None,
+            max_rto: Span::from_millis(60_000),
+            dupack_threshold: 3,
+            sack: true,
+            limited_transmit: true,
+            delayed_ack: None,
+            handshake: true,
+            handshake_ack: false,
+            source_ports: None,
+            stack: Stack::default(),
+            roce: None,
+        }
+    }
+}

@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::{Notebook, network, port};
+use common::{Notebook, leaf_spine, network, port};
 use leafspine_core::{
     Bytes, Ecn, FiveTuple, Flags, HostId, Pace, PacketMeta, PortId, Rate, Rng, Role, Span,
     SwitchId, Time,
 };
-use leafspine_fabric::{Graph, LinkSpec, Owner, TopologyKind, TopologySpec};
+use leafspine_fabric::{Graph, Owner};
 use leafspine_node::pfc::Pfc;
 use leafspine_node::spec::{PfcSpec, PfcThreshold, SchedulerKind};
 use leafspine_node::{
@@ -21,17 +21,7 @@ use leafspine_schemes::{Amount, Context, Params, Paths, Value, registry};
 
 /// A leaf-spine of two leaves, two spines and two hosts a leaf, 10 Gb/s and 1 us everywhere.
 fn graph() -> Graph {
-    let link = LinkSpec { rate: Rate::from_gbps(10), delay: Span::from_micros(1), loss: 0.0 };
-    let kind =
-        TopologyKind::LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, links_per_pair: 1 };
-    let spec = TopologySpec {
-        kind,
-        host_link: link,
-        fabric_link: link,
-        host_delay: Span::ZERO,
-        host_jitter: Span::ZERO,
-    };
-    Graph::build(&spec).expect("a good fabric")
+    leaf_spine([2, 2, 1, 2], Rate::from_gbps(10))
 }
 
 /// Always the last of the paths.

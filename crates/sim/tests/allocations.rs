@@ -60,7 +60,7 @@ fn memory() {
             spec.workloads = vec![fixed_flows(n, 30_000, load)];
             spec
         };
-        let cost = |n| counting::cost(|| run_alone(&flows(n)));
+        let cost = |n| counting::cost(|| run_once(&flows(n), &Factories::default()));
         let (few, many) = (cost(2_000), cost(20_000));
         let more = many.allocations.saturating_sub(few.allocations);
         // Each host's lists of flows and each link's ring double a few times, too.

@@ -6,6 +6,7 @@ mod counting;
 
 use common::*;
 use leafspine_core::Bytes;
+use leafspine_sim::Factories;
 use leafspine_sim::spec::*;
 use std::sync::{Mutex, PoisonError};
 
@@ -34,7 +35,8 @@ fn peak_of(
     spec.workloads = vec![WorkloadSpec { kind, ..long_flows(1, 1, HostSet::All, HostSet::All) }];
     let mut messages = 0;
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let cost = counting::cost(|| messages = run_alone(&spec).flows.finished());
+    let cost =
+        counting::cost(|| messages = run_once(&spec, &Factories::default()).flows.finished());
     (cost.peak, messages)
 }
 

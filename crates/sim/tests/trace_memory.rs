@@ -6,6 +6,7 @@ mod counting;
 
 use common::*;
 use leafspine_core::Span;
+use leafspine_sim::Factories;
 use leafspine_sim::spec::*;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -37,7 +38,7 @@ fn peak(flows: u64) -> i64 {
     spec.workloads = vec![WorkloadSpec { kind, ..long_flows(1, 1, HostSet::All, HostSet::All) }];
     let last = flows * 100_000 + Span::from_micros(100).0;
     let cost = counting::cost(|| {
-        let output = run_alone(&spec);
+        let output = run_once(&spec, &Factories::default());
         assert_eq!(output.flows.finished(), flows);
         assert!(output.end.0 < last, "they end as they come");
     });

@@ -16,7 +16,7 @@ pub(crate) use scheduler::Turn;
 pub use stats::{PortStats, Signals};
 
 use leafspine_core::{PortId, Rate, Rng, Span, Time};
-use leafspine_schemes::aqm::{Aqm, EcnThreshold};
+use leafspine_schemes::aqm::{self, Aqm, EcnThreshold};
 use leafspine_schemes::{Amount, Backlog, Load, Ports, QueueView, side_by_side};
 
 /// How a port keeps what waits.
@@ -66,6 +66,30 @@ impl Manager {
             Manager::Threshold(threshold) => Some(threshold),
             Manager::Own(aqm) => Some(aqm.as_ref()),
         }
+    }
+}
+
+impl Manager {
+    fn needs(&self) -> aqm::Needs {
+        self.get().map(|aqm| aqm.needs()).unwrap_or_default()
+    }
+
+    /// When it is asked of packets, at a general port. A balancer's manager is asked whether it wants to be.
+    #[must_use]
+    pub fn asks(&self) -> Asks {
+        let needs = self.needs();
+        let at_release = needs.release || matches!(self, Manager::Balancer);
+        Asks {
+            at_release,
+            admits_idle: !needs.passes_idle && !matches!(self, Manager::DropTail),
+            releases_idle: at_release && !needs.sends_idle,
+        }
+    }
+
+    /// Where fewer bytes wait at a plain port it takes what comes, unasked.
+    #[must_use]
+    pub fn passes_below(&self) -> u32 {
+        self.needs().passes_below
     }
 }
 

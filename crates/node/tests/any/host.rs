@@ -1,13 +1,11 @@
 //! Four real hosts of two racks with an edge each, and a network between them that loses, delays, reorders, marks
 //! and writes into headers.
 
-use super::common::{Notebook, network_of, port};
+use super::common::{Notebook, leaf_spine, network_of, port};
 use super::packets::{Fields, assert_own, assert_probe, digest};
 use super::world::{params, staged};
-use leafspine_core::{
-    Ecn, FiveTuple, Flags, HostId, PacketMeta, PortId, Rate, Rng, Role, Span, Time,
-};
-use leafspine_fabric::{Graph, LinkSpec, Owner, TopologyKind, TopologySpec};
+use leafspine_core::{Ecn, FiveTuple, Flags, HostId, PacketMeta, PortId, Rng, Role, Span, Time};
+use leafspine_fabric::{Graph, Owner};
 use leafspine_node::{
     Address, Class, EdgeState, Egress, Event, FlowId, Host, Key, Network, Node, Opening,
 };
@@ -152,16 +150,6 @@ pub struct World {
     decisions: Vec<u64>,
 }
 
-/// The fabric of [`FakeHost`]: four leaves of eight hosts, four spines.
-fn graph() -> Graph {
-    let link = LinkSpec { rate: Rate::from_gbps(10), delay: Span::from_micros(1), loss: 0.0 };
-    let kind =
-        TopologyKind::LeafSpine { leaves: 4, spines: 4, hosts_per_leaf: 8, links_per_pair: 1 };
-    let (host_delay, host_jitter) = (Span::ZERO, Span::ZERO);
-    let spec = TopologySpec { kind, host_link: link, fabric_link: link, host_delay, host_jitter };
-    Graph::build(&spec).expect("a good fabric")
-}
-
 /// A host with an edge; `None` if these parameters are refused here.
 fn host(entry: &Entry, params: &Params, env: &HostEnv, graph: &Graph) -> Option<Host> {
     let (id, name) = (env.host, entry.info.name);
@@ -198,7 +186,8 @@ impl World {
         let drawn = params(entry.info.params, &mut rng);
         let standard = FakeHost::new(MSS).env;
         let stage_queues = staged(&mut rng);
-        let graph = graph();
+        // The fabric of the environment.
+        let graph = leaf_spine([4, 4, 1, 8], standard.rate);
         let env = |host: HostId| HostEnv {
             host,
             tor: standard.tor_of[usize::from(host.0)],
@@ -239,12 +228,7 @@ impl World {
     /// Calls a rack, then looks at what it has asked for and sent.
     fn call(&mut self, rack: usize, what: impl FnOnce(&mut Node, &Network, &mut Notebook)) {
         what(&mut self.racks[rack], &self.net, &mut self.outside);
-        let now = self.outside.now;
-        for (at, key, item) in self.outside.scheduled.drain(..) {
-            assert!(at >= now, "{} asks to be called at {at:?}, which is over", self.name);
-            self.due.push(Reverse(Event::new(at, key, item)));
-        }
-        for (port, at, packet) in self.outside.delivered.drain(..) {
+        for (port, at, packet) in self.outside.settle(self.name, &mut self.due) {
             self.happened.again += u64::from(packet.notes & PacketMeta::RETRANSMIT != 0);
             if packet.flags.has(Flags::PROBE) {
                 self.happened.probes += 1;
@@ -261,8 +245,6 @@ impl World {
         }
         let edges = self.racks[rack].hosts().iter().filter_map(|host| host.edge.as_ref());
         self.happened.held += edges.map(|edge| edge.held().count() as u64).sum::<u64>();
-        let fault = &self.outside.record.fault;
-        assert!(fault.is_none(), "{}: {fault:?}", self.name);
     }
 
     pub fn happened(&self) -> Happened {

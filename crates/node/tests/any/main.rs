@@ -121,7 +121,8 @@ fn drawn<T: std::fmt::Debug>(op: impl Strategy<Value = T>, lists: usize) -> Vec<
     (0..lists).map(list).collect()
 }
 
-/// Breaks if nothing is dropped for some cause, marked, held back, kept, sent by a scheme itself or taken out again in the worlds of the tests above: then their promises would be empty.
+/// Breaks if nothing is dropped for some cause, marked, held back, kept, sent by a scheme itself or taken
+/// out again in the worlds of the tests above: then their promises would be empty.
 #[test]
 fn all_that_can_happen_at_a_switch_does() {
     let (mut sum, mut held) = (Counters::default(), 0);

@@ -1,17 +1,17 @@
 //! A real switch of a small fabric, with random schemes, queues and buffers: packets come in, time passes, links
 //! fail. What its schemes do is seen by what it sends.
 
-use super::common::{Notebook, network, port};
+use super::common::{Notebook, Sent, leaf_spine, network, port};
 use super::packets::{Fields, assert_own, assert_probe, digest, packet};
 use super::world::{params, staged};
 use leafspine_core::{
     Bytes, HostId, Pace, PacketMeta, PortId, Rate, Rng, Role, Span, SwitchId, Time,
 };
-use leafspine_fabric::{Graph, LinkSpec, LinkState, Owner, TopologyKind, TopologySpec};
+use leafspine_fabric::{Graph, LinkState, Owner};
 use leafspine_node::spec::{Classifier, SchedulerKind};
 use leafspine_node::{
-    Asks, Chooser, Class, Counters, Egress, Event, GeneralPort, HoldState, Holder, Key, Limit,
-    Manager, Network, Port, Scheduler, Shared, Store, Switch,
+    Chooser, Class, Counters, Egress, Event, GeneralPort, HoldState, Holder, Key, Limit, Manager,
+    Network, Port, Scheduler, Shared, Store, Switch,
 };
 use leafspine_schemes::aqm::Aqm;
 use leafspine_schemes::hold::{HoldQueue, IngressHold};
@@ -110,23 +110,11 @@ struct Around {
     general: bool,
 }
 
-fn graph(rate: u64) -> Graph {
-    let link = LinkSpec { rate: Rate(rate), delay: Span::from_micros(1), loss: 0.0 };
-    let kind = TopologyKind::LeafSpine {
-        leaves: SIDE.into(),
-        spines: SIDE.into(),
-        hosts_per_leaf: HOSTS.into(),
-        links_per_pair: LINKS.into(),
-    };
-    let (host_delay, host_jitter) = (Span::ZERO, Span::ZERO);
-    let spec = TopologySpec { kind, host_link: link, fabric_link: link, host_delay, host_jitter };
-    Graph::build(&spec).expect("a good fabric")
-}
-
 /// A leaf or a spine with one to four queues, and all that it is told of its place.
 pub fn env(info: &SchemeInfo, rng: &mut Rng) -> (Graph, SwitchEnv) {
     let rates = [1_000_000, 1_000_000_000, 10_000_000_000, 400_000_000_000];
-    let graph = graph(rates[rng.below(4) as usize]);
+    let shape = [SIDE, SIDE, LINKS, HOSTS].map(u32::from);
+    let graph = leaf_spine(shape, Rate(rates[rng.below(4) as usize]));
     let id = SwitchId(if rng.chance(0.7) { 0 } else { SIDE });
     let queues = info.demands.queues.max(1 + rng.below(4) as u8);
     let switch = graph.switch(id);
@@ -180,13 +168,11 @@ impl Around {
 
     /// The one-event port where it can serve, the general one elsewhere.
     fn store(&self, port: &Port, env: &SwitchEnv, chooser: &Chooser, held: bool) -> Store {
-        let needs = port.manager.get().map(|aqm| aqm.needs()).unwrap_or_default();
-        let by_balancer = matches!(port.manager, Manager::Balancer);
-        let at_release = needs.release || by_balancer;
+        let asks = port.manager.asks();
         let general = self.general
             || self.changes
             || self.shared.is_some()
-            || at_release
+            || asks.at_release
             || held
             || chooser.needs.exact_dequeue
             || env.queues > 1;
@@ -196,13 +182,8 @@ impl Around {
         }
         let scheduler = Scheduler::new(self.scheduler, &env.weights, env.mtu);
         let mut general = GeneralPort::new(pace, env.queues, scheduler);
-        let asks = Asks {
-            at_release,
-            admits_idle: !needs.passes_idle,
-            releases_idle: at_release && !needs.sends_idle,
-        };
         general.set_asks(asks, !self.changes && !held);
-        general.set_admits_from(needs.passes_below);
+        general.set_admits_from(port.manager.passes_below());
         Store::General(Box::new(general))
     }
 
@@ -326,19 +307,12 @@ impl World {
     /// Calls the switch, then looks at what it has asked for and sent.
     fn call(&mut self, what: impl FnOnce(&mut Switch, &Network, &mut Notebook)) {
         what(&mut self.switch, &self.net, &mut self.outside);
-        let now = self.outside.now;
-        for (at, key, item) in self.outside.scheduled.drain(..) {
-            assert!(at >= now, "{} asks to be called at {at:?}, which is over", self.name);
-            self.due.push(Reverse(Event::new(at, key, item)));
+        for sent in self.outside.settle(self.name, &mut self.due) {
+            self.goes_out(sent);
         }
-        for (port, at, packet) in std::mem::take(&mut self.outside.delivered) {
-            self.goes_out(port, at, packet);
-        }
-        let fault = &self.outside.record.fault;
-        assert!(fault.is_none(), "{}: {fault:?}", self.name);
     }
 
-    fn goes_out(&mut self, port: u32, at: Time, packet: PacketMeta) {
+    fn goes_out(&mut self, (port, at, packet): Sent) {
         self.sent += 1;
         self.decisions.extend([u64::from(port), at.0, digest(&packet)]);
         if packet.flow == 0 {

@@ -1,23 +1,42 @@
 //! What tests need that drive nodes by hand: a world that writes down, a network, ports.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
-use leafspine_core::{Pace, PacketMeta, PortId, Rng, Role, Span, Time, TorId};
-use leafspine_fabric::{Graph, Routes};
-use leafspine_node::spec::{Classifier, SchemeSpec, Stack, TransportSpec};
+use leafspine_core::{Pace, PacketMeta, PortId, Rate, Rng, Role, Span, Time, TorId};
+use leafspine_fabric::{Graph, LinkSpec, Routes, TopologyKind, TopologySpec};
+use leafspine_node::spec::{Classifier, SchemeSpec, TransportSpec};
 use leafspine_node::transport::TcpConfig;
 use leafspine_node::{
-    Attachment, FifoPort, Key, Limit, Manager, Network, Port, PortStats, Record, Store, World,
+    Attachment, Event, FifoPort, Key, Limit, Manager, Network, Port, PortStats, Record, Store,
+    World,
 };
-use leafspine_schemes::{Amount, Params, cc};
+use leafspine_schemes::{Params, cc};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Port, time of arrival, packet.
+pub type Sent = (u32, Time, PacketMeta);
 
 /// What a node does to the outside, written down.
 #[derive(Default)]
 pub struct Notebook {
     pub now: Time,
-    /// Port, time of arrival, packet.
-    pub delivered: Vec<(u32, Time, PacketMeta)>,
+    pub delivered: Vec<Sent>,
     pub scheduled: Vec<(Time, Key, u32)>,
     pub record: Record,
+}
+
+impl Notebook {
+    /// What a call of a node has asked for goes into `due`; what it has sent is given. It must not have broken its
+    /// contract.
+    pub fn settle(&mut self, name: &str, due: &mut BinaryHeap<Reverse<Event>>) -> Vec<Sent> {
+        let now = self.now;
+        for (at, key, item) in self.scheduled.drain(..) {
+            assert!(at >= now, "{name} asks to be called at {at:?}, which is over");
+            due.push(Reverse(Event::new(at, key, item)));
+        }
+        assert!(self.record.fault.is_none(), "{name}: {:?}", self.record.fault);
+        std::mem::take(&mut self.delivered)
+    }
 }
 
 impl World for Notebook {
@@ -38,6 +57,15 @@ impl World for Notebook {
     }
 }
 
+/// So many leaves and spines with so many links between each two, so many hosts a leaf; this rate and 1 us everywhere.
+pub fn leaf_spine([leaves, spines, links_per_pair, hosts_per_leaf]: [u32; 4], rate: Rate) -> Graph {
+    let link = LinkSpec { rate, delay: Span::from_micros(1), loss: 0.0 };
+    let kind = TopologyKind::LeafSpine { leaves, spines, hosts_per_leaf, links_per_pair };
+    let (host_delay, host_jitter) = (Span::ZERO, Span::ZERO);
+    let spec = TopologySpec { kind, host_link: link, fabric_link: link, host_delay, host_jitter };
+    Graph::build(&spec).expect("a good fabric")
+}
+
 /// What the nodes of a fabric share; hosts have TCP with NewReno.
 pub fn network(graph: &Graph) -> Network {
     network_of(graph, "newreno")
@@ -48,26 +76,7 @@ pub fn network_of(graph: &Graph, control: &str) -> Network {
     let place = |(tor, port): (&TorId, &PortId)| Attachment { tor: tor.0, port: *port };
     let entry = cc::ALL.iter().find(|entry| entry.info.name == control).expect("there is one");
     let params = Params::defaults(entry.info.params);
-    let spec = TransportSpec {
-        scheme: SchemeSpec { name: control.to_owned(), params },
-        ecn: None,
-        mss: 1460,
-        header: 40,
-        init_cwnd: Amount::Packets(10),
-        max_cwnd: None,
-        min_rto: Span::from_millis(10),
-        initial_rto: None,
-        max_rto: Span::from_millis(60_000),
-        dupack_threshold: 3,
-        sack: true,
-        limited_transmit: true,
-        delayed_ack: None,
-        handshake: true,
-        handshake_ack: false,
-        source_ports: None,
-        stack: Stack::default(),
-        roce: None,
-    };
+    let spec = TransportSpec::tcp(SchemeSpec { name: control.to_owned(), params });
     let built = (entry.build)(&spec.scheme.params, &TcpConfig::flow_env(&spec)).expect("valid");
     Network {
         routes: Routes::new(graph),

@@ -13,8 +13,8 @@ use crate::workload::Launch;
 use leafspine_core::{Bytes, HostId, Pace, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
 use leafspine_fabric::{Graph, Owner, ResolvedChange};
 use leafspine_node::{
-    Asks, Chooser, EdgeState, Egress, FifoPort, GeneralPort, HoldState, Holder, Host, Jitter,
-    Limit, Manager, Node, Port, PortStats, Scheduler, Shared, Store, Switch,
+    Chooser, EdgeState, Egress, FifoPort, GeneralPort, HoldState, Holder, Host, Jitter, Limit,
+    Manager, Node, Port, PortStats, Scheduler, Shared, Store, Switch,
 };
 use leafspine_schemes::aqm;
 use leafspine_schemes::edge::HostEnv;
@@ -365,13 +365,11 @@ impl Builder<'_> {
         let port = &self.graph.ports[at as usize];
         let pace = Pace::new(port.rate);
         let switch = &self.spec.switch;
-        let needs = manager.get().map(|aqm| aqm.needs()).unwrap_or_default();
-        let at_release = needs.release;
+        let asks = manager.asks();
         let at_switch = around.chooser.is_some_and(|chooser| {
             switch.shared.is_some()
                 || around.held
                 || chooser.needs.exact_dequeue
-                || matches!(manager, Manager::Balancer)
                 // What waits behind a packet is known when it goes.
                 || self.has_telemetry()
         });
@@ -379,7 +377,7 @@ impl Builder<'_> {
         let several = like_switch && switch.queues > 1;
         let always = self.spec.run.ports == PortModel::General;
         let general =
-            always || changes || at_release || at_switch || several || switch.pfc.is_some();
+            always || changes || asks.at_release || at_switch || several || switch.pfc.is_some();
         if !general {
             return Store::Fifo(FifoPort::new(pace));
         }
@@ -389,18 +387,11 @@ impl Builder<'_> {
             (1, Scheduler::new(SchedulerKind::Fifo, &[1], self.mtu()))
         };
         let mut general = GeneralPort::new(pace, queues, scheduler);
-        // A balancer's manager is asked whether it wants to be.
-        let at_release = at_release || matches!(manager, Manager::Balancer);
-        let asks = Asks {
-            at_release,
-            admits_idle: !needs.passes_idle && !matches!(manager, Manager::DropTail),
-            releases_idle: at_release && !needs.sends_idle,
-        };
         let watched = switch.pfc.as_ref().is_some_and(|pfc| pfc.watchdog.is_some());
         let trims = switch.trim.is_some() && around.chooser.is_some();
         let direct = !changes && !around.held && !watched && !trims;
         general.set_asks(asks, direct);
-        general.set_admits_from(needs.passes_below);
+        general.set_admits_from(manager.passes_below());
         Store::General(Box::new(general))
     }
 

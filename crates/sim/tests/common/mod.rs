@@ -156,26 +156,7 @@ pub fn base() -> Spec {
         hold: None,
         edge: None,
         hosts: HostsSpec::Model,
-        transport: TransportSpec {
-            scheme: scheme("dctcp"),
-            ecn: None,
-            mss: 1460,
-            header: 40,
-            init_cwnd: Amount::Packets(10),
-            max_cwnd: None,
-            min_rto: Span::from_millis(10),
-            initial_rto: None,
-            max_rto: Span::from_millis(60_000),
-            dupack_threshold: 3,
-            sack: true,
-            limited_transmit: true,
-            delayed_ack: None,
-            handshake: true,
-            handshake_ack: false,
-            source_ports: None,
-            stack: Stack::default(),
-            roce: None,
-        },
+        transport: TransportSpec::tcp(scheme("dctcp")),
         workloads: vec![WorkloadSpec {
             sizes: leafspine_sim::workload::named("web-search").expect("ships"),
             ..fixed_flows(200, 1, 0.6)
@@ -245,11 +226,6 @@ pub fn run_long_with(spec: &Spec, factories: &Factories<'_>) -> Output {
 /// Runs a spec once, driven by windows: for tests that count what it calls or allocates.
 pub fn run_once(spec: &Spec, factories: &Factories<'_>) -> Output {
     driven(spec, factories, DriverKind::Windows, 1)
-}
-
-/// The same with registered schemes.
-pub fn run_alone(spec: &Spec) -> Output {
-    run_once(spec, &Factories::default())
 }
 
 /// A checked run.

@@ -3,7 +3,7 @@
 use crate::spec::{SchemeSpec, Stack, TransportSpec};
 use crate::transport::{Fired, Received, Receiver, Sender, TcpConfig};
 use leafspine_core::{Ecn, Flags, PacketMeta, Span, Time};
-use leafspine_schemes::{Amount, Params, Value, cc};
+use leafspine_schemes::{Params, Value, cc};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt::Write as _;
@@ -11,29 +11,17 @@ use std::fmt::Write as _;
 /// Bytes of payload of a full segment in these tests.
 pub(super) const MSS: u32 = 1000;
 
-/// The transport as the scenario file has it by default, with `scheme` and its default parameters.
+/// TCP without a handshake, with `scheme` and its default parameters.
 pub(super) fn spec(scheme: &str) -> TransportSpec {
     let entry = entry(scheme);
+    let params = Params::defaults(entry.info.params);
     TransportSpec {
-        scheme: SchemeSpec { name: scheme.to_owned(), params: Params::defaults(entry.info.params) },
-        ecn: None,
         mss: MSS,
-        header: 40,
-        init_cwnd: Amount::Packets(10),
-        max_cwnd: None,
-        min_rto: Span::from_millis(10),
-        initial_rto: None,
         max_rto: Span::from_millis(80),
-        dupack_threshold: 3,
-        sack: true,
-        limited_transmit: true,
-        delayed_ack: None,
         handshake: false,
-        handshake_ack: false,
-        source_ports: None,
         // Controls that go by rates need RACK.
         stack: Stack { rack: scheme.starts_with("bbr"), ..Stack::default() },
-        roce: None,
+        ..TransportSpec::tcp(SchemeSpec { name: scheme.to_owned(), params })
     }
 }
 
