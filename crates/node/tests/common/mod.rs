@@ -25,20 +25,6 @@ pub struct Notebook {
     pub record: Record,
 }
 
-impl Notebook {
-    /// What a call of a node has asked for goes into `due`; what it has sent is given. It must not have broken its
-    /// contract.
-    pub fn settle(&mut self, name: &str, due: &mut BinaryHeap<Reverse<Event>>) -> Vec<Sent> {
-        let now = self.now;
-        for (at, key, item) in self.scheduled.drain(..) {
-            assert!(at >= now, "{name} asks to be called at {at:?}, which is over");
-            due.push(Reverse(Event::new(at, key, item)));
-        }
-        assert!(self.record.fault.is_none(), "{name}: {:?}", self.record.fault);
-        std::mem::take(&mut self.delivered)
-    }
-}
-
 impl World for Notebook {
     fn now(&self) -> Time {
         self.now
@@ -54,6 +40,20 @@ impl World for Notebook {
 
     fn record(&mut self) -> &mut Record {
         &mut self.record
+    }
+}
+
+impl Notebook {
+    /// What a call of a node has asked for goes into `due`; what it has sent is given. It must not have broken its
+    /// contract.
+    pub fn settle(&mut self, name: &str, due: &mut BinaryHeap<Reverse<Event>>) -> Vec<Sent> {
+        let now = self.now;
+        for (at, key, item) in self.scheduled.drain(..) {
+            assert!(at >= now, "{name} asks to be called at {at:?}, which is over");
+            due.push(Reverse(Event::new(at, key, item)));
+        }
+        assert!(self.record.fault.is_none(), "{name}: {:?}", self.record.fault);
+        std::mem::take(&mut self.delivered)
     }
 }
 
