@@ -14,6 +14,7 @@ from test_engine import ROOT
 PAGE = ROOT / "docs" / "adding-a-topology.md"
 KINDS = Path("crates/fabric/src/kinds/mod.rs")
 NAMES = Path("crates/fabric/tests/topology/kinds.rs")
+BUILT = ROOT / "target" / "adding-built"
 
 
 @pytest.fixture
@@ -30,11 +31,12 @@ def copy() -> Path:
 
 
 def cargo(folder: Path, *words: str) -> str:
-    """What a command says. What is built from elsewhere is not built again."""
+    """What a command says. It builds beside the repository's own target: to Cargo the copy's crates are the
+    repository's, and it would link the one with what was built from the other."""
     done = subprocess.run(
         ["cargo", *words, "--locked", "--quiet"],
         cwd=folder,
-        env=os.environ | {"CARGO_TARGET_DIR": str(ROOT / "target"), "RUSTFLAGS": ""},
+        env=os.environ | {"CARGO_TARGET_DIR": str(BUILT), "RUSTFLAGS": ""},
         capture_output=True,
         text=True,
         check=False,
