@@ -16,7 +16,7 @@
 use leafspine_core::{PacketMeta, PortId, Span, Time, mix};
 use leafspine_schemes::lb::{Entry, LoadBalancer};
 use leafspine_schemes::{
-    Context, Demands, Kind, Param, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
+    Context, Demands, Kind, Meaning, Param, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
     parameters,
 };
 
@@ -68,7 +68,8 @@ parameters! {
             Kind::Span(1, u64::MAX),
             "500us",
             "Flowlet timeout: a longer pause between a flow's packets ends its flowlet.",
-        ),
+        )
+        .means(Meaning::FlowletGap),
         entries: usize = Param::new(
             Kind::Int(1, 1 << 24),
             "65536",

@@ -6,7 +6,8 @@ use crate::tree::{Node, Origin, Table, quote};
 use crate::trim;
 use leafspine_core::Time;
 use leafspine_schemes::bundle::Bundle;
-use leafspine_schemes::{SchemeInfo, Value, edge, registry};
+use leafspine_schemes::edge::InOrder;
+use leafspine_schemes::{SchemeInfo, edge, registry};
 use leafspine_sim::spec::{
     Classifier, HostsSpec, Recovery, RoceSpec, SchemeSpec, Spec, WorkloadKind, WorkloadSpec,
 };
@@ -172,7 +173,10 @@ fn edge_and_balancer(
 ) -> Result<(), ScenarioError> {
     let balancer = spec.balancer.name.as_str();
     let one_of_its = edge.balancers.is_empty() || edge.balancers.contains(&balancer);
-    if one_of_its || reorders(spec) == Some(true) {
+    let params = spec.edge.as_ref().map(|edge| &edge.params);
+    let in_order =
+        |found: InOrder| params.is_some_and(|p| (found.beside_any)(p, spec.transport.mss));
+    if one_of_its || edge.in_order.is_some_and(in_order) {
         return Ok(());
     }
     let (are, obey) = if edge.balancers.len() == 1 { ("", "s") } else { ("s", "") };
@@ -181,22 +185,12 @@ fn edge_and_balancer(
         quoted(edge.balancers.iter().copied()),
         quote(edge.info.name)
     );
-    if reorders(spec).is_some() {
-        allowed += "; or reassemble = true with a cell of one packet (cell = \"1B\"), which puts \
-                    packets in order beside any";
+    if let Some(InOrder { how, .. }) = edge.in_order {
+        allowed += &format!("; or {how}");
     }
     let edge = origin(root, registry::Place::HostEdge);
     let at = Around::later(origin(root, registry::Place::LoadBalancer), edge);
     Err(place.error(at, "load_balancer.scheme", quote(balancer), allowed))
-}
-
-/// Whether Presto's receiver puts packets in order whatever reordered them, as it does if each is a
-/// flowcell of its own; `None` if there is none.
-fn reorders(spec: &Spec) -> Option<bool> {
-    let params = &spec.edge.as_ref()?.params.0;
-    let Some(Value::Bytes(cell)) = params.get("cell") else { return None };
-    let reassemble = params.get("reassemble")? == &Value::Bool(true);
-    Some(reassemble && cell.0 <= u64::from(spec.transport.mss))
 }
 
 /// An edge that steers by marks needs packets that can be marked, and queues that do it.

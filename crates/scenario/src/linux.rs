@@ -4,7 +4,7 @@ use crate::error::ScenarioError;
 use crate::section::{Around, Section, content, decode};
 use crate::tree::{Data, Node, Origin, Table, quote, quote_key};
 use leafspine_core::Span;
-use leafspine_schemes::{Kind, edge};
+use leafspine_schemes::{Kind, edge, registry};
 use leafspine_sim::spec::{
     HostsSpec, LinuxSpec, ProbeKind, Spec, TransportSpec, WorkloadKind, WorkloadSpec,
 };
@@ -315,8 +315,8 @@ pub(crate) fn check(place: Around<'_>, root: &Table, spec: &Spec) -> Result<(), 
 
 /// Whether an edge is told by the transport, or keeps packets from it.
 fn needs_stack(scheme: &leafspine_sim::spec::SchemeSpec) -> bool {
-    use leafspine_schemes::{Value, registry};
-    let reassembles = scheme.params.0.get("reassemble") == Some(&Value::Bool(true));
-    reassembles
-        || registry::host_edge(&scheme.name).is_some_and(|entry: &edge::Entry| entry.by_stack)
+    let of = |entry: &edge::Entry| {
+        entry.by_stack || entry.in_order.is_some_and(|found| (found.on)(&scheme.params))
+    };
+    registry::host_edge(&scheme.name).is_some_and(of)
 }

@@ -139,6 +139,7 @@ const EXTENSION: Extension = Extension {
         balancers: &["fixed-path"],
         by_marks: false,
         by_stack: false,
+        in_order: None,
         sprays: false,
     }],
     controls: &[cc::Entry {

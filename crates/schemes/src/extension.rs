@@ -7,7 +7,7 @@
 
 use crate::bundle::{self, Bundle};
 use crate::registry::Place;
-use crate::{Param, Scale, SchemeInfo, Value, aqm, cc, edge, hold, lb};
+use crate::{Kind, Param, Scale, SchemeInfo, Value, aqm, cc, edge, hold, lb};
 use std::sync::OnceLock;
 
 /// Words of scenario files that are not schemes' names.
@@ -194,7 +194,7 @@ pub(crate) fn flaw(place: Place, info: &SchemeInfo) -> Option<String> {
     }
     let mut seen = Vec::new();
     info.params.iter().find_map(|param| {
-        let found = param_flaw(place, param, &seen);
+        let found = param_flaw(place, param, &seen).or_else(|| meaning_flaw(info.params, param));
         seen.push(param.name);
         found.map(|message| format!("parameter \"{}\": {message}", param.name))
     })
@@ -217,10 +217,26 @@ fn param_flaw(place: Place, param: &Param, seen: &[&str]) -> Option<String> {
         .map(|message| format!("its default: {message}"))
 }
 
+/// What a parameter is about must be of its kind, and what it goes with be there.
+fn meaning_flaw(all: &[Param], param: &Param) -> Option<String> {
+    if let Some(meaning) = param.meaning.filter(|meaning| !meaning.fits(&param.kind)) {
+        return Some(format!("its kind is no {}", meaning.is()));
+    }
+    let (key, words) = param.only?;
+    let of = |other: &&Param| other.name == key;
+    match all.iter().find(of).map(|other| other.kind) {
+        Some(Kind::Word(known)) => words
+            .iter()
+            .find(|word| !known.contains(word))
+            .map(|word| format!("\"{key}\" has no word \"{word}\"")),
+        _ => Some(format!("\"{key}\" is no parameter that has words")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Demands, Kind, Provenance};
+    use crate::{Demands, Meaning, Provenance};
 
     const INFO: SchemeInfo = SchemeInfo {
         name: "mine",
@@ -287,6 +303,25 @@ mod tests {
         let info = SchemeInfo { params: &[Param { name: "mss", ..GAP }], ..INFO };
         assert!(flaw(Place::Transport, &info).is_some());
         assert!(flaw(Place::Aqm, &info).is_none());
+    }
+
+    /// Breaks if a parameter is taken that never is what it is said to be about, or goes with what is not there.
+    #[test]
+    fn what_parameters_are_about_is_of_their_kind() {
+        const BY: Param = Param { name: "by", ..Param::new(Kind::Word(&["a", "b"]), "a", "By.") };
+        const PERIOD: Param = GAP.means(Meaning::Period);
+        const BACKLOG: Param = GAP.means(Meaning::Backlog);
+        const WITH_B: Param = GAP.only_with("by", &["b"]);
+        const WITH_C: Param = GAP.only_with("by", &["c"]);
+        let head = "my-crate 1.0: load_balancer scheme \"mine\": parameter \"gap\":";
+        assert_eq!(with!(params: &[PERIOD]), "taken");
+        let found = with!(params: &[BACKLOG]);
+        assert_eq!(found, format!("{head} its kind is no number of packets or bytes"));
+        assert_eq!(with!(params: &[BY, WITH_B]), "taken");
+        let found = with!(params: &[BY, WITH_C]);
+        assert_eq!(found, format!("{head} \"by\" has no word \"c\""));
+        let found = with!(params: &[WITH_B]);
+        assert_eq!(found, format!("{head} \"by\" is no parameter that has words"));
     }
 
     /// Breaks if an extension may point at what is not there.

@@ -31,7 +31,7 @@ mod view;
 
 pub use inspect::{Footprint, Inspect};
 pub use param::{
-    Amount, Demands, Depth, Kind, Param, ParamError, Params, Provenance, SchemeInfo, Value,
+    Amount, Demands, Depth, Kind, Meaning, Param, ParamError, Params, Provenance, SchemeInfo, Value,
 };
 pub use scale::Scale;
 pub use settings::FromValue;

@@ -329,13 +329,60 @@ pub struct Param {
     pub doc: &'static str,
     /// The value that resolved scenarios leave out, and that one without it has; `None`: all say it.
     pub before: Option<&'static str>,
+    /// What it is about, where others than the scheme have to know.
+    pub meaning: Option<Meaning>,
+    /// Another parameter and its words with which alone the scheme looks at this one; `None`: it always does.
+    pub only: Option<(&'static str, &'static [&'static str])>,
+}
+
+/// What a parameter is about: by this, and not by its name, the engine and the warnings after a run find it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meaning {
+    /// A flowlet ends by a pause of so long, or by none that is shorter: a time.
+    FlowletGap,
+    /// How often the scheme measures, probes or ages, or how late its reports come: a time.
+    Period,
+    /// The backlog of a queue from which on the scheme acts: a [`Value::Amount`].
+    Backlog,
+    /// How long packets are that the scheme sends itself: bytes.
+    OwnPacket,
+}
+
+impl Meaning {
+    /// Whether a parameter of this kind can be about this.
+    pub(crate) fn fits(self, kind: &Kind) -> bool {
+        match self {
+            Meaning::FlowletGap | Meaning::Period => {
+                matches!(kind, Kind::Span(..) | Kind::SpanOr(..))
+            }
+            Meaning::Backlog => matches!(kind, Kind::Amount | Kind::AmountOr(_) | Kind::Depth),
+            Meaning::OwnPacket => matches!(kind, Kind::Bytes(..) | Kind::Int(..)),
+        }
+    }
+
+    /// What it has to be, in words.
+    pub(crate) fn is(self) -> &'static str {
+        match self {
+            Meaning::FlowletGap | Meaning::Period => "time",
+            Meaning::Backlog => "number of packets or bytes",
+            Meaning::OwnPacket => "number of bytes",
+        }
+    }
 }
 
 impl Param {
     /// A parameter with a default. [`parameters!`](crate::parameters) names it after its field.
     #[must_use]
     pub const fn new(kind: Kind, default: &'static str, doc: &'static str) -> Param {
-        Param { name: "", kind, default: Some(default), doc, before: None }
+        Param {
+            name: "",
+            kind,
+            default: Some(default),
+            doc,
+            before: None,
+            meaning: None,
+            only: None,
+        }
     }
 
     /// The same for a parameter that a scheme has gained since, with what it did before as default: a resolved
@@ -344,6 +391,26 @@ impl Param {
     #[must_use]
     pub const fn quiet(self) -> Param {
         Param { before: self.default, ..self }
+    }
+
+    /// The same for one that is about this.
+    #[must_use]
+    pub const fn means(self, meaning: Meaning) -> Param {
+        Param { meaning: Some(meaning), ..self }
+    }
+
+    /// The same for one that the scheme looks at only where the parameter `key` is one of these words.
+    #[must_use]
+    pub const fn only_with(self, key: &'static str, words: &'static [&'static str]) -> Param {
+        Param { only: Some((key, words)), ..self }
+    }
+
+    /// Whether the scheme looks at it, with these parameters.
+    fn is_used(&self, params: &Params) -> bool {
+        self.only.is_none_or(|(key, words)| match params.0.get(key) {
+            Some(Value::Word(word)) => words.contains(&word.as_str()),
+            _ => false,
+        })
     }
 
     /// The same where the default is another one: `value` is what the scheme did before it had the
@@ -386,6 +453,21 @@ pub struct SchemeInfo {
     pub params: &'static [Param],
     /// What it asks of packets and switches.
     pub demands: Demands,
+}
+
+impl SchemeInfo {
+    /// The parameters that are about this and that the scheme looks at, by name and value, in the order of their
+    /// declaration.
+    pub fn about<'a>(
+        &self,
+        meaning: Meaning,
+        params: &'a Params,
+    ) -> impl Iterator<Item = (&'static str, &'a Value)> {
+        let meant = self.params.iter().filter(move |param| param.meaning == Some(meaning));
+        meant
+            .filter(|param| param.is_used(params))
+            .filter_map(|param| Some((param.name, params.0.get(param.name)?)))
+    }
 }
 
 /// What a scheme adds to packets and asks of switches.
@@ -497,6 +579,8 @@ mod tests {
         default: Some("500us"),
         doc: "The gap.",
         before: None,
+        meaning: None,
+        only: None,
     };
 
     /// Breaks if a bound is exclusive, or if a value of another kind passes.
@@ -537,6 +621,36 @@ mod tests {
         assert_eq!(gap, Ok(Span::from_micros(500)));
         let error = Params::try_defaults(&[Param { default: None, ..GAP }]).unwrap_err();
         assert_eq!((error.key.as_str(), error.found.as_str()), ("gap", "nothing"));
+    }
+
+    /// Breaks if a parameter is found whose scheme does not look at it, or not found though it does.
+    #[test]
+    fn parameters_are_found_by_what_they_are_about() {
+        const WORDS: &[&str] = &["packet", "flowlet", "flow"];
+        const PARAMS: &[Param] = &[
+            Param { name: "by", ..Param::new(Kind::Word(WORDS), "packet", "What is placed.") },
+            Param { only: Some(("by", &["flowlet", "flow"])), ..GAP.means(Meaning::FlowletGap) },
+            Param { name: "every", ..GAP.means(Meaning::Period) },
+            Param { name: "other", ..GAP },
+        ];
+        let info = SchemeInfo {
+            name: "a",
+            summary: "A.",
+            source: "",
+            provenance: Provenance::Own,
+            unspecified: &[],
+            params: PARAMS,
+            demands: Demands::NONE,
+        };
+        let found = |by: &str, meaning: Meaning| -> Vec<&str> {
+            let params = Params::defaults(PARAMS).with("by", Value::Word(by.to_owned()));
+            info.about(meaning, &params).map(|(name, _)| name).collect()
+        };
+        assert_eq!(found("flowlet", Meaning::FlowletGap), ["gap"]);
+        assert_eq!(found("flow", Meaning::FlowletGap), ["gap"]);
+        assert_eq!(found("packet", Meaning::FlowletGap), [""; 0]);
+        assert_eq!(found("packet", Meaning::Period), ["every"]);
+        assert_eq!(found("packet", Meaning::OwnPacket), [""; 0]);
     }
 
     fn any_value() -> impl Strategy<Value = (Kind, Value)> {

@@ -1,16 +1,15 @@
 //! Whether a scheme that cuts flows at their pauses had any to cut at.
 
-use super::{counted, in_round_trips, words};
+use super::{about, counted, in_round_trips, words};
 use crate::expand::Case;
 use leafspine_core::Span;
 use leafspine_fabric::TopologyKind;
 use leafspine_fabric::kinds::Plan;
-use leafspine_schemes::Value;
-use leafspine_sim::spec::SchemeSpec;
+use leafspine_schemes::registry::Place;
+use leafspine_schemes::{Meaning, Value};
+use leafspine_sim::spec::Spec;
 use leafspine_sim::{Output, UNFINISHED};
 
-/// The parameters that say how long a pause must be. A scheme with one of them is taken to cut flowlets.
-const GAPS: [&str; 2] = ["gap", "lowest"];
 /// A scheme has acted if it moved one flow in so many of those that it could move.
 const ONE_IN: u64 = 100;
 /// With fewer flows that it could move nothing is said: they may have had no reason.
@@ -20,15 +19,14 @@ const LASTING: u64 = 10;
 
 /// A scheme whose flows hardly ever took another path is ECMP by another name.
 pub(super) fn hardly_moved(case: &Case, output: &Output) -> Option<String> {
-    let (scheme, key, gap) =
-        [Some(&case.spec.balancer), case.spec.edge.as_ref()].into_iter().flatten().find_map(gap)?;
+    let (scheme, key, gap) = gap(&case.spec)?;
     let (flows, changes) = lasting(case, output);
     if flows < FEWEST || changes * ONE_IN >= flows {
         return None;
     }
     Some(format!(
         "{}: {} in {} that could have taken another path; its {key} of {} is {}",
-        scheme.name,
+        scheme,
         counted(changes, "path change"),
         counted(flows, "flow"),
         words(gap),
@@ -36,17 +34,16 @@ pub(super) fn hardly_moved(case: &Case, output: &Output) -> Option<String> {
     ))
 }
 
-/// The scheme, if its flowlets end by a pause.
-fn gap(scheme: &SchemeSpec) -> Option<(&SchemeSpec, &'static str, Span)> {
-    let params = &scheme.params.0;
-    // QALL has a gap that it uses for flowlets only.
-    if params.get("granularity") == Some(&Value::Word("packet".to_owned())) {
-        return None;
-    }
-    GAPS.into_iter().find_map(|key| match params.get(key) {
-        Some(Value::Span(gap)) => Some((scheme, key, *gap)),
-        _ => None,
-    })
+/// The pause that ends a flowlet: of the balancer, or else of the host edge. With the scheme's name and the
+/// parameter's.
+fn gap(spec: &Spec) -> Option<(&str, &'static str, Span)> {
+    let steering = |place: &Place| matches!(place, Place::LoadBalancer | Place::HostEdge);
+    about(spec, Meaning::FlowletGap).filter(|(place, ..)| steering(place)).find_map(
+        |(_, scheme, key, value)| match value {
+            Value::Span(gap) => Some((scheme, key, *gap)),
+            _ => None,
+        },
+    )
 }
 
 /// The number of the switch that a host is under.

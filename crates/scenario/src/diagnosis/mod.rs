@@ -15,8 +15,8 @@ mod traces;
 
 use crate::expand::Case;
 use leafspine_core::Span;
-use leafspine_schemes::Scale;
 use leafspine_schemes::registry::Place;
+use leafspine_schemes::{Meaning, Scale, Value};
 use leafspine_sim::Output;
 use leafspine_sim::spec::{SchemeSpec, Spec};
 
@@ -63,6 +63,18 @@ fn schemes_of(spec: &Spec) -> Vec<(Place, &SchemeSpec)> {
         (Place::Transport, Some(&spec.transport.scheme)),
     ];
     places.into_iter().filter_map(|(place, scheme)| Some((place, scheme?))).collect()
+}
+
+/// The parameters of this meaning that the run's schemes look at: place, scheme, parameter, value.
+fn about(
+    spec: &Spec,
+    meaning: Meaning,
+) -> impl Iterator<Item = (Place, &str, &'static str, &Value)> {
+    schemes_of(spec).into_iter().flat_map(move |(place, scheme)| {
+        let info = place.find(&scheme.name);
+        let found = info.into_iter().flat_map(move |info| info.about(meaning, &scheme.params));
+        found.map(move |(key, value)| (place, scheme.name.as_str(), key, value))
+    })
 }
 
 /// `1 path change`, `5000 flows`.

@@ -1,11 +1,11 @@
 //! Whether thresholds lie where a queue can be.
 
-use super::{counted, in_round_trips, schemes_of, words};
+use super::{about, counted, in_round_trips, words};
 use crate::expand::Case;
 use leafspine_core::Span;
-use leafspine_schemes::{Amount, Value, registry};
+use leafspine_schemes::{Amount, Meaning, Value, registry};
 use leafspine_sim::Output;
-use leafspine_sim::spec::{SchemeSpec, SharedBuffer};
+use leafspine_sim::spec::SharedBuffer;
 
 /// A time constant of more base round trips than this is named where a queue manager did nothing.
 const LONG: u64 = 20;
@@ -14,33 +14,21 @@ const LONG: u64 = 20;
 pub(super) fn out_of_reach(case: &Case) -> Vec<String> {
     let mtu = case.scale.mtu;
     let (buffer, most) = buffer(case);
-    let said = |scheme: &SchemeSpec| -> Vec<String> {
-        let one = |(key, value): (&String, &Value)| {
-            let Value::Amount(amount) = value else { return None };
-            if !key.contains("threshold") || unused(scheme, key) {
-                return None;
-            }
-            let named = format!("{}: its {key} of {amount} is", scheme.name);
-            if amount.in_bytes(mtu) < u64::from(mtu) {
-                return Some(format!("{named} less than a packet of {mtu}B"));
-            }
-            // Against a buffer in packets of any size, bytes may be reached or not.
-            let comparable = matches!(
-                (amount, buffer),
-                (Amount::Packets(_), Amount::Packets(_)) | (Amount::Bytes(_), Amount::Bytes(_))
-            );
-            (comparable && amount.in_bytes(mtu) >= most)
-                .then(|| format!("{named} not below the buffer of {buffer}: no queue gets there"))
-        };
-        scheme.params.0.iter().filter_map(one).collect()
+    let said = |(_, scheme, key, value): (_, &str, &str, &Value)| {
+        let Value::Amount(amount) = value else { return None };
+        let named = format!("{scheme}: its {key} of {amount} is");
+        if amount.in_bytes(mtu) < u64::from(mtu) {
+            return Some(format!("{named} less than a packet of {mtu}B"));
+        }
+        // Against a buffer in packets of any size, bytes may be reached or not.
+        let comparable = matches!(
+            (amount, buffer),
+            (Amount::Packets(_), Amount::Packets(_)) | (Amount::Bytes(_), Amount::Bytes(_))
+        );
+        (comparable && amount.in_bytes(mtu) >= most)
+            .then(|| format!("{named} not below the buffer of {buffer}: no queue gets there"))
     };
-    schemes_of(&case.spec).into_iter().flat_map(|(_, scheme)| said(scheme)).collect()
-}
-
-/// QDAPS has a threshold that it uses only if a parameter says so.
-fn unused(scheme: &SchemeSpec, key: &str) -> bool {
-    let reroute = scheme.params.0.get("reroute");
-    key == "threshold" && reroute.is_some_and(|word| *word != Value::Word("fixed".to_owned()))
+    about(&case.spec, Meaning::Backlog).filter_map(said).collect()
 }
 
 /// What a port may hold, as the scenario says it and in bytes.

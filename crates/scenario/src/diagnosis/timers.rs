@@ -1,17 +1,12 @@
 //! Whether timers went off often enough to matter, or so late that waiting for them is what was
 //! measured.
 
-use super::{counted, in_round_trips, schemes_of, words};
+use super::{about, counted, in_round_trips, words};
 use crate::expand::Case;
 use leafspine_core::Span;
-use leafspine_schemes::Value;
+use leafspine_schemes::{Meaning, Value};
 use leafspine_sim::Output;
-use leafspine_sim::spec::SchemeSpec;
 
-/// How often a scheme measures, probes or ages, and how late its reports come. A parameter of one of these names
-/// is taken for that.
-const PERIODS: [&str; 5] =
-    ["probe_period", "probe_interval", "update_period", "timer", "clone_delay"];
 /// After so many base round trips what a scheme knows is old.
 const OLD: u64 = 20;
 /// A bound of the RTO so many times the round trip through full buffers is longer than it needs to be.
@@ -22,22 +17,16 @@ const ONE_IN: u64 = 100;
 /// Schemes that look so seldom that the network has changed in between.
 pub(super) fn slow_periods(case: &Case, output: &Output) -> Vec<String> {
     let length = Span(output.end.0);
-    let one = |scheme: &SchemeSpec, key: &str, span: Span| {
-        let named = format!("{}: its {key} of {}", scheme.name, words(span));
+    let said = |(_, scheme, key, value): (_, &str, &str, &Value)| {
+        let Value::Span(span) = *value else { return None };
+        let named = format!("{scheme}: its {key} of {}", words(span));
         if span >= length {
             return Some(format!("{named} is longer than the run, {}", words(length)));
         }
         let old = span.0 / OLD > case.scale.base_rtt.0;
         old.then(|| format!("{named} is {}", in_round_trips(span, case.scale)))
     };
-    let said = |scheme: &SchemeSpec| -> Vec<String> {
-        let period = |key: &&str| match scheme.params.0.get(*key) {
-            Some(Value::Span(span)) => one(scheme, key, *span),
-            _ => None,
-        };
-        PERIODS.iter().filter_map(period).collect()
-    };
-    schemes_of(&case.spec).into_iter().flat_map(|(_, scheme)| said(scheme)).collect()
+    about(&case.spec, Meaning::Period).filter_map(said).collect()
 }
 
 /// Flows that waited for a timeout far longer than any packet could have been under way.

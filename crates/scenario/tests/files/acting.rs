@@ -29,6 +29,11 @@ fn flowlets_that_never_end_are_told() {
           500 us is 121 base round trips"]
     );
     assert_eq!(said("letflow", &[balancer]), [""; 0]);
+    let ars = [("load_balancer.scheme", "ars"), ("load_balancer.idle_time", "500us")];
+    let late = said("ars: 0 path changes", &ars);
+    assert!(late[0].ends_with("its idle_time of 500 us is 121 base round trips"), "{late:?}");
+    let no_flowlets = ("load_balancer.mode", "fixed");
+    assert_eq!(said("ars: 0 path changes", &[ars[0], ars[1], no_flowlets]), [""; 0]);
     let edge = [("load_balancer.scheme", "pinned"), ("host_edge.scheme", "clove-ecn")];
     let late = said("clove-ecn", &[edge[0], edge[1], ("host_edge.gap", "1ms")]);
     assert!(late[0].contains("its gap of 1 ms is 243 base round trips"), "{late:?}");

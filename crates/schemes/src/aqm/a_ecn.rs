@@ -20,8 +20,8 @@
 
 use super::{Admit, Aqm, Entry};
 use crate::{
-    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
-    SchemeInfo, SwitchEnv, parameters,
+    Amount, Demands, Footprint, Inspect, Kind, Meaning, Param, ParamError, Params, Provenance,
+    QueueView, SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Time};
 
@@ -100,7 +100,8 @@ parameters! {
             Kind::Amount,
             "max(20pkt, 1bdp)",
             "The largest marking threshold of a queue, and the first.",
-        ),
+        )
+        .means(Meaning::Backlog),
         lowest: u32 = Param::new(
             Kind::Int(1, 1_000_000),
             "2",

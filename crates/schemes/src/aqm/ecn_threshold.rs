@@ -23,7 +23,7 @@
 
 use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::{
-    Amount, Backlog, Demands, Depth, Footprint, Inspect, Kind, Param, ParamError, Params,
+    Amount, Backlog, Demands, Depth, Footprint, Inspect, Kind, Meaning, Param, ParamError, Params,
     Provenance, QueueView, SchemeInfo, SwitchEnv, parameters, words,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
@@ -173,7 +173,8 @@ parameters! {
             Kind::Depth,
             "max(20pkt, 1bdp)",
             "The threshold K, in packets of any size, in bytes, or a time: what the port sends in it.",
-        ),
+        )
+        .means(Meaning::Backlog),
         scope: Scope = Param::new(
             Scope::KIND,
             "queue",

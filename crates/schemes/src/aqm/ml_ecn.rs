@@ -30,8 +30,8 @@ use super::{Admit, Aqm, Entry, Needs, Release};
 use crate::levels::Levels;
 use crate::stages::{FlowClass, MEDIUM, SMALL, Stages};
 use crate::{
-    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
-    SchemeInfo, SwitchEnv, parameters,
+    Amount, Demands, Footprint, Inspect, Kind, Meaning, Param, ParamError, Params, Provenance,
+    QueueView, SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rng, Span, Time};
 
@@ -119,7 +119,8 @@ parameters! {
             Kind::Amount,
             "max(20pkt, 1bdp)",
             "The standard threshold K, in packets of any size or in bytes.",
-        ),
+        )
+        .means(Meaning::Backlog),
         levels: u32 = Param::new(
             Kind::Int(1, 64),
             "4",

@@ -27,8 +27,8 @@
 
 use super::{Admit, Aqm, Entry};
 use crate::{
-    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, QueueView,
-    SchemeInfo, SwitchEnv, parameters,
+    Amount, Demands, Footprint, Inspect, Kind, Meaning, Param, ParamError, Params, Provenance,
+    QueueView, SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Ecn, PacketMeta, PortId, Rate, Rng, Span, Time};
 
@@ -159,7 +159,8 @@ parameters! {
             Kind::Amount,
             "max(20pkt, 1bdp)",
             "The port's standard threshold, C x RTT x lambda.",
-        ),
+        )
+        .means(Meaning::Backlog),
     }
 }
 

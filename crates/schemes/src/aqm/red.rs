@@ -31,8 +31,8 @@
 
 use super::{Admit, Aqm, Entry, Needs};
 use crate::{
-    Amount, Demands, Depth, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance,
-    QueueView, SchemeInfo, SwitchEnv, parameters,
+    Amount, Demands, Depth, Footprint, Inspect, Kind, Meaning, Param, ParamError, Params,
+    Provenance, QueueView, SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Bytes, Ecn, Pace, PacketMeta, PortId, Rate, Rng, Span, Time};
 
@@ -218,12 +218,14 @@ parameters! {
             Kind::Depth,
             "max(5pkt, 0.25bdp)",
             "Average below which nothing is marked; a time is what the port sends in it.",
-        ),
+        )
+        .means(Meaning::Backlog),
         max_threshold: Depth = Param::new(
             Kind::Depth,
             "max(15pkt, 0.75bdp)",
             "Average at which all is marked (gentle: at twice this).",
-        ),
+        )
+        .means(Meaning::Backlog),
         max_probability: f64 = Param::new(
             Kind::Float(0.0, 1.0),
             "0.02",

@@ -115,6 +115,7 @@ pub(crate) const ENTRY: Entry = Entry {
     balancers: &[],
     by_marks: false,
     by_stack: false,
+    in_order: None,
     sprays: false,
 };
 

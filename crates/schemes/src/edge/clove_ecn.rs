@@ -30,7 +30,7 @@
 use super::racks::{Racks, Rows};
 use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv, Needs};
 use crate::{
-    Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, SchemeInfo,
+    Demands, Footprint, Inspect, Kind, Meaning, Param, ParamError, Params, Provenance, SchemeInfo,
     parameters,
 };
 use leafspine_core::{Ecn, PacketMeta, Rng, Span, Time};
@@ -231,7 +231,8 @@ parameters! {
             Kind::Span(1, SPAN),
             "2rtt",
             "Flowlet timeout: a longer pause between a flow's packets ends its flowlet.",
-        ),
+        )
+        .means(Meaning::FlowletGap),
         relay: Option<Span> = Param::new(
             Kind::SpanOr(0, SPAN, "rtt/2"),
             "0.5rtt",
@@ -302,6 +303,7 @@ pub(crate) const ENTRY: Entry = Entry {
     balancers: &["pinned"],
     by_marks: true,
     by_stack: true,
+    in_order: None,
     sprays: false,
 };
 

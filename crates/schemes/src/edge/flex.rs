@@ -23,7 +23,9 @@
 
 use super::round_trip::{Share, count};
 use super::{EdgeContext, Entry, FlowView, HostEdge, HostEnv, Needs};
-use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
+use crate::{
+    Demands, Kind, Meaning, Param, ParamError, Params, Provenance, SchemeInfo, parameters,
+};
 use leafspine_core::{PacketMeta, Span};
 
 /// Words of a flow's state: when it last sent; its round trip; its timeout with the tag in the lowest
@@ -109,7 +111,8 @@ parameters! {
             Kind::Span(2, 1_000_000_000_000),
             "0.5rtt",
             "The smallest flowlet timeout.",
-        ),
+        )
+        .means(Meaning::FlowletGap),
         highest: Span = Param::new(
             Kind::Span(2, 1_000_000_000_000),
             "5rtt",
@@ -154,6 +157,7 @@ pub(crate) const ENTRY: Entry = Entry {
     balancers: &["ecmp", "wcmp"],
     by_marks: false,
     by_stack: true,
+    in_order: None,
     sprays: false,
 };
 

@@ -138,6 +138,7 @@ pub(crate) const ENTRY: Entry = Entry {
     balancers: &["ecmp", "wcmp"],
     by_marks: true,
     by_stack: true,
+    in_order: None,
     sprays: false,
 };
 

@@ -202,6 +202,18 @@ pub struct HostEnv {
 /// Makes an edge for one host.
 pub type Build = fn(&Params, &HostEnv) -> Result<Box<dyn HostEdge>, ParamError>;
 
+/// A receiving side that puts packets in order.
+#[derive(Clone, Copy, Debug)]
+pub struct InOrder {
+    /// Whether it does, with these parameters. Then it is refused where the transport is a kernel's.
+    pub on: fn(&Params) -> bool,
+    /// Whether it does so whatever has reordered them, with these parameters and so many bytes of payload in a
+    /// segment. Then it goes beside any balancer.
+    pub beside_any: fn(&Params, u32) -> bool,
+    /// How a scenario says the latter, for who had it beside a balancer that it is not made for.
+    pub how: &'static str,
+}
+
 /// A host edge that scenarios can name.
 #[derive(Clone, Copy)]
 pub struct Entry {
@@ -216,6 +228,8 @@ pub struct Entry {
     /// Whether it goes by what the hosts' transport tells of a flow (ACKs with their round trips, losses):
     /// it is refused where that is a kernel's.
     pub by_stack: bool,
+    /// How its receiving side puts packets in order before the transport sees them, if it can.
+    pub in_order: Option<InOrder>,
     /// Whether it gives each packet an entropy value of its own. Then its receiving side tells the
     /// sender of marks itself, whatever the transport's ACKs echo, and packets come out of order:
     /// it is refused over a transport that takes none such.

@@ -25,7 +25,7 @@
 //!
 //! Provenance: paper.
 
-use super::{Deliver, EdgeContext, Entry, FlowView, HostEdge, HostEnv, Needs, Waiting};
+use super::{Deliver, EdgeContext, Entry, FlowView, HostEdge, HostEnv, InOrder, Needs, Waiting};
 use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters};
 use leafspine_core::{Bytes, PacketMeta, Span, Time};
 
@@ -207,6 +207,14 @@ pub(crate) const ENTRY: Entry = Entry {
     balancers: &["presto"],
     by_marks: false,
     by_stack: false,
+    in_order: Some(InOrder {
+        on: |params| Settings::read(params).is_ok_and(|settings| settings.reassemble),
+        beside_any: |params, mss| {
+            let one_packet = |settings: Settings| settings.cell.0 <= u64::from(mss);
+            Settings::read(params).is_ok_and(|s| s.reassemble && one_packet(s))
+        },
+        how: "reassemble = true with a cell of one packet (cell = \"1B\"), which puts packets in order beside any",
+    }),
     sprays: false,
 };
 

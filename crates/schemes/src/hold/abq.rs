@@ -76,8 +76,8 @@
 
 use super::{Entry, Held, Ingress, IngressHold, Needs, Unit};
 use crate::{
-    Amount, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Provenance, SchemeInfo,
-    SwitchEnv, parameters,
+    Amount, Demands, Footprint, Inspect, Kind, Meaning, Param, ParamError, Params, Provenance,
+    SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{PacketMeta, PortId, Span, Time};
 
@@ -226,7 +226,8 @@ parameters! {
             Kind::Amount,
             "max(20pkt, 1bdp)",
             "K, in packets or bytes: a longer queue is congested.",
-        ),
+        )
+        .means(Meaning::Backlog),
         floor: Amount = Param::new(
             Kind::Amount,
             "max(4pkt, 0.2bdp)",

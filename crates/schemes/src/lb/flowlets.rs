@@ -6,7 +6,7 @@
 //! gap of exactly the timeout does not end a flowlet.
 
 use super::hash::{flow_hash, region};
-use crate::{Footprint, Kind, Param};
+use crate::{Footprint, Kind, Meaning, Param};
 use leafspine_core::{PacketMeta, PortId, Span, Time};
 
 /// How long a flow must pause for its flowlet to end, as the scenario says it.
@@ -14,7 +14,8 @@ pub(crate) const GAP: Param = Param::new(
     Kind::Span(1, u64::MAX),
     "2rtt",
     "Flowlet timeout: a longer pause between a flow's packets ends its flowlet.",
-);
+)
+.means(Meaning::FlowletGap);
 
 /// The size of the table.
 pub(crate) const ENTRIES: Param = Param::new(

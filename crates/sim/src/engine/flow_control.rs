@@ -8,16 +8,14 @@ use leafspine_fabric::Owner;
 use leafspine_node::pfc::{Frame, PAUSED_BYTES, PRIORITIES, Pfc};
 use leafspine_node::{Egress, Shared, Store};
 use leafspine_schemes::rdma::Hop;
-use leafspine_schemes::{ParamError, Params, Value};
+use leafspine_schemes::registry::Place;
+use leafspine_schemes::{Meaning, ParamError, Params, SchemeInfo, Value};
 
 /// Three SACK blocks (RFC 2018 §3), which make an ACK longer than its header.
 const SACK_BYTES: u32 = 28;
 
 /// What telemetry takes at the most.
 const MOST_TELEMETRY: u32 = Hop::BASE as u32 + Hop::MOST as u32 * Hop::BYTES as u32;
-
-/// Parameters of schemes that say how long the packets are that they send themselves, bytes.
-const OWN_PACKETS: &[&str] = &["probe_size", "control_size"];
 
 impl Builder<'_> {
     /// Has a switch's ports send pause frames and obey them.
@@ -79,8 +77,14 @@ impl Builder<'_> {
 
     /// The longest packet on a link.
     fn largest_packet(&self) -> u32 {
-        let schemes = [Some(&self.spec.balancer), self.spec.edge.as_ref()];
-        let probes = schemes.into_iter().flatten().map(|scheme| own_packet(&scheme.params));
+        let schemes = [
+            (Place::LoadBalancer, Some(&self.spec.balancer)),
+            (Place::HostEdge, self.spec.edge.as_ref()),
+        ];
+        let probes = schemes
+            .into_iter()
+            .filter_map(|(place, scheme)| Some((place.find(&scheme?.name)?, &scheme?.params)))
+            .map(|(info, params)| own_packet(info, params));
         // CNPs are shorter than ACKs with their SACK blocks.
         let acks = self.spec.transport.header + SACK_BYTES;
         let others = [acks, u32::from(Frame::BYTES)].into_iter().chain(probes);
@@ -90,13 +94,13 @@ impl Builder<'_> {
 }
 
 /// The longest packet that a scheme with these parameters sends itself, bytes; 0 if none of them says.
-fn own_packet(params: &Params) -> u32 {
-    let size = |name: &&str| match params.0.get(*name) {
-        Some(Value::Bytes(size)) => Some(size.0),
-        Some(Value::Int(size)) => Some(*size),
+fn own_packet(info: &SchemeInfo, params: &Params) -> u32 {
+    let size = |(_, value): (&str, &Value)| match value {
+        Value::Bytes(size) => Some(size.0),
+        Value::Int(size) => Some(*size),
         _ => None,
     };
-    let longest = OWN_PACKETS.iter().filter_map(size).max().unwrap_or(0);
+    let longest = info.about(Meaning::OwnPacket, params).filter_map(size).max().unwrap_or(0);
     u32::try_from(longest).unwrap_or(u32::MAX)
 }
 
@@ -204,7 +208,10 @@ mod tests {
                     Kind::Int(_, most) => Value::Int(most),
                     other => panic!("{}: {other:?}", param.name),
                 };
-                found.push((info.name, own_packet(&Params::default().with(param.name, longest))));
+                found.push((
+                    info.name,
+                    own_packet(info, &Params::default().with(param.name, longest)),
+                ));
             }
         }
         found.sort_unstable();

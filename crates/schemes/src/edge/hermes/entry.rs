@@ -4,7 +4,9 @@ use super::sense::{Bounds, GAIN};
 use super::{Hermes, Path, Prober, STAMP_SHIFT};
 use crate::edge::racks::{Racks, Rows};
 use crate::edge::{Entry, HostEdge, HostEnv};
-use crate::{Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, parameters, words};
+use crate::{
+    Demands, Kind, Meaning, Param, ParamError, Params, Provenance, SchemeInfo, parameters, words,
+};
 use leafspine_core::{Bytes, Span};
 
 words! {
@@ -52,7 +54,8 @@ parameters! {
             Kind::SpanOr(1_000_000, SPAN, "never"),
             "5rtt",
             "How often a rack's agent probes three paths to each other rack.",
-        ),
+        )
+        .means(Meaning::Period),
         retry: Span = Param::new(
             Kind::Span(0, u64::MAX / 4),
             "1000rtt",
@@ -160,5 +163,6 @@ pub(crate) const ENTRY: Entry = Entry {
     balancers: &["pinned"],
     by_marks: true,
     by_stack: true,
+    in_order: None,
     sprays: false,
 };

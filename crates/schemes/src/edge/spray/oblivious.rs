@@ -109,6 +109,7 @@ pub(crate) const ENTRY: Entry = Entry {
     balancers: BALANCERS,
     by_marks: false,
     by_stack: false,
+    in_order: None,
     sprays: true,
 };
 

@@ -197,6 +197,7 @@ pub(crate) const ENTRY: Entry = Entry {
     balancers: BALANCERS,
     by_marks: true,
     by_stack: true,
+    in_order: None,
     sprays: true,
 };
 

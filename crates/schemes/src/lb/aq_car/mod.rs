@@ -62,7 +62,7 @@ use super::{Entry, LoadBalancer};
 use crate::levels::Levels;
 use crate::stages::Stages;
 use crate::{
-    Amount, Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv,
+    Amount, Demands, Kind, Meaning, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv,
     parameters, words,
 };
 use leaf::Leaf;
@@ -91,7 +91,8 @@ parameters! {
             "max(20pkt, 1bdp)",
             "The standard threshold K whose quarters are the levels, in packets of any size \
              or in bytes; the same as ml-ecn's.",
-        ),
+        )
+        .means(Meaning::Backlog),
         entries: usize = Param::new(
             Kind::Int(1, 1 << 24),
             "65536",
@@ -102,7 +103,8 @@ parameters! {
             "5rtt",
             "Period of PAT's global timer: an entry expires one to two periods after the \
              flow's last packet.",
-        ),
+        )
+        .means(Meaning::Period),
         medium_rerouting: bool = Param::new(
             Kind::Bool,
             "true",

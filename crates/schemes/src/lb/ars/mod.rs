@@ -34,8 +34,8 @@ use super::departures::Departures;
 use super::flowlets::Flowlets;
 use super::{Entry, LoadBalancer, Needs};
 use crate::{
-    Context, Demands, Footprint, Inspect, Kind, Neighbour, Param, ParamError, Params, Paths,
-    Provenance, SchemeInfo, SwitchEnv, parameters, words,
+    Context, Demands, Footprint, Inspect, Kind, Meaning, Neighbour, Param, ParamError, Params,
+    Paths, Provenance, SchemeInfo, SwitchEnv, parameters, words,
 };
 use leafspine_core::{Bytes, PacketMeta, PortId, Span, Time};
 
@@ -68,7 +68,9 @@ parameters! {
             Kind::Span(1, u64::MAX),
             "256us",
             "A longer pause between the packets of a flow ends its flowlet.",
-        ),
+        )
+        .means(Meaning::FlowletGap)
+        .only_with("mode", &["flowlet-quality", "flowlet-random"]),
         max_flows: usize = Param::new(
             Kind::Int(1, 1 << 24),
             "512",
@@ -78,7 +80,8 @@ parameters! {
             Kind::Span(1_000_000, u64::MAX),
             "16us",
             "How often loads are measured.",
-        ),
+        )
+        .means(Meaning::Period),
         port_load_past_weight: u64 = Param::new(
             Kind::Int(1, 255),
             "16",

@@ -38,8 +38,8 @@ mod tests;
 use super::hash::{FlowHash, by_hash};
 use super::{Arrival, Entry, LoadBalancer, Needs};
 use crate::{
-    Context, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Paths, Provenance,
-    SchemeInfo, SwitchEnv, parameters,
+    Context, Demands, Footprint, Inspect, Kind, Meaning, Param, ParamError, Params, Paths,
+    Provenance, SchemeInfo, SwitchEnv, parameters,
 };
 use destination::Destination;
 use header::{CLEAR, Header, NOTIFY, REPLY};
@@ -197,7 +197,8 @@ parameters! {
             Kind::Int(40, 1_500),
             "64",
             "Bytes of an RTT_REPLY, a CLEAR, a NOTIFY.",
-        ),
+        )
+        .means(Meaning::OwnPacket),
         control_class: u8 = Param::new(
             Kind::Int(0, 63),
             "0",

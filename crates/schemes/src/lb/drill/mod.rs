@@ -39,8 +39,8 @@ use super::age::mean_age;
 use super::hash::{flow_hash, region};
 use super::{Arrival, Entry, LoadBalancer, Needs};
 use crate::{
-    Context, Demands, Footprint, Inspect, Kind, Neighbour, Param, ParamError, Params, Paths,
-    PortInfo, Provenance, SchemeInfo, SwitchEnv, parameters, words,
+    Context, Demands, Footprint, Inspect, Kind, Meaning, Neighbour, Param, ParamError, Params,
+    Paths, PortInfo, Provenance, SchemeInfo, SwitchEnv, parameters, words,
 };
 use leafspine_core::{PacketMeta, PortId, Span, Time};
 use reported::ReportedLength;
@@ -218,7 +218,8 @@ parameters! {
             "0us",
             "Time from a packet's departure until the bytes that it left waiting are known; 0: queues are \
              read as they are.",
-        ),
+        )
+        .means(Meaning::Period),
     }
 }
 

@@ -41,8 +41,8 @@ use super::flowlets::{self, Flowlets};
 use super::hash::by_hash;
 use super::{Arrival, Entry, LoadBalancer, Needs};
 use crate::{
-    Context, Demands, Footprint, Inspect, Kind, Neighbour, Param, ParamError, Params, Paths,
-    Provenance, SchemeInfo, SwitchEnv, parameters,
+    Context, Demands, Footprint, Inspect, Kind, Meaning, Neighbour, Param, ParamError, Params,
+    Paths, Provenance, SchemeInfo, SwitchEnv, parameters,
 };
 use leafspine_core::{Bytes, Flags, PacketMeta, PortId, SchemeHeader, Span, SwitchId, Time, TorId};
 use utilisation::{PortState, Window};
@@ -296,12 +296,14 @@ parameters! {
             Kind::Span(1_000_000, 1_000_000_000_000),
             "2rtt",
             "Time between the probes of a ToR.",
-        ),
+        )
+        .means(Meaning::Period),
         probe_size: Bytes = Param::new(
             Kind::Bytes(20, 1_500),
             "64B",
             "Bytes of a probe on the wire.",
-        ),
+        )
+        .means(Meaning::OwnPacket),
         gap: Span = flowlets::GAP,
         entries: usize = flowlets::ENTRIES,
         tau: Option<Span> = Param::new(

@@ -47,8 +47,8 @@ use super::flowlets::{self, Flowlets};
 use super::{Entry, LoadBalancer, Needs};
 use crate::p4::{ARITHMETIC, Arithmetic, ControlPlane, in_ticks};
 use crate::{
-    Amount, Backlog, Context, Demands, Footprint, Inspect, Kind, Neighbour, Param, ParamError,
-    Params, Paths, PortInfo, Provenance, SchemeInfo, SwitchEnv, parameters, words,
+    Amount, Backlog, Context, Demands, Footprint, Inspect, Kind, Meaning, Neighbour, Param,
+    ParamError, Params, Paths, PortInfo, Provenance, SchemeInfo, SwitchEnv, parameters, words,
 };
 use index::{Index, MOST_MICROS, micros};
 use leafspine_core::{PacketMeta, PortId, Span, Time};
@@ -245,6 +245,7 @@ parameters! {
         gap: Span = Param {
             doc: "Flowlet timeout (T_inter, 10 ms in the paper): a longer pause between a flow's packets \
                   ends its flowlet.",
+            only: Some(("granularity", &["flowlet"])),
             ..flowlets::GAP
         },
         entries: usize = flowlets::ENTRIES,
@@ -262,12 +263,14 @@ parameters! {
             Kind::Span(1_000_000, u64::MAX),
             "10rtt",
             "State returns at the first dequeue later than this after the last return (T_b).",
-        ),
+        )
+        .means(Meaning::Period),
         clone_delay: Span = Param::new(
             Kind::Span(0, 1_000_000_000_000),
             "0us",
             "Time from that dequeue until the ingress knows.",
-        ),
+        )
+        .means(Meaning::Period),
         occupancy_at: OccupancyAt = Param::new(
             OccupancyAt::KIND,
             "enqueue",

@@ -9,7 +9,7 @@ use super::reroute::Reroute;
 use crate::lb::{Entry, LoadBalancer};
 use crate::p4::{ARITHMETIC, Arithmetic};
 use crate::{
-    Amount, Demands, Kind, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv,
+    Amount, Demands, Kind, Meaning, Param, ParamError, Params, Provenance, SchemeInfo, SwitchEnv,
     parameters, words,
 };
 use leafspine_core::{Bytes, Span};
@@ -66,7 +66,9 @@ parameters! {
             Kind::Amount,
             "max(13pkt, 0.63bdp)",
             "S with reroute = \"fixed\".",
-        ),
+        )
+        .means(Meaning::Backlog)
+        .only_with("reroute", &["fixed"]),
         long_flow: Bytes = Param::new(
             Kind::Bytes(0, u64::MAX),
             "100KB",

@@ -61,7 +61,7 @@ use crate::aqm::Aqm;
 use crate::aqm::ecn_threshold::marks_at;
 use crate::p4::{ARITHMETIC, Arithmetic};
 use crate::{
-    Amount, Context, Demands, Footprint, Inspect, Kind, Param, ParamError, Params, Paths,
+    Amount, Context, Demands, Footprint, Inspect, Kind, Meaning, Param, ParamError, Params, Paths,
     Provenance, SchemeInfo, SwitchEnv, parameters, words,
 };
 use flows::{Flow, FlowTable, Terms};
@@ -199,13 +199,15 @@ parameters! {
             "max(20pkt, 1bdp)",
             "Short packets are marked from this backlog K on; by-rate: 20pkt at ports below \
              10 Gb/s, 65pkt at others.",
-        ),
+        )
+        .means(Meaning::Backlog),
         gap: Option<Span> = Param::new(
             Kind::SpanOr(1, u64::MAX, "by-rate"),
             "2rtt",
             "A longer pause ends a long flow's flowlet; by-rate: 500us where the switch's \
              fastest port is below 10 Gb/s, 100us at others.",
-        ),
+        )
+        .means(Meaning::FlowletGap),
         long_flows: LongFlows = Param::new(
             LongFlows::KIND,
             "active",
