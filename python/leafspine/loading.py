@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leafspine import arguments, engine, files, manifest, plain, results, scenario
+from leafspine import arguments, files, kept_scenario, manifest, plain, results, scenario
 from leafspine.comparison import Comparison
 from leafspine.engine import Case
 from leafspine.errors import InputError
@@ -98,45 +98,9 @@ def _labelled(case: Case, run: Mapping[str, Any], text: str, title: str) -> Case
     )
 
 
-IRRELEVANT = ("workload", "measure", "run", "topology", "variant", "sweep")
-"""What neither schemes nor flow classes depend on, and may need files that are elsewhere."""
-
-STAND_IN = """
-[topology]
-kind = "leaf-spine"
-leaves = 2
-spines = 2
-hosts_per_leaf = 2
-host_link = { rate = "1Gbps", delay = "1us" }
-fabric_link = { rate = "1Gbps", delay = "1us" }
-
-[[workload]]
-kind = "poisson"
-sizes = { kind = "fixed", bytes = "1KB" }
-load = 0.1
-flows = 1
-"""
-
-
 def _described(variant: str, text: str, known: dict[str, Case]) -> Case:
     """What the engine says of a run's schemes and classes; once for those that have the same."""
-    tree = tomllib.loads(text)
-    parts = {key: value for key, value in tree.items() if key not in IRRELEVANT}
-    name = json.dumps([variant, parts], sort_keys=True, default=str)
+    name = json.dumps([variant, kept_scenario.parts(text)], sort_keys=True, default=str)
     if name not in known:
-        known[name] = _expanded(text, parts)
+        known[name] = kept_scenario.case(text)
     return known[name]
-
-
-def _expanded(text: str, parts: Mapping[str, Any]) -> Case:
-    """The only case of a resolved scenario, as this version understands it.
-
-    One whose fabric and traffic do not matter any more is asked for in a small fabric: no
-    trace is read, and nothing large is built. What does not fit into that is asked for as it is.
-    """
-    small = {key: value for key, value in parts.items() if key != "probe"}
-    try:
-        [case] = engine.expand(scenario.to_toml(small) + STAND_IN, "scenario", "", ())
-    except InputError:
-        [case] = engine.expand(text, results.SCENARIO, "", ())
-    return case

@@ -39,8 +39,6 @@ class Run(Protocol):
     """What of a :class:`leafspine.Result` is shown."""
 
     @property
-    def scenario(self) -> str: ...
-    @property
     def summary(self) -> dict[str, Any]: ...
     @property
     def ports(self) -> pa.Table: ...
@@ -227,7 +225,7 @@ def _run(part: Part, show: _Drawn) -> dict[str, Any]:
         "planes": base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode(),
         "changes": [
             [change.time_ps, link, change.what, change.restores]
-            for change in link_changes.of_scenario(part.run.scenario)
+            for change in link_changes.of_run(part.run.summary)
             for link in _links(change.link, show)
         ],
         "flows": _paths(part.run, show),

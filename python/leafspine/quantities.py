@@ -75,6 +75,14 @@ def time(picoseconds: int) -> str:
     return f"{picoseconds} ps"
 
 
+def rate(bits: int) -> str:
+    """A rate in bits per second for people: ``2.5 Gb/s``."""
+    for unit in ("Tbps", "Gbps", "Mbps", "kbps"):
+        if bits >= UNITS[unit][1]:
+            return f"{bits / UNITS[unit][1]:g} {shown(unit)}"
+    return f"{bits} b/s"
+
+
 def size(count: int, digits: int = 3) -> str:
     """A size for people, so many digits of it: ``1.46 KB``."""
     for unit in ("GB", "MB", "KB"):

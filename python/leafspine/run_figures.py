@@ -1,6 +1,5 @@
 """The figures of one run, one method each: ``result.plot.queue()``; and all of them as files."""
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +8,13 @@ from typing import Any, Protocol
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from leafspine import distributions, heat, link_changes, timelines
+from leafspine import distributions, heat, kept_scenario, link_changes, timelines
 from leafspine.distributions import Sample
 from leafspine.drawing import Plot, save, settings
 from leafspine.engine import ALL_FLOWS
 from leafspine.errors import InputError, refused
 from leafspine.labels import slug
+from leafspine.looks import scheme_of
 from leafspine.nearest import nearest
 from leafspine.probe_kinds import kind_of
 from leafspine.saved import Saved
@@ -162,11 +162,14 @@ class RunFigures:
         return figure
 
     def _sample(self) -> Sample:
-        scheme = tomllib.loads(self.run.scenario).get("load_balancer", {}).get("scheme", "ecmp")
+        try:
+            scheme = scheme_of(kept_scenario.case(self.run.scenario))
+        except InputError:
+            scheme = ""  # this engine does not have it: an extension's, which is not installed here
         return Sample("", of_scheme(scheme), (distributions.finished(self.run.measured_flows),))
 
     def _changes(self) -> list[link_changes.Change]:
-        return link_changes.of_scenario(self.run.scenario)
+        return link_changes.of_run(self.run.summary)
 
     def _over_time(self, kind: str, name: str | None) -> Figure:
         tables = {

@@ -31,8 +31,8 @@ def copy() -> Path:
 
 
 def cargo(folder: Path, *words: str) -> str:
-    """What a command says. It builds beside the repository's own target: to Cargo the copy's crates are the
-    repository's, and it would link the one with what was built from the other."""
+    """What a command says. It builds beside the repository's own target: to Cargo the copy's crates
+    are the repository's, and it would link the one with what was built from the other."""
     done = subprocess.run(
         ["cargo", *words, "--locked", "--quiet"],
         cwd=folder,

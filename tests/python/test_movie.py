@@ -28,21 +28,17 @@ from test_report import CHROMIUM, screenshot
 
 MS = 10**9
 
-CHANGED = """\
-[topology]
-fabric_link = { rate = "10Gbps" }
-
-[[topology.change]]
-link = "leaf0-spine1"
-at = "4ms"
-rate = "2Gbps"
-
-[[topology.change]]
-link = "leaf0-spine1"
-at = "8ms"
-rate = "10Gbps"
-"""
-
+CHANGED = [
+    {
+        "at_ps": at * MS,
+        "link": "leaf0-spine1",
+        "rate_bps": rate * 10**9,
+        **dict.fromkeys(("delay_ps", "loss", "up", "flap")),
+        "restores": rate == 10,
+    }
+    for at, rate in ((4, 2), (8, 10))
+]
+"""A link of 10 Gb/s has 2 Gb/s for a time."""
 
 OWN = """\
 [topology]
@@ -78,12 +74,11 @@ class Run:
 
     names: list[str]
     probes: dict[str, pa.Table] = field(default_factory=dict)
-    scenario: str = CHANGED
     end: int = 10 * MS
 
     @property
     def summary(self) -> dict[str, Any]:
-        return {"end_ps": self.end}
+        return {"end_ps": self.end, "link_changes": CHANGED}
 
     @property
     def ports(self) -> pa.Table:

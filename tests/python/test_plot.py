@@ -14,18 +14,20 @@ from leafspine import drawing, fabric, files, graphics, heat, link_changes, prob
 
 Cli = Callable[..., tuple[int, str, str]]
 
-CHANGES = """\
-[[topology.change]]
-link = "leaf0-spine1"
-at = "10ms"
-rate = "2Gbps"
+MS = 10**9
 
-[[topology.change]]
-link = "leaf1-spine0"
-at = "2ms"
-flap = { every = "5ms", down_for = "1ms", times = 2 }
-loss = 0.01
-"""
+UNCHANGED = dict.fromkeys(("rate_bps", "delay_ps", "loss", "up", "flap")) | {"restores": False}
+CHANGES = [
+    {**UNCHANGED, "at_ps": 10 * MS, "link": "leaf0-spine1", "rate_bps": 2 * 10**9},
+    {
+        **UNCHANGED,
+        "at_ps": 2 * MS,
+        "link": "leaf1-spine0",
+        "loss": 0.01,
+        "flap": {"every_ps": 5 * MS, "down_for_ps": MS, "times": 2},
+    },
+    {**UNCHANGED, "at_ps": 12 * MS, "link": "leaf1-spine0", "loss": 0.0, "restores": True},
+]
 
 
 def leaf_spine(leaves: int, spines: int, hosts: int) -> list[str]:
@@ -42,17 +44,19 @@ def three_tiers() -> list[str]:
     return [f"{x}-{y}" for a, b in itertools.pairwise(nodes) for x, y in ((a, b), (b, a))]
 
 
-def test_changes_are_those_of_the_scenario() -> None:
+def test_changes_are_those_of_the_run() -> None:
     """Breaks if a figure does not mark when a link slowed down or flapped."""
-    found = link_changes.of_scenario(CHANGES)
-    assert [(change.time_ps // 10**9, change.text) for change in found] == [
-        (2, "leaf1-spine0 loss 0.01"),
-        (2, "leaf1-spine0 down"),
-        (3, "leaf1-spine0 up"),
-        (7, "leaf1-spine0 down"),
-        (8, "leaf1-spine0 up"),
-        (10, "leaf0-spine1 2 Gb/s"),
+    found = link_changes.of_run({"link_changes": CHANGES})
+    assert [(change.time_ps // MS, change.text, change.restores) for change in found] == [
+        (2, "leaf1-spine0 loss 0.01", False),
+        (2, "leaf1-spine0 down", False),
+        (3, "leaf1-spine0 up", True),
+        (7, "leaf1-spine0 down", False),
+        (8, "leaf1-spine0 up", True),
+        (10, "leaf0-spine1 2 Gb/s", False),
+        (12, "leaf1-spine0 loss 0", True),
     ]
+    assert link_changes.of_run({}) == []
 
 
 def series(ports: int, samples: int) -> pa.Table:

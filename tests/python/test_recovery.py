@@ -92,6 +92,9 @@ def test_faults_are_in_results_and_tables(tmp_path: Path) -> None:
     assert 3.9 * MS < slow < 5 * MS and lossy is None
     for summary in summaries.values():
         faults = summary["faults"]
+        changes = [(c["at_ps"] // MS, c["rate_bps"], c["loss"]) for c in summary["link_changes"]]
+        assert changes == [(4, 2 * 10**9, None), (8, 20 * 10**9, None), (12, None, 0.1)]
+        assert [change["restores"] for change in summary["link_changes"]] == [False, True, False]
         told = [(fault["at_ps"] // MS, *fault["links"]) for fault in faults]
         assert told == [(4, "leaf1-spine1"), (12, "leaf1-spine2")]
         times = [f["recovered_ps"] for f in faults if f["recovered_ps"] is not None]

@@ -1,6 +1,7 @@
 //! The scenario's link changes as single events on link numbers.
 
 use crate::build::MAX_DELAY;
+use crate::graph::Link;
 use crate::routes::split;
 use crate::{ChangeProblem, Flap, Graph, LinkChange, LinkState, TopologyError};
 use leafspine_core::{Rate, Span, Time};
@@ -73,12 +74,11 @@ fn resolve_one(
     (change, link): (&LinkChange, u32),
     events: &mut Vec<ResolvedChange>,
 ) -> Result<(), ChangeProblem> {
-    let extra = if graph.is_host_link(link) { graph.host_delay } else { Span::ZERO };
     let first = ResolvedChange {
         at: change.at,
         link,
         rate: change.rate,
-        delay: change.delay.map(|delay| delay + extra),
+        delay: change.delay.map(|delay| with_host(graph, link, delay)),
         loss: change.loss,
         up: change.up,
         index: index as u32,
@@ -88,6 +88,27 @@ fn resolve_one(
         Some(flap) => expand(first, flap, events)?,
     }
     Ok(())
+}
+
+/// A delay that a change sets, as [`LinkEnd::delay`](crate::LinkEnd::delay) counts it.
+fn with_host(graph: &Graph, link: u32, delay: Span) -> Span {
+    if graph.is_host_link(link) { delay + graph.host_delay } else { delay }
+}
+
+/// Whether all that a change sets is what its links were built with; a flap takes them down. Links of no such name
+/// have nothing restored.
+#[must_use]
+pub fn restores(graph: &Graph, change: &LinkChange) -> bool {
+    let Ok(links) = graph.links_matching(&change.link) else { return false };
+    let as_built = |link: u32| {
+        let Link { a, b, .. } = &graph.links[link as usize];
+        [a, b].into_iter().map(|end| &graph.ports[*end as usize]).all(|end| {
+            change.rate.is_none_or(|rate| rate == end.rate)
+                && change.delay.is_none_or(|delay| with_host(graph, link, delay) == end.delay)
+                && change.loss.is_none_or(|loss| loss == end.loss)
+        })
+    };
+    change.up != Some(false) && change.flap.is_none() && links.into_iter().all(as_built)
 }
 
 fn check_values(change: &LinkChange) -> Result<(), ChangeProblem> {

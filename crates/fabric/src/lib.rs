@@ -16,7 +16,7 @@ mod routes;
 mod spec;
 
 pub use build::{Size, size};
-pub use changes::{ResolvedChange, check_changes};
+pub use changes::{ResolvedChange, check_changes, restores};
 pub use error::{ChangeProblem, TopologyError};
 pub use graph::{Graph, Link, LinkEnd, Owner, Switch};
 pub use ideal::Ideal;

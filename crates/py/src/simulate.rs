@@ -6,6 +6,7 @@ use crate::jobs;
 use crate::programs;
 use crate::scenario::{RESOLVED, resolved};
 use leafspine_scenario::diagnosis;
+use leafspine_sim::spec::{Flap, LinkChange};
 use leafspine_sim::{Column, Factories, FlowTable, PortRow, RecoveryRow, Series, Simulation};
 use numpy::{Element, PyArray1};
 use pyo3::prelude::*;
@@ -58,6 +59,8 @@ pub(crate) struct Output {
     warnings: Vec<String>,
     /// Whether switches ask for pauses: there are measures of these then.
     flow_control: bool,
+    /// What the scenario changes of links, as the summary has it.
+    link_changes: Vec<serde_json::Value>,
 }
 
 /// Runs one resolved scenario to its end, with its invariants checked if `check`, and ended
@@ -128,6 +131,9 @@ fn run(
         }
         None => simulation,
     };
+    let changes = &case.spec.changes;
+    let link_changes =
+        changes.iter().map(|change| link_change(change, simulation.restores(change))).collect();
     let start = Instant::now();
     let output = py.detach(|| {
         break_on_purpose();
@@ -137,7 +143,7 @@ fn run(
     let output = output.map_err(|error| run_error(py, error, file))?;
     let warnings = diagnosis::warnings(&case, &output);
     let flow_control = case.spec.switch.pfc.is_some();
-    Ok(Output { output, wall_seconds, warnings, flow_control })
+    Ok(Output { output, wall_seconds, warnings, flow_control, link_changes })
 }
 
 pub(crate) fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyAny> {
@@ -311,6 +317,9 @@ impl Output {
             found["flow_control"] = true.into();
             found["storm_drops"] = c.storm_drops.into();
         }
+        if !self.link_changes.is_empty() {
+            found["link_changes"] = self.link_changes.as_slice().into();
+        }
         if let Some(jobs) = &o.jobs {
             let messages = jobs.columns.job.iter().filter(|job| **job != u32::MAX);
             found["messages"] = messages.count().into();
@@ -320,6 +329,24 @@ impl Output {
         }
         found.to_string()
     }
+}
+
+/// What the scenario changes of links; null where it leaves a property as it is.
+fn link_change(change: &LinkChange, restores: bool) -> serde_json::Value {
+    let LinkChange { link, at, rate, delay, loss, up, flap } = change;
+    let flap = flap.map(|Flap { every, down_for, times }| {
+        json!({ "every_ps": every.0, "down_for_ps": down_for.0, "times": times })
+    });
+    json!({
+        "at_ps": at.0,
+        "link": link,
+        "rate_bps": rate.map(|rate| rate.0),
+        "delay_ps": delay.map(|delay| delay.0),
+        "loss": loss,
+        "up": up,
+        "flap": flap,
+        "restores": restores,
+    })
 }
 
 /// What became of goodput after a fault.

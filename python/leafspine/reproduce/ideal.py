@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from leafspine import scenario
 from leafspine.engine import Case, Point
 from leafspine.labels import point_label
+from leafspine.quantities import number
 from leafspine.reproduce.claims import Check, Claim
 from leafspine.reproduce.data import Data
 from leafspine.reproduce.tolerances import beyond
@@ -35,8 +36,6 @@ NAME = "ideal fabric"
 
 FASTER = 10
 """At a tenth of the load a link is idle nine tenths of the time: little is left of any queue."""
-
-UNITS = {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def case_of(case: Case) -> Case:
     """The ideal case beside a case: the same flows, at the same point."""
     table = tomllib.loads(case.toml)
     fabric = table["topology"]["fabric_link"]
-    fabric["rate"] = _times(str(fabric["rate"]), FASTER)
+    fabric["rate"] = f"{round(number(fabric['rate'])[0] * FASTER)}bps"
     table["topology"].pop("change", None)
     for workload in table["workload"]:
         # As much traffic as before, not as much for each bit that a link carries.
@@ -87,12 +86,6 @@ def case_of(case: Case) -> Case:
     # Its version stays: keys that a resolved scenario lacks mean what they did without them.
     source = Source(scenario.to_toml(table), "the ideal fabric", case.base_dir)
     return replace(scenario.single(source), variant=case.variant, point=case.point)
-
-
-def _times(rate: str, factor: int) -> str:
-    """A rate such as ``"2.5Gbps"``, so many times."""
-    number = rate.rstrip("KMGTbps")
-    return f"{round(float(number) * UNITS[rate[len(number) :]] * factor)}bps"
 
 
 def is_bounded(metric: str) -> bool:

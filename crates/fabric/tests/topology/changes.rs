@@ -2,7 +2,9 @@
 
 use crate::{build, leaf_spine};
 use leafspine_core::{Rate, Span, Time};
-use leafspine_fabric::{Flap, Graph, LinkChange, ResolvedChange, TopologyKind, check_changes};
+use leafspine_fabric::{
+    Flap, Graph, LinkChange, ResolvedChange, TopologyKind, check_changes, restores,
+};
 
 fn at(link: &str, us: u64) -> LinkChange {
     LinkChange {
@@ -63,6 +65,40 @@ fn changes_are_resolved() {
         events[1],
         ResolvedChange { link: 3, rate: None, loss: None, delay, index: 1, ..first }
     );
+}
+
+/// Breaks if what a link gets back does not count as restored, on a host's link with the host's own delay; or if
+/// one property of several, a link that is down, a flap, or one link of several makes no difference.
+#[test]
+fn what_was_built_is_restored() {
+    let graph = build(leaf_spine(2, 2, 2, 1));
+    let port = |name: &str| {
+        let link = &graph.links[graph.link_by_name(name).expect("a link") as usize];
+        graph.ports[link.a as usize].clone()
+    };
+    let built = port("leaf0-spine1");
+    let whole = LinkChange {
+        rate: Some(built.rate),
+        delay: Some(built.delay),
+        loss: Some(built.loss),
+        up: Some(true),
+        ..at("leaf*-spine1", 3)
+    };
+    assert!(restores(&graph, &whole));
+    let own = Span(port("host3-leaf1").delay.0 - graph.host_delay.0);
+    assert!(graph.host_delay > Span::ZERO);
+    assert!(restores(&graph, &LinkChange { delay: Some(own), ..at("host3-leaf1", 3) }));
+    for other in [
+        LinkChange { rate: Some(Rate(built.rate.0 + 1)), ..whole.clone() },
+        LinkChange { delay: Some(Span(built.delay.0 + 1)), ..whole.clone() },
+        LinkChange { loss: Some(0.5), ..whole.clone() },
+        LinkChange { up: Some(false), ..whole.clone() },
+        LinkChange { link: "*-*".to_owned(), ..whole.clone() },
+        LinkChange { link: "leaf7-spine1".to_owned(), ..whole.clone() },
+        LinkChange { up: None, ..flap("leaf0-spine1", 3, 10, 5, 3) },
+    ] {
+        assert!(!restores(&graph, &other), "{other:?}");
+    }
 }
 
 /// Breaks if events are not sorted by time, or if the file's order is lost at equal times.

@@ -3,11 +3,17 @@
 use super::Simulation;
 use super::build::lossy;
 use leafspine_core::Pace;
-use leafspine_fabric::ResolvedChange;
+use leafspine_fabric::{LinkChange, ResolvedChange, restores};
 use leafspine_node::Store;
 use std::sync::Arc;
 
 impl Simulation {
+    /// Whether all that a change sets is what its links were built with.
+    #[must_use]
+    pub fn restores(&self, change: &LinkChange) -> bool {
+        restores(&self.graph, change)
+    }
+
     /// Carries out the `index`-th change, on both directions of its link.
     pub(super) fn change_link(&mut self, index: u32) {
         let change = self.changes[index as usize];
