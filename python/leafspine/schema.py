@@ -138,18 +138,24 @@ def _of_kind(name: str, of: str, kind: str, keys: Mapping[str, Any]) -> Schema:
     if needed := [key for key in _required(name, own) if key not in (of, *optional)]:
         then["required"] = needed
     if name == "transport":
-        _see_to_protocol(then, "recovery" in own)
+        _see_to_protocol(then, _protocols().get(kind, "tcp"))
     choices = ALTERNATIVES.get(name, {}).get(kind, ())
     if choices:
         then["allOf"] = [{"oneOf": [{"required": [key]} for key in keys]} for keys in choices]
     return {"if": is_it, "then": then}
 
 
-def _see_to_protocol(then: Schema, pairs: bool) -> None:
-    """A scheme of queue pairs is one beside ``kind = "roce"`` alone, one of TCP never."""
-    then["properties"]["kind"] = {"const": "roce" if pairs else "tcp"}
-    if pairs:
+def _see_to_protocol(then: Schema, protocol: str) -> None:
+    """A scheme is one beside the ``kind`` of its protocol alone, which is TCP if none is named."""
+    then["properties"]["kind"] = {"const": protocol}
+    if protocol != "tcp":
         then["required"] = [*then.get("required", []), "kind"]
+
+
+@cache
+def _protocols() -> Mapping[str, str]:
+    """The protocol of each scheme of ``[transport]`` that is not TCP's."""
+    return {entry["of"][1]: entry["protocol"] for entry in engine.known_keys() if entry["protocol"]}
 
 
 def _bare(made: Schema) -> Schema:

@@ -1,4 +1,4 @@
-"""docs/adding-a-topology.md, followed in a copy of the crates: its file, four lines and list."""
+"""docs/adding-a-topology.md and adding-a-transport.md, followed in a copy of the crates."""
 
 import os
 import re
@@ -14,7 +14,10 @@ from test_engine import ROOT
 PAGE = ROOT / "docs" / "adding-a-topology.md"
 KINDS = Path("crates/fabric/src/kinds/mod.rs")
 NAMES = Path("crates/fabric/tests/topology/kinds.rs")
+TRANSPORT = PAGE.parent / "adding-a-transport"
 BUILT = ROOT / "target" / "adding-built"
+OURS = shutil.ignore_patterns("*leafspine*", "incremental", "examples", ".cargo-lock")
+"""Of what is built there: the crates themselves, which the copy must not be linked with."""
 
 
 @pytest.fixture
@@ -27,6 +30,8 @@ def copy() -> Path:
         shutil.copy(ROOT / name, folder)
     for name in ("crates", "benches"):
         shutil.copytree(ROOT / name, folder / name)
+    if not BUILT.exists() and (ROOT / "target" / "debug").exists():
+        shutil.copytree(ROOT / "target" / "debug", BUILT / "debug", True, OURS, os.link)
     return folder
 
 
@@ -79,3 +84,52 @@ def test_a_topology_is_a_file_and_four_lines(copy: Path) -> None:
     edit((copy / KINDS).with_name("mine.rs"), "vec![leaves, spines,", "vec![spines, leaves,")
     with pytest.raises(AssertionError, match="every_kind"):
         cargo(copy, "test", "--package", "leafspine-fabric")
+
+
+ARMS = {
+    "crates/node/src/spec.rs": '            Protocol::Steady(_) => "steady",\n',
+    "crates/node/src/network.rs": (
+        "            ProtocolConfig::Steady(steady) => Protocol::Steady(steady.spec),\n"
+    ),
+    "crates/node/src/ends.rs": (
+        "            Sender::Steady(sender) => sender.poll_send(net.steady(), now, packet),\n"
+    ),
+    "crates/sim/src/engine/build.rs": " | Protocol::Steady(_)",
+    "crates/sim/src/engine/estimate.rs": " | Protocol::Steady(_)",
+    "crates/sim/src/capture/frame.rs": " | ProtocolConfig::Steady(_)",
+}
+"""An arm of each file: the compiler asks for it."""
+
+
+def apply(folder: Path, patch: Path) -> None:
+    """Makes a diff's changes; a repository around the folder is nobody's business."""
+    done = subprocess.run(
+        ["git", "apply", "--whitespace=nowarn", str(patch)],
+        cwd=folder,
+        env=os.environ | {"GIT_CEILING_DIRECTORIES": str(folder.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{patch}: {done.stderr}"
+
+
+def test_a_transport_is_a_folder_a_table_and_arms(copy: Path) -> None:
+    """Breaks if the page's protocol does not compile, if it needs more than the page says, if a
+    scenario that names it is run by another or by none, or if the compiler does not ask for each
+    of the arms: one left out in each file that has some is an error."""
+    node, scenario = copy / "crates" / "node" / "src", copy / "crates" / "scenario"
+    (node / "steady").mkdir()
+    for name in ("mod.rs", "sender.rs", "receiver.rs"):
+        shutil.copy(TRANSPORT / name, node / "steady")
+    shutil.copy(TRANSPORT / "table.rs", scenario / "src" / "steady.rs")
+    shutil.copy(TRANSPORT / "run.rs", scenario / "tests" / "steady.rs")
+    apply(copy, TRANSPORT / "places.diff")
+    done = cargo(copy, "test", "--package", "leafspine-scenario", "--test", "steady")
+    assert "test result: ok. 2 passed" in done
+    for file, arm in ARMS.items():
+        whole = (copy / file).read_text()
+        edit(copy / file, arm, "")
+        with pytest.raises(AssertionError, match="non-exhaustive patterns"):
+            cargo(copy, "check", "--package", "leafspine-sim")
+        (copy / file).write_text(whole)

@@ -1,9 +1,7 @@
 //! A flow at its two hosts.
 
 use crate::program::FIRST_MESSAGE;
-use crate::roce;
-use crate::spec::Stack;
-use crate::transport::{Receiver, Sender, TcpConfig};
+use crate::transport::{Receiver, Sender};
 use leafspine_core::{FiveTuple, HostId, PacketMeta, Time};
 
 /// A flow's slots at its two hosts, as its packets carry them ([`PacketMeta::flow`]).
@@ -162,20 +160,6 @@ pub const FLOW_BYTES: u64 = (size_of::<Sending>()
     + 2 * 24
     + 128) as u64;
 
-/// The same of a flow of this transport: with the block that TCP's switches need, in a run that
-/// uses one; with the ends of a queue pair, which stand behind pointers.
-#[must_use]
-pub fn flow_bytes(stack: &Stack, pairs: bool) -> u64 {
-    let more = match pairs {
-        false => TcpConfig::extra_bytes(stack),
-        true => {
-            let sender = size_of::<roce::Sender>() + size_of::<roce::QueuePair>();
-            (sender + size_of::<roce::Receiver>()) as u64
-        }
-    };
-    FLOW_BYTES + more
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,17 +176,5 @@ mod tests {
         assert_eq!([Address::of_sender(&data), Address::of_sender(&ack)], [sender; 2]);
         let back = Address::from_item(sender.item());
         assert_eq!((back.host(), back.slot()), (HostId(7), 0xabcd));
-    }
-
-    /// Breaks if a flow's memory is estimated without the block that TCP's switches need, or with it
-    /// where none is on, or if a queue pair's has it or lacks its own ends.
-    #[test]
-    fn switches_take_memory() {
-        let with = |stack: Stack| flow_bytes(&stack, false) - FLOW_BYTES;
-        assert_eq!(with(Stack::default()), 0);
-        assert_eq!(with(Stack { dsack: true, quick_acks: 16, ..Stack::default() }), 0);
-        let rack = Stack { rack: true, ..Stack::default() };
-        assert!(with(rack) > 1_500);
-        assert!((200..800).contains(&(flow_bytes(&rack, true) - FLOW_BYTES)));
     }
 }

@@ -12,7 +12,7 @@ use crate::port::Store;
 use crate::program::{FIRST_MESSAGE, Program, Step};
 use crate::record::Operated;
 use crate::roce::{Credit, Incoming, QueuePair};
-use crate::transport::{self, Fired, Received};
+use crate::transport::{Fired, Received};
 use crate::world::World;
 use leafspine_core::{FiveTuple, Flags, HostId, PacketMeta, PortId, Time};
 
@@ -116,23 +116,15 @@ impl Host {
         };
         put(&mut self.sending, slot, sending);
         if self.senders.len() < self.sending.len() {
-            self.senders.push(match net.roce {
-                None => Sender::Tcp(transport::Sender::new()),
-                Some(_) => Sender::Roce(Box::default()),
-            });
+            self.senders.push(Sender::of(net));
         }
-        match &mut self.senders[usize::from(slot)] {
-            Sender::Tcp(sender) => {
-                sender.reset(&net.tcp, flow.bytes);
-                sender.identify(flow.number);
-            }
-            Sender::Roce(sender) => {
-                let nic = Nic::of(&mut self.nic, self.edge.as_deref(), net);
-                let rate = self.egress.ports[0].rate;
-                sender.reset(net.roce(), flow.bytes);
-                let pair = || QueuePair::new(net.roce(), rate);
-                sender.pair = nic.pairs.take(flow.connection(), pair);
-            }
+        let sender = &mut self.senders[usize::from(slot)];
+        sender.reset(net, flow);
+        if let Sender::Roce(sender) = sender {
+            let nic = Nic::of(&mut self.nic, self.edge.as_deref(), net);
+            let rate = self.egress.ports[0].rate;
+            let pair = || QueuePair::new(net.roce(), rate);
+            sender.pair = nic.pairs.take(flow.connection(), pair);
         }
         if let Some(edge) = &mut self.edge {
             edge.open_sending(slot, flow);
@@ -160,18 +152,13 @@ impl Host {
         };
         put(&mut self.receiving, slot, receiving);
         if self.receivers.len() < self.receiving.len() {
-            self.receivers.push(match net.roce {
-                None => Receiver::Tcp(transport::Receiver::new()),
-                Some(_) => Receiver::Roce(Box::default()),
-            });
+            self.receivers.push(Receiver::of(net));
         }
-        match &mut self.receivers[usize::from(slot)] {
-            Receiver::Tcp(receiver) => receiver.reset(),
-            Receiver::Roce(receiver) => {
-                let nic = Nic::of(&mut self.nic, self.edge.as_deref(), net);
-                receiver.reset();
-                receiver.pair = nic.notifies.take(flow.connection(), Incoming::default);
-            }
+        let receiver = &mut self.receivers[usize::from(slot)];
+        receiver.reset();
+        if let Receiver::Roce(receiver) = receiver {
+            let nic = Nic::of(&mut self.nic, self.edge.as_deref(), net);
+            receiver.pair = nic.notifies.take(flow.connection(), Incoming::default);
         }
         if let Some(edge) = &mut self.edge {
             edge.open_receiving(slot, flow.bytes);
@@ -295,16 +282,17 @@ impl Host {
                 self.egress.pause_due(PORT, item, net, world);
                 self.look(world);
             }
-            Class::FlowStart => match &mut self.senders[usize::from(slot)] {
-                Sender::Tcp(sender) => {
-                    sender.open(&net.tcp, world.now());
-                    self.pump(slot, net, world);
+            Class::FlowStart => {
+                let sender = &mut self.senders[usize::from(slot)];
+                sender.open(net, world.now());
+                if sender.is_of_card() {
+                    return self.offer(slot, net, world);
                 }
-                Sender::Roce(_) => self.offer(slot, net, world),
-            },
+                self.pump(slot, net, world);
+            }
             Class::Nic => self.nic_due(net, world),
             Class::Retransmit => self.retransmit_timer(number, slot, net, world),
-            Class::DelayedAck if net.roce.is_some() => self.take_turn(net, world),
+            Class::DelayedAck if net.protocol.is_of_card() => self.take_turn(net, world),
             Class::DelayedAck => self.delayed_ack_timer(number, slot, net, world),
             Class::Reassembly => self.reassembly_timer(number, slot, net, world),
             Class::EdgeTick => self.edge_tick(net, world),
@@ -341,26 +329,21 @@ impl Host {
         let (now, id) = (world.now(), self.id);
         while let Some(program) = &mut self.program {
             let senders = &mut self.senders;
-            let flight = |slot: u16| match &senders[usize::from(slot)] {
-                Sender::Tcp(sender) => (sender.in_flight() * net.tcp.mss, sender.window(&net.tcp)),
-                // A queue pair counts over all of its messages, packet by packet.
-                Sender::Roce(_) => (0, u32::MAX),
-            };
+            let flight = |slot: u16| senders[usize::from(slot)].flight(net);
             let Some((number, slot, carried)) = program.next(connection, flight) else { return };
             let connected = carried.is_some();
-            match (&mut senders[usize::from(slot)], carried) {
-                (Sender::Tcp(sender), Some(carried)) => sender.resume(&net.tcp, carried, now),
-                (Sender::Tcp(sender), None) => sender.open(&net.tcp, now),
-                (Sender::Roce(_), _) => {}
+            match carried {
+                Some(carried) => senders[usize::from(slot)].resume(net, carried, now),
+                None => senders[usize::from(slot)].open(net, now),
             }
             let sender = Some(Address::new(id, slot));
             world.record().operations.push(Operated { time: now, number, sender, connected });
             program.started(number, now, |next, at| due(id, next, at, world));
-            match self.senders[usize::from(slot)] {
-                Sender::Tcp(_) => self.pump(slot, net, world),
-                // The card takes its packets when the line is free, and then says when all are sent.
-                Sender::Roce(_) => return self.offer(slot, net, world),
+            if self.senders[usize::from(slot)].is_of_card() {
+                // The card says when all are sent.
+                return self.offer(slot, net, world);
             }
+            self.pump(slot, net, world);
             self.has_sent(slot);
         }
     }
@@ -441,8 +424,7 @@ impl Host {
         let at = usize::from(slot);
         loop {
             let mut packet = PacketMeta::default();
-            let Sender::Tcp(sender) = &mut self.senders[at] else { return };
-            if !sender.poll_send(&net.tcp, world.now(), &mut packet) {
+            if !self.senders[at].poll_send(net, world.now(), &mut packet) {
                 break;
             }
             let sending = &mut self.sending[at];
@@ -474,9 +456,7 @@ impl Host {
         // What is put off is not there yet.
         let takes = port.rate.time_for(u64::from(packet.size));
         let at = self.jitter.as_mut().map_or(free, |jitter| jitter.leaves(free, takes));
-        if let Sender::Tcp(sender) = &mut self.senders[usize::from(slot)] {
-            sender.note_packet(packet, at, now);
-        }
+        self.senders[usize::from(slot)].note_packet(packet, at, now);
     }
 
     /// Sees that an event is pending no later than the sender's deadline. An event that comes too
@@ -499,10 +479,10 @@ impl Host {
             return;
         }
         sending.timer = Time::MAX;
-        let Sender::Tcp(sender) = &mut self.senders[at] else {
+        if self.senders[at].is_of_card() {
             return self.pair_timer(slot, net, world);
-        };
-        match sender.on_timer(&net.tcp, now) {
+        }
+        match self.senders[at].on_timer(net, now) {
             Fired::Nothing => return self.arm(slot, world),
             Fired::Timeout => self.edge_timeout(slot, net, world),
             Fired::Other => {}
@@ -539,10 +519,10 @@ impl Host {
         let (slot, now) = (FlowId::of(packet).receiving, world.now());
         let at = usize::from(slot);
         let mut reply = PacketMeta::default();
-        let Receiver::Tcp(receiver) = &mut self.receivers[at] else {
+        if self.receivers[at].is_of_card() {
             return self.pair_takes(packet, net, world);
-        };
-        let received = receiver.on_packet(&net.tcp, packet, now, &mut reply);
+        }
+        let received = self.receivers[at].on_packet(net, packet, now, &mut reply);
         self.took(slot, packet, &received, world);
         if received.reply {
             self.send_reply(slot, &mut reply, net, world);
@@ -599,8 +579,7 @@ impl Host {
 
     #[inline]
     fn arm_ack<W: World>(&mut self, slot: u16, world: &mut W) {
-        let Receiver::Tcp(receiver) = &self.receivers[usize::from(slot)] else { return };
-        let deadline = receiver.deadline();
+        let deadline = self.receivers[usize::from(slot)].deadline();
         let flow = &mut self.receiving[usize::from(slot)];
         if deadline < flow.timer {
             flow.timer = deadline;
@@ -622,10 +601,9 @@ impl Host {
             return;
         }
         flow.timer = Time::MAX;
-        let Receiver::Tcp(receiver) = &mut self.receivers[at] else { return };
-        if receiver.deadline() <= now {
+        if self.receivers[at].deadline() <= now {
             let mut reply = PacketMeta::default();
-            if receiver.on_timer(&net.tcp, now, &mut reply) {
+            if self.receivers[at].on_timer(net, now, &mut reply) {
                 self.send_reply(slot, &mut reply, net, world);
             }
         }
@@ -636,10 +614,10 @@ impl Host {
     fn sender_gets<W: World>(&mut self, packet: &PacketMeta, net: &Network, world: &mut W) {
         let (slot, now) = (FlowId::of(packet).sending, world.now());
         let at = usize::from(slot);
-        let Sender::Tcp(sender) = &mut self.senders[at] else {
+        if self.senders[at].is_of_card() {
             return self.pair_gets(packet, net, world);
-        };
-        let outcome = sender.on_packet(&net.tcp, packet, now);
+        }
+        let outcome = self.senders[at].on_packet(net, packet, now);
         let sending = &mut self.sending[at];
         sending.got += 1;
         sending.last = now;

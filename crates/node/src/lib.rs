@@ -41,14 +41,14 @@ mod world;
 pub use counters::{Cause, Counters, Payload};
 pub use edge::EdgeState;
 pub use egress::{Egress, Shared};
-pub use ends::{Receiver, Sender, SenderReport};
+pub use ends::{Receiver, Sender, SenderReport, flow_bytes};
 pub use event::{Class, Event, Key};
 pub use fault::FaultKind;
-pub use flow::{Address, FLOW_BYTES, FlowId, Opening, Receiving, Sending, flow_bytes};
+pub use flow::{Address, FLOW_BYTES, FlowId, Opening, Receiving, Sending};
 pub use hold::{HoldState, Holder};
 pub use host::{Full, Host};
 pub use jitter::Jitter;
-pub use network::{Attachment, Network};
+pub use network::{Attachment, Network, ProtocolConfig};
 pub use port::{
     Asks, FifoPort, GeneralPort, Limit, Lossy, Manager, Pauses, Port, PortStats, Queued, Scheduler,
     Signals, Store,

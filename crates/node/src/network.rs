@@ -2,7 +2,7 @@
 
 use crate::port::Port;
 use crate::roce::RoceConfig;
-use crate::spec::{Classifier, TrimSpec};
+use crate::spec::{Classifier, Protocol, TransportSpec, TrimSpec};
 use crate::transport::TcpConfig;
 use leafspine_core::{HostId, PacketMeta, PortId, mix};
 use leafspine_fabric::Routes;
@@ -23,10 +23,10 @@ pub struct Network {
     pub routes: Routes,
     /// Per host.
     pub places: Vec<Attachment>,
-    /// TCP's constants; in a run with queue pairs those that any transport has: packets' sizes, timeouts.
+    /// TCP's constants; in a run with another protocol those that any has: packets' sizes, timeouts.
     pub tcp: TcpConfig,
-    /// Constants of queue pairs, in a run that has them.
-    pub roce: Option<Box<RoceConfig>>,
+    /// Constants of the protocol that carries the flows.
+    pub protocol: ProtocolConfig,
     /// How packets find their service queue.
     pub classifier: Classifier,
     /// The service queue of each stage.
@@ -39,6 +39,45 @@ pub struct Network {
     pub balancer: String,
 }
 
+/// A protocol that carries flows, with the constants that only it has.
+#[derive(Clone)]
+pub enum ProtocolConfig {
+    /// TCP: [`Network::tcp`].
+    Tcp,
+    /// Queue pairs.
+    Roce(Box<RoceConfig>),
+}
+
+impl ProtocolConfig {
+    /// Of a transport as a scenario says it.
+    #[must_use]
+    pub fn new(spec: &TransportSpec) -> ProtocolConfig {
+        match spec.protocol {
+            Protocol::Tcp => ProtocolConfig::Tcp,
+            Protocol::Roce(roce) => {
+                ProtocolConfig::Roce(Box::new(RoceConfig::new(roce, spec.mss, spec.header)))
+            }
+        }
+    }
+
+    /// What the scenario says of it.
+    #[must_use]
+    pub fn spec(&self) -> Protocol {
+        match self {
+            ProtocolConfig::Tcp => Protocol::Tcp,
+            ProtocolConfig::Roce(roce) => Protocol::Roce(roce.spec),
+        }
+    }
+
+    /// Whether hosts' cards take packets from senders and pace what receivers ask for (`nic.rs`).
+    pub(crate) fn is_of_card(&self) -> bool {
+        match self {
+            ProtocolConfig::Tcp => false,
+            ProtocolConfig::Roce(_) => true,
+        }
+    }
+}
+
 impl Network {
     /// Constants of queue pairs.
     ///
@@ -47,7 +86,10 @@ impl Network {
     #[inline]
     #[must_use]
     pub fn roce(&self) -> &RoceConfig {
-        self.roce.as_ref().expect("a run with queue pairs")
+        match &self.protocol {
+            ProtocolConfig::Roce(roce) => roce,
+            ProtocolConfig::Tcp => unreachable!("a run without queue pairs"),
+        }
     }
 
     /// Where `host` hangs.

@@ -1,6 +1,7 @@
 //! What a scenario says of nodes: queues, buffers, transport. Every default is already filled in.
 
 use leafspine_core::{Bytes, Span};
+use leafspine_schemes::rdma::Hop;
 use leafspine_schemes::{Amount, Params};
 
 pub use crate::roce::{CreditSpec, PairControl, Recovery, RoceSpec};
@@ -145,12 +146,131 @@ pub struct TransportSpec {
     pub source_ports: Option<u16>,
     /// What is done beyond that.
     pub stack: Stack,
-    /// Queue pairs of RoCE instead of TCP. Of the settings above theirs are `mss`, `header`, `source_ports` and, as a
-    /// measure of patience, the timeouts; `scheme` names the rate control.
-    pub roce: Option<RoceSpec>,
+    /// Which protocol it is. Of the settings above, those of others than TCP are `mss`, `header`, `source_ports` and,
+    /// as a measure of patience, the timeouts; `scheme` names the rate control.
+    pub protocol: Protocol,
+}
+
+/// A protocol that carries flows, with what only it has.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// Queue pairs of RDMA over converged Ethernet.
+    Roce(RoceSpec),
+}
+
+impl Protocol {
+    /// Its word in a scenario.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Protocol::Tcp => "tcp",
+            Protocol::Roce(_) => "roce",
+        }
+    }
+
+    /// Queue pairs, if these are what it has.
+    #[must_use]
+    pub fn roce(&self) -> Option<&RoceSpec> {
+        match self {
+            Protocol::Tcp => None,
+            Protocol::Roce(roce) => Some(roce),
+        }
+    }
+
+    /// Whether a receiver keeps what has come out of order. Where it does not, all of that is sent again.
+    #[must_use]
+    pub fn keeps_out_of_order(&self) -> bool {
+        match self {
+            Protocol::Tcp => true,
+            Protocol::Roce(roce) => roce.recovery != Recovery::GoBackN,
+        }
+    }
+
+    /// Whether a sender learns of each mark by what comes back.
+    #[must_use]
+    pub fn echoes_marks(&self) -> bool {
+        match self {
+            Protocol::Tcp => true,
+            Protocol::Roce(_) => false,
+        }
+    }
+
+    /// Whether a receiver tells of headers whose payload was cut off.
+    #[must_use]
+    pub fn tells_of_trimmed(&self) -> bool {
+        match self {
+            Protocol::Tcp => false,
+            Protocol::Roce(roce) => roce.recovery == Recovery::Each,
+        }
+    }
+
+    /// Bytes that switches add to a packet on its way, at the most: 0 if they have nothing to tell.
+    #[must_use]
+    pub fn telemetry(&self) -> u32 {
+        match self {
+            Protocol::Roce(roce) if roce.control.has_telemetry() => {
+                u32::from(Hop::BASE) + Hop::MOST as u32 * u32::from(Hop::BYTES)
+            }
+            Protocol::Tcp | Protocol::Roce(_) => 0,
+        }
+    }
+
+    /// The key of the timeout that a sender waits at least.
+    #[must_use]
+    pub fn timeout_key(&self) -> &'static str {
+        match self {
+            Protocol::Tcp => "min_rto",
+            Protocol::Roce(_) => "timeout",
+        }
+    }
+
+    /// The class of its data packets where neither a workload nor a host edge says another.
+    #[must_use]
+    pub fn class(&self) -> u8 {
+        match self {
+            Protocol::Tcp => 0,
+            Protocol::Roce(roce) => roce.classes.0,
+        }
+    }
 }
 
 impl TransportSpec {
+    /// Queue pairs, with `scheme` as the name of their rate control.
+    #[must_use]
+    pub fn pairs(scheme: String, (mss, header): (u32, u32), roce: RoceSpec) -> TransportSpec {
+        let scheme = SchemeSpec { name: scheme, params: Params::default() };
+        TransportSpec {
+            mss,
+            header,
+            protocol: Protocol::Roce(roce),
+            ..TransportSpec::other(scheme, (roce.timeout, roce.max_timeout))
+        }
+    }
+
+    /// What TCP's settings are in a run with another protocol, of these shortest and longest timeouts: packets can be
+    /// marked, and no handshake goes ahead of the data.
+    #[must_use]
+    pub fn other(scheme: SchemeSpec, (shortest, longest): (Span, Span)) -> TransportSpec {
+        TransportSpec {
+            ecn: Some(true),
+            init_cwnd: Amount::Packets(1),
+            min_rto: shortest,
+            max_rto: longest,
+            sack: false,
+            limited_transmit: false,
+            handshake: false,
+            ..TransportSpec::tcp(scheme)
+        }
+    }
+
+    /// The largest packet: telemetry adds to it on its way.
+    #[must_use]
+    pub fn largest_packet(&self) -> u32 {
+        self.mss + self.header + self.protocol.telemetry()
+    }
+
     /// TCP with SACK and limited transmit in packets of 1,500 bytes, an initial window of ten and a lower bound of 10 ms
     /// for timeouts: what a program that has no scenario file begins with.
     #[must_use]
@@ -173,7 +293,7 @@ impl TransportSpec {
             handshake_ack: false,
             source_ports: None,
             stack: Stack::default(),
-            roce: None,
+            protocol: Protocol::Tcp,
         }
     }
 }

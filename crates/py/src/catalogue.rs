@@ -97,7 +97,7 @@ fn bundle(bundle: &Bundle) -> Value {
 }
 
 /// Every table of the scenario file and its keys: `table`, `of` (the key and the word that make it this
-/// kind of table, or null), and `keys`, each with `name`, `kind`, `allowed` and bounds `low` and `high`
+/// kind of table, or null), `protocol` (the `transport.kind` that it goes with, if not TCP), and `keys`, each with `name`, `kind`, `allowed` and bounds `low` and `high`
 /// (null for what is more than a value), the word that may stand there instead (`or`) and its `default`.
 #[pyfunction]
 pub(crate) fn keys() -> String {
@@ -105,6 +105,7 @@ pub(crate) fn keys() -> String {
         json!({
             "table": known.table,
             "of": known.of,
+            "protocol": known.protocol,
             "keys": known.keys.iter().map(known_key).collect::<Vec<_>>(),
         })
     };

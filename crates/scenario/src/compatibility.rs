@@ -8,9 +8,7 @@ use leafspine_core::Time;
 use leafspine_schemes::bundle::Bundle;
 use leafspine_schemes::edge::InOrder;
 use leafspine_schemes::{SchemeInfo, edge, registry};
-use leafspine_sim::spec::{
-    Classifier, HostsSpec, Recovery, RoceSpec, SchemeSpec, Spec, WorkloadKind, WorkloadSpec,
-};
+use leafspine_sim::spec::{Classifier, HostsSpec, SchemeSpec, Spec, WorkloadKind, WorkloadSpec};
 use leafspine_sim::workload::{Fabric, Trace, WorkloadError};
 
 /// The balancer that obeys the paths that traces and edges give.
@@ -205,13 +203,14 @@ fn marks(
     }
     let of_edge = origin(root, registry::Place::HostEdge);
     let needs = format!("without which the host edge {} never sees a mark", quote(edge.info.name));
-    if spec.transport.roce.is_some() && !edge.sprays {
+    let protocol = &spec.transport.protocol;
+    if !protocol.echoes_marks() && !edge.sprays {
         let at = Around::later(written(root, "transport", "kind"), of_edge);
         let needs = format!(
             "\"tcp\", whose ACKs echo marks: those of queue pairs do not, and the host edge {} goes by them",
             quote(edge.info.name)
         );
-        return Err(place.error(at, "transport.kind", "\"roce\"", needs));
+        return Err(place.error(at, "transport.kind", quote(protocol.word()), needs));
     }
     if spec.transport.ecn == Some(false) {
         let of = |key| written(root, "transport", key);
@@ -236,18 +235,22 @@ fn order(
     spec: &Spec,
     edge: &edge::Entry,
 ) -> Result<(), ScenarioError> {
-    let goes_back = |roce: &RoceSpec| roce.recovery == Recovery::GoBackN;
-    if !edge.sprays || !spec.transport.roce.as_ref().is_some_and(goes_back) {
+    if !edge.sprays || spec.transport.protocol.keeps_out_of_order() {
         return Ok(());
     }
     let of = |key| written(root, "transport", key);
     let edges = origin(root, registry::Place::HostEdge);
     let at = Around::later(of("recovery").or_else(|| of("kind")), edges);
+    let protocol = &spec.transport.protocol;
+    let (key, found, others) = match protocol.roce() {
+        Some(_) => ("transport.recovery", "go-back-n", "\"irn\" or \"each\", which keep"),
+        None => ("transport.kind", protocol.word(), "\"tcp\", which keeps"),
+    };
     let allowed = format!(
-        "\"irn\" or \"each\", which keep what comes out of order: the host edge {} gives each packet a path of its own",
+        "{others} what comes out of order: the host edge {} gives each packet a path of its own",
         quote(edge.info.name)
     );
-    Err(place.error(at, "transport.recovery", "\"go-back-n\"", allowed))
+    Err(place.error(at, key, quote(found), allowed))
 }
 
 /// Paths that are given must be obeyed, and a balancer that obeys paths must be given some.

@@ -6,7 +6,7 @@ use crate::tree::{Data, Node, Origin, Table, quote, quote_key};
 use leafspine_core::Span;
 use leafspine_schemes::{Kind, edge, registry};
 use leafspine_sim::spec::{
-    HostsSpec, LinuxSpec, ProbeKind, Spec, TransportSpec, WorkloadKind, WorkloadSpec,
+    HostsSpec, LinuxSpec, ProbeKind, Protocol, Spec, TransportSpec, WorkloadKind, WorkloadSpec,
 };
 use leafspine_sim::{LinuxError, installed_linux};
 
@@ -126,10 +126,11 @@ impl Hosts {
         transport: &mut TransportSpec,
     ) -> Result<(HostsSpec, String, String), ScenarioError> {
         let written = root.get("transport").and_then(Node::table);
-        if transport.roce.is_some() {
+        if transport.protocol != Protocol::Tcp {
             let origin = written.and_then(|table| table.get("kind")).map(|node| node.origin);
             let allowed = "\"tcp\" for hosts that are Linux kernels";
-            return Err(place.error(origin, "transport.kind", "\"roce\"", allowed));
+            let found = quote(transport.protocol.word());
+            return Err(place.error(origin, "transport.kind", found, allowed));
         }
         let congestion = match self.congestion {
             Some(given) => given,

@@ -3,41 +3,40 @@
 use crate::error::ScenarioError;
 use crate::schemes;
 use crate::section::{Section, content};
+use crate::transport::Entry;
 use crate::tree::Node;
 use leafspine_core::{Rate, Span};
 use leafspine_schemes::rdma::{
-    CONTROLS, DcqcnSettings, Hop, HpccSettings, NsccSettings, PAIR_KEYS, SwiftSettings,
+    CONTROLS, DcqcnSettings, HpccSettings, NsccSettings, PAIR_KEYS, SwiftSettings,
 };
-use leafspine_schemes::{Amount, Kind, Params, Value, registry};
-use leafspine_sim::spec::{
-    CreditSpec, PairControl, Recovery, RoceSpec, SchemeSpec, Stack, TransportSpec,
-};
+use leafspine_schemes::{Kind, Scale, Value, registry};
+use leafspine_sim::spec::{CreditSpec, PairControl, Recovery, RoceSpec, TransportSpec};
 
 /// Keys that it shares with TCP.
 const SHARED: &[&str] = &["kind", "scheme", "mss", "header", "source_ports"];
 /// Words of `scheme`: rate controls.
-pub(crate) const SCHEMES: &[&str] = &["dcqcn", "line-rate", "hpcc", "nscc", "swift"];
+const SCHEMES: &[&str] = &["dcqcn", "line-rate", "hpcc", "nscc", "swift"];
 /// Words of `recovery`.
 const RECOVERIES: &[&str] = &["go-back-n", "irn", "each"];
 const TIMEOUT: Kind = Kind::Span(1, u64::MAX);
-/// A header has IP, UDP, the base transport header and its check: 20, 8, 12 and 4 bytes.
-pub(crate) const PACKET: (&str, &str) = ("1024", "44");
 const CLASSES: Kind = Kind::Int(0, 63);
 
-/// The largest packet: telemetry adds to it on its way.
-pub(crate) fn largest_packet(spec: &TransportSpec) -> u32 {
-    let telemetry = u32::from(Hop::BASE) + Hop::MOST as u32 * u32::from(Hop::BYTES);
-    let carried = spec.roce.is_some_and(|roce| roce.control.has_telemetry());
-    spec.mss + spec.header + if carried { telemetry } else { 0 }
-}
+/// A header has IP, UDP, the base transport header and its check: 20, 8, 12 and 4 bytes.
+pub(crate) const ENTRY: Entry = Entry {
+    word: "roce",
+    schemes: SCHEMES,
+    packet: ("1024", "44"),
+    read,
+    more: &["recovery = \"irn\"", "recovery = \"each\"\ncredits = \"receiver\""],
+};
 
 /// The transport.
-pub(crate) fn settings(
+fn read(
     section: &mut Section<'_>,
     (mss, header): (u32, u32),
     source_ports: Option<u16>,
-    line: Rate,
 ) -> Result<TransportSpec, ScenarioError> {
+    let line = section.place.scale.unwrap_or(Scale::REFERENCE).rate;
     let name = section.word("scheme", SCHEMES, Some("dcqcn")).map_err(|mut error| {
         let found = section.node("scheme").and_then(Node::text).unwrap_or_default();
         if registry::congestion_control(&found.to_lowercase()).is_some() {
@@ -76,7 +75,10 @@ pub(crate) fn settings(
             content!(section.value("ack_class", CLASSES, Some("0"))?, Int) as u8,
         ),
     };
-    Ok(transport(name, spec, (mss, header), source_ports))
+    if let Some(scale) = section.place.scale {
+        check_least_rate(section, &spec, scale.rate)?;
+    }
+    Ok(TransportSpec { source_ports, ..TransportSpec::pairs(name, (mss, header), spec) })
 }
 
 /// Receivers' credits, if there are any. The default is not written out: resolved scenarios of
@@ -172,12 +174,12 @@ fn nak_cuts(section: &mut Section<'_>, control: &str) -> Result<bool, ScenarioEr
 }
 
 /// Refuses a `least_rate` that DCQCN never leaves: no cut would change anything.
-pub(crate) fn check_least_rate(
+fn check_least_rate(
     section: &Section<'_>,
-    spec: &TransportSpec,
+    spec: &RoceSpec,
     line: Rate,
 ) -> Result<(), ScenarioError> {
-    match spec.roce.as_ref().and_then(|roce| roce.control.dcqcn()) {
+    match spec.control.dcqcn() {
         Some(dcqcn) if dcqcn.least > line => {
             let allowed = format!("a rate of at most \"{line}\", the hosts' line");
             Err(section.wrong("least_rate", format!("\"{}\"", dcqcn.least), allowed))
@@ -342,31 +344,3 @@ const THRESHOLD: Kind = Kind::Packets(1, 1 << 24);
 const COUNTER: Kind = Kind::Bytes(65_536, u64::MAX);
 /// As [`TIMER`], or none.
 const DECREASE: Kind = Kind::SpanOr(10_000, u64::MAX, "off");
-
-fn transport(
-    name: String,
-    roce: RoceSpec,
-    (mss, header): (u32, u32),
-    source_ports: Option<u16>,
-) -> TransportSpec {
-    TransportSpec {
-        scheme: SchemeSpec { name, params: Params::default() },
-        ecn: Some(true),
-        mss,
-        header,
-        init_cwnd: Amount::Packets(1),
-        max_cwnd: None,
-        min_rto: roce.timeout,
-        initial_rto: None,
-        max_rto: roce.max_timeout,
-        dupack_threshold: 3,
-        sack: false,
-        limited_transmit: false,
-        delayed_ack: None,
-        handshake: false,
-        handshake_ack: false,
-        source_ports,
-        stack: Stack::default(),
-        roce: Some(roce),
-    }
-}

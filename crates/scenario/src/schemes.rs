@@ -1,8 +1,8 @@
 //! `[load_balancer]`, `[aqm]`, `[hold]`, `[host_edge]`: a scheme by name, its parameters beside it.
 
 use crate::error::{ScenarioError, nearest, quoted};
-use crate::roce;
 use crate::section::{Around, Section};
+use crate::transport::{self, Entry};
 use crate::tree::{Node, quote};
 use leafspine_schemes::registry;
 use leafspine_schemes::{Param, Params};
@@ -55,12 +55,14 @@ pub(crate) fn name(
             text => {
                 let mut error = section.wrong("scheme", node.shown(), quoted(names()));
                 let text = text.unwrap_or_default();
-                if role == registry::Place::Transport
-                    && roce::SCHEMES.contains(&text.to_lowercase().as_str())
-                {
-                    error.found += ", which is of transport.kind = \"roce\"";
-                } else {
-                    belongs(&mut error, text, names());
+                let of = transport::OTHERS
+                    .iter()
+                    .find(|other| other.schemes.contains(&text.to_lowercase().as_str()));
+                match of.filter(|_| role == registry::Place::Transport) {
+                    Some(Entry { word, .. }) => {
+                        error.found += &format!(", which is of transport.kind = \"{word}\"");
+                    }
+                    None => belongs(&mut error, text, names()),
                 }
                 return Err(error);
             }

@@ -9,8 +9,9 @@ use crate::expand::variants;
 use crate::resolve::KEYS;
 use crate::section::Around;
 use crate::trace::FilesRead;
+use crate::transport::Entry;
 use crate::tree::{self, Node, Table};
-use crate::{linux, roce, run, schemes, switch, topology, transport, workload};
+use crate::{linux, run, schemes, switch, topology, transport, workload};
 use leafspine_core::{Bytes, Rate, Span};
 use leafspine_fabric::TopologyKind;
 use leafspine_schemes::registry::Place as Role;
@@ -25,6 +26,8 @@ pub struct Known {
     pub table: String,
     /// The key that says the kind, and the kind: `("kind", "poisson")`.
     pub of: Option<(&'static str, String)>,
+    /// The word of `transport.kind` beside which alone there is this kind of `[transport]`, if not `"tcp"`.
+    pub protocol: Option<&'static str>,
     /// Its keys, in the order in which messages list them.
     pub keys: Vec<KnownKey>,
 }
@@ -47,6 +50,7 @@ pub struct KnownKey {
 pub(crate) struct Survey {
     found: RefCell<Vec<Known>>,
     of: RefCell<Option<(&'static str, String)>>,
+    protocol: RefCell<Option<&'static str>>,
     /// What the names of the tables begin with that are of interest now.
     focus: RefCell<&'static str>,
 }
@@ -81,7 +85,7 @@ impl Survey {
         let mut found = self.found.borrow_mut();
         let at = found.iter().position(|known| known.table == table && known.of == of);
         let at = at.unwrap_or_else(|| {
-            found.push(Known { table, of, keys: Vec::new() });
+            found.push(Known { table, of, protocol: *self.protocol.borrow(), keys: Vec::new() });
             found.len() - 1
         });
         let keys = &mut found[at].keys;
@@ -158,7 +162,7 @@ pub fn known() -> Vec<Known> {
         drop(switch::switch(place, Some(node)));
     });
     Role::ALL.into_iter().for_each(|role| of_schemes(place, &survey, role));
-    of_queue_pairs(place, &survey);
+    transport::OTHERS.iter().for_each(|entry| of_protocol(place, &survey, entry));
     of_workloads(place, &survey);
     read(&[""], |node| drop(linux::hosts(place, Some(node))));
     read(&[""], |node| drop(run::run(place, Some(node))));
@@ -235,23 +239,20 @@ fn of_schemes(place: Around<'_>, survey: &Survey, role: Role) {
     }
 }
 
-/// RoCE's rate controls are no congestion controls of the registry.
-fn of_queue_pairs(place: Around<'_>, survey: &Survey) {
-    for name in roce::SCHEMES {
+/// Protocols other than TCP, whose rate controls are no congestion controls of the registry.
+fn of_protocol(place: Around<'_>, survey: &Survey, entry: &Entry) {
+    survey.protocol.replace(Some(entry.word));
+    for name in entry.schemes {
         survey.of.replace(Some(("scheme", (*name).to_owned())));
-        let text = |more| format!("kind = \"roce\"\nscheme = \"{name}\"\n{more}");
-        read(
-            &[
-                &text(""),
-                &text("recovery = \"irn\""),
-                &text("recovery = \"each\"\ncredits = \"receiver\""),
-            ],
-            |node| {
+        for more in [""].iter().chain(entry.more) {
+            let text = format!("kind = \"{}\"\nscheme = \"{name}\"\n{more}", entry.word);
+            read(&[&text], |node| {
                 drop(transport::transport(place, Some(node), Span::from_micros(100)));
-            },
-        );
+            });
+        }
         survey.of.replace(None);
     }
+    survey.protocol.replace(None);
 }
 
 fn of_workloads(place: Around<'_>, survey: &Survey) {

@@ -2,7 +2,6 @@
 
 use crate::error::ScenarioError;
 use crate::flow_control;
-use crate::roce;
 use crate::section::{Around, Section, content};
 use crate::tree::Node;
 use crate::trim;
@@ -97,7 +96,7 @@ pub(crate) fn check_room(
     switch: &SwitchSpec,
     transport: &TransportSpec,
 ) -> Result<(), ScenarioError> {
-    let packet = u64::from(roce::largest_packet(transport));
+    let packet = u64::from(transport.largest_packet());
     let (key, found, room) = match (switch.shared, switch.buffer) {
         (Some(SharedBuffer { size, alpha }), _) => {
             // As much as the engine lets a port have of an empty buffer.

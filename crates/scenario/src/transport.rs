@@ -8,15 +8,39 @@ use crate::section::{Around, Section, content, decode};
 use crate::tree::Node;
 use leafspine_core::Span;
 use leafspine_schemes::cc::{self, CongestionControl, FlowEnv};
-use leafspine_schemes::{Kind, Scale, Value, rdma, registry};
-use leafspine_sim::spec::{SchemeSpec, Timestamps, TransportSpec};
+use leafspine_schemes::{Kind, Scale, Value, registry};
+use leafspine_sim::spec::{Protocol, SchemeSpec, Timestamps, TransportSpec};
 
 /// The table's own keys, beside those of the congestion control.
 pub(crate) const KEYS: &[&str] = registry::Place::Transport.keys();
 /// Source ports that there are above the well-known ones.
 const SOURCE_PORTS: u16 = u16::MAX - 1023;
+/// A protocol other than TCP: what its word of `kind` takes.
+pub(crate) struct Entry {
+    /// The word.
+    pub(crate) word: &'static str,
+    /// Words of its `scheme`, which are no congestion controls of the registry; the first is the default.
+    pub(crate) schemes: &'static [&'static str],
+    /// Payload and header of a full packet by default.
+    pub(crate) packet: (&'static str, &'static str),
+    /// Reads the table: its packets and the source ports of a pair of hosts are known.
+    pub(crate) read: Read,
+    /// Lines with which further keys are read, each together with `kind` and `scheme`.
+    pub(crate) more: &'static [&'static str],
+}
+type Read = fn(&mut Section<'_>, (u32, u32), Option<u16>) -> Result<TransportSpec, ScenarioError>;
+
+/// Every protocol other than TCP.
+pub(crate) const OTHERS: &[Entry] = &[roce::ENTRY];
 /// Words of `kind`.
-const KINDS: &[&str] = &["tcp", "roce"];
+const KINDS: [&str; OTHERS.len() + 1] = {
+    let (mut all, mut at) = (["tcp"; OTHERS.len() + 1], 0);
+    while at < OTHERS.len() {
+        all[at + 1] = OTHERS[at].word;
+        at += 1;
+    }
+    all
+};
 /// Timeouts are above zero: a timer of no length would fire for ever.
 const TIMEOUT: Kind = Kind::Span(1, u64::MAX);
 
@@ -27,23 +51,19 @@ pub(crate) fn transport(
     full_round_trip: Span,
 ) -> Result<(TransportSpec, String), ScenarioError> {
     let mut section = Section::open(place, "transport".to_owned(), node)?;
-    if is_roce(&mut section, true)? {
+    if let Some(entry) = other(&mut section, true)? {
         let written = section.written();
-        let (mss, header) = packet(&mut section)?;
+        let packet = packet(&mut section)?;
         section.forget(written);
         let ports = source_ports(&mut section)?;
-        let line = place.scale.unwrap_or(Scale::REFERENCE).rate;
-        let spec = roce::settings(&mut section, (mss, header), ports, line)?;
-        if let Some(scale) = place.scale {
-            roce::check_least_rate(&section, &spec, scale.rate)?;
-        }
+        let spec = (entry.read)(&mut section, packet, ports)?;
         check_size(&section, &spec)?;
         return Ok((spec, section.block("[transport]")));
     }
     let name = schemes::name(&mut section, registry::Place::Transport, "dctcp")?;
     let entry = registry::congestion_control(&name);
     let declared = entry.map_or(&[][..], |entry| entry.info.params);
-    let own = KEYS.iter().copied().filter(|key| !rdma::KEYS.contains(key));
+    let own = registry::TCP.iter().copied();
     let keys: Vec<&str> = own.chain(declared.iter().map(|param| param.name)).collect();
     section.allow(&keys, &format!("a key that \"{name}\" does not have"))?;
     let params = schemes::parameters(&mut section, declared)?;
@@ -58,7 +78,7 @@ pub(crate) fn transport(
 
 /// Refuses packets that no length field can count.
 fn check_size(section: &Section<'_>, spec: &TransportSpec) -> Result<(), ScenarioError> {
-    let more = roce::largest_packet(spec) - spec.mss - spec.header;
+    let more = spec.largest_packet() - spec.mss - spec.header;
     if spec.mss + spec.header + more <= u32::from(u16::MAX) {
         return Ok(());
     }
@@ -66,15 +86,18 @@ fn check_size(section: &Section<'_>, spec: &TransportSpec) -> Result<(), Scenari
     Err(section.wrong("mss", found, format!("at most {} bytes in all", u32::from(u16::MAX) - more)))
 }
 
-/// Whether the transport is RoCE. TCP, the default, is not written out: resolved scenarios of
+/// The protocol, if it is not TCP. That, the default, is not written out: resolved scenarios of
 /// before there was a choice stay as they are.
-fn is_roce(section: &mut Section<'_>, written: bool) -> Result<bool, ScenarioError> {
+fn other(
+    section: &mut Section<'_>,
+    written: bool,
+) -> Result<Option<&'static Entry>, ScenarioError> {
     let before = section.written();
-    let kind = content!(section.quiet_value("kind", Kind::Word(KINDS), Some("tcp"))?, Word);
+    let kind = content!(section.quiet_value("kind", Kind::Word(&KINDS), Some("tcp"))?, Word);
     if !written {
         section.forget(before);
     }
-    Ok(kind == "roce")
+    Ok(OTHERS.iter().find(|entry| entry.word == kind))
 }
 
 /// Whether this control goes by delivery rates and paces.
@@ -98,8 +121,8 @@ fn highest_rto(section: &Section<'_>, profile: &Profile) -> Result<Span, Scenari
 /// timestamp option takes 12 bytes of the payload (RFC 7323 §3, appendix A).
 pub(crate) fn packet(section: &mut Section<'_>) -> Result<(u32, u32), ScenarioError> {
     let written = section.written();
-    if is_roce(section, false)? {
-        let (mss, header) = roce::PACKET;
+    if let Some(entry) = other(section, false)? {
+        let (mss, header) = entry.packet;
         let mss = section.count("mss", (1, 65_535), Some(mss))?;
         return Ok((mss, section.count("header", (1, 65_000), Some(header))?));
     }
@@ -163,7 +186,7 @@ fn settings(
         handshake_ack,
         source_ports,
         stack,
-        roce: None,
+        protocol: Protocol::Tcp,
     })
 }
 

@@ -7,7 +7,7 @@ use crate::tree::Table;
 use leafspine_core::Bytes;
 use leafspine_schemes::edge::classes_written;
 use leafspine_schemes::{Amount, Kind};
-use leafspine_sim::spec::{Classifier, Recovery, SchemeSpec, SwitchSpec, TransportSpec, TrimSpec};
+use leafspine_sim::spec::{Classifier, SchemeSpec, SwitchSpec, TransportSpec, TrimSpec};
 
 /// `trim` itself, and what stands beside it.
 pub(crate) const KEYS: &[&str] = &["trim", "trim_class", "trim_buffer", "trim_return"];
@@ -83,18 +83,18 @@ pub(crate) fn check(
         let at = Around::later(told, written(root, other.0, other.1));
         Err(place.error(at, &format!("switch.{key}"), found, allowed))
     };
-    let knows = transport.roce.filter(|roce| roce.recovery == Recovery::Each);
-    let Some(roce) = knows else {
+    let protocol = &transport.protocol;
+    if !protocol.tells_of_trimmed() {
         let allowed = "trim beside transport.kind = \"roce\" with recovery = \"each\": no other receiver tells of a header without payload";
-        let key = if transport.roce.is_some() { "recovery" } else { "kind" };
+        let key = if protocol.roce().is_some() { "recovery" } else { "kind" };
         let found = "trim beside another transport".to_owned();
         return refuse("trim", ("transport", key), found, allowed.to_owned());
-    };
+    }
     let queue = |class: u8| queue_of(switch, class);
     let of_edge = edge.and_then(|edge| classes_written(&edge.name));
     let shared = match of_edge {
         Some(classes) => (0..classes).any(|class| queue(class) == queue(trim.class)),
-        None => queue(roce.classes.0) == queue(trim.class),
+        None => queue(protocol.class()) == queue(trim.class),
     };
     if !shared {
         return Ok(());
@@ -108,7 +108,7 @@ pub(crate) fn check(
             (whose, ("host_edge", "scheme"))
         }
         _ => {
-            let whose = format!("that of transport.data_class = {}", roce.classes.0);
+            let whose = format!("that of transport.data_class = {}", protocol.class());
             (whose, ("transport", "data_class"))
         }
     };

@@ -24,8 +24,8 @@ pub enum Place {
     Transport,
 }
 
-/// Keys of TCP, and what transport it is.
-const TCP: [&str; 53] = [
+/// Keys of `[transport]` for TCP, beside those of its congestion control.
+pub const TCP: [&str; 53] = [
     "scheme",
     "ecn",
     "mss",

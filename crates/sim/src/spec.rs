@@ -7,8 +7,8 @@
 pub use leafspine_fabric::{Flap, LinkChange, LinkSpec, TopologyKind, TopologySpec};
 pub use leafspine_node::pfc::PRIORITIES;
 pub use leafspine_node::spec::{
-    Classifier, CreditSpec, PairControl, PfcSpec, PfcThreshold, Recovery, Reduction, RoceSpec,
-    SchedulerKind, SchemeSpec, SharedBuffer, Stack, Timestamps, TransportSpec, TrimSpec,
+    Classifier, CreditSpec, PairControl, PfcSpec, PfcThreshold, Protocol, Recovery, Reduction,
+    RoceSpec, SchedulerKind, SchemeSpec, SharedBuffer, Stack, Timestamps, TransportSpec, TrimSpec,
     WatchdogAction, WatchdogSpec,
 };
 

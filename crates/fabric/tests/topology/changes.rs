@@ -74,7 +74,7 @@ fn what_was_built_is_restored() {
     let graph = build(leaf_spine(2, 2, 2, 1));
     let port = |name: &str| {
         let link = &graph.links[graph.link_by_name(name).expect("a link") as usize];
-        graph.ports[link.a as usize].clone()
+        graph.ports[link.a as usize]
     };
     let built = port("leaf0-spine1");
     let whole = LinkChange {

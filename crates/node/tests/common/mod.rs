@@ -6,8 +6,8 @@ use leafspine_fabric::{Graph, LinkSpec, Routes, TopologyKind, TopologySpec};
 use leafspine_node::spec::{Classifier, SchemeSpec, TransportSpec};
 use leafspine_node::transport::TcpConfig;
 use leafspine_node::{
-    Attachment, Event, FifoPort, Key, Limit, Manager, Network, Port, PortStats, Record, Store,
-    World,
+    Attachment, Event, FifoPort, Key, Limit, Manager, Network, Port, PortStats, ProtocolConfig,
+    Record, Store, World,
 };
 use leafspine_schemes::{Params, cc};
 use std::cmp::Reverse;
@@ -82,7 +82,7 @@ pub fn network_of(graph: &Graph, control: &str) -> Network {
         routes: Routes::new(graph),
         places: graph.host_tor.iter().zip(&graph.host_port_at_tor).map(place).collect(),
         tcp: TcpConfig::new(&spec, built, entry.ecn),
-        roce: None,
+        protocol: ProtocolConfig::Tcp,
         classifier: Classifier::Hash,
         stage_queues: vec![0],
         trim: None,

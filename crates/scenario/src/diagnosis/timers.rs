@@ -41,7 +41,7 @@ pub(super) fn late_timeouts(case: &Case, output: &Output) -> Option<String> {
          every buffer full takes {}",
         counted(flows, "flow"),
         words(bound),
-        if case.spec.transport.roce.is_some() { "timeout" } else { "min_rto" },
+        case.spec.transport.protocol.timeout_key(),
         in_round_trips(bound, case.scale),
         words(full)
     ))

@@ -16,7 +16,7 @@ fn pairs(rate: &str, lines: &str) -> Case {
 }
 
 fn dcqcn(case: &Case) -> DcqcnSettings {
-    let roce = case.spec.transport.roce.expect("queue pairs");
+    let roce = case.spec.transport.protocol.roce().copied().expect("queue pairs");
     *roce.control.dcqcn().expect("DCQCN")
 }
 
@@ -153,7 +153,14 @@ fn dcqcn_as_the_paper_has_it() {
         assert!(!case.toml.contains(key), "{key}");
     }
     assert!(matches!(
-        pairs("40Gbps", "scheme = \"line-rate\"").spec.transport.roce.expect("queue pairs").control,
+        pairs("40Gbps", "scheme = \"line-rate\"")
+            .spec
+            .transport
+            .protocol
+            .roce()
+            .copied()
+            .expect("queue pairs")
+            .control,
         PairControl::LineRate
     ));
 }

@@ -8,7 +8,7 @@ use super::roce;
 use crate::spec::Timestamps;
 use leafspine_core::{Flags, HostId, PacketMeta, Time, mix};
 use leafspine_node::pfc::{Frame, PRIORITIES, QUANTA};
-use leafspine_node::{Network, Tapped};
+use leafspine_node::{Network, ProtocolConfig, Tapped};
 
 const IPV4: [u8; 2] = [0x08, 0x00];
 /// An EtherType for experiments within one's own network (IEEE 802): schemes' own packets.
@@ -74,7 +74,10 @@ impl Headers {
         let scale = (0..14).find(|scale| window >> scale <= 0xffff).unwrap_or(14);
         Headers {
             mss: tcp.mss,
-            pairs: net.roce.is_some(),
+            pairs: match net.protocol {
+                ProtocolConfig::Tcp => false,
+                ProtocolConfig::Roce(_) => true,
+            },
             sack: tcp.sack,
             timestamps: tcp.stack.timestamps == Timestamps::Option,
             window,

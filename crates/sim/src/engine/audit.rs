@@ -256,7 +256,7 @@ impl Simulation {
     /// What is wrong with a flow's credit, if anything is: it has sent no more than it may, and has
     /// been asked for no more than its receiver knows of.
     fn wrong_credit(&self, sender: Address) -> Option<String> {
-        self.net.roce.as_ref().and_then(|roce| roce.spec.credits)?;
+        self.net.protocol.spec().roce().and_then(|roce| roce.credits)?;
         let source = self.driver.host(&self.layout, sender.host());
         let (credit, sent) = source.credit(sender.slot())?;
         let to = source.sending[usize::from(sender.slot())].tuple.dst();

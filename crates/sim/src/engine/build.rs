@@ -10,13 +10,14 @@ use super::standstill::Standstill;
 use crate::drive::Layout;
 use crate::output::TableUse;
 use crate::progress::{Cancelled, Part, Progress};
-use crate::spec::{HostsSpec, SchemeSpec, Spec, TransportSpec, WorkloadKind, WorkloadSpec};
+use crate::spec::{
+    HostsSpec, Protocol, SchemeSpec, Spec, TransportSpec, WorkloadKind, WorkloadSpec,
+};
 use crate::workload::{Dags, Fabric, FlowSource, Launch, Sizes, WorkloadError, jobs, programs};
 use leafspine_core::{Bytes, PortId, Rate, Rng, Role, Span, SwitchId, Time, TorId};
 use leafspine_fabric::{Graph, Ideal, LinkState, Routes, TopologyError, check_changes};
-use leafspine_node::roce::RoceConfig;
 use leafspine_node::transport::{LONGEST_ROUND_TRIP, Sender, TcpConfig};
-use leafspine_node::{Attachment, Key, Lossy, Network, Port, Store};
+use leafspine_node::{Attachment, Key, Lossy, Network, Port, ProtocolConfig, Store};
 use leafspine_schemes::aqm::Aqm;
 use leafspine_schemes::cc::{CongestionControl, Control};
 use leafspine_schemes::edge::{HostEdge, HostEnv};
@@ -171,7 +172,7 @@ impl Simulation {
             routes,
             places: places(&graph),
             tcp,
-            roce: spec.transport.roce.map(|roce| Box::new(RoceConfig::new(roce, mss, header))),
+            protocol: ProtocolConfig::new(&spec.transport),
             classifier: spec.switch.classifier,
             stage_queues: spec.switch.stage_queues.clone(),
             trim: spec.switch.trim,
@@ -374,8 +375,11 @@ fn tcp_config(spec: &Spec, factories: &Factories<'_>) -> Result<TcpConfig, Setup
             .map(|entry| Params::defaults(entry.info.params))
             .unwrap_or_default(),
     };
-    // Of TCP's constants queue pairs have those that are no control's.
-    let scheme = spec.transport.roce.map_or(&spec.transport.scheme, |_| &newreno);
+    // Of TCP's constants other protocols have those that are no control's.
+    let scheme = match spec.transport.protocol {
+        Protocol::Tcp => &spec.transport.scheme,
+        Protocol::Roce(_) => &newreno,
+    };
     let entry = registry::congestion_control(&scheme.name)
         .ok_or_else(|| no_scheme(Place::Transport, &scheme.name))?;
     let control = (entry.build)(&scheme.params, &TcpConfig::flow_env(&spec.transport))

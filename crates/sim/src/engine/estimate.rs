@@ -5,7 +5,7 @@ use super::parts::Builder;
 use super::{SetupError, Simulation};
 use crate::memory::{Memory, Overrun};
 use crate::progress::Progress;
-use crate::spec::{HostsSpec, ProbeKind, Spec};
+use crate::spec::{HostsSpec, ProbeKind, Protocol, Spec};
 use crate::workload::{Demand, programs};
 use leafspine_core::{HostId, PacketMeta, PortId, Span, Time};
 use leafspine_fabric::{Graph, size};
@@ -109,7 +109,7 @@ impl Memory {
             piled_up += cut(demand.at_once).saturating_sub(USUAL * u64::from(graph.hosts()));
             last = last.max(demand.last_start.min(until));
         }
-        let each = flow_bytes(&spec.transport.stack, spec.transport.roce.is_some());
+        let each = flow_bytes(&spec.transport.protocol, &spec.transport.stack);
         self.flows = self.rows.saturating_mul(ROW).saturating_add(at_once.saturating_mul(each));
         self.packets = packets(spec, graph, queue, at_once, piled_up) * PACKET;
         let end = spec.run.until.map_or(last, |until| until.0 as f64);
@@ -155,9 +155,11 @@ fn packets(spec: &Spec, graph: &Graph, queue: u64, at_once: u64, piled_up: u64) 
     };
     // What a flow has on its way at once: TCP begins with its window; a queue pair has the line at
     // once, until its window is full.
-    let window = match &spec.transport.roce {
-        None => in_packets(spec.transport.init_cwnd),
-        Some(roce) => roce.window.map_or(wires + USUAL, |bytes| in_packets(Amount::Bytes(bytes))),
+    let window = match &spec.transport.protocol {
+        Protocol::Tcp => in_packets(spec.transport.init_cwnd),
+        Protocol::Roce(roce) => {
+            roce.window.map_or(wires + USUAL, |bytes| in_packets(Amount::Bytes(bytes)))
+        }
     };
     let full = hosts * 2 * (queue.min(1 << 20) + wires);
     if piled_up > 0 { full.min(at_once.saturating_mul(window + wires)).max(usual) } else { usual }
@@ -223,7 +225,7 @@ impl Simulation {
         let messages = self.flows.operations.as_ref().map_or(0, |more| more.table.len() as u64);
         let results =
             rows as u64 * PROBE_OUT + (self.flows.table.len() as u64 + messages) * ROW_OUT;
-        let flows = self.flows.open * flow_bytes(&self.net.tcp.stack, self.net.roce.is_some());
+        let flows = self.flows.open * flow_bytes(&self.net.protocol.spec(), &self.net.tcp.stack);
         let under_way = self.driver.counters().in_network() * PACKET + flows;
         let held = results + under_way;
         if held <= self.most_memory {

@@ -7,15 +7,11 @@ use leafspine_core::{Bytes, Rate, Span, SwitchId};
 use leafspine_fabric::Owner;
 use leafspine_node::pfc::{Frame, PAUSED_BYTES, PRIORITIES, Pfc};
 use leafspine_node::{Egress, Shared, Store};
-use leafspine_schemes::rdma::Hop;
 use leafspine_schemes::registry::Place;
 use leafspine_schemes::{Meaning, ParamError, Params, SchemeInfo, Value};
 
 /// Three SACK blocks (RFC 2018 §3), which make an ACK longer than its header.
 const SACK_BYTES: u32 = 28;
-
-/// What telemetry takes at the most.
-const MOST_TELEMETRY: u32 = Hop::BASE as u32 + Hop::MOST as u32 * Hop::BYTES as u32;
 
 impl Builder<'_> {
     /// Has a switch's ports send pause frames and obey them.
@@ -88,8 +84,7 @@ impl Builder<'_> {
         // CNPs are shorter than ACKs with their SACK blocks.
         let acks = self.spec.transport.header + SACK_BYTES;
         let others = [acks, u32::from(Frame::BYTES)].into_iter().chain(probes);
-        let telemetry = if self.has_telemetry() { MOST_TELEMETRY } else { 0 };
-        others.fold(self.mtu(), u32::max) + telemetry
+        others.fold(self.mtu(), u32::max) + self.spec.transport.protocol.telemetry()
     }
 }
 

@@ -65,7 +65,7 @@ impl Builder<'_> {
 
     /// Whether switches write into packets.
     pub(super) fn has_telemetry(&self) -> bool {
-        self.spec.transport.roce.is_some_and(|roce| roce.control.has_telemetry())
+        self.spec.transport.protocol.telemetry() > 0
     }
 
     fn buffer(&self) -> Amount {

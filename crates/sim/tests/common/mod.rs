@@ -300,11 +300,9 @@ pub fn roce() -> RoceSpec {
 
 /// Replaces TCP by queue pairs.
 pub fn carry_by_pairs(spec: &mut Spec, roce: RoceSpec) {
-    spec.transport.handshake = false;
-    spec.transport.scheme = SchemeSpec { name: "line-rate".to_owned(), params: Params::default() };
-    spec.transport.min_rto = roce.timeout;
-    spec.transport.max_rto = roce.max_timeout;
-    spec.transport.roce = Some(roce);
+    let TransportSpec { mss, header, source_ports, .. } = spec.transport;
+    let pairs = TransportSpec::pairs("line-rate".to_owned(), (mss, header), roce);
+    spec.transport = TransportSpec { source_ports, ..pairs };
 }
 
 /// Switches with a shared buffer of 9 MB that lose nothing of class 0.

@@ -70,7 +70,7 @@ fn senders_take_turns() {
 #[test]
 fn a_share_of_the_line() {
     let mut spec = incast(4, 1 << 32);
-    if let Some(credits) = spec.transport.roce.as_mut().and_then(|roce| roce.credits.as_mut()) {
+    if let Protocol::Roce(RoceSpec { credits: Some(credits), .. }) = &mut spec.transport.protocol {
         credits.share = 0.5;
     }
     spec.run.until = Some(Time(10_000_000_000));
@@ -86,7 +86,7 @@ fn a_share_of_the_line() {
 fn lost_credits_cost_a_timeout() {
     let mut spec = incast(4, 100_000);
     spec.topology.host_link.loss = 0.05;
-    if let Some(roce) = &mut spec.transport.roce {
+    if let Protocol::Roce(roce) = &mut spec.transport.protocol {
         roce.timeout = Span::from_micros(500);
         roce.max_timeout = Span::from_micros(500);
     }
@@ -145,7 +145,7 @@ fn messages_that_overlap_and_are_trimmed() {
             job.compute_jitter = Span::from_micros(100);
         }
         for first in [4, 12, 24] {
-            if let Some(roce) = &mut spec.transport.roce {
+            if let Protocol::Roce(roce) = &mut spec.transport.protocol {
                 roce.credits = Some(CreditSpec { first: first * 1050, share: 1.0 });
             }
             let output = run(&spec);

@@ -83,7 +83,7 @@ fn senders_adapt_and_share() {
 fn marks_come_back() {
     let echoed = |control, ack_every| {
         let mut spec = incast(4, 200_000, control);
-        if let Some(roce) = &mut spec.transport.roce {
+        if let Protocol::Roce(roce) = &mut spec.transport.protocol {
             roce.ack_every = ack_every;
         }
         spec.probes = vec![probe_of(ProbeKind::Packets, "host4-*", Span::ZERO)];

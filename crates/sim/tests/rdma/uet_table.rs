@@ -52,7 +52,7 @@ fn every_spray_with_every_control() {
         for (name, control, credits) in controls() {
             for ack_every in [1, 4] {
                 let mut spec = sprayed(spray, control, credits, 10);
-                if let Some(roce) = &mut spec.transport.roce {
+                if let Protocol::Roce(roce) = &mut spec.transport.protocol {
                     roce.ack_every = ack_every;
                 }
                 // As many values as an acknowledgment is for.
@@ -80,7 +80,7 @@ fn every_spray_with_every_control() {
 fn sprays_hear_of_what_is_trimmed() {
     let trimmed = |spray: &str| {
         let mut spec = sprayed(spray, PairControl::LineRate, false, 1_000);
-        if let Some(roce) = &mut spec.transport.roce {
+        if let Protocol::Roce(roce) = &mut spec.transport.protocol {
             roce.window = Some(20_000);
         }
         spec.workloads = vec![long_flows(3, 1_000_000, hosts(&[0, 1, 2]), hosts(&[3, 4, 5]))];

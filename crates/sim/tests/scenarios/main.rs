@@ -86,7 +86,7 @@ fn spec() -> impl Strategy<Value = Spec> {
 /// Whether a run may repeat itself for ever: go-back-N where queues drop. All timeouts become the longest, and the same
 /// bursts meet at the same instants.
 fn may_never_end(spec: &Spec) -> bool {
-    let roce = spec.transport.roce.as_ref();
+    let roce = spec.transport.protocol.roce();
     spec.switch.pfc.is_none() && roce.is_some_and(|roce| roce.recovery == Recovery::GoBackN)
 }
 

@@ -101,7 +101,7 @@ pub(super) fn trim() -> impl Strategy<Value = Option<TrimSpec>> {
 
 /// Has switches trim beside queue pairs that know of it, unless flow control is on.
 pub(super) fn add_trimming(spec: &mut Spec, trim: Option<TrimSpec>) {
-    let knows = spec.transport.roce.is_some_and(|roce| roce.recovery == Recovery::Each);
+    let knows = spec.transport.protocol.tells_of_trimmed();
     let by_class = spec.switch.classifier != Classifier::Hash && spec.switch.queues > 1;
     if !(knows && by_class && spec.switch.pfc.is_none()) {
         return;
@@ -114,7 +114,7 @@ pub(super) fn add_trimming(spec: &mut Spec, trim: Option<TrimSpec>) {
             .unwrap_or(spec.switch.stage_queues.last().expect("a queue for each stage")),
         _ => class % spec.switch.queues,
     };
-    let own = spec.transport.roce.map_or(0, |roce| roce.classes.0);
+    let own = spec.transport.protocol.class();
     let written = spec.edge.as_ref().and_then(|edge| classes_written(&edge.name));
     let of_flows = spec.workloads.iter().map(|workload| workload.class.unwrap_or(own));
     let of_data: Vec<u8> = match written {

@@ -106,7 +106,7 @@ pub(super) fn transport() -> impl Strategy<Value = TransportSpec> {
                 source_ports: None,
                 // RACK goes by SACKs, and rates by RACK.
                 stack: Stack { rack: stack.rack && sack || by_rate, ..stack },
-                roce: None,
+                protocol: Protocol::Tcp,
             }
         },
     )
@@ -215,7 +215,7 @@ pub(super) fn with_queue_pairs(tcp: TransportSpec, roce: Option<RoceSpec>) -> Tr
         handshake: false,
         min_rto: roce.timeout,
         max_rto: roce.max_timeout,
-        roce: Some(roce),
+        protocol: Protocol::Roce(roce),
         ..tcp
     }
 }

@@ -1,7 +1,7 @@
 //! Whatever the network does, a flow ends and every byte arrives once, in order.
 
 use super::pipe::{Fate, MSS, Network, Pipe, spec};
-use crate::spec::{Reduction, Stack, Timestamps, TransportSpec};
+use crate::spec::{Protocol, Reduction, Stack, Timestamps, TransportSpec};
 use leafspine_core::{PacketMeta, Rng, Role, Span, Time};
 use leafspine_schemes::Amount;
 use leafspine_schemes::cc::SlowStart;
@@ -132,7 +132,7 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
             let stack = Stack { rack: stack.rack && sack || by_rate, ..stack };
             TransportSpec {
                 stack,
-                roce: None,
+                protocol: Protocol::Tcp,
                 sack,
                 limited_transmit: limited,
                 delayed_ack: delayed.then_some(Span::from_micros(300)),
