@@ -85,6 +85,29 @@ else:
     raise AssertionError("a seed that is none is taken")
 """
 
+LOOKS = f"""
+from leafspine import kept_scenario, looks, scenario as s, style
+from leafspine.run_figures import RunFigures
+from types import SimpleNamespace
+import pyarrow as pa
+flows = pa.table({{"fct_ps": pa.array([], pa.uint64()), "ideal_fct_ps": pa.array([], pa.uint64()),
+                   "bytes": pa.array([], pa.uint64())}})
+def look(text):
+    run = SimpleNamespace(scenario=text, summary={{}}, measured_flows=flows)
+    return RunFigures(run)._sample().style
+def text(**more):
+    return s.single(s.read('''{FABRIC}'''), s.to_settings(more)).toml
+assert look(text()) == style.of_scheme("ecmp")
+linear = text(load_balancer__scheme="qall", load_balancer__variant="linear")
+assert look(linear) == style.of_scheme("qall-linear")
+bent = text(host_edge__scheme="flowbender", aqm__scheme="ecn-threshold")
+assert look(bent) == style.of_scheme("flowbender")
+# Of a scheme that this engine does not have, and with a trace that is gone.
+assert look(text().replace('"ecmp"', '"mine"')) == style.of_scheme("")
+gone = text() + '[[workload]]\\nkind = "trace"\\npath = "gone.csv"\\n'
+assert look(gone) == style.of_scheme("ecmp")
+"""
+
 
 def passes(code: str, *words: object) -> None:
     done = python("-c", code, *words)
@@ -110,3 +133,9 @@ def test_quantities_are_numbers_of_one_unit() -> None:
 def test_seeds_count_from_the_scenarios_own() -> None:
     """Breaks if ``--seeds`` starts elsewhere than at ``run.seed``, or takes a word for 1."""
     passes(SEEDS)
+
+
+def test_a_run_has_the_look_of_what_it_is_about() -> None:
+    """Breaks if a run's own figure has another colour than its variant in a comparison, if a file
+    that is gone keeps it from being drawn, or a scheme of an extension that is not installed."""
+    passes(LOOKS)
