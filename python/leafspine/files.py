@@ -22,6 +22,7 @@ from leafspine.errors import DamagedError, InputError, WriteError
 from leafspine.keywords import another_directory
 
 SUMS = "SHA256SUMS"
+SCENARIO = "scenario.toml"
 TIMING = "timing.json"
 PLOTS = "plots"
 CAPTURES = "pcap"

@@ -7,7 +7,7 @@ built: its fabric and traffic do not matter any more.
 import tomllib
 from typing import Any
 
-from leafspine import engine, results, scenario
+from leafspine import engine, files, scenario
 from leafspine.engine import Case
 from leafspine.errors import InputError
 
@@ -43,5 +43,5 @@ def case(text: str) -> Case:
     try:
         [found] = engine.expand(scenario.to_toml(small) + STAND_IN, "scenario", "", ())
     except InputError:
-        [found] = engine.expand(text, results.SCENARIO, "", ())
+        [found] = engine.expand(text, files.SCENARIO, "", ())
     return found

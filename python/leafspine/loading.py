@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leafspine import arguments, files, kept_scenario, manifest, plain, results, scenario
+from leafspine import arguments, files, kept_scenario, manifest, plain, scenario
 from leafspine.comparison import Comparison
 from leafspine.engine import Case
 from leafspine.errors import InputError
@@ -69,8 +69,8 @@ def comparison(folder: Path) -> Comparison:
             cases.append(_labelled(Case("", (), 0, "", (), ""), run, "", title))
             failures.append(Failure(cases[-1], NO_RESULT))
             continue
-        path = directory / results.SCENARIO
-        text = plain.decode(path, files.read_one(directory, results.SCENARIO))
+        path = directory / files.SCENARIO
+        text = plain.decode(path, files.read_one(directory, files.SCENARIO))
         cases.append(_labelled(_described(run["variant"], text, known), run, text, title))
     if len(failures) == len(cases):
         raise InputError(f"{folder}: none of its {len(cases)} runs has finished")

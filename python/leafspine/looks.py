@@ -1,11 +1,22 @@
 """Which style each variant of a comparison has: that of the scheme it is about."""
 
-from leafspine.comparison_data import ComparisonData
+from collections.abc import Sequence
+from typing import Protocol
+
 from leafspine.engine import Case
 from leafspine.style import REGISTRY, STEERING, Style, of_variants
 
 
-def styles(comparison: ComparisonData) -> dict[str, Style]:
+class Compared(Protocol):
+    """What of a comparison its variants' styles depend on."""
+
+    @property
+    def variants(self) -> Sequence[str]: ...
+    @property
+    def cases(self) -> Sequence[Case]: ...
+
+
+def styles(comparison: Compared) -> dict[str, Style]:
     """Each variant's style, by the balancer that its scenario names."""
     pairs = []
     for variant in comparison.variants:

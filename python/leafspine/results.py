@@ -47,7 +47,6 @@ UNFINISHED = np.uint64(2**64 - 1)
 UNKNOWN = np.uint32(2**32 - 1)
 """A count of the inside of TCP where hosts are kernels, which do not tell it."""
 
-SCENARIO = "scenario.toml"
 SUMMARY = "summary.json"
 TABLES = ("flows", "ports")
 """Those that every result has."""
@@ -99,7 +98,7 @@ class Result:
             if name.endswith(".parquet")
         }
         return Result(
-            scenario=contents[SCENARIO].decode(),
+            scenario=contents[files.SCENARIO].decode(),
             summary=json.loads(contents[SUMMARY]),
             flows=tables.pop("flows"),
             ports=tables.pop("ports"),
@@ -335,16 +334,16 @@ def is_finished(directory: Path, case: Case, *, check: bool = False) -> bool:
     names = {path.name for path in directory.iterdir() if not files.is_temporary(path.name)}
     if not names:
         return False
-    if names.isdisjoint((files.SUMS, SCENARIO, SUMMARY)):
+    if names.isdisjoint((files.SUMS, files.SCENARIO, SUMMARY)):
         raise InputError(
             f"{directory} is not empty and holds no result of leafspine: {another_directory()}"
         )
-    scenario = _contents(directory)[SCENARIO]
+    scenario = _contents(directory)[files.SCENARIO]
     was_checked = _was_checked(directory)
     if scenario != case.text.encode():
         raise InputError(
             f"{directory} holds the result of another scenario, seed or version "
-            f"(see {directory / SCENARIO}): {another_directory()}, or remove it"
+            f"(see {directory / files.SCENARIO}): {another_directory()}, or remove it"
         )
     return was_checked or not engine.is_checked(check)
 
@@ -356,7 +355,7 @@ def _was_checked(directory: Path) -> bool:
 def _contents(directory: Path) -> dict[str, bytes]:
     """A result's files, every one of which is there and what was written."""
     contents = files.read(directory)
-    for name in (SCENARIO, SUMMARY, *(f"{table}.parquet" for table in TABLES)):
+    for name in (files.SCENARIO, SUMMARY, *(f"{table}.parquet" for table in TABLES)):
         if name not in contents:
             raise files.damaged(directory, files.SUMS, f"does not name {name}")
     return contents
@@ -401,7 +400,7 @@ def write(result: Result, directory: Path, *, csv: bool = False) -> Result:
     """
     checked = result.timing.get("checked") and (directory / SUMMARY).is_file()
     with files.replacing(directory, over=bool(checked) and not _was_checked(directory)) as folder:
-        _write_text(folder / SCENARIO, result.scenario)
+        _write_text(folder / files.SCENARIO, result.scenario)
         for name, table in result.tables().items():
             write_parquet(table, folder / f"{name}.parquet")
             if csv:

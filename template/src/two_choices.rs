@@ -16,8 +16,8 @@
 use leafspine_core::{PacketMeta, PortId, Span, Time, mix};
 use leafspine_schemes::lb::{Entry, LoadBalancer};
 use leafspine_schemes::{
-    Context, Demands, Kind, Meaning, Param, ParamError, Params, Paths, Provenance, SchemeInfo, SwitchEnv,
-    parameters,
+    Context, Demands, Kind, Meaning, Param, ParamError, Params, Paths, Provenance, SchemeInfo,
+    SwitchEnv, parameters,
 };
 
 /// No port has this number: the entry has never been used.

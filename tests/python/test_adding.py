@@ -102,7 +102,7 @@ ARMS = {
 
 
 def apply(folder: Path, patch: Path) -> None:
-    """Makes a diff's changes; a repository around the folder is nobody's business."""
+    """Makes a diff's changes. Git must not find the repository that the folder stands in."""
     done = subprocess.run(
         ["git", "apply", "--whitespace=nowarn", str(patch)],
         cwd=folder,

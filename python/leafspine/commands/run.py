@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     "--threads",
     type=int,
     metavar="N",
-    help="How many threads may work on the run; the result is the same. [all cores]",
+    help="How many threads may work on the run; the result is the same, and more than there are "
+    "cores only slow it down. [all cores]",
 )
 @pcap_option("pcap/ in the results")
 @json_option
