@@ -31,7 +31,7 @@ def copy() -> Path:
     for name in ("crates", "benches"):
         shutil.copytree(ROOT / name, folder / name)
     if not BUILT.exists() and (ROOT / "target" / "debug").exists():
-        shutil.copytree(ROOT / "target" / "debug", BUILT / "debug", True, OURS, os.link)
+        shutil.copytree(ROOT / "target" / "debug", BUILT / "debug", ignore=OURS)
     return folder
 
 

@@ -98,7 +98,7 @@ impl Sender {
     pub(crate) fn poll_send(&mut self, net: &Network, now: Time, packet: &mut PacketMeta) -> bool {
         match self {
             Sender::Tcp(sender) => sender.poll_send(&net.tcp, now, packet),
-            Sender::Roce(_) => false,
+            Sender::Roce(_) => unreachable!("the card has it"),
         }
     }
 
@@ -260,7 +260,7 @@ impl Receiver {
     pub(crate) fn on_timer(&mut self, net: &Network, now: Time, reply: &mut PacketMeta) -> bool {
         match self {
             Receiver::Tcp(receiver) => receiver.on_timer(&net.tcp, now, reply),
-            Receiver::Roce(_) => false,
+            Receiver::Roce(_) => unreachable!("the card has it"),
         }
     }
 
@@ -319,7 +319,7 @@ const _: () = assert!(size_of::<Receiver>() == size_of::<transport::Receiver>())
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{PairControl, Recovery, RoceSpec};
+    use crate::spec::RoceSpec;
     use leafspine_core::Span;
 
     /// Breaks if a flow's memory is estimated without the block that TCP's switches need, or with it
@@ -331,18 +331,7 @@ mod tests {
         assert_eq!(with(Stack { dsack: true, quick_acks: 16, ..Stack::default() }), 0);
         let rack = Stack { rack: true, ..Stack::default() };
         assert!(with(rack) > 1_500);
-        let pairs = Protocol::Roce(RoceSpec {
-            control: PairControl::LineRate,
-            recovery: Recovery::GoBackN,
-            window: None,
-            credits: None,
-            ack_every: 1,
-            timeout: Span::from_micros(100),
-            max_timeout: Span::from_micros(300),
-            nak_each: false,
-            nak_cuts: false,
-            classes: (0, 0),
-        });
+        let pairs = Protocol::Roce(RoceSpec::line_rate(Span::from_micros(100)));
         assert!((200..800).contains(&(flow_bytes(&pairs, &rack) - FLOW_BYTES)));
     }
 }

@@ -49,6 +49,26 @@ pub struct RoceSpec {
     pub classes: (u8, u8),
 }
 
+impl RoceSpec {
+    /// As fast as the line, go-back-N after a timeout that does not grow, an acknowledgment a packet, all in class 0: what
+    /// a program that has no scenario file begins with.
+    #[must_use]
+    pub fn line_rate(timeout: Span) -> RoceSpec {
+        RoceSpec {
+            control: PairControl::LineRate,
+            recovery: Recovery::GoBackN,
+            window: None,
+            credits: None,
+            ack_every: 1,
+            timeout,
+            max_timeout: timeout,
+            nak_each: false,
+            nak_cuts: false,
+            classes: (0, 0),
+        }
+    }
+}
+
 /// Constants of all queue pairs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RoceConfig {

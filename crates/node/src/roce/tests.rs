@@ -6,18 +6,9 @@ use leafspine_core::{Ecn, FiveTuple, HostId, PacketMeta, Rate, Span, Time};
 use leafspine_schemes::rdma::{DcqcnSettings, NsccSettings};
 
 fn config(recovery: Recovery, window: Option<u64>) -> RoceConfig {
-    let spec = RoceSpec {
-        control: PairControl::LineRate,
-        recovery,
-        window,
-        credits: None,
-        ack_every: 1,
-        timeout: Span::from_micros(100),
-        max_timeout: Span::from_micros(300),
-        nak_each: false,
-        nak_cuts: false,
-        classes: (0, 0),
-    };
+    let max_timeout = Span::from_micros(300);
+    let plain = RoceSpec::line_rate(Span::from_micros(100));
+    let spec = RoceSpec { recovery, window, max_timeout, ..plain };
     RoceConfig::new(spec, 1000, 50)
 }
 

@@ -284,18 +284,7 @@ pub fn dcqcn() -> DcqcnSettings {
 
 /// Queue pairs without rate control.
 pub fn roce() -> RoceSpec {
-    RoceSpec {
-        control: PairControl::LineRate,
-        recovery: Recovery::GoBackN,
-        window: None,
-        credits: None,
-        ack_every: 1,
-        timeout: Span::from_millis(4),
-        max_timeout: Span::from_millis(256),
-        nak_each: false,
-        nak_cuts: false,
-        classes: (0, 0),
-    }
+    RoceSpec { max_timeout: Span::from_millis(256), ..RoceSpec::line_rate(Span::from_millis(4)) }
 }
 
 /// Replaces TCP by queue pairs.
